@@ -1,0 +1,86 @@
+import type {
+  ConfigMap,
+  CsiNode,
+  DaemonSet,
+  KubeObject,
+  Lease,
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  Secret,
+  StorageClass,
+  VolumeAttachment,
+} from './objects.ts'
+
+/** Where a kind is served: enough to form its URLs. */
+export interface ResourceType<T extends KubeObject = KubeObject> {
+  /** API group; empty for the core group. */
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  /** Lower-case plural as in URLs. */
+  readonly plural: string
+  readonly namespaced: boolean
+  /** Carries the object type; never set. */
+  readonly objectType?: T
+}
+
+/** `v1` or `apps/v1`. */
+export function apiVersionOf(type: Pick<ResourceType, 'group' | 'version'>): string {
+  return type.group === '' ? type.version : `${type.group}/${type.version}`
+}
+
+/** Path of the collection, or of one object when `name` is given. */
+export function pathOf(type: ResourceType, namespace?: string, name?: string, subresource?: string): string {
+  const root = type.group === '' ? `/api/${type.version}` : `/apis/${type.group}/${type.version}`
+  const scope = type.namespaced && namespace !== undefined ? `/namespaces/${namespace}` : ''
+  const object = name === undefined ? '' : `/${encodeURIComponent(name)}`
+  return `${root}${scope}/${type.plural}${object}${subresource === undefined ? '' : `/${subresource}`}`
+}
+
+function core<T extends KubeObject>(kind: string, plural: string, namespaced: boolean): ResourceType<T> {
+  return { group: '', version: 'v1', kind, plural, namespaced }
+}
+
+function grouped<T extends KubeObject>(
+  group: string,
+  version: string,
+  kind: string,
+  plural: string,
+  namespaced: boolean,
+): ResourceType<T> {
+  return { group, version, kind, plural, namespaced }
+}
+
+/** The built-in kinds Tenon itself reads or writes. */
+export const kinds = {
+  pod: core<Pod>('Pod', 'pods', true),
+  node: core<Node>('Node', 'nodes', false),
+  namespace: core<Namespace>('Namespace', 'namespaces', false),
+  secret: core<Secret>('Secret', 'secrets', true),
+  configMap: core<ConfigMap>('ConfigMap', 'configmaps', true),
+  event: core<KubeObject>('Event', 'events', true),
+  persistentVolumeClaim: core<PersistentVolumeClaim>('PersistentVolumeClaim', 'persistentvolumeclaims', true),
+  persistentVolume: core<PersistentVolume>('PersistentVolume', 'persistentvolumes', false),
+  daemonSet: grouped<DaemonSet>('apps', 'v1', 'DaemonSet', 'daemonsets', true),
+  podDisruptionBudget: grouped<PodDisruptionBudget>(
+    'policy',
+    'v1',
+    'PodDisruptionBudget',
+    'poddisruptionbudgets',
+    true,
+  ),
+  lease: grouped<Lease>('coordination.k8s.io', 'v1', 'Lease', 'leases', true),
+  storageClass: grouped<StorageClass>('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false),
+  csiNode: grouped<CsiNode>('storage.k8s.io', 'v1', 'CSINode', 'csinodes', false),
+  volumeAttachment: grouped<VolumeAttachment>(
+    'storage.k8s.io',
+    'v1',
+    'VolumeAttachment',
+    'volumeattachments',
+    false,
+  ),
+} as const

@@ -1,0 +1,68 @@
+/**
+ * Time as a capability. Everything that waits or reads the time takes a `Clock`, so that the same
+ * code runs on the machine's time and on virtual time.
+ */
+export interface Clock {
+  /** Wall-clock time in milliseconds since the Unix epoch. May jump. */
+  now(): number
+  /** Milliseconds since an arbitrary start; never goes backwards. */
+  monotonic(): number
+  /**
+   * Resolves after `ms` milliseconds of this clock's time.
+   * Rejects with the signal's reason as soon as `signal` aborts.
+   */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** Runs `callback` once after `ms` milliseconds; the returned function cancels it. */
+  after(ms: number, callback: () => void): () => void
+}
+
+/** RFC 3339 in whole seconds, the form Kubernetes uses for `metav1.Time`. */
+export function rfc3339(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}
+
+/** RFC 3339 with microseconds, the form Kubernetes uses for `metav1.MicroTime` (leases, events). */
+export function rfc3339Micro(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 23)}000Z`
+}
+
+/** The machine's clock. Constructed by composition roots and tests of the shell only. */
+export class SystemClock implements Clock {
+  now(): number {
+    return Date.now()
+  }
+
+  monotonic(): number {
+    return performance.now()
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, ms, signal)
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = setTimeout(callback, Math.max(0, ms))
+    return () => {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** An abortable sleep built on {@link Clock.after}; shared by every clock implementation. */
+export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason as Error)
+      return
+    }
+    const onAbort = () => {
+      cancel()
+      reject(signal?.reason as Error)
+    }
+    const cancel = clock.after(ms, () => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    })
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}

@@ -1,0 +1,40 @@
+/** An HTTP request as both clients and in-process servers see it. Header names are lower case. */
+export interface HttpRequest {
+  readonly method: string
+  /** Escaped path with its query, exactly as on the wire, for example `/api/v1/pods?limit=5`. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+}
+
+/** An HTTP response. `body` yields chunks as they arrive; a watch yields until it ends. */
+export interface HttpResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: AsyncIterable<string | Uint8Array>
+}
+
+/**
+ * Carries requests to one server: over a socket, or straight into an in-process one.
+ * Rejects on transport failures (refused, reset, time-out, abort); any answered status resolves.
+ */
+export interface Transport {
+  send(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse>
+}
+
+/** An in-process HTTP server: what a socket adaptor or an in-process {@link Transport} calls. */
+export type HttpHandler = (request: HttpRequest, signal?: AbortSignal) => Promise<HttpResponse>
+
+/** Reads a body to its end as UTF-8 text. */
+export async function readText(body: AsyncIterable<string | Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of body)
+    text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
+  return text + decoder.decode()
+}
+
+/** A body of one chunk. */
+export async function* oneChunk(text: string | Uint8Array): AsyncGenerator<string | Uint8Array> {
+  yield text
+}

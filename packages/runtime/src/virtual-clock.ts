@@ -1,0 +1,120 @@
+import { type Clock, sleepOn } from './clock.ts'
+
+interface Timer {
+  readonly at: number
+  readonly order: number
+  readonly callback: () => void
+  cancelled: boolean
+}
+
+/**
+ * A clock that only moves when told to. Timers due at the same instant run in the order in which
+ * they were set, and all microtasks settle between two timers, so a run is reproducible.
+ */
+export class VirtualClock implements Clock {
+  #now: number
+  #order = 0
+  readonly #start: number
+  readonly #timers: Timer[] = []
+
+  /** @param startMs Unix time in milliseconds at which this clock starts. */
+  constructor(startMs = Date.UTC(2026, 0, 1)) {
+    this.#now = startMs
+    this.#start = startMs
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  monotonic(): number {
+    return this.#now - this.#start
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, ms, signal)
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer: Timer = { at: this.#now + Math.max(0, ms), order: this.#order++, callback, cancelled: false }
+    this.#push(timer)
+    return () => {
+      timer.cancelled = true
+    }
+  }
+
+  /** Moves time forward by `ms`, running every timer that falls due on the way, in order. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms
+    await settle()
+    for (;;) {
+      const next = this.#peek()
+      if (next === undefined || next.at > end) break
+      this.#pop()
+      this.#now = next.at
+      next.callback()
+      await settle()
+    }
+    this.#now = end
+  }
+
+  /**
+   * Advances from timer to timer until `done()` holds.
+   * @returns whether it held before `limitMs` of virtual time had passed.
+   */
+  async advanceUntil(done: () => boolean, limitMs: number): Promise<boolean> {
+    const end = this.#now + limitMs
+    await settle()
+    while (!done()) {
+      const next = this.#peek()
+      if (next === undefined || next.at > end) return false
+      this.#pop()
+      this.#now = next.at
+      next.callback()
+      await settle()
+    }
+    return true
+  }
+
+  #peek(): Timer | undefined {
+    while (this.#timers[0]?.cancelled) this.#pop()
+    return this.#timers[0]
+  }
+
+  #push(timer: Timer): void {
+    const heap = this.#timers
+    let index = heap.push(timer) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      if (!isBefore(timer, heap[parent] as Timer)) break
+      heap[index] = heap[parent] as Timer
+      index = parent
+    }
+    heap[index] = timer
+  }
+
+  #pop(): void {
+    const heap = this.#timers
+    const last = heap.pop()
+    if (last === undefined || heap.length === 0) return
+    let index = 0
+    for (;;) {
+      let child = 2 * index + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Timer, heap[child] as Timer)) child++
+      if (!isBefore(heap[child] as Timer, last)) break
+      heap[index] = heap[child] as Timer
+      index = child
+    }
+    heap[index] = last
+  }
+}
+
+function isBefore(a: Timer, b: Timer): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order)
+}
+
+/** Lets every promise continuation that is ready run, including work bridged through the event loop. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+}
