@@ -1,0 +1,40 @@
+/**
+ * Amounts by resource name in canonical integer units: thousandths of a core for `cpu`, bytes for
+ * memory and storage, counts for everything else.
+ */
+export type Resources = Readonly<Record<string, number>>
+
+export type RequirementOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt' | 'Gte' | 'Lte'
+
+/** A constraint on one label key, as NodePools, NodeClaims and instance types state it. */
+export interface Requirement {
+  readonly key: string
+  readonly operator: RequirementOperator
+  readonly values?: readonly string[]
+  /** Fewest distinct values that must stay available (NodePool, 1 to 50). */
+  readonly minValues?: number
+}
+
+/** One way to buy an instance type: a zone and a capacity type at a price (scheduling.md 13.1). */
+export interface Offering {
+  /** Holds at least the zone and the capacity type, one value each. */
+  readonly requirements: readonly Requirement[]
+  /** Price per hour in the provider's currency; `Infinity` when unknown. */
+  readonly pricePerHour: number
+  readonly available: boolean
+  /** Instances left in a reservation; only for capacity type `reserved`. */
+  readonly reservationCapacity?: number
+}
+
+/** A machine shape a provider can launch (scheduling.md 13.1). */
+export interface InstanceType {
+  readonly name: string
+  readonly requirements: readonly Requirement[]
+  readonly offerings: readonly Offering[]
+  readonly capacity: Resources
+  readonly overhead: {
+    readonly kubeReserved: Resources
+    readonly systemReserved: Resources
+    readonly evictionThreshold: Resources
+  }
+}

@@ -1,0 +1,65 @@
+/** Names on the wire of the Karpenter API (api.md 7, lifecycle.md 1). */
+
+export const karpenterGroup = 'karpenter.sh'
+
+export const labels = {
+  nodePool: 'karpenter.sh/nodepool',
+  capacityType: 'karpenter.sh/capacity-type',
+  registered: 'karpenter.sh/registered',
+  initialized: 'karpenter.sh/initialized',
+  doNotSyncTaints: 'karpenter.sh/do-not-sync-taints',
+  zone: 'topology.kubernetes.io/zone',
+  region: 'topology.kubernetes.io/region',
+  instanceType: 'node.kubernetes.io/instance-type',
+  arch: 'kubernetes.io/arch',
+  os: 'kubernetes.io/os',
+  hostname: 'kubernetes.io/hostname',
+  windowsBuild: 'node.kubernetes.io/windows-build',
+  excludeFromLoadBalancers: 'node.kubernetes.io/exclude-from-external-load-balancers',
+} as const
+
+export const annotations = {
+  doNotDisrupt: 'karpenter.sh/do-not-disrupt',
+  nodePoolHash: 'karpenter.sh/nodepool-hash',
+  nodePoolHashVersion: 'karpenter.sh/nodepool-hash-version',
+  terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
+  minValuesRelaxed: 'karpenter.sh/nodeclaim-min-values-relaxed',
+} as const
+
+/** On NodeClaims and Nodes; gates their deletion. */
+export const terminationFinalizer = 'karpenter.sh/termination'
+
+export const capacityTypes = { spot: 'spot', onDemand: 'on-demand', reserved: 'reserved' } as const
+
+export const disruptedTaint = { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' } as const
+export const unregisteredTaint = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' } as const
+
+/** Labels every part of the core understands; providers add theirs at start-up (api.md 7.1). */
+export const wellKnownLabels: readonly string[] = [
+  labels.nodePool,
+  labels.zone,
+  labels.region,
+  labels.instanceType,
+  labels.arch,
+  labels.os,
+  labels.capacityType,
+  labels.windowsBuild,
+]
+
+const aliases: Readonly<Record<string, string>> = {
+  'failure-domain.beta.kubernetes.io/zone': labels.zone,
+  'failure-domain.beta.kubernetes.io/region': labels.region,
+  'beta.kubernetes.io/arch': labels.arch,
+  'beta.kubernetes.io/os': labels.os,
+  'beta.kubernetes.io/instance-type': labels.instanceType,
+}
+
+/** The present name of a label key that older manifests spell differently (api.md 7.4). */
+export function normalizedLabel(key: string): string {
+  return aliases[key] ?? key
+}
+
+/** Label that ties claims and nodes to their node class (api.md 7.5). */
+export function nodeClassLabel(ref: { readonly group: string; readonly kind: string }): string {
+  return `${ref.group}/${ref.kind.toLowerCase()}`
+}

@@ -1,0 +1,90 @@
+import type { Requirement } from '../instance-types.ts'
+import type { Condition, KubeObject, ResourceList, Taint } from '../objects.ts'
+import type { ResourceType } from '../resources.ts'
+
+/** Names a node class: which provider object configures the machines. */
+export interface NodeClassReference {
+  readonly group: string
+  readonly kind: string
+  readonly name: string
+}
+
+export interface NodeClaimTemplateSpec {
+  readonly nodeClassRef: NodeClassReference
+  readonly requirements: readonly Requirement[]
+  readonly taints?: readonly Taint[]
+  readonly startupTaints?: readonly Taint[]
+  /** Go duration or `Never`. */
+  readonly expireAfter?: string
+  readonly terminationGracePeriod?: string
+}
+
+export type DisruptionReason = 'Underutilized' | 'Empty' | 'Drifted'
+
+export interface Budget {
+  readonly nodes: string
+  readonly schedule?: string
+  readonly duration?: string
+  readonly reasons?: readonly DisruptionReason[]
+}
+
+export interface NodePool extends KubeObject {
+  readonly spec: {
+    readonly template: {
+      readonly metadata?: {
+        readonly labels?: Readonly<Record<string, string>>
+        readonly annotations?: Readonly<Record<string, string>>
+      }
+      readonly spec: NodeClaimTemplateSpec
+    }
+    readonly disruption?: {
+      readonly consolidateAfter?: string
+      readonly consolidationPolicy?: 'WhenEmpty' | 'WhenEmptyOrUnderutilized' | 'Balanced'
+      readonly budgets?: readonly Budget[]
+    }
+    readonly limits?: ResourceList
+    readonly weight?: number
+    readonly replicas?: number
+  }
+  readonly status?: {
+    readonly nodes?: number
+    readonly resources?: ResourceList
+    readonly nodeClassObservedGeneration?: number
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+export interface NodeClaim extends KubeObject {
+  readonly spec: NodeClaimTemplateSpec & { readonly resources?: { readonly requests?: ResourceList } }
+  readonly status?: {
+    readonly providerID?: string
+    readonly nodeName?: string
+    readonly imageID?: string
+    readonly capacity?: ResourceList
+    readonly allocatable?: ResourceList
+    readonly lastPodEventTime?: string
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+/** What the core needs of a provider's node class. */
+export interface NodeClass extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] }
+}
+
+export const karpenterKinds = {
+  nodePool: {
+    group: 'karpenter.sh',
+    version: 'v1',
+    kind: 'NodePool',
+    plural: 'nodepools',
+    namespaced: false,
+  } as ResourceType<NodePool>,
+  nodeClaim: {
+    group: 'karpenter.sh',
+    version: 'v1',
+    kind: 'NodeClaim',
+    plural: 'nodeclaims',
+    namespaced: false,
+  } as ResourceType<NodeClaim>,
+} as const

@@ -1,0 +1,186 @@
+/**
+ * What the rest of Tenon knows of a Kubernetes API: a client for reads and writes, caches that
+ * follow the server, controllers that run one object at a time, and events.
+ */
+import type { KubeObject, LabelSelector, ResourceType } from '@tenon/api'
+
+/** Names one object of a known type. `namespace` is absent for cluster-scoped types. */
+export interface ObjectKey {
+  readonly namespace?: string
+  readonly name: string
+}
+
+export interface ListOptions {
+  readonly namespace?: string
+  readonly labelSelector?: LabelSelector
+  readonly fieldSelector?: string
+}
+
+export interface WriteOptions {
+  readonly signal?: AbortSignal
+}
+
+export interface PatchOptions extends WriteOptions {
+  readonly subresource?: 'status'
+  /** Default `merge` (RFC 7386). */
+  readonly kind?: 'merge' | 'strategic' | 'json'
+  /** Sent inside a merge patch, so that the server answers 409 when the object has moved on. */
+  readonly resourceVersion?: string
+}
+
+export interface DeleteOptions extends WriteOptions {
+  readonly preconditionUid?: string
+  readonly preconditionResourceVersion?: string
+  readonly gracePeriodSeconds?: number
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
+}
+
+/**
+ * Typed access to one API server. Every method rejects with {@link KubeError} for answers of 400
+ * and above and for transport failures; `get` answers `undefined` for 404.
+ */
+export interface KubeClient {
+  get<T extends KubeObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    options?: WriteOptions,
+  ): Promise<T | undefined>
+  /** The whole collection, paged in the background. */
+  list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions & WriteOptions): Promise<T[]>
+  create<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<T>
+  patch<T extends KubeObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    patch: object,
+    options?: PatchOptions,
+  ): Promise<T>
+  /** Resolves when the server has accepted; an object that is already gone is a `notFound` error. */
+  delete(type: ResourceType, key: ObjectKey, options?: DeleteOptions): Promise<void>
+  /** Asks for an eviction with a UID precondition (policy/v1). */
+  evict(pod: ObjectKey, uid: string, options?: WriteOptions): Promise<void>
+  /** `gitVersion` of the server, for example `v1.34.1`. */
+  serverVersion(): Promise<string>
+}
+
+/** Why a call to the API server failed. */
+export type KubeErrorKind =
+  | 'notFound'
+  | 'alreadyExists'
+  | 'conflict'
+  | 'gone'
+  | 'invalid'
+  | 'forbidden'
+  | 'unauthorized'
+  | 'tooManyRequests'
+  | 'server'
+  | 'transport'
+  | 'other'
+
+/** A failed call to the API server. */
+export class KubeError extends Error {
+  readonly kind: KubeErrorKind
+  /** HTTP status, or 0 for a transport failure. */
+  readonly status: number
+  /** `Status.reason` when the server sent one. */
+  readonly reason: string | undefined
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    kind: KubeErrorKind,
+    status: number,
+    message: string,
+    details: { reason?: string; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.name = 'KubeError'
+    this.kind = kind
+    this.status = status
+    this.reason = details.reason
+    this.retryAfterMs = details.retryAfterMs
+  }
+}
+
+/** True when `error` is a {@link KubeError} of one of `kinds`. */
+export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]): error is KubeError {
+  return error instanceof KubeError && kinds.includes(error.kind)
+}
+
+/** What happened to one object of a followed collection. */
+export type Change<T> =
+  | { readonly kind: 'added'; readonly object: T }
+  | { readonly kind: 'updated'; readonly object: T; readonly old: T }
+  | { readonly kind: 'deleted'; readonly object: T }
+
+/**
+ * A local copy of one collection that follows the server. Objects are shared: never change them.
+ * Reads are synchronous and may lag behind the server.
+ */
+export interface Cache<T extends KubeObject> {
+  readonly type: ResourceType<T>
+  get(key: ObjectKey): T | undefined
+  /** In no particular order; a fresh array. */
+  list(): T[]
+  readonly size: number
+  /** Declares an index before the cache is started; `values` may name several keys per object. */
+  addIndex(name: string, values: (object: T) => readonly string[]): void
+  byIndex(name: string, value: string): T[]
+  /**
+   * Calls `listener` for every later change, in order, synchronously with the cache's own update;
+   * objects present already are announced as `added` at once. Answers the unsubscriber.
+   */
+  onChange(listener: (change: Change<T>) => void): () => void
+  /** Resolves when the first complete list is in the cache. */
+  synced(signal?: AbortSignal): Promise<void>
+  readonly isSynced: boolean
+}
+
+/** What a reconcile wants next. */
+export type ReconcileResult =
+  | { readonly kind: 'done' }
+  /** Again after this delay; resets the key's back-off. */
+  | { readonly kind: 'after'; readonly delayMs: number }
+  /** Again with the key's growing back-off, without counting as an error. */
+  | { readonly kind: 'backoff' }
+
+export const done: ReconcileResult = { kind: 'done' }
+
+/** One loop: gets a name, never an event, and brings that object a step closer to what is wanted. */
+export interface ControllerOptions {
+  /** As in metrics and logs, for example `nodeclaim.lifecycle`. */
+  readonly name: string
+  /** Keys worked on at the same time; the same key never twice at once. */
+  readonly concurrency: number
+  /** Per-key back-off after errors: doubles from `baseMs` up to `capMs`. */
+  readonly backoff?: { readonly baseMs: number; readonly capMs: number }
+  /** Token bucket over all keys. */
+  readonly rate?: { readonly perSecond: number; readonly burst: number }
+  readonly reconcile: (key: string, signal: AbortSignal) => Promise<ReconcileResult>
+}
+
+/** A running or startable controller. Keys are strings; `ns/name` or `name` by convention. */
+export interface Controller {
+  readonly name: string
+  /** Asks for a reconcile of `key`, now or after a delay; duplicates collapse. */
+  enqueue(key: string, delayMs?: number): void
+  start(): void
+  /** Lets running reconciles see an abort and waits for them. */
+  stop(): Promise<void>
+  /** Keys waiting or running; for tests, metrics and shutdown. */
+  readonly depth: number
+}
+
+/** An event about an object, as users see it in `kubectl describe`. */
+export interface EventInput {
+  readonly object: KubeObject
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+  /** Events with the same reason and values are dropped for `dedupeTtlMs` (default 2 min). */
+  readonly dedupe?: readonly string[]
+  readonly dedupeTtlMs?: number
+}
+
+/** Records events; never throws and never blocks the caller. */
+export interface EventRecorder {
+  record(event: EventInput): void
+}

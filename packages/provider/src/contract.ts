@@ -1,0 +1,109 @@
+/** What the core asks of a cloud (scheduling.md 13). */
+import type { InstanceType, NodeClaim, NodeClass, NodePool, ResourceType } from '@tenon/api'
+
+/** A machine as the cloud knows it, told in the words of a NodeClaim (lifecycle.md 3.1). */
+export interface ProviderInstance {
+  readonly providerID: string
+  readonly imageID?: string
+  /** Resolved single values; labels already on the claim win over these. */
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  /** Quantities in text form; zero entries left out. */
+  readonly capacity: Readonly<Record<string, string>>
+  readonly allocatable: Readonly<Record<string, string>>
+  /** Name of the claim this machine was made for, if the cloud's tags tell. */
+  readonly nodeClaimName?: string
+  readonly createdAtMs?: number
+  /** Being deleted already. */
+  readonly deleting: boolean
+}
+
+export interface RepairPolicy {
+  readonly conditionType: string
+  readonly conditionStatus: 'True' | 'False' | 'Unknown'
+  readonly tolerationMs: number
+}
+
+/** Why a provider could not do what it was asked; each has its own consequence (scheduling.md 13.3). */
+export type ProviderErrorKind =
+  | 'nodeClaimNotFound'
+  | 'insufficientCapacity'
+  | 'nodeClassNotReady'
+  | 'create'
+  | 'unevaluatedNodePool'
+  | 'throttled'
+  | 'unauthorized'
+  | 'other'
+
+const prefixes: Readonly<Record<ProviderErrorKind, string>> = {
+  nodeClaimNotFound: 'nodeclaim not found, ',
+  insufficientCapacity: 'insufficient capacity, ',
+  nodeClassNotReady: 'NodeClassRef not ready, ',
+  create: 'creating nodeclaim, ',
+  unevaluatedNodePool: '',
+  throttled: '',
+  unauthorized: '',
+  other: '',
+}
+
+/** The only error a provider's methods reject with. Messages carry no secrets. */
+export class ProviderError extends Error {
+  readonly kind: ProviderErrorKind
+  /** Condition reason for `create` errors, UpperCamel. */
+  readonly reason: string | undefined
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    kind: ProviderErrorKind,
+    message: string,
+    details: { reason?: string; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(`${prefixes[kind]}${message}`, details.cause === undefined ? undefined : { cause: details.cause })
+    this.name = 'ProviderError'
+    this.kind = kind
+    this.reason = details.reason
+    this.retryAfterMs = details.retryAfterMs
+  }
+}
+
+/** True when `error` is a {@link ProviderError} of one of `kinds`. */
+export function isProviderError(
+  error: unknown,
+  ...kinds: readonly ProviderErrorKind[]
+): error is ProviderError {
+  return error instanceof ProviderError && kinds.includes(error.kind)
+}
+
+/**
+ * A cloud. All methods are idempotent and safe to repeat after a crash at any point:
+ * `create` for a claim that has a machine already answers that machine.
+ */
+export interface CloudProvider {
+  /** For example `exoscale`. */
+  readonly name: string
+  /** Node classes this provider serves; the first is the default. */
+  readonly nodeClasses: readonly ResourceType<NodeClass>[]
+  /** Label keys this provider's types and offerings use beyond the core's. */
+  readonly wellKnownLabels: readonly string[]
+  readonly repairPolicies: readonly RepairPolicy[]
+  /** Launches a machine that satisfies the claim's requirements and requests. */
+  create(claim: NodeClaim, signal?: AbortSignal): Promise<ProviderInstance>
+  /**
+   * Starts, or goes on with, deletion. Resolves when the cloud has accepted;
+   * rejects with `nodeClaimNotFound` once the machine is gone.
+   */
+  delete(claim: NodeClaim, signal?: AbortSignal): Promise<void>
+  /** Rejects with `nodeClaimNotFound` when there is no such machine. */
+  get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance>
+  /** Every machine this installation owns, those being deleted included. */
+  list(signal?: AbortSignal): Promise<readonly ProviderInstance[]>
+  /** All types for the pool's node class, those without an available offering included. */
+  getInstanceTypes(pool: NodePool, signal?: AbortSignal): Promise<readonly InstanceType[]>
+  /** The drift reason, or undefined. */
+  isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined>
+  /**
+   * Starts the provider's own controllers (node class status, token clean-up, sweep of leaked
+   * machines); called once this process leads. Stops when `signal` aborts.
+   */
+  startControllers(signal: AbortSignal): void
+}
