@@ -23,3 +23,22 @@ export {
 } from './karpenter/types.ts'
 export type * from './objects.ts'
 export { apiVersionOf, kinds, pathOf, type ResourceType } from './resources.ts'
+export {
+  type ConditionSchema,
+  ConditionSet,
+  conditionOf,
+  isConditionTrue,
+  type NewCondition,
+} from './conditions.ts'
+export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
+export {
+  formatResource,
+  formatResources,
+  isQuantity,
+  parseResource,
+  parseResources,
+  scaledQuantity,
+} from './quantity.ts'
+export { matchesSelector } from './selector.ts'
+export { isKnownEphemeralTaint, sameTaint, taintText, tolerates, untoleratedTaint } from './taints.ts'
+export { nodePoolHash, nodePoolHashVersion } from './karpenter/hash.ts'

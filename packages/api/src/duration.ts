@@ -1,0 +1,45 @@
+const unitMs: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+}
+
+const whole = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/
+const part = /(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g
+
+/**
+ * Milliseconds of a Go duration (`1h30m`, `90s`, `1.5h`).
+ * @returns undefined when `text` is not one.
+ */
+export function parseDuration(text: string): number | undefined {
+  if (text === '0') return 0
+  if (!whole.test(text)) return undefined
+  let total = 0
+  for (const [, amount = '0', unit = 's'] of text.matchAll(part))
+    total += Number(amount) * (unitMs[unit] as number)
+  return text.startsWith('-') ? -total : total
+}
+
+/**
+ * Milliseconds of a duration that may be `Never` (api.md 1.2 DUR-N).
+ * @returns Infinity for `Never` or an absent value.
+ */
+export function parseNillableDuration(text: string | undefined): number | undefined {
+  return text === undefined || text === 'Never' ? Number.POSITIVE_INFINITY : parseDuration(text)
+}
+
+/** Hours, minutes and seconds as Go prints them: `30s`, `1m30s`, `24h0m0s` (api.md 1.2). */
+export function formatDuration(ms: number): string {
+  if (ms < 0) return `-${formatDuration(-ms)}`
+  const seconds = ms / 1000
+  const hours = Math.floor(seconds / 3600)
+  const minutes = Math.floor((seconds % 3600) / 60)
+  const rest = Number((seconds % 60).toFixed(3))
+  if (hours > 0) return `${hours}h${minutes}m${rest}s`
+  if (minutes > 0) return `${minutes}m${rest}s`
+  return `${rest}s`
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatResource, isQuantity, parseResource } from './quantity.ts'
+
+test('cpu is counted in thousandths of a core, rounded up', () => {
+  assert.equal(parseResource('cpu', '1'), 1000)
+  assert.equal(parseResource('cpu', '250m'), 250)
+  assert.equal(parseResource('cpu', '1.5'), 1500)
+  assert.equal(parseResource('cpu', '100u'), 1)
+  assert.equal(parseResource('cpu', '2e1'), 20000)
+})
+
+test('memory is counted in bytes for binary and decimal suffixes', () => {
+  assert.equal(parseResource('memory', '1Ki'), 1024)
+  assert.equal(parseResource('memory', '1.5Gi'), 1610612736)
+  assert.equal(parseResource('memory', '128M'), 128000000)
+  assert.equal(parseResource('memory', '100m'), 1)
+  assert.equal(parseResource('memory', '12E'), 12e18)
+})
+
+test('text that is no quantity is refused', () => {
+  for (const text of ['', '1m5', '5 Gi', 'abc', '1.2.3', '--1']) assert.equal(isQuantity(text), false, text)
+  assert.throws(() => parseResource('memory', 'lots'), /"lots" is not a Kubernetes quantity/)
+})
+
+test('amounts print as the shortest exact quantity', () => {
+  assert.equal(formatResource('cpu', 1500), '1500m')
+  assert.equal(formatResource('cpu', 2000), '2')
+  assert.equal(formatResource('memory', 4 * 1024 ** 3), '4Gi')
+  assert.equal(formatResource('memory', 1000), '1000')
+  assert.equal(formatResource('memory', 0), '0')
+  assert.equal(formatResource('pods', 110), '110')
+})

@@ -1,0 +1,118 @@
+/**
+ * Kubernetes quantities (`500m`, `4Gi`, `1e3`) and their canonical integer form: thousandths of a
+ * core for `cpu`, whole units for every other resource. Fractions round up, as the scheduler does.
+ */
+import type { ResourceList } from './objects.ts'
+import type { Resources } from './instance-types.ts'
+
+const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)([EPTGMKk]i|[numkMGTPE]|[eE][+-]?\d+)?$/
+
+const decimalExponent: Readonly<Record<string, number>> = {
+  n: -9,
+  u: -6,
+  m: -3,
+  k: 3,
+  M: 6,
+  G: 9,
+  T: 12,
+  P: 15,
+  E: 18,
+}
+
+const binaryExponent: Readonly<Record<string, bigint>> = {
+  Ki: 10n,
+  Mi: 20n,
+  Gi: 30n,
+  Ti: 40n,
+  Pi: 50n,
+  Ei: 60n,
+}
+
+/** An exact value: `units` × 10^`exponent`. */
+interface Exact {
+  readonly units: bigint
+  readonly exponent: number
+}
+
+/** True when `text` is a quantity that Kubernetes accepts. */
+export function isQuantity(text: string): boolean {
+  return pattern.test(text)
+}
+
+/**
+ * A quantity scaled by 10^`scale` and rounded away from zero to an integer.
+ * @throws RangeError when `text` is not a quantity.
+ */
+export function scaledQuantity(text: string, scale: number): bigint {
+  const { units, exponent } = exactQuantity(text)
+  const shift = exponent + scale
+  if (shift >= 0) return units * 10n ** BigInt(shift)
+  const divisor = 10n ** BigInt(-shift)
+  const quotient = units / divisor
+  if (units % divisor === 0n) return quotient
+  return units > 0n ? quotient + 1n : quotient - 1n
+}
+
+function exactQuantity(text: string): Exact {
+  const match = pattern.exec(text)
+  if (match === null)
+    throw new RangeError(`"${text}" is not a Kubernetes quantity (for example 500m, 4Gi or 2)`)
+  const [, sign, digits = '', suffix = ''] = match
+  const [whole = '', fraction = ''] = digits.split('.')
+  const magnitude = BigInt(whole + fraction || '0')
+  const units = sign === '-' ? -magnitude : magnitude
+  const binary = binaryExponent[suffix]
+  if (binary !== undefined) return { units: units << binary, exponent: -fraction.length }
+  const exponent = /^[eE][+-]?\d+$/.test(suffix) ? Number(suffix.slice(1)) : (decimalExponent[suffix] ?? 0)
+  return { units, exponent: exponent - fraction.length }
+}
+
+const cache = new Map<string, number>()
+const cacheLimit = 4096
+
+/**
+ * The amount of a resource in its canonical unit.
+ * @throws RangeError when `quantity` is not a quantity.
+ */
+export function parseResource(name: string, quantity: string | number): number {
+  const text = typeof quantity === 'number' ? String(quantity) : quantity
+  const scale = name === 'cpu' ? 3 : 0
+  const key = scale === 0 ? text : `c${text}`
+  const known = cache.get(key)
+  if (known !== undefined) return known
+  const amount = Number(scaledQuantity(text, scale))
+  if (cache.size >= cacheLimit) cache.clear()
+  cache.set(key, amount)
+  return amount
+}
+
+/** Every entry of a resource list in canonical units. */
+export function parseResources(list: ResourceList | undefined): Resources {
+  const amounts: Record<string, number> = {}
+  for (const [name, quantity] of Object.entries(list ?? {})) amounts[name] = parseResource(name, quantity)
+  return amounts
+}
+
+const byteResources = /^(memory|ephemeral-storage|storage|hugepages-.*|.*\/.*memory)$/
+const binarySuffixes = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const
+
+/** The shortest exact quantity for a canonical amount: `1500m`, `2`, `4Gi`. */
+export function formatResource(name: string, amount: number): string {
+  if (name === 'cpu') return amount % 1000 === 0 ? String(amount / 1000) : `${amount}m`
+  if (!byteResources.test(name)) return String(amount)
+  let value = amount
+  let suffix = ''
+  for (const next of binarySuffixes) {
+    if (value === 0 || value % 1024 !== 0) break
+    value /= 1024
+    suffix = next
+  }
+  return `${value}${suffix}`
+}
+
+/** Canonical amounts as a resource list. */
+export function formatResources(amounts: Resources): ResourceList {
+  return Object.fromEntries(
+    Object.entries(amounts).map(([name, amount]) => [name, formatResource(name, amount)]),
+  )
+}
