@@ -42,3 +42,16 @@ export {
 export { matchesSelector } from './selector.ts'
 export { isKnownEphemeralTaint, sameTaint, taintText, tolerates, untoleratedTaint } from './taints.ts'
 export { nodePoolHash, nodePoolHashVersion } from './karpenter/hash.ts'
+export { nodeClaimCrd } from './crds/nodeclaim.ts'
+export { nodePoolCrd } from './crds/nodepool.ts'
+export {
+  type CelRule,
+  type CrdSchema,
+  conditions as conditionsSchema,
+  crd,
+  integer as integerSchema,
+  list as listSchema,
+  object as objectSchema,
+  quantities as quantitiesSchema,
+  text as textSchema,
+} from './crds/schema.ts'

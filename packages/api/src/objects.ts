@@ -46,6 +46,11 @@ export interface KubeObject {
   readonly metadata: ObjectMeta
 }
 
+/** An object to create: the server may choose its name from `generateName`. */
+export type NewObject<T extends KubeObject> = Omit<T, 'metadata'> & {
+  readonly metadata: Omit<ObjectMeta, 'name'> & { readonly name?: string }
+}
+
 /** An object whose further fields are not known to the type system. */
 export interface UnstructuredObject extends KubeObject {
   readonly [field: string]: unknown

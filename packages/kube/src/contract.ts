@@ -2,7 +2,7 @@
  * What the rest of Tenon knows of a Kubernetes API: a client for reads and writes, caches that
  * follow the server, controllers that run one object at a time, and events.
  */
-import type { KubeObject, LabelSelector, ResourceType } from '@tenon/api'
+import type { KubeObject, LabelSelector, NewObject, ResourceType } from '@tenon/api'
 
 /** Names one object of a known type. `namespace` is absent for cluster-scoped types. */
 export interface ObjectKey {
@@ -47,7 +47,11 @@ export interface KubeClient {
   ): Promise<T | undefined>
   /** The whole collection, paged in the background. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions & WriteOptions): Promise<T[]>
-  create<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<T>
+  create<T extends KubeObject>(
+    type: ResourceType<T>,
+    object: NewObject<T>,
+    options?: WriteOptions,
+  ): Promise<T>
   patch<T extends KubeObject>(
     type: ResourceType<T>,
     key: ObjectKey,

@@ -1,0 +1,158 @@
+/** Schemas that NodePools and NodeClaims share (api.md 3.1 to 3.3). */
+import { type CelRule, type CrdSchema, integer, list, object, text } from './schema.ts'
+
+const qualifiedKey =
+  '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$'
+export const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
+export const duration = '^([0-9]+(s|m|h))+$'
+export const nillableDuration = '^(([0-9]+(s|m|h))+|Never)$'
+
+/** Whether the expression `key` is outside the reserved domain, or one of the keys allowed in it. */
+function outsideReservedDomain(key: string): string {
+  return `${key} in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || !${key}.split("/")[0].endsWith("karpenter.sh")`
+}
+
+function keyRules(isPool: boolean): readonly CelRule[] {
+  return [
+    { rule: outsideReservedDomain('self'), message: 'label domain "karpenter.sh" is restricted' },
+    ...(isPool
+      ? [{ rule: 'self != "karpenter.sh/nodepool"', message: 'label "karpenter.sh/nodepool" is restricted' }]
+      : []),
+    { rule: 'self != "kubernetes.io/hostname"', message: 'label "kubernetes.io/hostname" is restricted' },
+  ]
+}
+
+/** Rules on the labels of a pool's template. */
+export const templateLabelRules: readonly CelRule[] = [
+  {
+    rule: `self.all(x, ${outsideReservedDomain('x')})`,
+    message: 'label domain "karpenter.sh" is restricted',
+  },
+  {
+    rule: 'self.all(x, x != "karpenter.sh/nodepool")',
+    message: 'label "karpenter.sh/nodepool" is restricted',
+  },
+  {
+    rule: 'self.all(x, x != "kubernetes.io/hostname")',
+    message: 'label "kubernetes.io/hostname" is restricted',
+  },
+]
+
+const requirementRules: readonly CelRule[] = [
+  {
+    rule: 'self.all(x, x.operator != "In" || x.values.size() != 0)',
+    message: 'operator "In" needs at least one value',
+  },
+  {
+    rule: 'self.all(x, !(x.operator in ["Gt", "Lt", "Gte", "Lte"]) || (x.values.size() == 1 && x.values[0].matches("^[0-9]+$") && int(x.values[0]) >= 0))',
+    message: 'operators "Gt", "Lt", "Gte" and "Lte" need a single non-negative integer',
+  },
+  {
+    rule: 'self.all(x, !(x.operator == "In" && has(x.minValues)) || x.values.size() >= x.minValues)',
+    message: 'operator "In" with minValues needs at least that many values',
+  },
+]
+
+/** `requirements` of a template or a claim. */
+export function requirementsSchema(isPool: boolean): CrdSchema {
+  return list(
+    'What the labels of the nodes must be; nodes are launched within these bounds.',
+    object(
+      'A bound on one label.',
+      {
+        key: text('The label.', {
+          maxLength: 316,
+          pattern: qualifiedKey,
+          'x-kubernetes-validations': keyRules(isPool),
+        }),
+        operator: text('How the label relates to the values.', {
+          enum: ['Gte', 'Lte', 'Gt', 'Lt', 'In', 'NotIn', 'Exists', 'DoesNotExist'],
+        }),
+        values: list(
+          'Values for In and NotIn; one integer for Gt, Lt, Gte and Lte.',
+          { type: 'string', maxLength: 63 },
+          { maxItems: 10_000 },
+        ),
+        minValues: integer(
+          'Fewest different values that must stay possible, so that a launch has a choice.',
+          {
+            minimum: 1,
+            maximum: 50,
+          },
+        ),
+      },
+      { required: ['key', 'operator'] },
+    ),
+    { maxItems: 100, 'x-kubernetes-validations': requirementRules },
+  )
+}
+
+/** `taints` or `startupTaints`. */
+export function taintsSchema(description: string): CrdSchema {
+  return list(
+    description,
+    object(
+      'A taint on a node.',
+      {
+        key: text('Key of the taint.', { minLength: 1, pattern: qualifiedKey }),
+        value: text('Value of the taint; leave it out rather than empty.', { pattern: qualifiedKey }),
+        effect: text('What happens to pods that do not tolerate it.', {
+          enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'],
+        }),
+        timeAdded: text('When the taint was added.', { format: 'date-time' }),
+      },
+      { required: ['effect', 'key'] },
+    ),
+  )
+}
+
+function nonEmpty(field: string): readonly CelRule[] {
+  return [{ rule: "self != ''", message: `${field} may not be empty` }]
+}
+
+/** `nodeClassRef`; a pool cannot change the kind it refers to. */
+export function nodeClassRefSchema(isPool: boolean): CrdSchema {
+  return object(
+    'The node class that configures the machines.',
+    {
+      group: text('API group of the node class, without a version.', {
+        pattern: '^[^/]*$',
+        'x-kubernetes-validations': nonEmpty('group'),
+      }),
+      kind: text('Kind of the node class.', { 'x-kubernetes-validations': nonEmpty('kind') }),
+      name: text('Name of the node class.', { 'x-kubernetes-validations': nonEmpty('name') }),
+    },
+    {
+      required: ['group', 'kind', 'name'],
+      ...(isPool && {
+        'x-kubernetes-validations': [
+          { rule: 'self.group == oldSelf.group', message: 'nodeClassRef.group is immutable' },
+          { rule: 'self.kind == oldSelf.kind', message: 'nodeClassRef.kind is immutable' },
+        ],
+      }),
+    },
+  )
+}
+
+/** Fields of a claim's spec that a pool's template has as well. */
+export function templateSpecProperties(isPool: boolean): Readonly<Record<string, CrdSchema>> {
+  return {
+    nodeClassRef: nodeClassRefSchema(isPool),
+    requirements: requirementsSchema(isPool),
+    taints: taintsSchema('Taints the node carries for as long as it lives.'),
+    startupTaints: taintsSchema(
+      'Taints that something else removes once the node is ready; pods need not tolerate them to cause a launch.',
+    ),
+    expireAfter: text(
+      'Age at which the node is replaced, counted from the creation of its claim, or Never.',
+      {
+        default: '720h',
+        pattern: nillableDuration,
+      },
+    ),
+    terminationGracePeriod: text(
+      'Longest time a drain may take; past it pods are deleted whatever protects them. Without it a drain waits for ever.',
+      { pattern: duration },
+    ),
+  }
+}

@@ -1,0 +1,60 @@
+/** How many nodes of a pool may be disrupted now (disruption.md 6, api.md 3.7). */
+import { type Budget, type DisruptionReason, parseDuration } from '@tenon/api'
+import { Cron } from 'croner'
+
+/** No budget applies. */
+export const unlimited = 2_147_483_647
+
+/**
+ * Nodes that may be disrupted for `reason` at the same time, those being disrupted now included.
+ * A budget that cannot be read closes the pool for every reason.
+ * @param total nodes of the pool that count.
+ */
+export function allowedDisruptions(
+  budgets: readonly Budget[],
+  reason: DisruptionReason,
+  total: number,
+  nowMs: number,
+): number {
+  let allowed = unlimited
+  for (const budget of budgets) {
+    const value = budgetValue(budget, total, nowMs)
+    if (value === undefined) return 0
+    if (budget.reasons === undefined || budget.reasons.includes(reason)) allowed = Math.min(allowed, value)
+  }
+  return allowed
+}
+
+function budgetValue(budget: Budget, total: number, nowMs: number): number | undefined {
+  const active = isActive(budget, nowMs)
+  if (active === undefined) return undefined
+  if (!active) return unlimited
+  const percent = /^(100|\d{1,2})%$/.exec(budget.nodes)
+  if (percent !== null) return Math.ceil((Number(percent[1]) * total) / 100)
+  return /^\d{1,15}$/.test(budget.nodes) ? Math.min(unlimited, Number(budget.nodes)) : undefined
+}
+
+/** @returns undefined when schedule or duration cannot be read. */
+function isActive({ schedule, duration }: Budget, nowMs: number): boolean | undefined {
+  if (schedule === undefined && duration === undefined) return true
+  const durationMs = parseDuration(duration ?? '')
+  const cron = parseSchedule(schedule ?? '')
+  if (durationMs === undefined || cron === undefined) return undefined
+  const hit = cron.nextRun(new Date(nowMs - durationMs))
+  return hit === null || hit.getTime() <= nowMs
+}
+
+const macros = /^@(annually|yearly|monthly|weekly|daily|midnight|hourly)$/
+
+function parseSchedule(schedule: string): Cron | undefined {
+  const fields = schedule.trim().split(/\s+/)
+  const isFiveFields = fields.length === 5 && !(fields[4] ?? '').includes('7')
+  if (!isFiveFields && !macros.test(schedule)) return undefined
+  const expression = schedule === '@midnight' ? '@daily' : schedule === '@annually' ? '@yearly' : schedule
+  try {
+    return new Cron(expression, { timezone: 'UTC', paused: true })
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) return undefined
+    throw error
+  }
+}

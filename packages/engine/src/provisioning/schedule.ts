@@ -1,0 +1,237 @@
+/** The solve loop: where each pod goes, and which claims to create for it (scheduling.md 6). */
+import type { Pod } from '@tenon/api'
+import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
+import type { PoolInput, SchedulingInput } from '../snapshot/input.ts'
+import { NodeFill, nodeOrder } from './existing-nodes.ts'
+import { ClaimFill, type NewClaim } from './new-claims.ts'
+import { type PodShape, ShapeCatalogue } from './shape.ts'
+import { compileTemplate, PoolBudget, poolOrder, type Template } from './template.ts'
+
+/** A pod that goes to a node which is there or on its way. */
+export interface Placement {
+  readonly pod: Pod
+  readonly node: string
+}
+
+export interface Failure {
+  readonly pod: Pod
+  readonly reason: PodReason
+}
+
+export interface SchedulingResult {
+  readonly claims: readonly NewClaim[]
+  readonly placements: readonly Placement[]
+  readonly failures: readonly Failure[]
+  /** Pools whose requirements leave no type that can be bought. */
+  readonly poolsWithoutTypes: readonly string[]
+}
+
+/** Decides for every pod of the input. Equal input gives equal output, whatever its order. */
+export function schedule(input: SchedulingInput): SchedulingResult {
+  const simulation = new Simulation(input)
+  simulation.run()
+  return simulation.result()
+}
+
+interface TemplateState {
+  readonly template: Template
+  readonly budget: PoolBudget
+}
+
+/** What is known of a shape: where it certainly does not go any more. */
+interface ShapeMemory {
+  nextNode: number
+  readonly refusedBy: Set<ClaimFill>
+}
+
+class Simulation {
+  readonly #input: SchedulingInput
+  readonly #nodes: readonly NodeFill[]
+  readonly #templates: readonly TemplateState[]
+  readonly #poolsWithoutTypes: readonly string[]
+  readonly #shapes: ShapeCatalogue
+  /** Open claims, fewest pods first; ties keep their order. */
+  readonly #claims: ClaimFill[] = []
+  readonly #memory = new Map<PodShape, ShapeMemory>()
+  readonly #failures = new Map<Pod, PodReason>()
+
+  constructor(input: SchedulingInput) {
+    this.#input = input
+    const pools = input.pools.toSorted((a, b) => poolOrder(a.nodePool, b.nodePool))
+    const compiled = pools.map((pool) => ({
+      pool,
+      template: compileTemplate(pool, input.daemons, input.policy),
+    }))
+    this.#templates = compiled.flatMap(({ pool, template }) =>
+      template === undefined ? [] : [{ template, budget: new PoolBudget(pool) }],
+    )
+    this.#poolsWithoutTypes = compiled
+      .filter(({ template }) => template === undefined)
+      .map(({ pool }) => pool.nodePool.metadata.name)
+    this.#nodes = input.nodes.toSorted(nodeOrder).map((node) => new NodeFill(node, input.daemons))
+    this.#shapes = new ShapeCatalogue(input.policy, pools.some(hasSoftTaint))
+  }
+
+  /** Tries every pod; those that fail are tried again for as long as others still find places. */
+  run(): void {
+    let queue = this.#input.pods
+      .map((pod) => ({ pod, shape: this.#shapes.shapeOf(pod.spec) }))
+      .toSorted((a, b) => podOrder(a.pod, a.shape, b.pod, b.shape))
+    while (queue.length > 0) {
+      const failed = queue.filter(({ pod, shape }) => !this.#place(pod, shape))
+      if (failed.length === queue.length) return
+      queue = failed
+    }
+  }
+
+  result(): SchedulingResult {
+    const claims: NewClaim[] = []
+    for (const fill of this.#claims) {
+      const claim = fill.finish(this.#input.policy)
+      if (!('kind' in claim)) claims.push(claim)
+      else
+        for (const pod of fill.pods)
+          this.#failures.set(pod, {
+            kind: 'truncationBrokeMinValues',
+            nodePool: fill.template.nodePool.metadata.name,
+          })
+    }
+    return {
+      claims: claims.toSorted(claimOrder),
+      placements: this.#nodes.flatMap((fill) => fill.pods.map((pod) => ({ pod, node: fill.input.name }))),
+      failures: [...this.#failures].map(([pod, reason]) => ({ pod, reason })),
+      poolsWithoutTypes: this.#poolsWithoutTypes,
+    }
+  }
+
+  #place(pod: Pod, wanted: PodShape): boolean {
+    let last: PodReason = { kind: 'noPools' }
+    for (let shape: PodShape | undefined = wanted; shape !== undefined; shape = shape.relaxed()) {
+      if (this.#onNode(pod, shape) || this.#onOpenClaim(pod, shape)) {
+        this.#failures.delete(pod)
+        return true
+      }
+      const refusal = this.#onNewClaim(pod, shape)
+      if (refusal === undefined) {
+        this.#failures.delete(pod)
+        return true
+      }
+      last = refusal
+    }
+    this.#failures.set(pod, last)
+    return false
+  }
+
+  #memoryOf(shape: PodShape): ShapeMemory {
+    let memory = this.#memory.get(shape)
+    if (memory === undefined) {
+      memory = { nextNode: 0, refusedBy: new Set() }
+      this.#memory.set(shape, memory)
+    }
+    return memory
+  }
+
+  /** First fit; nodes only fill up, so one that refused a shape is never asked again for it. */
+  #onNode(pod: Pod, shape: PodShape): boolean {
+    const memory = this.#memoryOf(shape)
+    for (; memory.nextNode < this.#nodes.length; memory.nextNode++) {
+      const node = this.#nodes[memory.nextNode] as NodeFill
+      if (node.accepts(shape)) {
+        node.place(pod, shape)
+        return true
+      }
+    }
+    return false
+  }
+
+  #onOpenClaim(pod: Pod, shape: PodShape): boolean {
+    const { refusedBy } = this.#memoryOf(shape)
+    if (refusedBy.size === this.#claims.length) return false
+    for (const [index, claim] of this.#claims.entries()) {
+      if (refusedBy.has(claim)) continue
+      const verdict = claim.judge(shape, this.#input.policy, false)
+      if (verdict.kind === 'refused') {
+        refusedBy.add(claim)
+        continue
+      }
+      claim.place(pod, shape, verdict)
+      this.#sinkFrom(index)
+      return true
+    }
+    return false
+  }
+
+  /** @returns why no template takes the pod, or undefined when one did. */
+  #onNewClaim(pod: Pod, shape: PodShape): PodReason | undefined {
+    if (this.#templates.length === 0) {
+      return this.#input.pools.length === 0 ? { kind: 'noPools' } : { kind: 'noTypesInPools' }
+    }
+    const refusals: { nodePool: string; reason: TemplateReason }[] = []
+    for (const { template, budget } of this.#templates) {
+      const reason = this.#open(template, budget, pod, shape)
+      if (reason === undefined) return undefined
+      refusals.push({ nodePool: template.nodePool.metadata.name, reason })
+    }
+    return { kind: 'noTemplate', templates: refusals }
+  }
+
+  #open(template: Template, budget: PoolBudget, pod: Pod, shape: PodShape): TemplateReason | undefined {
+    if (budget.nodesExhausted) return { kind: 'nodeLimit' }
+    const types = budget.affordable(template.types)
+    if (types.length === 0) return { kind: 'limits' }
+    const claim = new ClaimFill(template, types)
+    const verdict = claim.judge(shape, this.#input.policy, this.#input.policy.minValues === 'BestEffort')
+    if (verdict.kind === 'refused') return verdict.reason
+    claim.place(pod, shape, verdict)
+    budget.charge(claim.types)
+    this.#claims.push(claim)
+    this.#riseFromEnd()
+    return undefined
+  }
+
+  /** Moves a claim that gained a pod behind those that now have fewer. */
+  #sinkFrom(start: number): void {
+    const claims = this.#claims
+    const claim = claims[start] as ClaimFill
+    let index = start
+    while (index + 1 < claims.length && (claims[index + 1] as ClaimFill).pods.length < claim.pods.length) {
+      claims[index] = claims[index + 1] as ClaimFill
+      index++
+    }
+    claims[index] = claim
+  }
+
+  /** Moves a new claim before those that have more pods. */
+  #riseFromEnd(): void {
+    const claims = this.#claims
+    let index = claims.length - 1
+    const claim = claims[index] as ClaimFill
+    while (index > 0 && (claims[index - 1] as ClaimFill).pods.length > claim.pods.length) {
+      claims[index] = claims[index - 1] as ClaimFill
+      index--
+    }
+    claims[index] = claim
+  }
+}
+
+function hasSoftTaint(pool: PoolInput): boolean {
+  return (pool.nodePool.spec.template.spec.taints ?? []).some((taint) => taint.effect === 'PreferNoSchedule')
+}
+
+/** Large pods first; then the oldest, then by UID (scheduling.md 6.1). */
+function podOrder(a: Pod, shapeA: PodShape, b: Pod, shapeB: PodShape): number {
+  return (
+    (shapeB.requests['cpu'] ?? 0) - (shapeA.requests['cpu'] ?? 0) ||
+    (shapeB.requests['memory'] ?? 0) - (shapeA.requests['memory'] ?? 0) ||
+    compare(a.metadata.creationTimestamp, b.metadata.creationTimestamp) ||
+    compare(a.metadata.uid, b.metadata.uid)
+  )
+}
+
+function claimOrder(a: NewClaim, b: NewClaim): number {
+  return compare(a.nodePool, b.nodePool) || compare(a.pods[0]?.metadata.uid, b.pods[0]?.metadata.uid)
+}
+
+function compare(a: string | undefined, b: string | undefined): number {
+  return (a ?? '') < (b ?? '') ? -1 : (a ?? '') > (b ?? '') ? 1 : 0
+}

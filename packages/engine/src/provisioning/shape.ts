@@ -1,0 +1,76 @@
+/** What of a pod decides where it can go; pods that are alike in it share one shape. */
+import { type PodSpec, type Resources, type Taint, tolerates, type Toleration } from '@tenon/api'
+import { type PodRequirements, podRequirements } from '../requirements/requirements.ts'
+import type { SchedulingPolicy } from '../snapshot/input.ts'
+import { type HostPort, hostPortsOf } from './host-ports.ts'
+import { podRequests } from './pod-resources.ts'
+import { relax, withoutPreferences } from './relaxation.ts'
+
+export interface PodShape {
+  readonly key: string
+  readonly requests: Resources
+  readonly requirements: PodRequirements
+  readonly tolerations: readonly Toleration[]
+  readonly hostPorts: readonly HostPort[]
+  /** The same pod with one wish less; undefined when nothing is left to relax. */
+  readonly relaxed: () => PodShape | undefined
+}
+
+/** Makes shapes; equal pods get the same object, so that what is learnt of one serves all. */
+export class ShapeCatalogue {
+  readonly #shapes = new Map<string, PodShape>()
+  readonly #policy: SchedulingPolicy
+  readonly #toleratePreferNoSchedule: boolean
+
+  constructor(policy: SchedulingPolicy, toleratePreferNoSchedule: boolean) {
+    this.#policy = policy
+    this.#toleratePreferNoSchedule = toleratePreferNoSchedule
+  }
+
+  shapeOf(spec: PodSpec): PodShape {
+    return this.#intern(this.#policy.preferences === 'Ignore' ? withoutPreferences(spec) : spec)
+  }
+
+  #intern(spec: PodSpec): PodShape {
+    const key = shapeKey(spec)
+    const known = this.#shapes.get(key)
+    if (known !== undefined) return known
+    const shape: PodShape = {
+      key,
+      requests: podRequests(spec),
+      requirements: podRequirements(spec),
+      tolerations: spec.tolerations ?? [],
+      hostPorts: hostPortsOf(spec),
+      relaxed: () => {
+        const next = relax(spec, this.#toleratePreferNoSchedule)
+        return next === undefined ? undefined : this.#intern(next)
+      },
+    }
+    this.#shapes.set(key, shape)
+    return shape
+  }
+}
+
+function shapeKey(spec: PodSpec): string {
+  const containers = (list: PodSpec['containers'] | undefined) =>
+    list?.map((c) => [
+      c.resources?.requests,
+      c.restartPolicy,
+      c.ports?.filter((p) => (p.hostPort ?? 0) !== 0),
+    ])
+  return JSON.stringify([
+    spec.nodeSelector,
+    spec.affinity,
+    spec.tolerations,
+    spec.topologySpreadConstraints,
+    containers(spec.containers),
+    containers(spec.initContainers),
+    spec.overhead,
+    spec.resources?.requests,
+  ])
+}
+
+/** Taints the pod does not tolerate; here `PreferNoSchedule` counts as well (scheduling.md 7.1). */
+export function untolerated(taints: readonly Taint[], tolerations: readonly Toleration[]): readonly Taint[] {
+  return taints.filter((taint) => !tolerations.some((toleration) => tolerates(toleration, taint)))
+}

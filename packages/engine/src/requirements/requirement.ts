@@ -1,0 +1,176 @@
+/** One label key and the values it may take (scheduling.md 4). */
+import { normalizedLabel, type Requirement, type RequirementOperator } from '@tenon/api'
+
+const maxInt64 = 9_223_372_036_854_775_807n
+
+/** The values a key may take: listed ones, or all but the listed ones within integer bounds. */
+export interface ValueSet {
+  readonly key: string
+  /** True when `values` are excluded rather than allowed. */
+  readonly complement: boolean
+  readonly values: ReadonlySet<string>
+  readonly gte?: bigint
+  readonly lte?: bigint
+  /** Fewest distinct values that must stay available. */
+  readonly minValues?: number
+}
+
+const none: ReadonlySet<string> = new Set()
+
+/** The value set of one requirement; its key is normalised. Values of bound operators must be integers. */
+export function valueSet(requirement: Requirement): ValueSet {
+  const key = normalizedLabel(requirement.key)
+  const minValues = requirement.minValues === undefined ? {} : { minValues: requirement.minValues }
+  const values = requirement.values ?? []
+  switch (requirement.operator) {
+    case 'In':
+      return { key, complement: false, values: new Set(values), ...minValues }
+    case 'NotIn':
+      return { key, complement: true, values: new Set(values), ...minValues }
+    case 'Exists':
+      return { key, complement: true, values: none, ...minValues }
+    case 'DoesNotExist':
+      return { key, complement: false, values: none, ...minValues }
+    case 'Gt':
+      return above(key, bound(values) + 1n, minValues)
+    case 'Gte':
+      return above(key, bound(values), minValues)
+    case 'Lt':
+      return { key, complement: true, values: none, lte: bound(values) - 1n, ...minValues }
+    case 'Lte':
+      return { key, complement: true, values: none, lte: bound(values), ...minValues }
+  }
+}
+
+function above(key: string, gte: bigint, minValues: { minValues?: number }): ValueSet {
+  return gte > maxInt64
+    ? { key, complement: false, values: none }
+    : { key, complement: true, values: none, gte, ...minValues }
+}
+
+function bound(values: readonly string[]): bigint {
+  return parseInteger(values[0] ?? '') ?? 0n
+}
+
+function parseInteger(text: string): bigint | undefined {
+  return /^[+-]?\d+$/.test(text) ? BigInt(text) : undefined
+}
+
+/** The key allowed exactly these values. */
+export function oneOf(key: string, ...values: readonly string[]): ValueSet {
+  return { key: normalizedLabel(key), complement: false, values: new Set(values) }
+}
+
+/** The operator that describes a set: an empty intersection is `DoesNotExist`. */
+export function operatorOf(set: ValueSet): RequirementOperator {
+  if (set.complement) return set.values.size > 0 ? 'NotIn' : 'Exists'
+  return set.values.size > 0 ? 'In' : 'DoesNotExist'
+}
+
+/** Whether the set is content with the label being absent. */
+export function allowsAbsence(set: ValueSet): boolean {
+  const operator = operatorOf(set)
+  return operator === 'NotIn' || operator === 'DoesNotExist'
+}
+
+/** Whether `value` is allowed. */
+export function has(set: ValueSet, value: string): boolean {
+  return set.values.has(value) !== set.complement && isWithin(set.gte, set.lte, value)
+}
+
+function isWithin(gte: bigint | undefined, lte: bigint | undefined, value: string): boolean {
+  if (gte === undefined && lte === undefined) return true
+  const number = parseInteger(value)
+  if (number === undefined) return false
+  return (gte === undefined || number >= gte) && (lte === undefined || number <= lte)
+}
+
+function larger<T extends bigint | number>(a: T | undefined, b: T | undefined): T | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return a > b ? a : b
+}
+
+function smaller(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return a < b ? a : b
+}
+
+/** The values allowed by both. */
+export function intersection(a: ValueSet, b: ValueSet): ValueSet {
+  const gte = larger(a.gte, b.gte)
+  const lte = smaller(a.lte, b.lte)
+  const least = larger(a.minValues, b.minValues)
+  const minValues = least === undefined ? {} : { minValues: least }
+  if (gte !== undefined && lte !== undefined && gte > lte) {
+    return { key: a.key, complement: false, values: none, ...minValues }
+  }
+  const values = new Set([...combined(a, b)].filter((value) => isWithin(gte, lte, value)))
+  if (!(a.complement && b.complement)) return { key: a.key, complement: false, values, ...minValues }
+  return {
+    key: a.key,
+    complement: true,
+    values,
+    ...(gte !== undefined && { gte }),
+    ...(lte !== undefined && { lte }),
+    ...minValues,
+  }
+}
+
+function combined(a: ValueSet, b: ValueSet): Iterable<string> {
+  if (a.complement && b.complement) return [...a.values, ...b.values]
+  if (a.complement) return [...b.values].filter((value) => !a.values.has(value))
+  if (b.complement) return [...a.values].filter((value) => !b.values.has(value))
+  return [...a.values].filter((value) => b.values.has(value))
+}
+
+/** Whether any value is allowed by both; the same rule as {@link intersection} without building it. */
+export function intersects(a: ValueSet, b: ValueSet): boolean {
+  const gte = larger(a.gte, b.gte)
+  const lte = smaller(a.lte, b.lte)
+  if (gte !== undefined && lte !== undefined && gte > lte) return false
+  if (a.complement && b.complement) return true
+  const [listed, other] = a.complement ? [b, a] : [a, b]
+  for (const value of listed.values) {
+    if (other.values.has(value) !== other.complement && isWithin(gte, lte, value)) return true
+  }
+  return false
+}
+
+/**
+ * One concrete allowed value: the smallest listed one, or the smallest free integer within the
+ * bounds; undefined when there is none.
+ */
+export function anyValue(set: ValueSet): string | undefined {
+  if (!set.complement) return [...set.values].toSorted()[0]
+  const end = set.lte ?? maxInt64
+  for (let value = set.gte ?? 0n; value <= end; value++) {
+    if (!set.values.has(value.toString())) return value.toString()
+  }
+  return undefined
+}
+
+/** The set as requirements; bounds become `Gte`/`Lte`, exclusions beside bounds a `NotIn`. */
+export function toRequirements(set: ValueSet): readonly Requirement[] {
+  const minValues = set.minValues === undefined ? {} : { minValues: set.minValues }
+  const bounds: Requirement[] = []
+  if (set.gte !== undefined)
+    bounds.push({ key: set.key, operator: 'Gte', values: [set.gte.toString()], ...minValues })
+  if (set.lte !== undefined)
+    bounds.push({ key: set.key, operator: 'Lte', values: [set.lte.toString()], ...minValues })
+  if (bounds.length > 0 && set.values.size === 0) return bounds
+  const operator = operatorOf(set)
+  const values = set.values.size > 0 ? { values: [...set.values].toSorted() } : {}
+  return [...bounds, { key: set.key, operator, ...values, ...minValues }]
+}
+
+/** As users read it: `key In [a b]`, more than five values shortened. */
+export function renderValueSet(set: ValueSet): string {
+  const operator = operatorOf(set)
+  const sorted = [...set.values].toSorted()
+  const shown = sorted.slice(0, 5).join(' ') + (sorted.length > 5 ? ` and ${sorted.length - 5} others` : '')
+  const list = operator === 'In' || operator === 'NotIn' ? ` [${shown}]` : ''
+  const low = set.gte === undefined ? '' : ` >=${set.gte}`
+  const high = set.lte === undefined ? '' : ` <=${set.lte}`
+  const least = set.minValues === undefined ? '' : ` minValues ${set.minValues}`
+  return `${set.key} ${operator}${list}${low}${high}${least}`
+}

@@ -1,0 +1,147 @@
+/** Evicts pods of draining nodes within their PDBs, and by force past the deadline (lifecycle.md 4.2). */
+import { isConditionTrue, conditionOf, kinds, type Pod } from '@tenon/api'
+import { done, isKubeError, KubeError, type ReconcileResult } from '@tenon/kube'
+import { rfc3339 } from '@tenon/runtime'
+import type { OperatorContext } from '../../context.ts'
+import { isActive, isEvictable, keyOf } from '../../state/pods.ts'
+
+const backoff: ReconcileResult = { kind: 'backoff' }
+
+interface Entry {
+  readonly uid: string
+  readonly deadlineMs: number
+}
+
+/** Whether the deadline leaves the pod less than its own grace period (lifecycle.md 4.3). */
+export function isForceEligible(pod: Pod, deadlineMs: number, nowMs: number): boolean {
+  if (!Number.isFinite(deadlineMs)) return false
+  if (pod.metadata.deletionTimestamp !== undefined)
+    return Date.parse(pod.metadata.deletionTimestamp) > deadlineMs
+  const grace = pod.spec.terminationGracePeriodSeconds
+  return grace !== undefined && nowMs > deadlineMs - grace * 1000
+}
+
+/** Pods waiting for their eviction; keys are `namespace/name`, guarded by UID. */
+export class EvictionQueue {
+  readonly #context: OperatorContext
+  readonly #entries = new Map<string, Entry>()
+  /** Set by the composition root: asks the controller to work on a key. */
+  enqueue: (key: string) => void = () => undefined
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /** Adds pods; of two deadlines the earlier holds. Infinity means none. */
+  add(pods: readonly Pod[], deadlineMs: number): void {
+    for (const pod of pods) {
+      const key = keyOf(pod.metadata)
+      const uid = pod.metadata.uid ?? ''
+      const known = this.#entries.get(key)
+      if (known?.uid === uid) {
+        if (deadlineMs < known.deadlineMs) this.#entries.set(key, { uid, deadlineMs })
+        continue
+      }
+      this.#entries.set(key, { uid, deadlineMs })
+      this.enqueue(key)
+    }
+  }
+
+  /** How many pods wait. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return done
+    const [namespace = '', name = ''] = key.split('/')
+    const pod = this.#context.caches.pods.get({ namespace, name })
+    if (pod === undefined || pod.metadata.uid !== entry.uid) return this.#drop(key, entry)
+    const now = this.#context.clock.now()
+    if (isForceEligible(pod, entry.deadlineMs, now)) return await this.#forceDelete(pod, entry, key)
+    if (!isActive(pod)) return this.#drop(key, entry)
+    if (!isEvictable(pod, now)) return backoff
+    return await this.#evict(pod, entry, key, signal)
+  }
+
+  #drop(key: string, entry: Entry): ReconcileResult {
+    if (this.#entries.get(key) === entry) this.#entries.delete(key)
+    return done
+  }
+
+  async #evict(pod: Pod, entry: Entry, key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { client, metrics, events } = this.#context
+    try {
+      await client.evict({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name }, entry.uid, {
+        signal,
+      })
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error
+      if (error.status > 0) metrics.podsEvictionRequests.inc({ code: String(error.status) })
+      if (error.kind === 'notFound' || error.kind === 'conflict') return this.#drop(key, entry)
+      const isMisconfigured = error.message.includes('more than one PodDisruptionBudget')
+      if (error.kind !== 'tooManyRequests' && !isMisconfigured) throw error
+      this.#blocked(pod, isMisconfigured)
+      return backoff
+    }
+    metrics.podsEvictionRequests.inc({ code: '200' })
+    const reason = this.#reasonOf(pod)
+    metrics.podsDrained.inc({ reason })
+    events.record({
+      object: pod,
+      type: 'Normal',
+      reason: 'Evicted',
+      message: reason === '' ? 'Evicted pod' : `Evicted pod: ${reason}`,
+      dedupe: [pod.metadata.name],
+    })
+    return this.#drop(key, entry)
+  }
+
+  async #forceDelete(pod: Pod, entry: Entry, key: string): Promise<ReconcileResult> {
+    const { client, clock, events, metrics } = this.#context
+    const grace = Math.max(Math.floor((entry.deadlineMs - clock.now()) / 1000), 1)
+    events.record({
+      object: pod,
+      type: 'Normal',
+      reason: 'Disrupted',
+      message: `Deleting the pod so that its node ends by ${rfc3339(entry.deadlineMs)}; it gets ${grace}s of its ${pod.spec.terminationGracePeriodSeconds ?? 0}s, whatever its PDBs and karpenter.sh/do-not-disrupt say`,
+      dedupe: [pod.metadata.name],
+    })
+    try {
+      await client.delete(
+        kinds.pod,
+        { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name },
+        { gracePeriodSeconds: grace, preconditionUid: entry.uid },
+      )
+      metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
+    } catch (error) {
+      if (!isKubeError(error, 'notFound', 'conflict')) throw error
+    }
+    return this.#drop(key, entry)
+  }
+
+  #blocked(pod: Pod, isMisconfigured: boolean): void {
+    const node = this.#context.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
+    if (node === undefined) return
+    const why = isMisconfigured
+      ? 'several PodDisruptionBudgets cover the pod, which evictions do not allow'
+      : 'a PodDisruptionBudget does not allow it now'
+    this.#context.events.record({
+      object: node,
+      type: 'Warning',
+      reason: 'FailedDraining',
+      message: `Could not evict a pod: ${why} (Pod=${keyOf(pod.metadata)})`,
+      dedupe: [node.metadata.name],
+    })
+  }
+
+  /** Why the pod's node goes, as in metric `karpenter_pods_drained_total`. */
+  #reasonOf(pod: Pod): string {
+    const node = this.#context.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
+    const claim = node === undefined ? undefined : this.#context.state.claimOf(node)
+    if (claim === undefined) return ''
+    if (!isConditionTrue(claim, 'DisruptionReason')) return 'Forceful Termination'
+    return conditionOf(claim, 'DisruptionReason')?.reason ?? ''
+  }
+}

@@ -1,0 +1,7 @@
+import type { ConditionSchema } from '@tenon/api'
+
+/** Which conditions `Ready` of a NodeClaim depends on (api.md 8.1). */
+export const nodeClaimConditions: ConditionSchema = { dependents: ['Launched', 'Registered', 'Initialized'] }
+
+/** Which conditions `Ready` of a NodePool depends on. */
+export const nodePoolConditions: ConditionSchema = { dependents: ['ValidationSucceeded', 'NodeClassReady'] }

@@ -1,0 +1,96 @@
+/** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
+import { ConditionSet, karpenterKinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
+import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../../context.ts'
+import { nodeClaimConditions } from './conditions.ts'
+import { finalize } from './finalize.ts'
+import { initialize } from './initialization.ts'
+import { type ClaimDraft, Launcher, type StageResult } from './launch.ts'
+import { checkLiveness } from './liveness.ts'
+import { register } from './registration.ts'
+
+const backoff: ReconcileResult = { kind: 'backoff' }
+/** Lets the cache catch up with what this pass wrote. */
+const settleMs = 1000
+
+export class NodeClaimLifecycle {
+  readonly #context: OperatorContext
+  readonly #launcher: Launcher
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+    this.#launcher = new Launcher(context)
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { caches, state } = this.#context
+    const cached = caches.nodeClaims.get({ name })
+    if (cached === undefined || !state.isManaged(cached)) return done
+    if (cached.metadata.deletionTimestamp !== undefined) return await finalize(this.#context, cached, signal)
+    const claim = await this.#withFinalizer(cached)
+    return claim === undefined ? backoff : await this.#advance(claim, signal)
+  }
+
+  /** Nothing is launched before the finalizer is stored. */
+  async #withFinalizer(claim: NodeClaim): Promise<NodeClaim | undefined> {
+    const finalizers = claim.metadata.finalizers ?? []
+    if (finalizers.includes(terminationFinalizer)) return claim
+    try {
+      return await this.#context.client.patch(
+        karpenterKinds.nodeClaim,
+        { name: claim.metadata.name },
+        { metadata: { finalizers: [...finalizers, terminationFinalizer] } },
+        { resourceVersion: claim.metadata.resourceVersion ?? '' },
+      )
+    } catch (error) {
+      if (isKubeError(error, 'conflict', 'notFound')) return undefined
+      throw error
+    }
+  }
+
+  async #advance(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
+    const stages: readonly ((draft: ClaimDraft) => Promise<StageResult>)[] = [
+      (draft) => this.#launcher.run(draft, signal),
+      (draft) => register(this.#context, draft),
+      (draft) => initialize(this.#context, draft),
+      (draft) => checkLiveness(this.#context, draft),
+    ]
+    let draft: ClaimDraft = { claim, conditions: ConditionSet.of(claim, nodeClaimConditions) }
+    let requeueMs = Number.POSITIVE_INFINITY
+    const errors: unknown[] = []
+    for (const stage of stages) {
+      const result = await stage(draft).catch(
+        (error: unknown): StageResult => ({ kind: 'continue', draft, error }),
+      )
+      if (result.kind === 'deleted') return done
+      draft = result.draft
+      requeueMs = Math.min(requeueMs, result.requeueMs ?? Number.POSITIVE_INFINITY)
+      if (result.error !== undefined) errors.push(result.error)
+    }
+    const changed = await this.#store(claim, draft)
+    if (errors.length === 1) throw errors[0]
+    if (errors.length > 1)
+      throw new AggregateError(errors, errors.map((e) => (e as Error).message).join('; '))
+    if (changed) return { kind: 'after', delayMs: Math.min(requeueMs, settleMs) }
+    return Number.isFinite(requeueMs) ? { kind: 'after', delayMs: requeueMs } : done
+  }
+
+  async #store(before: NodeClaim, { claim, conditions }: ClaimDraft): Promise<boolean> {
+    const key = { name: before.metadata.name }
+    const metadata = mergePatchOf(
+      { labels: before.metadata.labels, annotations: before.metadata.annotations },
+      { labels: claim.metadata.labels, annotations: claim.metadata.annotations },
+    )
+    const status = mergePatchOf(before.status ?? {}, { ...claim.status, conditions: conditions.conditions })
+    try {
+      if (metadata !== undefined)
+        await this.#context.client.patch(karpenterKinds.nodeClaim, key, { metadata })
+      if (status !== undefined) {
+        await this.#context.client.patch(karpenterKinds.nodeClaim, key, { status }, { subresource: 'status' })
+      }
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+    return metadata !== undefined || status !== undefined
+  }
+}

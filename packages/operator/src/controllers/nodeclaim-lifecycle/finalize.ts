@@ -1,0 +1,173 @@
+/** The end of a claim: its Node drained away, its instance gone, then the object (lifecycle.md 3.7). */
+import {
+  annotations,
+  ConditionSet,
+  isConditionTrue,
+  karpenterKinds,
+  kinds,
+  labels,
+  type NodeClaim,
+  parseDuration,
+  terminationFinalizer,
+} from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { isProviderError } from '@tenon/provider'
+import { rfc3339 } from '@tenon/runtime'
+import type { OperatorContext } from '../../context.ts'
+import { indexes } from '../../observe/caches.ts'
+import { transitionMs } from '../../state/cluster-state.ts'
+import { nodeClaimConditions } from './conditions.ts'
+
+const backoff: ReconcileResult = { kind: 'backoff' }
+const terminatingPollMs = 5000
+
+/** One step of taking a deleting claim apart. */
+export async function finalize(
+  context: OperatorContext,
+  claim: NodeClaim,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  if (!(claim.metadata.finalizers ?? []).includes(terminationFinalizer)) return done
+  try {
+    const stamped = await stampDeadline(context, claim)
+    if (await deletesNodes(context, stamped)) return done
+    const instance = await terminateInstance(context, stamped, signal)
+    if (instance !== undefined) return instance
+    await removeFinalizer(context, claim)
+    return done
+  } catch (error) {
+    if (isKubeError(error, 'conflict')) return backoff
+    if (isKubeError(error, 'notFound')) return done
+    throw error
+  }
+}
+
+/** Writes when the grace period ends, once; an existing value is kept. */
+async function stampDeadline(context: OperatorContext, claim: NodeClaim): Promise<NodeClaim> {
+  const grace = claim.spec.terminationGracePeriod
+  const { metadata } = claim
+  if (grace === undefined || metadata.annotations?.[annotations.terminationTimestamp] !== undefined)
+    return claim
+  const deadline = rfc3339(Date.parse(metadata.deletionTimestamp ?? '') + (parseDuration(grace) ?? 0))
+  const patched = await context.client.patch(
+    karpenterKinds.nodeClaim,
+    { name: metadata.name },
+    { metadata: { annotations: { [annotations.terminationTimestamp]: deadline } } },
+    metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion },
+  )
+  context.events.record({
+    object: claim,
+    type: 'Warning',
+    reason: 'TerminationGracePeriodExpiring',
+    message: `All pods will be deleted by ${deadline}`,
+    dedupe: [metadata.name],
+  })
+  return patched
+}
+
+/** @returns whether there still is a Node to wait for. */
+async function deletesNodes(context: OperatorContext, claim: NodeClaim): Promise<boolean> {
+  const providerID = claim.status?.providerID ?? ''
+  if (providerID === '' || !isConditionTrue(claim, 'Registered')) return false
+  const nodes = context.caches.nodes.byIndex(indexes.byProviderId, providerID)
+  for (const node of nodes) {
+    if (node.metadata.deletionTimestamp !== undefined) continue
+    await context.client.delete(kinds.node, { name: node.metadata.name }).catch((error: unknown) => {
+      if (!isKubeError(error, 'notFound')) throw error
+    })
+    context.logger.info('deleted node', { Node: { name: node.metadata.name } })
+  }
+  return nodes.length > 0
+}
+
+/** @returns what to wait for, or undefined once the cloud no longer knows the instance. */
+async function terminateInstance(
+  context: OperatorContext,
+  claim: NodeClaim,
+  signal: AbortSignal,
+): Promise<ReconcileResult | undefined> {
+  const known = await withProviderID(context, claim, signal)
+  if (known === undefined) return undefined
+  const isGone = await deletesInstance(context, known, signal)
+  const marked = await markTerminating(context, claim)
+  if (!isGone) return { kind: 'after', delayMs: terminatingPollMs }
+  const since = transitionMs(marked, 'InstanceTerminating')
+  if (since !== undefined) {
+    const nodepool = claim.metadata.labels?.[labels.nodePool] ?? ''
+    context.metrics.instanceTermination.observe({ nodepool }, Math.max(0, context.clock.now() - since) / 1000)
+  }
+  return undefined
+}
+
+/**
+ * The claim with its machine. A crash between launch and the status write leaves a machine that only
+ * the cloud's own tags tie to the claim; it must not outlive it.
+ */
+async function withProviderID(
+  context: OperatorContext,
+  claim: NodeClaim,
+  signal: AbortSignal,
+): Promise<NodeClaim | undefined> {
+  if ((claim.status?.providerID ?? '') !== '') return claim
+  const instances = await context.provider.list(signal)
+  const own = instances.find((instance) => instance.nodeClaimName === claim.metadata.name)
+  return own === undefined ? undefined : { ...claim, status: { ...claim.status, providerID: own.providerID } }
+}
+
+/** Asks the cloud to delete the instance. @returns whether the cloud says that it is gone. */
+export async function deletesInstance(
+  context: OperatorContext,
+  claim: NodeClaim,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await context.provider.delete(claim, signal)
+    return false
+  } catch (error) {
+    if (isProviderError(error, 'nodeClaimNotFound')) return true
+    throw error
+  }
+}
+
+/** Sets `InstanceTerminating`, which tells the rest of the core that the machine is as good as gone. */
+export async function markTerminating(context: OperatorContext, claim: NodeClaim): Promise<NodeClaim> {
+  const before = ConditionSet.of(claim, nodeClaimConditions)
+  const after = before.set({ type: 'InstanceTerminating', status: 'True' }, context.clock.now())
+  if (before === after) return claim
+  return await context.client.patch(
+    karpenterKinds.nodeClaim,
+    { name: claim.metadata.name },
+    { status: { conditions: after.conditions } },
+    {
+      subresource: 'status',
+      ...(claim.metadata.resourceVersion !== undefined && {
+        resourceVersion: claim.metadata.resourceVersion,
+      }),
+    },
+  )
+}
+
+async function removeFinalizer(context: OperatorContext, claim: NodeClaim): Promise<void> {
+  const current = await context.client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
+  if (current === undefined || current.metadata.uid !== claim.metadata.uid) return
+  const finalizers = (current.metadata.finalizers ?? []).filter((name) => name !== terminationFinalizer)
+  await context.client.patch(
+    karpenterKinds.nodeClaim,
+    { name: claim.metadata.name },
+    { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },
+    { resourceVersion: current.metadata.resourceVersion ?? '' },
+  )
+  const tags = claim.metadata.labels ?? {}
+  const nodepool = tags[labels.nodePool] ?? ''
+  const deletedMs = Date.parse(claim.metadata.deletionTimestamp ?? '')
+  context.metrics.claimTermination.observe({ nodepool }, Math.max(0, context.clock.now() - deletedMs) / 1000)
+  context.metrics.nodeClaimsTerminated.inc({
+    nodepool,
+    capacity_type: tags[labels.capacityType] ?? '',
+    zone: tags[labels.zone] ?? '',
+  })
+  context.logger.info('deleted nodeclaim', {
+    NodeClaim: { name: claim.metadata.name },
+    'provider-id': claim.status?.providerID,
+  })
+}

@@ -1,0 +1,129 @@
+/** The first stage: a claim gets its machine (lifecycle.md 3.1). */
+import { type ConditionSet, labels, type NodeClaim } from '@tenon/api'
+import { isProviderError, type ProviderInstance } from '@tenon/provider'
+import type { OperatorContext } from '../../context.ts'
+import { deleteClaim } from './delete-claim.ts'
+
+const resultTtlMs = 60 * 60_000
+const messageLimit = 300
+
+/** What the stages work on: the claim with its changes so far, and its conditions. */
+export interface ClaimDraft {
+  readonly claim: NodeClaim
+  readonly conditions: ConditionSet
+}
+
+export type StageResult =
+  | {
+      readonly kind: 'continue'
+      readonly draft: ClaimDraft
+      readonly requeueMs?: number
+      readonly error?: unknown
+    }
+  /** The claim is being deleted; nothing more to do in this pass. */
+  | { readonly kind: 'deleted' }
+
+/** Launches claims and remembers answers, so that a lagging cache never launches twice. */
+export class Launcher {
+  readonly #context: OperatorContext
+  readonly #results = new Map<string, { readonly instance: ProviderInstance; readonly expiresMs: number }>()
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async run(draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
+    const { clock, logger } = this.#context
+    const uid = draft.claim.metadata.uid ?? ''
+    if (!draft.conditions.isUnknown('Launched')) {
+      if (draft.conditions.isTrue('Launched')) this.#results.delete(uid)
+      return {
+        kind: 'continue',
+        draft: { ...draft, conditions: draft.conditions.restamp('Launched', clock.now()) },
+      }
+    }
+    this.#sweep()
+    let instance = this.#results.get(uid)?.instance
+    if (instance === undefined) {
+      try {
+        instance = await this.#context.provider.create(draft.claim, signal)
+      } catch (error) {
+        return await this.#failed(draft, error, signal)
+      }
+      this.#results.set(uid, { instance, expiresMs: clock.now() + resultTtlMs })
+      logger.info('launched nodeclaim', {
+        NodeClaim: { name: draft.claim.metadata.name },
+        'provider-id': instance.providerID,
+        'instance-type': instance.labels[labels.instanceType],
+        zone: instance.labels[labels.zone],
+        'capacity-type': instance.labels[labels.capacityType],
+        allocatable: instance.allocatable,
+      })
+    }
+    return {
+      kind: 'continue',
+      draft: {
+        claim: withInstance(draft.claim, instance),
+        conditions: draft.conditions.set({ type: 'Launched', status: 'True' }, clock.now()),
+      },
+    }
+  }
+
+  async #failed(draft: ClaimDraft, error: unknown, signal: AbortSignal): Promise<StageResult> {
+    const { events, clock } = this.#context
+    if (signal.aborted) throw error
+    if (isProviderError(error, 'insufficientCapacity')) {
+      events.record({
+        object: draft.claim,
+        type: 'Warning',
+        reason: 'InsufficientCapacityError',
+        message: `NodeClaim ${draft.claim.metadata.name}: ${truncated(error.message)}`,
+        dedupe: [draft.claim.metadata.uid ?? ''],
+      })
+      await deleteClaim(this.#context, draft.claim, 'insufficient_capacity')
+      return { kind: 'deleted' }
+    }
+    if (isProviderError(error, 'nodeClassNotReady')) {
+      await deleteClaim(this.#context, draft.claim, 'nodeclass_not_ready')
+      return { kind: 'deleted' }
+    }
+    const message = error instanceof Error ? error.message : String(error)
+    const conditions = draft.conditions.set(
+      isProviderError(error, 'create')
+        ? { type: 'Launched', status: 'Unknown', reason: error.reason ?? 'LaunchFailed', message }
+        : { type: 'Launched', status: 'Unknown', reason: 'LaunchFailed', message: truncated(message) },
+      clock.now(),
+    )
+    return { kind: 'continue', draft: { ...draft, conditions }, error }
+  }
+
+  #sweep(): void {
+    const now = this.#context.clock.now()
+    for (const [uid, { expiresMs }] of this.#results) if (expiresMs <= now) this.#results.delete(uid)
+  }
+}
+
+/** The claim with what the cloud answered; labels of the claim win, annotations of the cloud do. */
+function withInstance(claim: NodeClaim, instance: ProviderInstance): NodeClaim {
+  return {
+    ...claim,
+    metadata: {
+      ...claim.metadata,
+      labels: { ...instance.labels, ...claim.metadata.labels },
+      ...(instance.annotations && {
+        annotations: { ...claim.metadata.annotations, ...instance.annotations },
+      }),
+    },
+    status: {
+      ...claim.status,
+      providerID: instance.providerID,
+      ...(instance.imageID !== undefined && { imageID: instance.imageID }),
+      capacity: instance.capacity,
+      allocatable: instance.allocatable,
+    },
+  }
+}
+
+function truncated(text: string): string {
+  return text.length < messageLimit ? text : `${text.slice(0, messageLimit)}...`
+}

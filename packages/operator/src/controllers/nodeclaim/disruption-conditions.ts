@@ -1,0 +1,110 @@
+/** `nodeclaim.disruption`: keeps the conditions Drifted and Consolidatable (lifecycle.md 9). */
+import {
+  annotations,
+  ConditionSet,
+  karpenterKinds,
+  labels,
+  type NodeClaim,
+  type NodePool,
+  parseNillableDuration,
+} from '@tenon/api'
+import { incompatibility, labelRequirements, parseRequirements } from '@tenon/engine'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { isProviderError } from '@tenon/provider'
+import type { OperatorContext } from '../../context.ts'
+import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
+
+const driftPeriodMs = 5 * 60_000
+const nothingUndefined: ReadonlySet<string> = new Set()
+
+export class DisruptionConditions {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { caches, state, client } = this.#context
+    const claim = caches.nodeClaims.get({ name })
+    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined || !state.isManaged(claim))
+      return done
+    const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
+    if (pool === undefined) return done
+    const before = ConditionSet.of(claim, nodeClaimConditions)
+    const drifted = await this.#drifted(claim, pool, before, signal)
+    const { conditions, requeueMs } = this.#consolidatable(claim, pool, drifted)
+    if (conditions !== before) {
+      try {
+        await client.patch(
+          karpenterKinds.nodeClaim,
+          { name },
+          { status: { conditions: conditions.conditions } },
+          { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
+        )
+      } catch (error) {
+        if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+        if (!isKubeError(error, 'notFound')) throw error
+      }
+    }
+    return { kind: 'after', delayMs: Math.min(requeueMs, driftPeriodMs) }
+  }
+
+  async #drifted(
+    claim: NodeClaim,
+    pool: NodePool,
+    conditions: ConditionSet,
+    signal: AbortSignal,
+  ): Promise<ConditionSet> {
+    if (!conditions.isTrue('Launched')) return conditions.clear('Drifted')
+    const reason = staticDrift(claim, pool) ?? (await this.#providerDrift(claim, signal))
+    if (reason === undefined) return conditions.clear('Drifted')
+    return conditions.set(
+      { type: 'Drifted', status: 'True', reason, message: reason },
+      this.#context.clock.now(),
+    )
+  }
+
+  async #providerDrift(claim: NodeClaim, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return await this.#context.provider.isDrifted(claim, signal)
+    } catch (error) {
+      if (isProviderError(error, 'nodeClaimNotFound')) return undefined
+      throw error
+    }
+  }
+
+  #consolidatable(
+    claim: NodeClaim,
+    pool: NodePool,
+    conditions: ConditionSet,
+  ): { readonly conditions: ConditionSet; readonly requeueMs: number } {
+    const none = Number.POSITIVE_INFINITY
+    if (pool.spec.replicas !== undefined) return { conditions, requeueMs: none }
+    const now = this.#context.clock.now()
+    const waitMs = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
+    if (!Number.isFinite(waitMs) || !conditions.isTrue('Initialized')) {
+      return { conditions: conditions.clear('Consolidatable'), requeueMs: none }
+    }
+    const initialized = conditions.get('Initialized')?.lastTransitionTime ?? ''
+    const since = Date.parse(claim.status?.lastPodEventTime ?? initialized)
+    const leftMs = since + waitMs - now
+    if (waitMs > 0 && leftMs > 0) return { conditions: conditions.clear('Consolidatable'), requeueMs: leftMs }
+    return { conditions: conditions.set({ type: 'Consolidatable', status: 'True' }, now), requeueMs: none }
+  }
+}
+
+/** Drift that shows in the objects alone. */
+export function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
+  const own = claim.metadata.annotations ?? {}
+  const current = pool.metadata.annotations ?? {}
+  const hash = own[annotations.nodePoolHash]
+  const version = own[annotations.nodePoolHashVersion]
+  const poolHash = current[annotations.nodePoolHash]
+  const isComparable = hash !== undefined && poolHash !== undefined && version !== undefined
+  if (isComparable && version === current[annotations.nodePoolHashVersion] && hash !== poolHash)
+    return 'NodePoolDrifted'
+  const wanted = parseRequirements(pool.spec.template.spec.requirements)
+  const labelled = labelRequirements(claim.metadata.labels ?? {})
+  return incompatibility(labelled, wanted, nothingUndefined) === undefined ? undefined : 'RequirementsDrifted'
+}

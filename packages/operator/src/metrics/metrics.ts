@@ -1,0 +1,76 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+const durationBuckets = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5,
+  1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
+]
+const powersOfTwo = (count: number) => Array.from({ length: count + 1 }, (_, n) => 2 ** n)
+
+/** The metrics of the running operator, by their Karpenter names (lifecycle.md 14, scheduling.md 12.4). */
+export class Metrics {
+  readonly registry = new Registry()
+
+  readonly nodeClaimsCreated = this.#counter('nodeclaims_created_total', 'NodeClaims created', [
+    'reason',
+    'nodepool',
+    'min_values_relaxed',
+  ])
+  readonly nodeClaimsTerminated = this.#counter('nodeclaims_terminated_total', 'NodeClaims gone for good', [
+    'nodepool',
+    'capacity_type',
+    'zone',
+  ])
+  readonly nodeClaimsDisrupted = this.#counter('nodeclaims_disrupted_total', 'NodeClaims deleted, by cause', [
+    'reason',
+    'nodepool',
+    'capacity_type',
+    'consolidation_policy',
+    'termination_mode',
+  ])
+  readonly nodesCreated = this.#counter('nodes_created_total', 'Nodes registered', ['nodepool', 'zone'])
+  readonly nodesTerminated = this.#counter('nodes_terminated_total', 'Nodes gone for good', [
+    'nodepool',
+    'zone',
+  ])
+  readonly nodesDrained = this.#counter('nodes_drained_total', 'Nodes drained', ['nodepool'])
+  readonly podsEvictionRequests = this.#counter(
+    'pods_eviction_requests_total',
+    'Evictions asked for, by answer',
+    ['code'],
+  )
+  readonly podsDrained = this.#counter('pods_drained_total', 'Pods that left a node in a drain', ['reason'])
+  readonly schedulingDuration = this.#histogram(
+    'scheduler_scheduling_duration_seconds',
+    'Time of one scheduling decision over a whole batch',
+    ['controller'],
+    durationBuckets,
+  )
+  readonly unschedulablePods = this.#gauge('scheduler_unschedulable_pods_count', 'Pods no pool can take', [
+    'controller',
+  ])
+  readonly instanceTermination = this.#histogram(
+    'nodeclaims_instance_termination_duration_seconds',
+    'From the first delete call until the cloud no longer knows the instance',
+    ['nodepool'],
+    powersOfTwo(10),
+  )
+  readonly claimTermination = this.#histogram(
+    'nodeclaims_termination_duration_seconds',
+    'From the deletion request until a NodeClaim is gone',
+    ['nodepool'],
+    powersOfTwo(11),
+  )
+  readonly stateSynced = this.#gauge('cluster_state_synced', 'Whether decisions can be made: 1 or 0', [])
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({ name: `karpenter_${name}`, help, labelNames, registers: [this.registry] })
+  }
+
+  #gauge(name: string, help: string, labelNames: string[]): Gauge {
+    return new Gauge({ name: `karpenter_${name}`, help, labelNames, registers: [this.registry] })
+  }
+
+  #histogram(name: string, help: string, labelNames: string[], buckets: number[]): Histogram {
+    return new Histogram({ name: `karpenter_${name}`, help, labelNames, buckets, registers: [this.registry] })
+  }
+}

@@ -1,0 +1,121 @@
+/** What pods are to the autoscaler (scheduling.md 2, lifecycle.md 4). */
+import {
+  annotations,
+  disruptedTaint,
+  matchesSelector,
+  type ObjectMeta,
+  type Pod,
+  type PodDisruptionBudget,
+  parseDuration,
+  tolerates,
+} from '@tenon/api'
+
+function isOwnedBy(pod: Pod, apiVersion: string, kind: string): boolean {
+  return (pod.metadata.ownerReferences ?? []).some(
+    (owner) => owner.apiVersion === apiVersion && owner.kind === kind,
+  )
+}
+
+export const isDaemonPod = (pod: Pod) => isOwnedBy(pod, 'apps/v1', 'DaemonSet')
+/** Static pods, mirrored by their kubelet. */
+export const isMirrorPod = (pod: Pod) => isOwnedBy(pod, 'v1', 'Node')
+const isStatefulSetPod = (pod: Pod) => isOwnedBy(pod, 'apps/v1', 'StatefulSet')
+
+export const isTerminal = (pod: Pod) => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+export const isTerminating = (pod: Pod) => pod.metadata.deletionTimestamp !== undefined
+export const isActive = (pod: Pod) => !isTerminal(pod) && !isTerminating(pod)
+
+/** A pending pod that asks for a node (scheduling.md 2). */
+export function isProvisionable(pod: Pod): boolean {
+  return (
+    (pod.spec.nodeName ?? '') === '' &&
+    (pod.status?.nominatedNodeName ?? '') === '' &&
+    (pod.status?.conditions ?? []).some((c) => c.type === 'PodScheduled' && c.reason === 'Unschedulable') &&
+    !isDaemonPod(pod) &&
+    !isMirrorPod(pod)
+  )
+}
+
+/** A pod that will need a place elsewhere when its node goes. */
+export function isReschedulable(pod: Pod): boolean {
+  return (
+    (isActive(pod) || (isStatefulSetPod(pod) && isTerminating(pod))) && !isDaemonPod(pod) && !isMirrorPod(pod)
+  )
+}
+
+/** Whether the pod accepts being on a node that is going away. */
+export function toleratesDisruption(pod: Pod): boolean {
+  return (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, disruptedTaint))
+}
+
+export type DoNotDisrupt =
+  | { readonly kind: 'inactive' }
+  | { readonly kind: 'active'; readonly untilMs: number }
+  | { readonly kind: 'elapsed' }
+  | { readonly kind: 'invalid'; readonly value: string }
+
+/** Reads annotation `karpenter.sh/do-not-disrupt` of a pod (lifecycle.md 4.4). */
+export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
+  const value = pod.metadata.annotations?.[annotations.doNotDisrupt]
+  if (value === undefined) return { kind: 'inactive' }
+  if (value === 'true') return { kind: 'active', untilMs: Number.POSITIVE_INFINITY }
+  const durationMs = parseDuration(value)
+  if (durationMs === undefined || durationMs <= 0) return { kind: 'invalid', value }
+  const start = pod.status?.startTime
+  if (start === undefined) return { kind: 'active', untilMs: Number.POSITIVE_INFINITY }
+  const untilMs = Date.parse(start) + durationMs
+  return nowMs < untilMs ? { kind: 'active', untilMs } : { kind: 'elapsed' }
+}
+
+/** Whether the pod may be evicted at all (lifecycle.md 4.2). */
+export function isEvictable(pod: Pod, nowMs: number): boolean {
+  return (
+    isActive(pod) &&
+    !toleratesDisruption(pod) &&
+    !isMirrorPod(pod) &&
+    doNotDisrupt(pod, nowMs).kind !== 'active'
+  )
+}
+
+/** The PDBs that cover a pod. */
+export function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
+  return budgets.filter(
+    (pdb) =>
+      pdb.metadata.namespace === pod.metadata.namespace &&
+      matchesSelector(pdb.spec.selector, pod.metadata.labels),
+  )
+}
+
+function isFullyBlocking(pdb: PodDisruptionBudget): boolean {
+  const { maxUnavailable, minAvailable } = pdb.spec
+  return maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%'
+}
+
+/** Whether a PDB keeps the pod where it is for good (lifecycle.md 11.1, "fully blocking"). */
+export function isHeldByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
+  if (!isEvictable(pod, nowMs)) return false
+  const covering = budgetsOf(pod, budgets)
+  if (covering.length > 1) return true
+  const [only] = covering
+  if (only === undefined || !isFullyBlocking(only)) return false
+  const ready = pod.status?.conditions?.find((condition) => condition.type === 'Ready')
+  return !(only.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && ready?.status === 'False')
+}
+
+/** A reschedulable pod that nothing keeps on its node (scheduling.md 2). */
+export function isCurrentlyReschedulable(
+  pod: Pod,
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+): boolean {
+  return (
+    isReschedulable(pod) &&
+    (!isActive(pod) || doNotDisrupt(pod, nowMs).kind !== 'active') &&
+    !isHeldByBudget(pod, budgets, nowMs)
+  )
+}
+
+/** `namespace/name`. */
+export function keyOf(metadata: ObjectMeta): string {
+  return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`
+}

@@ -1,0 +1,3 @@
+export { defaultCatalogue } from './catalogue.ts'
+export { type KwokNodeClass, kwokNodeClassCrd, kwokNodeClassKind } from './nodeclass.ts'
+export { type KwokDependencies, KwokProvider } from './provider.ts'

@@ -1,0 +1,48 @@
+import { normalizedLabel, type Offering, type Requirement } from '@tenon/api'
+
+/** Values of every `In` requirement on a key, in their order. */
+export function valuesOf(requirements: readonly Requirement[], key: string): readonly string[] {
+  return (
+    requirements.find((each) => each.operator === 'In' && normalizedLabel(each.key) === key)?.values ?? []
+  )
+}
+
+/** Labels that requirements fix to one value. */
+export function singleValues(requirements: readonly Requirement[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    requirements.flatMap(({ key, operator, values = [] }) =>
+      operator === 'In' && values.length === 1 ? [[normalizedLabel(key), values[0] as string]] : [],
+    ),
+  )
+}
+
+/** Whether the one value of each of the offering's labels is allowed. */
+export function offeringAllows(requirements: readonly Requirement[], offering: Offering): boolean {
+  const fixed = singleValues(offering.requirements)
+  return requirements.every((requirement) => {
+    const value = fixed[normalizedLabel(requirement.key)]
+    return value === undefined || allows(requirement, value)
+  })
+}
+
+function allows({ operator, values = [] }: Requirement, value: string): boolean {
+  const [first = ''] = values
+  switch (operator) {
+    case 'In':
+      return values.includes(value)
+    case 'NotIn':
+      return !values.includes(value)
+    case 'Exists':
+      return true
+    case 'DoesNotExist':
+      return false
+    case 'Gt':
+      return Number(value) > Number(first)
+    case 'Lt':
+      return Number(value) < Number(first)
+    case 'Gte':
+      return Number(value) >= Number(first)
+    case 'Lte':
+      return Number(value) <= Number(first)
+  }
+}
