@@ -138,6 +138,21 @@ export interface Cache<T extends KubeObject> {
   readonly isSynced: boolean
 }
 
+/** The caches of one process: each type is followed once, whoever asks for it. */
+export interface CacheRegistry {
+  /**
+   * The cache of a type, made at the first call.
+   * @param options.transform trims objects before they are kept; only the first call's counts.
+   */
+  cache<T extends KubeObject>(type: ResourceType<T>, options?: { readonly transform?: (object: T) => T }): Cache<T>
+  /** Starts every cache made so far, and each later one at once, until `signal` aborts. */
+  start(signal: AbortSignal): void
+  /** Resolves when the first complete list of every cache has arrived. */
+  synced(signal?: AbortSignal): Promise<void>
+  /** Kinds whose first list has not arrived, for readiness and logs. */
+  readonly waitingFor: readonly string[]
+}
+
 /** What a reconcile wants next. */
 export type ReconcileResult =
   | { readonly kind: 'done' }

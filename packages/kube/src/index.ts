@@ -1,5 +1,6 @@
 export {
   type Cache,
+  type CacheRegistry,
   type Change,
   type Controller,
   type ControllerOptions,

@@ -7,7 +7,6 @@ import {
   type Node,
   type NodeClaim,
   sameTaint,
-  type Taint,
   terminationFinalizer,
   unregisteredTaint,
 } from '@tenon/api'
@@ -106,12 +105,10 @@ export function registeredNode(node: Node, claim: NodeClaim): Node {
   const isSyncingTaints = metadata.labels?.[labels.doNotSyncTaints] !== 'true'
   const present = node.spec?.taints ?? []
   const wanted = isSyncingTaints ? [...(claim.spec.taints ?? []), ...(claim.spec.startupTaints ?? [])] : []
-  const taints = wanted
-    .reduce<readonly Taint[]>(
-      (all, taint) => (all.some((t) => sameTaint(t, taint)) ? all : [...all, taint]),
-      present,
-    )
-    .filter((taint) => !sameTaint(taint, unregisteredTaint))
+  const missing = wanted.filter(
+    (taint, i) => ![...present, ...wanted.slice(0, i)].some((t) => sameTaint(t, taint)),
+  )
+  const taints = [...present, ...missing].filter((taint) => !sameTaint(taint, unregisteredTaint))
   return {
     ...node,
     metadata: {

@@ -14,7 +14,7 @@ const restrictedDomain = 'karpenter.sh'
 const closedValues: Readonly<Record<string, readonly string[]>> = {
   [labels.capacityType]: ['on-demand', 'spot', 'reserved'],
 }
-const boundOperators: readonly string[] = ['Gt', 'Lt', 'Gte', 'Lte']
+const boundOperators: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
 
 /** Every problem of the pool, each naming its field; none when the pool can be used. */
 export function validatePool(pool: NodePool, providerLabels: readonly string[]): readonly string[] {
@@ -83,7 +83,7 @@ function operatorProblem({ operator, values = [], minValues }: Requirement): str
   if (operator === 'In' && minValues !== undefined && values.length < minValues) {
     return `minValues ${minValues} needs at least that many values`
   }
-  if (boundOperators.includes(operator) && (values.length !== 1 || !/^\d+$/.test(values[0] ?? ''))) {
+  if (boundOperators.has(operator) && (values.length !== 1 || !/^\d+$/.test(values[0] ?? ''))) {
     return `operator ${operator} needs a single integer of 0 or more`
   }
   return undefined

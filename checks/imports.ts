@@ -1,0 +1,102 @@
+/**
+ * Holds the import arrows of the package map (docs/design/0001-package-map.md): which package may
+ * import which, one door per package, no cycles between files, an engine without I/O.
+ * Prints one line per violation and exits 1 if there is any.
+ */
+import { readFileSync } from 'node:fs'
+import { glob } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { parseSync } from 'oxc-parser'
+
+const root = resolve(import.meta.dirname, '..')
+
+/** Packages of this repository that a package may import. */
+const arrows: Readonly<Record<string, readonly string[]>> = {
+  runtime: [],
+  api: [],
+  engine: ['api'],
+  kube: ['api', 'runtime'],
+  provider: ['api', 'runtime'],
+  'provider-exoscale': ['api', 'kube', 'provider', 'runtime'],
+  'provider-kwok': ['api', 'kube', 'provider', 'runtime'],
+  operator: ['api', 'engine', 'kube', 'provider', 'runtime'],
+  devcluster: ['api', 'runtime'],
+  cli: ['api', 'devcluster', 'engine', 'kube', 'operator', 'provider', 'provider-exoscale', 'provider-kwok', 'runtime'],
+}
+
+interface Source {
+  /** Path from the repository's root. */
+  readonly path: string
+  readonly packageName: string
+  readonly isTest: boolean
+  readonly imports: readonly string[]
+}
+
+async function sources(): Promise<readonly Source[]> {
+  const found: Source[] = []
+  for await (const path of glob('packages/*/src/**/*.ts', { cwd: root })) {
+    const { module } = parseSync(path, readFileSync(join(root, path), 'utf8'))
+    const exported = module.staticExports.flatMap((statement) =>
+      statement.entries.flatMap((entry) => entry.moduleRequest?.value ?? []),
+    )
+    found.push({
+      path,
+      packageName: path.split('/')[1] ?? '',
+      isTest: /\.test\.ts$|test-support/.test(path),
+      imports: [...module.staticImports.map((each) => each.moduleRequest.value), ...exported],
+    })
+  }
+  return found.toSorted((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+function packageViolations(source: Source): readonly string[] {
+  return source.imports.flatMap((target) => {
+    const match = /^@tenon\/([^/]+)(\/.*)?$/.exec(target)
+    if (match === null) {
+      const isImpure = source.packageName === 'engine' && !source.isTest && target.startsWith('node:')
+      return isImpure ? [`${source.path}: the engine must not import ${target}`] : []
+    }
+    const [, name = '', deep] = match
+    if (deep !== undefined) return [`${source.path}: import @tenon/${name} by its name, not ${target}`]
+    const isAllowed = arrows[source.packageName]?.includes(name) === true
+    return isAllowed ? [] : [`${source.path}: packages/${source.packageName} must not import @tenon/${name}`]
+  })
+}
+
+function relativeTargets(source: Source): readonly string[] {
+  return source.imports
+    .filter((target) => target.startsWith('.'))
+    .map((target) => relative(root, resolve(root, dirname(source.path), target)))
+}
+
+function escapes(source: Source): readonly string[] {
+  const own = `packages/${source.packageName}/`
+  return relativeTargets(source)
+    .filter((target) => !target.startsWith(own))
+    .map((target) => `${source.path}: ${target} belongs to another package; import that by its name`)
+}
+
+/** Files on a cycle, each cycle told once from its first file. */
+function cycles(all: readonly Source[]): readonly string[] {
+  const targets = new Map(all.map((source) => [source.path, relativeTargets(source)]))
+  const state = new Map<string, 'open' | 'done'>()
+  const found: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === 'done') return
+    if (state.get(path) === 'open') {
+      found.push(`import cycle: ${[...trail.slice(trail.indexOf(path)), path].join(' -> ')}`)
+      return
+    }
+    state.set(path, 'open')
+    for (const target of targets.get(path) ?? []) visit(target, [...trail, path])
+    state.set(path, 'done')
+  }
+  for (const { path } of all) visit(path, [])
+  return found
+}
+
+const all = await sources()
+const violations = [...all.flatMap((source) => [...packageViolations(source), ...escapes(source)]), ...cycles(all)]
+for (const violation of violations) console.error(violation)
+console.log(`imports of ${all.length} files checked, ${violations.length} violation(s)`)
+process.exitCode = violations.length === 0 ? 0 : 1

@@ -1,0 +1,16 @@
+import { nodeClaimCrd, nodePoolCrd } from '@tenon/api'
+import { exoscaleNodeClassCrd } from '@tenon/provider-exoscale'
+import { kwokNodeClassCrd } from '@tenon/provider-kwok'
+import { stringify } from 'yaml'
+
+/** Every CustomResourceDefinition that Tenon serves. */
+export function allCrds(): readonly object[] {
+  return [nodePoolCrd, nodeClaimCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]
+}
+
+/** The definitions as one YAML stream, ready for `kubectl apply -f -`. */
+export function crdsYaml(): string {
+  return allCrds()
+    .map((crd) => `---\n${stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false })}`)
+    .join('')
+}
