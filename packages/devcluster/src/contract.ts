@@ -160,13 +160,13 @@ export interface LocalApi {
   /** Optimistic: a `metadata.resourceVersion` in `object` must match (409 otherwise). */
   update<T extends KubeObject>(type: ResourceType<T>, object: T): T
   updateStatus<T extends KubeObject>(type: ResourceType<T>, object: T): T
-  /** JSON merge patch, on the object or a subresource. */
+  /** JSON merge patch, on the object or a subresource (`finalize` of namespaces sets spec.finalizers). */
   patch<T extends KubeObject>(
     type: ResourceType<T>,
     namespace: string | undefined,
     name: string,
     patch: object,
-    subresource?: 'status',
+    subresource?: 'status' | 'finalize',
   ): T
   delete(type: ResourceType, namespace: string | undefined, name: string, options?: LocalDeleteOptions): void
   /** Binds a pod to a node, as `POST pods/NAME/binding` does (409 when already bound). */

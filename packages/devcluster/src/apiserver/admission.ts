@@ -1,0 +1,156 @@
+import type { Node, Pod, Taint, Toleration } from '@tenon/api'
+import type { StoredObject } from '../contract.ts'
+import { allocateAddresses } from './cluster-addresses.ts'
+import type { ServerContext } from './context.ts'
+import type { Served } from './registry.ts'
+import { forbidden } from './status.ts'
+
+const notReady = 'node.kubernetes.io/not-ready'
+const unreachable = 'node.kubernetes.io/unreachable'
+const evictionTolerationSeconds = 300
+const defaultClassAnnotation = 'storageclass.kubernetes.io/is-default-class'
+
+/** What the admission plug-ins that are on by default do to a new object. */
+export function admitCreate(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
+  if (served.crdName !== undefined) return object
+  switch (served.collection) {
+    case 'pods':
+      return admitPod(ctx, served, object)
+    case 'nodes':
+      return taintNewNode(object)
+    case 'namespaces':
+      return admitNamespace(object)
+    case 'services':
+      return allocateAddresses(ctx, served, object)
+    case 'persistentvolumeclaims':
+      return admitClaim(ctx, object)
+    case 'secrets':
+      return encodeStringData(object)
+    default:
+      return object
+  }
+}
+
+/** What admission and the kind's own strategy do to an update. */
+export function admitUpdate(
+  ctx: ServerContext,
+  served: Served,
+  object: StoredObject,
+  old: StoredObject,
+): StoredObject {
+  switch (served.collection) {
+    case 'services':
+      return allocateAddresses(ctx, served, object, old)
+    case 'secrets':
+      return encodeStringData(object)
+    default:
+      return object
+  }
+}
+
+function admitPod(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
+  const pod = object as unknown as Pod
+  const serviceAccount =
+    ((object['spec'] as Record<string, unknown>)['serviceAccountName'] as string | undefined) || 'default'
+  const spec = {
+    ...pod.spec,
+    ...priorityOf(ctx, served, pod),
+    tolerations: withDefaultTolerations(pod.spec.tolerations ?? []),
+    serviceAccountName: serviceAccount,
+    serviceAccount,
+  }
+  return { ...object, spec } as StoredObject
+}
+
+interface PriorityClass {
+  readonly metadata: { readonly name: string }
+  readonly value?: number
+  readonly globalDefault?: boolean
+  readonly preemptionPolicy?: string
+}
+
+function priorityOf(ctx: ServerContext, served: Served, pod: Pod): Partial<Pod['spec']> {
+  const classes = ctx.store.collection('priorityclasses.scheduling.k8s.io')
+  const asked = pod.spec.priorityClassName
+  let found: PriorityClass | undefined
+  if (asked !== undefined && asked !== '') {
+    found = classes.get(`\u0000${asked}`) as PriorityClass | undefined
+    if (found === undefined)
+      throw forbidden(served.definition, pod.metadata.name, `no PriorityClass with name ${asked} was found`)
+  } else {
+    classes.scan({}, (candidate) => {
+      if (candidate['globalDefault'] === true) found = candidate as unknown as PriorityClass
+      return found === undefined
+    })
+  }
+  return {
+    ...(found === undefined ? {} : { priorityClassName: found.metadata.name }),
+    priority: found?.value ?? 0,
+    preemptionPolicy: pod.spec.preemptionPolicy ?? found?.preemptionPolicy ?? 'PreemptLowerPriority',
+  }
+}
+
+/** Pods leave broken nodes after five minutes unless they say otherwise. */
+function withDefaultTolerations(tolerations: readonly Toleration[]): readonly Toleration[] {
+  const covers = (key: string) =>
+    tolerations.some(
+      (toleration) =>
+        (toleration.key === key || toleration.key === undefined || toleration.key === '') &&
+        (toleration.effect === undefined || toleration.effect === 'NoExecute'),
+    )
+  const missing = [notReady, unreachable].filter((key) => !covers(key))
+  if (missing.length === 0) return tolerations
+  return [
+    ...tolerations,
+    ...missing.map((key) => ({
+      key,
+      operator: 'Exists' as const,
+      effect: 'NoExecute' as const,
+      tolerationSeconds: evictionTolerationSeconds,
+    })),
+  ]
+}
+
+/** New nodes are kept free until they are known to be ready. */
+function taintNewNode(object: StoredObject): StoredObject {
+  const node = object as unknown as Node
+  const taints = node.spec?.taints ?? []
+  if (taints.some((taint) => taint.key === notReady && taint.effect === 'NoSchedule')) return object
+  const taint: Taint = { key: notReady, effect: 'NoSchedule' }
+  return { ...object, spec: { ...node.spec, taints: [...taints, taint] } }
+}
+
+function admitNamespace(object: StoredObject): StoredObject {
+  const labels = { ...object.metadata.labels, 'kubernetes.io/metadata.name': object.metadata.name }
+  return {
+    ...object,
+    metadata: { ...object.metadata, labels },
+    spec: { finalizers: ['kubernetes'] },
+    status: { phase: 'Active' },
+  }
+}
+
+function admitClaim(ctx: ServerContext, object: StoredObject): StoredObject {
+  const spec = (object['spec'] ?? {}) as { readonly storageClassName?: string }
+  if (spec.storageClassName !== undefined) return object
+  let name: string | undefined
+  ctx.store.collection('storageclasses.storage.k8s.io').scan({}, (candidate) => {
+    if (candidate.metadata.annotations?.[defaultClassAnnotation] === 'true') name = candidate.metadata.name
+    return name === undefined
+  })
+  return name === undefined ? object : { ...object, spec: { ...spec, storageClassName: name } }
+}
+
+/** `stringData` is write-only: it ends up in `data`. */
+function encodeStringData(object: StoredObject): StoredObject {
+  const { stringData, ...rest } = object as StoredObject & { stringData?: Readonly<Record<string, string>> }
+  if (stringData === undefined) return object
+  const encoded = Object.entries(stringData).map(([key, value]) => [
+    key,
+    Buffer.from(value).toString('base64'),
+  ])
+  return {
+    ...rest,
+    data: { ...(object['data'] as object | undefined), ...Object.fromEntries(encoded) },
+  } as StoredObject
+}

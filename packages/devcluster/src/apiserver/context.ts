@@ -1,0 +1,34 @@
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { Store } from '../storage/index.ts'
+import type { Registry } from './registry.ts'
+
+/** What every part of the API server works with. */
+export interface ServerContext {
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly store: Store
+  readonly registry: Registry
+}
+
+/** How unknown fields of a request body are treated. */
+export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
+
+/** Who writes, and how. */
+export interface WriteOptions {
+  /** Field manager recorded with the write. */
+  readonly manager: string
+  readonly fieldValidation: FieldValidation
+  /** Runs everything but the commit. */
+  readonly dryRun: boolean
+  /** Collects what the client should be warned about. */
+  readonly warnings: string[]
+  /** A part of this process: updates without a resourceVersion are allowed for every kind. */
+  readonly internal: boolean
+}
+
+/** Which object a request is about. */
+export interface ObjectKey {
+  readonly namespace: string | undefined
+  readonly name: string
+}

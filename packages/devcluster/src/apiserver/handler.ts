@@ -1,0 +1,181 @@
+import type { HttpHandler, HttpRequest, HttpResponse } from '@tenon/runtime'
+import { ApiError } from '../contract.ts'
+import { anonymous, type Authenticator, tokenIssuer, type User } from './authentication.ts'
+import type { ServerContext } from './context.ts'
+import { Discovery } from './discovery.ts'
+import { representationOf } from './negotiation.ts'
+import { OpenApiDocuments } from './openapi-documents.ts'
+import { parseObject } from './request-body.ts'
+import { parseResourcePath, type ResourcePath } from './request-path.ts'
+import { answerResource, type ResourceRequest } from './resource-requests.ts'
+import { errorResponse, jsonResponse, textResponse } from './responses.ts'
+import { answerReview, isRestricted, reviewResources } from './reviews.ts'
+import type { TokenSigner } from './service-account-tokens.ts'
+import { forbidden, internalError, methodNotAllowed, noSuchPath, unauthorized } from './status.ts'
+import { answerSubresource, bind } from './subresource-requests.ts'
+
+/** What the HTTP API needs besides the state. */
+export interface HandlerParts {
+  readonly authenticator: Authenticator
+  readonly signer: TokenSigner
+  /** Version that `/version` reports, such as `v1.34.1`. */
+  readonly gitVersion: string
+  /** Aborted when the server stops; ends all watches. */
+  readonly stopping: AbortSignal
+}
+
+const openPaths = /^\/(healthz|livez|readyz|version|\.well-known|openid)(\/|$)/
+
+/** The whole HTTP API of the server. */
+export function createHandler(ctx: ServerContext, parts: HandlerParts): HttpHandler {
+  const api = new HttpApi(ctx, parts)
+  return (request, signal) => Promise.resolve(api.answer(request, signal))
+}
+
+class HttpApi {
+  readonly #ctx: ServerContext
+  readonly #parts: HandlerParts
+  readonly #discovery: Discovery
+  readonly #openApi: OpenApiDocuments
+
+  constructor(ctx: ServerContext, parts: HandlerParts) {
+    this.#ctx = ctx
+    this.#parts = parts
+    this.#discovery = new Discovery(ctx)
+    this.#openApi = new OpenApiDocuments(ctx.registry)
+  }
+
+  answer(request: HttpRequest, signal: AbortSignal | undefined): HttpResponse {
+    try {
+      return this.#route(request, signal)
+    } catch (error) {
+      if (error instanceof ApiError) return errorResponse(error)
+      this.#ctx.logger.error('a request failed', {
+        method: request.method,
+        path: request.path,
+        error,
+        stack: error instanceof Error ? error.stack : undefined,
+      })
+      return errorResponse(internalError('see the log of the server'))
+    }
+  }
+
+  #route(request: HttpRequest, signal: AbortSignal | undefined): HttpResponse {
+    const at = request.path.indexOf('?')
+    const pathname = at < 0 ? request.path : request.path.slice(0, at)
+    const query = new URLSearchParams(at < 0 ? '' : request.path.slice(at + 1))
+    const user = this.#parts.authenticator.authenticate(request.headers)
+    if (user === undefined && (request.headers['authorization'] !== undefined || !openPaths.test(pathname)))
+      throw unauthorized()
+    const path = parseResourcePath(pathname)
+    if (path === undefined) return this.#document(request, pathname, query)
+    const signals = [this.#parts.stopping, ...(signal === undefined ? [] : [signal])]
+    return this.#resource(request, path, query, user ?? anonymous, signals)
+  }
+
+  #resource(
+    request: HttpRequest,
+    path: ResourcePath,
+    query: URLSearchParams,
+    user: User,
+    signals: AbortSignal[],
+  ): HttpResponse {
+    const review = reviewResources.find(
+      ({ group, version, plural }) =>
+        group === path.group && version === path.version && plural === path.plural,
+    )
+    if (review !== undefined) {
+      if (request.method !== 'POST') throw methodNotAllowed()
+      return jsonResponse(201, answerReview(review, parseObject(request), user, this.#parts.authenticator))
+    }
+    const served = this.#ctx.registry.find(path.group, path.version, path.plural)
+    if (served === undefined) throw noSuchPath()
+    authorize(request, path, user)
+    if (!served.definition.namespaced && path.namespace !== undefined) throw noSuchPath()
+    if (served.definition.namespaced && path.namespace === undefined && path.name !== undefined)
+      throw noSuchPath()
+    const signal = signals.length === 1 ? (signals[0] as AbortSignal) : AbortSignal.any(signals)
+    const resourceRequest: ResourceRequest = { served, path, query, http: request, signal }
+    if (served.collection === 'bindings') return bind(this.#ctx, resourceRequest)
+    if (path.subresource !== undefined)
+      return answerSubresource(this.#ctx, resourceRequest, this.#parts.signer)
+    return answerResource(this.#ctx, resourceRequest)
+  }
+
+  /** Everything that is not about objects. */
+  #document(request: HttpRequest, pathname: string, query: URLSearchParams): HttpResponse {
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
+    const parts = pathname.split('/').filter((part) => part !== '')
+    const [root] = parts
+    switch (root) {
+      case 'healthz':
+      case 'livez':
+      case 'readyz':
+        return textResponse(200, 'ok')
+      case 'version':
+        return jsonResponse(200, versionDocument(this.#parts.gitVersion))
+      case 'api':
+      case 'apis':
+        return this.#discover(request, parts)
+      case 'openapi':
+        return this.#openApi.answer(request, parts, query)
+      case 'openid':
+        return jsonResponse(200, { keys: [this.#parts.signer.jwk()] })
+      case '.well-known':
+        return jsonResponse(200, { issuer: tokenIssuer, jwks_uri: '/openid/v1/jwks' })
+      case undefined:
+        return jsonResponse(200, { paths: ['/api', '/apis', '/healthz', '/openapi/v3', '/version'] })
+      default:
+        throw noSuchPath()
+    }
+  }
+
+  #discover(request: HttpRequest, parts: readonly string[]): HttpResponse {
+    const [root, first, second] = parts
+    const representation = representationOf(request.headers['accept'])
+    if (first === undefined) {
+      const core = root === 'api'
+      if (representation.kind !== 'discovery')
+        return jsonResponse(200, core ? this.#discovery.coreVersions() : this.#discovery.groupList())
+      const document = this.#discovery.aggregated(core, representation.version)
+      const type = `application/json;g=apidiscovery.k8s.io;v=${representation.version};as=APIGroupDiscoveryList`
+      return textResponse(200, JSON.stringify(document), { 'content-type': type, vary: 'Accept' })
+    }
+    const document =
+      root === 'api'
+        ? this.#discovery.resources('', first)
+        : second === undefined
+          ? this.#discovery.group(first)
+          : this.#discovery.resources(first, second)
+    if (document === undefined) throw noSuchPath()
+    return jsonResponse(200, document)
+  }
+}
+
+const readMethods = new Set(['GET', 'HEAD'])
+
+/** Machines that join may read, and ask for their certificate; nothing else. */
+function authorize(request: HttpRequest, path: ResourcePath, user: User): void {
+  if (!isRestricted(user) || readMethods.has(request.method)) return
+  if (path.group === 'certificates.k8s.io' && request.method === 'POST') return
+  throw forbidden(
+    { group: path.group, plural: path.plural, kind: '' },
+    path.name ?? '',
+    `User ${JSON.stringify(user.name)} cannot write resource "${path.plural}" in API group "${path.group}"`,
+  )
+}
+
+function versionDocument(gitVersion: string): object {
+  const [major = '', minor = ''] = gitVersion.replace(/^v/, '').split('.')
+  return {
+    major,
+    minor,
+    gitVersion,
+    gitCommit: '',
+    gitTreeState: 'clean',
+    buildDate: '1970-01-01T00:00:00Z',
+    goVersion: '',
+    compiler: '',
+    platform: 'linux/amd64',
+  }
+}

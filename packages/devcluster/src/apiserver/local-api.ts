@@ -1,0 +1,139 @@
+import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
+import type {
+  LocalApi,
+  LocalDeleteOptions,
+  LocalHandler,
+  LocalListOptions,
+  ResourceDefinition,
+  StoredObject,
+} from '../contract.ts'
+import { namespacePrefix } from '../storage/index.ts'
+import { bindPod } from './binding.ts'
+import type { ServerContext, WriteOptions } from './context.ts'
+import { createObject } from './create.ts'
+import { deleteObject } from './delete.ts'
+import { evictPod } from './eviction.ts'
+import { patchObject } from './patch.ts'
+import type { Served } from './registry.ts'
+import { compileLabelSelector } from './selectors.ts'
+import { noSuchPath } from './status.ts'
+import { Subscriptions } from './subscriptions.ts'
+import { updateObject } from './update.ts'
+import { readObject } from './writing.ts'
+
+/** The API for the parts of this process. */
+export class InProcessApi implements LocalApi {
+  readonly #ctx: ServerContext
+  readonly #subscriptions: Subscriptions
+  readonly #options: WriteOptions
+
+  /** @param manager field manager under which writes are recorded. */
+  constructor(ctx: ServerContext, manager: string) {
+    this.#ctx = ctx
+    this.#subscriptions = new Subscriptions(ctx)
+    this.#options = { manager, fieldValidation: 'Ignore', dryRun: false, warnings: [], internal: true }
+  }
+
+  get<T extends KubeObject>(
+    type: ResourceType<T>,
+    namespace: string | undefined,
+    name: string,
+  ): T | undefined {
+    return readObject(this.#ctx, this.#served(type), { namespace, name }) as unknown as T | undefined
+  }
+
+  list<T extends KubeObject>(type: ResourceType<T>, options: LocalListOptions = {}): T[] {
+    const served = this.#served(type)
+    const matches =
+      options.labelSelector === undefined ? undefined : compileLabelSelector(options.labelSelector)
+    const found: StoredObject[] = []
+    const scope = options.namespace === undefined ? {} : { prefix: namespacePrefix(options.namespace) }
+    this.#ctx.store.collection(served.collection).scan(scope, (object) => {
+      if (matches === undefined || matches(object.metadata.labels ?? {})) found.push(served.view(object))
+      return true
+    })
+    return found as unknown as T[]
+  }
+
+  create<T extends KubeObject>(type: ResourceType<T>, object: T): T {
+    const served = this.#served(type)
+    return createObject(this.#ctx, served, undefined, typed(type, object), this.#options) as unknown as T
+  }
+
+  update<T extends KubeObject>(type: ResourceType<T>, object: T): T {
+    return this.#update(type, object)
+  }
+
+  updateStatus<T extends KubeObject>(type: ResourceType<T>, object: T): T {
+    return this.#update(type, object, 'status')
+  }
+
+  patch<T extends KubeObject>(
+    type: ResourceType<T>,
+    namespace: string | undefined,
+    name: string,
+    patch: object,
+    subresource?: 'status' | 'finalize',
+  ): T {
+    const request = { kind: 'merge', body: patch, force: false } as const
+    const served = this.#served(type)
+    const key = { namespace, name }
+    return patchObject(this.#ctx, served, key, request, this.#options, subresource) as unknown as T
+  }
+
+  delete(
+    type: ResourceType,
+    namespace: string | undefined,
+    name: string,
+    options: LocalDeleteOptions = {},
+  ): void {
+    deleteObject(this.#ctx, this.#served(type), { namespace, name }, options, this.#options)
+  }
+
+  bind(namespace: string, podName: string, nodeName: string): void {
+    bindPod(this.#ctx, this.#pods(), { namespace, podName, nodeName }, this.#options)
+  }
+
+  evict(namespace: string, podName: string): void {
+    evictPod(this.#ctx, this.#pods(), { namespace, name: podName }, {}, this.#options)
+  }
+
+  subscribe<T extends KubeObject>(type: ResourceType<T>, handler: LocalHandler<T>): () => void {
+    return this.#subscriptions.subscribe(this.#served(type), handler as LocalHandler<KubeObject>)
+  }
+
+  definitions(): readonly ResourceDefinition[] {
+    return this.#ctx.registry.definitions()
+  }
+
+  #update<T extends KubeObject>(type: ResourceType<T>, object: T, subresource?: 'status'): T {
+    const { namespace, name } = object.metadata
+    const served = this.#served(type)
+    const key = { namespace, name }
+    return updateObject(
+      this.#ctx,
+      served,
+      key,
+      typed(type, object),
+      this.#options,
+      subresource,
+    ) as unknown as T
+  }
+
+  #pods(): Served {
+    return this.#served({ group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true })
+  }
+
+  #served(type: ResourceType): Served {
+    const served = this.#ctx.registry.find(type.group, type.version, type.plural)
+    if (served === undefined) throw noSuchPath()
+    return served
+  }
+}
+
+/** Objects from inside may leave their type to the call. */
+function typed(type: ResourceType, object: KubeObject): StoredObject {
+  const full = object as StoredObject
+  if (full.apiVersion !== undefined && full.kind !== undefined) return full
+  return { ...full, apiVersion: apiVersionOf(type), kind: type.kind }
+}

@@ -1,0 +1,192 @@
+import type { KubeObject } from '@tenon/api'
+import type { StoredObject } from '../contract.ts'
+import { applyServerSide, jsonPatch, mergePatch, strategicMergePatch } from '../schema/index.ts'
+import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
+import { prepareCreate } from './create.ts'
+import { sameJson } from './equality.ts'
+import type { Served } from './registry.ts'
+import {
+  badRequest,
+  conflict,
+  failure,
+  notFound,
+  qualified,
+  staleUpdate,
+  unsupportedMediaType,
+} from './status.ts'
+import { finishUpdate, prepareReplacement, replaceObject, type WriteSubresource } from './update.ts'
+import { agreedNamespace, checkType, commit, pruned, readObject, subjectOf } from './writing.ts'
+
+export type PatchKind = 'json' | 'merge' | 'strategic' | 'apply'
+
+/** A patch request: its kind and its parsed body. */
+export interface PatchRequest {
+  readonly kind: PatchKind
+  readonly body: unknown
+  /** Server-side apply: take fields over from their owners. */
+  readonly force: boolean
+}
+
+const patchTypes: Readonly<Record<string, PatchKind>> = {
+  'application/json-patch+json': 'json',
+  'application/merge-patch+json': 'merge',
+  'application/strategic-merge-patch+json': 'strategic',
+  'application/apply-patch+yaml': 'apply',
+  'application/apply-patch+json': 'apply',
+}
+
+/** The kind of patch of a content type. @throws ApiError 415. */
+export function patchKindOf(mediaType: string, served: Served): PatchKind {
+  const kind = patchTypes[mediaType]
+  const accepted = Object.keys(patchTypes).filter(
+    (type) => served.crdName === undefined || patchTypes[type] !== 'strategic',
+  )
+  if (kind === undefined || !accepted.includes(mediaType)) throw unsupportedMediaType(accepted)
+  return kind
+}
+
+/** Patches an object or its status. @throws ApiError as a Kubernetes API server refuses it. */
+export function patchObject(
+  ctx: ServerContext,
+  served: Served,
+  key: ObjectKey,
+  request: PatchRequest,
+  options: WriteOptions,
+  subresource?: WriteSubresource,
+): StoredObject {
+  if (request.kind === 'apply') return applyObject(ctx, served, key, request, options, subresource)
+  const old = readObject(ctx, served, key)
+  if (old === undefined) throw notFound(subjectOf(served), key.name)
+  const next = patched(served, old, request)
+  checkPatched(served, old, next)
+  return replaceObject(ctx, served, old, pruned(served, next, options), options, subresource)
+}
+
+/** The outcome of a patch on any object, for subresources with a shape of their own too. */
+export function patched(served: Served, object: StoredObject, request: PatchRequest): StoredObject {
+  if (request.kind === 'merge') return mergePatch(object, request.body as object)
+  const result =
+    request.kind === 'json'
+      ? jsonPatch(object, request.body as never)
+      : strategicMergePatch(object, request.body as never, served.definition.schema)
+  if (result.object !== undefined) return result.object
+  if (request.kind === 'json' && Array.isArray(request.body))
+    throw failure(
+      422,
+      'Invalid',
+      `the server rejected our request due to an error in our request: ${result.error}`,
+      {},
+    )
+  throw badRequest(result.error)
+}
+
+function checkPatched(served: Served, old: StoredObject, next: StoredObject): void {
+  if (typeof next !== 'object' || next === null || typeof next.metadata !== 'object')
+    throw badRequest('the patch does not leave an object')
+  checkType(served, next)
+  if (next.metadata.name !== old.metadata.name || next.metadata.namespace !== old.metadata.namespace)
+    throw badRequest(
+      `the name and the namespace of ${qualified(subjectOf(served))} cannot be changed by a patch`,
+    )
+  if (next.metadata.uid !== old.metadata.uid)
+    throw conflict(
+      subjectOf(served),
+      old.metadata.name,
+      `Precondition failed: UID in precondition: ${next.metadata.uid}, UID in object meta: ${old.metadata.uid}`,
+    )
+  const { resourceVersion } = next.metadata
+  if (
+    resourceVersion !== undefined &&
+    resourceVersion !== '' &&
+    resourceVersion !== old.metadata.resourceVersion
+  )
+    throw staleUpdate(subjectOf(served), old.metadata.name)
+}
+
+function applyObject(
+  ctx: ServerContext,
+  served: Served,
+  key: ObjectKey,
+  request: PatchRequest,
+  options: WriteOptions,
+  subresource: WriteSubresource | undefined,
+): StoredObject {
+  const applied = appliedObject(served, key, request.body)
+  const live = readObject(ctx, served, key)
+  if (live === undefined && subresource !== undefined) throw notFound(subjectOf(served), key.name)
+  const { resourceVersion } = applied.metadata
+  if (resourceVersion !== undefined && resourceVersion !== live?.metadata.resourceVersion)
+    throw staleUpdate(subjectOf(served), key.name)
+  const result = applyServerSide({
+    live,
+    applied: pruned(served, applied, options),
+    manager: options.manager,
+    force: request.force,
+    definition: served.definition,
+    ...(subresource === undefined ? {} : { subresource }),
+    nowMs: ctx.clock.now(),
+  })
+  if (result.kind === 'invalid') throw badRequest(result.message)
+  if (result.kind === 'conflict') throw applyConflict(result.conflicts)
+  if (live === undefined) {
+    const { managedFields } = result.object.metadata
+    const prepared = prepareCreate(ctx, served, key.namespace, result.object, { ...options, warnings: [] })
+    const metadata = { ...prepared.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
+    return commit(ctx, served, { ...prepared, metadata }, options)
+  }
+  const next = prepareReplacement(ctx, served, live, result.object, options, subresource)
+  return sameApplied(next, live) ? live : finishUpdate(ctx, served, next, options)
+}
+
+function appliedObject(served: Served, key: ObjectKey, body: unknown): StoredObject {
+  const object = body as KubeObject & { readonly [field: string]: unknown }
+  checkType(served, object)
+  const namespace = agreedNamespace(served, key.namespace, object)
+  if (object.metadata?.name !== undefined && object.metadata.name !== key.name)
+    throw badRequest(
+      `the name of the object (${object.metadata.name}) does not match the name on the URL (${key.name})`,
+    )
+  if ((object.metadata?.managedFields ?? []).length > 0)
+    throw badRequest('metadata.managedFields must be nil')
+  return {
+    ...object,
+    metadata: { ...object.metadata, name: key.name, ...(namespace === undefined ? {} : { namespace }) },
+  }
+}
+
+function applyConflict(conflicts: readonly { readonly manager: string; readonly field: string }[]) {
+  const byManager = new Map<string, string[]>()
+  for (const { manager, field } of conflicts)
+    byManager.set(manager, [...(byManager.get(manager) ?? []), field])
+  const texts = [...byManager].map(([manager, fields]) =>
+    fields.length === 1
+      ? `conflict with ${JSON.stringify(manager)}: ${fields[0]}`
+      : `conflicts with ${JSON.stringify(manager)}:\n${fields.map((field) => `- ${field}`).join('\n')}`,
+  )
+  const count = conflicts.length
+  return failure(
+    409,
+    'Conflict',
+    `Apply failed with ${count} conflict${count === 1 ? '' : 's'}: ${texts.join('\n')}`,
+    {
+      causes: conflicts.map(({ manager, field }) => ({
+        reason: 'FieldManagerConflict',
+        message: `conflict with ${JSON.stringify(manager)}`,
+        field,
+      })),
+    },
+  )
+}
+
+/** Whether an apply changed neither content nor ownership; the times of entries do not count. */
+function sameApplied(next: StoredObject, live: StoredObject): boolean {
+  const withoutTimes = (object: StoredObject) => ({
+    ...object,
+    metadata: {
+      ...object.metadata,
+      resourceVersion: undefined,
+      managedFields: (object.metadata.managedFields ?? []).map((entry) => ({ ...entry, time: undefined })),
+    },
+  })
+  return sameJson(withoutTimes(next), withoutTimes(live))
+}

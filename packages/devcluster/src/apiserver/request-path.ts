@@ -1,0 +1,32 @@
+/** What a path of the resource API names. */
+export interface ResourcePath {
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+  readonly subresource: string | undefined
+}
+
+/** Parses `/api/v1/…` and `/apis/GROUP/VERSION/…` paths of resources; `undefined` for all others. */
+export function parseResourcePath(pathname: string): ResourcePath | undefined {
+  const parts = pathname
+    .split('/')
+    .filter((part) => part !== '')
+    .map(decodeURIComponent)
+  const [root] = parts
+  if (root === 'api' && parts.length >= 3) return resourceOf('', parts[1] as string, parts.slice(2))
+  if (root === 'apis' && parts.length >= 4)
+    return resourceOf(parts[1] as string, parts[2] as string, parts.slice(3))
+  return undefined
+}
+
+/** Subresources of namespaces, which look like namespaced resources. */
+const namespaceSubresources = new Set(['status', 'finalize'])
+
+function resourceOf(group: string, version: string, rest: readonly string[]): ResourcePath | undefined {
+  const scoped = rest[0] === 'namespaces' && rest.length >= 3 && !namespaceSubresources.has(rest[2] as string)
+  const [plural, name, subresource, ...tail] = scoped ? rest.slice(2) : rest
+  if (plural === undefined || (tail.length > 0 && subresource !== 'proxy')) return undefined
+  return { group, version, plural, namespace: scoped ? rest[1] : undefined, name, subresource }
+}

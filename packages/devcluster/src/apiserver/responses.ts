@@ -1,0 +1,55 @@
+import type { Status } from '@tenon/api'
+import { type HttpResponse, oneChunk } from '@tenon/runtime'
+import type { ApiError, StoredObject } from '../contract.ts'
+import { jsonOf } from '../storage/index.ts'
+
+const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const
+
+/** A JSON document. */
+export function jsonResponse(
+  status: number,
+  document: unknown,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  return textResponse(status, `${JSON.stringify(document)}\n`, warningHeaders(warnings))
+}
+
+/** A stored object; its text is shared with lists and watches. */
+export function objectResponse(
+  status: number,
+  object: StoredObject,
+  warnings: readonly string[],
+): HttpResponse {
+  return textResponse(status, `${jsonOf(object)}\n`, warningHeaders(warnings))
+}
+
+export function textResponse(
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = { 'content-type': 'text/plain; charset=utf-8' },
+): HttpResponse {
+  return { status, headers, body: oneChunk(text) }
+}
+
+/** A refusal. */
+export function errorResponse(error: ApiError): HttpResponse {
+  const { retryAfterSeconds } = error.status.details ?? {}
+  const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
+  return textResponse(error.code, `${JSON.stringify(error.status)}\n`, { ...jsonHeaders, ...retry })
+}
+
+/** A body that is made while it is sent. */
+export function streamResponse(body: AsyncIterable<string>): HttpResponse {
+  return { status: 200, headers: jsonHeaders, body }
+}
+
+export function isStatus(body: StoredObject | Status): body is Status {
+  return body.kind === 'Status'
+}
+
+/** Headers of a JSON answer that warns its client. */
+export function warningHeaders(warnings: readonly string[]): Record<string, string> {
+  if (warnings.length === 0) return jsonHeaders
+  const escaped = warnings.map((warning) => `299 - "${warning.replace(/[\\"]/g, '\\$&')}"`)
+  return { ...jsonHeaders, warning: escaped.join(', ') }
+}

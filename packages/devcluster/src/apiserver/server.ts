@@ -1,0 +1,86 @@
+import type { Clock, HttpHandler, Logger, Random, Secret } from '@tenon/runtime'
+import type { LocalApi, ResourceDefinition } from '../contract.ts'
+import { builtinDefinitions } from '../schema/index.ts'
+import { type Retention, type SavedState, Store } from '../storage/index.ts'
+import { Authenticator, type User } from './authentication.ts'
+import type { ServerContext } from './context.ts'
+import { serveCustomResources } from './custom-resources.ts'
+import { expireEvents } from './event-expiry.ts'
+import { createHandler } from './handler.ts'
+import { InProcessApi } from './local-api.ts'
+import { Registry } from './registry.ts'
+import { TokenSigner } from './service-account-tokens.ts'
+import { createStartObjects, type Endpoint, publishEndpoint } from './start-objects.ts'
+
+export interface ApiServerOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** Bearer token of the administrator. */
+  readonly adminToken: Secret
+  /** PEM of the P-256 private key that signs service account tokens. */
+  readonly signingKey: Secret
+  /** Version reported to clients; `v1.34.1` when absent. */
+  readonly gitVersion?: string
+  /** History kept for watches and paged lists. */
+  readonly retention?: Retention
+  /** State to begin with, from an earlier run. */
+  readonly initial?: SavedState
+  /** Kinds served besides those of CustomResourceDefinitions; all built-in ones when absent. */
+  readonly definitions?: readonly ResourceDefinition[]
+}
+
+/** A Kubernetes API server without a socket. */
+export interface ApiServer {
+  /** For the parts of this process. */
+  readonly local: LocalApi
+  /** A view of the same API whose writes are recorded under another field manager. */
+  localAs(manager: string): LocalApi
+  /** The whole HTTP API; {@link serveHttps} puts it on a socket. */
+  readonly handle: HttpHandler
+  readonly store: Store
+  /** The user of a request by its headers; `undefined` when the credentials are not valid. */
+  authenticate(headers: Readonly<Record<string, string>>): User | undefined
+  /** Makes known in the cluster where this server listens. */
+  publishEndpoint(endpoint: Endpoint): void
+  /** Ends all watches and timers. */
+  stop(): void
+}
+
+/** Starts an API server: loads the state, serves what is stored, creates what every cluster has. */
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const { clock, random, logger } = options
+  const store = new Store({
+    clock,
+    ...(options.retention === undefined ? {} : { retention: options.retention }),
+    ...(options.initial === undefined ? {} : { initial: options.initial }),
+  })
+  const registry = new Registry(options.definitions ?? builtinDefinitions())
+  const ctx: ServerContext = { clock, random: random.fork('apiserver'), logger, store, registry }
+  serveCustomResources(ctx)
+  const signer = new TokenSigner(options.signingKey)
+  const authenticator = new Authenticator(ctx, options.adminToken, signer)
+  const stopping = new AbortController()
+  const stopExpiry = expireEvents(ctx)
+  const local = new InProcessApi(ctx, 'kube-controller-manager')
+  createStartObjects(local)
+  return {
+    local,
+    localAs: (manager) => new InProcessApi(ctx, manager),
+    handle: createHandler(ctx, {
+      authenticator,
+      signer,
+      gitVersion: options.gitVersion ?? 'v1.34.1',
+      stopping: stopping.signal,
+    }),
+    store,
+    authenticate: (headers) => authenticator.authenticate(headers),
+    publishEndpoint: (endpoint) => {
+      publishEndpoint(local, endpoint)
+    },
+    stop: () => {
+      stopping.abort()
+      stopExpiry()
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { ClusterStore } from './loop/cluster-store.ts'
+import type { EventRecorder } from './loop/event-recorder.ts'
+import type { ReconcileLoop } from './loop/reconcile-loop.ts'
+
+/** What the operator of a cluster may choose about its controllers. Times in milliseconds. */
+export interface ControllerSettings {
+  /** PEM put into every namespace's `kube-root-ca.crt`; empty for none. */
+  readonly certificateAuthority: string
+  /** A node that reported nothing for so long is Unknown. */
+  readonly nodeMonitorGraceMs: number
+  /** The same for a node that never reported. */
+  readonly nodeStartupGraceMs: number
+  /** How long a node must be gone before its pods are removed. */
+  readonly podGcQuarantineMs: number
+  /** Finished pods kept at most. */
+  readonly terminatedPodThreshold: number
+  /** Longest time the controllers hold the event loop in one turn. */
+  readonly turnBudgetMs: number
+}
+
+export const defaultSettings: ControllerSettings = {
+  certificateAuthority: '',
+  nodeMonitorGraceMs: 40_000,
+  nodeStartupGraceMs: 60_000,
+  podGcQuarantineMs: 40_000,
+  terminatedPodThreshold: 12_500,
+  turnBudgetMs: 4,
+}
+
+/** What every controller is given. */
+export interface ControllerContext {
+  readonly store: ClusterStore
+  readonly loop: ReconcileLoop
+  readonly events: EventRecorder
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly settings: ControllerSettings
+}
+
+/** Registers caches, indexes, reactions and a queue; work begins once all controllers have. */
+export type Controller = (context: ControllerContext) => void

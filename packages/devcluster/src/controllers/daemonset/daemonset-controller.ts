@@ -1,0 +1,265 @@
+import { kinds, type Node, type Pod, type PodSpec } from '@tenon/api'
+import type { ControllerContext } from '../context.ts'
+import { type Index, keyOf, namespaceOf, type ObjectCache, splitKey } from '../loop/object-cache.ts'
+import type { Outcome, Steps, WorkQueue } from '../loop/reconcile-loop.ts'
+import { claimDependents, followDependents, indexByController } from '../objects/owners.ts'
+import { createPod, deletePod } from '../objects/pod-factory.ts'
+import { availableInMs, isReady, isTerminating } from '../objects/pods.ts'
+import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
+import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
+import { type ControllerRevision, type DaemonSetObject, workloads } from '../objects/workloads.ts'
+import { type DaemonEligibility, daemonPod, daemonPodSpec, eligibility, nodeOf } from './daemon-pod.ts'
+import { rolloutStep } from './daemonset-rollout.ts'
+
+const component = 'daemonset-controller'
+const writesPerStep = 8
+const firstFailureBackoffMs = 1_000
+const lastFailureBackoffMs = 900_000
+
+/** Keeps one pod on every eligible node. */
+export function daemonSets(context: ControllerContext): void {
+  const { store } = context
+  const cache = store.cache(workloads.daemonSet)
+  const byNamespace = cache.index(namespaceOf)
+  const nodes = store.cache(kinds.node)
+  const pods = store.cache(kinds.pod)
+  const podsByOwner = indexByController(pods)
+  const revisionsByOwner = indexByController(store.cache(workloads.controllerRevision))
+  const failures = new Map<string, { count: number; untilMs: number }>()
+  const queue = context.loop.queue('daemonsets', (key) => {
+    const { namespace, name } = splitKey(key)
+    const set = store.get(workloads.daemonSet, namespace, name)
+    if (set === undefined || isEmptySelector(set.spec.selector)) return undefined
+    return new DaemonSetReconcile({ context, nodes, podsByOwner, revisionsByOwner, failures }, set).run()
+  })
+  cache.onChange((now) => {
+    if (now !== undefined) queue.add(keyOf(now))
+  })
+  followNodes(nodes, cache, queue)
+  followDependents(
+    pods,
+    'DaemonSet',
+    (namespace, name) => queue.add(`${namespace}/${name}`),
+    (orphan) => {
+      for (const set of byNamespace.of(orphan.metadata.namespace ?? '')) {
+        if (selectorMatches(set.spec.selector, orphan.metadata.labels)) queue.add(keyOf(set))
+      }
+    },
+  )
+}
+
+/** Node changes matter only where they change eligibility; heartbeats do not. */
+function followNodes(nodes: ObjectCache<Node>, sets: ObjectCache<DaemonSetObject>, queue: WorkQueue): void {
+  nodes.onChange((now, before) => {
+    const relevant =
+      now === undefined ||
+      before === undefined ||
+      now.metadata.labels !== before.metadata.labels ||
+      now.spec?.taints !== before.spec?.taints
+    if (!relevant) return
+    for (const set of sets.values()) {
+      const spec = daemonPodSpec(set)
+      const was = before === undefined ? undefined : eligibility(spec, before)
+      const is = now === undefined ? undefined : eligibility(spec, now)
+      if (was?.run !== is?.run || was?.stay !== is?.stay) queue.add(keyOf(set))
+    }
+  })
+}
+
+interface Environment {
+  readonly context: ControllerContext
+  readonly nodes: ObjectCache<Node>
+  readonly podsByOwner: Index<Pod>
+  readonly revisionsByOwner: Index<ControllerRevision>
+  /** Back-off of nodes whose daemon pod failed, by uid of the set and node. */
+  readonly failures: Map<string, { count: number; untilMs: number }>
+}
+
+class DaemonSetReconcile {
+  readonly #environment: Environment
+  readonly #context: ControllerContext
+  readonly #set: DaemonSetObject
+  readonly #spec: PodSpec
+  readonly #eligible = new Map<string, DaemonEligibility>()
+  #hash = ''
+  #wakeMs = Number.POSITIVE_INFINITY
+  #writes = 0
+
+  constructor(environment: Environment, set: DaemonSetObject) {
+    this.#environment = environment
+    this.#context = environment.context
+    this.#set = set
+    this.#spec = daemonPodSpec(set)
+  }
+
+  *run(): Steps {
+    const { revisionsByOwner, nodes } = this.#environment
+    const set = this.#set
+    const synced = syncRevisions(this.#context, revisionsByOwner, set, workloads.daemonSet)
+    this.#hash = synced.update.metadata.labels?.[revisionHashLabel] ?? ''
+    for (const node of nodes.values()) this.#eligible.set(node.metadata.name, eligibility(this.#spec, node))
+    if (set.metadata.deletionTimestamp === undefined) {
+      yield* this.#place()
+      if (set.spec.updateStrategy?.type !== 'OnDelete') yield* this.#update()
+    }
+    const used = new Set(this.#pods().map((pod) => pod.metadata.labels?.[revisionHashLabel]))
+    dropRevisions(this.#context, set, synced.revisions, (revision) => {
+      return revision === synced.update || used.has(revision.metadata.labels?.[revisionHashLabel])
+    })
+    return this.#writeStatus()
+  }
+
+  /** One pod where one belongs, none elsewhere. */
+  *#place(): Generator<undefined, void, undefined> {
+    const podsByNode = this.#podsByNode()
+    for (const [node, pods] of podsByNode) {
+      const { stay } = this.#eligible.get(node) ?? { stay: false }
+      // Pods of a node that is gone belong to the pod garbage collector, unless they never got there.
+      if (!this.#eligible.has(node)) {
+        for (const pod of pods) if ((pod.spec.nodeName ?? '') === '') yield* this.#remove(pod)
+        continue
+      }
+      const live = pods.filter((pod) => !isTerminating(pod))
+      for (const pod of stay ? this.#superfluous(node, live) : live) yield* this.#remove(pod)
+    }
+    for (const [node, { run }] of this.#eligible) {
+      if (!run || (podsByNode.get(node)?.length ?? 0) > 0) continue
+      yield* this.#create(node)
+    }
+  }
+
+  /** Failed pods (after a growing pause), and all but the oldest of several of one revision. */
+  #superfluous(node: string, pods: readonly Pod[]): Pod[] {
+    const remove: Pod[] = []
+    const kept = new Set<string>()
+    for (const pod of [...pods].sort(oldestFirst)) {
+      const revision = pod.metadata.labels?.[revisionHashLabel] ?? ''
+      if (pod.status?.phase === 'Failed') {
+        if (this.#mayReplaceFailed(node, pod)) remove.push(pod)
+      } else if (pod.status?.phase === 'Succeeded' || kept.has(revision)) {
+        remove.push(pod)
+      } else {
+        kept.add(revision)
+      }
+    }
+    return remove
+  }
+
+  #mayReplaceFailed(node: string, pod: Pod): boolean {
+    const { failures } = this.#environment
+    const id = `${this.#set.metadata.uid}/${node}`
+    const now = this.#context.clock.monotonic()
+    const known = failures.get(id)
+    if (known !== undefined && known.untilMs > now) {
+      this.#wakeMs = Math.min(this.#wakeMs, known.untilMs - now)
+      return false
+    }
+    const forgotten = known === undefined || now - known.untilMs > 2 * lastFailureBackoffMs
+    const count = forgotten ? 0 : known.count + 1
+    const pauseMs = Math.min(lastFailureBackoffMs, firstFailureBackoffMs * 2 ** count)
+    failures.set(id, { count, untilMs: now + pauseMs })
+    const { namespace, name } = pod.metadata
+    const message = `Found failed daemon pod ${namespace}/${name} on node ${node}, will try to kill it`
+    this.#context.events.record(component, this.#set, 'Warning', 'FailedDaemonPod', message)
+    return true
+  }
+
+  *#update(): Generator<undefined, void, undefined> {
+    const now = this.#context.clock.now()
+    const onEligible = new Map(
+      [...this.#podsByNode()].filter(([node]) => this.#eligible.get(node)?.run === true),
+    )
+    const step = rolloutStep(this.#set, onEligible, this.#desired(), this.#hash, now)
+    for (const pod of step.remove) yield* this.#remove(pod)
+    for (const node of step.surge) yield* this.#create(node)
+  }
+
+  *#create(node: string): Generator<undefined, void, undefined> {
+    createPod(this.#context, component, this.#set, daemonPod(this.#set, this.#spec, node, this.#hash))
+    if (++this.#writes % writesPerStep === 0) yield
+  }
+
+  *#remove(pod: Pod): Generator<undefined, void, undefined> {
+    deletePod(this.#context, component, this.#set, pod)
+    if (++this.#writes % writesPerStep === 0) yield
+  }
+
+  #desired(): number {
+    let count = 0
+    for (const { run } of this.#eligible.values()) if (run) count++
+    return count
+  }
+
+  #writeStatus(): Outcome {
+    const { clock, store } = this.#context
+    const { minReadySeconds = 0 } = this.#set.spec
+    const podsByNode = this.#podsByNode()
+    const counts = { current: 0, misscheduled: 0, desired: 0, ready: 0, updated: 0, available: 0 }
+    for (const [node, { run }] of this.#eligible) {
+      const pods = (podsByNode.get(node) ?? []).filter((pod) => !isTerminating(pod))
+      if (!run) {
+        if (pods.length > 0) counts.misscheduled++
+        continue
+      }
+      counts.desired++
+      const pod = [...pods].sort(readyFirst)[0]
+      if (pod === undefined) continue
+      counts.current++
+      if (pods.some((each) => each.metadata.labels?.[revisionHashLabel] === this.#hash)) counts.updated++
+      const inMs = availableInMs(pod, minReadySeconds, clock.now())
+      if (isReady(pod)) counts.ready++
+      if (inMs === 0) counts.available++
+      else if (inMs !== undefined) this.#wakeMs = Math.min(this.#wakeMs, inMs)
+    }
+    const unavailable = counts.desired - counts.available
+    const { collisionCount } = this.#set.status ?? {}
+    store.setStatus(workloads.daemonSet, this.#set, {
+      currentNumberScheduled: counts.current,
+      numberMisscheduled: counts.misscheduled,
+      desiredNumberScheduled: counts.desired,
+      numberReady: counts.ready,
+      ...(this.#set.metadata.generation !== undefined && {
+        observedGeneration: this.#set.metadata.generation,
+      }),
+      ...(counts.updated > 0 && { updatedNumberScheduled: counts.updated }),
+      ...(counts.available > 0 && { numberAvailable: counts.available }),
+      ...(unavailable > 0 && { numberUnavailable: unavailable }),
+      ...(collisionCount !== undefined && { collisionCount }),
+    })
+    const touched = this.#eligible.size
+    return Number.isFinite(this.#wakeMs) ? { touched, afterMs: this.#wakeMs } : { touched }
+  }
+
+  #podsByNode(): Map<string, Pod[]> {
+    const byNode = new Map<string, Pod[]>()
+    for (const pod of this.#pods()) {
+      const node = nodeOf(pod)
+      if (node === undefined) continue
+      const pods = byNode.get(node)
+      if (pods === undefined) byNode.set(node, [pod])
+      else pods.push(pod)
+    }
+    return byNode
+  }
+
+  #pods(): Pod[] {
+    return claimDependents(this.#context.store, {
+      index: this.#environment.podsByOwner,
+      type: kinds.pod,
+      owner: this.#set,
+      ownerType: workloads.daemonSet,
+      selector: this.#set.spec.selector,
+    })
+  }
+}
+
+function oldestFirst(a: Pod, b: Pod): number {
+  const left = a.metadata.creationTimestamp ?? ''
+  const right = b.metadata.creationTimestamp ?? ''
+  if (left !== right) return left < right ? -1 : 1
+  return a.metadata.name < b.metadata.name ? -1 : 1
+}
+
+function readyFirst(a: Pod, b: Pod): number {
+  return Number(isReady(b)) - Number(isReady(a)) || oldestFirst(a, b)
+}

@@ -1,0 +1,108 @@
+import type { Pod } from '@tenon/api'
+import { isActive, isReady, isTerminating } from '../objects/pods.ts'
+import type { Job } from '../objects/workloads.ts'
+import { formatIndexes, parseIndexes } from './indexes.ts'
+import { indexOf, isTracked } from './job-pod.ts'
+
+/** Uids of finished pods that are being counted: noted before their finalizer goes. */
+interface Uncounted {
+  readonly succeeded: readonly string[]
+  readonly failed: readonly string[]
+}
+
+/** What a Job has achieved, counted exactly once per pod however often it is looked at. */
+export interface JobTally {
+  readonly active: readonly Pod[]
+  readonly terminating: number
+  readonly ready: number
+  readonly succeeded: number
+  readonly failed: number
+  readonly completedIndexes: ReadonlySet<number>
+  readonly uncounted: Uncounted
+  /** Finished pods whose finalizer may go once `uncounted` is written. */
+  readonly finished: readonly Pod[]
+}
+
+export function isIndexed(job: Job): boolean {
+  return job.spec.completionMode === 'Indexed'
+}
+
+/**
+ * Counts the Job's pods. A pod is counted by its uid: first noted in the status, then released
+ * from its finalizer, then moved into the counters. A crash between any two of these repeats
+ * the step and counts nothing twice.
+ */
+export function tally(job: Job, pods: readonly Pod[]): JobTally {
+  const noted = readUncounted(job)
+  const held = new Set(pods.filter(isTracked).map((pod) => pod.metadata.uid))
+  const settled = (uids: readonly string[]) => uids.filter((uid) => !held.has(uid))
+  const pending = (uids: readonly string[]) => uids.filter((uid) => held.has(uid))
+  const completions = job.spec.completions ?? 0
+  const indexes = isIndexed(job) ? parseIndexes(job.status?.completedIndexes, completions) : new Set<number>()
+  const succeeded = pending(noted.succeeded)
+  const failed = pending(noted.failed)
+  const known = new Set([...succeeded, ...failed])
+  const finished: Pod[] = []
+  for (const pod of pods) {
+    if (!isTracked(pod)) continue
+    const outcome = outcomeOf(job, pod)
+    if (outcome === undefined) continue
+    finished.push(pod)
+    if (known.has(pod.metadata.uid ?? '')) continue
+    if (outcome === 'succeeded') {
+      const index = indexOf(pod)
+      const repeated = isIndexed(job) && (index === undefined || index >= completions || indexes.has(index))
+      if (repeated) continue
+      if (index !== undefined) indexes.add(index)
+      succeeded.push(pod.metadata.uid ?? '')
+    } else {
+      failed.push(pod.metadata.uid ?? '')
+    }
+  }
+  const active = pods.filter(isActive)
+  const countedSucceeded = (job.status?.succeeded ?? 0) + settled(noted.succeeded).length
+  return {
+    active,
+    terminating: pods.filter((pod) => isTerminating(pod) && !finished.includes(pod)).length,
+    ready: active.filter(isReady).length,
+    succeeded: isIndexed(job) ? indexes.size : countedSucceeded + succeeded.length,
+    failed: (job.status?.failed ?? 0) + settled(noted.failed).length + failed.length,
+    completedIndexes: indexes,
+    uncounted: { succeeded, failed },
+    finished,
+  }
+}
+
+/** A deleted pod counts as failed once it has ended, or when it never had a node to end on. */
+function outcomeOf(job: Job, pod: Pod): 'succeeded' | 'failed' | undefined {
+  if (pod.status?.phase === 'Succeeded') return 'succeeded'
+  if (pod.status?.phase === 'Failed') return 'failed'
+  if (isTerminating(pod) && (pod.spec.nodeName ?? '') === '') return 'failed'
+  const over = isTerminating(pod) && pod.metadata.deletionGracePeriodSeconds === 0
+  return over && !job.spec.suspend ? 'failed' : undefined
+}
+
+function readUncounted(job: Job): Uncounted {
+  const { succeeded = [], failed = [] } = job.status?.uncountedTerminatedPods ?? {}
+  return { succeeded, failed }
+}
+
+/** The counters as they are written: pods still held are told apart from those counted for good. */
+export function tallyStatus(tallied: JobTally, job: Job): Record<string, unknown> {
+  const { succeeded, failed } = tallied.uncounted
+  const doneSucceeded = isIndexed(job) ? tallied.succeeded : tallied.succeeded - succeeded.length
+  const doneFailed = tallied.failed - failed.length
+  const indexes = formatIndexes(tallied.completedIndexes)
+  return {
+    ...(tallied.active.length > 0 && { active: tallied.active.length }),
+    ready: tallied.ready,
+    terminating: tallied.terminating,
+    ...(doneSucceeded > 0 && { succeeded: doneSucceeded }),
+    ...(doneFailed > 0 && { failed: doneFailed }),
+    ...(indexes !== '' && { completedIndexes: indexes }),
+    uncountedTerminatedPods: {
+      ...(succeeded.length > 0 && { succeeded }),
+      ...(failed.length > 0 && { failed }),
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import {
+  apiVersionOf,
+  type KubeObject,
+  type LabelSelector,
+  type OwnerReference,
+  type ResourceType,
+} from '@tenon/api'
+import type { ClusterStore } from '../loop/cluster-store.ts'
+import type { Index, ObjectCache } from '../loop/object-cache.ts'
+import { isEmptySelector, selectorMatches } from './selectors.ts'
+
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((owner) => owner.controller === true)
+}
+
+/** The reference a controller puts on what it creates. */
+export function controllerReference(owner: KubeObject, type: ResourceType): OwnerReference {
+  return {
+    apiVersion: apiVersionOf(type),
+    kind: type.kind,
+    name: owner.metadata.name,
+    uid: owner.metadata.uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  }
+}
+
+const orphansOf = (namespace: string) => `orphan/${namespace}`
+
+/** Objects by controller uid, and those without a controller by namespace. */
+export function indexByController<T extends KubeObject>(cache: ObjectCache<T>): Index<T> {
+  return cache.index(controllerUid)
+}
+
+function controllerUid(object: KubeObject): readonly string[] {
+  return [controllerOf(object)?.uid ?? orphansOf(object.metadata.namespace ?? '')]
+}
+
+/** Enqueues the controller of a changed object, and what could adopt it when it has none. */
+export function followDependents<T extends KubeObject>(
+  cache: ObjectCache<T>,
+  kind: string,
+  enqueue: (namespace: string, name: string) => void,
+  enqueueAdopters: (orphan: T) => void,
+): void {
+  cache.onChange((now, before) => {
+    for (const object of [now, before]) {
+      if (object === undefined) continue
+      const owner = controllerOf(object)
+      if (owner?.kind === kind) enqueue(object.metadata.namespace ?? '', owner.name)
+    }
+    if (now !== undefined && controllerOf(now) === undefined) enqueueAdopters(now)
+  })
+}
+
+/** What claiming needs to know of the owner. */
+export interface Claimant<T extends KubeObject> {
+  readonly index: Index<T>
+  readonly type: ResourceType<T>
+  readonly owner: KubeObject
+  readonly ownerType: ResourceType
+  readonly selector: LabelSelector | undefined
+}
+
+const claimsPerStep = 1_000
+
+/**
+ * What `owner` controls, after adopting matching objects without controller and releasing those
+ * that no longer match. An owner being deleted adopts nothing. Pauses now and then: what is
+ * created meanwhile by others is seen by the next look, which their event asks for.
+ */
+export function* claimInSteps<T extends KubeObject>(
+  store: ClusterStore,
+  claimant: Claimant<T>,
+): Generator<undefined, T[], undefined> {
+  const { index, type, owner, ownerType, selector } = claimant
+  const uid = owner.metadata.uid ?? ''
+  const claimed: T[] = []
+  const released: T[] = []
+  let seen = 0
+  for (const object of index.of(uid)) {
+    if (selectorMatches(selector, object.metadata.labels)) claimed.push(object)
+    else released.push(object)
+    if (++seen % claimsPerStep === 0) yield
+  }
+  if (owner.metadata.deletionTimestamp !== undefined) return claimed
+  for (const object of released) store.modify(type, object, (latest) => withoutOwner(latest, uid))
+  if (isEmptySelector(selector)) return claimed
+  const adoptable = [...index.of(orphansOf(owner.metadata.namespace ?? ''))].filter(
+    (object) =>
+      object.metadata.deletionTimestamp === undefined && selectorMatches(selector, object.metadata.labels),
+  )
+  for (const object of adoptable) {
+    const adopted = store.modify(type, object, (latest) => withController(latest, owner, ownerType))
+    if (adopted !== undefined && controllerOf(adopted)?.uid === uid) claimed.push(adopted)
+  }
+  return claimed
+}
+
+/** The same without pauses, for owners of few objects. */
+export function claimDependents<T extends KubeObject>(store: ClusterStore, claimant: Claimant<T>): T[] {
+  const steps = claimInSteps(store, claimant)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+function withController<T extends KubeObject>(object: T, owner: KubeObject, ownerType: ResourceType): T {
+  if (controllerOf(object) !== undefined) return object
+  const others = object.metadata.ownerReferences ?? []
+  const ownerReferences = [...others, controllerReference(owner, ownerType)]
+  return { ...object, metadata: { ...object.metadata, ownerReferences } }
+}
+
+/** The object without its references to owners of `uid`. */
+export function withoutOwner<T extends KubeObject>(object: T, uid: string): T {
+  const owners = object.metadata.ownerReferences ?? []
+  const kept = owners.filter((owner) => owner.uid !== uid)
+  if (kept.length === owners.length) return object
+  return { ...object, metadata: { ...object.metadata, ownerReferences: kept } }
+}

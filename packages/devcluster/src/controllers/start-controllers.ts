@@ -1,0 +1,69 @@
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { LocalApi } from '../contract.ts'
+import { type ControllerContext, type ControllerSettings, defaultSettings } from './context.ts'
+import { daemonSets } from './daemonset/daemonset-controller.ts'
+import { deployments } from './deployment/deployment-controller.ts'
+import { disruptionBudgets } from './disruption/disruption-controller.ts'
+import { garbageCollection } from './garbage-collection/garbage-collector.ts'
+import { jobs } from './job/job-controller.ts'
+import { ClusterStore } from './loop/cluster-store.ts'
+import { EventRecorder } from './loop/event-recorder.ts'
+import { ReconcileLoop } from './loop/reconcile-loop.ts'
+import { namespaceDefaults, namespaces } from './namespace/namespace-controller.ts'
+import { nodeLifecycle } from './node-lifecycle/node-lifecycle-controller.ts'
+import { podGarbageCollection } from './node-lifecycle/pod-gc-controller.ts'
+import { taintEviction } from './node-lifecycle/taint-eviction-controller.ts'
+import { replicaSets, replicationControllers } from './replicaset/replicaset-controller.ts'
+import { endpoints } from './services/endpoints-controller.ts'
+import { statefulSets } from './statefulset/statefulset-controller.ts'
+import { volumeBinding } from './storage/volume-binding-controller.ts'
+
+export type { ControllerSettings } from './context.ts'
+
+const turnSteps = 256
+
+const controllers = [
+  deployments,
+  replicaSets,
+  replicationControllers,
+  statefulSets,
+  daemonSets,
+  jobs,
+  disruptionBudgets,
+  namespaces,
+  namespaceDefaults,
+  nodeLifecycle,
+  taintEviction,
+  podGarbageCollection,
+  endpoints,
+  volumeBinding,
+]
+
+/**
+ * Starts the controllers of a cluster on its API. They keep no state of their own that matters:
+ * stopped and started again over the same API they go on where they were.
+ */
+export function startControllers(options: {
+  readonly api: LocalApi
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly settings?: Partial<ControllerSettings>
+}): { stop(): void } {
+  const { api, clock, random, logger } = options
+  const settings = { ...defaultSettings, ...options.settings }
+  const loop = new ReconcileLoop(clock, logger, { turnBudgetMs: settings.turnBudgetMs, turnSteps })
+  const store = new ClusterStore(api)
+  const events = new EventRecorder(api, clock, logger)
+  const context: ControllerContext = { store, loop, events, clock, random, log: logger, settings }
+  for (const start of controllers) start(context)
+  const collector = garbageCollection(context)
+  store.start()
+  return {
+    stop() {
+      loop.stop()
+      collector.stop()
+      store.stop()
+    },
+  }
+}

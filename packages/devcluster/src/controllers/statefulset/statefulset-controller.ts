@@ -1,0 +1,240 @@
+import { kinds, type Pod } from '@tenon/api'
+import type { ControllerContext } from '../context.ts'
+import { type Index, keyOf, namespaceOf, splitKey } from '../loop/object-cache.ts'
+import type { Outcome } from '../loop/reconcile-loop.ts'
+import { claimDependents, followDependents, indexByController } from '../objects/owners.ts'
+import { availableInMs, isFinished, isTerminating } from '../objects/pods.ts'
+import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
+import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
+import { type ControllerRevision, type StatefulSet, workloads } from '../objects/workloads.ts'
+import { claimName, claimsOf, ordinalOf, podNameAt, statefulPod } from './stateful-pod.ts'
+import { statefulSetStatus } from './statefulset-status.ts'
+
+const component = 'statefulset-controller'
+/** Pods created or deleted in one reconcile of a Parallel set; the rest follows in the next. */
+const burst = 16
+
+/** Keeps pods with stable names and volumes, one after the other. */
+export function statefulSets(context: ControllerContext): void {
+  const { store } = context
+  const cache = store.cache(workloads.statefulSet)
+  const byNamespace = cache.index(namespaceOf)
+  const pods = store.cache(kinds.pod)
+  const podsByOwner = indexByController(pods)
+  const revisionsByOwner = indexByController(store.cache(workloads.controllerRevision))
+  const queue = context.loop.queue('statefulsets', (key) => {
+    const { namespace, name } = splitKey(key)
+    const set = store.get(workloads.statefulSet, namespace, name)
+    if (set === undefined || isEmptySelector(set.spec.selector)) return undefined
+    return new StatefulSetReconcile(context, podsByOwner, revisionsByOwner, set).run()
+  })
+  cache.onChange((now) => {
+    if (now !== undefined) queue.add(keyOf(now))
+  })
+  followDependents(
+    pods,
+    'StatefulSet',
+    (namespace, name) => queue.add(`${namespace}/${name}`),
+    (orphan) => {
+      for (const set of byNamespace.of(orphan.metadata.namespace ?? '')) {
+        if (ordinalOf(set, orphan) < 0) continue
+        if (selectorMatches(set.spec.selector, orphan.metadata.labels)) queue.add(keyOf(set))
+      }
+    },
+  )
+}
+
+/** Whether this look at the set may go on, or has to wait for something to change. */
+type Progress = 'continue' | 'wait'
+
+class StatefulSetReconcile {
+  readonly #context: ControllerContext
+  readonly #podsByOwner: Index<Pod>
+  readonly #revisionsByOwner: Index<ControllerRevision>
+  readonly #set: StatefulSet
+  readonly #ordered: boolean
+  readonly #start: number
+  readonly #end: number
+  #current!: ControllerRevision
+  #update!: ControllerRevision
+  #writes = 0
+
+  constructor(
+    context: ControllerContext,
+    podsByOwner: Index<Pod>,
+    revisionsByOwner: Index<ControllerRevision>,
+    set: StatefulSet,
+  ) {
+    this.#context = context
+    this.#podsByOwner = podsByOwner
+    this.#revisionsByOwner = revisionsByOwner
+    this.#set = set
+    this.#ordered = set.spec.podManagementPolicy !== 'Parallel'
+    this.#start = set.spec.ordinals?.start ?? 0
+    this.#end = this.#start + (set.spec.replicas ?? 1)
+  }
+
+  run(): Outcome {
+    const set = this.#set
+    const synced = syncRevisions(this.#context, this.#revisionsByOwner, set, workloads.statefulSet)
+    this.#update = synced.update
+    const named = synced.revisions.find((revision) => revision.metadata.name === set.status?.currentRevision)
+    this.#current = named ?? synced.update
+    if (set.metadata.deletionTimestamp === undefined) this.#syncPods()
+    const pods = this.#pods()
+    const used = new Set(pods.map((pod) => pod.metadata.labels?.[revisionHashLabel]))
+    dropRevisions(this.#context, set, synced.revisions, (revision) => {
+      const { name } = revision.metadata
+      return used.has(name) || name === this.#current.metadata.name || name === this.#update.metadata.name
+    })
+    const { clock, store } = this.#context
+    const names = [this.#current.metadata.name, this.#update.metadata.name] as const
+    store.setStatus(workloads.statefulSet, set, statefulSetStatus(set, pods, ...names, clock.now()))
+    if (this.#writes >= burst) return { afterMs: 0 }
+    return this.#nextAvailable(pods)
+  }
+
+  #nextAvailable(pods: readonly Pod[]): Outcome {
+    const { minReadySeconds = 0 } = this.#set.spec
+    const waits = pods
+      .map((pod) => availableInMs(pod, minReadySeconds, this.#context.clock.now()))
+      .filter((ms) => ms !== undefined && ms > 0) as number[]
+    return { touched: pods.length, ...(waits.length > 0 && { afterMs: Math.min(...waits) }) }
+  }
+
+  #syncPods(): void {
+    const byOrdinal = new Map(this.#pods().map((pod) => [ordinalOf(this.#set, pod), pod]))
+    const wanted = Array.from({ length: this.#end - this.#start }, (_, index) => this.#start + index)
+    for (const ordinal of wanted) {
+      if (this.#syncReplica(ordinal, byOrdinal.get(ordinal)) === 'wait') return
+    }
+    const condemned = [...byOrdinal.keys()].filter((ordinal) => ordinal < this.#start || ordinal >= this.#end)
+    for (const ordinal of condemned.sort((a, b) => b - a)) {
+      if (this.#removeReplica(ordinal, byOrdinal.get(ordinal) as Pod) === 'wait') return
+    }
+    if (this.#set.spec.updateStrategy?.type !== 'OnDelete') this.#replaceOutdated(wanted, byOrdinal)
+  }
+
+  #syncReplica(ordinal: number, pod: Pod | undefined): Progress {
+    if (this.#writes >= burst) return 'wait'
+    if (pod === undefined || (isFinished(pod) && !isTerminating(pod))) {
+      if (pod !== undefined) this.#deletePod(pod)
+      // A finished pod that a finalizer or a node still holds keeps its name for now.
+      const name = podNameAt(this.#set, ordinal)
+      if (this.#context.store.get(kinds.pod, this.#set.metadata.namespace, name) === undefined) {
+        this.#createPod(ordinal)
+      }
+      return this.#ordered ? 'wait' : 'continue'
+    }
+    this.#createClaims(ordinal)
+    return this.#ordered && !this.#isHealthy(pod) ? 'wait' : 'continue'
+  }
+
+  #removeReplica(ordinal: number, pod: Pod): Progress {
+    if (this.#writes >= burst) return 'wait'
+    if (!isTerminating(pod)) {
+      this.#deletePod(pod)
+      if (this.#set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled === 'Delete') {
+        this.#deleteClaims(ordinal)
+      }
+    }
+    return this.#ordered ? 'wait' : 'continue'
+  }
+
+  /** Deletes one pod of an old revision, from the highest ordinal down to the partition. */
+  #replaceOutdated(wanted: readonly number[], byOrdinal: ReadonlyMap<number, Pod>): void {
+    const first = this.#start + this.#partition()
+    for (const ordinal of [...wanted].reverse()) {
+      if (ordinal < first) return
+      const pod = byOrdinal.get(ordinal)
+      if (pod === undefined) return
+      const outdated = pod.metadata.labels?.[revisionHashLabel] !== this.#update.metadata.name
+      if (outdated && !isTerminating(pod)) {
+        this.#deletePod(pod)
+        return
+      }
+      if (!this.#isHealthy(pod)) return
+    }
+  }
+
+  #partition(): number {
+    return this.#set.spec.updateStrategy?.rollingUpdate?.partition ?? 0
+  }
+
+  #isHealthy(pod: Pod): boolean {
+    if (isTerminating(pod) || pod.status?.phase !== 'Running') return false
+    return availableInMs(pod, this.#set.spec.minReadySeconds ?? 0, this.#context.clock.now()) === 0
+  }
+
+  /** Pods below the partition, or not yet reached by the update, come back in the current revision. */
+  #revisionFor(ordinal: number): ControllerRevision {
+    if (this.#current === this.#update) return this.#update
+    const { updateStrategy } = this.#set.spec
+    const currentReplicas = this.#set.status?.currentReplicas ?? 0
+    const keep = updateStrategy?.rollingUpdate?.partition ?? currentReplicas
+    const first = updateStrategy?.type === 'OnDelete' ? 0 : Math.max(keep, this.#partition())
+    return ordinal < this.#start + first ? this.#current : this.#update
+  }
+
+  #createPod(ordinal: number): void {
+    this.#createClaims(ordinal)
+    const name = podNameAt(this.#set, ordinal)
+    try {
+      const pod = statefulPod(this.#set, ordinal, this.#revisionFor(ordinal))
+      this.#context.store.create(kinds.pod, pod)
+    } catch (error) {
+      const reason = (error as Error).message
+      this.#tell(
+        'Warning',
+        'FailedCreate',
+        `create Pod ${name} in StatefulSet ${this.#name} failed error: ${reason}`,
+      )
+      throw error
+    }
+    this.#writes++
+    this.#tell('Normal', 'SuccessfulCreate', `create Pod ${name} in StatefulSet ${this.#name} successful`)
+  }
+
+  #createClaims(ordinal: number): void {
+    for (const claim of claimsOf(this.#set, ordinal)) {
+      if (!this.#context.store.createIfAbsent(workloads.claim, claim)) continue
+      const pod = podNameAt(this.#set, ordinal)
+      const message = `create Claim ${claim.metadata.name} Pod ${pod} in StatefulSet ${this.#name} success`
+      this.#tell('Normal', 'SuccessfulCreate', message)
+    }
+  }
+
+  #deletePod(pod: Pod): void {
+    if (!this.#context.store.delete(kinds.pod, pod)) return
+    this.#writes++
+    const message = `delete Pod ${pod.metadata.name} in StatefulSet ${this.#name} successful`
+    this.#tell('Normal', 'SuccessfulDelete', message)
+  }
+
+  #deleteClaims(ordinal: number): void {
+    const { store } = this.#context
+    for (const template of this.#set.spec.volumeClaimTemplates ?? []) {
+      const name = claimName(template.metadata.name, podNameAt(this.#set, ordinal))
+      const claim = store.get(workloads.claim, this.#set.metadata.namespace, name)
+      if (claim !== undefined) store.delete(workloads.claim, claim)
+    }
+  }
+
+  get #name(): string {
+    return this.#set.metadata.name
+  }
+
+  #tell(type: 'Normal' | 'Warning', reason: string, message: string): void {
+    this.#context.events.record(component, this.#set, type, reason, message)
+  }
+
+  #pods(): Pod[] {
+    return claimDependents(this.#context.store, {
+      index: this.#podsByOwner,
+      type: kinds.pod,
+      owner: this.#set,
+      ownerType: workloads.statefulSet,
+      selector: this.#set.spec.selector,
+    }).filter((pod) => ordinalOf(this.#set, pod) >= 0)
+  }
+}

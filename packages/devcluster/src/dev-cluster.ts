@@ -1,0 +1,104 @@
+/** A whole cluster in one process: API server, controllers, scheduler, kubelets, simulated Exoscale. */
+import type { Clock, Logger, Random, Secret } from '@tenon/runtime'
+import { type ApiServer, type ApiServerOptions, createApiServer, type Credentials } from './apiserver/index.ts'
+import { type ControllerSettings, startControllers } from './controllers/start-controllers.ts'
+import { createExoscale, type Exoscale, type ExoscaleSettings } from './exoscale/index.ts'
+import { createJoiner } from './joiner.ts'
+import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
+import type { KubeletSettings } from './kubelet/settings.ts'
+import { type SchedulerSettings, startScheduler } from './scheduler/scheduler.ts'
+
+export interface DevClusterOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly credentials: Credentials
+  /** State of an earlier run. */
+  readonly initial?: ApiServerOptions['initial']
+  readonly gitVersion?: string
+  readonly controllers?: Partial<ControllerSettings>
+  readonly scheduler?: Partial<SchedulerSettings>
+  readonly kubelets?: Partial<KubeletSettings>
+  readonly cloud: {
+    readonly zone: string
+    /** Id of the simulated SKS cluster. */
+    readonly clusterId: string
+    readonly key: string
+    readonly secret: Secret
+    readonly settings?: Partial<ExoscaleSettings>
+  }
+}
+
+/** A running cluster. Nothing listens on a socket before someone puts the handlers on one. */
+export interface DevCluster {
+  readonly server: ApiServer
+  readonly exoscale: Exoscale
+  readonly kubelets: Kubelets
+  /** Says where the API server is reached; machines join only there. */
+  announce(host: string, port: number): void
+  stop(): Promise<void>
+}
+
+/** Starts every part on the given clock. */
+export function startDevCluster(options: DevClusterOptions): DevCluster {
+  const { clock, random, logger, credentials, cloud } = options
+  const gitVersion = options.gitVersion ?? 'v1.34.1'
+  const certificateAuthority = credentials.certificateAuthority.certificate
+  const server = createApiServer({
+    clock,
+    random,
+    logger,
+    adminToken: credentials.adminToken,
+    signingKey: credentials.signingKey,
+    gitVersion,
+    ...(options.initial && { initial: options.initial }),
+  })
+  const parts = { clock, logger }
+  const controllers = startControllers({
+    ...parts,
+    api: server.localAs('kube-controller-manager'),
+    random: random.fork('controllers'),
+    settings: { certificateAuthority, ...options.controllers },
+  })
+  const scheduler = startScheduler({
+    ...parts,
+    api: server.localAs('kube-scheduler'),
+    random: random.fork('scheduler'),
+    ...(options.scheduler && { settings: options.scheduler }),
+  })
+  const kubelets = createKubelets({
+    ...parts,
+    api: server.localAs('kubelet'),
+    random,
+    ...(options.kubelets && { settings: options.kubelets }),
+  })
+  let endpoint = ''
+  const joiner = createJoiner(server, kubelets, { endpoint: () => endpoint, certificateAuthority })
+  const exoscale = createExoscale({
+    ...parts,
+    random: random.fork('exoscale'),
+    joiner,
+    api: server.localAs('exoscale-cloud-controller-manager'),
+    zone: cloud.zone,
+    clusterId: cloud.clusterId,
+    clusterVersion: gitVersion.replace(/^v/, ''),
+    credentials: [{ key: cloud.key, secret: cloud.secret }],
+    ...(cloud.settings && { settings: cloud.settings }),
+  })
+  return {
+    server,
+    exoscale,
+    kubelets,
+    announce(host, port) {
+      endpoint = `https://${host}:${port}`
+      server.publishEndpoint({ host, port, certificateAuthority })
+    },
+    async stop() {
+      exoscale.stop()
+      kubelets.stop()
+      scheduler.stop()
+      await controllers.stop()
+      server.stop()
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/** Gives addresses out: those that came back first, in the order in which they did, then new ones. */
+export class AddressPool {
+  readonly #render: (host: number) => string
+  readonly #free: string[] = []
+  #next = 1
+
+  /** @param render the address with a number. */
+  constructor(render: (host: number) => string) {
+    this.#render = render
+  }
+
+  take(): string {
+    return this.#free.shift() ?? this.#render(this.#next++)
+  }
+
+  giveBack(address: string): void {
+    this.#free.push(address)
+  }
+}
+
+/** Public addresses of instances, from the block 198.18.0.0/15 that is reserved for benchmarks. */
+export function publicAddresses(): AddressPool {
+  return new AddressPool((host) => `198.${18 + (host >> 16)}.${(host >> 8) & 255}.${host & 255}`)
+}

@@ -1,0 +1,150 @@
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { KubeletHandle } from '../contract.ts'
+import type { InstanceType } from './catalogue.ts'
+import type { AddressPool } from './address-pool.ts'
+import type { InstanceTable } from './instance-table.ts'
+import type { ExoscaleSettings } from './settings.ts'
+
+export type InstanceState =
+  | 'starting'
+  | 'running'
+  | 'stopping'
+  | 'stopped'
+  | 'migrating'
+  | 'error'
+  | 'expunging'
+  | 'destroying'
+  | 'destroyed'
+
+/** What runs inside an instance. */
+export interface Machine {
+  /** Increases with every power-on and power-off; work of an earlier boot is dropped. */
+  boot: number
+  phase: 'off' | 'booting' | 'joining' | 'joined' | 'failed'
+  /** Why the last attempt to join failed. */
+  whyNotJoined: string | undefined
+  kubelet: KubeletHandle | undefined
+  neverBoots: boolean
+  neverJoins: boolean
+}
+
+export interface PrivateNetworkLink {
+  readonly id: string
+  readonly macAddress: string
+  readonly ip: string | undefined
+}
+
+/** An instance; fields that operations change are mutable. */
+export interface Instance {
+  readonly id: string
+  name: string
+  readonly type: InstanceType
+  readonly template: Template
+  readonly diskSizeGib: number
+  labels: Readonly<Record<string, string>>
+  userData: string | undefined
+  securityGroupIds: readonly string[]
+  readonly antiAffinityGroupIds: readonly string[]
+  privateNetworks: readonly PrivateNetworkLink[]
+  publicIpAssignment: 'inet4' | 'dual' | 'none'
+  publicIp: string | undefined
+  ipv6Address: string | undefined
+  readonly macAddress: string
+  readonly instancePoolId: string | undefined
+  readonly createdAtMs: number
+  state: InstanceState
+  /** Whether the instance takes room on a host. */
+  placed: boolean
+  readonly machine: Machine
+}
+
+export interface Template {
+  readonly id: string
+  readonly name: string
+  /** Kubernetes version without `v`. */
+  readonly version: string
+  readonly variant: 'standard' | 'nvidia'
+  readonly createdAtMs: number
+}
+
+export interface SecurityGroup {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+}
+
+export interface AntiAffinityGroup {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+}
+
+export interface PrivateNetwork {
+  readonly id: string
+  readonly name: string
+  readonly vni: number
+  readonly startIp: string | undefined
+  readonly endIp: string | undefined
+  readonly netmask: string | undefined
+}
+
+export interface InstancePool {
+  readonly id: string
+  readonly name: string
+  state: 'creating' | 'running' | 'scaling-up' | 'scaling-down' | 'updating' | 'suspended' | 'destroying'
+  size: number
+  readonly type: InstanceType
+  readonly template: Template
+  readonly diskSizeGib: number
+  readonly instancePrefix: string
+  readonly minAvailable: number
+  readonly userData: string | undefined
+  readonly securityGroupIds: readonly string[]
+  readonly antiAffinityGroupIds: readonly string[]
+  readonly nodepoolId: string | undefined
+}
+
+export interface SksNodepool {
+  readonly id: string
+  readonly name: string
+  readonly instancePoolId: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: Readonly<Record<string, { readonly value: string; readonly effect: string }>>
+  readonly createdAtMs: number
+}
+
+export interface SksCluster {
+  readonly id: string
+  readonly name: string
+  readonly version: string
+  readonly endpoint: string
+  readonly defaultSecurityGroupId: string
+  readonly createdAtMs: number
+  readonly nodepools: SksNodepool[]
+}
+
+/** Everything that exists in the zone. Lists keep creation order. */
+export interface CloudState {
+  readonly zone: string
+  /** Base URL of this API, `/v2` included. */
+  baseUrl: string
+  readonly instances: InstanceTable
+  readonly publicAddresses: AddressPool
+  readonly templates: Map<string, Template>
+  /** Ids of the templates for new nodes by `version/variant`. */
+  readonly activeTemplates: Map<string, string>
+  readonly securityGroups: Map<string, SecurityGroup>
+  readonly antiAffinityGroups: Map<string, AntiAffinityGroup>
+  readonly privateNetworks: Map<string, PrivateNetwork>
+  readonly instancePools: Map<string, InstancePool>
+  readonly cluster: SksCluster
+}
+
+/** What every part of the cloud is given. */
+export interface CloudContext {
+  readonly state: CloudState
+  readonly settings: ExoscaleSettings
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+}

@@ -1,0 +1,118 @@
+import type { NodeJoiner } from '../contract.ts'
+import type { CloudContext, Instance } from './cloud-state.ts'
+import { configureGuest, type GuestConfiguration } from './guest-boot.ts'
+import { failed, type OperationOutcome, succeeded } from './operation-outcome.ts'
+import { drawDelay } from './settings.ts'
+
+/** Powers machines on and off, and lets booted ones join the cluster. */
+export class InstanceLife {
+  readonly #context: CloudContext
+  readonly #joiner: NodeJoiner
+
+  constructor(context: CloudContext, joiner: NodeJoiner) {
+    this.#context = context
+    this.#joiner = joiner
+  }
+
+  /** Finds room for an instance, or fails with `unavailable`. */
+  place(instance: Instance): OperationOutcome {
+    const { settings, state } = this.#context
+    const { type } = instance
+    const room = settings.capacity[type.name] ?? Number.POSITIVE_INFINITY
+    if (!instance.placed && state.instances.placedOf(type) >= room) {
+      return failed('unavailable', `no room for an instance of type ${type.name} in ${state.zone}`)
+    }
+    state.instances.place(instance)
+    return succeeded
+  }
+
+  /** The instance is running now; its system boots. */
+  powerOn(instance: Instance): void {
+    const { clock, random, settings } = this.#context
+    instance.state = 'running'
+    const boot = this.#cut(instance)
+    instance.machine.phase = 'booting'
+    if (instance.machine.neverBoots) return
+    clock.after(drawDelay(random, settings.bootDelay), () => {
+      if (instance.machine.boot === boot) void this.#join(instance, boot)
+    })
+  }
+
+  /** The instance loses power at once. */
+  powerOff(instance: Instance): void {
+    this.#cut(instance)
+    instance.machine.phase = 'off'
+  }
+
+  /** The instance no longer exists. */
+  remove(instance: Instance): void {
+    this.powerOff(instance)
+    instance.state = 'destroyed'
+    const { instances, publicAddresses } = this.#context.state
+    instances.remove(instance)
+    if (instance.publicIp !== undefined) publicAddresses.giveBack(instance.publicIp)
+    instance.publicIp = undefined
+  }
+
+  /** Ends whatever runs in the machine; answers the number of the next boot. */
+  #cut(instance: Instance): number {
+    const { machine } = instance
+    machine.kubelet?.stop()
+    machine.kubelet = undefined
+    machine.whyNotJoined = undefined
+    return ++machine.boot
+  }
+
+  async #join(instance: Instance, boot: number): Promise<void> {
+    const { clock, settings } = this.#context
+    instance.machine.phase = 'joining'
+    const guest = configureGuest(instance, settings)
+    if (guest.kind === 'broken') {
+      this.#fail(instance, guest.reason)
+      return
+    }
+    const deadline = clock.monotonic() + settings.joinTimeoutMs
+    while (clock.monotonic() < deadline) {
+      const refusal = await this.#attempt(instance, boot, guest)
+      if (refusal === undefined || instance.machine.boot !== boot) return
+      this.#note(instance, refusal)
+      await clock.sleep(settings.joinRetryMs)
+      if (instance.machine.boot !== boot) return
+    }
+    this.#fail(instance, instance.machine.whyNotJoined ?? 'gave up')
+  }
+
+  /** One attempt; answers why it failed. */
+  async #attempt(
+    instance: Instance,
+    boot: number,
+    guest: Extract<GuestConfiguration, { kind: 'ready' }>,
+  ): Promise<string | undefined> {
+    if (instance.machine.neverJoins) return 'the machine cannot reach the cluster'
+    try {
+      const result = await this.#joiner.join(guest.credentials, guest.kubelet)
+      if (result.kind === 'refused') return result.reason
+      if (instance.machine.boot !== boot) {
+        result.kubelet.stop()
+        return undefined
+      }
+      instance.machine.kubelet = result.kubelet
+      instance.machine.whyNotJoined = undefined
+      instance.machine.phase = 'joined'
+      return undefined
+    } catch (error) {
+      return error instanceof Error ? error.message : 'the attempt to join failed'
+    }
+  }
+
+  #fail(instance: Instance, reason: string): void {
+    this.#note(instance, reason)
+    instance.machine.phase = 'failed'
+  }
+
+  #note(instance: Instance, reason: string): void {
+    if (instance.machine.whyNotJoined === reason) return
+    instance.machine.whyNotJoined = reason
+    this.#context.logger.warn('instance cannot join the cluster', { instance: instance.name, reason })
+  }
+}

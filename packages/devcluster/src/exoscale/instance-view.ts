@@ -1,0 +1,43 @@
+import { rfc3339 } from '@tenon/runtime'
+import type { Instance } from './cloud-state.ts'
+
+/** An instance as a list shows it: without anti-affinity groups, disk size and user data. */
+export function listedInstance(instance: Instance): Record<string, unknown> {
+  return {
+    id: instance.id,
+    name: instance.name,
+    state: instance.state,
+    labels: instance.labels,
+    'instance-type': { id: instance.type.id },
+    template: { id: instance.template.id },
+    'security-groups': instance.securityGroupIds.map((id) => ({ id })),
+    'private-networks': instance.privateNetworks.map((link) => ({
+      id: link.id,
+      'mac-address': link.macAddress,
+    })),
+    'public-ip-assignment': instance.publicIpAssignment,
+    'mac-address': instance.macAddress,
+    'ssh-keys': [],
+    'created-at': rfc3339(instance.createdAtMs),
+    ...(instance.publicIp === undefined ? {} : { 'public-ip': instance.publicIp }),
+    ...(instance.ipv6Address === undefined ? {} : { 'ipv6-address': instance.ipv6Address }),
+    ...(instance.instancePoolId === undefined
+      ? {}
+      : { manager: { id: instance.instancePoolId, type: 'instance-pool' } }),
+  }
+}
+
+/** An instance as its own address shows it. */
+export function detailedInstance(instance: Instance): Record<string, unknown> {
+  return {
+    ...listedInstance(instance),
+    'anti-affinity-groups': instance.antiAffinityGroupIds.map((id) => ({ id })),
+    'disk-size': instance.diskSizeGib,
+    'elastic-ips': [],
+    snapshots: [],
+    'disk-encrypted': true,
+    'secureboot-enabled': false,
+    'tpm-enabled': false,
+    ...(instance.userData === undefined ? {} : { 'user-data': instance.userData }),
+  }
+}

@@ -1,0 +1,32 @@
+/** A call that is refused, with the status and the body that the client receives. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly body: unknown
+
+  constructor(status: number, body: unknown) {
+    super(`refused with status ${status}`)
+    this.name = 'Refusal'
+    this.status = status
+    this.body = body
+  }
+}
+
+/** A refusal that carries a message alone, as 401, 403, 404, 405 and 409 do. */
+export function refused(status: number, message: string): Refusal {
+  return new Refusal(status, { message })
+}
+
+/** 404 for a resource named by path or body. */
+export function notFound(kind: string, id: string): Refusal {
+  return refused(404, `${kind} ${id} not found`)
+}
+
+/** 400 with one entry per field error. */
+export function invalid(errors: readonly string[]): Refusal {
+  return new Refusal(400, {
+    type: 'about:blank',
+    title: 'Bad Request',
+    detail: errors.join('; '),
+    errors: errors.map((message) => ({ message })),
+  })
+}

@@ -1,0 +1,93 @@
+import type { HttpRequest } from '@tenon/runtime'
+import type { Route } from './call.ts'
+import { invalid, refused } from './refusal.ts'
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+export type Match =
+  | {
+      readonly kind: 'route'
+      readonly route: Route
+      readonly parameters: Readonly<Record<string, string>>
+      readonly query: URLSearchParams
+    }
+  | { readonly kind: 'unknownPath' }
+  | { readonly kind: 'wrongMethod' }
+
+interface CompiledRoute {
+  readonly route: Route
+  readonly pattern: RegExp
+}
+
+/** Finds the operation that a method and path name. */
+export class Router {
+  readonly #routes: readonly CompiledRoute[]
+
+  constructor(routes: readonly Route[]) {
+    this.#routes = routes.map((route) => ({ route, pattern: patternOf(route.path) }))
+  }
+
+  match(method: string, path: string): Match {
+    const [rawPath = '', ...rest] = path.split('?')
+    const decoded = decodePath(rawPath)
+    let pathKnown = false
+    for (const { route, pattern } of this.#routes) {
+      const found = decoded === undefined ? null : pattern.exec(decoded)
+      if (found === null) continue
+      pathKnown = true
+      if (route.method !== method) continue
+      return {
+        kind: 'route',
+        route,
+        parameters: { ...found.groups },
+        query: new URLSearchParams(rest.join('?')),
+      }
+    }
+    return { kind: pathKnown ? 'wrongMethod' : 'unknownPath' }
+  }
+}
+
+/** The parameters with the names of the API; ids must be UUIDs. */
+export function checkedParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
+  const checked: Record<string, string> = {}
+  for (const [group, value] of Object.entries(parameters)) {
+    const name = group.replaceAll('_', '-')
+    if (name.endsWith('id') && !uuidPattern.test(value)) throw invalid([`${name} must be a UUID`])
+    checked[name] = value
+  }
+  return checked
+}
+
+/** The JSON object of a request; an operation without a body ignores what is sent. */
+export function bodyOf(route: Route, request: HttpRequest): Record<string, unknown> {
+  if (route.body === undefined) return {}
+  const raw = request.body ?? ''
+  const text = typeof raw === 'string' ? raw : new TextDecoder().decode(raw)
+  if (text === '') throw invalid(['a body is required'])
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    throw refused(400, 'the body is not JSON')
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw invalid(['the body must be an object'])
+  }
+  return parsed as Record<string, unknown>
+}
+
+function patternOf(path: string): RegExp {
+  const groups = path.replace(
+    /\{([a-z-]+)\}/g,
+    (_, name: string) => `(?<${name.replaceAll('-', '_')}>[^/:]+)`,
+  )
+  return new RegExp(`^/v2${groups}$`)
+}
+
+function decodePath(path: string): string | undefined {
+  try {
+    return path.split('/').map(decodeURIComponent).join('/')
+  } catch {
+    return undefined
+  }
+}

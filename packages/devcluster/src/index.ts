@@ -1,0 +1,18 @@
+/** An in-process Kubernetes cluster and simulated clouds. */
+export {
+  type ApiServer,
+  type ApiServerOptions,
+  createApiServer,
+  createCredentials,
+  type Credentials,
+  type Endpoint,
+  type HttpsOptions,
+  type HttpsServer,
+  isServerCertificateFor,
+  type KeyPair,
+  kubeconfigYaml,
+  type KubeconfigOptions,
+  serveHttps,
+  type User,
+} from './apiserver/index.ts'
+export * from './contract.ts'

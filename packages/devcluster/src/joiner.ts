@@ -1,0 +1,50 @@
+import type {
+  JoinCredentials,
+  JoinResult,
+  KubeletHandle,
+  KubeletRunner,
+  KubeletSpec,
+  NodeJoiner,
+} from './contract.ts'
+import type { ApiServer } from './apiserver/index.ts'
+
+const bootstrappers = 'system:bootstrappers'
+
+/** What a joining machine must have been told. */
+export interface JoinTarget {
+  /** `https://host:port` under which machines reach the API server; known once it listens. */
+  readonly endpoint: () => string
+  /** PEM. */
+  readonly certificateAuthority: string
+}
+
+/** Lets machines in whose endpoint, authority and bootstrap token are right, and starts their kubelets. */
+export function createJoiner(server: ApiServer, kubelets: KubeletRunner, target: JoinTarget): NodeJoiner {
+  const running = new Map<string, KubeletHandle>()
+  return {
+    join(credentials: JoinCredentials, spec: KubeletSpec): Promise<JoinResult> {
+      const refusal = refusalOf(server, credentials, target)
+      if (refusal !== undefined) return Promise.resolve({ kind: 'refused', reason: refusal })
+      const before = running.get(spec.nodeName)
+      before?.stop()
+      const kubelet = kubelets.start(spec)
+      running.set(spec.nodeName, kubelet)
+      return Promise.resolve({ kind: 'joined', kubelet })
+    },
+  }
+}
+
+function refusalOf(server: ApiServer, credentials: JoinCredentials, target: JoinTarget): string | undefined {
+  if (credentials.endpoint.replace(/\/$/, '') !== target.endpoint()) {
+    return `no API server answers at ${credentials.endpoint}`
+  }
+  if (credentials.certificateAuthority.trim() !== target.certificateAuthority.trim()) {
+    return 'the API server presents a certificate of an authority the machine does not trust'
+  }
+  const user = server.authenticate({ authorization: `Bearer ${credentials.bootstrapToken}` })
+  if (user === undefined) return 'the API server answers 401: the bootstrap token is unknown or has expired'
+  if (!user.groups.some((group) => group.startsWith(bootstrappers))) {
+    return `the API server answers 403: ${user.name} may not register nodes`
+  }
+  return undefined
+}

@@ -1,0 +1,41 @@
+import type { Node } from '@tenon/api'
+import { NodeEntry } from '../scheduler/node-entry.ts'
+import type { PodFacts } from '../scheduler/pod-facts.ts'
+import type { ResourceTable } from '../scheduler/resource-table.ts'
+
+export type Admission =
+  | { readonly kind: 'admitted' }
+  | { readonly kind: 'rejected'; readonly reason: string; readonly message: string }
+
+/** Whether a kubelet takes a pod beside those it keeps: node affinity, host ports and resources. */
+export function admitPod(
+  facts: PodFacts,
+  kept: Iterable<PodFacts>,
+  node: Node,
+  table: ResourceTable,
+): Admission {
+  const entry = new NodeEntry(node.metadata.name)
+  entry.set(node, table)
+  for (const other of kept) entry.add(other)
+  if (facts.nodes !== undefined && !facts.nodes.matches(entry.name, entry.labels)) {
+    const why = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+    return { kind: 'rejected', reason: 'NodeAffinity', message: why }
+  }
+  if (!entry.hasFreePorts(facts)) {
+    const why = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    return { kind: 'rejected', reason: 'NodePorts', message: why }
+  }
+  if (entry.pods.size >= entry.podsAllowed) return outOf('pods', 1, entry.pods.size, entry.podsAllowed)
+  for (const { slot, amount } of facts.requests) {
+    const used = entry.requested[slot] ?? 0
+    const capacity = entry.allocatable[slot] ?? 0
+    if (amount > capacity - used) return outOf(table.nameOf(slot), amount, used, capacity)
+  }
+  return { kind: 'admitted' }
+}
+
+function outOf(resource: string, requested: number, used: number, capacity: number): Admission {
+  const numbers = `requested: ${requested}, used: ${used}, capacity: ${capacity}`
+  const message = `Node didn't have enough resource: ${resource}, ${numbers}`
+  return { kind: 'rejected', reason: `OutOf${resource}`, message }
+}

@@ -1,0 +1,203 @@
+import { kinds, type Node, type Pod } from '@tenon/api'
+import { rfc3339Micro } from '@tenon/runtime'
+import type { KubeletHandle, KubeletSpec } from '../contract.ts'
+import { admitPod } from './admission.ts'
+import { attempt, type KubeletContext } from './kubelet-context.ts'
+import {
+  adoptionPatch,
+  leaseNamespace,
+  newCsiNode,
+  newLease,
+  newNode,
+  nodeStatus,
+  ownerOf,
+  statusDiffers,
+} from './node-object.ts'
+import { PodWorker, type WorkerHost } from './pod-worker.ts'
+import { draw } from './settings.ts'
+
+/** One node: its Node object, its heartbeats and the pods bound to it. */
+export class Kubelet implements KubeletHandle {
+  readonly nodeName: string
+  readonly #context: KubeletContext
+  readonly #spec: KubeletSpec
+  readonly #workers = new Map<string, PodWorker>()
+  readonly #host: WorkerHost
+  readonly #onStop: () => void
+  readonly #waitingStarts: (() => void)[] = []
+  #starting = 0
+  #ready = false
+  #reportedAt = Number.NEGATIVE_INFINITY
+  #registered = false
+  #stopped = false
+
+  /** @param subnet `a.b.c`, the first three parts of this node's pod addresses. */
+  constructor(
+    context: KubeletContext,
+    spec: KubeletSpec,
+    subnet: string,
+    volumesReady: (pod: Pod) => boolean,
+    onStop: () => void,
+  ) {
+    this.nodeName = spec.nodeName
+    this.#context = context
+    this.#spec = spec
+    this.#onStop = onStop
+    const addresses = new PodAddresses(subnet)
+    this.#host = {
+      hostIp: spec.addresses.find((one) => one.type === 'InternalIP')?.address,
+      takeIp: () => addresses.take(),
+      releaseIp: (ip) => addresses.release(ip),
+      whenStartAllowed: (start) => this.#whenStartAllowed(start),
+      startDone: () => this.#startDone(),
+      volumesReady,
+    }
+  }
+
+  /** Registers the Node and begins to keep it. */
+  begin(): void {
+    const { clock, random, settings, timers } = this.#context
+    this.#register()
+    timers.after(draw(random, settings.readyDelay), () => {
+      if (this.#stopped) return
+      this.#ready = true
+      this.#reportStatus(clock.now())
+    })
+    // Nodes that came together do not beat together for ever.
+    timers.after(draw(random, [settings.leaseRenewMs / 2, settings.leaseRenewMs]), () => this.#beat())
+  }
+
+  stop(): void {
+    if (this.#stopped) return
+    this.#stopped = true
+    for (const worker of this.#workers.values()) worker.abandon()
+    this.#onStop()
+  }
+
+  /** A pod bound to this node appeared or changed. */
+  observePod(pod: Pod): void {
+    const uid = pod.metadata.uid ?? ''
+    const known = this.#workers.get(uid)
+    if (known !== undefined) {
+      known.update(pod)
+      return
+    }
+    const worker = new PodWorker(this.#context, this.#host, pod)
+    const fresh =
+      (pod.status?.phase ?? 'Pending') === 'Pending' && pod.metadata.deletionTimestamp === undefined
+    const node = fresh ? this.#node() : undefined
+    const kept = [...this.#workers.values()].filter((one) => one.active).map((one) => one.facts)
+    this.#workers.set(uid, worker)
+    const admission = node === undefined ? undefined : admitPod(worker.facts, kept, node, this.#context.table)
+    if (admission?.kind === 'rejected') worker.reject(admission.reason, admission.message)
+    else worker.begin()
+  }
+
+  forgetPod(uid: string): void {
+    this.#workers.get(uid)?.abandon()
+    this.#workers.delete(uid)
+  }
+
+  #node(): Node | undefined {
+    return this.#context.api.get(kinds.node, undefined, this.nodeName)
+  }
+
+  #register(): void {
+    const { api, clock, logger, settings } = this.#context
+    const now = clock.now()
+    const existing = this.#node()
+    const node = attempt(logger, 'node could not be registered', () => {
+      if (existing === undefined) return api.create(kinds.node, newNode(this.#spec, now))
+      const patch = adoptionPatch(this.#spec, existing)
+      return patch === undefined ? existing : api.patch(kinds.node, undefined, this.nodeName, patch)
+    })
+    if (node === undefined) return
+    this.#registered = true
+    this.#reportedAt = now
+    if (statusDiffers(this.#spec, this.#ready, node)) this.#reportStatus(now)
+    this.#renewLease(node)
+    if (api.get(kinds.csiNode, undefined, this.nodeName) === undefined) {
+      attempt(logger, 'CSINode could not be created', () =>
+        api.create(kinds.csiNode, newCsiNode(this.nodeName, ownerOf(node), settings)),
+      )
+    }
+  }
+
+  #beat(): void {
+    if (this.#stopped) return
+    const { clock, settings, timers } = this.#context
+    timers.after(settings.leaseRenewMs, () => this.#beat())
+    const node = this.#node()
+    if (node === undefined) {
+      if (settings.reRegister || !this.#registered) this.#register()
+      return
+    }
+    this.#renewLease(node)
+    const now = clock.now()
+    const due = now - this.#reportedAt >= settings.statusReportMs
+    if (due || statusDiffers(this.#spec, this.#ready, node)) this.#reportStatus(now)
+  }
+
+  #reportStatus(nowMs: number): void {
+    const { api, logger } = this.#context
+    const node = this.#node()
+    if (node === undefined) return
+    const status = nodeStatus(this.#spec, this.#ready, node, nowMs)
+    this.#reportedAt = nowMs
+    attempt(logger, 'node status could not be written', () =>
+      api.patch(kinds.node, undefined, this.nodeName, { status }, 'status'),
+    )
+  }
+
+  #renewLease(node: Node): void {
+    const { api, clock, logger, settings } = this.#context
+    const now = clock.now()
+    attempt(logger, 'lease could not be renewed', () => {
+      if (api.get(kinds.lease, leaseNamespace, this.nodeName) === undefined) {
+        return api.create(kinds.lease, newLease(this.nodeName, ownerOf(node), settings, now))
+      }
+      const { leaseDurationSeconds } = settings
+      const renewal = { holderIdentity: this.nodeName, leaseDurationSeconds, renewTime: rfc3339Micro(now) }
+      return api.patch(kinds.lease, leaseNamespace, this.nodeName, { spec: renewal })
+    })
+  }
+
+  #whenStartAllowed(start: () => void): void {
+    const most = this.#spec.maxParallelStarts ?? 0
+    if (most > 0 && this.#starting >= most) {
+      this.#waitingStarts.push(start)
+      return
+    }
+    this.#starting++
+    start()
+  }
+
+  #startDone(): void {
+    this.#starting--
+    const next = this.#waitingStarts.shift()
+    if (next === undefined || this.#stopped) return
+    this.#starting++
+    next()
+  }
+}
+
+/** Pod addresses of one node; the lowest free one is taken. */
+class PodAddresses {
+  readonly #subnet: string
+  readonly #taken = new Set<number>()
+
+  constructor(subnet: string) {
+    this.#subnet = subnet
+  }
+
+  take(): string {
+    let last = 2
+    while (last < 254 && this.#taken.has(last)) last++
+    this.#taken.add(last)
+    return `${this.#subnet}.${last}`
+  }
+
+  release(ip: string): void {
+    this.#taken.delete(Number(ip.slice(ip.lastIndexOf('.') + 1)))
+  }
+}

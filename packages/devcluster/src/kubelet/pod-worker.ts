@@ -1,0 +1,273 @@
+import { kinds, type Pod } from '@tenon/api'
+import { type PodFacts, podFacts } from '../scheduler/pod-facts.ts'
+import { attempt, type KubeletContext } from './kubelet-context.ts'
+import { type PodProgress, podStatus, rejectedStatus } from './pod-status.ts'
+import { draw } from './settings.ts'
+
+/** What a worker needs from the kubelet it belongs to. */
+export interface WorkerHost {
+  readonly hostIp: string | undefined
+  /** An address for a pod; given back with `releaseIp`. */
+  takeIp(): string
+  releaseIp(ip: string): void
+  /** Calls `start` when the node may start one more pod; `startDone` gives the turn on. */
+  whenStartAllowed(start: () => void): void
+  startDone(): void
+  volumesReady(pod: Pod): boolean
+}
+
+const runSecondsAnnotation = 'tenon.sh/run-seconds'
+const exitCodeAnnotation = 'tenon.sh/exit-code'
+const firstCrashBackoffMs = 10_000
+const longestCrashBackoffMs = 300_000
+/** The exit code of a process that SIGTERM ended before its time. */
+const terminated = 143
+const volumeRetryMs = 500
+
+/**
+ * Keeps one pod on a node: starts it, ends or restarts it, stops it when it is deleted. Every
+ * transition is one status write; whatever a timer of this worker does is bound to its life.
+ */
+export class PodWorker {
+  /** What the pod asks of its node. */
+  readonly facts: PodFacts
+  readonly #context: KubeletContext
+  readonly #host: WorkerHost
+  #pod: Pod
+  #progress: PodProgress
+  #stage: 'new' | 'queued' | 'starting' | 'running' | 'stopping' | 'ended' = 'new'
+  #cancel: (() => void) | undefined
+  /** When a stopping pod is gone. */
+  #stopAt = Number.POSITIVE_INFINITY
+
+  constructor(context: KubeletContext, host: WorkerHost, pod: Pod) {
+    this.#context = context
+    this.#host = host
+    this.#pod = pod
+    this.facts = podFacts(pod, context.table)
+    this.#progress = {
+      startMs: context.clock.now(),
+      hostIp: host.hostIp,
+      podIp: undefined,
+      containers: { kind: 'waiting', reason: 'ContainerCreating' },
+      restarts: 0,
+      lastEnd: undefined,
+      initsDone: 0,
+      initRunning: false,
+      terminal: false,
+    }
+  }
+
+  /** Whether the pod still takes room on its node. */
+  get active(): boolean {
+    return this.#stage !== 'ended'
+  }
+
+  /** Takes the pod over: a new one is started, a running one is kept, one being deleted is stopped. */
+  begin(): void {
+    const phase = this.#pod.status?.phase
+    if (phase === 'Succeeded' || phase === 'Failed') this.#stage = 'ended'
+    else if (phase === 'Running') this.#adopt()
+    if (this.#pod.metadata.deletionTimestamp !== undefined) {
+      this.#stopPod()
+    } else if (this.#stage === 'new') {
+      this.#stage = 'queued'
+      // Not at once: many pods bound together are begun in slices.
+      this.#later(0, () => {
+        this.#report()
+        this.#host.whenStartAllowed(() => this.#start())
+      })
+    }
+  }
+
+  /** The node does not take the pod: it fails for good. */
+  reject(reason: string, message: string): void {
+    this.#stage = 'ended'
+    this.#write(rejectedStatus(reason, message, this.#context.clock.now()))
+  }
+
+  update(pod: Pod): void {
+    this.#pod = pod
+    if (pod.metadata.deletionTimestamp !== undefined) this.#stopPod()
+  }
+
+  /** Ends the keeping of the pod without a word: it is gone, or the machine is. */
+  abandon(): void {
+    this.#end()
+  }
+
+  #adopt(): void {
+    this.#stage = 'running'
+    const started = this.#pod.status?.startTime
+    const startMs = started === undefined ? this.#progress.startMs : Date.parse(started)
+    const podIp = this.#pod.status?.podIP
+    const inits = this.#pod.spec.initContainers?.length ?? 0
+    this.#set({ startMs, podIp, containers: { kind: 'running', sinceMs: startMs }, initsDone: inits })
+    this.#armRunTime()
+  }
+
+  #start(): void {
+    if (this.#stage !== 'queued') {
+      this.#host.startDone()
+      return
+    }
+    this.#stage = 'starting'
+    this.#later(draw(this.#context.random, this.#context.settings.pullDelay), () => this.#mount())
+  }
+
+  #mount(): void {
+    if (!this.#host.volumesReady(this.#pod)) {
+      this.#later(volumeRetryMs, () => this.#mount())
+      return
+    }
+    const podIp = this.#pod.spec.hostNetwork ? this.#host.hostIp : this.#host.takeIp()
+    this.#set({ podIp })
+    this.#initialise()
+  }
+
+  /** Init containers run one after the other; sidecars stay and only have to start. */
+  #initialise(): void {
+    const inits = this.#pod.spec.initContainers ?? []
+    const { random, settings } = this.#context
+    const next = inits[this.#progress.initsDone]
+    if (next === undefined) {
+      this.#later(draw(random, settings.startDelay), () => this.#run())
+      return
+    }
+    this.#set({ initRunning: true, containers: { kind: 'waiting', reason: 'PodInitializing' } })
+    this.#report()
+    const delay = next.restartPolicy === 'Always' ? settings.startDelay : settings.initRunTime
+    this.#later(draw(random, delay), () => {
+      this.#set({ initsDone: this.#progress.initsDone + 1, initRunning: false })
+      this.#initialise()
+    })
+  }
+
+  #run(): void {
+    if (this.#stage === 'starting') this.#host.startDone()
+    this.#stage = 'running'
+    this.#set({ containers: { kind: 'running', sinceMs: this.#context.clock.now() } })
+    this.#report()
+    this.#armRunTime()
+  }
+
+  /** Pods that say so, and pods of Jobs, end by themselves. */
+  #armRunTime(): void {
+    const seconds = this.#runSeconds()
+    const { containers } = this.#progress
+    if (seconds === undefined || containers.kind !== 'running') return
+    const ranMs = this.#context.clock.now() - containers.sinceMs
+    this.#later(seconds * 1000 - ranMs, () => this.#finish(this.#exitCode()))
+  }
+
+  #runSeconds(): number | undefined {
+    const said = Number(this.#pod.metadata.annotations?.[runSecondsAnnotation] ?? Number.NaN)
+    if (Number.isFinite(said)) return said
+    const ofJob = this.#pod.metadata.ownerReferences?.some((owner) => owner.kind === 'Job')
+    return ofJob ? this.#context.settings.jobRunSeconds : undefined
+  }
+
+  #exitCode(): number {
+    const code = Number(this.#pod.metadata.annotations?.[exitCodeAnnotation] ?? 0)
+    return Number.isInteger(code) ? code : 1
+  }
+
+  #finish(exitCode: number): void {
+    const policy = this.#pod.spec.restartPolicy ?? 'Always'
+    const restarts = policy === 'Always' || (policy === 'OnFailure' && exitCode !== 0)
+    const { containers } = this.#progress
+    const endMs = this.#context.clock.now()
+    const sinceMs = containers.kind === 'running' ? containers.sinceMs : endMs
+    const end = { kind: 'terminated', exitCode, sinceMs, endMs } as const
+    if (!restarts) {
+      this.#set({ containers: end, terminal: true })
+      this.#report()
+      this.#end()
+      return
+    }
+    const done = this.#progress.restarts
+    const backoffMs = done === 0 ? 0 : Math.min(longestCrashBackoffMs, firstCrashBackoffMs * 2 ** (done - 1))
+    this.#set({ restarts: done + 1, lastEnd: end })
+    if (backoffMs === 0) {
+      this.#run()
+      return
+    }
+    this.#set({ containers: { kind: 'waiting', reason: 'CrashLoopBackOff' } })
+    this.#report()
+    this.#later(backoffMs, () => this.#run())
+  }
+
+  /** Stops at once what never ran; a running pod takes its time, at most its grace period. */
+  #stopPod(): void {
+    const { clock, random, settings } = this.#context
+    const wasRunning = this.#progress.containers.kind !== 'waiting'
+    const graceMs = (this.#pod.metadata.deletionGracePeriodSeconds ?? 30) * 1000
+    const ended = this.#stage === 'ended'
+    const delay = ended || !wasRunning ? 0 : Math.min(draw(random, settings.stopDelay), graceMs)
+    const stopAt = clock.monotonic() + delay
+    if (stopAt >= this.#stopAt) return
+    this.#stopAt = stopAt
+    if (this.#stage === 'starting') this.#host.startDone()
+    if (!ended) this.#stage = 'stopping'
+    this.#later(delay, () => this.#stopped(wasRunning && !ended))
+  }
+
+  #stopped(hadRun: boolean): void {
+    if (hadRun) {
+      const { containers } = this.#progress
+      const endMs = this.#context.clock.now()
+      const sinceMs = containers.kind === 'waiting' ? endMs : containers.sinceMs
+      // A pod that was to end by itself has not done its work.
+      const exitCode = this.#runSeconds() === undefined ? 0 : terminated
+      this.#set({ containers: { kind: 'terminated', exitCode, sinceMs, endMs }, terminal: true })
+      this.#report()
+    }
+    this.#end()
+    const { metadata } = this.#pod
+    attempt(this.#context.logger, 'pod could not be removed', () => {
+      const precondition = metadata.uid === undefined ? {} : { preconditionUid: metadata.uid }
+      this.#context.api.delete(kinds.pod, metadata.namespace, metadata.name, {
+        gracePeriodSeconds: 0,
+        ...precondition,
+      })
+    })
+  }
+
+  #end(): void {
+    this.#cancel?.()
+    if (this.#stage === 'starting') this.#host.startDone()
+    this.#stage = 'ended'
+    const { podIp } = this.#progress
+    if (podIp !== undefined && podIp !== this.#host.hostIp) this.#host.releaseIp(podIp)
+  }
+
+  #set(change: Partial<PodProgress>): void {
+    this.#progress = { ...this.#progress, ...change }
+  }
+
+  /** One timer at a time: a worker waits for one thing. */
+  #later(ms: number, callback: () => void): void {
+    this.#cancel?.()
+    this.#cancel = this.#context.timers.after(ms, callback)
+  }
+
+  #report(): void {
+    const current = this.#current()
+    if (current !== undefined) this.#write(podStatus(current, this.#progress, this.#context.clock.now()))
+  }
+
+  #write(status: object): void {
+    if (this.#current() === undefined) return
+    const { namespace, name } = this.#pod.metadata
+    attempt(this.#context.logger, 'pod status could not be written', () =>
+      this.#context.api.patch(kinds.pod, namespace, name, { status }, 'status'),
+    )
+  }
+
+  /** The pod as it is now; undefined when it is gone or another took its name. */
+  #current(): Pod | undefined {
+    const { namespace, name, uid } = this.#pod.metadata
+    const pod = this.#context.api.get(kinds.pod, namespace, name)
+    return pod?.metadata.uid === uid ? pod : undefined
+  }
+}

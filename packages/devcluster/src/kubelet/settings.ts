@@ -1,0 +1,59 @@
+import { integerBetween, type Random } from '@tenon/runtime'
+
+/** A time drawn evenly between both ends, in milliseconds. */
+export type DelayRange = readonly [leastMs: number, mostMs: number]
+
+/** A CSI driver that every kubelet registers in its CSINode. */
+export interface CsiDriverSetting {
+  readonly name: string
+  readonly topologyKeys?: readonly string[]
+  /** Volumes a node takes at most; absent means no bound. */
+  readonly volumesPerNode?: number
+}
+
+/** How kubelets behave. */
+export interface KubeletSettings {
+  /** From registration to Ready. */
+  readonly readyDelay: DelayRange
+  /** Image pull and sandbox of a pod. */
+  readonly pullDelay: DelayRange
+  /** Start of the containers once everything is there. */
+  readonly startDelay: DelayRange
+  /** How long an init container runs. */
+  readonly initRunTime: DelayRange
+  /** From the deletion of a running pod to its end, cut off by its grace period. */
+  readonly stopDelay: DelayRange
+  /** How long pods of Jobs run that do not say it themselves. */
+  readonly jobRunSeconds: number
+  readonly leaseRenewMs: number
+  readonly leaseDurationSeconds: number
+  readonly statusReportMs: number
+  /** Whether a kubelet registers again when its Node object is deleted. */
+  readonly reRegister: boolean
+  readonly csiDrivers: readonly CsiDriverSetting[]
+  readonly attachDelay: DelayRange
+  readonly detachDelay: DelayRange
+  /** Volumes of a node that no longer answers are detached after this time. */
+  readonly forceDetachMs: number
+}
+
+export const defaultKubeletSettings: KubeletSettings = {
+  readyDelay: [2000, 5000],
+  pullDelay: [300, 1500],
+  startDelay: [100, 500],
+  initRunTime: [200, 1000],
+  stopDelay: [200, 1500],
+  jobRunSeconds: 5,
+  leaseRenewMs: 10_000,
+  leaseDurationSeconds: 40,
+  statusReportMs: 300_000,
+  reRegister: true,
+  csiDrivers: [],
+  attachDelay: [500, 2000],
+  detachDelay: [500, 2000],
+  forceDetachMs: 360_000,
+}
+
+export function draw(random: Random, [leastMs, mostMs]: DelayRange): number {
+  return leastMs === mostMs ? leastMs : integerBetween(random, leastMs, mostMs)
+}

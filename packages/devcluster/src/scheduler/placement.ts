@@ -1,0 +1,125 @@
+import { integerBetween, type Random } from '@tenon/runtime'
+import { affinityMismatch, checkNode } from './filters.ts'
+import type { Nominations } from './nominations.ts'
+import type { NodeEntry } from './node-entry.ts'
+import type { PodCycle } from './pod-cycle.ts'
+import type { Rejection } from './rejection.ts'
+import { scoreNodes } from './scores.ts'
+
+export type Placement =
+  | { readonly kind: 'node'; readonly entry: NodeEntry }
+  | { readonly kind: 'none'; readonly diagnosis: Diagnosis }
+
+/** Why no node takes a pod. */
+export interface Diagnosis {
+  readonly total: number
+  readonly rejections: ReadonlyMap<NodeEntry, Rejection>
+}
+
+const leastNodesSampled = 100
+const leastPercentage = 5
+
+/** Finds a node for a pod: the nominated one if it fits, else the best of a sample of fitting ones. */
+export class Placer {
+  readonly #nominations: Nominations
+  readonly #random: Random
+  readonly #percentage: number
+  /** Where the next search starts, so that all nodes get their turn. */
+  #start = 0
+
+  /** @param percentage of nodes to find before scoring; 0 adapts to the cluster's size. */
+  constructor(nominations: Nominations, random: Random, percentage: number) {
+    this.#nominations = nominations
+    this.#random = random
+    this.#percentage = percentage
+  }
+
+  place(cycle: PodCycle): Placement {
+    const { facts, view, volumePlan } = cycle
+    const nodes = view.index.nodes()
+    const early = volumePlan.rejection
+    if (early !== undefined) {
+      const rejections = new Map(nodes.map((entry) => [entry, early]))
+      return { kind: 'none', diagnosis: { total: nodes.length, rejections } }
+    }
+    const nominated = this.#fittingNomination(cycle)
+    if (nominated !== undefined) return { kind: 'node', entry: nominated }
+    const names = facts.nodes?.names
+    const rejections = new Map<NodeEntry, Rejection>()
+    const feasible =
+      names === undefined ? this.#search(cycle, nodes, rejections) : this.#named(cycle, names, rejections)
+    if (feasible.length > 0) return { kind: 'node', entry: this.#best(cycle, feasible) }
+    if (names !== undefined) {
+      for (const entry of nodes) if (!rejections.has(entry)) rejections.set(entry, affinityMismatch)
+    }
+    return { kind: 'none', diagnosis: { total: nodes.length, rejections } }
+  }
+
+  /**
+   * The node must take the pod both with and without the pods nominated to it: a nominated pod may
+   * come or go elsewhere, and rules such as affinity may depend on it.
+   */
+  check(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
+    const ahead = this.#nominations.ahead(cycle.facts, entry.name)
+    if (ahead.length > 0) {
+      const index = cycle.view.index
+      for (const facts of ahead) index.assign(facts, entry.name)
+      const rejection = checkNode(cycle, entry)
+      for (const facts of ahead) index.release(facts.uid)
+      if (rejection !== undefined) return rejection
+    }
+    return checkNode(cycle, entry)
+  }
+
+  /** The existing node that is reserved for the cycle's pod. */
+  nominatedNode(cycle: PodCycle): NodeEntry | undefined {
+    const name = this.#nominations.nodeOf(cycle.facts.uid)
+    return name === undefined ? undefined : cycle.view.index.node(name)
+  }
+
+  #fittingNomination(cycle: PodCycle): NodeEntry | undefined {
+    const entry = this.nominatedNode(cycle)
+    return entry !== undefined && this.check(cycle, entry) === undefined ? entry : undefined
+  }
+
+  #named(cycle: PodCycle, names: readonly string[], rejections: Map<NodeEntry, Rejection>): NodeEntry[] {
+    return names.flatMap((name) => {
+      const entry = cycle.view.index.node(name)
+      const rejection = entry === undefined ? undefined : this.check(cycle, entry)
+      if (entry !== undefined && rejection !== undefined) rejections.set(entry, rejection)
+      return entry === undefined || rejection !== undefined ? [] : [entry]
+    })
+  }
+
+  #search(cycle: PodCycle, nodes: readonly NodeEntry[], rejections: Map<NodeEntry, Rejection>): NodeEntry[] {
+    const wanted = this.#sampleSize(nodes.length)
+    const feasible: NodeEntry[] = []
+    let seen = 0
+    while (seen < nodes.length && feasible.length < wanted) {
+      const entry = nodes[(this.#start + seen) % nodes.length] as NodeEntry
+      const rejection = this.check(cycle, entry)
+      if (rejection === undefined) feasible.push(entry)
+      else rejections.set(entry, rejection)
+      seen++
+    }
+    this.#start = nodes.length === 0 ? 0 : (this.#start + seen) % nodes.length
+    return feasible
+  }
+
+  #sampleSize(total: number): number {
+    if (total < leastNodesSampled) return total
+    const adaptive = Math.max(leastPercentage, 50 - Math.floor(total / 125))
+    const percentage = this.#percentage === 0 ? adaptive : this.#percentage
+    return Math.max(leastNodesSampled, Math.floor((total * percentage) / 100))
+  }
+
+  /** The highest score; equals are drawn from. */
+  #best(cycle: PodCycle, feasible: readonly NodeEntry[]): NodeEntry {
+    if (feasible.length === 1) return feasible[0] as NodeEntry
+    const scores = scoreNodes(cycle, feasible)
+    let highest = Number.NEGATIVE_INFINITY
+    for (const score of scores) if (score > highest) highest = score
+    const best = feasible.filter((_, index) => scores[index] === highest)
+    return best[best.length === 1 ? 0 : integerBetween(this.#random, 0, best.length - 1)] as NodeEntry
+  }
+}

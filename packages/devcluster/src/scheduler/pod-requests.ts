@@ -1,0 +1,74 @@
+import { type Container, parseResource, type PodSpec, type ResourceList } from '@tenon/api'
+import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
+
+/** What a container counts for in scoring when it requests nothing: 100m CPU, 200Mi memory. */
+const assumedForScoring = [100, 200 * 1024 * 1024] as const
+
+type Totals = Map<number, number>
+
+/** What a pod asks of its node, zero amounts left out. */
+export function podRequests(spec: PodSpec, table: ResourceTable): Amount[] {
+  const totals = requestsOf(spec, table, false)
+  return [...totals]
+    .filter(([, amount]) => amount > 0)
+    .map(([slot, amount]) => ({ slot, amount }))
+    .toSorted((a, b) => a.slot - b.slot)
+}
+
+/** CPU (thousandths) and memory (bytes) as scoring counts them: silent containers weigh something. */
+export function scoredRequests(
+  spec: PodSpec,
+  table: ResourceTable,
+): { readonly cpu: number; readonly memory: number } {
+  const totals = requestsOf(spec, table, true)
+  return { cpu: totals.get(cpuSlot) ?? 0, memory: totals.get(memorySlot) ?? 0 }
+}
+
+/**
+ * Containers and sidecars run together; an init container runs with the sidecars started before
+ * it. The pod needs the greatest of these, or what `spec.resources` says, plus its overhead.
+ */
+function requestsOf(spec: PodSpec, table: ResourceTable, assume: boolean): Totals {
+  const running: Totals = new Map()
+  for (const container of spec.containers) add(running, containerRequests(container, table, assume))
+  const initialising: Totals = new Map()
+  const sidecars: Totals = new Map()
+  for (const container of spec.initContainers ?? []) {
+    const own = containerRequests(container, table, assume)
+    const together = new Map(sidecars)
+    add(together, own)
+    raise(initialising, together)
+    if (container.restartPolicy === 'Always') {
+      add(running, own)
+      add(sidecars, own)
+    }
+  }
+  raise(running, initialising)
+  for (const [slot, amount] of amounts(spec.resources?.requests, table)) running.set(slot, amount)
+  add(running, amounts(spec.overhead, table))
+  return running
+}
+
+function containerRequests(container: Container, table: ResourceTable, assume: boolean): Totals {
+  const totals = amounts(container.resources?.requests, table)
+  if (assume) {
+    for (const [slot, amount] of assumedForScoring.entries()) {
+      if (!totals.has(slot)) totals.set(slot, amount)
+    }
+  }
+  return totals
+}
+
+function amounts(list: ResourceList | undefined, table: ResourceTable): Totals {
+  const totals: Totals = new Map()
+  for (const name in list) totals.set(table.slotOf(name), parseResource(name, list[name] as string))
+  return totals
+}
+
+function add(into: Totals, other: Totals): void {
+  for (const [slot, amount] of other) into.set(slot, (into.get(slot) ?? 0) + amount)
+}
+
+function raise(into: Totals, other: Totals): void {
+  for (const [slot, amount] of other) into.set(slot, Math.max(into.get(slot) ?? 0, amount))
+}

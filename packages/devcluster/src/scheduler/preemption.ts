@@ -1,0 +1,186 @@
+import type { PodDisruptionBudget } from '@tenon/api'
+import { integerBetween, type Random } from '@tenon/runtime'
+import type { NodeEntry } from './node-entry.ts'
+import type { Diagnosis, Placer } from './placement.ts'
+import { PodCycle } from './pod-cycle.ts'
+import type { PodFacts } from './pod-facts.ts'
+import { unavailableMessage } from './rejection.ts'
+import { type LabelMatcher, labelMatcher } from './selectors.ts'
+
+/** Pods to delete on a node so that another fits. */
+export interface Candidate {
+  readonly entry: NodeEntry
+  /** Most important first. */
+  readonly victims: readonly PodFacts[]
+  readonly budgetViolations: number
+}
+
+export type Preemption =
+  | { readonly kind: 'candidate'; readonly candidate: Candidate }
+  | { readonly kind: 'none'; readonly message: string }
+
+interface Budget {
+  readonly namespace: string
+  readonly selector: LabelMatcher
+  readonly allowed: number
+}
+
+const leastCandidates = 100
+const candidateShare = 0.1
+const notHelpful = ['Preemption is not helpful for scheduling']
+const noVictims = ['No preemption victims found for incoming pod']
+
+/** Looks for lower-priority pods whose removal lets a refused pod in. Nothing is written. */
+export function findPreemption(
+  cycle: PodCycle,
+  diagnosis: Diagnosis,
+  placer: Placer,
+  budgets: readonly PodDisruptionBudget[],
+  random: Random,
+): Preemption {
+  const { facts, view } = cycle
+  if (facts.pod.spec.preemptionPolicy === 'Never') {
+    return none('not eligible due to preemptionPolicy=Never.')
+  }
+  if (waitsForVictims(cycle, diagnosis, placer)) {
+    return none('not eligible due to a terminating pod on the nominated node.')
+  }
+  const hopeful = [...diagnosis.rejections].filter(([, rejection]) => rejection.helpedByPreemption)
+  const failures: (readonly string[])[] = []
+  for (let rest = diagnosis.total - hopeful.length; rest > 0; rest--) failures.push(notHelpful)
+  const candidates: Candidate[] = []
+  const compiled = budgets.map(compileBudget)
+  const wanted = Math.max(leastCandidates, Math.floor(hopeful.length * candidateShare))
+  const offset = hopeful.length === 0 ? 0 : integerBetween(random, 0, hopeful.length - 1)
+  for (let step = 0; step < hopeful.length && candidates.length < wanted; step++) {
+    const [entry] = hopeful[(offset + step) % hopeful.length] as (typeof hopeful)[number]
+    // A cycle of its own: the trial changes what the pod's rules are computed from.
+    const outcome = tryNode(new PodCycle(facts, view), entry, placer, compiled)
+    if ('victims' in outcome) candidates.push(outcome)
+    else failures.push(outcome)
+  }
+  const candidate = candidates.toSorted(byHarm)[0]
+  return candidate === undefined
+    ? none(unavailableMessage(diagnosis.total, failures))
+    : { kind: 'candidate', candidate }
+}
+
+function none(message: string): Preemption {
+  return { kind: 'none', message }
+}
+
+/** A pod that preempted already waits while its victims are leaving. */
+function waitsForVictims(cycle: PodCycle, diagnosis: Diagnosis, placer: Placer): boolean {
+  const { facts } = cycle
+  const entry = placer.nominatedNode(cycle)
+  if (entry === undefined) return false
+  if (diagnosis.rejections.get(entry)?.helpedByPreemption === false) return false
+  return [...entry.pods.values()].some((one) => one.terminating && one.priority < facts.priority)
+}
+
+/** The victims on one node, or the reasons why it is none. Takes back whatever it removes. */
+function tryNode(
+  cycle: PodCycle,
+  entry: NodeEntry,
+  placer: Placer,
+  budgets: readonly Budget[],
+): Candidate | readonly string[] {
+  const { index } = cycle.view
+  const lower = [...entry.pods.values()].filter((one) => one.priority < cycle.facts.priority)
+  if (lower.length === 0) return noVictims
+  const before = [...entry.pods.values()]
+  for (const one of lower) index.release(one.uid)
+  try {
+    const rejection = placer.check(cycle, entry)
+    return rejection === undefined ? spareMost(cycle, entry, lower, placer, budgets) : rejection.reasons
+  } finally {
+    for (const one of before) index.assign(one, entry.name)
+  }
+}
+
+/** Puts back as many pods as fit beside the new one: those under a budget first, then by importance. */
+function spareMost(
+  cycle: PodCycle,
+  entry: NodeEntry,
+  lower: readonly PodFacts[],
+  placer: Placer,
+  budgets: readonly Budget[],
+): Candidate {
+  const { violating, others } = splitByBudget(lower.toSorted(byImportance), budgets)
+  const mustGo = (one: PodFacts): boolean => {
+    cycle.view.index.assign(one, entry.name)
+    if (placer.check(cycle, entry) === undefined) return false
+    cycle.view.index.release(one.uid)
+    return true
+  }
+  const broken = violating.filter(mustGo)
+  const victims = [...broken, ...others.filter(mustGo)]
+  return { entry, victims: victims.toSorted(byImportance), budgetViolations: broken.length }
+}
+
+function splitByBudget(
+  pods: readonly PodFacts[],
+  budgets: readonly Budget[],
+): { readonly violating: PodFacts[]; readonly others: PodFacts[] } {
+  const left = new Map(budgets.map((budget) => [budget, budget.allowed]))
+  const violating: PodFacts[] = []
+  const others: PodFacts[] = []
+  for (const one of pods) {
+    let violates = false
+    for (const budget of budgets) {
+      if (budget.namespace !== one.namespace || !budget.selector.matches(one.labels)) continue
+      const remaining = (left.get(budget) ?? 0) - 1
+      left.set(budget, remaining)
+      if (remaining < 0) violates = true
+    }
+    if (violates) violating.push(one)
+    else others.push(one)
+  }
+  return { violating, others }
+}
+
+function compileBudget(budget: PodDisruptionBudget): Budget {
+  const { selector } = budget.spec
+  // An empty selector protects nothing here, although evictions respect it.
+  const empty = selector === undefined || Object.values(selector).every((one) => size(one) === 0)
+  return {
+    namespace: budget.metadata.namespace ?? '',
+    selector: labelMatcher(empty ? undefined : selector),
+    allowed: budget.status?.disruptionsAllowed ?? 0,
+  }
+}
+
+function size(part: object): number {
+  return Object.keys(part).length
+}
+
+/** Higher priority first, then the longer running. */
+function byImportance(a: PodFacts, b: PodFacts): number {
+  return b.priority - a.priority || startOf(a) - startOf(b) || (a.uid < b.uid ? -1 : 1)
+}
+
+function startOf(facts: PodFacts): number {
+  const text = facts.pod.status?.startTime
+  return text === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(text)
+}
+
+/** Fewest broken budgets, least important victims, fewest of them, the youngest. */
+function byHarm(a: Candidate, b: Candidate): number {
+  return (
+    a.budgetViolations - b.budgetViolations ||
+    (a.victims[0]?.priority ?? 0) - (b.victims[0]?.priority ?? 0) ||
+    prioritySum(a) - prioritySum(b) ||
+    a.victims.length - b.victims.length ||
+    earliestStart(b) - earliestStart(a)
+  )
+}
+
+/** Priorities are shifted to be positive, so that more victims weigh more. */
+function prioritySum(candidate: Candidate): number {
+  return candidate.victims.reduce((sum, one) => sum + one.priority + 2 ** 31, 0)
+}
+
+function earliestStart(candidate: Candidate): number {
+  const highest = candidate.victims[0]?.priority
+  return Math.min(...candidate.victims.filter((one) => one.priority === highest).map(startOf))
+}

@@ -1,0 +1,32 @@
+/** The rules that can refuse a node, named as the scheduler's plugins. */
+export type FilterName =
+  | 'NodeUnschedulable'
+  | 'NodeName'
+  | 'TaintToleration'
+  | 'NodeAffinity'
+  | 'NodePorts'
+  | 'NodeResourcesFit'
+  | 'VolumeRestrictions'
+  | 'NodeVolumeLimits'
+  | 'VolumeBinding'
+  | 'VolumeZone'
+  | 'PodTopologySpread'
+  | 'InterPodAffinity'
+
+/** Why a node does not take a pod. */
+export interface Rejection {
+  readonly filter: FilterName
+  /** In the words users know from `kubectl describe`. */
+  readonly reasons: readonly string[]
+  /** Whether removing pods from the node could help. */
+  readonly helpedByPreemption: boolean
+}
+
+/** `0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable.` */
+export function unavailableMessage(total: number, reasons: Iterable<readonly string[]>): string {
+  if (total === 0) return 'no nodes available to schedule pods'
+  const counts = new Map<string, number>()
+  for (const list of reasons) for (const reason of list) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  const parts = [...counts].map(([reason, count]) => `${count} ${reason}`).toSorted()
+  return `0/${total} nodes are available: ${parts.join(', ')}.`
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { kinds, type PodSpec } from '@tenon/api'
+import { aCluster, inZone, zoneKey } from './scheduling-fixture.ts'
+
+function mounts(...claims: string[]): Pick<PodSpec, 'volumes'> {
+  return {
+    volumes: claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
+  }
+}
+
+describe('pods with volumes', () => {
+  it('waits for a missing claim and binds when it is there', async () => {
+    const cluster = aCluster().node('a').pod('p', mounts('data'))
+    await cluster.settle()
+    assert.match(
+      cluster.reason('p') ?? '',
+      /^0\/1 nodes are available: persistentvolumeclaim "data" not found\./,
+    )
+    cluster.volume('pv', undefined).claim('data', { volumeName: 'pv' })
+    await cluster.settle(2000)
+    assert.equal(cluster.nodeOf('p'), 'a')
+  })
+
+  it('waits for an immediate claim that is not bound', async () => {
+    const cluster = aCluster().node('a').storageClass('fast', { volumeBindingMode: 'Immediate' })
+    cluster.claim('data', { storageClassName: 'fast' }).pod('p', mounts('data'))
+    await cluster.settle()
+    assert.match(cluster.reason('p') ?? '', /pod has unbound immediate PersistentVolumeClaims/)
+  })
+
+  it('follows the node affinity and the zone label of a bound volume', async () => {
+    const cluster = aCluster().node('a', inZone('1')).node('b', inZone('2'))
+    cluster.volume('pv', '2').claim('data', { volumeName: 'pv' }).pod('p', mounts('data'))
+    cluster.volume('old', undefined, { [zoneKey]: '1' }).claim('zonal', { volumeName: 'old' })
+    cluster.pod('q', mounts('zonal'))
+    cluster.volume('far', '3').claim('away', { volumeName: 'far' }).pod('r', mounts('away'))
+    await cluster.settle()
+    assert.deepEqual([cluster.nodeOf('p'), cluster.nodeOf('q')], ['b', 'a'])
+    assert.match(cluster.reason('r') ?? '', /2 node\(s\) had volume node affinity conflict/)
+  })
+
+  it('places a WaitForFirstConsumer claim within allowed topologies and tells it the node', async () => {
+    const cluster = aCluster().node('a', inZone('1')).node('b', inZone('2'))
+    const allowedTopologies = [{ matchLabelExpressions: [{ key: zoneKey, values: ['2'] }] }]
+    cluster.storageClass('late', { volumeBindingMode: 'WaitForFirstConsumer', allowedTopologies })
+    cluster.claim('data', { storageClassName: 'late' }).pod('p', mounts('data'))
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('p'), 'b')
+    const claim = cluster.api.get(kinds.persistentVolumeClaim, 'default', 'data')
+    assert.equal(claim?.metadata.annotations?.['volume.kubernetes.io/selected-node'], 'b')
+  })
+
+  it('finds no volume where nothing provisions one', async () => {
+    const cluster = aCluster().node('a')
+    const fields = {
+      volumeBindingMode: 'WaitForFirstConsumer',
+      provisioner: 'kubernetes.io/no-provisioner',
+    }
+    cluster
+      .storageClass('local', fields)
+      .claim('data', { storageClassName: 'local' })
+      .pod('p', mounts('data'))
+    await cluster.settle()
+    assert.match(cluster.reason('p') ?? '', /1 node\(s\) didn't find available persistent volumes to bind/)
+  })
+
+  it('keeps to the CSI limit of a node, counting a shared volume once', async () => {
+    const cluster = aCluster().node('a')
+    const driver = { name: 'csi.test', nodeID: 'a', allocatable: { count: 1 } }
+    cluster.create(kinds.csiNode, { metadata: { name: 'a' }, spec: { drivers: [driver] } })
+    cluster.volume('v1', undefined).claim('c1', { volumeName: 'v1' })
+    cluster.volume('v2', undefined).claim('c2', { volumeName: 'v2' })
+    cluster.pod('p1', mounts('c1')).pod('p1-too', mounts('c1')).pod('p2', mounts('c2'))
+    await cluster.settle()
+    assert.deepEqual([cluster.nodeOf('p1'), cluster.nodeOf('p1-too')], ['a', 'a'])
+    assert.match(cluster.reason('p2') ?? '', /1 node\(s\) exceed max volume count/)
+  })
+
+  it('lets one pod at a time use a ReadWriteOncePod claim', async () => {
+    const cluster = aCluster().node('a').volume('v', undefined)
+    cluster.claim('c', { volumeName: 'v', accessModes: ['ReadWriteOncePod'] })
+    cluster.pod('p1', mounts('c')).pod('p2', mounts('c'))
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('p1'), 'a')
+    assert.match(cluster.reason('p2') ?? '', /ReadWriteOncePod access mode/)
+  })
+})

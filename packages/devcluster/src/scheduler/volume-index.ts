@@ -1,0 +1,120 @@
+import type {
+  CsiNode,
+  KubeObject,
+  NodeSelectorTerm,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  StorageClass,
+} from '@tenon/api'
+
+/** The fields of a PersistentVolume that decide where its pods can run. */
+export interface VolumeSpec {
+  readonly csi?: { readonly driver: string; readonly volumeHandle?: string }
+  readonly nodeAffinity?: { readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } }
+  readonly storageClassName?: string
+  readonly capacity?: Readonly<Record<string, string>>
+  readonly accessModes?: readonly string[]
+  readonly claimRef?: { readonly namespace?: string; readonly name?: string }
+}
+
+const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
+const defaultClassAnnotation = 'storageclass.kubernetes.io/is-default-class'
+
+/** Claims, volumes, storage classes and CSI limits by name. */
+export class VolumeIndex {
+  readonly #claims = new Map<string, PersistentVolumeClaim>()
+  readonly #volumes = new Map<string, PersistentVolume>()
+  readonly #classes = new Map<string, StorageClass>()
+  readonly #csiNodes = new Map<string, CsiNode>()
+
+  setClaim(claim: PersistentVolumeClaim): void {
+    this.#claims.set(keyOf(claim), claim)
+  }
+
+  removeClaim(claim: PersistentVolumeClaim): void {
+    this.#claims.delete(keyOf(claim))
+  }
+
+  setVolume(volume: PersistentVolume): void {
+    this.#volumes.set(volume.metadata.name, volume)
+  }
+
+  removeVolume(volume: PersistentVolume): void {
+    this.#volumes.delete(volume.metadata.name)
+  }
+
+  setClass(storageClass: StorageClass): void {
+    this.#classes.set(storageClass.metadata.name, storageClass)
+  }
+
+  removeClass(storageClass: StorageClass): void {
+    this.#classes.delete(storageClass.metadata.name)
+  }
+
+  setCsiNode(csiNode: CsiNode): void {
+    this.#csiNodes.set(csiNode.metadata.name, csiNode)
+  }
+
+  removeCsiNode(csiNode: CsiNode): void {
+    this.#csiNodes.delete(csiNode.metadata.name)
+  }
+
+  claim(namespace: string, name: string): PersistentVolumeClaim | undefined {
+    return this.#claims.get(`${namespace}/${name}`)
+  }
+
+  volume(name: string): PersistentVolume | undefined {
+    return this.#volumes.get(name)
+  }
+
+  volumes(): Iterable<PersistentVolume> {
+    return this.#volumes.values()
+  }
+
+  /** The class of a claim; one that names none gets the default class. */
+  classOf(claim: PersistentVolumeClaim): StorageClass | undefined {
+    const name = claim.spec.storageClassName
+    if (name !== undefined) return this.#classes.get(name)
+    return [...this.#classes.values()].find(
+      (one) => one.metadata.annotations?.[defaultClassAnnotation] === 'true',
+    )
+  }
+
+  /** How many volumes of a CSI driver a node takes; undefined means no bound is known. */
+  limit(nodeName: string, driver: string): number | undefined {
+    const drivers = this.#csiNodes.get(nodeName)?.spec.drivers ?? []
+    return drivers.find((one) => one.name === driver)?.allocatable?.count
+  }
+
+  /** The volume that a claim occupies on a node: CSI driver and a handle; undefined when not CSI. */
+  csiVolume(
+    namespace: string,
+    name: string,
+  ): { readonly driver: string; readonly handle: string } | undefined {
+    const claim = this.claim(namespace, name)
+    if (claim === undefined) return undefined
+    if (claim.spec.volumeName === undefined || claim.spec.volumeName === '') {
+      const driver = this.classOf(claim)?.provisioner
+      return driver === undefined ? undefined : { driver, handle: `claim:${namespace}/${name}` }
+    }
+    const volume = this.volume(claim.spec.volumeName)
+    const csi = volume?.spec.csi
+    return csi === undefined
+      ? undefined
+      : { driver: csi.driver, handle: csi.volumeHandle ?? claim.spec.volumeName }
+  }
+}
+
+/** The patch that tells a provisioner where the claim's first pod will run. */
+export function selectedNodePatch(nodeName: string): object {
+  return { metadata: { annotations: { [selectedNodeAnnotation]: nodeName } } }
+}
+
+/** The node chosen for a claim earlier. */
+export function selectedNode(claim: PersistentVolumeClaim): string | undefined {
+  return claim.metadata.annotations?.[selectedNodeAnnotation]
+}
+
+function keyOf(object: KubeObject): string {
+  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`
+}

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { StoredObject } from '../contract.ts'
+import { builtinDefinitions } from './builtin-definitions.ts'
+import { humanDuration } from './columns/durations.ts'
+import { fieldErrorsMessage } from './field-errors.ts'
+import { aDeployment, aPod, builtin } from './fixtures.ts'
+import { canonicalQuantity } from './quantity.ts'
+import { decodingError } from './validation/shape.ts'
+
+function refusal(kind: string, object: StoredObject, old?: StoredObject): string {
+  const definition = builtin(kind)
+  const errors = definition.validate(
+    definition.applyDefaults(object),
+    old === undefined ? undefined : definition.applyDefaults(old),
+  )
+  return errors.length === 0 ? 'valid' : fieldErrorsMessage(kind, object.metadata.name, errors)
+}
+
+function row(kind: string, object: StoredObject, nowMs = 0): Record<string, unknown> {
+  return Object.fromEntries(builtin(kind).columns.map((column) => [column.name, column.cell(object, nowMs)]))
+}
+
+test('names every built-in model after its API group', () => {
+  assert.equal(builtin('Pod').schema.model, 'io.k8s.api.core.v1.Pod')
+  assert.equal(builtin('Deployment').schema.model, 'io.k8s.api.apps.v1.Deployment')
+  assert.equal(builtin('ClusterRole').schema.model, 'io.k8s.api.rbac.v1.ClusterRole')
+})
+
+test('fills defaults once: a second pass answers the same object', () => {
+  for (const definition of builtinDefinitions()) {
+    const object: StoredObject = {
+      apiVersion: 'v1',
+      kind: definition.kind,
+      metadata: { name: 'a', namespace: 'b', uid: 'c' },
+      spec: {},
+    }
+    const filled = definition.applyDefaults(object)
+    assert.equal(definition.applyDefaults(filled), filled, definition.kind)
+  }
+})
+
+test('gives a pod the defaults of a real cluster and canonical amounts', () => {
+  const pod = builtin('Pod').applyDefaults(
+    aPod({
+      containers: [{ name: 'a', image: 'busybox', resources: { limits: { cpu: 0.5, memory: '1024Mi' } } }],
+    }),
+  )
+  const spec = pod['spec'] as {
+    restartPolicy: string
+    containers: { imagePullPolicy: string; resources: object }[]
+  }
+  assert.equal(spec.restartPolicy, 'Always')
+  assert.equal(spec.containers[0]?.imagePullPolicy, 'Always')
+  assert.deepEqual(spec.containers[0]?.resources, {
+    limits: { cpu: '500m', memory: '1Gi' },
+    requests: { cpu: '500m', memory: '1Gi' },
+  })
+  assert.deepEqual(pod['status'], { phase: 'Pending', qosClass: 'Guaranteed' })
+})
+
+test('ties a job to its pods by its uid', () => {
+  const job = builtin('Job').applyDefaults({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'j', uid: 'u-1' },
+    spec: { template: { spec: { containers: [], restartPolicy: 'Never' } } },
+  })
+  const spec = job['spec'] as {
+    selector: unknown
+    template: { metadata: { labels: Record<string, string> } }
+  }
+  assert.deepEqual(spec.selector, { matchLabels: { 'batch.kubernetes.io/controller-uid': 'u-1' } })
+  assert.equal(spec.template.metadata.labels['job-name'], 'j')
+})
+
+test('keeps secret text as data', () => {
+  const secret = builtin('Secret').applyDefaults({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's' },
+    stringData: { token: 'abc' },
+  })
+  assert.deepEqual(secret['data'], { token: 'YWJj' })
+  assert.equal('stringData' in secret, false)
+})
+
+test('names unknown fields by path and drops them', () => {
+  const { object, unknownFields } = builtin('Pod').prune(
+    aPod({ containers: [{ name: 'a', image: 'b', foo: 1 }], bar: {} }),
+  )
+  assert.deepEqual(unknownFields, ['spec.containers[0].foo', 'spec.bar'])
+  assert.deepEqual(object['spec'], { containers: [{ name: 'a', image: 'b' }] })
+})
+
+test('answers the same object when there is nothing to prune', () => {
+  const pod = aPod()
+  assert.equal(builtin('Pod').prune(pod).object, pod)
+})
+
+test('refuses what users get wrong in the words of an API server', () => {
+  assert.equal(refusal('Deployment', aDeployment()), 'valid')
+  assert.equal(
+    refusal('Deployment', aDeployment({ replicas: -1 })),
+    'Deployment "web" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0',
+  )
+  assert.equal(
+    refusal('Deployment', aDeployment({ selector: { matchLabels: { app: 'db' } } })),
+    'Deployment "web" is invalid: spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+  )
+  assert.equal(
+    refusal('Pod', aPod({ containers: [{ image: 'x' }] })),
+    'Pod "web" is invalid: spec.containers[0].name: Required value',
+  )
+  assert.equal(
+    refusal('Pod', aPod({ restartPolicy: 'Sometimes' })),
+    'Pod "web" is invalid: spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"',
+  )
+})
+
+test('reports several errors in brackets', () => {
+  const mount = { name: 'data', mountPath: '/data' }
+  assert.equal(
+    refusal(
+      'Pod',
+      aPod({
+        containers: [
+          { name: 'a', image: 'x', volumeMounts: [mount] },
+          { name: 'a', image: 'x' },
+        ],
+      }),
+    ),
+    'Pod "web" is invalid: [spec.containers[0].volumeMounts[0].name: Not found: "data", spec.containers[1].name: Duplicate value: "a"]',
+  )
+})
+
+test('lets a pod change its image and its node once, and little else', () => {
+  assert.equal(refusal('Pod', aPod({ containers: [{ name: 'main', image: 'nginx:2' }] }), aPod()), 'valid')
+  assert.equal(refusal('Pod', aPod({ nodeName: 'n1' }), aPod()), 'valid')
+  assert.match(
+    refusal('Pod', aPod({ nodeName: 'n2' }), aPod({ nodeName: 'n1' })),
+    /spec: Forbidden: pod updates/,
+  )
+  assert.match(refusal('Pod', aPod({ dnsPolicy: 'Default' }), aPod()), /spec: Forbidden: pod updates/)
+})
+
+test('calls a value of the wrong type a decoding error', () => {
+  assert.equal(
+    decodingError(builtin('Deployment'), aDeployment({ replicas: 'two' })),
+    'Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into field spec.replicas of type int32',
+  )
+})
+
+test('shows a pod as kubectl does', () => {
+  const at = '2026-01-01T00:00:00Z'
+  const pod: StoredObject = {
+    ...aPod({ nodeName: 'n1' }, { creationTimestamp: at }),
+    status: {
+      phase: 'Running',
+      podIP: '10.0.0.1',
+      containerStatuses: [
+        {
+          name: 'main',
+          ready: true,
+          restartCount: 2,
+          state: { running: {} },
+          lastState: { terminated: { finishedAt: at } },
+        },
+      ],
+    },
+  }
+  assert.deepEqual(row('Pod', pod, Date.parse(at) + 300_000), {
+    Name: 'web',
+    Ready: '1/1',
+    Status: 'Running',
+    Restarts: '2 (5m ago)',
+    Age: '5m',
+    IP: '10.0.0.1',
+    Node: 'n1',
+    'Nominated Node': '<none>',
+    'Readiness Gates': '<none>',
+  })
+})
+
+test('shows a cordoned node with its roles', () => {
+  const node: StoredObject = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'n', labels: { 'node-role.kubernetes.io/worker': '' } },
+    spec: { unschedulable: true },
+    status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kubeletVersion: 'v1.34.1' } },
+  }
+  const cells = row('Node', node)
+  assert.equal(cells['Status'], 'Ready,SchedulingDisabled')
+  assert.equal(cells['Roles'], 'worker')
+  assert.equal(cells['Version'], 'v1.34.1')
+})
+
+test('writes time spans in at most two units', () => {
+  const spans = [
+    0,
+    119_000,
+    130_000,
+    599_000,
+    3_600_000,
+    4 * 3_600_000 + 60_000,
+    49 * 3_600_000,
+    400 * 86_400_000,
+  ]
+  assert.deepEqual(spans.map(humanDuration), ['0s', '119s', '2m10s', '9m59s', '60m', '4h1m', '2d1h', '400d'])
+})
+
+test('stores amounts in canonical form', () => {
+  const amounts = ['0.5', '1024Mi', '1000m', '1.5Gi', '2e3', '100', '0', '1500m', '-1', 'abc']
+  assert.deepEqual(amounts.map(canonicalQuantity), [
+    '500m',
+    '1Gi',
+    '1',
+    '1536Mi',
+    '2e3',
+    '100',
+    '0',
+    '1500m',
+    '-1',
+    'abc',
+  ])
+})
+
+test('reads the fields that field selectors name', () => {
+  assert.equal(builtin('Pod').selectableFields(aPod({ nodeName: 'n1' }))['spec.nodeName'], 'n1')
+  assert.equal(builtin('Pod').selectableFields(aPod())['spec.nodeName'], '')
+})

@@ -1,0 +1,90 @@
+import type { StoredObject, TableColumn } from '../../contract.ts'
+import { age } from './durations.ts'
+
+/** Loose view of stored JSON for reading cells: every field may be absent. */
+// oxlint-disable-next-line typescript/no-explicit-any -- reads objects of every kind
+export type Loose = { readonly [field: string]: any }
+
+type CellValue = string | number | boolean | null | undefined
+
+/** A column with an empty cell (`<none>`) where the value is absent or empty. */
+export function column(
+  name: string,
+  type: TableColumn['type'],
+  cell: (object: Loose, nowMs: number) => CellValue,
+  priority = 0,
+): TableColumn {
+  return {
+    name,
+    type,
+    description: '',
+    priority,
+    cell: (object: StoredObject, nowMs: number) => cell(object, nowMs) ?? '<none>',
+  }
+}
+
+/** The first column of every table. */
+export const nameColumn: TableColumn = {
+  name: 'Name',
+  type: 'string',
+  format: 'name',
+  description: 'Name must be unique within a namespace.',
+  priority: 0,
+  cell: (object) => object.metadata.name,
+}
+
+export const ageColumn: TableColumn = column('Age', 'string', (object, nowMs) =>
+  age(object['metadata']?.creationTimestamp, nowMs),
+)
+
+/** `text` for text that is there, `otherwise` for absent or empty text. */
+export function orElse(value: unknown, otherwise: string): string {
+  return value === undefined || value === null || value === '' ? otherwise : String(value)
+}
+
+/** `a=b,c=d`, or `<none>`. */
+export function formatLabels(labels: Loose | undefined): string {
+  const entries = Object.entries(labels ?? {})
+  if (entries.length === 0) return '<none>'
+  return entries
+    .map(([key, value]) => `${key}=${String(value)}`)
+    .sort(byText)
+    .join(',')
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+const operators: Readonly<Record<string, string>> = { In: 'in', NotIn: 'notin' }
+
+/** A label selector in its text form (`app=web,tier in (a,b)`). */
+export function formatSelector(selector: Loose | undefined): string {
+  const parts: [key: string, text: string][] = Object.entries(selector?.['matchLabels'] ?? {}).map(
+    ([key, value]) => [key, `${key}=${String(value)}`],
+  )
+  for (const { key, operator, values } of selector?.['matchExpressions'] ?? []) {
+    if (operator === 'Exists') parts.push([key, key])
+    else if (operator === 'DoesNotExist') parts.push([key, `!${key}`])
+    else
+      parts.push([
+        key,
+        `${key} ${operators[operator] ?? operator} (${[...((values ?? []) as string[])].sort(byText).join(',')})`,
+      ])
+  }
+  if (parts.length === 0) return '<none>'
+  return parts
+    .sort(([a], [b]) => byText(a, b))
+    .map(([, text]) => text)
+    .join(',')
+}
+
+/** Names and images of a pod template's containers, for wide output. */
+export function containerColumns(specOf: (object: Loose) => Loose | undefined): readonly TableColumn[] {
+  const joined = (object: Loose, field: string): string =>
+    (specOf(object)?.['containers'] ?? []).map((container: Loose) => container[field] ?? '').join(',')
+  return [
+    column('Containers', 'string', (object) => joined(object, 'name'), 1),
+    column('Images', 'string', (object) => joined(object, 'image'), 1),
+  ]
+}

@@ -1,0 +1,65 @@
+import { Environment } from '@marcbachmann/cel-js'
+import type { CompiledSchema } from './compiled-schema.ts'
+
+const reserved = new Set(
+  (
+    'true false null in as break const continue else for function if import let loop package namespace return var ' +
+    'void while'
+  ).split(' '),
+)
+
+/** The name by which rules reach a field: reserved words and special characters are escaped. */
+export function escapedName(name: string): string {
+  if (reserved.has(name)) return `__${name}__`
+  if (!/[-./]|__/.test(name)) return name
+  return name
+    .replace(/__/g, '__underscores__')
+    .replace(/\./g, '__dot__')
+    .replace(/-/g, '__dash__')
+    .replace(/\//g, '__slash__')
+}
+
+const converter = new Environment().registerVariable('text', 'string')
+const toTimestamp = converter.parse('timestamp(text)')
+const toDuration = converter.parse('duration(text)')
+
+/**
+ * Turns JSON into what rules see: integers are CEL ints, formatted text is a timestamp or a duration,
+ * fields have their escaped names.
+ */
+export function celValue(value: unknown, node: CompiledSchema | undefined): unknown {
+  if (typeof value === 'number') return celNumber(value, node)
+  if (typeof value === 'string') return celText(value, node)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item) => celValue(item, node?.items))
+  return celRecord(value as Readonly<Record<string, unknown>>, node)
+}
+
+function celNumber(value: number, node: CompiledSchema | undefined): unknown {
+  if (node?.schema.type === 'number') return value
+  return Number.isInteger(value) ? BigInt(value) : value
+}
+
+function celText(value: string, node: CompiledSchema | undefined): unknown {
+  const format = node?.schema.format
+  if (format === undefined || node?.intOrString === true) return value
+  try {
+    if (format === 'date-time') return toTimestamp({ text: value })
+    if (format === 'duration') return toDuration({ text: value })
+    if (format === 'date') return toTimestamp({ text: `${value}T00:00:00Z` })
+  } catch {
+    // The format check reports it; rules see the text.
+    return value
+  }
+  return format === 'byte' ? new Uint8Array(Buffer.from(value, 'base64')) : value
+}
+
+function celRecord(record: Readonly<Record<string, unknown>>, node: CompiledSchema | undefined): unknown {
+  const converted: Record<string, unknown> = Object.create(null) as Record<string, unknown>
+  for (const key in record) {
+    const property = node?.properties.get(key)
+    const name = property === undefined && node?.values !== undefined ? key : escapedName(key)
+    converted[name] = celValue(record[key], property ?? node?.values)
+  }
+  return converted
+}

@@ -1,0 +1,94 @@
+import type { FieldError, ResourceDefinition, StoredObject } from '../../contract.ts'
+import { pruneValue } from '../shape-pruning.ts'
+import { metadataErrors } from '../validation/metadata.ts'
+import { validateRules } from './cel-rules.ts'
+import { compileSchema } from './compiled-schema.ts'
+import {
+  type CustomResourceDefinitionSpec,
+  type CustomResourceVersion,
+  definitionErrors,
+} from './definition.ts'
+import { applySchemaDefaults } from './defaulting.ts'
+import { compileJsonPath } from './json-path.ts'
+import type { JsonSchema } from './json-schema.ts'
+import { customColumns } from './printer-columns.ts'
+import { rootSchemaNode } from './schema-node.ts'
+import { validateValue } from './value-validation.ts'
+
+export type CompiledCrd =
+  | { readonly definitions: readonly ResourceDefinition[]; readonly errors?: undefined }
+  | { readonly errors: readonly FieldError[]; readonly definitions?: undefined }
+
+/**
+ * Turns a CustomResourceDefinition into the definitions of its served versions, or says what is
+ * wrong with it.
+ */
+export function compileCrd(crd: StoredObject): CompiledCrd {
+  const errors = definitionErrors(crd)
+  if (errors.length > 0) return { errors }
+  const spec = crd['spec'] as CustomResourceDefinitionSpec
+  return {
+    definitions: spec.versions
+      .filter((version) => version.served)
+      .map((version) => definitionOf(spec, version)),
+  }
+}
+
+function definitionOf(
+  spec: CustomResourceDefinitionSpec,
+  version: CustomResourceVersion,
+): ResourceDefinition {
+  const { names } = spec
+  const schema = version.schema?.openAPIV3Schema ?? { type: 'object' }
+  const scale = version.subresources?.scale
+  return {
+    group: spec.group,
+    version: version.name,
+    kind: names.kind,
+    listKind: names.listKind ?? `${names.kind}List`,
+    plural: names.plural,
+    singular: names.singular ?? names.kind.toLowerCase(),
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    namespaced: spec.scope === 'Namespaced',
+    subresources: [
+      ...(version.subresources?.status === undefined ? [] : ['status']),
+      ...(scale === undefined ? [] : ['scale']),
+    ],
+    storage: version.storage,
+    columns: customColumns(version.additionalPrinterColumns),
+    ...(scale === undefined ? {} : { scale }),
+    hasGeneration: true,
+    ...behaviour(schema, names.kind, version),
+  }
+}
+
+function behaviour(
+  schema: JsonSchema,
+  kind: string,
+  version: CustomResourceVersion,
+): Pick<ResourceDefinition, 'schema' | 'applyDefaults' | 'prune' | 'validate' | 'selectableFields'> {
+  const node = rootSchemaNode(schema, kind)
+  const compiled = compileSchema(schema)
+  const selectable = (version.selectableFields ?? []).map(
+    ({ jsonPath }) => [jsonPath.replace(/^\./, ''), compileJsonPath(jsonPath)] as const,
+  )
+  return {
+    schema: node,
+    applyDefaults: (object) => applySchemaDefaults(object, schema) as StoredObject,
+    prune: (object) => {
+      const unknownFields: string[] = []
+      return { object: pruneValue(object, node, '', unknownFields) as StoredObject, unknownFields }
+    },
+    validate: (object, old) => {
+      const errors: FieldError[] = [...metadataErrors(object, old, 'subdomain')]
+      const typed = errors.length
+      validateValue(object, old, compiled, '', errors)
+      // Rules may count on values having their types.
+      if (errors.length === typed) validateRules(object, old, compiled, errors)
+      return errors
+    },
+    selectableFields: (object) =>
+      Object.fromEntries(selectable.map(([name, path]) => [name, String(path?.(object)[0] ?? '')])),
+  }
+}

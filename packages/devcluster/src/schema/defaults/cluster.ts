@@ -1,0 +1,164 @@
+import type { Loose } from '../columns/cells.ts'
+import { each, fill, set, within, withinOrEmpty } from './fill.ts'
+
+export function namespaceDefaults(namespace: Loose): Loose {
+  const name: unknown = namespace['metadata']?.name
+  let filled = within(namespace, 'metadata', (metadata) =>
+    name === undefined
+      ? metadata
+      : withinOrEmpty(metadata, 'labels', (labels) => set(labels, 'kubernetes.io/metadata.name', name)),
+  )
+  filled = withinOrEmpty(filled, 'spec', (spec) =>
+    // A namespace that is going away loses its finalizer for good.
+    filled['metadata']?.deletionTimestamp === undefined ? fill(spec, { finalizers: ['kubernetes'] }) : spec,
+  )
+  return withinOrEmpty(filled, 'status', (status) => fill(status, { phase: 'Active' }))
+}
+
+export function secretDefaults(secret: Loose): Loose {
+  const filled = fill(secret, { type: 'Opaque' })
+  const text: Loose | undefined = filled['stringData']
+  if (text === undefined) return filled
+  const { stringData: _, ...rest } = filled
+  const encoded = Object.entries(text).map(([key, value]) => [
+    key,
+    Buffer.from(String(value)).toString('base64'),
+  ])
+  return { ...rest, data: { ...rest['data'], ...Object.fromEntries(encoded) } }
+}
+
+export function nodeDefaults(node: Loose): Loose {
+  return within(node, 'status', (status) =>
+    status['capacity'] === undefined ? status : fill(status, { allocatable: status['capacity'] }),
+  )
+}
+
+export function persistentVolumeDefaults(volume: Loose): Loose {
+  const filled = within(volume, 'spec', (spec) =>
+    within(
+      fill(spec, { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' }),
+      'hostPath',
+      (path) => fill(path, { type: '' }),
+    ),
+  )
+  return withinOrEmpty(filled, 'status', (status) => fill(status, { phase: 'Pending' }))
+}
+
+export function storageClassDefaults(storageClass: Loose): Loose {
+  return fill(storageClass, { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' })
+}
+
+export function csiDriverDefaults(driver: Loose): Loose {
+  return within(driver, 'spec', (spec) =>
+    fill(spec, {
+      attachRequired: true,
+      podInfoOnMount: false,
+      storageCapacity: false,
+      fsGroupPolicy: 'ReadWriteOnceWithFSType',
+      volumeLifecycleModes: ['Persistent'],
+      requiresRepublish: false,
+      seLinuxMount: false,
+    }),
+  )
+}
+
+export function priorityClassDefaults(priorityClass: Loose): Loose {
+  return fill(priorityClass, { preemptionPolicy: 'PreemptLowerPriority' })
+}
+
+/** A container's limit defaults to the maximum, its request to the default limit or the minimum. */
+export function limitRangeDefaults(range: Loose): Loose {
+  return within(range, 'spec', (spec) =>
+    each(spec, 'limits', (limit) => {
+      if (limit['type'] !== 'Container') return limit
+      const limits = fill(limit['default'] ?? {}, limit['max'] ?? {})
+      const requests = fill(fill(limit['defaultRequest'] ?? {}, limits), limit['min'] ?? {})
+      return {
+        ...limit,
+        ...(Object.keys(limits).length > 0 ? { default: limits } : {}),
+        ...(Object.keys(requests).length > 0 ? { defaultRequest: requests } : {}),
+      }
+    }),
+  )
+}
+
+const rbacGroup = { apiGroup: 'rbac.authorization.k8s.io' }
+
+export function roleBindingDefaults(binding: Loose): Loose {
+  const filled = within(binding, 'roleRef', (reference) => fill(reference, rbacGroup))
+  return each(filled, 'subjects', (subject) =>
+    subject['kind'] === 'User' || subject['kind'] === 'Group' ? fill(subject, rbacGroup) : subject,
+  )
+}
+
+function webhookDefaults(webhook: Loose, more: Loose): Loose {
+  const filled = fill(webhook, {
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {},
+    objectSelector: {},
+    timeoutSeconds: 10,
+    ...more,
+  })
+  const scoped = each(filled, 'rules', (rule) => fill(rule, { scope: '*' }))
+  return within(scoped, 'clientConfig', (config) =>
+    within(config, 'service', (service) => fill(service, { port: 443 })),
+  )
+}
+
+export function mutatingWebhookDefaults(configuration: Loose): Loose {
+  return each(configuration, 'webhooks', (webhook) =>
+    webhookDefaults(webhook, { reinvocationPolicy: 'Never' }),
+  )
+}
+
+export function validatingWebhookDefaults(configuration: Loose): Loose {
+  return each(configuration, 'webhooks', (webhook) => webhookDefaults(webhook, {}))
+}
+
+export function admissionPolicyDefaults(policy: Loose): Loose {
+  return within(policy, 'spec', (spec) =>
+    within(fill(spec, { failurePolicy: 'Fail' }), 'matchConstraints', (match) =>
+      each(
+        fill(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} }),
+        'resourceRules',
+        (rule) => fill(rule, { scope: '*' }),
+      ),
+    ),
+  )
+}
+
+export function customResourceDefinitionDefaults(crd: Loose): Loose {
+  return within(crd, 'spec', (spec) =>
+    within(fill(spec, { conversion: { strategy: 'None' } }), 'names', (names) =>
+      typeof names['kind'] === 'string'
+        ? fill(names, { singular: names['kind'].toLowerCase(), listKind: `${names['kind']}List` })
+        : names,
+    ),
+  )
+}
+
+export function apiServiceDefaults(service: Loose): Loose {
+  return within(service, 'spec', (spec) =>
+    within(spec, 'service', (reference) => fill(reference, { port: 443 })),
+  )
+}
+
+function deviceRequestDefaults(request: Loose): Loose {
+  const mode = (value: Loose): Loose => {
+    const filled = fill(value, { allocationMode: 'ExactCount' })
+    return filled['allocationMode'] === 'ExactCount' ? fill(filled, { count: 1 }) : filled
+  }
+  return each(within(request, 'exactly', mode), 'firstAvailable', mode)
+}
+
+const claimSpecDefaults = (spec: Loose): Loose =>
+  within(spec, 'devices', (devices) => each(devices, 'requests', deviceRequestDefaults))
+
+export function resourceClaimDefaults(claim: Loose): Loose {
+  return within(claim, 'spec', claimSpecDefaults)
+}
+
+export function resourceClaimTemplateDefaults(template: Loose): Loose {
+  return within(template, 'spec', (spec) => within(spec, 'spec', claimSpecDefaults))
+}

@@ -1,0 +1,99 @@
+import type { Loose } from '../columns/cells.ts'
+import { containerDefaultsOf, resourceDefaults } from './containers.ts'
+import { each, fill, set, within } from './fill.ts'
+
+const specDefaults = {
+  dnsPolicy: 'ClusterFirst',
+  restartPolicy: 'Always',
+  schedulerName: 'default-scheduler',
+  securityContext: {},
+  terminationGracePeriodSeconds: 30,
+}
+
+/** Files of mounted config are readable by everyone: octal 0644. */
+const fileMode = { defaultMode: 420 }
+
+/** Defaults of a pod spec, in a pod or in a template. */
+export function podSpecDefaults(spec: Loose): Loose {
+  let filled = fill(spec, specDefaults)
+  filled = serviceAccountAliases(filled)
+  filled = each(filled, 'containers', containerDefaultsOf)
+  if (filled['initContainers'] !== undefined) filled = each(filled, 'initContainers', containerDefaultsOf)
+  if (filled['ephemeralContainers'] !== undefined)
+    filled = each(filled, 'ephemeralContainers', containerDefaultsOf)
+  if (filled['volumes'] !== undefined) filled = each(filled, 'volumes', volumeDefaults)
+  if (filled['resources'] !== undefined) filled = within(filled, 'resources', resourceDefaults)
+  return filled['hostNetwork'] === true ? hostPorts(filled) : filled
+}
+
+/** The older name of `serviceAccountName` is still on the wire. */
+function serviceAccountAliases(spec: Loose): Loose {
+  const name = spec['serviceAccountName'] ?? spec['serviceAccount']
+  if (name === undefined) return spec
+  return set(set(spec, 'serviceAccountName', name), 'serviceAccount', name)
+}
+
+function hostPorts(spec: Loose): Loose {
+  const ports = (container: Loose): Loose =>
+    each(container, 'ports', (port) => fill(port, { hostPort: port['containerPort'] }))
+  return each(each(spec, 'containers', ports), 'initContainers', ports)
+}
+
+function volumeDefaults(volume: Loose): Loose {
+  if (Object.keys(volume).length === 1 && volume['name'] !== undefined) return { ...volume, emptyDir: {} }
+  let filled = volume
+  for (const source of ['secret', 'configMap', 'downwardAPI', 'projected']) {
+    if (filled[source] !== undefined) filled = within(filled, source, (value) => fill(value, fileMode))
+  }
+  filled = within(filled, 'downwardAPI', fieldItems)
+  filled = within(filled, 'projected', (projected) => each(projected, 'sources', projectionDefaults))
+  filled = within(filled, 'hostPath', (path) => fill(path, { type: '' }))
+  return within(filled, 'ephemeral', (ephemeral) =>
+    within(ephemeral, 'volumeClaimTemplate', (template) =>
+      within(template, 'spec', (spec) => fill(spec, { volumeMode: 'Filesystem' })),
+    ),
+  )
+}
+
+function fieldItems(source: Loose): Loose {
+  return each(source, 'items', (item) =>
+    within(item, 'fieldRef', (field) => fill(field, { apiVersion: 'v1' })),
+  )
+}
+
+function projectionDefaults(source: Loose): Loose {
+  const filled = within(source, 'serviceAccountToken', (token) => fill(token, { expirationSeconds: 3600 }))
+  return within(filled, 'downwardAPI', fieldItems)
+}
+
+/** Defaults of a pod template in a workload. */
+export function templateDefaults(template: Loose): Loose {
+  return within(template, 'spec', podSpecDefaults)
+}
+
+/** Quality of service class from requests and limits of cpu and memory. */
+function qosClass(spec: Loose): string {
+  const containers: readonly Loose[] = [...(spec['initContainers'] ?? []), ...(spec['containers'] ?? [])]
+  let guaranteed = containers.length > 0
+  let any = false
+  for (const { resources } of containers) {
+    for (const name of ['cpu', 'memory']) {
+      const request = resources?.requests?.[name]
+      const limit = resources?.limits?.[name]
+      if (request !== undefined || limit !== undefined) any = true
+      if (limit === undefined || request !== limit) guaranteed = false
+    }
+  }
+  if (guaranteed) return 'Guaranteed'
+  return any ? 'Burstable' : 'BestEffort'
+}
+
+export function podDefaults(pod: Loose): Loose {
+  const filled = within(pod, 'spec', (spec) => fill(podSpecDefaults(spec), { enableServiceLinks: true }))
+  const status: Loose | undefined = filled['status']
+  if (status?.['phase'] !== undefined && status['qosClass'] !== undefined) return filled
+  return {
+    ...filled,
+    status: fill(status ?? {}, { phase: 'Pending', qosClass: qosClass(filled['spec'] ?? {}) }),
+  }
+}

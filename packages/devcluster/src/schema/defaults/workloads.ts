@@ -1,0 +1,145 @@
+import type { Loose } from '../columns/cells.ts'
+import { each, fill, set, within, withinOrEmpty } from './fill.ts'
+import { templateDefaults } from './pod-spec.ts'
+
+function specWithTemplate(
+  object: Loose,
+  defaults: Loose,
+  more: (spec: Loose) => Loose = (spec) => spec,
+): Loose {
+  return within(object, 'spec', (spec) => more(within(fill(spec, defaults), 'template', templateDefaults)))
+}
+
+export function deploymentDefaults(deployment: Loose): Loose {
+  const defaults = { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 }
+  return specWithTemplate(deployment, defaults, (spec) =>
+    withinOrEmpty(spec, 'strategy', (strategy) => {
+      const filled = fill(strategy, { type: 'RollingUpdate' })
+      if (filled['type'] !== 'RollingUpdate') return filled
+      return withinOrEmpty(filled, 'rollingUpdate', (update) =>
+        fill(update, { maxUnavailable: '25%', maxSurge: '25%' }),
+      )
+    }),
+  )
+}
+
+export function replicaSetDefaults(replicaSet: Loose): Loose {
+  return specWithTemplate(replicaSet, { replicas: 1 })
+}
+
+export function replicationControllerDefaults(controller: Loose): Loose {
+  const labels: unknown = controller['spec']?.template?.metadata?.labels
+  const filled = specWithTemplate(controller, {
+    replicas: 1,
+    ...(labels === undefined ? {} : { selector: labels }),
+  })
+  if (labels === undefined || filled['metadata']?.labels !== undefined) return filled
+  return within(filled, 'metadata', (metadata) => ({ ...metadata, labels }))
+}
+
+export function statefulSetDefaults(set_: Loose): Loose {
+  const defaults = {
+    replicas: 1,
+    revisionHistoryLimit: 10,
+    podManagementPolicy: 'OrderedReady',
+    persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
+  }
+  return specWithTemplate(set_, defaults, (spec) => {
+    const filled = withinOrEmpty(spec, 'updateStrategy', (strategy) => {
+      const typed = fill(strategy, { type: 'RollingUpdate' })
+      if (typed['type'] !== 'RollingUpdate') return typed
+      return withinOrEmpty(typed, 'rollingUpdate', (update) => fill(update, { partition: 0 }))
+    })
+    return each(filled, 'volumeClaimTemplates', (claim) =>
+      persistentVolumeClaimDefaults(fill(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' })),
+    )
+  })
+}
+
+export function persistentVolumeClaimDefaults(claim: Loose): Loose {
+  const filled = within(claim, 'spec', (spec) => fill(spec, { volumeMode: 'Filesystem' }))
+  return withinOrEmpty(filled, 'status', (status) => fill(status, { phase: 'Pending' }))
+}
+
+export function daemonSetDefaults(daemonSet: Loose): Loose {
+  return specWithTemplate(daemonSet, { revisionHistoryLimit: 10 }, (spec) =>
+    withinOrEmpty(spec, 'updateStrategy', (strategy) => {
+      const typed = fill(strategy, { type: 'RollingUpdate' })
+      if (typed['type'] !== 'RollingUpdate') return typed
+      return withinOrEmpty(typed, 'rollingUpdate', (update) =>
+        fill(update, { maxUnavailable: 1, maxSurge: 0 }),
+      )
+    }),
+  )
+}
+
+const maxInt32 = 2_147_483_647
+
+function jobSpecDefaults(spec: Loose): Loose {
+  const both = spec['completions'] === undefined && spec['parallelism'] === undefined
+  const filled = fill(spec, {
+    ...(both ? { completions: 1 } : {}),
+    parallelism: 1,
+    backoffLimit: spec['backoffLimitPerIndex'] === undefined ? 6 : maxInt32,
+    completionMode: 'NonIndexed',
+    suspend: false,
+    podReplacementPolicy: spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
+  })
+  return within(filled, 'podFailurePolicy', (policy) =>
+    each(policy, 'rules', (rule) =>
+      each(rule, 'onPodConditions', (pattern) => fill(pattern, { status: 'True' })),
+    ),
+  )
+}
+
+/**
+ * Selector and template labels that tie a job's pods to it. Needs the uid, so it happens when the
+ * object has one.
+ */
+function jobSelector(job: Loose): Loose {
+  const { uid, name } = job['metadata'] ?? {}
+  const spec: Loose = job['spec'] ?? {}
+  if (uid === undefined || spec['manualSelector'] === true || spec['selector'] !== undefined) return job
+  const labels = {
+    'batch.kubernetes.io/controller-uid': uid,
+    'batch.kubernetes.io/job-name': name,
+    'controller-uid': uid,
+    'job-name': name,
+  }
+  const template = withinOrEmpty(spec['template'] ?? {}, 'metadata', (metadata) =>
+    set(metadata, 'labels', { ...metadata['labels'], ...labels }),
+  )
+  const selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } }
+  return { ...job, spec: { ...spec, selector, template } }
+}
+
+export function jobDefaults(job: Loose): Loose {
+  const filled = jobSelector(specWithTemplate(job, {}, jobSpecDefaults))
+  const labels: unknown = filled['spec']?.template?.metadata?.labels
+  if (labels === undefined || filled['metadata']?.labels !== undefined) return filled
+  return within(filled, 'metadata', (metadata) => ({ ...metadata, labels }))
+}
+
+export function cronJobDefaults(cronJob: Loose): Loose {
+  const defaults = {
+    concurrencyPolicy: 'Allow',
+    suspend: false,
+    successfulJobsHistoryLimit: 3,
+    failedJobsHistoryLimit: 1,
+  }
+  return within(cronJob, 'spec', (spec) =>
+    within(fill(spec, defaults), 'jobTemplate', (template) =>
+      within(template, 'spec', (job) => within(job, 'template', templateDefaults)),
+    ),
+  )
+}
+
+export function autoscalerDefaults(autoscaler: Loose): Loose {
+  return within(autoscaler, 'spec', (spec) => {
+    const filled = fill(spec, { minReplicas: 1 })
+    if (autoscaler['apiVersion'] === 'autoscaling/v1')
+      return fill(filled, { targetCPUUtilizationPercentage: 80 })
+    const cpu = { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } }
+    return fill(filled, { metrics: [{ type: 'Resource', resource: cpu }] })
+  })
+}

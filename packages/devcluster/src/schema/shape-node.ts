@@ -1,0 +1,71 @@
+import type { SchemaNode } from '../contract.ts'
+
+/** A schema node with one fact more than the contract needs. */
+export interface ShapeNode extends SchemaNode {
+  /** The field exists on the wire even when nobody set it; field ownership skips it. */
+  readonly alwaysPresent?: boolean
+  /** The string is an amount (`500m`), numbers are accepted as well. */
+  readonly quantity?: boolean
+}
+
+const noProperties: Readonly<Record<string, SchemaNode>> = {}
+const resolved = new WeakMap<SchemaNode, Readonly<Record<string, SchemaNode>>>()
+
+/** The named fields of an object node, resolved once. */
+export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNode>> {
+  const properties = node.properties
+  if (properties === undefined) return noProperties
+  if (typeof properties !== 'function') return properties
+  let value = resolved.get(node)
+  if (value === undefined) {
+    value = properties()
+    resolved.set(node, value)
+  }
+  return value
+}
+
+/** The node of field or map entry `key`; undefined when the type does not know it. */
+export function childOf(node: SchemaNode | undefined, key: string): SchemaNode | undefined {
+  if (node === undefined) return undefined
+  if (node.properties !== undefined) {
+    const properties = propertiesOf(node)
+    if (Object.hasOwn(properties, key)) return properties[key]
+  }
+  return node.additionalProperties
+}
+
+/** Whether a plain JSON object. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Structural equality of JSON values; absent and undefined are the same. */
+export function jsonEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a)) return Array.isArray(b) && arraysEqual(a, b)
+  if (Array.isArray(b)) return false
+  return recordsEqual(a as Record<string, unknown>, b as Record<string, unknown>)
+}
+
+function arraysEqual(a: readonly unknown[], b: readonly unknown[]): boolean {
+  if (a.length !== b.length) return false
+  for (let index = 0; index < a.length; index++) {
+    if (!jsonEqual(a[index], b[index])) return false
+  }
+  return true
+}
+
+function recordsEqual(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
+  let known = 0
+  for (const key in a) {
+    const value = a[key]
+    if (value === undefined) continue
+    if (!jsonEqual(value, b[key])) return false
+    known++
+  }
+  for (const key in b) {
+    if (b[key] !== undefined) known--
+  }
+  return known === 0
+}

@@ -1,0 +1,87 @@
+import type { FieldError, StoredObject } from '../../contract.ts'
+import type { BuiltinKind } from '../builtin-kinds.ts'
+import { jsonEqual, type ShapeNode } from '../shape-node.ts'
+import * as cluster from './cluster.ts'
+import { metadataErrors, type NameRule } from './metadata.ts'
+import { checkPod } from './pods.ts'
+import { Findings } from './reporting.ts'
+import { checkShape } from './shape.ts'
+import * as workloads from './workloads.ts'
+
+type Check = (object: StoredObject, old: StoredObject | undefined, found: Findings) => void
+
+const checks: Readonly<Record<string, Check>> = {
+  '/Pod': checkPod,
+  '/Node': cluster.checkNode,
+  '/Service': cluster.checkService,
+  '/ConfigMap': cluster.checkConfigMap,
+  '/Secret': cluster.checkSecret,
+  '/PersistentVolume': cluster.checkPersistentVolume,
+  '/PersistentVolumeClaim': cluster.checkPersistentVolumeClaim,
+  '/ReplicationController': workloads.checkReplicationController,
+  'apps/Deployment': workloads.checkDeployment,
+  'apps/ReplicaSet': workloads.checkReplicaSet,
+  'apps/StatefulSet': workloads.checkStatefulSet,
+  'apps/DaemonSet': workloads.checkDaemonSet,
+  'batch/Job': workloads.checkJob,
+  'batch/CronJob': workloads.checkCronJob,
+  'autoscaling/HorizontalPodAutoscaler': workloads.checkAutoscaler,
+  'policy/PodDisruptionBudget': cluster.checkDisruptionBudget,
+  'coordination.k8s.io/Lease': cluster.checkLease,
+  'storage.k8s.io/StorageClass': cluster.checkStorageClass,
+  'scheduling.k8s.io/PriorityClass': cluster.checkPriorityClass,
+  'rbac.authorization.k8s.io/RoleBinding': cluster.checkRoleBinding,
+  'rbac.authorization.k8s.io/ClusterRoleBinding': cluster.checkRoleBinding,
+}
+
+/** Kinds whose names are no DNS subdomains. */
+const nameRules: Readonly<Record<string, NameRule>> = {
+  '/Namespace': 'label',
+  '/Service': 'label1035',
+  'rbac.authorization.k8s.io/Role': 'path',
+  'rbac.authorization.k8s.io/RoleBinding': 'path',
+  'rbac.authorization.k8s.io/ClusterRole': 'path',
+  'rbac.authorization.k8s.io/ClusterRoleBinding': 'path',
+  'apiregistration.k8s.io/APIService': 'subdomain',
+}
+
+/** Fields of an object that the checks of a kind look at: everything but metadata and status. */
+function isUnchanged(object: StoredObject, old: StoredObject): boolean {
+  for (const key in object) {
+    if (key !== 'metadata' && key !== 'status' && !jsonEqual(object[key], old[key])) return false
+  }
+  return true
+}
+
+/** The validator of a built-in kind. Empty means valid; what an update leaves alone is not checked. */
+export function validatorOf(
+  kind: BuiltinKind,
+  schema: ShapeNode,
+): (object: StoredObject, old: StoredObject | undefined) => readonly FieldError[] {
+  const key = `${kind.group}/${kind.kind}`
+  const check = checks[key]
+  const rule = nameRules[key] ?? 'subdomain'
+  return (object, old) => {
+    const errors = metadataErrors(object, old, rule)
+    if (old !== undefined && isUnchanged(object, old)) return errors
+    const found = new Findings()
+    found.errors.push(...errors)
+    checkShape(object, schema, '', found.errors)
+    // The checks of the kind count on fields having their types.
+    if (!found.errors.some((error) => error.kind === 'typeInvalid')) check?.(object, old, found)
+    return deduplicated(found.errors)
+  }
+}
+
+/** A field that is missing may be found by the shape and by the kind. */
+function deduplicated(errors: readonly FieldError[]): readonly FieldError[] {
+  if (errors.length < 2) return errors
+  const seen = new Set<string>()
+  return errors.filter((error) => {
+    const identity = `${error.kind} ${error.field}`
+    if (error.kind !== 'required') return true
+    if (seen.has(identity)) return false
+    seen.add(identity)
+    return true
+  })
+}

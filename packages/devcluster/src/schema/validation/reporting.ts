@@ -1,0 +1,53 @@
+import type { FieldError } from '../../contract.ts'
+import type { Loose } from '../columns/cells.ts'
+
+/** Collects field errors in the order they are found. */
+export class Findings {
+  readonly errors: FieldError[] = []
+
+  required(field: string, detail = ''): void {
+    this.errors.push({ kind: 'required', field, detail })
+  }
+
+  invalid(field: string, value: unknown, detail: string): void {
+    this.errors.push({ kind: 'invalid', field, value, detail })
+  }
+
+  forbidden(field: string, detail: string): void {
+    this.errors.push({ kind: 'forbidden', field, detail })
+  }
+
+  duplicate(field: string, value: unknown): void {
+    this.errors.push({ kind: 'duplicate', field, value, detail: '' })
+  }
+
+  notFound(field: string, value: unknown): void {
+    this.errors.push({ kind: 'notFound', field, value, detail: '' })
+  }
+
+  /** Reports a value that is given and not among `supported`. */
+  oneOf(field: string, value: unknown, supported: readonly string[]): void {
+    if (value === undefined || supported.includes(value as string)) return
+    const words = [...supported].sort().map((one) => JSON.stringify(one))
+    this.errors.push({ kind: 'notSupported', field, value, detail: `supported values: ${words.join(', ')}` })
+  }
+
+  /** Reports a negative number. */
+  notNegative(field: string, value: unknown): void {
+    if (typeof value === 'number' && value < 0)
+      this.invalid(field, value, 'must be greater than or equal to 0')
+  }
+
+  /** Reports a change of a field that may not change. */
+  immutable(field: string, now: unknown, before: unknown, same: (a: unknown, b: unknown) => boolean): void {
+    if (!same(now, before)) this.invalid(field, now, 'field is immutable')
+  }
+}
+
+/** A list field, empty when absent or no list. */
+export function listOf(record: Loose | undefined, field: string): readonly Loose[] {
+  const list: unknown = record?.[field]
+  return Array.isArray(list)
+    ? (list as Loose[]).filter((item) => typeof item === 'object' && item !== null)
+    : []
+}

@@ -1,0 +1,145 @@
+import type { FieldError, ResourceDefinition, SchemaNode, StoredObject } from '../../contract.ts'
+import { isQuantity } from '../quantity.ts'
+import { propertiesOf, type ShapeNode } from '../shape-node.ts'
+
+/** Required by the models, yet absent or empty on sound objects. */
+const lenientFields = new Set([
+  'io.k8s.api.storage.v1.CSINodeSpec.drivers',
+  'io.k8s.api.discovery.v1.EndpointSlice.endpoints',
+  'io.k8s.api.rbac.v1.Role.rules',
+  'io.k8s.api.networking.v1.NetworkPolicySpec.podSelector',
+  'io.k8s.api.core.v1.Event.metadata',
+  'io.k8s.api.core.v1.Event.involvedObject',
+  'io.k8s.api.events.v1.Event.eventTime',
+  'io.k8s.api.core.v1.Binding.target',
+  'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition.spec',
+  'io.k8s.api.core.v1.ContainerPort.protocol',
+  'io.k8s.api.core.v1.HTTPHeader.value',
+  'io.k8s.api.core.v1.Sysctl.value',
+])
+
+/** Required text where an empty one is none. */
+const neverEmpty = new Set([
+  'name',
+  'key',
+  'mountPath',
+  'devicePath',
+  'topologyKey',
+  'operator',
+  'kind',
+  'provisioner',
+  'handler',
+  'driver',
+  'attacher',
+  'nodeID',
+  'image',
+])
+
+/**
+ * Checks types, required fields and quantities against a built-in shape, status aside. Kinds add
+ * their own checks.
+ */
+export function checkShape(value: unknown, node: ShapeNode, path: string, errors: FieldError[]): void {
+  if (value === undefined || value === null || node.type === 'any') return
+  if (!hasType(value, node)) {
+    const actual = Array.isArray(value) ? 'array' : typeof value
+    const detail = `json: cannot unmarshal ${actual} into field ${path} of type ${goType(node)}`
+    errors.push({
+      kind: 'typeInvalid',
+      field: path,
+      value: typeof value === 'object' ? actual : value,
+      detail,
+    })
+  } else if (Array.isArray(value)) {
+    const items = node.items as SchemaNode
+    if (
+      items.type === 'string' &&
+      (items as ShapeNode).quantity !== true &&
+      value.every((item) => typeof item === 'string')
+    )
+      return
+    for (let index = 0; index < value.length; index++)
+      checkShape(value[index], items, `${path}[${index}]`, errors)
+  } else if (typeof value === 'object') {
+    checkRecord(value as Readonly<Record<string, unknown>>, node, path, errors)
+  } else if (node.quantity === true && typeof value === 'string' && !isQuantity(value)) {
+    const detail =
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    errors.push({ kind: 'invalid', field: path, value, detail })
+  }
+}
+
+/** The type of a field in the words of decoding errors. */
+function goType(node: ShapeNode): string {
+  if (node.type === 'boolean') return 'bool'
+  return node.format === undefined || node.format === '' ? node.type : node.format
+}
+
+/**
+ * Why an object of a built-in kind cannot even be read (a text where a number belongs), as the API
+ * server answers with code 400; undefined when it can.
+ */
+export function decodingError(definition: ResourceDefinition, object: StoredObject): string | undefined {
+  const errors: FieldError[] = []
+  checkShape(object, definition.schema, '', errors)
+  const first = errors.find((error) => error.kind === 'typeInvalid')
+  if (first === undefined) return undefined
+  const { kind, version } = definition
+  return `${kind} in version "${version}" cannot be handled as a ${kind}: ${first.detail}`
+}
+
+function hasType(value: unknown, node: ShapeNode): boolean {
+  switch (node.type) {
+    case 'object':
+      return typeof value === 'object' && !Array.isArray(value)
+    case 'array':
+      return Array.isArray(value)
+    case 'integer':
+      return typeof value === 'number' && Number.isInteger(value)
+    case 'number':
+      return typeof value === 'number'
+    case 'boolean':
+      return typeof value === 'boolean'
+    case 'any':
+      return true
+    case 'string':
+      if (typeof value === 'string') return true
+      return typeof value === 'number' && (node.intOrString === true || node.quantity === true)
+  }
+}
+
+function checkRecord(
+  record: Readonly<Record<string, unknown>>,
+  node: ShapeNode,
+  path: string,
+  errors: FieldError[],
+): void {
+  const properties = propertiesOf(node)
+  const prefix = path === '' ? '' : `${path}.`
+  if (node.required !== undefined) {
+    for (const name of node.required) {
+      if (isMissing(record[name], name) && !lenientFields.has(`${node.model}.${name}`)) {
+        errors.push({ kind: 'required', field: prefix + name, detail: '' })
+      }
+    }
+  }
+  const values = node.additionalProperties
+  for (const key in record) {
+    // Who writes status is part of the cluster; metadata has checks of its own.
+    if (path === '' && (key === 'status' || key === 'metadata')) continue
+    const value = record[key]
+    const child: SchemaNode | undefined = properties[key] ?? values
+    if (child === undefined || isPlainText(value, child)) continue
+    checkShape(value, child, values === child ? `${path}[${key}]` : prefix + key, errors)
+  }
+}
+
+/** The most frequent case, sound at a glance. */
+function isPlainText(value: unknown, node: ShapeNode): boolean {
+  return typeof value === 'string' && node.type === 'string' && node.quantity !== true
+}
+
+function isMissing(value: unknown, name: string): boolean {
+  if (value === undefined || value === null) return true
+  return value === '' && neverEmpty.has(name)
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { silentLogger, VirtualClock } from '@tenon/runtime'
+import type { StoredObject } from '../contract.ts'
+import { keyOf } from './collection.ts'
+import { type DataFiles, DirectoryFiles } from './data-files.ts'
+import { loadState, Persistence } from './persistence.ts'
+import { Store } from './store.ts'
+
+class MemoryFiles implements DataFiles {
+  readonly texts = new Map<string, string>()
+
+  list(): Promise<string[]> {
+    return Promise.resolve([...this.texts.keys()])
+  }
+
+  async *lines(name: string): AsyncGenerator<string> {
+    yield* (this.texts.get(name) ?? '').split('\n')
+  }
+
+  append(name: string, text: string): Promise<void> {
+    this.texts.set(name, (this.texts.get(name) ?? '') + text)
+    return Promise.resolve()
+  }
+
+  replace(name: string, chunks: Iterable<string>): Promise<void> {
+    this.texts.set(name, [...chunks].join(''))
+    return Promise.resolve()
+  }
+
+  remove(name: string): Promise<void> {
+    this.texts.delete(name)
+    return Promise.resolve()
+  }
+}
+
+function anObject(name: string, value: number): StoredObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'a' }, value }
+}
+
+function put(store: Store, name: string, value: number): void {
+  store.put(store.collection('configmaps'), keyOf('a', name), anObject(name, value))
+}
+
+async function reloaded(files: DataFiles): Promise<Store> {
+  return new Store({ clock: new VirtualClock(), initial: await loadState(files) })
+}
+
+function valuesOf(store: Store): Record<string, unknown> {
+  const values: Record<string, unknown> = {}
+  store.collection('configmaps').scan({}, (object) => {
+    values[object.metadata.name] = object['value']
+    return true
+  })
+  return values
+}
+
+test('a restarted store has the objects and the revision of the one before', async () => {
+  const files = new MemoryFiles()
+  const store = new Store({ clock: new VirtualClock() })
+  const persistence = new Persistence(store, files, silentLogger)
+  put(store, 'one', 1)
+  put(store, 'two', 2)
+  put(store, 'one', 3)
+  store.remove(store.collection('configmaps'), keyOf('a', 'two'))
+  await persistence.close()
+  const next = await reloaded(files)
+  assert.deepEqual(valuesOf(next), { one: 3 })
+  assert.equal(next.revision, 4)
+  assert.equal(next.collection('configmaps').compactedRevision, 4)
+})
+
+test('a torn last line is dropped and the lines before it are kept', async () => {
+  const files = new MemoryFiles()
+  const store = new Store({ clock: new VirtualClock() })
+  const persistence = new Persistence(store, files, silentLogger)
+  put(store, 'one', 1)
+  put(store, 'two', 2)
+  await persistence.close()
+  const [name, text] = [...files.texts][0] as [string, string]
+  files.texts.set(name, text.slice(0, -10))
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 1 })
+})
+
+test('a crash between snapshot and removal of old logs loses and repeats nothing', async () => {
+  const files = new MemoryFiles()
+  const store = new Store({ clock: new VirtualClock() })
+  const persistence = new Persistence(store, files, silentLogger)
+  put(store, 'one', 1)
+  put(store, 'two', 2)
+  await persistence.flush()
+  const oldLogs = new Map(files.texts)
+  store.remove(store.collection('configmaps'), keyOf('a', 'two'))
+  await persistence.compact()
+  put(store, 'three', 3)
+  await persistence.close()
+  for (const [name, text] of oldLogs) files.texts.set(name, text)
+  const next = await reloaded(files)
+  assert.deepEqual(valuesOf(next), { one: 1, three: 3 })
+  assert.equal(next.revision, 4)
+})
+
+test('logs that grow beyond their limit are replaced by a snapshot', async () => {
+  const files = new MemoryFiles()
+  const store = new Store({ clock: new VirtualClock() })
+  const persistence = new Persistence(store, files, silentLogger, 500)
+  for (let value = 0; value < 50; value++) {
+    put(store, 'one', value)
+    await persistence.flush()
+  }
+  await persistence.close()
+  const size = [...files.texts.values()].join('').length
+  assert.ok(size < 2000, `${size} characters are kept`)
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 49 })
+})
+
+test('a directory on disk keeps the state', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'tenon-state-'))
+  try {
+    const store = new Store({ clock: new VirtualClock() })
+    const files = new DirectoryFiles(directory)
+    await loadState(files)
+    const persistence = new Persistence(store, files, silentLogger)
+    put(store, 'one', 1)
+    await persistence.compact()
+    put(store, 'two', 2)
+    await persistence.close()
+    assert.deepEqual(valuesOf(await reloaded(new DirectoryFiles(directory))), { one: 1, two: 2 })
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+})

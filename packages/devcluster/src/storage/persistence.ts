@@ -1,0 +1,175 @@
+import type { Logger } from '@tenon/runtime'
+import type { StoredObject } from '../contract.ts'
+import type { DataFiles } from './data-files.ts'
+import { jsonOf } from './json.ts'
+import type { SavedState, Store } from './store.ts'
+
+const snapshotName = 'snapshot.jsonl'
+const logPattern = /^log-(\d+)\.jsonl$/
+/** Log text after which the state is written anew as a snapshot. */
+const defaultCompactAfterBytes = 64 * 1024 * 1024
+const snapshotChunkObjects = 200
+
+/** A line of a log or snapshot: an object, or its removal. */
+interface Entry {
+  readonly r: number
+  readonly c: string
+  readonly k: string
+  readonly o: StoredObject | null
+}
+
+/**
+ * Reads what an earlier run left: the snapshot, then the logs. Lines that a crash tore are dropped.
+ */
+export async function loadState(files: DataFiles): Promise<SavedState> {
+  const names = await files.list()
+  const objects = new Map<string, { collection: string; key: string; object: StoredObject }>()
+  let revision = 0
+  const apply = (entry: Entry) => {
+    revision = Math.max(revision, entry.r)
+    const id = `${entry.c}\u0000${entry.k}`
+    if (entry.o === null) objects.delete(id)
+    else objects.set(id, { collection: entry.c, key: entry.k, object: entry.o })
+  }
+  if (names.includes(snapshotName)) for await (const entry of entriesOf(files, snapshotName)) apply(entry)
+  const base = revision
+  for (const name of logsOf(names))
+    for await (const entry of entriesOf(files, name)) if (entry.r > base) apply(entry)
+  return { revision, objects: [...objects.values()] }
+}
+
+function logsOf(names: readonly string[]): string[] {
+  const numberOf = (name: string) => Number(logPattern.exec(name)?.[1])
+  return names.filter((name) => logPattern.test(name)).sort((a, b) => numberOf(a) - numberOf(b))
+}
+
+async function* entriesOf(files: DataFiles, name: string): AsyncGenerator<Entry> {
+  for await (const line of files.lines(name)) {
+    const entry = parseEntry(line)
+    // A torn line is the last one written before a crash; nothing after it was acknowledged.
+    if (entry === undefined) return
+    yield entry
+  }
+}
+
+function parseEntry(line: string): Entry | undefined {
+  try {
+    const entry = JSON.parse(line) as Entry
+    return typeof entry.r === 'number' ? entry : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Writes every commit of a store to files, in order, in the background: what is committed while
+ * one batch is being written makes the next batch.
+ */
+export class Persistence {
+  readonly #store: Store
+  readonly #files: DataFiles
+  readonly #logger: Logger
+  readonly #compactAfterBytes: number
+  readonly #stopListening: () => void
+  #pending: string[] = []
+  #logName: string
+  #logBytes = 0
+  #writing: Promise<void> | undefined
+
+  constructor(store: Store, files: DataFiles, logger: Logger, compactAfterBytes = defaultCompactAfterBytes) {
+    this.#store = store
+    this.#files = files
+    this.#logger = logger
+    this.#compactAfterBytes = compactAfterBytes
+    this.#logName = logNameAt(store.revision)
+    this.#stopListening = store.onCommit((collection, { revision, key, type, object }) => {
+      const text = type === 'DELETED' ? 'null' : jsonOf(object)
+      this.#pending.push(entryLine(revision, collection.id, key, text))
+      this.#start()
+    })
+  }
+
+  /** Writes a snapshot of the present state and forgets older logs. */
+  async compact(): Promise<void> {
+    await this.flush()
+    const compacting = this.#compact()
+    this.#writing = compacting
+    await compacting
+    this.#writing = undefined
+    this.#start()
+  }
+
+  /** Resolves when everything committed so far is on disk. */
+  async flush(): Promise<void> {
+    this.#start()
+    while (this.#writing !== undefined) await this.#writing
+  }
+
+  /** Writes what is left and stops. */
+  async close(): Promise<void> {
+    this.#stopListening()
+    await this.flush()
+  }
+
+  #start(): void {
+    if (this.#writing !== undefined || this.#pending.length === 0) return
+    this.#writing = this.#writePending()
+      .catch((error: unknown) => {
+        this.#logger.error('the state cannot be saved; it lives on in memory only', { error })
+        this.#stopListening()
+        this.#pending = []
+      })
+      .finally(() => {
+        this.#writing = undefined
+      })
+  }
+
+  async #writePending(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const text = this.#pending.join('')
+      this.#pending = []
+      await this.#files.append(this.#logName, text)
+      this.#logBytes += text.length
+      if (this.#logBytes > this.#compactAfterBytes) await this.#compact()
+    }
+  }
+
+  async #compact(): Promise<void> {
+    const { revision } = this.#store
+    // Text and revision are taken in one go, so that the snapshot is a state that existed.
+    const chunks = [...this.#snapshotChunks(revision)]
+    this.#logName = logNameAt(revision)
+    this.#logBytes = 0
+    this.#pending = this.#pending.filter((line) => (parseEntry(line)?.r ?? 0) > revision)
+    await this.#files.replace(snapshotName, chunks)
+    for (const name of logsOf(await this.#files.list()))
+      if (name !== this.#logName) await this.#files.remove(name)
+  }
+
+  *#snapshotChunks(revision: number): Generator<string> {
+    // The first line carries the revision even when there are no objects.
+    yield entryLine(revision, '', '', 'null')
+    for (const collection of this.#store.collections()) {
+      let lines: string[] = []
+      const chunks: string[] = []
+      collection.scan({}, (object, key) => {
+        lines.push(entryLine(0, collection.id, key, jsonOf(object)))
+        if (lines.length >= snapshotChunkObjects) {
+          chunks.push(lines.join(''))
+          lines = []
+        }
+        return true
+      })
+      yield* chunks
+      yield lines.join('')
+    }
+  }
+}
+
+function entryLine(revision: number, collection: string, key: string, object: string): string {
+  return `{"r":${revision},"c":${JSON.stringify(collection)},"k":${JSON.stringify(key)},"o":${object}}\n`
+}
+
+function logNameAt(revision: number): string {
+  return `log-${revision}.jsonl`
+}
