@@ -21,6 +21,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   'provider-kwok': ['api', 'kube', 'provider', 'runtime'],
   operator: ['api', 'engine', 'kube', 'provider', 'runtime'],
   devcluster: ['api', 'runtime'],
+  world: ['api', 'devcluster', 'engine', 'kube', 'operator', 'provider', 'provider-exoscale', 'provider-kwok', 'runtime'],
   cli: ['api', 'devcluster', 'engine', 'kube', 'operator', 'provider', 'provider-exoscale', 'provider-kwok', 'runtime'],
 }
 

@@ -1,6 +1,11 @@
 /** A whole cluster in one process: API server, controllers, scheduler, kubelets, simulated Exoscale. */
 import type { Clock, Logger, Random, Secret } from '@tenon/runtime'
-import { type ApiServer, type ApiServerOptions, createApiServer, type Credentials } from './apiserver/index.ts'
+import {
+  type ApiServer,
+  type ApiServerOptions,
+  createApiServer,
+  type Credentials,
+} from './apiserver/index.ts'
 import { type ControllerSettings, startControllers } from './controllers/start-controllers.ts'
 import { createExoscale, type Exoscale, type ExoscaleSettings } from './exoscale/index.ts'
 import { createJoiner } from './joiner.ts'

@@ -16,3 +16,6 @@ export {
   type User,
 } from './apiserver/index.ts'
 export * from './contract.ts'
+export { type DataDirectory, type DataDirectoryOptions, openDataDirectory } from './data-directory.ts'
+export { type DevCluster, type DevClusterOptions, startDevCluster } from './dev-cluster.ts'
+export { createExoscale, type Exoscale, type ExoscaleSettings, serveHttp } from './exoscale/index.ts'

@@ -144,7 +144,10 @@ export interface CacheRegistry {
    * The cache of a type, made at the first call.
    * @param options.transform trims objects before they are kept; only the first call's counts.
    */
-  cache<T extends KubeObject>(type: ResourceType<T>, options?: { readonly transform?: (object: T) => T }): Cache<T>
+  cache<T extends KubeObject>(
+    type: ResourceType<T>,
+    options?: { readonly transform?: (object: T) => T },
+  ): Cache<T>
   /** Starts every cache made so far, and each later one at once, until `signal` aborts. */
   start(signal: AbortSignal): void
   /** Resolves when the first complete list of every cache has arrived. */

@@ -1,3 +1,18 @@
+export type { BackoffOptions } from './backoff.ts'
+export { type CacheOptions, createCache, type FollowingCache } from './cache/cache.ts'
+export { type CacheRegistryOptions, createCacheRegistry, waitForSync } from './cache/registry.ts'
+export type { ReflectorOptions } from './cache/reflector.ts'
+export {
+  createKubeClient,
+  type KubeClientOptions,
+  type Listing,
+  type WatchingKubeClient,
+} from './client/client.ts'
+export { labelSelectorText } from './client/queries.ts'
+export type { RequestSample } from './client/requester.ts'
+export type { WatchEvent, WatchOptions } from './client/watch.ts'
+export { KubeConfigError } from './config/kubeconfig-errors.ts'
+export { type KubeConfigOptions, type LoadedKubeConfig, loadKubeConfig } from './config/load.ts'
 export {
   type Cache,
   type CacheRegistry,
@@ -18,3 +33,22 @@ export {
   type ReconcileResult,
   type WriteOptions,
 } from './contract.ts'
+export {
+  type ControllerDependencies,
+  type ControllerMetrics,
+  createController,
+  type ReconcileOutcome,
+} from './controller/controller.ts'
+export { createSingleton, type Singleton, type SingletonOptions } from './controller/singleton.ts'
+export {
+  createEventRecorder,
+  type EventRecorderOptions,
+  type FlushableEventRecorder,
+} from './events/recorder.ts'
+export {
+  createLeaderElector,
+  type LeaderElector,
+  type LeaderElectorOptions,
+} from './lease/leader-election.ts'
+export { mergePatchOf } from './merge-patch.ts'
+export type { Rate } from './token-bucket.ts'

@@ -59,7 +59,7 @@ function admitPod(ctx: ServerContext, served: Served, object: StoredObject): Sto
     serviceAccountName: serviceAccount,
     serviceAccount,
   }
-  return { ...object, spec } as StoredObject
+  return { ...object, spec }
 }
 
 interface PriorityClass {
@@ -74,7 +74,7 @@ function priorityOf(ctx: ServerContext, served: Served, pod: Pod): Partial<Pod['
   const asked = pod.spec.priorityClassName
   let found: PriorityClass | undefined
   if (asked !== undefined && asked !== '') {
-    found = classes.get(`\u0000${asked}`) as PriorityClass | undefined
+    found = classes.get(`\u0000${asked}`)
     if (found === undefined)
       throw forbidden(served.definition, pod.metadata.name, `no PriorityClass with name ${asked} was found`)
   } else {
@@ -152,5 +152,5 @@ function encodeStringData(object: StoredObject): StoredObject {
   return {
     ...rest,
     data: { ...(object['data'] as object | undefined), ...Object.fromEntries(encoded) },
-  } as StoredObject
+  }
 }

@@ -45,7 +45,12 @@ export function bindPod(
       annotations: { ...old.metadata.annotations, ...request.annotations },
     },
   )
-  return commit(ctx, pods, tracked(ctx, pods, old, bound, options, 'binding'), options)
+  return commit(
+    ctx,
+    pods,
+    tracked(ctx, { served: pods, before: old, after: bound, subresource: 'binding' }, options),
+    options,
+  )
 }
 
 function refuseUnbindable(pod: Pod, request: BindingRequest): void {

@@ -35,7 +35,7 @@ export function createObject(
   options: WriteOptions,
 ): StoredObject {
   const prepared = prepareCreate(ctx, served, namespace, input, options)
-  return commit(ctx, served, tracked(ctx, served, undefined, prepared, options), options)
+  return commit(ctx, served, tracked(ctx, { served, before: undefined, after: prepared }, options), options)
 }
 
 /** Everything of a creation up to, and without, field ownership and the commit. */

@@ -1,5 +1,5 @@
 import type { Pod, PodDisruptionBudget } from '@tenon/api'
-import type { LocalDeleteOptions, StoredObject } from '../contract.ts'
+import type { LocalDeleteOptions } from '../contract.ts'
 import { namespacePrefix } from '../storage/index.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
 import { deleteObject } from './delete.ts'
@@ -92,7 +92,7 @@ function takeFromBudget(
     disruptionsAllowed: allowed - 1,
     disruptedPods: { ...disrupted, [pod.metadata.name]: timestamp(ctx) },
   }
-  commit(ctx, served, { ...budget, status: next } as unknown as StoredObject, options)
+  commit(ctx, served, { ...budget, status: next }, options)
 }
 
 function refused(message: string) {

@@ -94,8 +94,7 @@ class HttpApi {
     if (!served.definition.namespaced && path.namespace !== undefined) throw noSuchPath()
     if (served.definition.namespaced && path.namespace === undefined && path.name !== undefined)
       throw noSuchPath()
-    const signal = signals.length === 1 ? (signals[0] as AbortSignal) : AbortSignal.any(signals)
-    const resourceRequest: ResourceRequest = { served, path, query, http: request, signal }
+    const resourceRequest: ResourceRequest = { served, path, query, http: request, signals }
     if (served.collection === 'bindings') return bind(this.#ctx, resourceRequest)
     if (path.subresource !== undefined)
       return answerSubresource(this.#ctx, resourceRequest, this.#parts.signer)

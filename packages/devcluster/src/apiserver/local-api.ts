@@ -78,7 +78,7 @@ export class InProcessApi implements LocalApi {
     const request = { kind: 'merge', body: patch, force: false } as const
     const served = this.#served(type)
     const key = { namespace, name }
-    return patchObject(this.#ctx, served, key, request, this.#options, subresource) as unknown as T
+    return patchObject(this.#ctx, { served, key, subresource }, request, this.#options) as unknown as T
   }
 
   delete(
@@ -112,11 +112,9 @@ export class InProcessApi implements LocalApi {
     const key = { namespace, name }
     return updateObject(
       this.#ctx,
-      served,
-      key,
+      { served, key, subresource },
       typed(type, object),
       this.#options,
-      subresource,
     ) as unknown as T
   }
 

@@ -14,7 +14,7 @@ import {
   staleUpdate,
   unsupportedMediaType,
 } from './status.ts'
-import { finishUpdate, prepareReplacement, replaceObject, type WriteSubresource } from './update.ts'
+import { finishUpdate, prepareReplacement, replaceObject, type WriteTarget } from './update.ts'
 import { agreedNamespace, checkType, commit, pruned, readObject, subjectOf } from './writing.ts'
 
 export type PatchKind = 'json' | 'merge' | 'strategic' | 'apply'
@@ -48,27 +48,26 @@ export function patchKindOf(mediaType: string, served: Served): PatchKind {
 /** Patches an object or its status. @throws ApiError as a Kubernetes API server refuses it. */
 export function patchObject(
   ctx: ServerContext,
-  served: Served,
-  key: ObjectKey,
+  target: WriteTarget,
   request: PatchRequest,
   options: WriteOptions,
-  subresource?: WriteSubresource,
 ): StoredObject {
-  if (request.kind === 'apply') return applyObject(ctx, served, key, request, options, subresource)
+  if (request.kind === 'apply') return applyObject(ctx, target, request, options)
+  const { served, key, subresource } = target
   const old = readObject(ctx, served, key)
   if (old === undefined) throw notFound(subjectOf(served), key.name)
   const next = patched(served, old, request)
   checkPatched(served, old, next)
-  return replaceObject(ctx, served, old, pruned(served, next, options), options, subresource)
+  return replaceObject(ctx, { served, old, next: pruned(served, next, options), subresource }, options)
 }
 
 /** The outcome of a patch on any object, for subresources with a shape of their own too. */
 export function patched(served: Served, object: StoredObject, request: PatchRequest): StoredObject {
-  if (request.kind === 'merge') return mergePatch(object, request.body as object)
+  if (request.kind === 'merge') return mergePatch(object, request.body)
   const result =
     request.kind === 'json'
-      ? jsonPatch(object, request.body as never)
-      : strategicMergePatch(object, request.body as never, served.definition.schema)
+      ? jsonPatch(object, request.body)
+      : strategicMergePatch(object, request.body, served.definition.schema)
   if (result.object !== undefined) return result.object
   if (request.kind === 'json' && Array.isArray(request.body))
     throw failure(
@@ -105,11 +104,9 @@ function checkPatched(served: Served, old: StoredObject, next: StoredObject): vo
 
 function applyObject(
   ctx: ServerContext,
-  served: Served,
-  key: ObjectKey,
+  { served, key, subresource }: WriteTarget,
   request: PatchRequest,
   options: WriteOptions,
-  subresource: WriteSubresource | undefined,
 ): StoredObject {
   const applied = appliedObject(served, key, request.body)
   const live = readObject(ctx, served, key)
@@ -134,7 +131,7 @@ function applyObject(
     const metadata = { ...prepared.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
     return commit(ctx, served, { ...prepared, metadata }, options)
   }
-  const next = prepareReplacement(ctx, served, live, result.object, options, subresource)
+  const next = prepareReplacement(ctx, { served, old: live, next: result.object, subresource }, options)
   return sameApplied(next, live) ? live : finishUpdate(ctx, served, next, options)
 }
 

@@ -24,7 +24,8 @@ export interface ResourceRequest {
   readonly path: ResourcePath
   readonly query: URLSearchParams
   readonly http: HttpRequest
-  readonly signal: AbortSignal
+  /** Any of them ends a watch. */
+  readonly signals: readonly AbortSignal[]
 }
 
 /** Answers a request on a collection or an object (not on subresources). @throws ApiError. */
@@ -105,7 +106,8 @@ function listObjects(ctx: ServerContext, request: ResourceRequest): HttpResponse
 }
 
 function watchObjects(ctx: ServerContext, request: ResourceRequest): HttpResponse {
-  const { served, path, query, signal } = request
+  const { served, path, query } = request
+  const signal = AbortSignal.any([...request.signals])
   const renderer = rendererFor(ctx, request)
   const selection = compileSelection(served, query)
   return streamResponse(
@@ -134,9 +136,10 @@ export function writeObject(
   const options = writeOptionsOf(http, query)
   const renderer = rendererFor(ctx, request)
   const key = keyOf(request)
+  const target = { served, key, subresource }
   if (http.method === 'PUT') {
     const body = withType(served, parseObject(http) as unknown as StoredObject)
-    const object = updateObject(ctx, served, key, body, options, subresource)
+    const object = updateObject(ctx, target, body, options)
     return rendered(200, renderer, object, options.warnings)
   }
   const patch = patchRequestOf(request)
@@ -145,7 +148,7 @@ export function writeObject(
       'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
     )
   const existed = readObject(ctx, served, key) !== undefined
-  const object = patchObject(ctx, served, key, patch, options, subresource)
+  const object = patchObject(ctx, target, patch, options)
   return rendered(existed ? 200 : 201, renderer, object, options.warnings)
 }
 

@@ -71,7 +71,10 @@ function writeScale(
       },
     ])
   const next = setPath(old, segments(paths.specReplicasPath), replicas) as StoredObject
-  return scaleOf(served, replaceObject(ctx, served, old, next, { ...options, internal: true }))
+  return scaleOf(
+    served,
+    replaceObject(ctx, { served, old, next, subresource: undefined }, { ...options, internal: true }),
+  )
 }
 
 function scaleOf(served: Served, object: StoredObject): StoredObject {

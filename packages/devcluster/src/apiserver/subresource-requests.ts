@@ -32,12 +32,12 @@ export function answerSubresource(
   if (!served.definition.subresources.includes(subresource)) throw noSuchPath()
   switch (subresource) {
     case 'status':
+    case 'approval':
       return objectPart(ctx, request, 'status')
     case 'finalize':
       return objectPart(ctx, request, 'finalize')
     case 'ephemeralcontainers':
     case 'resize':
-    case 'approval':
       return objectPart(ctx, request)
     case 'scale':
       return scale(ctx, request)

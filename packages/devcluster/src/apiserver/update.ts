@@ -41,14 +41,20 @@ const createdByUpdate = new Set(['Lease', 'Event', 'Endpoints', 'LimitRange'])
 /** Kinds whose status writers may also set labels and annotations (kubelets do). */
 const labelledByStatus = new Set(['Pod', 'Node', 'PersistentVolume', 'PersistentVolumeClaim', 'Service'])
 
+/** What a write is about. */
+export interface WriteTarget {
+  readonly served: Served
+  readonly key: ObjectKey
+  /** The part that is written; absent for the object itself. */
+  readonly subresource: WriteSubresource | undefined
+}
+
 /** Replaces an object or its status. @throws ApiError as a Kubernetes API server refuses it. */
 export function updateObject(
   ctx: ServerContext,
-  served: Served,
-  key: ObjectKey,
+  { served, key, subresource }: WriteTarget,
   input: StoredObject,
   options: WriteOptions,
-  subresource?: WriteSubresource,
 ): StoredObject {
   checkType(served, input)
   if (input.metadata?.name !== key.name)
@@ -62,7 +68,8 @@ export function updateObject(
     throw notFound(subjectOf(served), key.name)
   }
   checkVersion(served, old, input, options)
-  return replaceObject(ctx, served, old, pruned(served, input, options), options, subresource)
+  const next = pruned(served, input, options)
+  return replaceObject(ctx, { served, old, next, subresource }, options)
 }
 
 /** Whether the written object is based on the stored one. */
@@ -96,30 +103,40 @@ export function checkVersion(
     ])
 }
 
+/** An object that is to take the place of a stored one. */
+export interface Replacement {
+  readonly served: Served
+  readonly old: StoredObject
+  readonly next: StoredObject
+  /** The part that is written; absent for the object itself. */
+  readonly subresource: WriteSubresource | undefined
+}
+
 /** Puts `next` in place of `old`; the two have been checked to belong together. */
 export function replaceObject(
   ctx: ServerContext,
-  served: Served,
-  old: StoredObject,
-  next: StoredObject,
+  replacement: Replacement,
   options: WriteOptions,
-  subresource?: WriteSubresource,
 ): StoredObject {
-  const object = prepareReplacement(ctx, served, old, next, options, subresource)
+  const { served, old, subresource } = replacement
+  const object = prepareReplacement(ctx, replacement, options)
   if (sameContent(object, old)) return old
-  return finishUpdate(ctx, served, tracked(ctx, served, old, object, options, subresource), options)
+  return finishUpdate(
+    ctx,
+    served,
+    tracked(ctx, { served, before: old, after: object, subresource }, options),
+    options,
+  )
 }
 
 /** An update up to, and without, field ownership and the commit. */
 export function prepareReplacement(
   ctx: ServerContext,
-  served: Served,
-  old: StoredObject,
-  next: StoredObject,
+  replacement: Replacement,
   options: WriteOptions,
-  subresource?: WriteSubresource,
 ): StoredObject {
-  const scoped = withScope(served, old, next, options, subresource)
+  const { served, old, subresource } = replacement
+  const scoped = withScope(replacement, options)
   const defaulted = served.definition.applyDefaults(scoped)
   const admitted = subresource === undefined ? admitUpdate(ctx, served, defaulted, old) : defaulted
   refuseInvalid(served, old.metadata.name, [
@@ -145,13 +162,7 @@ export function finishUpdate(
 }
 
 /** What this kind of write may change, taken from `next`; everything else from `old`. */
-function withScope(
-  served: Served,
-  old: StoredObject,
-  next: StoredObject,
-  options: WriteOptions,
-  subresource: WriteSubresource | undefined,
-): StoredObject {
+function withScope({ served, old, next, subresource }: Replacement, options: WriteOptions): StoredObject {
   const metadata = updatedMetadata(next.metadata, old.metadata)
   if (subresource === 'finalize') return withFinalizers(old, next)
   if (subresource === 'status')
@@ -168,7 +179,11 @@ function statusMetadata(served: Served, old: StoredObject, next: StoredObject): 
   const base = { ...old.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
   if (served.crdName !== undefined || !labelledByStatus.has(served.definition.kind)) return base
   const { labels, annotations } = next.metadata
-  return withMetadata(old, { ...base, labels: labels ?? {}, annotations: annotations ?? {} }).metadata
+  return {
+    ...base,
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+  }
 }
 
 function withFinalizers(object: StoredObject, source: StoredObject): StoredObject {

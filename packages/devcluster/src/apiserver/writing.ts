@@ -93,15 +93,17 @@ export function withField(object: StoredObject, field: string, value: unknown): 
   return rest as StoredObject
 }
 
+/** A write whose fields get their owner. */
+export interface TrackedWrite {
+  readonly served: Served
+  readonly before: StoredObject | undefined
+  readonly after: StoredObject
+  readonly subresource?: string | undefined
+}
+
 /** Records which manager owns which fields after a write. */
-export function tracked(
-  ctx: ServerContext,
-  served: Served,
-  before: StoredObject | undefined,
-  after: StoredObject,
-  options: WriteOptions,
-  subresource?: string,
-): StoredObject {
+export function tracked(ctx: ServerContext, write: TrackedWrite, options: WriteOptions): StoredObject {
+  const { served, before, after, subresource } = write
   return trackManagedFields({
     before,
     after,

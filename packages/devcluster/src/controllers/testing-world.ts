@@ -1,11 +1,16 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
-import { rfc3339, rfc3339Micro, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { rfc3339, rfc3339Micro, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
-import { realApi as fakeApi } from './real-api.tmp.ts'
+import { createApiServer } from '../apiserver/index.ts'
 import { nodeOf } from './daemonset/daemon-pod.ts'
 import type { ControllerSettings } from './context.ts'
 import { isTerminating } from './objects/pods.ts'
 import { startControllers } from './start-controllers.ts'
+
+const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString()
 
 /** A cluster for tests: real controllers on virtual time, and pods that run as the test says. */
 export interface World {
@@ -31,7 +36,14 @@ export function startWorld(
 ): World {
   const clock = new VirtualClock()
   const random = new SeededRandom(1)
-  const api = fakeApi(clock, random)
+  const server = createApiServer({
+    clock,
+    random,
+    logger: silentLogger,
+    adminToken: new Secret('admin'),
+    signingKey: new Secret(signingKey),
+  })
+  const api = server.local
   const parts = { api, clock, random, logger: silentLogger, settings: options.settings ?? {} }
   let controllers = startControllers(parts)
   const world: World = {
@@ -45,7 +57,10 @@ export function startWorld(
       controllers.stop()
       controllers = startControllers(parts)
     },
-    stop: () => controllers.stop(),
+    stop() {
+      controllers.stop()
+      server.stop()
+    },
     settle: (ms = 5_000) => clock.advance(ms),
     events: (reason) =>
       api
@@ -119,7 +134,11 @@ function runPods(world: World): void {
 }
 
 /** Registers a Ready node. */
-export function addNode(world: World, name: string, more: Partial<Node> & { labels?: Record<string, string> } = {}): Node {
+export function addNode(
+  world: World,
+  name: string,
+  more: Partial<Node> & { labels?: Record<string, string> } = {},
+): Node {
   const { labels, ...rest } = more
   const node: Node = {
     apiVersion: 'v1',
@@ -136,11 +155,21 @@ export function addNode(world: World, name: string, more: Partial<Node> & { labe
 export function beat(world: World, name: string, status: 'True' | 'False' = 'True'): Node {
   const node = world.api.get(kinds.node, undefined, name) as Node
   const at = rfc3339(world.clock.now())
-  const condition = { type: 'Ready', status, reason: 'Kubelet', message: '', lastHeartbeatTime: at, lastTransitionTime: at }
+  const condition = {
+    type: 'Ready',
+    status,
+    reason: 'Kubelet',
+    message: '',
+    lastHeartbeatTime: at,
+    lastTransitionTime: at,
+  }
   return world.api.updateStatus(kinds.node, { ...node, status: { ...node.status, conditions: [condition] } })
 }
 
 /** A pod template with label `app: APP`. */
-export function template(app: string, image = 'app:1'): { metadata: { labels: { app: string } }; spec: { containers: { name: string; image: string }[] } } {
+export function template(
+  app: string,
+  image = 'app:1',
+): { metadata: { labels: { app: string } }; spec: { containers: { name: string; image: string }[] } } {
   return { metadata: { labels: { app } }, spec: { containers: [{ name: 'main', image }] } }
 }

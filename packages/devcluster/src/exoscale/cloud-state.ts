@@ -1,9 +1,10 @@
-import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { Logger, Random } from '@tenon/runtime'
 import type { KubeletHandle } from '../contract.ts'
 import type { InstanceType } from './catalogue.ts'
 import type { AddressPool } from './address-pool.ts'
 import type { InstanceTable } from './instance-table.ts'
 import type { ExoscaleSettings } from './settings.ts'
+import type { StoppableClock } from './stoppable-clock.ts'
 
 export type InstanceState =
   | 'starting'
@@ -82,10 +83,10 @@ export interface AntiAffinityGroup {
 export interface PrivateNetwork {
   readonly id: string
   readonly name: string
+  readonly description: string
   readonly vni: number
-  readonly startIp: string | undefined
-  readonly endIp: string | undefined
-  readonly netmask: string | undefined
+  /** A network with a range gives every attached instance an address of it. */
+  readonly range: { readonly startIp: string; readonly endIp: string; readonly netmask: string } | undefined
 }
 
 export interface InstancePool {
@@ -107,6 +108,7 @@ export interface InstancePool {
 export interface SksNodepool {
   readonly id: string
   readonly name: string
+  readonly description: string
   readonly instancePoolId: string
   readonly labels: Readonly<Record<string, string>>
   readonly taints: Readonly<Record<string, { readonly value: string; readonly effect: string }>>
@@ -117,7 +119,8 @@ export interface SksCluster {
   readonly id: string
   readonly name: string
   readonly version: string
-  readonly endpoint: string
+  /** URL of the API server; undefined means the one that the cluster itself announces. */
+  readonly endpoint: string | undefined
   readonly defaultSecurityGroupId: string
   readonly createdAtMs: number
   readonly nodepools: SksNodepool[]
@@ -144,7 +147,7 @@ export interface CloudState {
 export interface CloudContext {
   readonly state: CloudState
   readonly settings: ExoscaleSettings
-  readonly clock: Clock
+  readonly clock: StoppableClock
   readonly random: Random
   readonly logger: Logger
 }

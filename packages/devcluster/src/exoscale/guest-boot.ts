@@ -1,4 +1,4 @@
-import { formatResource, parseResource, type Taint } from '@tenon/api'
+import { formatResource, parseResource, sameTaint, type Taint } from '@tenon/api'
 import type { JoinCredentials, KubeletSpec } from '../contract.ts'
 import type { Instance } from './cloud-state.ts'
 import type { ExoscaleSettings } from './settings.ts'
@@ -13,7 +13,7 @@ const reservedByDefault = {
   'system-reserved': { cpu: '100m', memory: '100Mi', 'ephemeral-storage': '3Gi' },
 } as const
 
-const effects: readonly string[] = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
+const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 
 const permittedKubernetesLabels = new Set([
   'kubernetes.io/hostname',
@@ -163,10 +163,15 @@ function taintsOf(kubernetes: KubernetesSettings): Taint[] {
       const text = String(entry)
       const colon = text.lastIndexOf(':')
       const effect = text.slice(colon + 1)
-      if (colon === -1 || !effects.includes(effect)) {
+      if (colon === -1 || !effects.has(effect)) {
         throw new Misconfiguration(`node-taints: ${key} has the entry ${text}, not value:Effect`)
       }
-      taints.push({ key, value: text.slice(0, colon), effect: effect as Taint['effect'] })
+      const taint: Taint = { key, value: text.slice(0, colon), effect: effect as Taint['effect'] }
+      const same = taints.find((known) => sameTaint(known, taint))
+      if (same === undefined) taints.push(taint)
+      else if (same.value !== taint.value) {
+        throw new Misconfiguration(`node-taints: ${key} has two values for ${effect}`)
+      }
     }
   }
   return taints

@@ -76,8 +76,7 @@ export class InstanceLife {
       const refusal = await this.#attempt(instance, boot, guest)
       if (refusal === undefined || instance.machine.boot !== boot) return
       this.#note(instance, refusal)
-      await clock.sleep(settings.joinRetryMs)
-      if (instance.machine.boot !== boot) return
+      if (!(await this.#pause(settings.joinRetryMs)) || instance.machine.boot !== boot) return
     }
     this.#fail(instance, instance.machine.whyNotJoined ?? 'gave up')
   }
@@ -102,6 +101,18 @@ export class InstanceLife {
       return undefined
     } catch (error) {
       return error instanceof Error ? error.message : 'the attempt to join failed'
+    }
+  }
+
+  /** Answers false when the cloud has stopped. */
+  async #pause(ms: number): Promise<boolean> {
+    const { clock } = this.#context
+    try {
+      await clock.sleep(ms)
+      return true
+    } catch (error) {
+      if (clock.isStopped) return false
+      throw error
     }
   }
 

@@ -1,15 +1,18 @@
 import { BodyReader } from './body-reader.ts'
 import type { Call, Route } from './call.ts'
-import type { CloudContext, Instance } from './cloud-state.ts'
-import type { InstanceLife } from './instance-life.ts'
+import type { Instance } from './cloud-state.ts'
+import { instanceOf, instancePlan, interrupted } from './instance-plan.ts'
 import { detailedInstance, listedInstance } from './instance-view.ts'
-import { newInstance } from './new-instance.ts'
-import { type OperationOutcome, type Operations, succeeded } from './operations.ts'
-import { notFound, refused } from './refusal.ts'
+import { addInstance, assignAddresses, readInstanceSpec } from './new-instance.ts'
+import { succeeded } from './operation-outcome.ts'
+import { forgetMember } from './pool-routes.ts'
+import type { RouteParts } from './route-parts.ts'
 import { checkQuotas } from './quotas.ts'
+import { refused } from './refusal.ts'
 
 /** create, list, get and delete of instances. */
-export function instanceRoutes(context: CloudContext, operations: Operations, life: InstanceLife): Route[] {
+export function instanceRoutes(parts: RouteParts): Route[] {
+  const { context } = parts
   const { state } = context
   return [
     {
@@ -17,7 +20,8 @@ export function instanceRoutes(context: CloudContext, operations: Operations, li
       method: 'GET',
       path: '/instance',
       handle: (call) => ({
-        instances: [...state.instances.values()]
+        instances: state.instances
+          .values()
           .filter((instance) => isAsked(instance, call.query))
           .map(listedInstance),
       }),
@@ -33,30 +37,30 @@ export function instanceRoutes(context: CloudContext, operations: Operations, li
       method: 'POST',
       path: '/instance',
       body: 'required',
-      handle: (call) => createInstance(context, operations, life, call),
+      handle: (call) => createInstance(parts, call),
     },
     {
       operation: 'delete-instance',
       method: 'DELETE',
       path: '/instance/{id}',
-      handle: (call) => deleteInstance(context, operations, life, call),
+      handle: (call) => deleteInstance(parts, call),
     },
     {
       operation: 'update-instance',
       method: 'PUT',
       path: '/instance/{id}',
       body: 'required',
-      handle: (call) => updateInstance(context, operations, call),
+      handle: (call) => updateInstance(parts, call),
     },
   ]
 }
 
-function createInstance(context: CloudContext, operations: Operations, life: InstanceLife, call: Call) {
-  const instance = newInstance(context, call)
-  checkQuotas(context, instance.type)
-  context.state.instances.set(instance.id, instance)
+function createInstance({ context, operations, life }: RouteParts, call: Call) {
+  const spec = readInstanceSpec(context, call)
+  checkQuotas(context, spec.type)
+  const instance = addInstance(context, spec, call.effects)
   return operations.start({
-    ...planOf(call, instance),
+    ...instancePlan(call, instance),
     complete: () => {
       if (instance.state !== 'starting') return interrupted
       const outcome = life.place(instance)
@@ -73,26 +77,27 @@ function createInstance(context: CloudContext, operations: Operations, life: Ins
   })
 }
 
-function deleteInstance(context: CloudContext, operations: Operations, life: InstanceLife, call: Call) {
+function deleteInstance({ context, operations, life }: RouteParts, call: Call) {
   const instance = instanceOf(context, call)
   if (instance.state === 'destroying') throw refused(409, `instance ${instance.id} is being destroyed`)
   const before = instance.state
   life.powerOff(instance)
   instance.state = 'destroying'
   return operations.start({
-    ...planOf(call, instance),
+    ...instancePlan(call, instance),
     complete: () => {
       life.remove(instance)
+      forgetMember(context.state, instance)
       return succeeded
     },
     abandon: () => {
       if (before === 'running') life.powerOn(instance)
-      else instance.state = before
+      else instance.state = before === 'stopped' ? 'stopped' : 'error'
     },
   })
 }
 
-function updateInstance(context: CloudContext, operations: Operations, call: Call) {
+function updateInstance({ context, operations }: RouteParts, call: Call) {
   const instance = instanceOf(context, call)
   const body = new BodyReader(call.body)
   const name = body.string('name', { min: 1, max: 255 })
@@ -101,37 +106,16 @@ function updateInstance(context: CloudContext, operations: Operations, call: Cal
   const assignment = body.oneOf('public-ip-assignment', ['inet4', 'dual', 'none'])
   body.finish()
   return operations.start({
-    ...planOf(call, instance),
+    ...instancePlan(call, instance),
     complete: () => {
+      if (instance.state === 'destroyed') return interrupted
       instance.name = name ?? instance.name
       instance.userData = userData ?? instance.userData
-      instance.publicIpAssignment = assignment ?? instance.publicIpAssignment
+      if (assignment !== undefined) assignAddresses(context, instance, assignment)
       if (labels !== undefined) instance.labels = labels ?? {}
       return succeeded
     },
   })
-}
-
-const interrupted: OperationOutcome = {
-  state: 'failure',
-  reason: 'interrupted',
-  message: 'the instance was deleted meanwhile',
-}
-
-function planOf(call: Call, instance: Instance) {
-  return {
-    operation: call.operation,
-    effects: call.effects,
-    reference: { id: instance.id, command: 'get-instance', path: `/instance/${instance.id}` },
-  }
-}
-
-/** The instance that the path names. */
-export function instanceOf(context: CloudContext, call: Call): Instance {
-  const id = call.parameters['id'] ?? ''
-  const instance = context.state.instances.get(id)
-  if (instance === undefined) throw notFound('instance', id)
-  return instance
 }
 
 function isAsked(instance: Instance, query: URLSearchParams): boolean {

@@ -2,6 +2,7 @@ import type { Call, Route } from './call.ts'
 import { gpuFamilies, type InstanceType } from './catalogue.ts'
 import type { CloudContext } from './cloud-state.ts'
 import { notFound, refused } from './refusal.ts'
+import type { ExoscaleSettings } from './settings.ts'
 
 interface Quota {
   readonly resource: string
@@ -16,6 +17,11 @@ export function quotaOf(context: CloudContext, entity: string): Quota {
   const { instances } = context.state
   const usage = entity === 'instance' ? instances.size : instances.gpusOf(entity)
   return { resource: entity, usage, limit }
+}
+
+/** Whether the organisation may use a type: families with a quota need one above 0. */
+export function isAuthorized(settings: ExoscaleSettings, type: InstanceType): boolean {
+  return settings.quotas[type.family] !== 0
 }
 
 /** Refuses a creation that a quota forbids. */

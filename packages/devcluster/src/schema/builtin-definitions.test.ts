@@ -230,3 +230,10 @@ test('reads the fields that field selectors name', () => {
   assert.equal(builtin('Pod').selectableFields(aPod({ nodeName: 'n1' }))['spec.nodeName'], 'n1')
   assert.equal(builtin('Pod').selectableFields(aPod())['spec.nodeName'], '')
 })
+
+test('refuses labels that are no text', () => {
+  assert.match(
+    decodingError(builtin('Pod'), aPod({}, { labels: { a: 1 } })) ?? '',
+    /cannot unmarshal number into field metadata\.labels\[a\] of type string/,
+  )
+})

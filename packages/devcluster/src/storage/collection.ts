@@ -122,8 +122,9 @@ export class Collection {
     let next = 0
     let stopped = false
     const emitPastBefore = (bound: string | undefined): boolean => {
-      while (next < restored.length && (bound === undefined || (restored[next] as string) < bound)) {
-        const key = restored[next++] as string
+      for (; next < restored.length; next++) {
+        const key = restored[next] as string
+        if (bound !== undefined && key >= bound) return true
         const object = past.get(key)
         if (object !== undefined && !visit(object, key)) return false
       }

@@ -91,11 +91,9 @@ export class Persistence {
 
   /** Writes a snapshot of the present state and forgets older logs. */
   async compact(): Promise<void> {
-    await this.flush()
-    const compacting = this.#compact()
-    this.#writing = compacting
-    await compacting
-    this.#writing = undefined
+    // Nothing may come between seeing that nobody writes and beginning to.
+    while (this.#writing !== undefined) await this.#writing
+    await this.#write(() => this.#compact())
     this.#start()
   }
 
@@ -113,7 +111,11 @@ export class Persistence {
 
   #start(): void {
     if (this.#writing !== undefined || this.#pending.length === 0) return
-    this.#writing = this.#writePending()
+    void this.#write(() => this.#writePending())
+  }
+
+  #write(work: () => Promise<void>): Promise<void> {
+    this.#writing = work()
       .catch((error: unknown) => {
         this.#logger.error('the state cannot be saved; it lives on in memory only', { error })
         this.#stopListening()
@@ -122,6 +124,7 @@ export class Persistence {
       .finally(() => {
         this.#writing = undefined
       })
+    return this.#writing
   }
 
   async #writePending(): Promise<void> {
@@ -142,8 +145,8 @@ export class Persistence {
     this.#logBytes = 0
     this.#pending = this.#pending.filter((line) => (parseEntry(line)?.r ?? 0) > revision)
     await this.#files.replace(snapshotName, chunks)
-    for (const name of logsOf(await this.#files.list()))
-      if (name !== this.#logName) await this.#files.remove(name)
+    // The new log has no line yet: whatever bears its name was left, perhaps torn, by an earlier run.
+    for (const name of logsOf(await this.#files.list())) await this.#files.remove(name)
   }
 
   *#snapshotChunks(revision: number): Generator<string> {

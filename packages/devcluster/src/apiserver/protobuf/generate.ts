@@ -3,6 +3,7 @@
  * `node generate.ts API_MODULE_DIRECTORY APIMACHINERY_MODULE_DIRECTORY > wire-fields.json`.
  * The output names, per message, the numbers, JSON names and types of its fields, and nothing else.
  */
+/* oxlint-disable no-restricted-globals -- a command that is run by hand */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

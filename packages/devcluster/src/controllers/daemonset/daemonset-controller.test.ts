@@ -33,7 +33,10 @@ function change(world: World, spec: Partial<DaemonSetObject['spec']>): void {
 
 function taint(world: World, name: string, effect: 'NoSchedule' | 'NoExecute'): void {
   const node = world.api.get(kinds.node, undefined, name) as Node
-  world.api.update(kinds.node, { ...node, spec: { ...node.spec, taints: [{ key: 'dedicated', value: 'x', effect }] } })
+  world.api.update(kinds.node, {
+    ...node,
+    spec: { ...node.spec, taints: [{ key: 'dedicated', value: 'x', effect }] },
+  })
 }
 
 test('every node gets one pod, pinned by node affinity, with the daemon tolerations', async () => {
@@ -64,7 +67,9 @@ test('nodes that come get a pod, nodes that cease to fit lose it', async () => {
   const world = startWorld({ nodes: [] })
   addNode(world, 'n1', { labels: { disk: 'ssd' } })
   addNode(world, 'n2')
-  create(world, { template: { ...template('agent'), spec: { ...template('agent').spec, nodeSelector: { disk: 'ssd' } } } })
+  create(world, {
+    template: { ...template('agent'), spec: { ...template('agent').spec, nodeSelector: { disk: 'ssd' } } },
+  })
   await world.settle()
   assert.deepEqual(nodesOf(world), ['n1'])
   addNode(world, 'n3', { labels: { disk: 'ssd' } })

@@ -154,19 +154,26 @@ test('a rollout that makes no progress reports ProgressDeadlineExceeded', async 
 
 test('scaling in the middle of a rollout spreads the new pods over both ReplicaSets', async () => {
   const world = startWorld()
-  create(world, { replicas: 10, strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 3, maxUnavailable: 2 } } })
+  create(world, {
+    replicas: 10,
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 3, maxUnavailable: 2 } },
+  })
   await world.settle()
   world.readyAfterMs = () => -1
   change(world, { template: template('web', 'app:2') })
   await world.settle(10_000)
   assert.deepEqual(
-    sets(world).map((set) => set.spec.replicas).sort(),
+    sets(world)
+      .map((set) => set.spec.replicas)
+      .sort(),
     [5, 8],
   )
   change(world, { replicas: 15 })
   await world.settle(10_000)
   assert.deepEqual(
-    sets(world).map((set) => set.spec.replicas).sort((a = 0, b = 0) => a - b),
+    sets(world)
+      .map((set) => set.spec.replicas)
+      .sort((a = 0, b = 0) => a - b),
     [7, 11],
   )
   world.stop()

@@ -21,8 +21,11 @@ function create(world: World, spec: PodDisruptionBudget['spec'], replicas = 10):
   })
 }
 
-type Status = NonNullable<PodDisruptionBudget['status']> & { readonly conditions?: readonly WorkloadCondition[] }
-const read = (world: World) => world.api.get(kinds.podDisruptionBudget, 'default', 'web') as PodDisruptionBudget
+type Status = NonNullable<PodDisruptionBudget['status']> & {
+  readonly conditions?: readonly WorkloadCondition[]
+}
+const read = (world: World) =>
+  world.api.get(kinds.podDisruptionBudget, 'default', 'web') as PodDisruptionBudget
 const status = (world: World) => read(world).status as Status
 const counts = (world: World) => {
   const { expectedPods, currentHealthy, desiredHealthy, disruptionsAllowed } = status(world)

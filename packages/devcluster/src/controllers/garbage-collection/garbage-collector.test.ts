@@ -3,7 +3,12 @@ import { test } from 'node:test'
 import { type ConfigMap, kinds, type OwnerReference } from '@tenon/api'
 import { startWorld, type World } from '../testing-world.ts'
 
-function create(world: World, name: string, owners: readonly OwnerReference[] = [], finalizers: readonly string[] = []): ConfigMap {
+function create(
+  world: World,
+  name: string,
+  owners: readonly OwnerReference[] = [],
+  finalizers: readonly string[] = [],
+): ConfigMap {
   return world.api.create(kinds.configMap, {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -12,7 +17,13 @@ function create(world: World, name: string, owners: readonly OwnerReference[] = 
 }
 
 function owned(owner: ConfigMap, more: Partial<OwnerReference> = {}): OwnerReference {
-  return { apiVersion: 'v1', kind: 'ConfigMap', name: owner.metadata.name, uid: owner.metadata.uid ?? '', ...more }
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name: owner.metadata.name,
+    uid: owner.metadata.uid ?? '',
+    ...more,
+  }
 }
 
 const names = (world: World) =>
@@ -90,7 +101,10 @@ test('an object with one owner left stays and drops the other', async () => {
   await world.settle()
   assert.deepEqual(names(world), ['child', 'two'])
   const child = world.api.get(kinds.configMap, 'default', 'child')
-  assert.deepEqual(child?.metadata.ownerReferences?.map((owner) => owner.name), ['two'])
+  assert.deepEqual(
+    child?.metadata.ownerReferences?.map((owner) => owner.name),
+    ['two'],
+  )
   world.stop()
 })
 

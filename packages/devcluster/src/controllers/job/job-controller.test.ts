@@ -12,7 +12,12 @@ function create(world: World, spec: Partial<Job['spec']> = {}): void {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: { name: 'work', namespace: 'default' },
-    spec: { completions: 1, parallelism: 1, template: { metadata, spec: { ...pod, restartPolicy: 'Never' } }, ...spec },
+    spec: {
+      completions: 1,
+      parallelism: 1,
+      template: { metadata, spec: { ...pod, restartPolicy: 'Never' } },
+      ...spec,
+    },
   })
 }
 

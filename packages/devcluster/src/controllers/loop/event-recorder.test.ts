@@ -14,7 +14,12 @@ interface RecordedEvent extends KubeObject {
   readonly involvedObject: { readonly kind: string; readonly name: string; readonly uid: string }
 }
 
-function setUp(): { world: World; recorder: EventRecorder; about: KubeObject; events: () => RecordedEvent[] } {
+function setUp(): {
+  world: World
+  recorder: EventRecorder
+  about: KubeObject
+  events: () => RecordedEvent[]
+} {
   const world = startWorld({ nodes: [] })
   const metadata = { name: 'thing', namespace: 'default' }
   const about = world.api.create(kinds.configMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata })

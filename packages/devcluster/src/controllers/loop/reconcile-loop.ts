@@ -127,8 +127,10 @@ export class ReconcileLoop {
     this.#scheduleTurn()
   }
 
-  #wake(item: Item, ms: number): void {
+  #wake(item: Item, delayMs: number): void {
     if (this.#stopped) return
+    // Whole milliseconds: a fraction may be lost against the clock's own size, and never pass.
+    const ms = Math.ceil(delayMs)
     const at = this.#clock.monotonic() + ms
     if (at >= item.wakeAt) return
     item.cancelWake?.()

@@ -5,8 +5,10 @@ import { conditionOf, isTerminating } from '../objects/pods.ts'
 import { addNode, beat, startWorld, template, type World } from '../testing-world.ts'
 
 const node = (world: World, name = 'node-a') => world.api.get(kinds.node, undefined, name) as Node
-const taints = (world: World) => (node(world).spec?.taints ?? []).map((taint) => `${taint.key}:${taint.effect}`)
-const ready = (world: World) => node(world).status?.conditions?.find((condition) => condition.type === 'Ready')
+const taints = (world: World) =>
+  (node(world).spec?.taints ?? []).map((taint) => `${taint.key}:${taint.effect}`)
+const ready = (world: World) =>
+  node(world).status?.conditions?.find((condition) => condition.type === 'Ready')
 
 function createPod(world: World, name: string, tolerations: readonly Toleration[] = []): void {
   const pod: Pod = {
@@ -65,7 +67,10 @@ test('a NotReady kubelet and pressure conditions are tainted as such', async () 
     'node.kubernetes.io/not-ready:NoExecute',
   ])
   const current = beat(world, 'node-a')
-  const conditions = [...(current.status?.conditions ?? []), { type: 'DiskPressure', status: 'True' as const }]
+  const conditions = [
+    ...(current.status?.conditions ?? []),
+    { type: 'DiskPressure', status: 'True' as const },
+  ]
   world.api.updateStatus(kinds.node, { ...current, status: { ...current.status, conditions } })
   await world.settle(1000)
   assert.deepEqual(taints(world), ['node.kubernetes.io/disk-pressure:NoSchedule'])
@@ -92,7 +97,9 @@ test('cordon adds the unschedulable taint, uncordon removes it, others stay', as
 test('NoExecute taints evict pods at once, after tolerationSeconds, or never', async () => {
   const world = startWorld()
   createPod(world, 'plain')
-  createPod(world, 'patient', [{ key: 'maintenance', operator: 'Exists', tolerationSeconds: 60 }])
+  createPod(world, 'patient', [
+    { key: 'maintenance', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 60 },
+  ])
   createPod(world, 'forever', [{ operator: 'Exists' }])
   await world.settle()
   const current = node(world)
@@ -100,17 +107,25 @@ test('NoExecute taints evict pods at once, after tolerationSeconds, or never', a
   const taint = { key: 'maintenance', effect: 'NoExecute' as const, timeAdded: now }
   world.api.update(kinds.node, { ...current, spec: { taints: [taint] } })
   await world.settle(10_000)
-  assert.deepEqual(world.pods().map((pod) => pod.metadata.name), ['forever', 'patient'])
+  assert.deepEqual(
+    world.pods().map((pod) => pod.metadata.name),
+    ['forever', 'patient'],
+  )
   world.restart()
   await world.settle(60_000)
-  assert.deepEqual(world.pods().map((pod) => pod.metadata.name), ['forever'])
+  assert.deepEqual(
+    world.pods().map((pod) => pod.metadata.name),
+    ['forever'],
+  )
   assert.ok(world.events('TaintManagerEviction').includes('Marking for deletion Pod default/plain'))
   world.stop()
 })
 
 test('an eviction is called off when the taint goes in time', async () => {
   const world = startWorld()
-  createPod(world, 'patient', [{ key: 'maintenance', operator: 'Exists', tolerationSeconds: 60 }])
+  createPod(world, 'patient', [
+    { key: 'maintenance', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 60 },
+  ])
   await world.settle()
   const spec = { taints: [{ key: 'maintenance', effect: 'NoExecute' as const }] }
   world.api.update(kinds.node, { ...node(world), spec })
@@ -162,7 +177,10 @@ test('finished pods beyond the threshold are removed, the oldest first', async (
     await world.settle(2_000)
   }
   await world.settle(60_000)
-  assert.deepEqual(world.pods().map((pod) => pod.metadata.name), ['c', 'd'])
+  assert.deepEqual(
+    world.pods().map((pod) => pod.metadata.name),
+    ['c', 'd'],
+  )
   world.stop()
 })
 

@@ -5,7 +5,10 @@ import { type ReplicaSet, workloads } from '../objects/workloads.ts'
 import { startWorld, template, type World } from '../testing-world.ts'
 
 interface Slice extends KubeObject {
-  readonly endpoints?: readonly { readonly conditions: { readonly ready: boolean }; readonly targetRef: { readonly name: string } }[]
+  readonly endpoints?: readonly {
+    readonly conditions: { readonly ready: boolean }
+    readonly targetRef: { readonly name: string }
+  }[]
   readonly ports?: readonly { readonly port: number }[]
 }
 
@@ -21,7 +24,11 @@ function create(world: World, replicas: number): void {
   const [container] = pod.spec.containers
   const ports = [{ name: 'http', containerPort: 8080 }]
   const containers = [{ name: 'main', ...container, ports }]
-  const spec = { replicas, selector: { matchLabels: { app: 'web' } }, template: { ...pod, spec: { containers } } }
+  const spec = {
+    replicas,
+    selector: { matchLabels: { app: 'web' } },
+    template: { ...pod, spec: { containers } },
+  }
   world.api.create(workloads.replicaSet, { apiVersion: 'apps/v1', kind: 'ReplicaSet', metadata, spec })
 }
 
@@ -42,7 +49,8 @@ test('a pod that goes changes its own slice only, and the last slice stays empty
   const world = startWorld()
   create(world, 250)
   await world.settle(20_000)
-  const versions = () => new Map(slices(world).map((slice) => [slice.metadata.name, slice.metadata.resourceVersion]))
+  const versions = () =>
+    new Map(slices(world).map((slice) => [slice.metadata.name, slice.metadata.resourceVersion]))
   const before = versions()
   const [pod] = world.pods()
   world.readyAfterMs = () => -1

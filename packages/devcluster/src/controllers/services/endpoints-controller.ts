@@ -104,8 +104,7 @@ class ServiceReconcile {
     const { namespace = '', name } = splitKey(this.#key)
     const service = store.get(workloads.service, namespace, name)
     if (service === undefined) {
-      for (const slice of this.#slicesByService.of(this.#key))
-        store.delete(workloads.endpointSlice, slice)
+      for (const slice of this.#slicesByService.of(this.#key)) store.delete(workloads.endpointSlice, slice)
       const endpoints = store.get(workloads.endpoints, namespace, name)
       if (endpoints !== undefined) store.delete(workloads.endpoints, endpoints)
       return undefined
@@ -140,10 +139,7 @@ class ServiceReconcile {
   }
 
   /** Fills existing slices first and leaves endpoints where they are, so that few slices change. */
-  *#writeSlices(
-    service: Service,
-    groups: readonly PortGroup[],
-  ): Generator<undefined, void, undefined> {
+  *#writeSlices(service: Service, groups: readonly PortGroup[]): Generator<undefined, void, undefined> {
     const { store } = this.#context
     const slices = [...this.#slicesByService.of(this.#key)].sort((a, b) =>
       a.metadata.name < b.metadata.name ? -1 : 1,

@@ -61,13 +61,25 @@ test('a Parallel StatefulSet starts all pods at once', async () => {
 
 test('claims are made from the templates and survive a scale-down, which goes from the highest ordinal', async () => {
   const world = startWorld()
-  const data = { metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } }
+  const data = {
+    metadata: { name: 'data' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  }
   create(world, { volumeClaimTemplates: [data] })
   await world.settle(10_000)
-  assert.deepEqual(world.pods()[0]?.spec.volumes?.map((volume) => volume.persistentVolumeClaim?.claimName), ['data-db-0'])
+  assert.deepEqual(
+    world.pods()[0]?.spec.volumes?.map((volume) => volume.persistentVolumeClaim?.claimName),
+    ['data-db-0'],
+  )
   change(world, { replicas: 1 })
   await world.settle(200)
-  assert.deepEqual(world.pods().filter(isActive).map((pod) => pod.metadata.name), ['db-0', 'db-1'])
+  assert.deepEqual(
+    world
+      .pods()
+      .filter(isActive)
+      .map((pod) => pod.metadata.name),
+    ['db-0', 'db-1'],
+  )
   await world.settle(10_000)
   assert.deepEqual(names(world), ['db-0'])
   const claims = world.api.list(kinds.persistentVolumeClaim).map((claim) => claim.metadata.name)

@@ -75,7 +75,11 @@ test('a WaitForFirstConsumer claim is bound in the zone of the node its pod got'
 
 test('a claim without class takes the smallest volume that is large enough', async () => {
   const world = startWorld()
-  for (const [name, storage] of [['small', '1Gi'], ['large', '50Gi'], ['middle', '10Gi']] as const) {
+  for (const [name, storage] of [
+    ['small', '1Gi'],
+    ['large', '50Gi'],
+    ['middle', '10Gi'],
+  ] as const) {
     const volume: PersistentVolumeObject = {
       apiVersion: 'v1',
       kind: 'PersistentVolume',

@@ -1,6 +1,9 @@
 import type { FieldError, ResourceDefinition, StoredObject } from '../../contract.ts'
+import { normalizeValue } from '../shape-normalizing.ts'
 import { pruneValue } from '../shape-pruning.ts'
+import { modelShape } from '../shapes/model-shapes.ts'
 import { metadataErrors } from '../validation/metadata.ts'
+import { checkShape } from '../validation/shape.ts'
 import { validateRules } from './cel-rules.ts'
 import { compileSchema } from './compiled-schema.ts'
 import {
@@ -70,18 +73,24 @@ function behaviour(
 ): Pick<ResourceDefinition, 'schema' | 'applyDefaults' | 'prune' | 'validate' | 'selectableFields'> {
   const node = rootSchemaNode(schema, kind)
   const compiled = compileSchema(schema)
+  const metadataShape = modelShape('V1ObjectMeta')
   const selectable = (version.selectableFields ?? []).map(
     ({ jsonPath }) => [jsonPath.replace(/^\./, ''), compileJsonPath(jsonPath)] as const,
   )
   return {
     schema: node,
-    applyDefaults: (object) => applySchemaDefaults(object, schema) as StoredObject,
+    applyDefaults: (object) => {
+      const metadata = normalizeValue(object.metadata, metadataShape) as StoredObject['metadata']
+      const normal = metadata === object.metadata ? object : { ...object, metadata }
+      return applySchemaDefaults(normal, schema) as StoredObject
+    },
     prune: (object) => {
       const unknownFields: string[] = []
       return { object: pruneValue(object, node, '', unknownFields) as StoredObject, unknownFields }
     },
     validate: (object, old) => {
       const errors: FieldError[] = [...metadataErrors(object, old, 'subdomain')]
+      if (object.metadata !== old?.metadata) checkShape(object.metadata, metadataShape, 'metadata', errors)
       const typed = errors.length
       validateValue(object, old, compiled, '', errors)
       // Rules may count on values having their types.

@@ -44,7 +44,7 @@ export class SchemaCollection {
     const reference = this.reference(node.model, node)
     const extras: Json = {
       ...(node.default === undefined ? {} : { default: node.default }),
-      ...(node.patchStrategy === undefined ? {} : { 'x-kubernetes-patch-strategy': node.patchStrategy }),
+      ...patchExtensions(node),
     }
     if (Object.keys(extras).length === 0) return reference
     return this.dialect === 'v3' ? { allOf: [reference], ...extras } : { ...reference, ...extras }
@@ -63,11 +63,9 @@ export class SchemaCollection {
         ? {}
         : { additionalProperties: this.property(node.additionalProperties) }),
       ...(node.items === undefined ? {} : { items: this.property(node.items) }),
-      ...mergeExtensions(
-        isModel
-          ? ({ ...node, patchStrategy: undefined, patchMergeKey: undefined } as unknown as SchemaNode)
-          : node,
-      ),
+      ...mergeExtensions(node),
+      // How a list or struct merges is a fact about the field, not about the model it holds.
+      ...(isModel ? {} : patchExtensions(node)),
     }
   }
 
@@ -101,9 +99,14 @@ function mergeExtensions(node: SchemaNode): Json {
     ...(node.listType === undefined ? {} : { 'x-kubernetes-list-type': node.listType }),
     ...(node.listMapKeys === undefined ? {} : { 'x-kubernetes-list-map-keys': node.listMapKeys }),
     ...(node.mapType === undefined ? {} : { 'x-kubernetes-map-type': node.mapType }),
+    ...(node.preserveUnknownFields === true ? { 'x-kubernetes-preserve-unknown-fields': true } : {}),
+  }
+}
+
+function patchExtensions(node: SchemaNode): Json {
+  return {
     ...(node.patchMergeKey === undefined ? {} : { 'x-kubernetes-patch-merge-key': node.patchMergeKey }),
     ...(node.patchStrategy === undefined ? {} : { 'x-kubernetes-patch-strategy': node.patchStrategy }),
-    ...(node.preserveUnknownFields === true ? { 'x-kubernetes-preserve-unknown-fields': true } : {}),
   }
 }
 

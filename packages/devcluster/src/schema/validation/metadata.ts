@@ -176,7 +176,7 @@ function ownerErrors(object: StoredObject): readonly FieldError[] {
   for (const [index, owner] of (object.metadata.ownerReferences ?? []).entries()) {
     const path = `metadata.ownerReferences[${index}]`
     for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const) {
-      if (typeof owner[field] === 'string' && owner[field] !== '') continue
+      if (owner[field] !== '') continue
       errors.push({ kind: 'invalid', field: `${path}.${field}`, value: '', detail: 'must not be empty' })
     }
     if (owner.controller === true) controllers++

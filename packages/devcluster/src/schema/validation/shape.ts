@@ -125,8 +125,8 @@ function checkRecord(
   }
   const values = node.additionalProperties
   for (const key in record) {
-    // Who writes status is part of the cluster; metadata has checks of its own.
-    if (path === '' && (key === 'status' || key === 'metadata')) continue
+    // Who writes status is part of the cluster.
+    if (path === '' && key === 'status') continue
     const value = record[key]
     const child: SchemaNode | undefined = properties[key] ?? values
     if (child === undefined || isPlainText(value, child)) continue

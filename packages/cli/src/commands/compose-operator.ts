@@ -1,0 +1,73 @@
+/** Builds an operator for one API server and one provider. */
+import {
+  createCacheRegistry,
+  createEventRecorder,
+  createKubeClient,
+  type WatchingKubeClient,
+} from '@tenon/kube'
+import { Operator, type Settings } from '@tenon/operator'
+import type { CloudProvider } from '@tenon/provider'
+import { HttpsTransport, openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
+import { KwokProvider } from '@tenon/provider-kwok'
+import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import { CliError } from '../errors.ts'
+import { version } from '../version.ts'
+
+export interface OperatorPlan {
+  readonly provider: string
+  /** Provider settings, as environment variables. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly transport: Transport
+  /** URL of the API server as this process sees it. */
+  readonly server: string
+  readonly settings: Settings
+  readonly rate?: { readonly perSecond: number; readonly burst: number }
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+}
+
+export interface ComposedOperator {
+  readonly operator: Operator
+  readonly client: WatchingKubeClient
+}
+
+/** @throws CliError naming the setting that is missing or wrong. */
+export async function composeOperator(plan: OperatorPlan): Promise<ComposedOperator> {
+  const { clock, random, logger, transport, rate, settings } = plan
+  const client = createKubeClient({
+    transport,
+    clock,
+    userAgent: `karpenter/${version}`,
+    ...(rate && { rate }),
+  })
+  const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
+  const registry = createCacheRegistry({ client, clock, logger, random })
+  const provider = await createProvider(plan, client, registry, events)
+  const operator = new Operator({ client, registry, provider, events, clock, random, logger, settings })
+  return { operator, client }
+}
+
+async function createProvider(
+  plan: OperatorPlan,
+  client: WatchingKubeClient,
+  registry: ReturnType<typeof createCacheRegistry>,
+  events: ReturnType<typeof createEventRecorder>,
+): Promise<CloudProvider> {
+  const { clock, random, logger, env } = plan
+  if (plan.provider === 'kwok') return new KwokProvider({ client, clock, random, logger })
+  const options = readExoscaleOptions(env)
+  if ('error' in options) throw new CliError(options.error)
+  return await openExoscale({
+    options: options.ok,
+    connect: (endpoint) => new HttpsTransport(endpoint),
+    userAgent: `tenon/${version}`,
+    kube: client,
+    registry,
+    events,
+    clock,
+    random,
+    logger,
+    clusterEndpoint: options.ok.clusterEndpoint ?? plan.server,
+  })
+}

@@ -1,0 +1,51 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { JsonLogger, SystemClock, SystemRandom } from '@tenon/runtime'
+import type { Io } from '../io.ts'
+import { readManifests } from '../manifests.ts'
+import { applyManifests } from '../up/apply.ts'
+import { type ClusterPorts, demoCloud, startCluster } from '../up/cluster.ts'
+import { display } from '../up/display.ts'
+import { figuresOf } from '../up/figures.ts'
+
+/** `tenon devcluster`. Runs until the process is asked to end. */
+export async function runDevCluster(
+  io: Io,
+  options: ClusterPorts & { readonly filename: readonly string[] },
+): Promise<void> {
+  const manifests = await readManifests(options.filename, io.cwd)
+  const clock = new SystemClock()
+  const logger = new JsonLogger(clock, io.err, { value: 'error' })
+  const running = await startCluster(io, options, { clock, random: new SystemRandom(), logger })
+  try {
+    await applyManifests(running.cluster, running.adminToken, manifests, clock)
+    const settings = await writeSettings(io, {
+      KUBECONFIG: resolve(io.cwd, running.kubeconfig),
+      EXOSCALE_API_ENDPOINT: running.cloudUrl,
+      EXOSCALE_ZONE: demoCloud.zone,
+      EXOSCALE_SKS_CLUSTER_ID: demoCloud.clusterId,
+      EXOSCALE_API_KEY: demoCloud.key,
+      EXOSCALE_API_SECRET: demoCloud.secret,
+      CLUSTER_ENDPOINT: running.apiUrl,
+    })
+    const header = [
+      `Kubernetes API      ${running.apiUrl}`,
+      `kubeconfig          ${running.kubeconfig}`,
+      `simulated Exoscale  ${running.cloudUrl}`,
+      `for the controller  set -a; . ${settings}; set +a; tenon controller --provider exoscale --disable-leader-election`,
+    ].join('\n')
+    io.out(`${header}\n`)
+    await display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)
+  } finally {
+    await running.stop()
+  }
+}
+
+/** Settings of a controller for this cluster, readable by a shell. */
+async function writeSettings(io: Io, values: Readonly<Record<string, string>>): Promise<string> {
+  const path = '.tenon/controller.env'
+  await mkdir(resolve(io.cwd, '.tenon'), { recursive: true })
+  const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`)
+  await writeFile(resolve(io.cwd, path), lines.join(''), { mode: 0o600 })
+  return path
+}

@@ -1,0 +1,59 @@
+#!/usr/bin/env node
+/** The `tenon` process: the only place that touches argv, the environment and the standard streams. */
+import { CommanderError } from 'commander'
+import { CliError } from './errors.ts'
+import type { Io } from './io.ts'
+import { createProgram } from './program.ts'
+
+const interrupted = new AbortController()
+/** Ends a shutdown that hangs. */
+const shutdownLimitMs = 1800
+let exitCode = 0
+
+function interrupt(code: number): void {
+  exitCode = code
+  if (interrupted.signal.aborted) process.exit(code)
+  interrupted.abort(new Error('interrupted'))
+  setTimeout(() => process.exit(code), shutdownLimitMs).unref()
+}
+
+process.on('SIGINT', () => {
+  interrupt(130)
+})
+process.on('SIGTERM', () => {
+  interrupt(0)
+})
+// A closed pipe is the reader's choice, not an error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(exitCode)
+  throw error
+})
+
+const io: Io = {
+  env: process.env,
+  cwd: process.cwd(),
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  isTerminal: process.stdout.isTTY,
+  size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
+  interrupted: interrupted.signal,
+}
+
+try {
+  await createProgram(io).parseAsync(process.argv)
+} catch (error) {
+  if (error instanceof CommanderError) {
+    exitCode = error.exitCode
+  } else if (!interrupted.signal.aborted) {
+    exitCode = 1
+    const text =
+      error instanceof CliError
+        ? error.message
+        : error instanceof Error
+          ? (error.stack ?? error.message)
+          : String(error)
+    io.err(`tenon: ${text}\n`)
+  }
+}
+process.exitCode = exitCode
+if (interrupted.signal.aborted || exitCode !== 0) process.exit(exitCode)

@@ -1,0 +1,147 @@
+/** The commands of `tenon`, their options and their help. */
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { runController } from './commands/controller.ts'
+import { crdsYaml } from './commands/crds.ts'
+import { runDevCluster } from './commands/devcluster.ts'
+import { runUp } from './commands/up.ts'
+import type { Io } from './io.ts'
+import { version } from './version.ts'
+
+/** The command tree; running it writes to `io` only. */
+export function createProgram(io: Io): Command {
+  const program = new Command('tenon')
+    .description('Node autoscaler for Kubernetes that speaks the Karpenter API')
+    .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .exitOverride()
+    .showHelpAfterError('(run with --help for the options)')
+    .addHelpText(
+      'after',
+      examples('tenon up', 'tenon up -f examples/exoscale', 'tenon controller --provider exoscale'),
+    )
+  addUp(program, io)
+  addDevCluster(program, io)
+  addController(program, io)
+  program
+    .command('crds')
+    .summary('Print the CustomResourceDefinitions')
+    .description('Prints the CustomResourceDefinitions of every kind Tenon serves, as one YAML stream.')
+    .addHelpText('after', examples('tenon crds', 'tenon crds | kubectl apply --server-side -f -'))
+    .action(() => {
+      io.out(crdsYaml())
+    })
+  program
+    .command('version')
+    .summary('Print the version')
+    .description('Prints the version of this program.')
+    .addOption(
+      new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'),
+    )
+    .addHelpText('after', examples('tenon version', 'tenon version -o json'))
+    .action(({ output }: { output: string }) => {
+      io.out(
+        output === 'json'
+          ? `${JSON.stringify({ clientVersion: { gitVersion: `v${version}` } })}\n`
+          : `v${version}\n`,
+      )
+    })
+  return program
+}
+
+function addUp(program: Command, io: Io): void {
+  program
+    .command('up')
+    .summary('Run a whole cluster that grows and shrinks its own nodes')
+    .description(
+      'Brings up an embedded Kubernetes API, a simulated Exoscale and the autoscaler in one process, applies manifests, and shows the cluster until Ctrl-C. Without -f it applies a small demonstration.',
+    )
+    .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
+    .option('--no-apply', 'apply nothing but the CustomResourceDefinitions')
+    .option('--port <number>', 'port of the simulated Exoscale API, of metrics and of probes', port, 16_080)
+    .option('--api-port <number>', 'port of the Kubernetes API', port, 16_443)
+    .option(
+      '--data-dir <path>',
+      'keep the cluster in this directory; it goes on where it was at the next start',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'tenon up',
+        'tenon up -f nodepool.yaml -f workload.yaml',
+        'tenon up --no-apply --data-dir .tenon/data',
+        'export KUBECONFIG=.tenon/kubeconfig; kubectl get nodeclaims -w',
+      ),
+    )
+    .action(async (options: Parameters<typeof runUp>[1]) => {
+      await runUp(io, options)
+    })
+}
+
+function addDevCluster(program: Command, io: Io): void {
+  program
+    .command('devcluster')
+    .summary('Run the embedded Kubernetes and the simulated Exoscale alone')
+    .description(
+      'Brings up the embedded Kubernetes API and the simulated Exoscale without the autoscaler, prints the settings for `tenon controller`, and runs until Ctrl-C.',
+    )
+    .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
+    .option('--port <number>', 'port of the simulated Exoscale API', port, 16_080)
+    .option('--api-port <number>', 'port of the Kubernetes API', port, 16_443)
+    .option('--data-dir <path>', 'keep the cluster in this directory')
+    .addHelpText(
+      'after',
+      examples('tenon devcluster', 'tenon devcluster --api-port 6443 --data-dir .tenon/data'),
+    )
+    .action(async (options: Parameters<typeof runDevCluster>[1]) => {
+      await runDevCluster(io, options)
+    })
+}
+
+function addController(program: Command, io: Io): void {
+  program
+    .command('controller')
+    .summary('Run the autoscaler against a cluster')
+    .description(
+      'Runs the autoscaler against the cluster of the kubeconfig, or of the pod it runs in. Settings come from flags, then from the environment variables of Karpenter.',
+    )
+    .addOption(
+      new Option('--provider <name>', 'cloud to launch nodes in')
+        .choices(['exoscale', 'kwok'])
+        .makeOptionMandatory(),
+    )
+    .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--metrics-port <number>', 'port of /metrics (METRICS_PORT, 8080)')
+    .option('--health-probe-port <number>', 'port of /healthz and /readyz (HEALTH_PROBE_PORT, 8081)')
+    .option('--batch-max-duration <duration>', 'longest time pods are collected (BATCH_MAX_DURATION, 10s)')
+    .option('--batch-idle-duration <duration>', 'silence that ends collecting (BATCH_IDLE_DURATION, 1s)')
+    .option('--log-level <level>', 'debug, info or error (LOG_LEVEL, info)')
+    .option('--disable-leader-election', 'act at once, without the lease (DISABLE_LEADER_ELECTION)')
+    .option('--leader-election-namespace <name>', 'namespace of the lease (LEADER_ELECTION_NAMESPACE)')
+    .option('--leader-election-name <name>', 'name of the lease (LEADER_ELECTION_NAME)')
+    .addHelpText(
+      'after',
+      examples(
+        'tenon controller --provider kwok --kubeconfig ~/.kube/config --disable-leader-election',
+        'EXOSCALE_ZONE=ch-gva-2 EXOSCALE_SKS_CLUSTER_ID=… EXOSCALE_API_KEY=… EXOSCALE_API_SECRET=… \\\n    tenon controller --provider exoscale --leader-election-namespace kube-system',
+      ),
+    )
+    .action(async (options: Parameters<typeof runController>[1]) => {
+      await runController(io, options)
+    })
+}
+
+function collect(value: string, previous: readonly string[]): readonly string[] {
+  return [...previous, value]
+}
+
+function port(value: string): number {
+  const number = Number(value)
+  if (!Number.isInteger(number) || number < 0 || number > 65_535) {
+    throw new InvalidArgumentError('Give a port from 0 to 65535; 0 takes a free one.')
+  }
+  return number
+}
+
+function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}\n`
+}

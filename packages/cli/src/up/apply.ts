@@ -1,0 +1,83 @@
+/** Applies manifests to the embedded cluster as `kubectl apply --server-side` would. */
+import { apiVersionOf, pathOf, type Status, type UnstructuredObject } from '@tenon/api'
+import type { DevCluster } from '@tenon/devcluster'
+import { type Clock, readText, type Secret } from '@tenon/runtime'
+import { CliError } from '../errors.ts'
+import type { Manifest } from '../manifests.ts'
+
+/** Kinds that others need are applied first. */
+const order = [
+  'CustomResourceDefinition',
+  'Namespace',
+  'PriorityClass',
+  'StorageClass',
+  'ServiceAccount',
+  'ConfigMap',
+  'Secret',
+]
+const establishMs = 50
+const establishAttempts = 40
+
+/** @throws CliError naming the manifest, the field and the reason of the first refusal. */
+export async function applyManifests(
+  cluster: DevCluster,
+  adminToken: Secret,
+  manifests: readonly Manifest[],
+  clock: Clock,
+): Promise<void> {
+  const rank = ({ object }: Manifest) => {
+    const index = order.indexOf(object.kind)
+    return index < 0 ? order.length : index
+  }
+  for (const manifest of manifests.toSorted((a, b) => rank(a) - rank(b))) {
+    await applyOne(cluster, adminToken, manifest, clock)
+  }
+}
+
+async function applyOne(
+  cluster: DevCluster,
+  adminToken: Secret,
+  { object, source }: Manifest,
+  clock: Clock,
+): Promise<void> {
+  const definition = await definitionOf(cluster, object, clock)
+  if (definition === undefined) {
+    throw new CliError(
+      `${source}: no kind ${object.kind} in ${object.apiVersion}; apply its CustomResourceDefinition first`,
+    )
+  }
+  const namespace = definition.namespaced ? (object.metadata.namespace ?? 'default') : undefined
+  const response = await cluster.server.handle({
+    method: 'PATCH',
+    path: `${pathOf(definition, namespace, object.metadata.name)}?fieldManager=tenon&force=true&fieldValidation=Strict`,
+    headers: {
+      authorization: `Bearer ${adminToken.reveal()}`,
+      'content-type': 'application/apply-patch+yaml',
+      accept: 'application/json',
+    },
+    body: JSON.stringify(object),
+  })
+  const text = await readText(response.body)
+  if (response.status < 300) return
+  const status = JSON.parse(text) as Status
+  throw new CliError(
+    `${source}: ${object.kind} ${object.metadata.name}: ${status.message ?? `refused with ${response.status}`}`,
+  )
+}
+
+/** A definition just applied is served a moment later. */
+async function definitionOf(cluster: DevCluster, object: UnstructuredObject, clock: Clock) {
+  for (let attempt = 0; ; attempt++) {
+    const found = cluster.server.local
+      .definitions()
+      .find((each) => each.kind === object.kind && apiVersionOf(each) === object.apiVersion)
+    if (found !== undefined || attempt === establishAttempts) return found
+    if (
+      attempt > 0 &&
+      !cluster.server.local.definitions().some((each) => each.group === object.apiVersion.split('/')[0])
+    ) {
+      return undefined
+    }
+    await clock.sleep(establishMs)
+  }
+}

@@ -1,0 +1,144 @@
+/** Brings the embedded cluster onto sockets and disk for `tenon up` and `tenon devcluster`. */
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, relative, resolve } from 'node:path'
+import {
+  serveHttp,
+  type DevCluster,
+  type HttpsServer as HttpServer,
+  type HttpsServer,
+  kubeconfigYaml,
+  openDataDirectory,
+  serveHttps,
+  startDevCluster,
+} from '@tenon/devcluster'
+import { type Clock, type HttpHandler, type Logger, type Random, Secret } from '@tenon/runtime'
+import { CliError } from '../errors.ts'
+import type { Io } from '../io.ts'
+
+/** Fixed names of the simulated organisation: nothing here is worth protecting. */
+export const demoCloud = {
+  zone: 'ch-gva-2',
+  clusterId: 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11',
+  key: 'EXOtenon0000000000000000001',
+  secret: 'simulated-secret-of-the-embedded-cluster',
+} as const
+
+export const host = '127.0.0.1'
+
+export interface ClusterPorts {
+  readonly port: number
+  readonly apiPort: number
+  readonly dataDir?: string
+}
+
+/** A cluster that answers on sockets. */
+export interface RunningCluster {
+  readonly cluster: DevCluster
+  readonly apiUrl: string
+  readonly cloudUrl: string
+  readonly certificateAuthority: string
+  readonly kubeconfig: string
+  readonly adminToken: Secret
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the cluster, its sockets and its kubeconfig.
+ * @param extra answers paths besides the cloud's on the same port, such as `/metrics`.
+ * @throws CliError naming the port or the directory that cannot be used.
+ */
+export async function startCluster(
+  io: Io,
+  options: ClusterPorts,
+  deps: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
+  extra: HttpHandler = notFound,
+): Promise<RunningCluster> {
+  const stopped: (() => Promise<void>)[] = []
+  const stop = async () => {
+    for (const end of stopped.toReversed()) await end()
+  }
+  try {
+    const data = await openDataDirectory({
+      ...deps,
+      ...(options.dataDir !== undefined && { path: resolve(io.cwd, options.dataDir) }),
+    })
+    const { credentials } = data
+    const cluster = startDevCluster({
+      ...deps,
+      credentials,
+      ...(data.initial && { initial: data.initial }),
+      cloud: {
+        zone: demoCloud.zone,
+        clusterId: demoCloud.clusterId,
+        key: demoCloud.key,
+        secret: new Secret(demoCloud.secret),
+      },
+    })
+    stopped.push(
+      () => data.close(),
+      () => cluster.stop(),
+    )
+    data.follow(cluster.server.store)
+    const api = await listenApi(cluster, credentials, options.apiPort)
+    stopped.push(() => api.close())
+    cluster.announce(host, api.port)
+    const cloud = await listenCloud(cluster, options.port, extra)
+    stopped.push(() => cloud.close())
+    cluster.exoscale.setBaseUrl(`${cloud.url}/v2`)
+    const kubeconfig = await writeKubeconfig(io, kubeconfigYaml({ server: api.url, credentials }))
+    return {
+      cluster,
+      apiUrl: api.url,
+      cloudUrl: `${cloud.url}/v2`,
+      certificateAuthority: credentials.certificateAuthority.certificate,
+      kubeconfig,
+      adminToken: credentials.adminToken,
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function listenApi(
+  cluster: DevCluster,
+  credentials: Parameters<typeof startDevCluster>[0]['credentials'],
+  port: number,
+): Promise<HttpsServer> {
+  return await serveHttps(cluster.server.handle, {
+    host,
+    port,
+    certificate: credentials.server.certificate,
+    privateKey: credentials.server.privateKey,
+    certificateAuthority: credentials.certificateAuthority.certificate,
+  }).catch((cause: Error) => {
+    throw new CliError(`Kubernetes API: ${cause.message}; choose another with --api-port`, { cause })
+  })
+}
+
+async function listenCloud(cluster: DevCluster, port: number, extra: HttpHandler): Promise<HttpServer> {
+  const handler: HttpHandler = (request, signal) =>
+    (request.path.startsWith('/v2/') ? cluster.exoscale.handle : extra)(request, signal)
+  return await serveHttp(handler, { host, port }).catch((cause: Error) => {
+    throw new CliError(`simulated Exoscale: ${cause.message}; choose another with --port`, { cause })
+  })
+}
+
+const notFound: HttpHandler = () =>
+  Promise.resolve({ status: 404, headers: {}, body: (async function* () {})() })
+
+/** @returns the path to show to the user. */
+async function writeKubeconfig(io: Io, text: string): Promise<string> {
+  const path = resolve(io.cwd, '.tenon', 'kubeconfig')
+  try {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, text, { mode: 0o600 })
+    await chmod(path, 0o600)
+  } catch (cause) {
+    throw new CliError(`cannot write ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    })
+  }
+  return relative(io.cwd, path)
+}

@@ -1,0 +1,68 @@
+/** Reads the picture of a cluster straight from the embedded API and the simulated cloud. */
+import { karpenterKinds, kinds, labels, type Node, type Pod, parseResource, parseResources } from '@tenon/api'
+import type { DevCluster } from '@tenon/devcluster'
+import type { ClaimRow, ClusterFigures, NodeRow } from './picture.ts'
+
+export function figuresOf({ server, exoscale }: DevCluster): ClusterFigures {
+  const { local } = server
+  const pods = local.list(kinds.pod)
+  const byNode = Map.groupBy(pods, (pod) => pod.spec.nodeName ?? '')
+  const machines = exoscale.snapshot().instances
+  const prices = new Map(machines.map((machine) => [machine.name, machine.pricePerHour]))
+  const nodes = local.list(kinds.node)
+  const known = new Set(nodes.map((node) => node.spec?.providerID))
+  const priced = machines.flatMap(({ pricePerHour }) => (pricePerHour === undefined ? [] : [pricePerHour]))
+  return {
+    pods: {
+      pending: pods.filter((pod) => pod.status?.phase === 'Pending').length,
+      running: pods.filter((pod) => pod.status?.phase === 'Running').length,
+      other: pods.filter((pod) => pod.status?.phase !== 'Pending' && pod.status?.phase !== 'Running').length,
+    },
+    nodes: nodes.map((node) =>
+      nodeRow(node, byNode.get(node.metadata.name) ?? [], prices.get(node.metadata.name)),
+    ),
+    claimsStarting: hasClaims(local)
+      ? local
+          .list(karpenterKinds.nodeClaim)
+          .filter((claim) => !known.has(claim.status?.providerID ?? ''))
+          .map(
+            (claim): ClaimRow => ({
+              name: claim.metadata.name,
+              type: claim.metadata.labels?.[labels.instanceType] ?? '',
+              waitingFor:
+                claim.status?.conditions?.find((condition) => condition.type === 'Ready')?.message ??
+                'launch',
+            }),
+          )
+      : [],
+    pricePerHour: priced.reduce((sum, price) => sum + price, 0),
+    unpriced: machines.length - priced.length,
+    instances: machines.length,
+  }
+}
+
+function hasClaims(local: DevCluster['server']['local']): boolean {
+  return local.definitions().some((each) => each.kind === karpenterKinds.nodeClaim.kind)
+}
+
+function nodeRow(node: Node, pods: readonly Pod[], pricePerHour: number | undefined): NodeRow {
+  const running = pods.filter((pod) => pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed')
+  const isReady =
+    node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true
+  return {
+    name: node.metadata.name,
+    type: node.metadata.labels?.[labels.instanceType] ?? '',
+    state: node.metadata.deletionTimestamp === undefined ? (isReady ? 'Ready' : 'NotReady') : 'Deleting',
+    pods: running.length,
+    cpuUsed: running.reduce((sum, pod) => sum + cpuOf(pod), 0),
+    cpuTotal: parseResource('cpu', node.status?.allocatable?.['cpu'] ?? '0'),
+    pricePerHour,
+  }
+}
+
+function cpuOf(pod: Pod): number {
+  return pod.spec.containers.reduce(
+    (sum, container) => sum + (parseResources(container.resources?.requests)['cpu'] ?? 0),
+    0,
+  )
+}

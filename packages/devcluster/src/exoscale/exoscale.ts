@@ -1,0 +1,131 @@
+import type { Clock, HttpHandler, Logger, Random, Secret } from '@tenon/runtime'
+import type { LocalApi, NodeJoiner } from '../contract.ts'
+import type { CloudContext } from './cloud-state.ts'
+import { zoneNames } from './catalogue.ts'
+import { CloudController } from './cloud-controller.ts'
+import { clusterInfo } from './cluster-info.ts'
+import { Faults } from './faults.ts'
+import { groupRoutes } from './group-routes.ts'
+import { createHandler, type RecordedCall } from './handler.ts'
+import { InstanceLife } from './instance-life.ts'
+import { instanceRoutes } from './instance-routes.ts'
+import { Operations } from './operations.ts'
+import { poolRoutes } from './pool-routes.ts'
+import { powerRoutes } from './power-routes.ts'
+import { privateNetworkRoutes } from './private-network-routes.ts'
+import { quotaRoutes } from './quotas.ts'
+import { defaultSettings, type ExoscaleSettings } from './settings.ts'
+import { type CloudSnapshot, type InstanceSnapshot, snapshotOf } from './snapshot.ts'
+import { sksRoutes } from './sks-routes.ts'
+import { StoppableClock } from './stoppable-clock.ts'
+import { createWorld, type ExoscaleSeed, publishTemplate, startPools, type TemplateSeed } from './world.ts'
+import { zoneRoutes } from './zone-routes.ts'
+
+export interface ExoscaleOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** Lets booted instances into the cluster. */
+  readonly joiner: NodeJoiner
+  /** The cluster, as its cloud controller manager uses it. */
+  readonly api: LocalApi
+  /** One of the zones of the cloud. */
+  readonly zone: string
+  /** Id of the SKS cluster; derived when absent. */
+  readonly clusterId?: string
+  /** Kubernetes version of the SKS cluster, with or without `v`; default 1.34.1. */
+  readonly clusterVersion?: string
+  /** URL of the API server; default is the one in the cluster's ConfigMap kube-public/cluster-info. */
+  readonly clusterEndpoint?: string
+  /** API keys; `operations` are the operation ids a key may call, all when absent. */
+  readonly credentials: readonly {
+    readonly key: string
+    readonly secret: Secret
+    readonly operations?: readonly string[]
+  }[]
+  readonly settings?: Partial<ExoscaleSettings>
+  /** What exists besides the default world. */
+  readonly seed?: ExoscaleSeed
+}
+
+/** A simulated Exoscale zone with its SKS cluster's cloud controller manager. */
+export interface Exoscale {
+  /** The API. Rejects where a fault loses the request or the reply. */
+  readonly handle: HttpHandler
+  /** May be changed at any time; takes effect with the next call, boot or pass. */
+  readonly settings: ExoscaleSettings
+  readonly faults: Faults
+  /** The calls received, oldest first; at least the last 10 000. */
+  calls(): readonly RecordedCall[]
+  snapshot(): CloudSnapshot
+  /** The instances of {@link snapshot}. */
+  instances(): readonly InstanceSnapshot[]
+  /** Says where this API is reached (`http://host:port` or with `/v2`), for the list of zones. */
+  setBaseUrl(url: string): void
+  /** Publishes a node image and makes it the active one of its version and variant; answers its id. */
+  publishTemplate(template: TemplateSeed): string
+  /** Ends every timer, boot and kubelet. The API then refuses to wait, but still answers reads. */
+  stop(): void
+}
+
+/**
+ * Starts a simulated Exoscale zone.
+ * @throws Error when the zone is unknown or a seed names an unknown instance type.
+ */
+export function createExoscale(options: ExoscaleOptions): Exoscale {
+  const { zone, random, logger, seed = {} } = options
+  if (!zoneNames.includes(zone)) throw new Error(`unknown zone ${zone}; known are ${zoneNames.join(', ')}`)
+  const clock = new StoppableClock(options.clock)
+  const settings = { ...defaultSettings(), ...options.settings }
+  const state = createWorld({
+    zone,
+    clusterId: options.clusterId,
+    clusterVersion: options.clusterVersion,
+    clusterEndpoint: options.clusterEndpoint,
+    seed,
+    nowMs: clock.now(),
+  })
+  const context: CloudContext = { state, settings, clock, random: random.fork('cloud'), logger }
+  const operations = new Operations(context)
+  const life = new InstanceLife(context, options.joiner)
+  const faults = new Faults(random.fork('faults'))
+  const calls: RecordedCall[] = []
+  const parts = { context, operations, life }
+  startPools(context, life, seed)
+  const controller = new CloudController(context, options.api)
+  controller.start()
+  return {
+    handle: createHandler({
+      context,
+      routes: [
+        ...zoneRoutes(context, operations),
+        ...instanceRoutes(parts),
+        ...powerRoutes(parts),
+        ...quotaRoutes(context),
+        ...groupRoutes(parts),
+        ...privateNetworkRoutes(parts),
+        ...poolRoutes(parts),
+        ...sksRoutes(parts, () => clusterInfo(options.api)),
+      ],
+      credentials: options.credentials,
+      faults,
+      calls,
+      latencyRandom: random.fork('latency'),
+    }),
+    settings,
+    faults,
+    calls: () => [...calls],
+    snapshot: () => snapshotOf(state),
+    instances: () => snapshotOf(state).instances,
+    setBaseUrl(url) {
+      const root = url.replace(/\/+$/, '')
+      state.baseUrl = root.endsWith('/v2') ? root : `${root}/v2`
+    },
+    publishTemplate: (template) => publishTemplate(state, template, clock.now()),
+    stop() {
+      controller.stop()
+      clock.stop()
+      for (const instance of state.instances.values()) life.powerOff(instance)
+    },
+  }
+}

@@ -1,0 +1,63 @@
+import type { CloudState, Instance, InstanceState } from './cloud-state.ts'
+import { pricePerHour } from './prices.ts'
+
+/** One instance as a person watching the cloud sees it. */
+export interface InstanceSnapshot {
+  readonly id: string
+  readonly name: string
+  readonly state: InstanceState
+  /** `family.size` */
+  readonly type: string
+  readonly templateId: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly publicIp: string | undefined
+  readonly instancePoolId: string | undefined
+  /** Milliseconds since the Unix epoch. */
+  readonly createdAtMs: number
+  /** EUR per hour while it runs; undefined when the price is not known. */
+  readonly pricePerHour: number | undefined
+  /** The node that its kubelet keeps; undefined before it has joined. */
+  readonly nodeName: string | undefined
+  /** Why its last attempt to join the cluster failed. */
+  readonly whyNotJoined: string | undefined
+}
+
+/** The zone at one moment. */
+export interface CloudSnapshot {
+  readonly zone: string
+  /** In creation order. */
+  readonly instances: readonly InstanceSnapshot[]
+  /** Number of instances by state; states without instances are absent. */
+  readonly totals: Readonly<Partial<Record<InstanceState, number>>>
+  /** EUR per hour of all running instances whose price is known. */
+  readonly pricePerHour: number
+}
+
+export function snapshotOf(state: CloudState): CloudSnapshot {
+  const instances = state.instances.values().map(instanceSnapshot)
+  const totals: Partial<Record<InstanceState, number>> = {}
+  let sum = 0
+  for (const instance of instances) {
+    totals[instance.state] = (totals[instance.state] ?? 0) + 1
+    if (instance.state === 'running') sum += instance.pricePerHour ?? 0
+  }
+  return { zone: state.zone, instances, totals, pricePerHour: sum }
+}
+
+function instanceSnapshot(instance: Instance): InstanceSnapshot {
+  const { type, machine } = instance
+  return {
+    id: instance.id,
+    name: instance.name,
+    state: instance.state,
+    type: type.name,
+    templateId: instance.template.id,
+    labels: instance.labels,
+    publicIp: instance.publicIp,
+    instancePoolId: instance.instancePoolId,
+    createdAtMs: instance.createdAtMs,
+    pricePerHour: pricePerHour(type.family, type.size),
+    nodeName: machine.kubelet?.nodeName,
+    whyNotJoined: machine.whyNotJoined,
+  }
+}

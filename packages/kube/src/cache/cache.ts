@@ -1,0 +1,94 @@
+import type { KubeObject, ResourceType } from '@tenon/api'
+import { untilAborted } from '../abortable.ts'
+import type { WatchingKubeClient } from '../client/client.ts'
+import type { Cache, Change, ObjectKey } from '../contract.ts'
+import { Reflector, type ReflectorOptions } from './reflector.ts'
+import { Store } from './store.ts'
+
+export interface CacheOptions<T> extends ReflectorOptions {
+  /** Trims each object before it is kept; must not change its name, namespace or uid. */
+  readonly transform?: (object: T) => T
+}
+
+/** A cache and what its owner does with it. */
+export interface FollowingCache<T extends KubeObject> extends Cache<T> {
+  /** Begins to follow the server, once, until `signal` aborts; the content stays readable after. */
+  start(signal: AbortSignal): void
+  /** The version of the collection that the content shows; `undefined` before the first list. */
+  readonly lastSyncResourceVersion: string | undefined
+}
+
+/** A local copy of one collection (or of the part that the selectors name). */
+export function createCache<T extends KubeObject>(
+  client: WatchingKubeClient,
+  type: ResourceType<T>,
+  options: CacheOptions<T>,
+): FollowingCache<T> {
+  return new ReflectedCache(client, type, options)
+}
+
+class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
+  readonly type: ResourceType<T>
+  readonly #store: Store<T>
+  readonly #reflector: Reflector<T>
+  readonly #firstList = Promise.withResolvers<void>()
+  #isStarted = false
+  #isSynced = false
+
+  constructor(client: WatchingKubeClient, type: ResourceType<T>, options: CacheOptions<T>) {
+    this.type = type
+    const { transform, ...following } = options
+    this.#store = new Store<T>({
+      ...(transform !== undefined && { transform }),
+      onBug: (error) => {
+        options.logger.error('bug in a consumer of a cache', { resource: type.plural, error })
+      },
+    })
+    this.#reflector = new Reflector(client, type, this.#store, following, () => {
+      this.#isSynced = true
+      this.#firstList.resolve()
+    })
+  }
+
+  get size(): number {
+    return this.#store.size
+  }
+
+  get isSynced(): boolean {
+    return this.#isSynced
+  }
+
+  get lastSyncResourceVersion(): string | undefined {
+    return this.#reflector.resourceVersion
+  }
+
+  get(key: ObjectKey): T | undefined {
+    return this.#store.get(key)
+  }
+
+  list(): T[] {
+    return this.#store.list()
+  }
+
+  addIndex(name: string, values: (object: T) => readonly string[]): void {
+    this.#store.addIndex(name, values)
+  }
+
+  byIndex(name: string, value: string): T[] {
+    return this.#store.byIndex(name, value)
+  }
+
+  onChange(listener: (change: Change<T>) => void): () => void {
+    return this.#store.onChange(listener)
+  }
+
+  synced(signal?: AbortSignal): Promise<void> {
+    return untilAborted(this.#firstList.promise, signal)
+  }
+
+  start(signal: AbortSignal): void {
+    if (this.#isStarted) throw new Error(`the cache of ${this.type.plural} is started already`)
+    this.#isStarted = true
+    void this.#reflector.run(signal)
+  }
+}

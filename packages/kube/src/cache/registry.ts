@@ -1,0 +1,73 @@
+import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { WatchingKubeClient } from '../client/client.ts'
+import type { Cache, CacheRegistry } from '../contract.ts'
+import { createCache, type FollowingCache } from './cache.ts'
+
+export interface CacheRegistryOptions {
+  readonly client: WatchingKubeClient
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly random: Random
+  readonly useStreamedList?: boolean
+  readonly stallMs?: number
+}
+
+/** Caches of whole collections, one per type, shared by all who ask for them. */
+export function createCacheRegistry(options: CacheRegistryOptions): CacheRegistry {
+  return new SharedCaches(options)
+}
+
+/** Resolves when the first complete list of each of `caches` has arrived. */
+export async function waitForSync(
+  caches: Iterable<Pick<Cache<KubeObject>, 'synced'>>,
+  signal?: AbortSignal,
+): Promise<void> {
+  await Promise.all(Array.from(caches, (cache) => cache.synced(signal)))
+}
+
+class SharedCaches implements CacheRegistry {
+  readonly #options: CacheRegistryOptions
+  readonly #caches = new Map<string, FollowingCache<KubeObject>>()
+  #signal: AbortSignal | undefined
+
+  constructor(options: CacheRegistryOptions) {
+    this.#options = options
+  }
+
+  cache<T extends KubeObject>(
+    type: ResourceType<T>,
+    { transform }: { readonly transform?: (object: T) => T } = {},
+  ): Cache<T> {
+    const id = `${apiVersionOf(type)}/${type.plural}`
+    const known = this.#caches.get(id)
+    // The map is keyed by type, so that what is stored under it has the type's objects.
+    if (known !== undefined) return known as unknown as Cache<T>
+    const { client, random, ...rest } = this.#options
+    const cache = createCache(client, type, {
+      ...rest,
+      random: random.fork(id),
+      ...(transform !== undefined && { transform }),
+    })
+    this.#caches.set(id, cache)
+    if (this.#signal !== undefined) cache.start(this.#signal)
+    return cache
+  }
+
+  start(signal: AbortSignal): void {
+    if (this.#signal !== undefined) throw new Error('the caches are started already')
+    this.#signal = signal
+    for (const cache of this.#caches.values()) cache.start(signal)
+  }
+
+  async synced(signal?: AbortSignal): Promise<void> {
+    while (this.waitingFor.length > 0) await waitForSync(this.#caches.values(), signal)
+  }
+
+  get waitingFor(): readonly string[] {
+    return [...this.#caches.values()]
+      .filter((cache) => !cache.isSynced)
+      .map((cache) => cache.type.plural)
+      .toSorted()
+  }
+}

@@ -1,0 +1,185 @@
+/** The objects of one cache, their indexes and those who listen; knows nothing of servers. */
+import type { KubeObject } from '@tenon/api'
+import type { Change, ObjectKey } from '../contract.ts'
+import { compareResourceVersions } from './resource-version.ts'
+
+/** An object as kept, with what identifies its state on the server before any trimming. */
+interface Entry<T> {
+  readonly object: T
+  readonly uid: string
+  readonly resourceVersion: string
+}
+
+interface Index<T> {
+  readonly values: (object: T) => readonly string[]
+  readonly keys: Map<string, Set<string>>
+}
+
+type Listener<T> = (change: Change<T>) => void
+
+export interface StoreOptions<T> {
+  readonly transform?: (object: T) => T
+  /** Told of anything a listener, an index or the transformation throws; these are bugs. */
+  readonly onBug: (error: unknown) => void
+}
+
+export class Store<T extends KubeObject> {
+  readonly #options: StoreOptions<T>
+  readonly #entries = new Map<string, Entry<T>>()
+  readonly #indexes = new Map<string, Index<T>>()
+  /** Replaced, never changed, so that a round of calls is not disturbed by who comes and goes. */
+  #listeners: readonly Listener<T>[] = []
+
+  constructor(options: StoreOptions<T>) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get(key: ObjectKey): T | undefined {
+    return this.#entries.get(keyText(key))?.object
+  }
+
+  list(): T[] {
+    return Array.from(this.#entries.values(), (entry) => entry.object)
+  }
+
+  keys(): string[] {
+    return [...this.#entries.keys()]
+  }
+
+  addIndex(name: string, values: (object: T) => readonly string[]): void {
+    if (this.#indexes.has(name)) throw new Error(`the index ${name} exists already`)
+    const index: Index<T> = { values, keys: new Map() }
+    this.#indexes.set(name, index)
+    for (const [key, { object }] of this.#entries) this.#addToIndex(index, key, object)
+  }
+
+  byIndex(name: string, value: string): T[] {
+    const index = this.#indexes.get(name)
+    if (index === undefined) throw new Error(`there is no index ${name}`)
+    const found: T[] = []
+    for (const key of index.keys.get(value) ?? []) {
+      const entry = this.#entries.get(key)
+      if (entry !== undefined) found.push(entry.object)
+    }
+    return found
+  }
+
+  onChange(listener: Listener<T>): () => void {
+    let isListening = true
+    const guarded: Listener<T> = (change) => {
+      if (isListening) this.#guard(undefined, () => listener(change))
+    }
+    const present = this.list()
+    this.#listeners = [...this.#listeners, guarded]
+    for (const object of present) guarded({ kind: 'added', object })
+    return () => {
+      isListening = false
+      this.#listeners = this.#listeners.filter((other) => other !== guarded)
+    }
+  }
+
+  /** Takes in a state the server told; one that is not newer than what is held changes nothing. */
+  put(raw: T): void {
+    const key = keyText(raw.metadata)
+    const held = this.#entries.get(key)
+    const uid = raw.metadata.uid ?? ''
+    const resourceVersion = raw.metadata.resourceVersion ?? ''
+    if (held !== undefined && isStale(resourceVersion, held)) return
+    if (held !== undefined && held.uid !== uid) {
+      // Another object of the same name: the end of the first one went unseen.
+      this.#drop(key, held, held.object)
+      this.put(raw)
+      return
+    }
+    const object = this.#transformed(raw)
+    this.#entries.set(key, { object, uid, resourceVersion })
+    for (const index of this.#indexes.values()) {
+      if (held !== undefined) this.#removeFromIndex(index, key, held.object)
+      this.#addToIndex(index, key, object)
+    }
+    this.#tell(held === undefined ? { kind: 'added', object } : { kind: 'updated', object, old: held.object })
+  }
+
+  /** The same for an object that a complete list shows: a list is right even when it goes back. */
+  putListed(raw: T): void {
+    const held = this.#entries.get(keyText(raw.metadata))
+    if (held !== undefined) {
+      if (held.uid === (raw.metadata.uid ?? '') && held.resourceVersion === raw.metadata.resourceVersion)
+        return
+      this.#entries.set(keyText(raw.metadata), { ...held, resourceVersion: '' })
+    }
+    this.put(raw)
+  }
+
+  /** Takes in the end of an object; `last` is its final state, unless that is older than what is held. */
+  remove(last: T): void {
+    const key = keyText(last.metadata)
+    const held = this.#entries.get(key)
+    if (held === undefined) return
+    const order = compareResourceVersions(last.metadata.resourceVersion ?? '', held.resourceVersion)
+    if (order !== undefined && order < 0) return
+    const isSame = held.uid === (last.metadata.uid ?? '')
+    this.#drop(key, held, isSame ? this.#transformed(last) : held.object)
+  }
+
+  /** Ends an object that a complete list does not show any more. */
+  removeKey(key: string): void {
+    const held = this.#entries.get(key)
+    if (held !== undefined) this.#drop(key, held, held.object)
+  }
+
+  #drop(key: string, held: Entry<T>, last: T): void {
+    this.#entries.delete(key)
+    for (const index of this.#indexes.values()) this.#removeFromIndex(index, key, held.object)
+    this.#tell({ kind: 'deleted', object: last })
+  }
+
+  #tell(change: Change<T>): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+
+  #transformed(raw: T): T {
+    const { transform } = this.#options
+    return transform === undefined ? raw : this.#guard(raw, () => transform(raw))
+  }
+
+  #addToIndex(index: Index<T>, key: string, object: T): void {
+    for (const value of this.#guard([], () => index.values(object))) {
+      const keys = index.keys.get(value)
+      if (keys === undefined) index.keys.set(value, new Set([key]))
+      else keys.add(key)
+    }
+  }
+
+  #removeFromIndex(index: Index<T>, key: string, object: T): void {
+    for (const value of this.#guard([], () => index.values(object))) {
+      const keys = index.keys.get(value)
+      keys?.delete(key)
+      if (keys?.size === 0) index.keys.delete(value)
+    }
+  }
+
+  /** One consumer's bug must not stop the cache for the others. */
+  #guard<R>(otherwise: R, work: () => R): R {
+    try {
+      return work()
+    } catch (error) {
+      this.#options.onBug(error)
+      return otherwise
+    }
+  }
+}
+
+/** `namespace/name`, or `name` for cluster-scoped objects. */
+export function keyText(key: ObjectKey): string {
+  return key.namespace === undefined || key.namespace === '' ? key.name : `${key.namespace}/${key.name}`
+}
+
+function isStale<T>(resourceVersion: string, held: Entry<T>): boolean {
+  const order = compareResourceVersions(resourceVersion, held.resourceVersion)
+  return order !== undefined && order <= 0
+}

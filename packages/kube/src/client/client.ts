@@ -1,0 +1,228 @@
+import { apiVersionOf, type KubeObject, type NewObject, pathOf, type ResourceType } from '@tenon/api'
+import { KubeError } from '../contract.ts'
+import type {
+  DeleteOptions,
+  KubeClient,
+  ListOptions,
+  ObjectKey,
+  PatchOptions,
+  WriteOptions,
+} from '../contract.ts'
+import { queryText } from './queries.ts'
+import { Requester, type RequesterOptions } from './requester.ts'
+import { openWatch, type WatchEvent, type WatchOptions } from './watch.ts'
+
+export interface KubeClientOptions extends RequesterOptions {
+  /** Objects asked for at once by lists; default 250, which keeps parsing one page short. */
+  readonly pageLimit?: number
+}
+
+/** A complete list and the version of the collection it shows. */
+export interface Listing<T> {
+  readonly items: T[]
+  readonly resourceVersion: string
+}
+
+/** A client that can also follow collections; caches are built on it. */
+export interface WatchingKubeClient extends KubeClient {
+  listing<T extends KubeObject>(
+    type: ResourceType<T>,
+    options?: ListOptions & WriteOptions,
+  ): Promise<Listing<T>>
+  /** Opens a watch; the events end when the server ends it and throw when it breaks. */
+  watch<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: WatchOptions,
+  ): Promise<AsyncIterable<WatchEvent<T>>>
+}
+
+/** A client of one API server. It holds no connection of its own; the transport does. */
+export function createKubeClient(options: KubeClientOptions): WatchingKubeClient {
+  return new HttpKubeClient(options)
+}
+
+const patchTypes = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+} as const
+
+interface ListPage<T> {
+  readonly items?: T[] | null
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
+}
+
+class HttpKubeClient implements WatchingKubeClient {
+  readonly #requester: Requester
+  readonly #pageLimit: number
+
+  constructor(options: KubeClientOptions) {
+    this.#requester = new Requester(options)
+    this.#pageLimit = options.pageLimit ?? 250
+  }
+
+  async get<T extends KubeObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    { signal }: WriteOptions = {},
+  ): Promise<T | undefined> {
+    try {
+      return await this.#requester.json<T>({
+        method: 'GET',
+        path: objectPath(type, key),
+        signal,
+        retry: 'read',
+      })
+    } catch (error) {
+      if (error instanceof KubeError && error.kind === 'notFound') return undefined
+      throw error
+    }
+  }
+
+  async list<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: ListOptions & WriteOptions = {},
+  ): Promise<T[]> {
+    return (await this.listing(type, options)).items
+  }
+
+  async listing<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: ListOptions & WriteOptions = {},
+  ): Promise<Listing<T>> {
+    const items: T[] = []
+    let next: string | undefined
+    for (;;) {
+      let page: ListPage<T>
+      try {
+        page = await this.#page(type, options, { limit: String(this.#pageLimit), continue: next })
+      } catch (error) {
+        if (next === undefined || !(error instanceof KubeError) || error.kind !== 'gone') throw error
+        // The snapshot behind the pages is compacted; only a list in one piece is sure to end.
+        page = await this.#page(type, options, {})
+        items.length = 0
+      }
+      for (const item of page.items ?? []) items.push(withType(type, item))
+      next = page.metadata?.continue === '' ? undefined : page.metadata?.continue
+      if (next === undefined) return { items, resourceVersion: page.metadata?.resourceVersion ?? '' }
+    }
+  }
+
+  watch<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: WatchOptions,
+  ): Promise<AsyncIterable<WatchEvent<T>>> {
+    return openWatch(this.#requester, type, options)
+  }
+
+  create<T extends KubeObject>(
+    type: ResourceType<T>,
+    object: NewObject<T>,
+    { signal }: WriteOptions = {},
+  ): Promise<T> {
+    const path = pathOf(type, namespaceFor(type, object.metadata.namespace))
+    return this.#requester.json<T>({ method: 'POST', path, body: object, signal, retry: 'write' })
+  }
+
+  patch<T extends KubeObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    patch: object,
+    { subresource, kind = 'merge', resourceVersion, signal }: PatchOptions = {},
+  ): Promise<T> {
+    return this.#requester.json<T>({
+      method: 'PATCH',
+      path: objectPath(type, key, subresource),
+      body: withResourceVersion(kind, patch, resourceVersion),
+      contentType: patchTypes[kind],
+      signal,
+      retry: 'write',
+    })
+  }
+
+  async delete(type: ResourceType, key: ObjectKey, options: DeleteOptions = {}): Promise<void> {
+    const { preconditionUid: uid, preconditionResourceVersion: resourceVersion } = options
+    const preconditions = {
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    }
+    await this.#requester.json({
+      method: 'DELETE',
+      path: objectPath(type, key),
+      body: {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        ...(Object.keys(preconditions).length > 0 && { preconditions }),
+        ...(options.gracePeriodSeconds !== undefined && { gracePeriodSeconds: options.gracePeriodSeconds }),
+        ...(options.propagationPolicy !== undefined && { propagationPolicy: options.propagationPolicy }),
+      },
+      signal: options.signal,
+      retry: 'write',
+    })
+  }
+
+  async evict(pod: ObjectKey, uid: string, { signal }: WriteOptions = {}): Promise<void> {
+    const podType = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
+    await this.#requester.json({
+      method: 'POST',
+      path: objectPath(podType, pod, 'eviction'),
+      body: {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name: pod.name, namespace: pod.namespace },
+        deleteOptions: { preconditions: { uid } },
+      },
+      signal,
+      // 429 is how a disruption budget says no: the caller decides when to ask again.
+      retry: 'once',
+    })
+  }
+
+  async serverVersion(): Promise<string> {
+    const version = await this.#requester.json<{ gitVersion?: string }>({
+      method: 'GET',
+      path: '/version',
+      retry: 'read',
+    })
+    return version.gitVersion ?? ''
+  }
+
+  #page<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: ListOptions & WriteOptions,
+    paging: Readonly<Record<string, string | undefined>>,
+  ): Promise<ListPage<T>> {
+    const path = `${pathOf(type, options.namespace)}${queryText(options, paging)}`
+    return this.#requester.json<ListPage<T>>({ method: 'GET', path, signal: options.signal, retry: 'read' })
+  }
+}
+
+/** Items of lists carry no kind of their own; what reads them later should not care. */
+export function withType<T extends KubeObject>(type: ResourceType<T>, object: T): T {
+  if (
+    (object.kind as string | undefined) !== undefined &&
+    (object.apiVersion as string | undefined) !== undefined
+  )
+    return object
+  return { ...object, apiVersion: apiVersionOf(type), kind: type.kind }
+}
+
+function objectPath(type: ResourceType, key: ObjectKey, subresource?: string): string {
+  if (key.name === '') throw new TypeError(`a ${type.kind} needs a name`)
+  return pathOf(type, namespaceFor(type, key.namespace), key.name, subresource)
+}
+
+/** A namespaced object without a namespace would silently address another URL. */
+function namespaceFor(type: ResourceType, namespace: string | undefined): string | undefined {
+  if (!type.namespaced) return undefined
+  if (namespace === undefined || namespace === '') throw new TypeError(`a ${type.kind} needs a namespace`)
+  return namespace
+}
+
+function withResourceVersion(kind: string, patch: object, resourceVersion: string | undefined): object {
+  if (resourceVersion === undefined || resourceVersion === '') return patch
+  if (kind === 'json')
+    throw new TypeError('a JSON patch tests the resourceVersion by an operation of its own')
+  const { metadata } = patch as { readonly metadata?: object }
+  return { ...patch, metadata: { ...metadata, resourceVersion } }
+}

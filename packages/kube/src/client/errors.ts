@@ -1,0 +1,103 @@
+/** Turns what a server or a transport answered into a {@link KubeError}; the only place that does. */
+import type { Status } from '@tenon/api'
+import type { Clock, HttpResponse } from '@tenon/runtime'
+import { KubeError, type KubeErrorKind } from '../contract.ts'
+
+const kindOfReason: Readonly<Record<string, KubeErrorKind>> = {
+  NotFound: 'notFound',
+  AlreadyExists: 'alreadyExists',
+  Conflict: 'conflict',
+  Gone: 'gone',
+  Expired: 'gone',
+  Invalid: 'invalid',
+  BadRequest: 'invalid',
+  Forbidden: 'forbidden',
+  Unauthorized: 'unauthorized',
+  TooManyRequests: 'tooManyRequests',
+  InternalError: 'server',
+  ServerTimeout: 'server',
+  Timeout: 'server',
+  ServiceUnavailable: 'server',
+}
+
+const kindOfCode: Readonly<Record<number, KubeErrorKind>> = {
+  400: 'invalid',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'notFound',
+  409: 'conflict',
+  410: 'gone',
+  422: 'invalid',
+  429: 'tooManyRequests',
+}
+
+/** What was asked, for messages: `GET /api/v1/pods`. */
+export type Asked = string
+
+/** The error of an answer of 400 or above, whose body may be a Status, plain text or nothing. */
+export function errorOfResponse(
+  asked: Asked,
+  response: Pick<HttpResponse, 'status' | 'headers'>,
+  body: string,
+  clock: Pick<Clock, 'now'>,
+): KubeError {
+  const status = parseStatus(body)
+  const retryAfterMs = retryAfterOf(response.headers['retry-after'], clock) ?? retryAfterOfStatus(status)
+  if (status !== undefined) return errorOfStatus(asked, status, response.status, retryAfterMs)
+  const text = body.trim().slice(0, 200)
+  const message = `${asked}: the server answered ${response.status}${text === '' ? '' : `: ${text}`}`
+  return new KubeError(kindOf(undefined, response.status), response.status, message, {
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  })
+}
+
+/** The error of a Status object, from a response body or an `ERROR` event of a watch. */
+export function errorOfStatus(
+  asked: Asked,
+  status: Status,
+  httpStatus = status.code ?? 500,
+  retryAfterMs = retryAfterOfStatus(status),
+): KubeError {
+  const message = status.message ?? status.reason ?? `the server answered ${httpStatus}`
+  return new KubeError(kindOf(status.reason, httpStatus), httpStatus, `${asked}: ${message}`, {
+    ...(status.reason !== undefined && { reason: status.reason }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  })
+}
+
+/** Wraps whatever a transport threw; a {@link KubeError} stays itself. */
+export function errorOfTransport(asked: Asked, cause: unknown): KubeError {
+  if (cause instanceof KubeError) return cause
+  const text = cause instanceof Error ? cause.message : String(cause)
+  return new KubeError('transport', 0, `${asked}: ${text}`, { cause })
+}
+
+function kindOf(reason: string | undefined, code: number): KubeErrorKind {
+  const known = reason === undefined ? undefined : kindOfReason[reason]
+  return known ?? kindOfCode[code] ?? (code >= 500 ? 'server' : 'other')
+}
+
+function parseStatus(body: string): Status | undefined {
+  if (!body.startsWith('{')) return undefined
+  try {
+    const parsed = JSON.parse(body) as Partial<Status> | null
+    return parsed?.kind === 'Status' ? (parsed as Status) : undefined
+  } catch {
+    // A proxy's answer that only looks like JSON: shown as text.
+    return undefined
+  }
+}
+
+function retryAfterOfStatus(status: Status | undefined): number | undefined {
+  const seconds = status?.details?.retryAfterSeconds
+  return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000
+}
+
+/** RFC 9110: a number of seconds or a date. */
+function retryAfterOf(header: string | undefined, clock: Pick<Clock, 'now'>): number | undefined {
+  if (header === undefined) return undefined
+  const seconds = Number(header)
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000)
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - clock.now())
+}

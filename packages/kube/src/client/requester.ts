@@ -1,0 +1,187 @@
+/** One request to the API server: credentials, rate, time-outs, retries and errors. */
+import { type Clock, type HttpResponse, readText, type Transport } from '@tenon/runtime'
+import { linkedAbort, untilAborted, withDeadline } from '../abortable.ts'
+import { KubeError } from '../contract.ts'
+import { type Rate, TokenBucket } from '../token-bucket.ts'
+import { type Asked, errorOfResponse, errorOfTransport } from './errors.ts'
+
+/** One answered or failed attempt, for metrics. `status` is 0 when nothing was answered. */
+export interface RequestSample {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly durationMs: number
+}
+
+export interface RequesterOptions {
+  readonly transport: Transport
+  readonly clock: Clock
+  readonly userAgent?: string
+  /** Asked before every request, so that a rotated token is used at once. */
+  readonly bearerToken?: () => Promise<string | undefined>
+  readonly requestTimeoutMs?: number
+  readonly rate?: Rate
+  readonly onRequest?: (sample: RequestSample) => void
+}
+
+/** How often an attempt is repeated after `Retry-After`, and the longest pause that is waited. */
+const retryLimit = 4
+const retryAfterLimitMs = 60_000
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly body?: object
+  readonly contentType?: string
+  readonly signal?: AbortSignal | undefined
+  /**
+   * `read` is repeated after 429 and 503 with Retry-After, `write` only after 429 (the server
+   * refused it before doing anything), `once` never.
+   */
+  readonly retry: 'read' | 'write' | 'once'
+}
+
+/** An open response whose body is still arriving; `close` ends it. */
+export interface OpenStream {
+  readonly body: AsyncIterable<string | Uint8Array>
+  readonly signal: AbortSignal
+  close(reason: Error): void
+}
+
+export class Requester {
+  readonly #options: RequesterOptions
+  readonly #bucket: TokenBucket | undefined
+  readonly #timeoutMs: number
+
+  constructor(options: RequesterOptions) {
+    this.#options = options
+    this.#bucket = options.rate === undefined ? undefined : new TokenBucket(options.rate, options.clock)
+    this.#timeoutMs = options.requestTimeoutMs ?? 30_000
+  }
+
+  get clock(): Clock {
+    return this.#options.clock
+  }
+
+  /** The parsed body of a successful answer. */
+  async json<T>(call: Call): Promise<T> {
+    const asked = askedOf(call)
+    const text = await this.#repeated(call, () =>
+      withDeadline(
+        this.#options.clock,
+        { ms: this.#timeoutMs, late: () => this.#lateError(asked), signal: call.signal },
+        async (signal) => {
+          const response = await this.#send(call, signal)
+          const body = await readText(response.body)
+          if (response.status >= 400) throw errorOfResponse(asked, response, body, this.#options.clock)
+          return body
+        },
+      ),
+    )
+    try {
+      return (text === '' ? {} : JSON.parse(text)) as T
+    } catch (cause) {
+      throw new KubeError('transport', 0, `${asked}: the answer is not JSON`, { cause })
+    }
+  }
+
+  /** Opens a watch. The time-out covers the answer's head only; the body lives until closed. */
+  async stream(call: Call): Promise<OpenStream> {
+    const asked = askedOf(call)
+    const { controller, unlink } = linkedAbort(call.signal)
+    const cancel = this.#options.clock.after(this.#timeoutMs, () => {
+      controller.abort(this.#lateError(asked))
+    })
+    const { signal } = controller
+    try {
+      const response = await this.#repeated(call, async () => {
+        const answer = await untilAborted(this.#send(call, signal), signal)
+        if (answer.status < 400) return answer
+        const body = await untilAborted(readText(answer.body), signal)
+        throw errorOfResponse(asked, answer, body, this.#options.clock)
+      })
+      return {
+        body: response.body,
+        signal,
+        close: (reason) => {
+          unlink()
+          controller.abort(reason)
+        },
+      }
+    } catch (error) {
+      unlink()
+      throw error
+    } finally {
+      cancel()
+    }
+  }
+
+  async #repeated<T>(call: Call, attempt: () => Promise<T>): Promise<T> {
+    let hasRenewedToken = false
+    for (let attempts = 1; ; attempts++) {
+      try {
+        await this.#bucket?.take(call.signal)
+        return await attempt()
+      } catch (cause) {
+        if (call.signal?.aborted) throw cause
+        const error = errorOfTransport(askedOf(call), cause)
+        if (error.kind === 'unauthorized' && this.#options.bearerToken !== undefined && !hasRenewedToken) {
+          // The token may have been rotated between reading and using it; it is read again.
+          hasRenewedToken = true
+          continue
+        }
+        const waitMs = error.retryAfterMs
+        if (attempts > retryLimit || waitMs === undefined || waitMs > retryAfterLimitMs) throw error
+        if (!mayRepeat(call, error)) throw error
+        await this.#options.clock.sleep(waitMs, call.signal)
+      }
+    }
+  }
+
+  async #send(call: Call, signal: AbortSignal): Promise<HttpResponse> {
+    const { transport, clock, userAgent = 'tenon', bearerToken, onRequest } = this.#options
+    const token = await bearerToken?.()
+    const startedAt = clock.monotonic()
+    const report = (status: number) =>
+      onRequest?.({
+        method: call.method,
+        path: call.path,
+        status,
+        durationMs: clock.monotonic() - startedAt,
+      })
+    try {
+      const response = await transport.send(
+        {
+          method: call.method,
+          path: call.path,
+          headers: {
+            accept: 'application/json',
+            'user-agent': userAgent,
+            ...(token !== undefined && { authorization: `Bearer ${token}` }),
+            ...(call.body !== undefined && { 'content-type': call.contentType ?? 'application/json' }),
+          },
+          ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+        },
+        signal,
+      )
+      report(response.status)
+      return response
+    } catch (error) {
+      report(0)
+      throw error
+    }
+  }
+
+  #lateError(asked: Asked): KubeError {
+    return new KubeError('transport', 0, `${asked}: no answer within ${this.#timeoutMs} ms`)
+  }
+}
+
+function askedOf(call: Call): Asked {
+  return `${call.method} ${call.path.split('?')[0]}`
+}
+
+function mayRepeat(call: Call, error: KubeError): boolean {
+  if (call.retry === 'once') return false
+  return error.status === 429 || (call.retry === 'read' && error.status === 503)
+}

@@ -1,0 +1,115 @@
+/** One watch: from a request to a sequence of parsed events. */
+import { type KubeObject, pathOf, type ResourceType, type Status } from '@tenon/api'
+import { untilAborted } from '../abortable.ts'
+import { KubeError, type ListOptions, type WriteOptions } from '../contract.ts'
+import { Pacer } from '../pacer.ts'
+import { errorOfStatus, errorOfTransport } from './errors.ts'
+import { jsonLines } from './json-lines.ts'
+import { queryText } from './queries.ts'
+import type { OpenStream, Requester } from './requester.ts'
+
+export interface WatchOptions extends ListOptions, WriteOptions {
+  /** Changes after this version; absent only together with `sendInitialEvents`. */
+  readonly resourceVersion?: string
+  /** The server ends the watch after this time. */
+  readonly timeoutSeconds: number
+  /** First the whole collection as `added`, then a bookmark that says so, then changes. */
+  readonly sendInitialEvents?: boolean
+}
+
+/** What a watch tells. Errors in the stream are thrown, as {@link KubeError}. */
+export type WatchEvent<T> =
+  | { readonly kind: 'added' | 'modified' | 'deleted'; readonly object: T }
+  | { readonly kind: 'bookmark'; readonly resourceVersion: string; readonly isInitialEnd: boolean }
+
+interface WireEvent {
+  readonly type: string
+  readonly object: KubeObject & Partial<Omit<Status, keyof KubeObject>>
+}
+
+const initialEventsEnd = 'k8s.io/initial-events-end'
+
+/** Resolves when the server has accepted the watch. Leaving the iteration closes it. */
+export async function openWatch<T extends KubeObject>(
+  requester: Requester,
+  type: ResourceType<T>,
+  options: WatchOptions,
+): Promise<AsyncIterable<WatchEvent<T>>> {
+  const path = pathOf(type, options.namespace)
+  const query = queryText(options, {
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    resourceVersion: options.resourceVersion,
+    timeoutSeconds: String(options.timeoutSeconds),
+    ...(options.sendInitialEvents === true && {
+      sendInitialEvents: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+    }),
+  })
+  const call = { method: 'GET', path: `${path}${query}`, signal: options.signal, retry: 'read' } as const
+  const stream = await requester.stream(call)
+  return eventsOf<T>(`WATCH ${path}`, stream, new Pacer(requester.clock))
+}
+
+async function* eventsOf<T extends KubeObject>(
+  asked: string,
+  stream: OpenStream,
+  pacer: Pacer,
+): AsyncGenerator<WatchEvent<T>> {
+  const lines = jsonLines(stream.body)
+  try {
+    for (;;) {
+      const next = await untilAborted(lines.next(), stream.signal)
+      if (next.done === true) return
+      // Parsing and what the reader does with the event count as one step.
+      pacer.begin()
+      yield eventOf<T>(asked, next.value)
+      if (pacer.end()) await pacer.turn()
+    }
+  } catch (error) {
+    throw errorOfTransport(asked, error)
+  } finally {
+    stream.close(new Error('the watch was left'))
+    // Not awaited: a transport that does not listen to the abort would hold this up for ever.
+    lines.return(undefined).catch(() => undefined)
+  }
+}
+
+function eventOf<T extends KubeObject>(asked: string, line: string): WatchEvent<T> {
+  const event = parseEvent(asked, line)
+  const { object } = event
+  switch (event.type) {
+    case 'ADDED':
+      return { kind: 'added', object: object as unknown as T }
+    case 'MODIFIED':
+      return { kind: 'modified', object: object as unknown as T }
+    case 'DELETED':
+      return { kind: 'deleted', object: object as unknown as T }
+    case 'BOOKMARK':
+      return {
+        kind: 'bookmark',
+        resourceVersion: object.metadata.resourceVersion ?? '',
+        isInitialEnd: object.metadata.annotations?.[initialEventsEnd] === 'true',
+      }
+    case 'ERROR':
+      throw errorOfStatus(asked, object as unknown as Status)
+    default:
+      throw new KubeError('transport', 0, `${asked}: an event of the unknown type ${event.type}`)
+  }
+}
+
+function parseEvent(asked: string, line: string): WireEvent {
+  try {
+    const event = JSON.parse(line) as Partial<WireEvent> | null
+    if (typeof event?.type === 'string' && isObjectOrError(event)) return event as WireEvent
+  } catch (cause) {
+    throw new KubeError('transport', 0, `${asked}: a line of the watch is not JSON`, { cause })
+  }
+  throw new KubeError('transport', 0, `${asked}: a line of the watch is not an event`)
+}
+
+function isObjectOrError(event: Partial<WireEvent>): boolean {
+  if (typeof event.object !== 'object' || event.object === null) return false
+  const metadata = event.object.metadata as unknown
+  return event.type === 'ERROR' || (typeof metadata === 'object' && metadata !== null)
+}

@@ -1,0 +1,49 @@
+/** The configuration that Kubernetes gives every pod. */
+import { existsSync, readFileSync } from 'node:fs'
+import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
+import type { KubeConfigContent } from './kubeconfig-files.ts'
+import { KubeConfigError } from './kubeconfig-errors.ts'
+
+/** Where the service account's files are. */
+export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** The configuration of the pod this runs in, or `undefined` outside of one. */
+export function inClusterContent(
+  env: Readonly<Record<string, string | undefined>>,
+  folder = serviceAccountFolder,
+): KubeConfigContent | undefined {
+  const host = env['KUBERNETES_SERVICE_HOST'] ?? ''
+  const port = env['KUBERNETES_SERVICE_PORT'] ?? ''
+  if (host === '' || port === '') return undefined
+  const tokenFile = join(folder, 'token')
+  if (!existsSync(tokenFile)) {
+    throw new KubeConfigError(
+      `the pod has no service account token at ${tokenFile}: ` +
+        'set automountServiceAccountToken: true, or name a file with --kubeconfig',
+    )
+  }
+  const namespaceFile = join(folder, 'namespace')
+  const namespace = existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : undefined
+  return {
+    clusters: [
+      {
+        name: 'in-cluster',
+        caFile: join(folder, 'ca.crt'),
+        server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+        skipTLSVerify: false,
+      },
+    ],
+    users: [{ name: 'in-cluster', authProvider: { name: 'tokenFile', config: { tokenFile } } }],
+    contexts: [
+      {
+        name: 'in-cluster',
+        cluster: 'in-cluster',
+        user: 'in-cluster',
+        ...(namespace !== undefined && { namespace }),
+      },
+    ],
+    currentContext: 'in-cluster',
+    source: 'the service account of this pod',
+  }
+}

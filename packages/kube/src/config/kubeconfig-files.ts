@@ -1,0 +1,141 @@
+/** Reads kubeconfig files and merges them as kubectl does: the first one that names a thing wins. */
+import { existsSync, readFileSync } from 'node:fs'
+import { delimiter, dirname, isAbsolute, join } from 'node:path'
+import { type Cluster, type Context, KubeConfig, loadYaml, type User } from '@kubernetes/client-node'
+import { KubeConfigError } from './kubeconfig-errors.ts'
+
+/** The merged content of one or several files. */
+export interface KubeConfigContent {
+  readonly clusters: readonly Cluster[]
+  readonly users: readonly User[]
+  readonly contexts: readonly Context[]
+  readonly currentContext: string | undefined
+  /** The files, for messages. */
+  readonly source: string
+}
+
+/** A file as far as it is changed before the client library reads it. */
+interface RawKubeConfig {
+  readonly kind?: string
+  readonly clusters?: readonly { readonly name?: string; readonly cluster?: RawCluster }[] | null
+  readonly users?: readonly { readonly name?: string; readonly user?: RawUser | null }[] | null
+}
+
+interface RawCluster {
+  readonly server?: string
+}
+
+interface RawUser {
+  readonly tokenFile?: string
+  readonly exec?: RawExec
+}
+
+interface RawExec {
+  readonly apiVersion?: string
+  readonly command?: string
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null
+}
+
+/**
+ * @param paths one path or several, separated as in `KUBECONFIG`.
+ * @param isListed paths from a list may be missing, as long as one of them is there.
+ */
+export function readKubeConfigFiles(paths: string, isListed: boolean): KubeConfigContent {
+  const files = paths.split(delimiter).filter((path) => path !== '')
+  const present = isListed && files.length > 1 ? files.filter((file) => existsSync(file)) : files
+  if (present.length === 0)
+    throw new KubeConfigError(
+      `none of the kubeconfig files ${paths} exists: create one or correct KUBECONFIG`,
+    )
+  const configs = present.map(readOne)
+  return {
+    clusters: firstOfEachName(configs.flatMap((config) => config.clusters)),
+    users: firstOfEachName(configs.flatMap((config) => config.users)),
+    contexts: firstOfEachName(configs.flatMap((config) => config.contexts)),
+    currentContext: configs.map((config) => config.currentContext).find((name) => (name ?? '') !== ''),
+    source: present.join(', '),
+  }
+}
+
+function readOne(file: string): KubeConfig {
+  const raw = parse(file, readText(file))
+  const folder = dirname(file)
+  const config = new KubeConfig()
+  try {
+    config.loadFromString(JSON.stringify({ ...raw, users: raw.users?.map((user) => withUser(user, folder)) }))
+    config.makePathsAbsolute(folder)
+  } catch (cause) {
+    const text = cause instanceof Error ? cause.message : String(cause)
+    throw new KubeConfigError(`kubeconfig ${file} is not valid: ${text}`, cause)
+  }
+  return config
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? String(cause)})`
+    throw new KubeConfigError(`kubeconfig ${file} ${why}: check --kubeconfig or KUBECONFIG`, cause)
+  }
+}
+
+function parse(file: string, text: string): RawKubeConfig {
+  let parsed: unknown
+  try {
+    parsed = loadYaml(text)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
+    throw new KubeConfigError(`kubeconfig ${file} is not YAML: ${why}`, cause)
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw new KubeConfigError(`kubeconfig ${file} is empty or not a map: write clusters, users and contexts`)
+  return parsed
+}
+
+/** Completes what the client library does not know: token files, relative plugins, their input. */
+function withUser(
+  entry: NonNullable<RawKubeConfig['users']>[number],
+  folder: string,
+): { readonly name?: string; readonly user?: unknown } {
+  const { user } = entry
+  if (user === undefined || user === null) return entry
+  const { tokenFile, exec, ...rest } = user
+  return {
+    ...entry,
+    user: {
+      ...rest,
+      ...(tokenFile !== undefined && {
+        'auth-provider': { name: 'tokenFile', config: { tokenFile: absolute(tokenFile, folder) } },
+      }),
+      ...(exec !== undefined && { exec: withExec(exec, folder) }),
+    },
+  }
+}
+
+function withExec(exec: RawExec, folder: string): RawExec {
+  const { command } = exec
+  const info = 'KUBERNETES_EXEC_INFO'
+  const env = exec.env ?? []
+  const input = {
+    apiVersion: exec.apiVersion ?? 'client.authentication.k8s.io/v1',
+    kind: 'ExecCredential',
+    spec: { interactive: false },
+  }
+  return {
+    ...exec,
+    ...(command !== undefined && /[/\\]/.test(command) && { command: absolute(command, folder) }),
+    env: env.some(({ name }) => name === info) ? env : [...env, { name: info, value: JSON.stringify(input) }],
+  }
+}
+
+function absolute(path: string, folder: string): string {
+  return isAbsolute(path) ? path : join(folder, path)
+}
+
+function firstOfEachName<T extends { readonly name: string }>(items: readonly T[]): T[] {
+  const byName = new Map<string, T>()
+  for (const item of items) if (!byName.has(item.name)) byName.set(item.name, item)
+  return [...byName.values()]
+}

@@ -1,0 +1,144 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Cluster, KubeConfig } from '@kubernetes/client-node'
+import { type Clock, SystemClock, type Transport } from '@tenon/runtime'
+import { HttpTransport } from './http-transport.ts'
+import { inClusterContent } from './in-cluster.ts'
+import { KubeConfigError } from './kubeconfig-errors.ts'
+import { type KubeConfigContent, readKubeConfigFiles } from './kubeconfig-files.ts'
+
+export interface KubeConfigOptions {
+  /** A file, or several separated as in `KUBECONFIG`; comes before everything else. */
+  readonly kubeconfig?: string
+  /** Default: the current context of the files. */
+  readonly context?: string
+  /** The environment: `KUBECONFIG`, `HOME` and what a pod is given. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock?: Clock
+}
+
+/** A server and how to reach it. */
+export interface LoadedKubeConfig {
+  /** Sends with the credentials of the context, which are read again when they change. */
+  readonly transport: Transport
+  /** URL of the API server. */
+  readonly server: string
+  /** PEM, when the configuration names one. */
+  readonly certificateAuthority?: string
+  /** Namespace of the context, else `default`. */
+  readonly namespace: string
+  readonly context: string
+  /** The files read, or the pod; for messages. */
+  readonly source: string
+  /** Closes idle connections; requests under way go on. */
+  close(): void
+}
+
+/**
+ * Finds the configuration as Kubernetes tools do: the named file, `KUBECONFIG`, the pod's service
+ * account, then `~/.kube/config`.
+ * @throws KubeConfigError naming the file, the context and the fix.
+ */
+export function loadKubeConfig(options: KubeConfigOptions): LoadedKubeConfig {
+  const content = findContent(options)
+  const { name, cluster, namespace } = selectContext(content, options.context)
+  const server = serverUrl(content, cluster)
+  const config = new KubeConfig()
+  config.loadFromOptions({
+    clusters: content.clusters.map(withPlainHttp),
+    users: content.users,
+    contexts: content.contexts,
+    currentContext: name,
+  })
+  const transport = new HttpTransport({ server, config, clock: options.clock ?? new SystemClock() })
+  const certificateAuthority = authorityOf(content, cluster)
+  return {
+    transport,
+    server: server.href.replace(/\/$/, ''),
+    ...(certificateAuthority !== undefined && { certificateAuthority }),
+    namespace: namespace ?? 'default',
+    context: name,
+    source: content.source,
+    close: () => {
+      transport.close()
+    },
+  }
+}
+
+function findContent({ kubeconfig, env }: KubeConfigOptions): KubeConfigContent {
+  if (kubeconfig !== undefined && kubeconfig !== '') return readKubeConfigFiles(kubeconfig, false)
+  const listed = env['KUBECONFIG'] ?? ''
+  if (listed !== '') return readKubeConfigFiles(listed, true)
+  const inCluster = inClusterContent(env)
+  if (inCluster !== undefined) return inCluster
+  const home = env['HOME'] ?? env['USERPROFILE'] ?? ''
+  const file = join(home, '.kube', 'config')
+  if (home !== '' && existsSync(file)) return readKubeConfigFiles(file, false)
+  throw new KubeConfigError(
+    'no kubeconfig found: name one with --kubeconfig, set KUBECONFIG, or run inside a cluster',
+  )
+}
+
+interface SelectedContext {
+  readonly name: string
+  readonly cluster: Cluster
+  readonly namespace?: string
+}
+
+function selectContext(content: KubeConfigContent, wanted: string | undefined): SelectedContext {
+  const { source, contexts, clusters, users } = content
+  const names = contexts.map((context) => context.name).join(', ')
+  const name = wanted ?? content.currentContext
+  if (name === undefined)
+    throw new KubeConfigError(
+      `kubeconfig ${source} has no current-context: run \`kubectl config use-context NAME\` (${names}) or pass --context`,
+    )
+  const context = contexts.find((candidate) => candidate.name === name)
+  if (context === undefined)
+    throw new KubeConfigError(
+      `kubeconfig ${source} has no context ${name}: choose one of ${names === '' ? 'none' : names}`,
+    )
+  const cluster = clusters.find((candidate) => candidate.name === context.cluster)
+  if (cluster === undefined)
+    throw new KubeConfigError(
+      `kubeconfig ${source}: context ${name} names the cluster ${context.cluster}, which is not there: add it under clusters`,
+    )
+  const { user } = context as { readonly user?: string }
+  if (user !== undefined && user !== '' && !users.some((candidate) => candidate.name === user))
+    throw new KubeConfigError(
+      `kubeconfig ${source}: context ${name} names the user ${user}, which is not there: add it under users`,
+    )
+  return { name, cluster, ...(context.namespace !== undefined && { namespace: context.namespace }) }
+}
+
+function serverUrl({ source }: KubeConfigContent, cluster: Cluster): URL {
+  const text = (cluster.server as string | undefined) ?? ''
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new KubeConfigError(
+      `kubeconfig ${source}: the server of cluster ${cluster.name} is ${text === '' ? 'missing' : text}: write a URL such as https://host:6443`,
+    )
+  return url
+}
+
+function authorityOf({ source }: KubeConfigContent, cluster: Cluster): string | undefined {
+  const { caFile, caData } = cluster as { readonly caFile?: string | null; readonly caData?: string | null }
+  if (caFile !== undefined && caFile !== null && caFile !== '') {
+    try {
+      return readFileSync(caFile, 'utf8')
+    } catch (cause) {
+      throw new KubeConfigError(
+        `kubeconfig ${source}: the certificate authority ${caFile} of cluster ${cluster.name} cannot be read`,
+        cause,
+      )
+    }
+  }
+  return caData === undefined || caData === null ? undefined : Buffer.from(caData, 'base64').toString('utf8')
+}
+
+/** The client library takes plain HTTP only where verification is off; there is none to do. */
+function withPlainHttp(cluster: Cluster): Cluster {
+  return (cluster.server as string | undefined)?.startsWith('http:') === true
+    ? { ...cluster, skipTLSVerify: true }
+    : cluster
+}

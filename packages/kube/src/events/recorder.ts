@@ -1,0 +1,147 @@
+import { kinds, type KubeObject, type ResourceType } from '@tenon/api'
+import { type Clock, type Logger, type Random, rfc3339 } from '@tenon/runtime'
+import { type EventInput, type EventRecorder, isKubeError, type KubeClient } from '../contract.ts'
+import { type Rate, TokenBucket } from '../token-bucket.ts'
+import { BoundedMap } from './bounded-map.ts'
+import { Correlator } from './correlator.ts'
+import { cut, eventObject, type EventObject } from './event-object.ts'
+
+export interface EventRecorderOptions {
+  readonly client: KubeClient
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly random: Random
+  /** Who says it, as in `kubectl describe`; default `karpenter`. */
+  readonly component?: string
+  /** Token buckets shared by all events of a reason; by default `Nominated` has one. */
+  readonly rates?: Readonly<Record<string, Rate>>
+}
+
+/** A recorder that can be waited for at the end. */
+export interface FlushableEventRecorder extends EventRecorder {
+  /** Resolves when everything recorded so far was written or given up. */
+  flush(): Promise<void>
+}
+
+const defaultDedupeMs = 2 * 60_000
+const queueLimit = 1000
+const cacheLimit = 4096
+const attemptPausesMs = [1000, 5000]
+
+const eventType: ResourceType<EventObject> = { ...kinds.event, objectType: undefined }
+
+/** Events are suppressed in three stages: by dedupe key, by shared rate, and by object. */
+export function createEventRecorder(options: EventRecorderOptions): FlushableEventRecorder {
+  return new QueuedRecorder(options)
+}
+
+interface Written {
+  readonly name: string
+  readonly namespace: string
+  count: number
+}
+
+class QueuedRecorder implements FlushableEventRecorder {
+  readonly #options: EventRecorderOptions
+  readonly #correlator: Correlator
+  readonly #seenUntil = new BoundedMap<number>(cacheLimit)
+  readonly #written = new BoundedMap<Written>(cacheLimit)
+  readonly #rates: ReadonlyMap<string, TokenBucket>
+  readonly #queue: { readonly event: EventInput; readonly atMs: number }[] = []
+  #working: Promise<void> | undefined
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options
+    this.#correlator = new Correlator(options.clock)
+    const rates = options.rates ?? { Nominated: { perSecond: 5, burst: 10 } }
+    this.#rates = new Map(
+      Object.entries(rates).map(([reason, rate]) => [reason, new TokenBucket(rate, options.clock)]),
+    )
+  }
+
+  record(event: EventInput): void {
+    if (this.#isDuplicate(event)) return
+    if (this.#rates.get(event.reason)?.tryTake() === false) return
+    if (this.#queue.length >= queueLimit) {
+      this.#options.logger.debug('event dropped, too many are waiting', { reason: event.reason })
+      return
+    }
+    this.#queue.push({ event, atMs: this.#options.clock.now() })
+    this.#working ??= this.#work()
+  }
+
+  async flush(): Promise<void> {
+    await this.#working
+  }
+
+  /** The window counts from the first of the events, also when that one is dropped later. */
+  #isDuplicate({ reason, dedupe = [], dedupeTtlMs = defaultDedupeMs }: EventInput): boolean {
+    if (dedupe.length === 0) return false
+    const key = `${reason.toLowerCase()}-${dedupe.join('-')}`
+    const now = this.#options.clock.monotonic()
+    if ((this.#seenUntil.get(key) ?? -1) > now) return true
+    this.#seenUntil.set(key, now + dedupeTtlMs)
+    return false
+  }
+
+  /** Never rejects. One event after the other, so that counts are right. */
+  async #work(): Promise<void> {
+    // The queue is first looked at once the caller has gone on.
+    await Promise.resolve()
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      try {
+        await this.#write(next.event, next.atMs)
+      } catch (error) {
+        this.#options.logger.debug('event not written', { reason: next.event.reason, error })
+      }
+    }
+    this.#working = undefined
+  }
+
+  async #write(event: EventInput, atMs: number): Promise<void> {
+    const correlation = this.#correlator.correlate(event)
+    if (correlation.kind === 'drop') return
+    const { key, message } = correlation
+    const written = this.#written.get(key)
+    if (written !== undefined && (await this.#count(written, message, atMs))) return
+    const { component = 'karpenter', random } = this.#options
+    const object = eventObject({ ...event, message }, { component, nowMs: atMs, random })
+    await this.#patiently(() => this.#create(object))
+    this.#written.set(key, { ...object.metadata, count: 1 })
+  }
+
+  async #create(object: EventObject): Promise<void> {
+    try {
+      await this.#options.client.create(eventType, object)
+    } catch (error) {
+      // A repeated attempt whose first one had arrived after all.
+      if (!isKubeError(error, 'alreadyExists')) throw error
+    }
+  }
+
+  /** Counts one more of an event written before; answers false when the server has forgotten it. */
+  async #count(written: Written, message: string, atMs: number): Promise<boolean> {
+    const { name, namespace } = written
+    const patch = { count: written.count + 1, lastTimestamp: rfc3339(atMs), message: cut(message, 1024) }
+    try {
+      await this.#patiently(() => this.#options.client.patch(eventType, { name, namespace }, patch))
+    } catch (error) {
+      if (isKubeError(error, 'notFound')) return false
+      throw error
+    }
+    written.count++
+    return true
+  }
+
+  async #patiently<T>(attempt: () => Promise<T>): Promise<T> {
+    for (const pauseMs of attemptPausesMs) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (!isKubeError(error, 'transport', 'server', 'tooManyRequests')) throw error
+        await this.#options.clock.sleep(pauseMs)
+      }
+    }
+    return attempt()
+  }
+}

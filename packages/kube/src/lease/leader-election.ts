@@ -1,0 +1,243 @@
+import { kinds, type Lease } from '@tenon/api'
+import { type Clock, type Logger, type Random, rfc3339Micro, unit } from '@tenon/runtime'
+import { withDeadline } from '../abortable.ts'
+import { type EventRecorder, isKubeError, KubeError, type KubeClient } from '../contract.ts'
+
+export interface LeaderElectorOptions {
+  readonly client: KubeClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** Unique per process, for example `<hostname>_<uuid>`. */
+  readonly identity: string
+  readonly namespace: string
+  readonly name: string
+  /** How long others wait after the last renewal they saw; default 15 s. */
+  readonly leaseDurationMs?: number
+  /** A leader that could not renew for so long gives up; default 10 s, less than the duration. */
+  readonly renewDeadlineMs?: number
+  /** Pause between attempts; default 2 s. */
+  readonly retryPeriodMs?: number
+  /** Labels that the lease gets when it is created. */
+  readonly labels?: Readonly<Record<string, string>>
+  readonly events?: EventRecorder
+  readonly onStarted: () => void
+  /** Leadership is over, lost or given back; nothing may be written any more. Called once. */
+  readonly onStopped: () => void
+}
+
+/** One candidate. After its leadership has ended it does not stand again. */
+export interface LeaderElector {
+  readonly isLeader: boolean
+  start(): void
+  /** Ends the candidacy; a leader calls `onStopped` first and then gives the lease back. */
+  stop(): Promise<void>
+}
+
+/** Stands for leadership on a Lease. Trusts no clock but its own: a lease expires when it was not seen to change. */
+export function createLeaderElector(options: LeaderElectorOptions): LeaderElector {
+  return new LeaseElector(options)
+}
+
+type LeaseSpec = NonNullable<Lease['spec']>
+
+class LeaseElector implements LeaderElector {
+  readonly #options: LeaderElectorOptions
+  readonly #leaseDurationMs: number
+  readonly #renewDeadlineMs: number
+  readonly #retryPeriodMs: number
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | undefined
+  #isLeader = false
+  #lease: Lease | undefined
+  /** When the lease was last seen to change, by this process's own clock. */
+  #changedAt = 0
+
+  constructor(options: LeaderElectorOptions) {
+    this.#options = options
+    this.#leaseDurationMs = options.leaseDurationMs ?? 15_000
+    this.#renewDeadlineMs = options.renewDeadlineMs ?? 10_000
+    this.#retryPeriodMs = options.retryPeriodMs ?? 2_000
+    if (this.#renewDeadlineMs >= this.#leaseDurationMs)
+      throw new RangeError('renewDeadlineMs must be less than leaseDurationMs')
+  }
+
+  get isLeader(): boolean {
+    return this.#isLeader
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the candidacy is ended'))
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { logger, onStarted, onStopped, identity } = this.#options
+    if (!(await this.#acquire())) return
+    logger.info('became leader', { identity })
+    this.#tell('became leader')
+    this.#isLeader = true
+    onStarted()
+    await this.#keep()
+    this.#isLeader = false
+    onStopped()
+    if (this.#stopping.signal.aborted) await this.#release()
+    else logger.error('leadership lost', { identity })
+    this.#tell('stopped leading')
+  }
+
+  /** Answers false when the candidacy was ended first. */
+  async #acquire(): Promise<boolean> {
+    for (;;) {
+      if (await this.#attempt(this.#renewDeadlineMs)) return true
+      // Candidates drift apart, so that they do not all find the lease free at the same moment.
+      const pauseMs = this.#retryPeriodMs * (1 + 1.2 * unit(this.#options.random))
+      if (!(await this.#pause(pauseMs))) return false
+    }
+  }
+
+  /** Renews until the candidacy is ended or the deadline has passed without a renewal. */
+  async #keep(): Promise<void> {
+    const { clock } = this.#options
+    let renewedAt = clock.monotonic()
+    const leftMs = () => renewedAt + this.#renewDeadlineMs - clock.monotonic()
+    while (leftMs() > 0) {
+      if (!(await this.#pause(Math.min(this.#retryPeriodMs, leftMs())))) return
+      const startedAt = clock.monotonic()
+      if (await this.#attempt(leftMs())) renewedAt = startedAt
+      else if (this.#isHeldByOther()) return
+    }
+  }
+
+  async #attempt(limitMs: number): Promise<boolean> {
+    const { clock, logger } = this.#options
+    const signal = this.#stopping.signal
+    if (signal.aborted) return false
+    const late = () => new KubeError('transport', 0, `no answer about the lease within ${limitMs} ms`)
+    try {
+      return await withDeadline(clock, { ms: limitMs, late, signal }, (limited) => this.#take(limited))
+    } catch (error) {
+      if (isKubeError(error, 'conflict', 'notFound', 'alreadyExists')) this.#lease = undefined
+      if (!signal.aborted) logger.debug('lease not taken', { error })
+      return false
+    }
+  }
+
+  /** Creates, takes over or renews the lease; false while somebody else holds it. */
+  async #take(signal: AbortSignal): Promise<boolean> {
+    const { client, clock } = this.#options
+    if (!this.#isLeader || this.#lease === undefined) {
+      const seen = await client.get(kinds.lease, this.#key(), { signal })
+      if (seen === undefined) return this.#create(signal)
+      this.#observe(seen)
+    }
+    const held = this.#lease
+    if (held === undefined || this.#isHeldByOther()) {
+      const heldMs = (held?.spec?.leaseDurationSeconds ?? 0) * 1000
+      if (this.#isLeader || clock.monotonic() - this.#changedAt < heldMs) return false
+    }
+    this.#observe(await this.#patch(this.#ownSpec(held?.spec), held, signal))
+    return true
+  }
+
+  async #create(signal: AbortSignal): Promise<boolean> {
+    const { client, name, namespace, labels } = this.#options
+    const lease = await client.create(
+      kinds.lease,
+      {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name, namespace, ...(labels !== undefined && { labels }) },
+        spec: this.#ownSpec(undefined),
+      },
+      { signal },
+    )
+    this.#observe(lease)
+    return true
+  }
+
+  async #release(): Promise<void> {
+    const { clock, logger } = this.#options
+    const now = rfc3339Micro(clock.now())
+    const late = () => new KubeError('transport', 0, 'no answer about the lease in time')
+    try {
+      await withDeadline(clock, { ms: this.#retryPeriodMs, late }, (signal) =>
+        this.#patch(
+          { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now },
+          this.#lease,
+          signal,
+        ),
+      )
+    } catch (error) {
+      // The lease runs out by itself.
+      logger.debug('lease not released', { error })
+    }
+  }
+
+  #patch(spec: LeaseSpec, held: Lease | undefined, signal: AbortSignal): Promise<Lease> {
+    const resourceVersion = held?.metadata.resourceVersion
+    return this.#options.client.patch(
+      kinds.lease,
+      this.#key(),
+      { spec },
+      {
+        signal,
+        ...(resourceVersion !== undefined && { resourceVersion }),
+      },
+    )
+  }
+
+  #observe(lease: Lease): void {
+    if (lease.metadata.resourceVersion !== this.#lease?.metadata.resourceVersion)
+      this.#changedAt = this.#options.clock.monotonic()
+    this.#lease = lease
+  }
+
+  #isHeldByOther(): boolean {
+    const holder = this.#lease?.spec?.holderIdentity ?? ''
+    return holder !== '' && holder !== this.#options.identity
+  }
+
+  #ownSpec(before: LeaseSpec | undefined): LeaseSpec {
+    const { clock, identity } = this.#options
+    const now = rfc3339Micro(clock.now())
+    const isRenewal = before?.holderIdentity === identity
+    const transitions = before?.leaseTransitions ?? 0
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(this.#leaseDurationMs / 1000),
+      acquireTime: isRenewal ? (before.acquireTime ?? now) : now,
+      renewTime: now,
+      leaseTransitions: isRenewal || before === undefined ? transitions : transitions + 1,
+    }
+  }
+
+  #key(): { readonly name: string; readonly namespace: string } {
+    return { name: this.#options.name, namespace: this.#options.namespace }
+  }
+
+  #tell(what: string): void {
+    const { events, identity } = this.#options
+    if (this.#lease === undefined) return
+    events?.record({
+      object: { ...this.#lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
+      type: 'Normal',
+      reason: 'LeaderElection',
+      message: `${identity} ${what}`,
+    })
+  }
+
+  async #pause(ms: number): Promise<boolean> {
+    try {
+      await this.#options.clock.sleep(ms, this.#stopping.signal)
+      return true
+    } catch {
+      // Only the end of the candidacy ends a sleep early.
+      return false
+    }
+  }
+}

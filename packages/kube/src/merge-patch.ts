@@ -1,0 +1,55 @@
+type JsonObject = Readonly<Record<string, unknown>>
+
+/**
+ * The smallest RFC 7386 merge patch that turns `before` into `after`, or `undefined` when they are
+ * equal. Arrays are replaced whole, fields absent (or undefined) in `after` are removed.
+ */
+export function mergePatchOf(before: object, after: object): Record<string, unknown> | undefined {
+  const patch = differenceOf(before as JsonObject, after as JsonObject)
+  return Object.keys(patch).length === 0 ? undefined : patch
+}
+
+function differenceOf(before: JsonObject, after: JsonObject): Record<string, unknown> {
+  const patch: Record<string, unknown> = {}
+  for (const key of Object.keys(before)) {
+    if (isPresent(before[key]) && !isPresent(after[key])) patch[key] = null
+  }
+  for (const [key, wanted] of Object.entries(after)) {
+    if (!isPresent(wanted)) continue
+    const held = before[key]
+    if (isPlainObject(held) && isPlainObject(wanted)) {
+      const nested = differenceOf(held, wanted)
+      if (Object.keys(nested).length > 0) patch[key] = nested
+    } else if (!sameJson(held, wanted)) {
+      patch[key] = isPlainObject(wanted) ? withoutAbsent(wanted) : wanted
+    }
+  }
+  return patch
+}
+
+/** A merge patch cannot store null: absent, undefined and null are the same to it. */
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function withoutAbsent(value: JsonObject): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, field]) => isPresent(field))
+      .map(([key, field]) => [key, isPlainObject(field) ? withoutAbsent(field) : field]),
+  )
+}
+
+function isPlainObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Equality of JSON values: the order of fields does not matter, undefined fields do not exist. */
+function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, index) => sameJson(item, b[index]))
+  if (!isPlainObject(a) || !isPlainObject(b)) return false
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)])
+  return [...keys].every((key) => sameJson(a[key], b[key]))
+}

@@ -1,0 +1,56 @@
+/** Choosing the endpoint of the configured zone. */
+import type { Clock, Transport } from '@tenon/runtime'
+import type { ExoscaleOptions } from '../options.ts'
+import { ExoscaleClient } from './client.ts'
+
+const defaultEndpoint = 'https://api-ch-gva-2.exoscale.com/v2'
+const preProductionEndpoint = 'https://ppapi-ch-gva-2.exoscale.com/v2'
+
+export interface ConnectDependencies {
+  readonly options: ExoscaleOptions
+  /** Opens a transport to `endpoint` (scheme, host and port count; the path is sent in requests). */
+  readonly connect: (endpoint: string) => Transport
+  readonly clock: Clock
+  /** `name/version` of the program, for the User-Agent. */
+  readonly userAgent?: string
+}
+
+/**
+ * A client of the zone's endpoint. Looks the zone up first, so that a wrong zone or an unreachable
+ * API shows at start.
+ * @throws Error naming the known zones when the configured one is none of them.
+ */
+export async function connectExoscale(
+  deps: ConnectDependencies,
+  signal?: AbortSignal,
+): Promise<ExoscaleClient> {
+  const { options } = deps
+  const fixed =
+    options.apiEndpoint ?? (options.apiEnvironment === 'ppapi' ? preProductionEndpoint : undefined)
+  const first = clientOf(deps, fixed ?? defaultEndpoint)
+  const zones = await first.listZones(signal)
+  const zone = zones.find((candidate) => candidate.name === options.zone)
+  if (zone === undefined) {
+    const known = zones
+      .map((candidate) => candidate.name)
+      .sort()
+      .join(', ')
+    throw new Error(
+      `EXOSCALE_ZONE is "${options.zone}", which is none of the zones ${known || '(none listed)'}`,
+    )
+  }
+  const endpoint = zone['api-endpoint']
+  if (fixed !== undefined || endpoint === undefined || endpoint === defaultEndpoint) return first
+  return clientOf(deps, endpoint)
+}
+
+function clientOf(deps: ConnectDependencies, endpoint: string): ExoscaleClient {
+  const { options, clock } = deps
+  return new ExoscaleClient({
+    transport: deps.connect(endpoint),
+    basePath: new URL(endpoint).pathname.replace(/\/+$/, ''),
+    credentials: { key: options.apiKey, secret: options.apiSecret },
+    clock,
+    userAgent: deps.userAgent ?? 'tenon',
+  })
+}

@@ -1,0 +1,96 @@
+/** One signed call: attempts, time-outs, decoding. */
+import { type Clock, readText, type Transport } from '@tenon/runtime'
+import { apiErrorFrom, ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
+import { parseRetryAfter, retryDelayMs } from './retries.ts'
+import { authorization, type Credentials } from './signature.ts'
+
+const signatureLifetimeSeconds = 600
+const attemptTimeoutMs = 60_000
+const refusedCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below the endpoint, escaped, for example `/instance?labels=a`. */
+  readonly path: string
+  readonly body?: object
+  readonly signal?: AbortSignal | undefined
+  /** False for the public zone list. */
+  readonly isSigned?: boolean
+}
+
+export interface HttpOptions {
+  readonly transport: Transport
+  /** Path of the endpoint, normally `/v2`. */
+  readonly basePath: string
+  readonly credentials: Credentials
+  readonly clock: Clock
+  readonly userAgent: string
+}
+
+/** Sends calls to one endpoint. Rejects with the errors of `errors.ts`, or the signal's reason. */
+export class ExoscaleHttp {
+  readonly #options: HttpOptions
+
+  constructor(options: HttpOptions) {
+    this.#options = options
+  }
+
+  async call<T>(call: Call): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt<T>(call)
+      } catch (error) {
+        call.signal?.throwIfAborted()
+        const delayMs = retryDelayMs(error, call.method, attempt)
+        if (delayMs === undefined) throw error
+        await this.#options.clock.sleep(delayMs, call.signal)
+      }
+    }
+  }
+
+  async #attempt<T>(call: Call): Promise<T> {
+    const { clock } = this.#options
+    const stopping = new AbortController()
+    const cancel = clock.after(attemptTimeoutMs, () => {
+      stopping.abort(new Error(`no answer within ${attemptTimeoutMs / 1000} s`))
+    })
+    const signal =
+      call.signal === undefined ? stopping.signal : AbortSignal.any([call.signal, stopping.signal])
+    try {
+      return await this.#exchange<T>(call, signal)
+    } catch (error) {
+      if (error instanceof ExoscaleApiError) throw error
+      const code = (error as { code?: unknown } | undefined)?.code
+      const neverSent = typeof code === 'string' && refusedCodes.has(code)
+      const said = error instanceof Error ? error.message : String(error)
+      throw new ExoscaleTransportError(`${call.method} ${call.path}: ${said}`, neverSent, error)
+    } finally {
+      cancel()
+    }
+  }
+
+  async #exchange<T>(call: Call, signal: AbortSignal): Promise<T> {
+    const { transport, clock } = this.#options
+    signal.throwIfAborted()
+    const response = await transport.send(this.#request(call), signal)
+    const text = await readText(response.body)
+    if (response.status >= 400) {
+      throw apiErrorFrom(response.status, text, parseRetryAfter(response.headers['retry-after'], clock.now()))
+    }
+    return (text === '' ? {} : JSON.parse(text)) as T
+  }
+
+  #request(call: Call): Parameters<Transport['send']>[0] {
+    const { basePath, clock, credentials, userAgent } = this.#options
+    const path = `${basePath}${call.path}`
+    const body = call.body === undefined ? '' : JSON.stringify(call.body)
+    const expires = Math.floor(clock.now() / 1000) + signatureLifetimeSeconds
+    const headers: Record<string, string> = { accept: 'application/json', 'user-agent': userAgent }
+    if (call.isSigned !== false) {
+      headers.authorization = authorization({ method: call.method, path, body, expires }, credentials)
+    }
+    if (body === '') return { method: call.method, path, headers }
+    headers['content-type'] = 'application/json'
+    return { method: call.method, path, headers, body }
+  }
+}

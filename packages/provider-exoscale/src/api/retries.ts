@@ -1,0 +1,30 @@
+/** Which failed attempts may be repeated, and after how long. */
+import { ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
+
+export const maxAttempts = 5
+const maxWaitMs = 30_000
+
+/**
+ * How long to wait before repeating, or undefined when the failure is final. A POST is repeated
+ * only where it surely had no effect: refused for its rate, or never sent.
+ */
+export function retryDelayMs(error: unknown, method: string, attempt: number): number | undefined {
+  if (attempt >= maxAttempts) return undefined
+  const backoffMs = Math.min(1000 * 2 ** (attempt - 1), maxWaitMs)
+  if (error instanceof ExoscaleTransportError) {
+    return method !== 'POST' || error.neverSent ? backoffMs : undefined
+  }
+  if (!(error instanceof ExoscaleApiError)) return undefined
+  const { status } = error
+  const isRepeatable = status === 429 || (method !== 'POST' && status >= 500 && status !== 501)
+  if (!isRepeatable) return undefined
+  return (status === 429 || status === 503 ? error.retryAfterMs : undefined) ?? backoffMs
+}
+
+/** `Retry-After` in milliseconds: seconds or an HTTP date; one in the past means at once. */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined
+  if (/^\d+$/.test(header.trim())) return Number(header) * 1000
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs)
+}

@@ -1,0 +1,94 @@
+import type { Clock, Logger } from '@tenon/runtime'
+import type { ExoscaleClient } from '../api/client.ts'
+import type { ExoscaleInstanceType } from '../api/types.ts'
+import { builtInPrices, pricesByType } from './prices.ts'
+
+const refreshAfterMs = 6 * 60 * 60_000
+const retryAfterMs = 60_000
+
+/** A machine shape of the vendor that this organisation may use in this zone. */
+export interface CatalogueEntry {
+  readonly id: string
+  /** `<family>.<size>`. */
+  readonly name: string
+  readonly family: string
+  readonly size: string
+  readonly cpus: number
+  readonly memoryBytes: number
+  readonly gpus: number
+  /** Infinity when unknown: usable, but only where nothing priced will do. */
+  readonly pricePerHour: number
+}
+
+/** All entries, by name and by id. */
+export interface CatalogueView {
+  readonly entries: readonly CatalogueEntry[]
+  readonly byName: ReadonlyMap<string, CatalogueEntry>
+  readonly byId: ReadonlyMap<string, CatalogueEntry>
+}
+
+/** The usable instance types, read once and again every six hours. An old list outlives failures. */
+export class Catalogue {
+  readonly #api: ExoscaleClient
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #zone: string
+  readonly #prices = pricesByType(builtInPrices)
+  #view: CatalogueView | undefined
+  #refreshAtMs = 0
+  #loading: Promise<CatalogueView> | undefined
+
+  constructor(deps: {
+    readonly api: ExoscaleClient
+    readonly clock: Clock
+    readonly logger: Logger
+    readonly zone: string
+  }) {
+    this.#api = deps.api
+    this.#clock = deps.clock
+    this.#logger = deps.logger
+    this.#zone = deps.zone
+  }
+
+  /** The present list; rejects only while none was ever read. */
+  async view(): Promise<CatalogueView> {
+    if (this.#view !== undefined && this.#clock.monotonic() < this.#refreshAtMs) return this.#view
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined
+    })
+    return this.#loading
+  }
+
+  async #load(): Promise<CatalogueView> {
+    try {
+      this.#view = this.#viewOf(await this.#api.listInstanceTypes())
+      this.#refreshAtMs = this.#clock.monotonic() + refreshAfterMs
+    } catch (error) {
+      if (this.#view === undefined) throw error
+      this.#refreshAtMs = this.#clock.monotonic() + retryAfterMs
+      this.#logger.warn('instance types could not be read again', { error })
+    }
+    return this.#view
+  }
+
+  #viewOf(types: readonly ExoscaleInstanceType[]): CatalogueView {
+    const entries = types
+      .map((type) => this.#entryOf(type))
+      .filter((entry) => entry !== undefined)
+      .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    return {
+      entries,
+      byName: new Map(entries.map((entry) => [entry.name, entry])),
+      byId: new Map(entries.map((entry) => [entry.id, entry])),
+    }
+  }
+
+  #entryOf(type: ExoscaleInstanceType): CatalogueEntry | undefined {
+    const { id, family, size, cpus, memory, gpus = 0, authorized, zones } = type
+    if (authorized !== true || zones?.includes(this.#zone) !== true) return undefined
+    if (!family || !size || cpus === undefined || memory === undefined) return undefined
+    const name = `${family}.${size}`
+    const pricePerHour = this.#prices.get(name) ?? Number.POSITIVE_INFINITY
+    return { id, name, family, size, cpus, memoryBytes: memory, gpus, pricePerHour }
+  }
+}

@@ -1,0 +1,111 @@
+/** Catalogue entries in the core's terms, for one node class. */
+import {
+  capacityTypes,
+  type InstanceType,
+  isQuantity,
+  labels,
+  parseResource,
+  type Requirement,
+  type Resources,
+} from '@tenon/api'
+import { exoscaleLabels, gpuResource, podsPerNode } from '../identifiers.ts'
+import type { Reservation } from '../nodeclass/types.ts'
+import type { CatalogueEntry } from './catalogue.ts'
+import { admitsDisk } from './disk-ranges.ts'
+
+const gib = 2 ** 30
+
+/** What of a node class and of the moment shapes the types. */
+export interface TypeContext {
+  readonly zone: string
+  readonly diskSizeGib: number
+  readonly kubeReserved: Reservation
+  readonly systemReserved: Reservation
+  readonly isUnavailable: (entry: CatalogueEntry) => boolean
+}
+
+/** Types in order of the entries; those that cannot have the disk are left out. Nothing is shared. */
+export function instanceTypesOf(entries: readonly CatalogueEntry[], context: TypeContext): InstanceType[] {
+  return entries
+    .filter((entry) => admitsDisk(entry.family, entry.size, context.diskSizeGib))
+    .map((entry) => instanceTypeOf(entry, context))
+}
+
+function instanceTypeOf(entry: CatalogueEntry, context: TypeContext): InstanceType {
+  return {
+    name: entry.name,
+    requirements: requirementsOf(entry, context.zone),
+    offerings: [
+      {
+        requirements: [
+          { key: labels.capacityType, operator: 'In', values: [capacityTypes.onDemand] },
+          { key: labels.zone, operator: 'In', values: [context.zone] },
+        ],
+        pricePerHour: entry.pricePerHour,
+        available: !context.isUnavailable(entry),
+      },
+    ],
+    capacity: capacityOf(entry, context.diskSizeGib),
+    overhead: {
+      kubeReserved: reservedResources(context.kubeReserved),
+      systemReserved: reservedResources(context.systemReserved),
+      evictionThreshold: {},
+    },
+  }
+}
+
+/** Labels of a machine of this type, as single values. */
+export function typeLabels(entry: CatalogueEntry, zone: string): Readonly<Record<string, string>> {
+  return {
+    [labels.region]: zone,
+    [labels.zone]: zone,
+    [labels.instanceType]: entry.name,
+    [labels.arch]: 'amd64',
+    [labels.os]: 'linux',
+    [labels.capacityType]: capacityTypes.onDemand,
+    [exoscaleLabels.family]: entry.family,
+    [exoscaleLabels.size]: entry.size,
+  }
+}
+
+function requirementsOf(entry: CatalogueEntry, zone: string): Requirement[] {
+  const fixed = Object.entries(typeLabels(entry, zone)).map(
+    ([key, value]): Requirement => ({ key, operator: 'In', values: [value] }),
+  )
+  const gpu: Requirement[] =
+    entry.gpus > 0
+      ? [
+          { key: exoscaleLabels.gpuCount, operator: 'Exists' },
+          { key: exoscaleLabels.accelerator, operator: 'In', values: ['nvidia'] },
+        ]
+      : [
+          { key: exoscaleLabels.gpuCount, operator: 'DoesNotExist' },
+          { key: exoscaleLabels.accelerator, operator: 'DoesNotExist' },
+        ]
+  return [...fixed, ...gpu, { key: labels.windowsBuild, operator: 'DoesNotExist' }]
+}
+
+/** What the machine has, reservations included. */
+export function capacityOf(entry: CatalogueEntry, diskSizeGib: number): Resources {
+  return {
+    cpu: entry.cpus * 1000,
+    memory: entry.memoryBytes,
+    'ephemeral-storage': diskSizeGib * gib,
+    pods: podsPerNode,
+    ...(entry.gpus > 0 && { [gpuResource]: entry.gpus }),
+  }
+}
+
+/** Amounts of a reservation; blank or unreadable parts count as nothing. */
+export function reservedResources(reservation: Reservation): Resources {
+  const parts = {
+    cpu: reservation.cpu,
+    memory: reservation.memory,
+    'ephemeral-storage': reservation.ephemeralStorage,
+  }
+  const amounts = Object.entries(parts).map(([name, text]): [string, number] => [
+    name,
+    text !== undefined && isQuantity(text) ? parseResource(name, text) : 0,
+  ])
+  return Object.fromEntries(amounts)
+}

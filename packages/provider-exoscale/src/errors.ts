@@ -1,0 +1,48 @@
+/** The one place where failures of the cloud become the contract's errors. */
+import { isKubeError } from '@tenon/kube'
+import { ProviderError } from '@tenon/provider'
+import { ExoscaleApiError, ExoscaleOperationError, ExoscaleTransportError, isApiError } from './api/errors.ts'
+
+/** Condition reasons of failed launches. */
+export const launchReasons = {
+  token: 'BootstrapTokenCreationFailed',
+  instance: 'InstanceCreationFailed',
+  node: 'NodeCreationFailed',
+} as const
+
+export type LaunchReason = (typeof launchReasons)[keyof typeof launchReasons]
+
+/** Any failure as a {@link ProviderError}; those that are one already pass unchanged. */
+export function providerErrorFrom(error: unknown): ProviderError {
+  if (error instanceof ProviderError) return error
+  const message = messageOf(error)
+  const retryAfterMs = error instanceof ExoscaleApiError ? error.retryAfterMs : undefined
+  const details = { cause: error, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  if (isApiError(error, 'throttled')) return new ProviderError('throttled', message, details)
+  if (isApiError(error, 'unauthorized', 'forbidden')) {
+    return new ProviderError('unauthorized', `${message}; ${accessFix}`, details)
+  }
+  return new ProviderError('other', message, details)
+}
+
+/** A failed launch: refused access and rate limits keep their own kinds, all else is `create`. */
+export function launchError(error: unknown, reason: LaunchReason): ProviderError {
+  const known = providerErrorFrom(error)
+  if (known.kind !== 'other') return known
+  return new ProviderError('create', messageOf(error), { reason, cause: error })
+}
+
+/** True when the call may have had its effect although it failed. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  if (error instanceof ExoscaleTransportError) return !error.neverSent
+  if (error instanceof ExoscaleOperationError) return error.reason === 'deadline'
+  return error instanceof ExoscaleApiError && error.status >= 500 && error.status !== 501
+}
+
+const accessFix =
+  'check EXOSCALE_API_KEY and EXOSCALE_API_SECRET, the time of this machine, and that the IAM role allows the compute operations listed in the guide'
+
+function messageOf(error: unknown): string {
+  if (isKubeError(error)) return `Kubernetes API: ${error.message}`
+  return error instanceof Error ? error.message : String(error)
+}

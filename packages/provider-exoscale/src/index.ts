@@ -1,0 +1,8 @@
+export { ExoscaleClient } from './api/client.ts'
+export { type ConnectDependencies, connectExoscale } from './api/endpoint.ts'
+export { HttpsTransport } from './api/https-transport.ts'
+export { exoscaleNodeClassCrd } from './nodeclass/crd.ts'
+export { type ExoscaleNodeClass, exoscaleNodeClassKind } from './nodeclass/types.ts'
+export { type ExoscaleOptions, type ExoscaleOptionsResult, readExoscaleOptions } from './options.ts'
+export { type OpenDependencies, openExoscale } from './open.ts'
+export { createExoscaleProvider, type ExoscaleProviderDependencies } from './provider.ts'

@@ -1,0 +1,78 @@
+/** Which instance type a claim gets. */
+import { type InstanceType, labels, type NodeClaim, parseResources, type Requirement } from '@tenon/api'
+
+/** Types the claim admits, cheapest first, ties by name; unpriced ones last. */
+export function suitableTypes(claim: NodeClaim, types: readonly InstanceType[]): InstanceType[] {
+  const requests = parseResources(claim.spec.resources?.requests)
+  return types
+    .filter((type) => claim.spec.requirements.every((requirement) => admits(requirement, type)))
+    .filter((type) => holdsAll(type, requests))
+    .sort((a, b) => {
+      const difference = comparePrices(priceOf(a), priceOf(b))
+      return difference === 0 ? (a.name < b.name ? -1 : 1) : difference
+    })
+}
+
+/** What in the claim no machine of this cloud can satisfy, or undefined. Needs no call. */
+export function impossibleRequirement(claim: NodeClaim): string | undefined {
+  const fixed: Readonly<Record<string, string>> = { [labels.os]: 'linux', [labels.arch]: 'amd64' }
+  for (const requirement of claim.spec.requirements) {
+    const value = fixed[requirement.key]
+    if (value !== undefined && !admitsValue(requirement, value)) {
+      return `requirement ${requirement.key} excludes ${value}, the only value on Exoscale`
+    }
+  }
+  return undefined
+}
+
+function priceOf(type: InstanceType): number {
+  return type.offerings[0]?.pricePerHour ?? Number.POSITIVE_INFINITY
+}
+
+function comparePrices(a: number, b: number): number {
+  return a === b ? 0 : a - b
+}
+
+/** Keys a type says nothing about are labels of the pool and do not narrow the choice. */
+function admits(requirement: Requirement, type: InstanceType): boolean {
+  const own = type.requirements.find((candidate) => candidate.key === requirement.key)
+  if (own === undefined) return true
+  if (own.operator === 'DoesNotExist') {
+    return requirement.operator === 'DoesNotExist' || requirement.operator === 'NotIn'
+  }
+  if (own.operator === 'Exists') return requirement.operator !== 'DoesNotExist'
+  return (own.values ?? []).some((value) => admitsValue(requirement, value))
+}
+
+function admitsValue({ operator, values = [] }: Requirement, value: string): boolean {
+  const bound = Number(values[0])
+  switch (operator) {
+    case 'In':
+      return values.includes(value)
+    case 'NotIn':
+      return !values.includes(value)
+    case 'Exists':
+      return true
+    case 'DoesNotExist':
+      return false
+    case 'Gt':
+      return Number(value) > bound
+    case 'Gte':
+      return Number(value) >= bound
+    case 'Lt':
+      return Number(value) < bound
+    case 'Lte':
+      return Number(value) <= bound
+  }
+}
+
+/** Resources the type does not know (added by an overlay, say) are not judged here. */
+function holdsAll(type: InstanceType, requests: Readonly<Record<string, number>>): boolean {
+  const { kubeReserved, systemReserved, evictionThreshold } = type.overhead
+  return Object.entries(requests).every(([name, amount]) => {
+    const capacity = type.capacity[name]
+    if (capacity === undefined) return !name.startsWith('nvidia.com/') || amount === 0
+    const reserved = (kubeReserved[name] ?? 0) + (systemReserved[name] ?? 0) + (evictionThreshold[name] ?? 0)
+    return amount <= capacity - reserved
+  })
+}

@@ -1,0 +1,61 @@
+/** Gives up machines whose kubelet never reported: their early Node hides them from the core. */
+import { karpenterKinds, type Node, type NodeClaim } from '@tenon/api'
+import {
+  type Cache,
+  done,
+  type EventRecorder,
+  isKubeError,
+  type KubeClient,
+  type ReconcileResult,
+} from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import { parseProviderId } from '../identifiers.ts'
+import { hasKubeletReported } from './early-node.ts'
+
+/** From the Node's creation. */
+export const firstHeartbeatTimeoutMs = 15 * 60_000
+
+export interface FirstHeartbeatDependencies {
+  readonly kube: KubeClient
+  readonly nodes: Cache<Node>
+  readonly nodeClaims: Cache<NodeClaim>
+  readonly events: EventRecorder
+  readonly clock: Clock
+}
+
+/** Reconciles one Node by name. */
+export class FirstHeartbeat {
+  readonly #deps: FirstHeartbeatDependencies
+
+  constructor(deps: FirstHeartbeatDependencies) {
+    this.#deps = deps
+  }
+
+  async reconcile(nodeName: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { nodes, nodeClaims, clock } = this.#deps
+    const node = nodes.get({ name: nodeName })
+    if (node === undefined || node.metadata.deletionTimestamp !== undefined || hasKubeletReported(node))
+      return done
+    const providerID = node.spec?.providerID ?? ''
+    if (parseProviderId(providerID).kind !== 'instance') return done
+    const leftMs = Date.parse(node.metadata.creationTimestamp ?? '') + firstHeartbeatTimeoutMs - clock.now()
+    if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
+    const claim = nodeClaims.list().find((candidate) => candidate.status?.providerID === providerID)
+    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return done
+    await this.#giveUp(claim, nodeName, signal)
+    return done
+  }
+
+  async #giveUp(claim: NodeClaim, nodeName: string, signal: AbortSignal): Promise<void> {
+    const { kube, events } = this.#deps
+    const message = `The kubelet of Node ${nodeName} did not report within 15 min; look at the instance's console, security groups and the API server address`
+    events.record({ object: claim, type: 'Warning', reason: 'NodeNeverJoined', message })
+    const { uid } = claim.metadata
+    const options = uid === undefined ? { signal } : { signal, preconditionUid: uid }
+    await kube
+      .delete(karpenterKinds.nodeClaim, { name: claim.metadata.name }, options)
+      .catch((error: unknown) => {
+        if (!isKubeError(error, 'notFound')) throw error
+      })
+  }
+}

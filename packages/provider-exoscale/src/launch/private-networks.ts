@@ -1,0 +1,35 @@
+import type { ExoscaleClient } from '../api/client.ts'
+import { isApiError } from '../api/errors.ts'
+import type { ExoscaleInstance } from '../api/types.ts'
+
+/** Attaches the networks in order, each waited for; those attached already are left alone. */
+export async function attachPrivateNetworks(
+  api: ExoscaleClient,
+  networkIds: readonly string[],
+  instance: ExoscaleInstance,
+  signal?: AbortSignal,
+): Promise<void> {
+  const attached = new Set((instance['private-networks'] ?? []).map((network) => network.id))
+  for (const networkId of networkIds) {
+    if (attached.has(networkId)) continue
+    try {
+      const operation = await api.attachInstanceToPrivateNetwork(networkId, instance.id, signal)
+      await api.waitForOperation(operation, { signal })
+    } catch (error) {
+      if (!(await isAttached(api, networkId, instance.id, error, signal))) throw error
+    }
+  }
+}
+
+/** A repeated call is refused when the first one took effect although its answer was lost. */
+async function isAttached(
+  api: ExoscaleClient,
+  networkId: string,
+  instanceId: string,
+  error: unknown,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  if (!isApiError(error, 'conflict', 'bad-request', 'unprocessable')) return false
+  const { 'private-networks': networks = [] } = await api.getInstance(instanceId, signal)
+  return networks.some((network) => network.id === networkId)
+}

@@ -1,0 +1,56 @@
+/** Why the cloud did not make an instance, and what that means for the next decision. */
+import { ProviderError } from '@tenon/provider'
+import type { ExoscaleClient } from '../api/client.ts'
+import { ExoscaleApiError, ExoscaleOperationError, isApiError } from '../api/errors.ts'
+import type { CatalogueEntry } from '../catalogue/catalogue.ts'
+import type { UnavailableOfferings } from '../catalogue/unavailable-offerings.ts'
+import { launchError, launchReasons } from '../errors.ts'
+
+/** Turns a refused or failed launch of one type into the contract's error, remembering shortages. */
+export class Refusals {
+  readonly #api: ExoscaleClient
+  readonly #unavailable: UnavailableOfferings
+
+  constructor(api: ExoscaleClient, unavailable: UnavailableOfferings) {
+    this.#api = api
+    this.#unavailable = unavailable
+  }
+
+  async explain(error: unknown, entry: CatalogueEntry, signal?: AbortSignal): Promise<ProviderError> {
+    if (error instanceof ExoscaleOperationError && error.reason === 'unavailable') {
+      this.#unavailable.mark({ kind: 'type', typeName: entry.name })
+      return shortage(`${entry.name} is not to be had in this zone now`, error)
+    }
+    if (!mayBeQuota(error)) return launchError(error, launchReasons.instance)
+    if (await this.#isExhausted('instance', signal)) {
+      this.#unavailable.mark({ kind: 'instances' })
+      return shortage('the quota of instances is used up; ask Exoscale to raise it', error)
+    }
+    if (entry.gpus > 0 && (await this.#isExhausted(entry.family, signal))) {
+      this.#unavailable.mark({ kind: 'family', family: entry.family })
+      return shortage(`the quota of ${entry.family} is used up; ask Exoscale to raise it`, error)
+    }
+    return launchError(error, launchReasons.instance)
+  }
+
+  async #isExhausted(entity: string, signal: AbortSignal | undefined): Promise<boolean> {
+    try {
+      const { usage = 0, limit = -1 } = await this.#api.getQuota(entity, signal)
+      return limit >= 0 && usage >= limit
+    } catch (error) {
+      if (error instanceof ExoscaleApiError) return false
+      throw error
+    }
+  }
+}
+
+/** How a used-up quota is refused is not documented: any refusal of the request itself may be one. */
+function mayBeQuota(error: unknown): boolean {
+  if (error instanceof ExoscaleOperationError) return error.reason === 'forbidden'
+  return isApiError(error, 'bad-request', 'payment-required', 'forbidden', 'conflict', 'unprocessable')
+}
+
+function shortage(message: string, cause: unknown): ProviderError {
+  const said = cause instanceof Error ? ` (${cause.message})` : ''
+  return new ProviderError('insufficientCapacity', `${message}${said}`, { cause })
+}

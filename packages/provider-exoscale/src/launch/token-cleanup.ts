@@ -1,0 +1,101 @@
+/** Deletes bootstrap tokens that were used or have expired. */
+import { kinds, type Node, type NodeClaim, type Secret } from '@tenon/api'
+import type { Cache, EventRecorder, KubeClient, ReconcileResult } from '@tenon/kube'
+import type { Clock, Logger } from '@tenon/runtime'
+import { exoscaleAnnotations, tokenLabel } from '../identifiers.ts'
+import { type BootstrapTokens, tokenLifetimeMs, tokenNamespace, tokenSecretType } from './bootstrap-token.ts'
+import { hasKubeletReported } from './early-node.ts'
+
+const leastDelayMs = 30_000
+const mostDelayMs = 60_000
+
+/** What is to become of a token. */
+export type TokenVerdict =
+  | { readonly kind: 'foreign' }
+  | { readonly kind: 'delete'; readonly why: string }
+  | { readonly kind: 'keep'; readonly delayMs: number }
+
+/** Judges one Secret; `isJoined` tells whether the node it was made for has joined. */
+export function judgeToken(secret: Secret, nowMs: number, isJoined: boolean): TokenVerdict {
+  const { labels = {}, annotations = {}, creationTimestamp = '' } = secret.metadata
+  if (secret.type !== tokenSecretType || labels[tokenLabel.key] !== tokenLabel.value)
+    return { kind: 'foreign' }
+  const createdMs = Date.parse(annotations[exoscaleAnnotations.tokenCreated] ?? creationTimestamp)
+  const ageMs = nowMs - createdMs
+  if (Number.isNaN(ageMs)) return { kind: 'delete', why: 'its age is not readable' }
+  if (ageMs > tokenLifetimeMs) return { kind: 'delete', why: 'it has expired' }
+  if (isJoined || annotations[exoscaleAnnotations.nodeRegistered] === 'true') {
+    return { kind: 'delete', why: 'its node has joined' }
+  }
+  return { kind: 'keep', delayMs: Math.max(leastDelayMs, tokenLifetimeMs - ageMs) }
+}
+
+export interface TokenCleanupDependencies {
+  readonly kube: KubeClient
+  readonly tokens: BootstrapTokens
+  readonly nodeClaims: Cache<NodeClaim>
+  readonly nodes: Cache<Node>
+  readonly events: EventRecorder
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Looks at all token Secrets of ours in one pass; Secrets are not kept in memory. */
+export class TokenCleanup {
+  readonly #deps: TokenCleanupDependencies
+
+  constructor(deps: TokenCleanupDependencies) {
+    this.#deps = deps
+  }
+
+  async run(signal: AbortSignal): Promise<ReconcileResult> {
+    const { kube, clock } = this.#deps
+    const secrets = await kube.list(kinds.secret, {
+      namespace: tokenNamespace,
+      labelSelector: { matchLabels: { [tokenLabel.key]: tokenLabel.value } },
+      signal,
+    })
+    const joined = this.#joinedNames()
+    const delays: number[] = []
+    for (const secret of secrets) {
+      const claimName = secret.metadata.annotations?.[exoscaleAnnotations.bootstrapToken]
+      const isJoined =
+        joined.secretNames.has(secret.metadata.name) ||
+        (claimName !== undefined && joined.claimNames.has(claimName))
+      const verdict = judgeToken(secret, clock.now(), isJoined)
+      if (verdict.kind === 'keep') delays.push(verdict.delayMs)
+      if (verdict.kind === 'delete') delays.push(await this.#delete(secret, verdict.why, signal))
+    }
+    return { kind: 'after', delayMs: Math.min(mostDelayMs, ...delays) }
+  }
+
+  async #delete(secret: Secret, why: string, signal: AbortSignal): Promise<number> {
+    const { events, tokens, logger } = this.#deps
+    const { name } = secret.metadata
+    const object = { apiVersion: 'v1', kind: 'Secret', metadata: secret.metadata }
+    events.record({ object, type: 'Normal', reason: 'TokenCleanup', message: `Deleting the token: ${why}` })
+    try {
+      await tokens.delete(name, signal)
+      return mostDelayMs
+    } catch (error) {
+      signal.throwIfAborted()
+      logger.warn('bootstrap token could not be deleted', { secret: name, error })
+      const message = `The token could not be deleted: ${error instanceof Error ? error.message : String(error)}`
+      events.record({ object, type: 'Warning', reason: 'CleanupFailed', message })
+      return leastDelayMs
+    }
+  }
+
+  #joinedNames(): { readonly claimNames: ReadonlySet<string>; readonly secretNames: ReadonlySet<string> } {
+    const joined = this.#deps.nodes.list().filter(hasKubeletReported)
+    const providerIds = new Set(joined.map((node) => node.spec?.providerID).filter((id) => id !== undefined))
+    const claims = this.#deps.nodeClaims
+      .list()
+      .filter((claim) => claim.status?.providerID !== undefined && providerIds.has(claim.status.providerID))
+    const secretNames = joined.map((node) => node.metadata.annotations?.[exoscaleAnnotations.bootstrapToken])
+    return {
+      claimNames: new Set(claims.map((claim) => claim.metadata.name)),
+      secretNames: new Set(secretNames.filter((name) => name !== undefined)),
+    }
+  }
+}

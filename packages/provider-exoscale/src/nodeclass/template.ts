@@ -1,0 +1,60 @@
+/** From a node class to the id of the template its instances are made from. */
+import type { KubeClient } from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import type { ExoscaleClient } from '../api/client.ts'
+import type { ExoscaleNodeClassSpec } from './types.ts'
+
+const variants: readonly string[] = ['standard', 'nvidia']
+const rememberMs = 60_000
+
+/** Resolves templates: by id, or by Kubernetes version and variant. */
+export class TemplateResolver {
+  readonly #api: Pick<ExoscaleClient, 'getActiveNodepoolTemplate'>
+  readonly #kube: Pick<KubeClient, 'serverVersion'>
+  readonly #clock: Clock
+  readonly #remembered = new Map<string, { readonly id: string; readonly untilMs: number }>()
+
+  constructor(deps: {
+    readonly api: Pick<ExoscaleClient, 'getActiveNodepoolTemplate'>
+    readonly kube: Pick<KubeClient, 'serverVersion'>
+    readonly clock: Clock
+  }) {
+    this.#api = deps.api
+    this.#kube = deps.kube
+    this.#clock = deps.clock
+  }
+
+  /** The template in force now. Rejects with a sentence a user can act on. */
+  async resolve(spec: ExoscaleNodeClassSpec, signal?: AbortSignal): Promise<string> {
+    if (spec.templateID !== undefined && spec.templateID !== '') return spec.templateID
+    const selector = spec.imageTemplateSelector
+    if (selector === undefined) throw new Error('neither templateID nor imageTemplateSelector is set')
+    const version = selector.version ?? (await this.#controlPlaneVersion())
+    const variant = selector.variant ?? 'standard'
+    if (!variants.includes(variant)) {
+      throw new Error(`imageTemplateSelector.variant "${variant}" is none of ${variants.join(', ')}`)
+    }
+    const id = await this.#api.getActiveNodepoolTemplate(version, variant, signal)
+    if (id === undefined) throw new Error(`there is no ${variant} template for Kubernetes ${version}`)
+    this.#remembered.set(`${version}/${variant}`, { id, untilMs: this.#clock.monotonic() + rememberMs })
+    return id
+  }
+
+  /** Like {@link resolve}, at most a minute old: for looking at many machines of one class. */
+  async resolveRecent(spec: ExoscaleNodeClassSpec, signal?: AbortSignal): Promise<string> {
+    const { templateID, imageTemplateSelector: selector } = spec
+    if (templateID !== undefined || selector === undefined) return this.resolve(spec, signal)
+    const version = selector.version ?? (await this.#controlPlaneVersion())
+    const known = this.#remembered.get(`${version}/${selector.variant ?? 'standard'}`)
+    if (known !== undefined && known.untilMs > this.#clock.monotonic()) return known.id
+    return this.resolve(spec, signal)
+  }
+
+  async #controlPlaneVersion(): Promise<string> {
+    const gitVersion = await this.#kube.serverVersion()
+    const version = /^v?(\d+\.\d+\.\d+)/.exec(gitVersion)?.[1]
+    if (version === undefined)
+      throw new Error(`the control plane's version "${gitVersion}" is not understood`)
+    return version
+  }
+}

@@ -1,0 +1,58 @@
+import type { Condition, KubeObject, ResourceType } from '@tenon/api'
+
+/** Names one group or network, by id or by name. */
+export interface SelectorTerm {
+  readonly id?: string
+  readonly name?: string
+}
+
+/** Resources kept back from pods; quantities. */
+export interface Reservation {
+  readonly cpu?: string
+  readonly memory?: string
+  readonly ephemeralStorage?: string
+}
+
+export interface KubeletSpec {
+  readonly clusterDNS?: readonly string[]
+  readonly imageGCHighThresholdPercent?: number
+  readonly imageGCLowThresholdPercent?: number
+  readonly imageMinimumGCAge?: string
+  readonly kubeReserved?: Reservation
+  readonly systemReserved?: Reservation
+  readonly featureGates?: Readonly<Record<string, boolean>>
+}
+
+export interface ExoscaleNodeClassSpec {
+  readonly templateID?: string
+  readonly imageTemplateSelector?: { readonly version?: string; readonly variant?: string }
+  /** GiB. */
+  readonly diskSize?: number
+  readonly securityGroupSelectorTerms?: readonly SelectorTerm[]
+  readonly antiAffinityGroupSelectorTerms?: readonly SelectorTerm[]
+  readonly privateNetworkSelectorTerms?: readonly SelectorTerm[]
+  /** Older spelling: ids only, put before the selector terms. */
+  readonly securityGroups?: readonly string[]
+  readonly antiAffinityGroups?: readonly string[]
+  readonly privateNetworks?: readonly string[]
+  readonly kubelet?: KubeletSpec
+}
+
+/** Configures the machines of a NodePool on Exoscale. */
+export interface ExoscaleNodeClass extends KubeObject {
+  readonly spec: ExoscaleNodeClassSpec
+  readonly status?: {
+    readonly conditions?: readonly Condition[]
+    readonly securityGroups?: readonly string[]
+    readonly antiAffinityGroups?: readonly string[]
+    readonly privateNetworks?: readonly string[]
+  }
+}
+
+export const exoscaleNodeClassKind: ResourceType<ExoscaleNodeClass> = {
+  group: 'karpenter.exoscale.com',
+  version: 'v1',
+  kind: 'ExoscaleNodeClass',
+  plural: 'exoscalenodeclasses',
+  namespaced: false,
+}

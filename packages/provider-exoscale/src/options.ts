@@ -1,0 +1,65 @@
+import { Secret } from '@tenon/runtime'
+import { isUuid } from './identifiers.ts'
+
+/** What the process is told about Exoscale (environment variables). */
+export interface ExoscaleOptions {
+  readonly zone: string
+  /** UUID of the SKS cluster; a label value and a filter, never looked up. */
+  readonly clusterId: string
+  readonly apiKey: string
+  readonly apiSecret: Secret
+  /** Put before every instance name, without a separator. */
+  readonly instancePrefix: string
+  readonly clusterDomain: string
+  /** URL of the API server as new nodes see it; undefined: that of the client configuration. */
+  readonly clusterEndpoint: string | undefined
+  /** Full endpoint including `/v2`; wins over {@link apiEnvironment}. */
+  readonly apiEndpoint: string | undefined
+  /** Only `ppapi` has a meaning. */
+  readonly apiEnvironment: string | undefined
+}
+
+export type ExoscaleOptionsResult = { readonly ok: ExoscaleOptions } | { readonly error: string }
+
+const fixes: Readonly<Record<string, string>> = {
+  EXOSCALE_ZONE: 'set it to the zone of the cluster, for example ch-gva-2',
+  EXOSCALE_SKS_CLUSTER_ID: 'set it to the UUID of the SKS cluster (exo compute sks list)',
+  EXOSCALE_API_KEY: 'set it to the key of an IAM API key pair',
+  EXOSCALE_API_SECRET: 'set it to the secret that belongs to EXOSCALE_API_KEY',
+}
+
+/** Reads the options; the error names the first variable that is missing or wrong, and the fix. */
+export function readExoscaleOptions(
+  env: Readonly<Record<string, string | undefined>>,
+): ExoscaleOptionsResult {
+  const text = (name: string): string => (env[name] ?? '').trim()
+  for (const [name, fix] of Object.entries(fixes)) {
+    if (text(name) === '') return { error: `${name} is not set: ${fix}` }
+    if (name === 'EXOSCALE_SKS_CLUSTER_ID' && !isUuid(text(name))) {
+      return { error: `${name} is "${text(name)}", which is no UUID in lower case: ${fix}` }
+    }
+  }
+  const endpoint = text('EXOSCALE_API_ENDPOINT')
+  if (endpoint !== '' && !isHttpUrl(endpoint)) {
+    return {
+      error: `EXOSCALE_API_ENDPOINT is "${endpoint}", which is no URL: give it whole, for example https://api-ch-gva-2.exoscale.com/v2`,
+    }
+  }
+  return {
+    ok: {
+      zone: text('EXOSCALE_ZONE'),
+      clusterId: text('EXOSCALE_SKS_CLUSTER_ID'),
+      apiKey: text('EXOSCALE_API_KEY'),
+      apiSecret: new Secret(text('EXOSCALE_API_SECRET')),
+      instancePrefix: text('EXOSCALE_COMPUTE_INSTANCE_PREFIX'),
+      clusterDomain: text('CLUSTER_DOMAIN') || 'cluster.local',
+      clusterEndpoint: text('CLUSTER_ENDPOINT') || undefined,
+      apiEndpoint: endpoint || undefined,
+      apiEnvironment: text('EXOSCALE_API_ENVIRONMENT') || undefined,
+    },
+  }
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}

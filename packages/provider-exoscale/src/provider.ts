@@ -1,0 +1,205 @@
+/** The provider `exoscale`: wires its parts and speaks the contract. */
+import {
+  type InstanceType,
+  type Node,
+  type NodeClaim,
+  type NodeClass,
+  type NodePool,
+  type ResourceType,
+} from '@tenon/api'
+import type { Cache, Controller, ControllerOptions, EventRecorder, KubeClient } from '@tenon/kube'
+import { type CloudProvider, ProviderError, type ProviderInstance, type RepairPolicy } from '@tenon/provider'
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { ExoscaleClient } from './api/client.ts'
+import { isApiError } from './api/errors.ts'
+import { Catalogue } from './catalogue/catalogue.ts'
+import { instanceTypesOf } from './catalogue/instance-types.ts'
+import { UnavailableOfferings } from './catalogue/unavailable-offerings.ts'
+import { startProviderControllers } from './controllers.ts'
+import { checkDrift } from './drift.ts'
+import { providerErrorFrom } from './errors.ts'
+import { Fleet } from './fleet/fleet.ts'
+import { exoscaleLabels, parseProviderId, providerName } from './identifiers.ts'
+import { BootstrapTokens } from './launch/bootstrap-token.ts'
+import { readCertificateAuthority } from './launch/certificate-authority.ts'
+import { Launcher } from './launch/launcher.ts'
+import { diskSizeGib, kubeletSettings } from './nodeclass/settings.ts'
+import { TemplateResolver } from './nodeclass/template.ts'
+import { type ExoscaleNodeClass, exoscaleNodeClassKind } from './nodeclass/types.ts'
+import type { ExoscaleOptions } from './options.ts'
+
+const minute = 60_000
+
+export interface ExoscaleProviderDependencies {
+  readonly options: ExoscaleOptions
+  /** From `connectExoscale`. */
+  readonly api: ExoscaleClient
+  readonly kube: KubeClient
+  readonly caches: {
+    readonly nodeClasses: Cache<ExoscaleNodeClass>
+    readonly nodeClaims: Cache<NodeClaim>
+    readonly nodes: Cache<Node>
+  }
+  readonly events: EventRecorder
+  readonly clock: Clock
+  /** Cryptographically strong outside simulations: it makes bootstrap tokens. */
+  readonly random: Random
+  readonly logger: Logger
+  /** Makes a controller of the process's kind, not started. */
+  readonly createController: (options: ControllerOptions) => Controller
+  /** URL of the API server as new nodes see it; the option of the same name wins. */
+  readonly clusterEndpoint: string
+  /** PEM; read from the cluster when absent. */
+  readonly certificateAuthority?: string
+}
+
+/** Machines of Exoscale Compute that join an SKS cluster. */
+export class ExoscaleProvider implements CloudProvider {
+  readonly name = providerName
+  readonly nodeClasses: readonly ResourceType<NodeClass>[] = [exoscaleNodeClassKind]
+  readonly wellKnownLabels: readonly string[] = Object.values(exoscaleLabels)
+  readonly repairPolicies: readonly RepairPolicy[] = [
+    { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 15 * minute },
+    { conditionType: 'DiskPressure', conditionStatus: 'True', tolerationMs: 10 * minute },
+    { conditionType: 'MemoryPressure', conditionStatus: 'True', tolerationMs: 10 * minute },
+    { conditionType: 'PIDPressure', conditionStatus: 'True', tolerationMs: 10 * minute },
+    { conditionType: 'NetworkUnavailable', conditionStatus: 'True', tolerationMs: 5 * minute },
+  ]
+  readonly #deps: ExoscaleProviderDependencies
+  readonly #catalogue: Catalogue
+  readonly #unavailable: UnavailableOfferings
+  readonly #templates: TemplateResolver
+  readonly #tokens: BootstrapTokens
+  readonly #fleet: Fleet
+  readonly #launcher: Launcher
+
+  constructor(deps: ExoscaleProviderDependencies) {
+    const { options, clock } = deps
+    this.#deps = deps
+    this.#catalogue = new Catalogue({ ...deps, zone: options.zone })
+    this.#unavailable = new UnavailableOfferings(clock)
+    this.#templates = new TemplateResolver(deps)
+    this.#tokens = new BootstrapTokens(deps)
+    this.#fleet = new Fleet({ api: deps.api, catalogue: this.#catalogue, ...options })
+    this.#launcher = new Launcher({
+      ...deps,
+      ...options,
+      nodeClasses: deps.caches.nodeClasses,
+      catalogue: this.#catalogue,
+      unavailable: this.#unavailable,
+      templates: this.#templates,
+      tokens: this.#tokens,
+      fleet: this.#fleet,
+      clusterEndpoint: options.clusterEndpoint ?? deps.clusterEndpoint,
+      certificateAuthority: async () => deps.certificateAuthority ?? readCertificateAuthority(deps.kube),
+    })
+  }
+
+  async create(claim: NodeClaim, signal?: AbortSignal): Promise<ProviderInstance> {
+    return this.#speak(() => this.#launcher.launch(claim, signal), signal)
+  }
+
+  async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
+    return this.#speak(async () => {
+      const ids = await this.#instanceIdsOf(claim, signal)
+      const progress = await Promise.all(ids.map((id) => this.#fleet.delete(id, signal)))
+      if (progress.every((state) => state === 'gone')) {
+        throw new ProviderError('nodeClaimNotFound', `instance of NodeClaim ${claim.metadata.name} is gone`)
+      }
+    }, signal)
+  }
+
+  async get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance> {
+    return this.#speak(async () => {
+      const id = instanceIdIn(providerID)
+      return this.#fleet.describe(await notFoundIsGone(id, this.#deps.api.getInstance(id, signal)))
+    }, signal)
+  }
+
+  async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
+    return this.#speak(() => this.#fleet.list(signal), signal)
+  }
+
+  async getInstanceTypes(pool: NodePool, signal?: AbortSignal): Promise<readonly InstanceType[]> {
+    return this.#speak(async () => {
+      const nodeClass = this.#nodeClass(pool.spec.template.spec.nodeClassRef.name)
+      const { kubeReserved, systemReserved } = kubeletSettings(nodeClass.spec)
+      return instanceTypesOf((await this.#catalogue.view()).entries, {
+        zone: this.#deps.options.zone,
+        diskSizeGib: diskSizeGib(nodeClass.spec),
+        kubeReserved,
+        systemReserved,
+        isUnavailable: (entry) => this.#unavailable.isUnavailable(entry.name, entry.family),
+      })
+    }, signal)
+  }
+
+  async isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined> {
+    return this.#speak(async () => {
+      const nodeClass = this.#nodeClass(claim.spec.nodeClassRef.name)
+      const id = instanceIdIn(claim.status?.providerID ?? '')
+      const { api, kube, events, options } = this.#deps
+      const deps = { api, kube, events, templates: this.#templates, clusterId: options.clusterId }
+      return notFoundIsGone(id, checkDrift(deps, claim, nodeClass, id, signal))
+    }, signal)
+  }
+
+  startControllers(signal: AbortSignal): void {
+    startProviderControllers(
+      {
+        ...this.#deps,
+        ...this.#deps.caches,
+        templates: this.#templates,
+        tokens: this.#tokens,
+        fleet: this.#fleet,
+      },
+      signal,
+    )
+  }
+
+  #nodeClass(name: string): ExoscaleNodeClass {
+    const nodeClass = this.#deps.caches.nodeClasses.get({ name })
+    if (nodeClass === undefined) throw new ProviderError('other', `ExoscaleNodeClass ${name} does not exist`)
+    return nodeClass
+  }
+
+  /** By provider ID, else by label: a launch may have been cut off before the ID was written down. */
+  async #instanceIdsOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<readonly string[]> {
+    const { providerID } = claim.status ?? {}
+    if (providerID) return [instanceIdIn(providerID)]
+    const machines = await this.#fleet.owned(signal)
+    return machines
+      .filter((machine) => machine.nodeClaimName === claim.metadata.name)
+      .map((machine) => machine.id)
+  }
+
+  /** Lets nothing but the contract's errors, and the caller's own abort, out. */
+  async #speak<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw providerErrorFrom(error)
+    }
+  }
+}
+
+/** The provider, ready to be used; `startControllers` starts its own loops. */
+export function createExoscaleProvider(deps: ExoscaleProviderDependencies): CloudProvider {
+  return new ExoscaleProvider(deps)
+}
+
+function instanceIdIn(providerID: string): string {
+  const parsed = parseProviderId(providerID)
+  if (parsed.kind === 'instance') return parsed.instanceId
+  throw new ProviderError('other', parsed.message)
+}
+
+async function notFoundIsGone<T>(id: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!isApiError(error, 'not-found')) throw error
+    throw new ProviderError('nodeClaimNotFound', `instance ${id} does not exist`, { cause: error })
+  }
+}

@@ -1,0 +1,177 @@
+/** Kubernetes in a map: a client and caches that see every write at once. */
+import { type KubeObject, matchesSelector, type NewObject, pathOf, type ResourceType } from '@tenon/api'
+import {
+  type Cache,
+  type Change,
+  type DeleteOptions,
+  type EventInput,
+  type EventRecorder,
+  type KubeClient,
+  KubeError,
+  type ListOptions,
+  type ObjectKey,
+  type PatchOptions,
+} from '@tenon/kube'
+import { type Clock, rfc3339 } from '@tenon/runtime'
+
+type Json = Record<string, unknown>
+
+export class FakeKube implements KubeClient {
+  version = 'v1.34.1'
+  readonly writes: { readonly verb: string; readonly path: string; readonly body?: unknown }[] = []
+  readonly events: EventInput[] = []
+  readonly recorder: EventRecorder = { record: (event) => this.events.push(event) }
+  /** Errors for the next writes that fit. */
+  readonly failures: { readonly verb: string; readonly plural: string; readonly error: KubeError }[] = []
+  readonly #objects = new Map<string, { readonly type: ResourceType; object: KubeObject }>()
+  readonly #listeners = new Map<string, Set<(change: Change<KubeObject>) => void>>()
+  readonly #clock: Clock
+  #sequence = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  put<T extends KubeObject>(type: ResourceType<T>, object: NewObject<T>): T {
+    const name = object.metadata.name as string
+    const key = pathOf(type as ResourceType, object.metadata.namespace, name)
+    const old = this.#objects.get(key)?.object as T | undefined
+    const stored = {
+      ...object,
+      metadata: {
+        creationTimestamp: rfc3339(this.#clock.now()),
+        uid: `uid-${name}`,
+        generation: 1,
+        ...object.metadata,
+        resourceVersion: String(++this.#sequence),
+      },
+    } as unknown as T
+    this.#objects.set(key, { type: type as ResourceType, object: stored })
+    this.#announce(
+      type as ResourceType,
+      old === undefined ? { kind: 'added', object: stored } : { kind: 'updated', object: stored, old },
+    )
+    return stored
+  }
+
+  async get<T extends KubeObject>(type: ResourceType<T>, key: ObjectKey): Promise<T | undefined> {
+    return this.#objects.get(pathOf(type as ResourceType, key.namespace, key.name))?.object as T | undefined
+  }
+
+  async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<T[]> {
+    return this.all(type).filter(
+      (object) =>
+        (options.namespace === undefined || object.metadata.namespace === options.namespace) &&
+        (options.labelSelector === undefined ||
+          matchesSelector(options.labelSelector, object.metadata.labels ?? {})),
+    )
+  }
+
+  all<T extends KubeObject>(type: ResourceType<T>): T[] {
+    return [...this.#objects.values()]
+      .filter((entry) => entry.type.plural === type.plural)
+      .map((entry) => entry.object as T)
+  }
+
+  async create<T extends KubeObject>(type: ResourceType<T>, object: NewObject<T>): Promise<T> {
+    this.#write('create', type as ResourceType, object.metadata.name ?? '', object)
+    if ((await this.get(type, object.metadata as ObjectKey)) !== undefined) {
+      throw new KubeError('alreadyExists', 409, `${type.plural} "${object.metadata.name}" already exists`)
+    }
+    return this.put(type, object)
+  }
+
+  async patch<T extends KubeObject>(
+    type: ResourceType<T>,
+    key: ObjectKey,
+    patch: object,
+    options: PatchOptions = {},
+  ): Promise<T> {
+    this.#write('patch', type as ResourceType, key.name, patch)
+    const old = await this.get(type, key)
+    if (old === undefined) throw new KubeError('notFound', 404, `${key.name} not found`)
+    if (options.resourceVersion !== undefined && options.resourceVersion !== old.metadata.resourceVersion) {
+      throw new KubeError('conflict', 409, 'the object has been modified')
+    }
+    const merged = merge(old as unknown as Json, patch as Json) as unknown as T
+    if (merged.metadata.deletionTimestamp !== undefined && (merged.metadata.finalizers ?? []).length === 0) {
+      this.#remove(type as ResourceType, merged)
+      return merged
+    }
+    return this.put(type, merged as unknown as NewObject<T>)
+  }
+
+  async delete(type: ResourceType, key: ObjectKey, _options?: DeleteOptions): Promise<void> {
+    this.#write('delete', type, key.name)
+    const object = await this.get(type, key)
+    if (object === undefined) throw new KubeError('notFound', 404, `${key.name} not found`)
+    if ((object.metadata.finalizers ?? []).length === 0) this.#remove(type, object)
+    else
+      this.put(type, {
+        ...object,
+        metadata: { ...object.metadata, deletionTimestamp: rfc3339(this.#clock.now()) },
+      })
+  }
+
+  async evict(): Promise<void> {}
+
+  async serverVersion(): Promise<string> {
+    return this.version
+  }
+
+  cache<T extends KubeObject>(type: ResourceType<T>): Cache<T> {
+    const all = () => this.all(type)
+    const listeners = this.#listenersOf(type as ResourceType)
+    return {
+      type,
+      get: (key) =>
+        this.#objects.get(pathOf(type as ResourceType, key.namespace, key.name))?.object as T | undefined,
+      list: all,
+      get size() {
+        return all().length
+      },
+      addIndex() {},
+      byIndex: () => [],
+      onChange(listener) {
+        const wrapped = listener as (change: Change<KubeObject>) => void
+        listeners.add(wrapped)
+        for (const object of all()) listener({ kind: 'added', object })
+        return () => listeners.delete(wrapped)
+      },
+      synced: async () => {},
+      isSynced: true,
+    }
+  }
+
+  #remove(type: ResourceType, object: KubeObject): void {
+    this.#objects.delete(pathOf(type, object.metadata.namespace, object.metadata.name))
+    this.#announce(type, { kind: 'deleted', object })
+  }
+
+  #write(verb: string, type: ResourceType, name: string, body?: unknown): void {
+    this.writes.push({ verb, path: pathOf(type, undefined, name), ...(body !== undefined && { body }) })
+    const at = this.failures.findIndex((failure) => failure.verb === verb && failure.plural === type.plural)
+    if (at !== -1) throw this.failures.splice(at, 1)[0]?.error as KubeError
+  }
+
+  #listenersOf(type: ResourceType): Set<(change: Change<KubeObject>) => void> {
+    const known = this.#listeners.get(type.plural) ?? new Set()
+    this.#listeners.set(type.plural, known)
+    return known
+  }
+
+  #announce(type: ResourceType, change: Change<KubeObject>): void {
+    for (const listener of this.#listenersOf(type)) listener(change)
+  }
+}
+
+function merge(target: Json, patch: Json): Json {
+  const result: Json = { ...target }
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key]
+    else if (typeof value === 'object' && !Array.isArray(value)) {
+      result[key] = merge((result[key] ?? {}) as Json, value as Json)
+    } else result[key] = value
+  }
+  return result
+}

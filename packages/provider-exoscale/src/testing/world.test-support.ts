@@ -1,0 +1,139 @@
+/** A provider with its fake cloud and fake cluster on virtual time, and builders. */
+import { kinds, karpenterKinds, type NodeClaim, type NodePool, type Requirement } from '@tenon/api'
+import type { Controller, ControllerOptions } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
+import { SeededRandom, Secret, silentLogger, VirtualClock } from '@tenon/runtime'
+import { ExoscaleClient } from '../api/client.ts'
+import {
+  type ExoscaleNodeClass,
+  type ExoscaleNodeClassSpec,
+  exoscaleNodeClassKind,
+} from '../nodeclass/types.ts'
+import { readExoscaleOptions } from '../options.ts'
+import { createExoscaleProvider } from '../provider.ts'
+import { clusterId, FakeCloud, templateId, zone } from './fake-cloud.test-support.ts'
+import { FakeKube } from './fake-kube.test-support.ts'
+
+export interface World {
+  readonly clock: VirtualClock
+  readonly cloud: FakeCloud
+  readonly kube: FakeKube
+  readonly api: ExoscaleClient
+  readonly provider: CloudProvider
+  /** Reconciles a key of a started controller once. */
+  reconcile(controller: string, key: string): ReturnType<ControllerOptions['reconcile']>
+  /** Runs until the promise settles, moving time as far as it takes. */
+  settle<T>(work: Promise<T>): Promise<T>
+}
+
+export function aWorld(env: Record<string, string> = {}): World {
+  const clock = new VirtualClock()
+  const cloud = new FakeCloud(clock)
+  const kube = new FakeKube(clock)
+  const credentials = { key: 'EXOtest', secret: new Secret('s3cret-value') }
+  const api = new ExoscaleClient({ transport: cloud, basePath: '/v2', credentials, clock, userAgent: 'test' })
+  const read = readExoscaleOptions({
+    EXOSCALE_ZONE: zone,
+    EXOSCALE_SKS_CLUSTER_ID: clusterId,
+    EXOSCALE_API_KEY: 'EXOtest',
+    EXOSCALE_API_SECRET: 's3cret-value',
+    ...env,
+  })
+  if (!('ok' in read)) throw new Error(read.error)
+  const controllers = new Map<string, ControllerOptions>()
+  const provider = createExoscaleProvider({
+    options: read.ok,
+    api,
+    kube,
+    caches: {
+      nodeClasses: kube.cache(exoscaleNodeClassKind),
+      nodeClaims: kube.cache(karpenterKinds.nodeClaim),
+      nodes: kube.cache(kinds.node),
+    },
+    events: kube.recorder,
+    clock,
+    random: new SeededRandom(1),
+    logger: silentLogger,
+    createController: (options) => {
+      controllers.set(options.name, options)
+      return idleController(options.name)
+    },
+    clusterEndpoint: 'https://cluster.example:6443',
+    certificateAuthority: 'PEM',
+  })
+  provider.startControllers(new AbortController().signal)
+  return {
+    clock,
+    cloud,
+    kube,
+    api,
+    provider,
+    reconcile: (name, key) => {
+      const options = controllers.get(name)
+      if (options === undefined) throw new Error(`no controller ${name}`)
+      return settleOn(clock, options.reconcile(key, new AbortController().signal))
+    },
+    settle: (work) => settleOn(clock, work),
+  }
+}
+
+function idleController(name: string): Controller {
+  return { name, enqueue() {}, start() {}, stop: async () => {}, depth: 0 }
+}
+
+async function settleOn<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+  let isDone = false
+  const watched = work.finally(() => {
+    isDone = true
+  })
+  watched.catch(() => {})
+  await clock.advanceUntil(() => isDone, 24 * 3_600_000)
+  return watched
+}
+
+export function aNodeClass(
+  spec: ExoscaleNodeClassSpec = { templateID: templateId },
+  status: Partial<ExoscaleNodeClass['status']> = {},
+): ExoscaleNodeClass {
+  const ready = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'Ready',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  } as const
+  return {
+    apiVersion: 'karpenter.exoscale.com/v1',
+    kind: 'ExoscaleNodeClass',
+    metadata: { name: 'standard' },
+    spec,
+    status: { conditions: [ready], ...status },
+  }
+}
+
+export function aClaim(name = 'pool-abcde', change: Partial<NodeClaim['spec']> = {}): NodeClaim {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name, uid: `uid-${name}`, labels: { 'karpenter.sh/nodepool': 'pool' } },
+    spec: {
+      nodeClassRef: { group: 'karpenter.exoscale.com', kind: 'ExoscaleNodeClass', name: 'standard' },
+      requirements: [typesIn('standard.medium', 'standard.large', 'standard.small')],
+      ...change,
+    },
+  }
+}
+
+export function aPool(): NodePool {
+  const { nodeClassRef } = aClaim().spec
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name: 'pool' },
+    spec: { template: { spec: { nodeClassRef, requirements: [] } } },
+  }
+}
+
+export function typesIn(...values: string[]): Requirement {
+  return { key: 'node.kubernetes.io/instance-type', operator: 'In', values }
+}

@@ -1,0 +1,9 @@
+export { Mortality } from './mortality.ts'
+export {
+  aDeployment,
+  aKwokPool,
+  deploymentKind,
+  type RunningOperator,
+  World,
+  type WorldOptions,
+} from './world.ts'

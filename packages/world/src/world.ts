@@ -1,0 +1,315 @@
+/** A cluster, its cloud and the operator in one process on a virtual clock, repeatable from a seed. */
+import {
+  type KubeObject,
+  karpenterKinds,
+  kinds,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  nodeClaimCrd,
+  nodePoolCrd,
+  type Pod,
+  type ResourceType,
+} from '@tenon/api'
+import {
+  createCredentials,
+  type DevCluster,
+  type DevClusterOptions,
+  type KubeletHandle,
+  startDevCluster,
+} from '@tenon/devcluster'
+import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
+import { defaultSettings, Operator } from '@tenon/operator'
+import type { CloudProvider } from '@tenon/provider'
+import { exoscaleNodeClassCrd, openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
+import { KwokProvider, kwokNodeClassCrd } from '@tenon/provider-kwok'
+import { type Logger, Secret, SeededRandom, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
+import { Mortality } from './mortality.ts'
+
+const crdKind: ResourceType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}
+export const deploymentKind: ResourceType = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  namespaced: true,
+}
+
+const host = '127.0.0.1'
+const apiPort = 6443
+const cloud = {
+  zone: 'ch-gva-2',
+  clusterId: 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11',
+  key: 'EXOtenon0000000000000000001',
+  secret: 'simulated-secret',
+} as const
+
+export interface WorldOptions {
+  readonly seed: number
+  readonly provider: 'exoscale' | 'kwok'
+  readonly logger?: Logger
+  readonly cluster?: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler'>
+  readonly cloudSettings?: DevClusterOptions['cloud']['settings']
+}
+
+/** A running operator, and the process it runs in, which may die. */
+export interface RunningOperator {
+  readonly operator: Operator
+  readonly process: Mortality
+}
+
+/** Builders of a whole world; every method that waits does so on virtual time. */
+export class World {
+  readonly clock: VirtualClock
+  readonly cluster: DevCluster
+  readonly #options: WorldOptions
+  readonly #random: SeededRandom
+  readonly #logger: Logger
+  readonly #adminToken: Secret
+  readonly #kwokNodes = new Map<string, KubeletHandle>()
+  #operators = 0
+
+  private constructor(options: WorldOptions, clock: VirtualClock, cluster: DevCluster, adminToken: Secret) {
+    this.#options = options
+    this.clock = clock
+    this.cluster = cluster
+    this.#random = new SeededRandom(options.seed)
+    this.#logger = options.logger ?? silentLogger
+    this.#adminToken = adminToken
+  }
+
+  /** Starts the cluster with Tenon's kinds served; the operator is started on its own. */
+  static async start(options: WorldOptions): Promise<World> {
+    const clock = new VirtualClock()
+    const credentials = await createCredentials(clock.now())
+    const cluster = startDevCluster({
+      clock,
+      random: new SeededRandom(`cluster-${options.seed}`),
+      logger: options.logger ?? silentLogger,
+      credentials,
+      ...options.cluster,
+      cloud: {
+        ...cloud,
+        secret: new Secret(cloud.secret),
+        ...(options.cloudSettings && { settings: options.cloudSettings }),
+      },
+    })
+    cluster.announce(host, apiPort)
+    cluster.exoscale.setBaseUrl(`http://${host}/v2`)
+    const world = new World(options, clock, cluster, credentials.adminToken)
+    for (const crd of [nodePoolCrd, nodeClaimCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]) {
+      cluster.server.local.create(crdKind, crd as unknown as KubeObject)
+    }
+    world.#playKwok()
+    await clock.advance(1000)
+    return world
+  }
+
+  /** Starts an operator that leads at once; it dies at write `crashAt`, if given. */
+  async startOperator(
+    crashAt = Number.POSITIVE_INFINITY,
+    when: 'before' | 'after' = 'after',
+  ): Promise<RunningOperator> {
+    const { clock } = this
+    const random = this.#random.fork(`operator-${this.#operators++}`)
+    const logger = this.#logger
+    const process = new Mortality(crashAt, when)
+    const transport = process.guard(this.#kubeTransport())
+    const client = createKubeClient({ transport, clock, userAgent: 'karpenter/world' })
+    const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
+    const registry = createCacheRegistry({ client, clock, logger, random })
+    const connecting = this.#provider({ client, registry, events, random, process })
+    let provider: CloudProvider | undefined
+    void connecting.then((connected) => {
+      provider = connected
+    })
+    await clock.advanceUntil(() => provider !== undefined, 60_000)
+    const operator = new Operator({
+      client,
+      registry,
+      provider: await connecting,
+      events,
+      clock,
+      random,
+      logger,
+      settings: defaultSettings,
+    })
+    const observing = operator.observe()
+    await clock.advanceUntil(() => operator.waitingFor.length === 0, 60_000)
+    await observing
+    operator.lead()
+    return { operator, process }
+  }
+
+  /** Ends an operator that has died, as its process would end. */
+  async bury({ operator, process }: RunningOperator): Promise<void> {
+    process.crash()
+    const stopping = operator.stop()
+    await Promise.race([stopping, this.clock.advance(1000)])
+  }
+
+  create<T extends KubeObject>(type: ResourceType<T>, object: T): T {
+    return this.cluster.server.local.create(type, object)
+  }
+
+  pods(): readonly Pod[] {
+    return this.cluster.server.local.list(kinds.pod)
+  }
+
+  nodes(): readonly Node[] {
+    return this.cluster.server.local.list(kinds.node)
+  }
+
+  claims(): readonly NodeClaim[] {
+    return this.cluster.server.local.list(karpenterKinds.nodeClaim)
+  }
+
+  /** Scales a Deployment of namespace `default`. */
+  scale(name: string, replicas: number): void {
+    this.cluster.server.local.patch(deploymentKind, 'default', name, { spec: { replicas } })
+  }
+
+  /** Machines that exist, by the claim they were made for. */
+  machinesByClaim(): ReadonlyMap<string, readonly string[]> {
+    if (this.#options.provider === 'exoscale') {
+      const alive = this.cluster.exoscale.instances()
+      return grouped(alive.map(({ id, labels }) => [labels['exoscale.com/node-claim'] ?? '', id]))
+    }
+    const nodes = this.nodes().filter((node) => node.spec?.providerID?.startsWith('kwok://') === true)
+    return grouped(
+      nodes.map((node) => [
+        node.metadata.annotations?.['karpenter.kwok.sh/node-claim'] ?? '',
+        node.metadata.name,
+      ]),
+    )
+  }
+
+  async stop(): Promise<void> {
+    const stopping = this.cluster.stop()
+    await this.clock.advance(1000)
+    await stopping
+  }
+
+  #kubeTransport(): Transport {
+    const authorization = `Bearer ${this.#adminToken.reveal()}`
+    return {
+      send: (request, signal) =>
+        this.cluster.server.handle({ ...request, headers: { ...request.headers, authorization } }, signal),
+    }
+  }
+
+  async #provider(deps: {
+    readonly client: ReturnType<typeof createKubeClient>
+    readonly registry: ReturnType<typeof createCacheRegistry>
+    readonly events: ReturnType<typeof createEventRecorder>
+    readonly random: SeededRandom | ReturnType<SeededRandom['fork']>
+    readonly process: Mortality
+  }): Promise<CloudProvider> {
+    const { client, registry, events, random } = deps
+    const { clock } = this
+    const logger = this.#logger
+    if (this.#options.provider === 'kwok') return new KwokProvider({ client, clock, random, logger })
+    const options = readExoscaleOptions({
+      EXOSCALE_API_ENDPOINT: `http://${host}/v2`,
+      EXOSCALE_ZONE: cloud.zone,
+      EXOSCALE_SKS_CLUSTER_ID: cloud.clusterId,
+      EXOSCALE_API_KEY: cloud.key,
+      EXOSCALE_API_SECRET: cloud.secret,
+    })
+    if ('error' in options) throw new Error(options.error)
+    const cloudTransport = deps.process.guard({ send: this.cluster.exoscale.handle })
+    return await openExoscale({
+      options: options.ok,
+      connect: () => cloudTransport,
+      kube: client,
+      registry,
+      events,
+      clock,
+      random,
+      logger,
+      clusterEndpoint: `https://${host}:${apiPort}`,
+    })
+  }
+
+  /** Plays the kwok controller: a simulated node lives for as long as its object. */
+  #playKwok(): void {
+    this.cluster.server.local.subscribe(kinds.node, {
+      added: (node) => {
+        const providerId = node.spec?.providerID ?? ''
+        if (!providerId.startsWith('kwok://') || this.#kwokNodes.has(node.metadata.name)) return
+        const kubelet = this.cluster.kubelets.start({
+          nodeName: node.metadata.name,
+          providerId,
+          labels: node.metadata.labels ?? {},
+          taints: [],
+          capacity: node.status?.capacity ?? {},
+          allocatable: node.status?.allocatable ?? {},
+          addresses: [],
+          kubeletVersion: 'v1.34.1',
+          systemUuid: providerId,
+        })
+        this.#kwokNodes.set(node.metadata.name, kubelet)
+      },
+      deleted: (node) => {
+        this.#kwokNodes.get(node.metadata.name)?.stop()
+      },
+    })
+  }
+}
+
+function grouped(pairs: readonly (readonly [string, string])[]): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>()
+  for (const [key, value] of pairs) groups.set(key, [...(groups.get(key) ?? []), value])
+  return groups
+}
+
+/** A NodePool of the KWOK provider restricted to linux and on-demand. */
+export function aKwokPool(name = 'default', spec: Partial<NodePool['spec']> = {}): NodePool {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name },
+    spec: {
+      template: {
+        spec: {
+          nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' },
+          requirements: [
+            { key: 'kubernetes.io/os', operator: 'In', values: ['linux'] },
+            { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+          ],
+        },
+      },
+      disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] },
+      ...spec,
+    },
+  }
+}
+
+/** A Deployment of namespace `default` whose pods ask for `requests`. */
+export function aDeployment(
+  name: string,
+  replicas: number,
+  requests: Readonly<Record<string, string>> = { cpu: '500m', memory: '512Mi' },
+): KubeObject {
+  const labels = { app: name }
+  const object = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ name: 'app', image: 'registry.k8s.io/pause', resources: { requests } }] },
+      },
+    },
+  }
+  return object
+}
