@@ -1,0 +1,176 @@
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Clock } from '@tenon/runtime'
+import { type ApiProbe, waitForPath } from './api-probe.ts'
+import type { Binaries } from './binaries.ts'
+import { type Credentials, prepareCredentials, writeKubeconfigs } from './credentials.ts'
+import { kwokStages } from './kwok-stages.ts'
+import type { ProcessGroup } from './processes.ts'
+
+export interface BootOptions {
+  /** Everything the control plane writes goes here. */
+  readonly folder: string
+  readonly binaries: Binaries
+  readonly clock: Clock
+  /** Takes the programs that are started. */
+  readonly processes: ProcessGroup
+  /** The environment programs are started in. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** A running control plane. */
+export interface Booted {
+  readonly endpoint: string
+  readonly kubeconfigPath: string
+  /** Such as `v1.36.3`. */
+  readonly version: string
+}
+
+const startTimeoutMs = 60_000
+const defaultServiceAccount = '/api/v1/namespaces/default/serviceaccounts/default'
+
+/** The entries a control plane makes in its folder. */
+export const folderEntries = ['etcd', 'pki', 'logs', 'kwok', 'kubeconfig'] as const
+
+/**
+ * Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok and waits until pods
+ * can be created.
+ * @throws ProcessEndedError when one of them ends, Error after {@link startTimeoutMs}.
+ * What was started stays in `options.processes`, for the caller to stop.
+ */
+export async function boot(options: BootOptions): Promise<Booted> {
+  const { folder, clock, processes } = options
+  for (const entry of ['etcd', 'logs', 'kwok']) {
+    mkdirSync(join(folder, entry), { recursive: true, mode: 0o700 })
+  }
+  const deadline = new AbortController()
+  const cancel = clock.after(startTimeoutMs, () => {
+    const logs = join(folder, 'logs')
+    deadline.abort(new Error(`the control plane was not ready after ${startTimeoutMs / 1000} s, see ${logs}`))
+  })
+  try {
+    return await Promise.race([bootSteps(options, deadline.signal), processes.failure])
+  } catch (error) {
+    deadline.abort(error)
+    throw error
+  } finally {
+    cancel()
+  }
+}
+
+async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Booted> {
+  const { folder, binaries, clock, environment, processes } = options
+  const credentials = prepareCredentials(join(folder, 'pki'))
+  const [clientPort, peerPort, apiPort] = await freePorts(3)
+  const etcd = `http://127.0.0.1:${clientPort}`
+  const endpoint = `https://127.0.0.1:${apiPort}`
+  const start = (name: keyof Binaries, args: readonly string[], more = {}) => {
+    processes.start(name, binaries[name], args, { ...environment, ...more })
+  }
+  start('etcd', etcdArguments(join(folder, 'etcd'), etcd, `http://127.0.0.1:${peerPort}`))
+  start('kube-apiserver', apiserverArguments(credentials, etcd, apiPort ?? 0))
+  const probe: ApiProbe = { endpoint, token: credentials.adminToken, clock }
+  // Serving comes seconds before ready, and the others need no more to begin with.
+  const version = (JSON.parse(await waitForPath(probe, '/version', signal)) as { gitVersion: string })
+    .gitVersion
+  writeKubeconfigs(credentials, endpoint)
+  start('kube-controller-manager', controllerManagerArguments(credentials))
+  start('kube-scheduler', schedulerArguments(credentials))
+  await waitForPath(probe, '/readyz', signal)
+  const stages = join(folder, 'kwok', 'stages.yaml')
+  writeFileSync(stages, kwokStages(version))
+  // kwok would otherwise also read a configuration in the user's home.
+  start('kwok', kwokArguments(credentials, stages), { KWOK_WORKDIR: join(folder, 'kwok') })
+  await waitForPath(probe, defaultServiceAccount, signal)
+  // Last, so that whoever waits for the file finds a control plane that is ready.
+  const kubeconfigPath = join(folder, 'kubeconfig')
+  copyFileSync(credentials.kubeconfigs.admin, kubeconfigPath)
+  return { endpoint, kubeconfigPath, version }
+}
+
+function etcdArguments(data: string, client: string, peer: string): string[] {
+  return [
+    `--data-dir=${data}`,
+    '--name=conformance',
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=conformance=${peer}`,
+    // The data need not outlive the machine, and syncing to disk would decide the speed of every write.
+    '--unsafe-no-fsync',
+  ]
+}
+
+function apiserverArguments(credentials: Credentials, etcd: string, port: number): string[] {
+  return [
+    `--etcd-servers=${etcd}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    '--endpoint-reconciler-type=none',
+    `--secure-port=${port}`,
+    `--cert-dir=${credentials.certificateFolder}`,
+    `--token-auth-file=${credentials.tokenFile}`,
+    '--authorization-mode=Node,RBAC',
+    '--enable-bootstrap-token-auth=true',
+    '--allow-privileged=true',
+    '--service-cluster-ip-range=10.96.0.0/16',
+    '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
+    `--service-account-key-file=${credentials.serviceAccountPublicKeyFile}`,
+    `--service-account-signing-key-file=${credentials.serviceAccountKeyFile}`,
+  ]
+}
+
+function controllerManagerArguments(credentials: Credentials): string[] {
+  return [
+    `--kubeconfig=${credentials.kubeconfigs.controllerManager}`,
+    `--service-account-private-key-file=${credentials.serviceAccountKeyFile}`,
+    `--root-ca-file=${credentials.certificateFile}`,
+    '--use-service-account-credentials=true',
+    '--controllers=*,bootstrapsigner,tokencleaner',
+    ...singleReplica,
+  ]
+}
+
+function schedulerArguments(credentials: Credentials): string[] {
+  return [`--kubeconfig=${credentials.kubeconfigs.scheduler}`, ...singleReplica]
+}
+
+/** No lease to wait for, no port to serve on, and no client-side limit slower than the API server's own. */
+const singleReplica = [
+  '--leader-elect=false',
+  '--secure-port=0',
+  '--kube-api-qps=200',
+  '--kube-api-burst=400',
+]
+
+function kwokArguments(credentials: Credentials, stages: string): string[] {
+  return [
+    `--kubeconfig=${credentials.kubeconfigs.kwok}`,
+    `--config=${stages}`,
+    '--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake',
+    '--node-lease-duration-seconds=40',
+    '--node-ip=127.0.0.1',
+    '--cidr=10.0.0.1/16',
+  ]
+}
+
+/** Ports of loopback that were free a moment ago, all different. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer())
+  const ports = await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<number>((resolve, reject) => {
+          server.once('error', reject)
+          server.listen(0, '127.0.0.1', () => {
+            const address = server.address()
+            resolve(address !== null && typeof address === 'object' ? address.port : 0)
+          })
+        }),
+    ),
+  )
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** A program of the control plane, by the name of its binary. */
+export type ComponentName =
+  | 'etcd'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kube-scheduler'
+  | 'kubectl'
+  | 'kwok'
+  | 'helm'
+
+/** Go programs that share one `go.mod` under `control-plane/<folder>/`. */
+export interface GoModule {
+  readonly folder: string
+  /** The module whose version the programs carry. */
+  readonly path: string
+  /** Package path of each program. */
+  readonly packages: Readonly<Partial<Record<ComponentName, string>>>
+  /** Linker variables set to the module's version. */
+  readonly stamp: (version: string) => Readonly<Record<string, string>>
+}
+
+/** What a control plane needs in order to run. */
+export const controlPlaneComponents: readonly ComponentName[] = [
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kwok',
+  'kubectl',
+]
+
+const modulesFolder = fileURLToPath(new URL('../control-plane/', import.meta.url))
+
+/** The pinned Go modules. Each has a `go.mod` of its own, because their dependencies' versions conflict. */
+export const goModules: readonly GoModule[] = [
+  {
+    folder: 'etcd',
+    path: 'go.etcd.io/etcd/server/v3',
+    packages: { etcd: 'go.etcd.io/etcd/server/v3' },
+    stamp: () => ({}),
+  },
+  {
+    folder: 'kwok',
+    path: 'sigs.k8s.io/kwok',
+    packages: { kwok: 'sigs.k8s.io/kwok/cmd/kwok' },
+    stamp: () => ({}),
+  },
+  {
+    folder: 'kubernetes',
+    path: 'k8s.io/kubernetes',
+    packages: {
+      'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
+      'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
+      'kube-scheduler': 'k8s.io/kubernetes/cmd/kube-scheduler',
+      kubectl: 'k8s.io/kubernetes/cmd/kubectl',
+    },
+    stamp: kubernetesStamp,
+  },
+  {
+    folder: 'helm',
+    path: 'helm.sh/helm/v4',
+    packages: { helm: 'helm.sh/helm/v4/cmd/helm' },
+    stamp: (version) => ({ 'helm.sh/helm/v4/internal/version.version': version }),
+  },
+]
+
+/** The folder holding the module's `go.mod`. */
+export function moduleFolder(module: GoModule): string {
+  return join(modulesFolder, module.folder)
+}
+
+/** The module version pinned in `go.mod`, such as `v1.36.3`. */
+export function pinnedVersion(module: GoModule): string {
+  const text = readFileSync(join(moduleFolder(module), 'go.mod'), 'utf8')
+  const line = text.split('\n').find((candidate) => {
+    const words = candidate
+      .replace(/^require\b/, '')
+      .trim()
+      .split(/\s+/)
+    return words[0] === module.path && words[1]?.startsWith('v') === true
+  })
+  const version = line
+    ?.replace(/^require\b/, '')
+    .trim()
+    .split(/\s+/)[1]
+  if (version === undefined) throw new Error(`${module.folder}/go.mod pins no version of ${module.path}`)
+  return version
+}
+
+/** Arguments of `go build` that make the result independent of where and when it is built. */
+export function buildFlags(module: GoModule): readonly string[] {
+  const variables = Object.entries(module.stamp(pinnedVersion(module)))
+  const linker = ['-s', '-w', ...variables.flatMap(([name, value]) => ['-X', `${name}=${value}`])]
+  return ['-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', linker.join(' ')]
+}
+
+/** Changes whenever anything that decides the module's binaries changes; 16 hexadecimal digits. */
+export function buildHash(module: GoModule, platform: string): string {
+  const hash = createHash('sha256')
+  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(moduleFolder(module), file)))
+  hash.update(JSON.stringify([buildFlags(module), platform]))
+  return hash.digest('hex').slice(0, 16)
+}
+
+/**
+ * The version as Kubernetes' own build stamps it. The module proxy tells no commit, and a build date
+ * would make every build differ, so both are fixed.
+ */
+function kubernetesStamp(version: string): Record<string, string> {
+  const [major, minor] = version.replace(/^v/, '').split('.')
+  const values = {
+    gitVersion: version,
+    gitMajor: major ?? '',
+    gitMinor: minor ?? '',
+    gitCommit: 'unknown',
+    gitTreeState: 'clean',
+    buildDate: '1970-01-01T00:00:00Z',
+  }
+  const packages = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version']
+  return Object.fromEntries(
+    packages.flatMap((name) => Object.entries(values).map(([key, value]) => [`${name}.${key}`, value])),
+  )
+}

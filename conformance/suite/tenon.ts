@@ -1,0 +1,62 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const cli = fileURLToPath(new URL('../../packages/cli/', import.meta.url))
+const main = join(cli, 'src', 'main.ts')
+
+/** A reason to skip tests of the controller, or false when this checkout has the command. */
+export const noController: string | false = existsSync(join(cli, 'src', 'commands', 'controller.ts'))
+  ? false
+  : 'this checkout has no `tenon controller` command'
+
+/** What `tenon crds` prints. */
+export function crdsYaml(): string {
+  return execFileSync(process.execPath, [main, 'crds'], { encoding: 'utf8' })
+}
+
+/** `tenon controller --provider kwok` as a process of its own, run from the source. */
+export class Controller {
+  readonly #kubeconfigPath: string
+  readonly #log: string
+  #process: ChildProcess | undefined
+
+  /** @param log takes the output of every run. */
+  constructor(kubeconfigPath: string, log: string) {
+    this.#kubeconfigPath = kubeconfigPath
+    this.#log = log
+  }
+
+  start(): void {
+    const output = openSync(this.#log, 'a')
+    const args = [main, 'controller', '--provider', 'kwok', '--kubeconfig', this.#kubeconfigPath]
+    this.#process = spawn(process.execPath, args, {
+      stdio: ['ignore', output, output],
+      // Whatever else listens on this machine, the probes' and metrics' ports must be free.
+      env: {
+        ...process.env,
+        METRICS_PORT: '0',
+        HEALTH_PROBE_PORT: '0',
+        LEADER_ELECTION_NAMESPACE: 'kube-system',
+      },
+    })
+    closeSync(output)
+  }
+
+  /** Throws when the controller ended although nobody stopped it. */
+  assertRunning(): void {
+    const { exitCode, signalCode } = this.#process ?? {}
+    if (exitCode === null && signalCode === null) return
+    throw new Error(`tenon controller ended (${signalCode ?? `exit code ${exitCode}`}), see ${this.#log}`)
+  }
+
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill(signal)
+    await ended
+  }
+}
