@@ -6,7 +6,7 @@ import { readExoscaleOptions } from '../options.ts'
 import { clusterId, FakeCloud } from '../testing/fake-cloud.test-support.ts'
 import { aWorld } from '../testing/world.test-support.ts'
 import { connectExoscale } from './endpoint.ts'
-import { ExoscaleApiError } from './errors.ts'
+import type { ExoscaleApiError } from './errors.ts'
 import { pollIntervalSeconds } from './operations.ts'
 import { authorization } from './signature.ts'
 

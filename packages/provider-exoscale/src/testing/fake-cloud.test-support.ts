@@ -119,7 +119,7 @@ export class FakeCloud implements Transport {
     if (collection === 'operation') return this.#poll(id)
     if (collection === 'instance') return this.#instance(method, id, body)
     const groups = this.groups[collection as keyof FakeCloud['groups']]
-    if (action === 'attach') return this.#attach(id, (body?.instance as { id: string }).id)
+    if (action === 'attach') return this.#attach(id, body?.instance)
     if (id === '') return [200, { [`${collection}s`]: [...groups.values()] }]
     const group = groups.get(id)
     return group === undefined ? notFound() : [200, group]
@@ -159,7 +159,8 @@ export class FakeCloud implements Transport {
     if (!this.isReferenceOmitted) return operation
     const { reference: _reference, ...bare } = operation
     const pending = this.#operations.get(operation.id) as Pending
-    pending.operation = bare
+    const { reference: _stored, ...ended } = pending.operation
+    pending.operation = ended
     return bare
   }
 
@@ -170,7 +171,8 @@ export class FakeCloud implements Transport {
     return this.#start(instance.id, () => this.#set(instance.id, 'running'), { reason })
   }
 
-  #attach(networkId: string, instanceId: string): [number, unknown] {
+  #attach(networkId: string, target: unknown): [number, unknown] {
+    const instanceId = (target as { id: string }).id
     if (!this.groups['private-network'].has(networkId)) return notFound()
     const instance = this.instances.get(instanceId)
     return [200, this.#start(instanceId, () => instance?.['private-networks'].push({ id: networkId }))]

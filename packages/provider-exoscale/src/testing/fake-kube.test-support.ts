@@ -34,7 +34,7 @@ export class FakeKube implements KubeClient {
 
   put<T extends KubeObject>(type: ResourceType<T>, object: NewObject<T>): T {
     const name = object.metadata.name as string
-    const key = pathOf(type as ResourceType, object.metadata.namespace, name)
+    const key = pathOf(type, object.metadata.namespace, name)
     const old = this.#objects.get(key)?.object as T | undefined
     const stored = {
       ...object,
@@ -46,16 +46,16 @@ export class FakeKube implements KubeClient {
         resourceVersion: String(++this.#sequence),
       },
     } as unknown as T
-    this.#objects.set(key, { type: type as ResourceType, object: stored })
+    this.#objects.set(key, { type: type, object: stored })
     this.#announce(
-      type as ResourceType,
+      type,
       old === undefined ? { kind: 'added', object: stored } : { kind: 'updated', object: stored, old },
     )
     return stored
   }
 
   async get<T extends KubeObject>(type: ResourceType<T>, key: ObjectKey): Promise<T | undefined> {
-    return this.#objects.get(pathOf(type as ResourceType, key.namespace, key.name))?.object as T | undefined
+    return this.#objects.get(pathOf(type, key.namespace, key.name))?.object as T | undefined
   }
 
   async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<T[]> {
@@ -74,7 +74,7 @@ export class FakeKube implements KubeClient {
   }
 
   async create<T extends KubeObject>(type: ResourceType<T>, object: NewObject<T>): Promise<T> {
-    this.#write('create', type as ResourceType, object.metadata.name ?? '', object)
+    this.#write('create', type, object.metadata.name ?? '', object)
     if ((await this.get(type, object.metadata as ObjectKey)) !== undefined) {
       throw new KubeError('alreadyExists', 409, `${type.plural} "${object.metadata.name}" already exists`)
     }
@@ -87,7 +87,7 @@ export class FakeKube implements KubeClient {
     patch: object,
     options: PatchOptions = {},
   ): Promise<T> {
-    this.#write('patch', type as ResourceType, key.name, patch)
+    this.#write('patch', type, key.name, patch)
     const old = await this.get(type, key)
     if (old === undefined) throw new KubeError('notFound', 404, `${key.name} not found`)
     if (options.resourceVersion !== undefined && options.resourceVersion !== old.metadata.resourceVersion) {
@@ -95,10 +95,10 @@ export class FakeKube implements KubeClient {
     }
     const merged = merge(old as unknown as Json, patch as Json) as unknown as T
     if (merged.metadata.deletionTimestamp !== undefined && (merged.metadata.finalizers ?? []).length === 0) {
-      this.#remove(type as ResourceType, merged)
+      this.#remove(type, merged)
       return merged
     }
-    return this.put(type, merged as unknown as NewObject<T>)
+    return this.put(type, merged)
   }
 
   async delete(type: ResourceType, key: ObjectKey, _options?: DeleteOptions): Promise<void> {
@@ -121,11 +121,10 @@ export class FakeKube implements KubeClient {
 
   cache<T extends KubeObject>(type: ResourceType<T>): Cache<T> {
     const all = () => this.all(type)
-    const listeners = this.#listenersOf(type as ResourceType)
+    const listeners = this.#listenersOf(type)
     return {
       type,
-      get: (key) =>
-        this.#objects.get(pathOf(type as ResourceType, key.namespace, key.name))?.object as T | undefined,
+      get: (key) => this.#objects.get(pathOf(type, key.namespace, key.name))?.object as T | undefined,
       list: all,
       get size() {
         return all().length

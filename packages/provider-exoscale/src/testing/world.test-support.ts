@@ -21,9 +21,9 @@ export interface World {
   readonly api: ExoscaleClient
   readonly provider: CloudProvider
   /** Reconciles a key of a started controller once. */
-  reconcile(controller: string, key: string): ReturnType<ControllerOptions['reconcile']>
+  readonly reconcile: (controller: string, key: string) => ReturnType<ControllerOptions['reconcile']>
   /** Runs until the promise settles, moving time as far as it takes. */
-  settle<T>(work: Promise<T>): Promise<T>
+  readonly settle: <T>(work: Promise<T>) => Promise<T>
 }
 
 export function aWorld(env: Record<string, string> = {}): World {

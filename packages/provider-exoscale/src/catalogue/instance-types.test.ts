@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { InstanceType } from '@tenon/api'
+import { exoscaleNodeClassKind } from '../nodeclass/types.ts'
+import { templateId } from '../testing/fake-cloud.test-support.ts'
+import { aNodeClass, aPool, aWorld, type World } from '../testing/world.test-support.ts'
+import { reservedResources } from './instance-types.ts'
+import { builtInPrices, pricesByType } from './prices.ts'
+
+async function typesOf(
+  world: World,
+  spec?: Parameters<typeof aNodeClass>[0],
+): Promise<Map<string, InstanceType>> {
+  world.kube.put(exoscaleNodeClassKind, aNodeClass(spec))
+  const types = await world.settle(world.provider.getInstanceTypes(aPool()))
+  return new Map(types.map((type) => [type.name, type]))
+}
+
+const requirement = (type: InstanceType | undefined, key: string) =>
+  type?.requirements.find((candidate) => candidate.key === key)
+
+describe('instance types', () => {
+  it('EXO-35 EXO-36 unauthorised types and those of other zones are not offered', async () => {
+    const world = aWorld()
+    const { authorized: _authorized, ...unsaid } = world.cloud.types[0] as never as Record<string, unknown>
+    world.cloud.types = [
+      unsaid as never,
+      { ...world.cloud.types[1], authorized: false } as never,
+      { ...world.cloud.types[2], zones: ['de-fra-1'] } as never,
+      ...world.cloud.types.slice(3),
+    ]
+    const types = await typesOf(world)
+    for (const name of ['standard.small', 'standard.medium', 'standard.large'])
+      assert.equal(types.has(name), false)
+    assert.ok(types.has('cpu.extra-large'))
+  })
+
+  it('EXO-37 GPU count and requirements, only where there are GPUs', async () => {
+    const types = await typesOf(aWorld())
+    const gpu = types.get('gpurtx6000pro.small')
+    assert.equal(gpu?.capacity['nvidia.com/gpu'], 2)
+    assert.deepEqual(requirement(gpu, 'karpenter.sh/instance-accelerator')?.values, ['nvidia'])
+    const plain = types.get('standard.small')
+    assert.equal('nvidia.com/gpu' in (plain?.capacity ?? {}), false)
+    assert.equal(requirement(plain, 'karpenter.sh/instance-accelerator')?.operator, 'DoesNotExist')
+  })
+
+  it('EXO-38 EXO-39 pods are 110 and storage follows the class', async () => {
+    const types = await typesOf(aWorld(), { templateID: templateId, diskSize: 100 })
+    for (const type of types.values()) {
+      assert.equal(type.capacity.pods, 110)
+      assert.equal(type.capacity['ephemeral-storage'], 107_374_182_400)
+    }
+  })
+
+  it('EXO-40 blank reservations count as nothing', () => {
+    assert.deepEqual(reservedResources({ cpu: '500m', memory: '', ephemeralStorage: '' }), {
+      cpu: 500,
+      memory: 0,
+      'ephemeral-storage': 0,
+    })
+  })
+
+  it('EXO-41 results share no objects', async () => {
+    const world = aWorld()
+    const first = (await typesOf(world)).get('standard.small')
+    const second = (await typesOf(world)).get('standard.small')
+    assert.notEqual(first?.capacity, second?.capacity)
+    assert.notEqual(first?.requirements, second?.requirements)
+    assert.notEqual(first?.requirements[0], second?.requirements[0])
+  })
+
+  it('EXO-42 the longest size wins in price keys', () => {
+    const prices = pricesByType(builtInPrices)
+    assert.equal(prices.get('standard.extra-large'), 0.186_67)
+    assert.equal(prices.get('standard.large'), 0.093_33)
+    assert.equal(prices.get('storage.jumbo'), 1.866_67)
+    assert.equal(prices.get('gpua30.small'), 1.168_06)
+    assert.equal(prices.get('gpu3080ti.large'), 3.140_28)
+    assert.equal(prices.size, 42)
+  })
+
+  it('EXO-43 a type without a price is offered', async () => {
+    const type = (await typesOf(aWorld())).get('gpurtx6000pro.small')
+    assert.deepEqual(
+      type?.offerings.map(({ available, pricePerHour }) => [available, pricePerHour]),
+      [[true, Infinity]],
+    )
+  })
+
+  it('EXO-140 a type that cannot have the disk is not offered', async () => {
+    assert.equal((await typesOf(aWorld())).has('storage.extra-large'), false)
+    const roomy = await typesOf(aWorld(), { templateID: templateId, diskSize: 1000 })
+    assert.ok(roomy.has('storage.extra-large'))
+    assert.equal(roomy.has('standard.small'), false)
+  })
+
+  it('types and offerings name their zone, and allocatable is right for standard.medium', async () => {
+    const type = (await typesOf(aWorld())).get('standard.medium')
+    assert.deepEqual(requirement(type, 'topology.kubernetes.io/zone')?.values, ['ch-gva-2'])
+    assert.ok(type?.offerings[0]?.requirements.some(({ key }) => key === 'topology.kubernetes.io/zone'))
+    assert.deepEqual(type?.overhead.kubeReserved, {
+      cpu: 200,
+      memory: 300 * 2 ** 20,
+      'ephemeral-storage': 2 ** 30,
+    })
+  })
+
+  it('types are read again after hours, and kept when that fails', async () => {
+    const world = aWorld()
+    await typesOf(world)
+    world.cloud.types = world.cloud.types.slice(0, 1)
+    await world.clock.advance(7 * 3_600_000)
+    world.cloud.disturb('GET', /instance-type/, { status: 400 })
+    assert.ok((await typesOf(world)).size > 1)
+    await world.clock.advance(2 * 60_000)
+    assert.equal((await typesOf(world)).size, 1)
+  })
+})

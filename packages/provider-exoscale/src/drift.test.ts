@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { karpenterKinds, type NodeClaim } from '@tenon/api'
+import { exoscaleNodeClassKind, type ExoscaleNodeClass } from './nodeclass/types.ts'
+import { aClaim, aNodeClass, aWorld, type World } from './testing/world.test-support.ts'
+import { templateId } from './testing/fake-cloud.test-support.ts'
+
+const otherTemplate = '20000000-0000-4000-8000-000000000002'
+
+interface Scene {
+  readonly world: World
+  readonly drift: () => Promise<string | undefined>
+  readonly instance: () => NonNullable<ReturnType<World['cloud']['instances']['get']>>
+  readonly change: (spec?: ExoscaleNodeClass['spec'], status?: ExoscaleNodeClass['status']) => void
+}
+
+/** `isTakenOver`: the claim was made by another installation and lacks our annotations. */
+async function scene(status: ExoscaleNodeClass['status'] = {}, isTakenOver = false): Promise<Scene> {
+  const world = aWorld()
+  world.kube.put(exoscaleNodeClassKind, aNodeClass(undefined, status))
+  const machine = await world.settle(world.provider.create(aClaim()))
+  const base = aClaim()
+  world.kube.put(karpenterKinds.nodeClaim, {
+    ...base,
+    metadata: { ...base.metadata, ...(!isTakenOver && { annotations: machine.annotations ?? {} }) },
+    status: { providerID: machine.providerID, imageID: templateId },
+  })
+  return {
+    world,
+    drift: () =>
+      world.settle(world.provider.isDrifted(world.kube.all(karpenterKinds.nodeClaim)[0] as NodeClaim)),
+    instance: () => [...world.cloud.instances.values()][0] as never,
+    change: (spec, next) => world.kube.put(exoscaleNodeClassKind, aNodeClass(spec, next ?? status)),
+  }
+}
+
+describe('drift', () => {
+  it('EXO-89 another image comes first', async () => {
+    const { drift, instance, change } = await scene()
+    Object.assign(instance(), { template: { id: otherTemplate } })
+    change(undefined, { securityGroups: ['x'] })
+    assert.equal(await drift(), 'ImageID')
+  })
+
+  it('EXO-90 the order of groups does not matter, EXO-91 an added group does', async () => {
+    const { world, drift, change } = await scene({ securityGroups: ['a', 'b'] })
+    change(undefined, { securityGroups: ['b', 'a', 'a'] })
+    assert.equal(await drift(), undefined)
+    change(undefined, { securityGroups: ['a', 'b', 'c'] })
+    assert.equal(await drift(), 'SecurityGroups')
+    assert.ok(world.kube.events.some((event) => event.reason === 'DriftDetected'))
+  })
+
+  it('groups the cloud adds on its own are no drift', async () => {
+    const { drift, instance } = await scene()
+    Object.assign(instance(), { 'security-groups': [{ id: 'default' }] })
+    assert.equal(await drift(), undefined)
+  })
+
+  it('EXO-92 a network detached by hand', async () => {
+    const world = aWorld()
+    const network = world.cloud.addGroup('private-network', 'n')
+    world.kube.put(exoscaleNodeClassKind, aNodeClass(undefined, { privateNetworks: [network] }))
+    const { providerID } = await world.settle(world.provider.create(aClaim()))
+    for (const instance of world.cloud.instances.values()) instance['private-networks'] = []
+    const claim = { ...aClaim(), status: { providerID } }
+    assert.equal(await world.settle(world.provider.isDrifted(claim)), 'PrivateNetworks')
+  })
+
+  it('EXO-93 a missing label is repaired and others are kept', async () => {
+    const { drift, instance } = await scene()
+    instance().labels = { ...instance().labels, team: 'web' }
+    delete instance().labels['exoscale.com/nodepool-name']
+    assert.equal(await drift(), undefined)
+    assert.equal(instance().labels['exoscale.com/nodepool-name'], 'pool')
+    assert.equal(instance().labels.team, 'web')
+  })
+
+  it('extra labels alone cause no write', async () => {
+    const { world, drift, instance } = await scene()
+    instance().labels = { ...instance().labels, team: 'web' }
+    await drift()
+    assert.equal(world.cloud.callsTo('PUT', /./).length, 0)
+  })
+
+  it('EXO-94 a class that resolves to another template now', async () => {
+    const { drift, change } = await scene()
+    change({ templateID: otherTemplate })
+    assert.equal(await drift(), 'ImageID')
+  })
+
+  it('another disk or kubelet setting is drift', async () => {
+    const { drift, change } = await scene()
+    change({ templateID: templateId, diskSize: 60 })
+    assert.equal(await drift(), 'NodeClassSettings')
+  })
+
+  it('a fleet taken over does not drift, and sees later changes', async () => {
+    const { drift, change } = await scene({}, true)
+    change({ templateID: otherTemplate, diskSize: 60 })
+    assert.equal(await drift(), undefined)
+    change({ templateID: otherTemplate, diskSize: 70 })
+    assert.equal(await drift(), 'NodeClassSettings')
+  })
+
+  it('a machine that is gone is not found', async () => {
+    const { world, drift } = await scene()
+    world.cloud.instances.clear()
+    await assert.rejects(drift(), { kind: 'nodeClaimNotFound' })
+  })
+
+  it('EXO-95 repair policies', () => {
+    const told = aWorld().provider.repairPolicies.map((policy) => [
+      policy.conditionType,
+      policy.conditionStatus,
+      policy.tolerationMs / 60_000,
+    ])
+    assert.deepEqual(told, [
+      ['Ready', 'False', 15],
+      ['DiskPressure', 'True', 10],
+      ['MemoryPressure', 'True', 10],
+      ['PIDPressure', 'True', 10],
+      ['NetworkUnavailable', 'True', 5],
+    ])
+  })
+})
