@@ -60,4 +60,4 @@ export function linkedAbort(parent: AbortSignal | undefined): {
 }
 
 /** For promises whose failure is reported elsewhere. */
-export function ignored(): void {}
+function ignored(): void {}

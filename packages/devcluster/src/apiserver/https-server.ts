@@ -42,9 +42,12 @@ export async function serveHttps(handler: HttpHandler, options: HttpsOptions): P
     (request, response) => void answer(handler, request, response),
   )
   const sockets = new Set<Socket>()
-  server.on('secureConnection', (socket) => {
+  // From the first byte on: a connection in the middle of its handshake must not hold up closing.
+  server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
+  })
+  server.on('secureConnection', (socket) => {
     // A client that goes away in the middle of something is no failure of the server.
     socket.on('error', () => socket.destroy())
   })

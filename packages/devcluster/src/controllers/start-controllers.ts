@@ -14,7 +14,7 @@ import { nodeLifecycle } from './node-lifecycle/node-lifecycle-controller.ts'
 import { podGarbageCollection } from './node-lifecycle/pod-gc-controller.ts'
 import { taintEviction } from './node-lifecycle/taint-eviction-controller.ts'
 import { replicaSets, replicationControllers } from './replicaset/replicaset-controller.ts'
-import { endpoints } from './services/endpoints-controller.ts'
+import { serviceEndpoints } from './services/endpoints-controller.ts'
 import { statefulSets } from './statefulset/statefulset-controller.ts'
 import { volumeBinding } from './storage/volume-binding-controller.ts'
 
@@ -35,7 +35,7 @@ const controllers = [
   nodeLifecycle,
   taintEviction,
   podGarbageCollection,
-  endpoints,
+  serviceEndpoints,
   volumeBinding,
 ]
 

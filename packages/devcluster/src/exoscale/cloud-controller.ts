@@ -1,6 +1,7 @@
 import { kinds, type Node } from '@tenon/api'
 import { ApiError, type LocalApi } from '../contract.ts'
-import type { CloudContext, Instance } from './cloud-state.ts'
+import type { CloudContext } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 import { addressesOf } from './guest-boot.ts'
 
 const uninitializedTaint = 'node.cloudprovider.kubernetes.io/uninitialized'

@@ -18,7 +18,7 @@ import { defaultSettings, type ExoscaleSettings } from './settings.ts'
 import { type CloudSnapshot, type InstanceSnapshot, snapshotOf } from './snapshot.ts'
 import { sksRoutes } from './sks-routes.ts'
 import { StoppableClock } from './stoppable-clock.ts'
-import { createWorld, type ExoscaleSeed, publishTemplate, startPools, type TemplateSeed } from './world.ts'
+import { createWorld, type ExoscaleSeed, plant, publishTemplate, type TemplateSeed } from './world.ts'
 import { zoneRoutes } from './zone-routes.ts'
 
 export interface ExoscaleOptions {
@@ -62,6 +62,8 @@ export interface Exoscale {
   instances(): readonly InstanceSnapshot[]
   /** Says where this API is reached (`http://host:port` or with `/v2`), for the list of zones. */
   setBaseUrl(url: string): void
+  /** Brings further resources into being. */
+  add(seed: ExoscaleSeed): void
   /** Publishes a node image and makes it the active one of its version and variant; answers its id. */
   publishTemplate(template: TemplateSeed): string
   /** Ends every timer, boot and kubelet. The API then refuses to wait, but still answers reads. */
@@ -82,7 +84,6 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
     clusterId: options.clusterId,
     clusterVersion: options.clusterVersion,
     clusterEndpoint: options.clusterEndpoint,
-    seed,
     nowMs: clock.now(),
   })
   const context: CloudContext = { state, settings, clock, random: random.fork('cloud'), logger }
@@ -91,7 +92,7 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
   const faults = new Faults(random.fork('faults'))
   const calls: RecordedCall[] = []
   const parts = { context, operations, life }
-  startPools(context, life, seed)
+  plant(context, life, seed)
   const controller = new CloudController(context, options.api)
   controller.start()
   return {
@@ -120,6 +121,9 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
     setBaseUrl(url) {
       const root = url.replace(/\/+$/, '')
       state.baseUrl = root.endsWith('/v2') ? root : `${root}/v2`
+    },
+    add(more) {
+      plant(context, life, more)
     },
     publishTemplate: (template) => publishTemplate(state, template, clock.now()),
     stop() {

@@ -1,6 +1,6 @@
 import { formatResource, parseResource, sameTaint, type Taint } from '@tenon/api'
 import type { JoinCredentials, KubeletSpec } from '../contract.ts'
-import type { Instance } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 import type { ExoscaleSettings } from './settings.ts'
 import { decodeUserData, type KubernetesSettings } from './user-data.ts'
 

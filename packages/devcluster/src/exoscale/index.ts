@@ -1,5 +1,5 @@
 /** The simulated Exoscale cloud. */
-export type { InstanceState } from './cloud-state.ts'
+export type { InstanceState } from './instance.ts'
 export { createExoscale, type Exoscale, type ExoscaleOptions } from './exoscale.ts'
 export type { FaultEffect, FaultRule, Faults } from './faults.ts'
 export type { RecordedCall } from './handler.ts'

@@ -1,5 +1,6 @@
 import type { NodeJoiner } from '../contract.ts'
-import type { CloudContext, Instance } from './cloud-state.ts'
+import type { CloudContext } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 import { configureGuest, type GuestConfiguration } from './guest-boot.ts'
 import { failed, type OperationOutcome, succeeded } from './operation-outcome.ts'
 import { drawDelay } from './settings.ts'

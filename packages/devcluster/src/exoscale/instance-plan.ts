@@ -1,5 +1,6 @@
 import type { Call } from './call.ts'
-import type { CloudContext, Instance } from './cloud-state.ts'
+import type { CloudContext } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 import { failed, type OperationOutcome } from './operation-outcome.ts'
 import type { OperationPlan } from './operations.ts'
 import { notFound } from './refusal.ts'

@@ -1,6 +1,6 @@
 import { BodyReader } from './body-reader.ts'
 import type { Call, Route } from './call.ts'
-import type { Instance } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 import { instanceOf, instancePlan, interrupted } from './instance-plan.ts'
 import { detailedInstance, listedInstance } from './instance-view.ts'
 import { addInstance, assignAddresses, readInstanceSpec } from './new-instance.ts'

@@ -1,5 +1,5 @@
 import type { InstanceType } from './catalogue.ts'
-import type { Instance } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 
 /** The instances of the zone in creation order, with the counts that a creation asks for. */
 export class InstanceTable {

@@ -1,5 +1,5 @@
 import { rfc3339 } from '@tenon/runtime'
-import type { Instance } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 
 /** An instance as a list shows it: without anti-affinity groups, disk size and user data. */
 export function listedInstance(instance: Instance): Record<string, unknown> {

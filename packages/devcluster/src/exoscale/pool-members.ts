@@ -1,5 +1,6 @@
 import { randomString } from '@tenon/runtime'
-import type { CloudContext, Instance, InstancePool } from './cloud-state.ts'
+import type { CloudContext, InstancePool } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 import type { FaultEffect } from './faults.ts'
 import type { InstanceLife } from './instance-life.ts'
 import { addInstance, antiAffinityGroupSize } from './new-instance.ts'

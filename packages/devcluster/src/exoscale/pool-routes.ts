@@ -1,6 +1,7 @@
 import { BodyReader } from './body-reader.ts'
 import type { Call, Route } from './call.ts'
-import type { CloudState, Instance, InstancePool } from './cloud-state.ts'
+import type { CloudState, InstancePool } from './cloud-state.ts'
+import type { Instance } from './instance.ts'
 import { failed, succeeded } from './operation-outcome.ts'
 import type { OperationPlan } from './operations.ts'
 import { addMembers, removeMembers } from './pool-members.ts'

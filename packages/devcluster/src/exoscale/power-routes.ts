@@ -1,6 +1,6 @@
 import { BodyReader } from './body-reader.ts'
 import type { Call, Route } from './call.ts'
-import type { Instance, InstanceState } from './cloud-state.ts'
+import type { Instance, InstanceState } from './instance.ts'
 import { instanceOf, instancePlan, interrupted } from './instance-plan.ts'
 import { succeeded } from './operation-outcome.ts'
 import { invalid, refused } from './refusal.ts'

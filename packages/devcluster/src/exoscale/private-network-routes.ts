@@ -1,6 +1,7 @@
 import { BodyReader } from './body-reader.ts'
 import type { Call, Route } from './call.ts'
-import type { CloudState, Instance, PrivateNetwork, PrivateNetworkLink } from './cloud-state.ts'
+import type { CloudState, PrivateNetwork } from './cloud-state.ts'
+import type { Instance, PrivateNetworkLink } from './instance.ts'
 import { isIpv4, nextFreeIp } from './ipv4.ts'
 import { failed, succeeded } from './operation-outcome.ts'
 import { invalid, notFound, refused } from './refusal.ts'

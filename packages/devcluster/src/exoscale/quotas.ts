@@ -11,7 +11,7 @@ interface Quota {
 }
 
 /** Quota of one entity; a GPU family counts GPUs, `instance` counts instances. */
-export function quotaOf(context: CloudContext, entity: string): Quota {
+function quotaOf(context: CloudContext, entity: string): Quota {
   const limit = context.settings.quotas[entity]
   if (limit === undefined) throw notFound('quota', entity)
   const { instances } = context.state
@@ -29,6 +29,7 @@ export function checkQuotas(context: CloudContext, type: InstanceType, count = 1
   const asked: [entity: string, amount: number][] = [['instance', count]]
   if (gpuFamilies.has(type.family)) asked.push([type.family, count * type.gpus])
   for (const [entity, amount] of asked) {
+    if (context.settings.quotas[entity] === undefined) continue
     const { usage, limit } = quotaOf(context, entity)
     if (limit < 0 || usage + amount <= limit) continue
     const message = `quota ${entity} exceeded: ${usage} of ${limit} used, ${amount} more asked`

@@ -21,7 +21,7 @@ export interface ExoscaleSettings {
   joinRetryMs: number
   /** After this time a machine stops trying to join. */
   joinTimeoutMs: number
-  /** Limits per entity: `instance` counts instances, a GPU family its GPUs. -1 is unlimited. */
+  /** Limits per entity: `instance` counts instances, a GPU family its GPUs. -1 or absent is unlimited. */
   quotas: Readonly<Record<string, number>>
   /** HTTP status of a creation that a quota forbids. */
   quotaRefusalStatus: number

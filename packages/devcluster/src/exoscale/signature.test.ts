@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { Secret } from '@tenon/runtime'
-import { ExoscaleFixture, owner } from './exoscale-fixture.ts'
+import { ExoscaleFixture, owner } from './exoscale.test-support.ts'
 import { authorizationHeader, messageToSign, verify } from './signature.ts'
 
 const secret = createHash('sha256').update('tenon exoscale signing vectors').digest('hex').slice(0, 43)

@@ -1,4 +1,5 @@
-import type { CloudState, Instance, InstanceState } from './cloud-state.ts'
+import type { CloudState } from './cloud-state.ts'
+import type { Instance, InstanceState } from './instance.ts'
 import { pricePerHour } from './prices.ts'
 
 /** One instance as a person watching the cloud sees it. */

@@ -1,9 +1,9 @@
 import { publicAddresses } from './address-pool.ts'
 import { instanceTypes } from './catalogue.ts'
-import type { CloudState, InstancePool, SksNodepool, Template } from './cloud-state.ts'
+import type { CloudContext, CloudState, InstancePool, SksNodepool } from './cloud-state.ts'
+import type { Template } from './instance.ts'
 import { InstanceTable } from './instance-table.ts'
 import type { InstanceLife } from './instance-life.ts'
-import type { CloudContext } from './cloud-state.ts'
 import { addMembers } from './pool-members.ts'
 import { stableId } from './stable-id.ts'
 
@@ -47,7 +47,7 @@ export interface NodepoolSeed extends InstancePoolSeed {
   readonly taints?: SksNodepool['taints']
 }
 
-/** What exists besides the default world. */
+/** What exists besides the default world. A resource with a known id replaces the one that has it. */
 export interface ExoscaleSeed {
   readonly securityGroups?: readonly NamedSeed[]
   readonly antiAffinityGroups?: readonly NamedSeed[]
@@ -62,7 +62,6 @@ export interface WorldOptions {
   readonly clusterId: string | undefined
   readonly clusterVersion: string | undefined
   readonly clusterEndpoint: string | undefined
-  readonly seed: ExoscaleSeed
   readonly nowMs: number
 }
 
@@ -77,13 +76,10 @@ const defaultPrivateNetwork: PrivateNetworkSeed = {
   range: { startIp: '10.42.0.10', endIp: '10.42.255.250', netmask: '255.255.0.0' },
 }
 
-/** The world at the start: templates, one group and network of each kind, the SKS cluster, the seeds. */
+/** The default world: templates, one group and network of each kind, the SKS cluster. */
 export function createWorld(options: WorldOptions): CloudState {
-  const { seed, nowMs, zone } = options
-  const securityGroups = named('security-group', [defaultSecurityGroup, ...(seed.securityGroups ?? [])])
-  const antiAffinityGroups = [defaultAntiAffinityGroup, ...(seed.antiAffinityGroups ?? [])]
-  const privateNetworks = [defaultPrivateNetwork, ...(seed.privateNetworks ?? [])].map(networkOf)
-  const [defaultGroup] = securityGroups
+  const { nowMs, zone } = options
+  const defaultGroup = named('security-group', defaultSecurityGroup)
   const version = (options.clusterVersion ?? '1.34.1').replace(/^v/, '')
   const state: CloudState = {
     zone,
@@ -92,22 +88,25 @@ export function createWorld(options: WorldOptions): CloudState {
     publicAddresses: publicAddresses(),
     templates: new Map(),
     activeTemplates: new Map(),
-    securityGroups: byId(securityGroups),
-    antiAffinityGroups: byId(named('anti-affinity-group', antiAffinityGroups)),
-    privateNetworks: byId(privateNetworks),
+    securityGroups: new Map([[defaultGroup.id, defaultGroup]]),
+    antiAffinityGroups: new Map(),
+    privateNetworks: new Map(),
     instancePools: new Map(),
     cluster: {
       id: options.clusterId ?? stableId('sks-cluster/tenon'),
       name: 'tenon',
       version,
       endpoint: options.clusterEndpoint,
-      defaultSecurityGroupId: defaultGroup?.id ?? '',
+      defaultSecurityGroupId: defaultGroup.id,
       createdAtMs: nowMs,
       nodepools: [],
     },
   }
   for (const template of templatesOf(version)) publishTemplate(state, template, nowMs)
-  for (const template of seed.templates ?? []) publishTemplate(state, template, nowMs)
+  addGroupsAndNetworks(state, {
+    antiAffinityGroups: [defaultAntiAffinityGroup],
+    privateNetworks: [defaultPrivateNetwork],
+  })
   return state
 }
 
@@ -130,8 +129,10 @@ export function publishTemplate(state: CloudState, seed: TemplateSeed, nowMs: nu
   return template.id
 }
 
-/** Starts the instance pools and nodepools of a seed; quotas and capacity are not asked. */
-export function startPools(context: CloudContext, life: InstanceLife, seed: ExoscaleSeed): void {
+/** Brings into being what a seed names; quotas are not asked. */
+export function plant(context: CloudContext, life: InstanceLife, seed: ExoscaleSeed): void {
+  addGroupsAndNetworks(context.state, seed)
+  for (const template of seed.templates ?? []) publishTemplate(context.state, template, context.clock.now())
   for (const pool of seed.instancePools ?? []) startPool(context, life, pool, undefined)
   for (const nodepool of seed.nodepools ?? []) {
     const id = nodepool.id ?? stableId(`nodepool/${nodepool.name}`)
@@ -190,24 +191,22 @@ function templatesOf(clusterVersion: string): TemplateSeed[] {
   ])
 }
 
-function networkOf(seed: PrivateNetworkSeed, index: number) {
-  return {
-    id: seed.id ?? stableId(`private-network/${seed.name}`),
-    name: seed.name,
-    description: seed.description ?? '',
-    vni: 4_000 + index,
-    range: seed.range,
+function addGroupsAndNetworks(state: CloudState, seed: ExoscaleSeed): void {
+  for (const each of seed.securityGroups ?? []) {
+    const group = named('security-group', each)
+    state.securityGroups.set(group.id, group)
+  }
+  for (const each of seed.antiAffinityGroups ?? []) {
+    const group = named('anti-affinity-group', each)
+    state.antiAffinityGroups.set(group.id, group)
+  }
+  for (const each of seed.privateNetworks ?? []) {
+    const vni = 4_000 + state.privateNetworks.size
+    const network = { ...named('private-network', each), vni, range: each.range }
+    state.privateNetworks.set(network.id, network)
   }
 }
 
-function named(kind: string, seeds: readonly NamedSeed[]) {
-  return seeds.map(({ id, name, description = '' }) => ({
-    id: id ?? stableId(`${kind}/${name}`),
-    name,
-    description,
-  }))
-}
-
-function byId<T extends { readonly id: string }>(items: readonly T[]): Map<string, T> {
-  return new Map(items.map((item) => [item.id, item]))
+function named(kind: string, { id, name, description = '' }: NamedSeed) {
+  return { id: id ?? stableId(`${kind}/${name}`), name, description }
 }

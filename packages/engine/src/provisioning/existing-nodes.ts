@@ -4,14 +4,15 @@ import {
   incompatibility,
   labelRequirements,
   type Requirements,
+  requiredAlternatives,
   requirementsOf,
 } from '../requirements/requirements.ts'
 import { intersection } from '../requirements/requirement.ts'
 import type { DaemonInput, NodeInput } from '../snapshot/input.ts'
 import { type HostPort, portsClash } from './host-ports.ts'
 import { fits, podRequests, sum } from './pod-resources.ts'
-import { type PodShape, untolerated } from './shape.ts'
-import { requiredAlternatives, schedulingTaints } from './template.ts'
+import type { PodShape } from './shape.ts'
+import { hardTaints, untolerated } from './taints.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
@@ -74,7 +75,7 @@ function withoutExpectedDaemons(
   const expected = daemons
     .filter(
       (daemon) =>
-        untolerated(schedulingTaints(input.taints), daemon.spec.tolerations ?? []).length === 0 &&
+        untolerated(hardTaints(input.taints), daemon.spec.tolerations ?? []).length === 0 &&
         requiredAlternatives(daemon.spec).some(
           (wanted) => incompatibility(requirements, wanted, nothingUndefined) === undefined,
         ),

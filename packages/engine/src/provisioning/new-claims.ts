@@ -19,7 +19,8 @@ import {
   unmetMinValues,
 } from './instance-types.ts'
 import { sum } from './pod-resources.ts'
-import { type PodShape, untolerated } from './shape.ts'
+import type { PodShape } from './shape.ts'
+import { untolerated } from './taints.ts'
 import { portsFree, simulationOnlyLabels, type Template } from './template.ts'
 
 /** A claim to create: data for the shell, with the pods it is meant to hold. */

@@ -1,5 +1,5 @@
 /** What of a pod decides where it can go; pods that are alike in it share one shape. */
-import { type PodSpec, type Resources, type Taint, tolerates, type Toleration } from '@tenon/api'
+import type { PodSpec, Resources, Toleration } from '@tenon/api'
 import { type PodRequirements, podRequirements } from '../requirements/requirements.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import { type HostPort, hostPortsOf } from './host-ports.ts'
@@ -68,9 +68,4 @@ function shapeKey(spec: PodSpec): string {
     spec.overhead,
     spec.resources?.requests,
   ])
-}
-
-/** Taints the pod does not tolerate; here `PreferNoSchedule` counts as well (scheduling.md 7.1). */
-export function untolerated(taints: readonly Taint[], tolerations: readonly Toleration[]): readonly Taint[] {
-  return taints.filter((taint) => !tolerations.some((toleration) => tolerates(toleration, taint)))
 }

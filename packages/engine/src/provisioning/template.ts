@@ -3,7 +3,6 @@ import {
   labels,
   nodeClassLabel,
   type NodePool,
-  type PodSpec,
   parseResources,
   type Resources,
   type Taint,
@@ -13,7 +12,7 @@ import {
   firstConflict,
   merged,
   parseRequirements,
-  podRequirements,
+  requiredAlternatives,
   requirementsOf,
   type Requirements,
 } from '../requirements/requirements.ts'
@@ -22,8 +21,7 @@ import type { DaemonInput, PoolInput, SchedulingPolicy } from '../snapshot/input
 import { type HostPort, hostPortsOf, portsClash } from './host-ports.ts'
 import { type CompiledType, compileType, filterTypes, unmetMinValues } from './instance-types.ts'
 import { difference, larger, podRequests, sum } from './pod-resources.ts'
-import { relax } from './relaxation.ts'
-import { untolerated } from './shape.ts'
+import { hardTaints, untolerated } from './taints.ts'
 
 /** Labels that hold on every node in the end and serve daemon pods that select on them; never emitted. */
 export const simulationOnlyLabels: readonly string[] = [labels.registered, labels.initialized]
@@ -105,7 +103,7 @@ function daemonsOn(
   wellKnown: ReadonlySet<string>,
 ): DaemonLoad {
   const running = daemons.filter((daemon) => {
-    if (untolerated(schedulingTaints(taints), daemon.spec.tolerations ?? []).length > 0) return false
+    if (untolerated(hardTaints(taints), daemon.spec.tolerations ?? []).length > 0) return false
     return requiredAlternatives(daemon.spec).some(
       (wanted) =>
         incompatibility(requirements, wanted, wellKnown) === undefined &&
@@ -116,23 +114,6 @@ function daemonsOn(
     requests: running.map((daemon) => podRequests(daemon.spec)).reduce(sum, {}),
     ports: running.flatMap((daemon) => hostPortsOf(daemon.spec)),
   }
-}
-
-/** Daemon pods put up with `PreferNoSchedule`. */
-export function schedulingTaints(taints: readonly Taint[]): readonly Taint[] {
-  return taints.filter((taint) => taint.effect !== 'PreferNoSchedule')
-}
-
-/** The pod's hard requirements once per required node affinity term. */
-export function requiredAlternatives(spec: PodSpec): readonly Requirements[] {
-  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms
-  const alternatives: Requirements[] = []
-  let current: PodSpec = spec
-  for (let term = 0; term < Math.max(1, terms?.length ?? 0); term++) {
-    alternatives.push(podRequirements(current).strict)
-    current = relax(current, false) ?? current
-  }
-  return alternatives
 }
 
 /** What one pool may still launch (scheduling.md 10). */

@@ -109,6 +109,15 @@ export function podRequirements(spec: PodSpec): PodRequirements {
   }
 }
 
+/** The pod's hard requirements once per required node affinity term; any one of them will do. */
+export function requiredAlternatives(spec: PodSpec): readonly Requirements[] {
+  const selector = Object.entries(spec.nodeSelector ?? {}).map(([key, value]) => oneOf(key, value))
+  const terms =
+    spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  if (terms.length === 0) return [requirementsOf(selector)]
+  return terms.map((term) => requirementsOf([...selector, ...expressions(term.matchExpressions ?? [])]))
+}
+
 function expressions(list: readonly NodeSelectorRequirement[]): ValueSet[] {
   return list.map((expression) => valueSet(expression))
 }

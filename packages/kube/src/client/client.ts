@@ -115,22 +115,22 @@ class HttpKubeClient implements WatchingKubeClient {
     return openWatch(this.#requester, type, options)
   }
 
-  create<T extends KubeObject>(
+  async create<T extends KubeObject>(
     type: ResourceType<T>,
     object: NewObject<T>,
     { signal }: WriteOptions = {},
   ): Promise<T> {
     const path = pathOf(type, namespaceFor(type, object.metadata.namespace))
-    return this.#requester.json<T>({ method: 'POST', path, body: object, signal, retry: 'write' })
+    return await this.#requester.json<T>({ method: 'POST', path, body: object, signal, retry: 'write' })
   }
 
-  patch<T extends KubeObject>(
+  async patch<T extends KubeObject>(
     type: ResourceType<T>,
     key: ObjectKey,
     patch: object,
     { subresource, kind = 'merge', resourceVersion, signal }: PatchOptions = {},
   ): Promise<T> {
-    return this.#requester.json<T>({
+    return await this.#requester.json<T>({
       method: 'PATCH',
       path: objectPath(type, key, subresource),
       body: withResourceVersion(kind, patch, resourceVersion),

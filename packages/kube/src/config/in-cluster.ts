@@ -6,7 +6,7 @@ import type { KubeConfigContent } from './kubeconfig-files.ts'
 import { KubeConfigError } from './kubeconfig-errors.ts'
 
 /** Where the service account's files are. */
-export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
+const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /** The configuration of the pod this runs in, or `undefined` outside of one. */
 export function inClusterContent(

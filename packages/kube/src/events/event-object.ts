@@ -3,7 +3,7 @@ import type { KubeObject } from '@tenon/api'
 import { type Random, rfc3339 } from '@tenon/runtime'
 import type { EventInput } from '../contract.ts'
 
-export interface ObjectReference {
+interface ObjectReference {
   readonly apiVersion: string
   readonly kind: string
   readonly namespace?: string

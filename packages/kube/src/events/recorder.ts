@@ -1,4 +1,4 @@
-import { kinds, type KubeObject, type ResourceType } from '@tenon/api'
+import { kinds, type ResourceType } from '@tenon/api'
 import { type Clock, type Logger, type Random, rfc3339 } from '@tenon/runtime'
 import { type EventInput, type EventRecorder, isKubeError, type KubeClient } from '../contract.ts'
 import { type Rate, TokenBucket } from '../token-bucket.ts'
@@ -28,7 +28,7 @@ const queueLimit = 1000
 const cacheLimit = 4096
 const attemptPausesMs = [1000, 5000]
 
-const eventType: ResourceType<EventObject> = { ...kinds.event, objectType: undefined }
+const eventType = kinds.event as ResourceType<EventObject>
 
 /** Events are suppressed in three stages: by dedupe key, by shared rate, and by object. */
 export function createEventRecorder(options: EventRecorderOptions): FlushableEventRecorder {

@@ -108,7 +108,9 @@ class LeaseElector implements LeaderElector {
     while (leftMs() > 0) {
       if (!(await this.#pause(Math.min(this.#retryPeriodMs, leftMs())))) return
       const startedAt = clock.monotonic()
-      if (await this.#attempt(leftMs())) renewedAt = startedAt
+      // Half the deadline, so that one request that hangs leaves time for another.
+      const limitMs = Math.min(leftMs(), this.#renewDeadlineMs / 2)
+      if (await this.#attempt(limitMs)) renewedAt = startedAt
       else if (this.#isHeldByOther()) return
     }
   }

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { decodeProtobuf } from './decode.ts'
 
 /** A length-delimited field. */
-function field(number: number, content: Uint8Array | string): Buffer {
+function field(at: number, content: Uint8Array | string): Buffer {
   const bytes = Buffer.from(content)
-  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes])
+  return Buffer.concat([Buffer.from([(at << 3) | 2, bytes.length]), bytes])
 }
 
 function number(at: number, value: number): Buffer {

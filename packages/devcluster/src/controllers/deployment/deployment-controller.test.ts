@@ -165,7 +165,7 @@ test('scaling in the middle of a rollout spreads the new pods over both ReplicaS
   assert.deepEqual(
     sets(world)
       .map((set) => set.spec.replicas)
-      .sort(),
+      .sort((a, b) => (a ?? 0) - (b ?? 0)),
     [5, 8],
   )
   change(world, { replicas: 15 })

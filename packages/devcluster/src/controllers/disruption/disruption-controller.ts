@@ -33,7 +33,7 @@ export function disruptionBudgets(context: ControllerContext): void {
   })
   pods.onChange((now, before) => {
     if (now !== undefined && before !== undefined && !isRelevant(now, before)) return
-    const pod = now ?? (before as Pod)
+    const pod = now ?? before
     for (const budget of byNamespace.of(pod.metadata.namespace ?? '')) {
       const { selector } = budget.spec
       const touched =
@@ -55,7 +55,7 @@ function isRelevant(now: Pod, before: Pod): boolean {
 
 function* reconcile(context: ControllerContext, podsByNamespace: Index<Pod>, key: string): Steps {
   const { namespace, name } = splitKey(key)
-  const budget = context.store.get(kinds.podDisruptionBudget, namespace, name) as Budget | undefined
+  const budget = context.store.get<Budget>(kinds.podDisruptionBudget, namespace, name)
   if (budget === undefined || budget.metadata.deletionTimestamp !== undefined) return undefined
   const pods = yield* podsOf(budget, podsByNamespace)
   const counted = counts(context, budget, pods)

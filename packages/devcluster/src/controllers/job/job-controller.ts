@@ -39,13 +39,13 @@ export function jobs(context: ControllerContext): void {
     return undefined
   })
   cache.onChange((now, before) => {
-    const job = now ?? (before as Job)
+    const job = now ?? before
     queue.add(keyOf(job))
     if (now !== undefined && !isFinishedJob(now)) return
     for (const pod of podsByJob.of(job.metadata.uid ?? '')) if (isTracked(pod)) release.add(keyOf(pod))
   })
   pods.onChange((now, before) => {
-    const pod = now ?? (before as Pod)
+    const pod = now ?? before
     const owner = controllerOf(pod)
     if (owner?.kind !== 'Job') return
     const key = `${pod.metadata.namespace}/${owner.name}`

@@ -50,10 +50,7 @@ export function tally(job: Job, pods: readonly Pod[]): JobTally {
     finished.push(pod)
     if (known.has(pod.metadata.uid ?? '')) continue
     if (outcome === 'succeeded') {
-      const index = indexOf(pod)
-      const repeated = isIndexed(job) && (index === undefined || index >= completions || indexes.has(index))
-      if (repeated) continue
-      if (index !== undefined) indexes.add(index)
+      if (isIndexed(job) && !takeIndex(indexes, indexOf(pod), completions)) continue
       succeeded.push(pod.metadata.uid ?? '')
     } else {
       failed.push(pod.metadata.uid ?? '')
@@ -71,6 +68,13 @@ export function tally(job: Job, pods: readonly Pod[]): JobTally {
     uncounted: { succeeded, failed },
     finished,
   }
+}
+
+/** Adds an index to those completed; answers false when there is none to add. */
+function takeIndex(indexes: Set<number>, index: number | undefined, completions: number): boolean {
+  if (index === undefined || index >= completions || indexes.has(index)) return false
+  indexes.add(index)
+  return true
 }
 
 /** A deleted pod counts as failed once it has ended, or when it never had a node to end on. */

@@ -20,7 +20,7 @@ export class ClusterStore {
     const id = `${type.group}/${type.plural}`
     let cache = this.#caches.get(id)
     if (cache === undefined) {
-      cache = new ObjectCache(this.api, type as ResourceType) as ObjectCache<KubeObject>
+      cache = new ObjectCache<KubeObject>(this.api, type)
       this.#caches.set(id, cache)
     }
     return cache as unknown as ObjectCache<T>
@@ -73,7 +73,7 @@ export class ClusterStore {
 
   /** Writes `status` unless it is there already; answers whether it wrote. */
   setStatus<T extends KubeObject>(type: ResourceType<T>, object: T, status: object): boolean {
-    const latest = this.#latest(type, object) as (T & { readonly status?: object }) | undefined
+    const latest = this.#latest<T & { readonly status?: object }>(type, object)
     if (latest === undefined || isDeepStrictEqual(latest.status, status)) return false
     this.api.updateStatus(type, { ...latest, status })
     this.#refresh(type, object.metadata.namespace, object.metadata.name)

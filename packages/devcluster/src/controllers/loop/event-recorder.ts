@@ -6,6 +6,14 @@ interface EventObject extends KubeObject {
   readonly [field: string]: unknown
 }
 
+/** What an Event says, and who says it. */
+interface Told {
+  readonly component: string
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
+
 interface Recorded {
   readonly namespace: string
   readonly name: string
@@ -62,7 +70,7 @@ export class EventRecorder {
     const text = this.#combined(`${subject}|${type}|${reason}`, message)
     const id = `${subject}|${type}|${reason}|${text === message ? message : ''}`
     try {
-      this.#write(id, component, about, type, reason, text)
+      this.#write(id, about, { component, type, reason, message: text })
     } catch (error) {
       this.#log.debug('event not recorded', { reason, object: about.metadata.name, error })
     }
@@ -96,14 +104,7 @@ export class EventRecorder {
     return message
   }
 
-  #write(
-    id: string,
-    component: string,
-    about: KubeObject,
-    type: string,
-    reason: string,
-    message: string,
-  ): void {
+  #write(id: string, about: KubeObject, { component, type, reason, message }: Told): void {
     const now = rfc3339(this.#clock.now())
     const known = this.#recorded.get(id)
     if (known !== undefined && this.#api.get(kinds.event, known.namespace, known.name) !== undefined) {

@@ -23,7 +23,9 @@ export interface Index<T> {
 }
 
 /** `now` is absent when the object is gone, `before` when it is new. */
-export type ChangeHandler<T> = (now: T | undefined, before: T | undefined) => void
+export type ChangeHandler<T> = (
+  ...change: [now: T, before: T | undefined] | [now: undefined, before: T]
+) => void
 
 interface IndexEntry<T> {
   readonly valuesOf: (object: T) => readonly string[]

@@ -20,8 +20,7 @@ function create(world: World, name: string): void {
   world.api.create(kinds.namespace, namespace)
 }
 
-const read = (world: World, name: string) =>
-  world.api.get(kinds.namespace, undefined, name) as Spaced | undefined
+const read = (world: World, name: string) => world.api.get<Spaced>(kinds.namespace, undefined, name)
 
 test('a namespace gets its default service account and root certificate, and gets them back', async () => {
   const world = startWorld({ settings: { certificateAuthority: 'PEM' } })

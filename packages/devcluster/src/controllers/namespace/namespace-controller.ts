@@ -27,7 +27,7 @@ export function namespaces(context: ControllerContext): void {
 
 function* removeContent(context: ControllerContext, name: string): Steps {
   const { store } = context
-  const namespace = store.get(kinds.namespace, undefined, name) as FinalizedNamespace | undefined
+  const namespace = store.get<FinalizedNamespace>(kinds.namespace, undefined, name)
   if (namespace?.metadata.deletionTimestamp === undefined) return undefined
   const objects = new Map<string, number>()
   const finalizers = new Map<string, number>()

@@ -37,12 +37,12 @@ export function nodeLifecycle(context: ControllerContext): void {
   }
   nodes.onChange((now, before) => {
     if (now === undefined) {
-      const name = (before as Node).metadata.name
+      const name = before.metadata.name
       signs.delete(name)
       notified.delete(name)
       context.events.record(
         component,
-        before as Node,
+        before,
         'Normal',
         'RemovingNode',
         `Node ${name} event: Removing Node ${name} from Controller`,

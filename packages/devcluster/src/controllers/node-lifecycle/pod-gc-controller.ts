@@ -45,7 +45,7 @@ export function podGarbageCollection(context: ControllerContext): void {
     return undefined
   })
   nodes.onChange((now, before) => {
-    const { name } = (now ?? (before as Node)).metadata
+    const { name } = (now ?? before).metadata
     if (now === undefined || isOutOfService(now)) orphans.add(name)
   })
   pods.onChange((now) => {

@@ -20,12 +20,12 @@ export function taintEviction(context: ControllerContext): void {
   nodes.onChange((now, before) => {
     if (now?.spec?.taints === before?.spec?.taints) return
     if (noExecuteTaints(now).length === 0 && noExecuteTaints(before).length === 0) return
-    const { name } = (now ?? (before as Node)).metadata
+    const { name } = (now ?? before).metadata
     for (const pod of podsByNode.of(name)) queue.add(keyOf(pod))
   })
   pods.onChange((now, before) => {
     if (now === undefined) {
-      waiting.delete(keyOf(before as Pod))
+      waiting.delete(keyOf(before))
       return
     }
     const bound = now.spec.nodeName !== before?.spec.nodeName

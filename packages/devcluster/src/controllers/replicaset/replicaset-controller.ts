@@ -12,7 +12,7 @@ import { replicaStatus } from './replica-status.ts'
 
 /** What tells ReplicaSets and ReplicationControllers apart. */
 interface ReplicaKind {
-  readonly type: ResourceType<KubeObject>
+  readonly type: ResourceType
   readonly component: string
   /** The object in the form of a ReplicaSet. */
   readonly read: (object: KubeObject) => ReplicaSet

@@ -31,7 +31,7 @@ interface PortGroup {
 }
 
 /** Publishes the pods behind every Service with a selector, as EndpointSlices and Endpoints. */
-export function endpoints(context: ControllerContext): void {
+export function serviceEndpoints(context: ControllerContext): void {
   const { store } = context
   const services = store.cache(workloads.service)
   const byNamespace = services.index(namespaceOf)
@@ -43,9 +43,9 @@ export function endpoints(context: ControllerContext): void {
   const queue = context.loop.queue('endpoint-slices', (key) =>
     new ServiceReconcile(context, nodes, podsByNamespace, slicesByService, key).run(),
   )
-  services.onChange((now, before) => queue.add(keyOf(now ?? (before as Service))))
+  services.onChange((now, before) => queue.add(keyOf(now ?? before)))
   slices.onChange((now, before) => {
-    for (const key of serviceOfSlice(now ?? (before as EndpointSlice))) queue.add(key)
+    for (const key of serviceOfSlice(now ?? before)) queue.add(key)
   })
   pods.onChange((now, before) => {
     if (now !== undefined && before !== undefined && !isRelevant(now, before)) return

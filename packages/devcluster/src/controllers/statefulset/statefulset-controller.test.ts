@@ -39,8 +39,8 @@ test('an ordered StatefulSet starts its pods one after the other, with stable id
   await world.settle(5000)
   assert.deepEqual(names(world), ['db-0', 'db-1', 'db-2'])
   const [pod] = world.pods()
-  const { hostname, subdomain } = pod?.spec as unknown as { hostname: string; subdomain: string }
-  assert.deepEqual([hostname, subdomain], ['db-0', 'db'])
+  const spec = pod?.spec as { hostname?: string; subdomain?: string } | undefined
+  assert.deepEqual([spec?.hostname, spec?.subdomain], ['db-0', 'db'])
   assert.equal(pod?.metadata.labels?.['statefulset.kubernetes.io/pod-name'], 'db-0')
   assert.equal(pod?.metadata.labels?.['apps.kubernetes.io/pod-index'], '0')
   const { currentRevision, updateRevision, readyReplicas } = read(world).status ?? {}

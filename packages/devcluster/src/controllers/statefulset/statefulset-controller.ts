@@ -144,7 +144,7 @@ class StatefulSetReconcile {
   /** Deletes one pod of an old revision, from the highest ordinal down to the partition. */
   #replaceOutdated(wanted: readonly number[], byOrdinal: ReadonlyMap<number, Pod>): void {
     const first = this.#start + this.#partition()
-    for (const ordinal of [...wanted].reverse()) {
+    for (const ordinal of wanted.toReversed()) {
       if (ordinal < first) return
       const pod = byOrdinal.get(ordinal)
       if (pod === undefined) return

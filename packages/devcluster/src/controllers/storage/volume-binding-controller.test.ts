@@ -25,7 +25,7 @@ function createClaim(world: World, storageClassName: string): void {
 }
 
 const claim = (world: World) => world.api.get(workloads.claim, 'default', 'data') as Claim
-const volumes = (world: World) => world.api.list(workloads.volume) as PersistentVolumeObject[]
+const volumes = (world: World) => world.api.list<PersistentVolumeObject>(workloads.volume)
 
 test('a claim of an Immediate class is bound at once, and its volume goes with it', async () => {
   const world = startWorld()

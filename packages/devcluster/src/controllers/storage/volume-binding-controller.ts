@@ -46,7 +46,7 @@ export function volumeBinding(context: ControllerContext): void {
     if (volume !== undefined && volume !== '') volumeQueue.add(volume)
   })
   volumes.onChange((now, before) => {
-    volumeQueue.add((now ?? (before as PersistentVolumeObject)).metadata.name)
+    volumeQueue.add((now ?? before).metadata.name)
     const reference = (now ?? before)?.spec.claimRef
     if (reference !== undefined) claimQueue.add(`${reference.namespace}/${reference.name}`)
     else if (now !== undefined) addPending()

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import assert from 'node:assert/strict'
+import { kinds } from '@tenon/api'
 import { type HttpRequest, readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { JoinCredentials, JoinResult, KubeletSpec, LocalApi, NodeJoiner } from '../contract.ts'
 import { createTestApi } from '../scheduler/api-fixture.ts'
@@ -8,8 +9,8 @@ import type { ExoscaleSettings } from './settings.ts'
 import { authorizationHeader, type Credential } from './signature.ts'
 
 export const endpoint = 'https://127.0.0.1:6443'
-export const authority = '-----BEGIN CERTIFICATE-----\nZmFrZQ==\n-----END CERTIFICATE-----\n'
-export const token = 'abcdef.0123456789abcdef'
+const authority = '-----BEGIN CERTIFICATE-----\nZmFrZQ==\n-----END CERTIFICATE-----\n'
+const token = 'abcdef.0123456789abcdef'
 export const clusterId = '5c1f0000-0000-4000-8000-000000000001'
 export const standardMedium = 'b6e9d1e8-89fc-4db3-aaa4-9b4c5b1d0844'
 export const owner: Credential = { key: 'EXOowner', secret: new Secret('owner-secret') }
@@ -22,11 +23,15 @@ const steady: Partial<ExoscaleSettings> = {
   bootDelay: { minMs: 10_000, maxMs: 10_000 },
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: replies are looked into freely.
-type Reply = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: any }
+type Reply = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into replies freely
+  readonly body: any
+}
 
 /** Lets in who knows endpoint, authority and token, and remembers the kubelets. */
-export class FakeJoiner implements NodeJoiner {
+class FakeJoiner implements NodeJoiner {
   readonly kubelets = new Map<string, { readonly spec: KubeletSpec; isRunning: boolean }>()
   attempts = 0
   isDown = false
@@ -123,6 +128,19 @@ export class ExoscaleFixture {
     }
   }
 
+  /** Makes the cluster announce its API server and authority. */
+  announce(): void {
+    const data = Buffer.from(authority).toString('base64')
+    this.api.create(kinds.configMap, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: 'kube-public', name: 'cluster-info' },
+      data: {
+        kubeconfig: `clusters:\n- cluster:\n    certificate-authority-data: ${data}\n    server: ${endpoint}\n`,
+      },
+    })
+  }
+
   /** The snapshot of an instance. */
   look(id: string) {
     const found = this.cloud.instances().find((instance) => instance.id === id)
@@ -132,7 +150,7 @@ export class ExoscaleFixture {
 }
 
 /** Lines of `settings.kubernetes` that let a machine join. */
-export function joinLines(changes: Readonly<Record<string, string>> = {}): Record<string, string> {
+function joinLines(changes: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     'api-server': `"${endpoint}"`,
     'bootstrap-token': `"${token}"`,

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { kinds } from '@tenon/api'
+import { VirtualClock } from '@tenon/runtime'
+import { isKubeError, KubeError, type KubeErrorKind } from '../contract.ts'
+import { MemoryServer } from '../test-support/memory-server.ts'
+import {
+  broken,
+  json,
+  refusal,
+  ScriptedTransport,
+  silence,
+  text,
+} from '../test-support/scripted-transport.ts'
+import { createKubeClient } from './client.ts'
+
+const pod = { namespace: 'default', name: 'a' }
+const podPath = '/api/v1/namespaces/default/pods/a'
+const aPod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...pod, uid: 'u' }, spec: { containers: [] } }
+
+async function failure(promise: Promise<unknown>): Promise<KubeError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (cause: unknown) => cause,
+  )
+  assert.ok(error instanceof KubeError, String(error))
+  return error
+}
+
+test('get answers the object, and undefined when there is none', async () => {
+  const transport = new ScriptedTransport(json(200, aPod), json(404, refusal(404, 'NotFound')))
+  const client = createKubeClient({ transport, clock: new VirtualClock(), userAgent: 'tester/1' })
+  assert.deepEqual(await client.get(kinds.pod, pod), aPod)
+  assert.equal(await client.get(kinds.pod, pod), undefined)
+  assert.equal(transport.requests[0]?.path, podPath)
+  assert.equal(transport.requests[0]?.headers['user-agent'], 'tester/1')
+})
+
+test('errors are told apart by reason first, then by code', async () => {
+  const cases: [number, string | undefined, KubeErrorKind][] = [
+    [409, 'AlreadyExists', 'alreadyExists'],
+    [409, 'Conflict', 'conflict'],
+    [409, undefined, 'conflict'],
+    [410, 'Expired', 'gone'],
+    [422, 'Invalid', 'invalid'],
+    [403, 'Forbidden', 'forbidden'],
+    [401, 'Unauthorized', 'unauthorized'],
+    [404, undefined, 'notFound'],
+    [500, 'InternalError', 'server'],
+    [504, undefined, 'server'],
+    [418, undefined, 'other'],
+  ]
+  for (const [code, reason, kind] of cases) {
+    const answer = reason === undefined ? text(code, 'plain words') : json(code, refusal(code, reason))
+    const client = createKubeClient({ transport: new ScriptedTransport(answer), clock: new VirtualClock() })
+    const error = await failure(client.delete(kinds.pod, pod))
+    assert.deepEqual([error.kind, error.status, error.reason], [kind, code, reason])
+    assert.match(error.message, /^DELETE \/api\/v1\/namespaces\/default\/pods\/a: /)
+  }
+})
+
+test('a broken connection and an answer that is not JSON are transport errors', async () => {
+  for (const answer of [broken(), text(200, '<html>')]) {
+    const client = createKubeClient({ transport: new ScriptedTransport(answer), clock: new VirtualClock() })
+    const error = await failure(client.get(kinds.pod, pod))
+    assert.deepEqual([error.kind, error.status], ['transport', 0])
+  }
+})
+
+test('a list is put together from its pages', async () => {
+  const server = new MemoryServer()
+  for (let i = 0; i < 7; i++) server.put('/api/v1/namespaces/n/pods', `p${i}`)
+  const client = createKubeClient({ transport: server, clock: new VirtualClock(), pageLimit: 3 })
+  const { items, resourceVersion } = await client.listing(kinds.pod, { fieldSelector: 'spec.nodeName=' })
+  assert.equal(items.length, 7)
+  assert.equal(resourceVersion, '107')
+  assert.deepEqual([items[0]?.apiVersion, items[0]?.kind], ['v1', 'Pod'])
+  assert.equal(server.requests.length, 3)
+  assert.match(server.requests[2]?.path ?? '', /fieldSelector=spec.nodeName%3D&limit=3&continue=/)
+})
+
+test('a list whose page token expires is taken again in one piece', async () => {
+  const server = new MemoryServer()
+  for (let i = 0; i < 7; i++) server.put('/api/v1/namespaces/n/pods', `p${i}`)
+  server.fault = (request) => {
+    if (request.path.includes('continue')) server.compact()
+    return undefined
+  }
+  const client = createKubeClient({ transport: server, clock: new VirtualClock(), pageLimit: 3 })
+  const items = await client.list(kinds.pod)
+  assert.deepEqual(items.map((item) => item.metadata.name).toSorted(), [
+    'p0',
+    'p1',
+    'p2',
+    'p3',
+    'p4',
+    'p5',
+    'p6',
+  ])
+  assert.equal(server.requests.at(-1)?.path, '/api/v1/pods')
+})
+
+test('reads wait for Retry-After on 429 and 503, a bounded number of times', async () => {
+  for (const status of [429, 503]) {
+    const clock = new VirtualClock()
+    const busy = text(status, 'busy', { 'retry-after': '3' })
+    const transport = new ScriptedTransport(busy, busy, json(200, aPod))
+    const got = createKubeClient({ transport, clock }).get(kinds.pod, pod)
+    await clock.advance(5_999)
+    assert.equal(transport.requests.length, 2)
+    await clock.advance(1)
+    assert.deepEqual(await got, aPod)
+    const stubborn = new ScriptedTransport(busy)
+    const failed = failure(createKubeClient({ transport: stubborn, clock }).get(kinds.pod, pod))
+    await clock.advance(60_000)
+    assert.equal((await failed).retryAfterMs, 3000)
+    assert.equal(stubborn.requests.length, 5)
+  }
+})
+
+test('Retry-After may be a date, or stand in the body only', async () => {
+  const clock = new VirtualClock()
+  const date = new Date(clock.now() + 4000).toUTCString()
+  const transport = new ScriptedTransport(
+    text(429, '', { 'retry-after': date }),
+    json(429, refusal(429, 'TooManyRequests', { details: { retryAfterSeconds: 2 } })),
+    json(200, aPod),
+  )
+  const got = createKubeClient({ transport, clock }).get(kinds.pod, pod)
+  await clock.advance(6_000)
+  assert.deepEqual(await got, aPod)
+})
+
+test('writes are repeated only when the server refused them with 429 and Retry-After', async () => {
+  const clock = new VirtualClock()
+  const repeated = new ScriptedTransport(text(429, '', { 'retry-after': '1' }), json(201, aPod))
+  const created = createKubeClient({ transport: repeated, clock }).create(kinds.pod, aPod)
+  await clock.advance(1000)
+  assert.deepEqual(await created, aPod)
+  for (const answer of [text(503, '', { 'retry-after': '1' }), text(429, ''), broken()]) {
+    const transport = new ScriptedTransport(answer)
+    const failed = failure(createKubeClient({ transport, clock }).create(kinds.pod, aPod))
+    await clock.advance(60_000)
+    await failed
+    assert.equal(transport.requests.length, 1)
+  }
+})
+
+test('an eviction that a disruption budget refuses is told to the caller at once', async () => {
+  const transport = new ScriptedTransport(
+    json(429, refusal(429, 'TooManyRequests', { details: { retryAfterSeconds: 10 } }), {
+      'retry-after': '10',
+    }),
+  )
+  const error = await failure(
+    createKubeClient({ transport, clock: new VirtualClock() }).evict(pod, 'the-uid'),
+  )
+  assert.ok(isKubeError(error, 'tooManyRequests'))
+  assert.equal(transport.requests[0]?.path, `${podPath}/eviction`)
+  assert.deepEqual(JSON.parse(transport.requests[0]?.body as string), {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: pod,
+    deleteOptions: { preconditions: { uid: 'the-uid' } },
+  })
+})
+
+test('a request without an answer fails after its time-out, even if the transport hangs', async () => {
+  const clock = new VirtualClock()
+  const hangingBody = () =>
+    Promise.resolve({
+      status: 200,
+      headers: {},
+      body: { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }) },
+    })
+  for (const answer of [silence, hangingBody]) {
+    const client = createKubeClient({
+      transport: new ScriptedTransport(answer),
+      clock,
+      requestTimeoutMs: 5000,
+    })
+    const failed = failure(client.get(kinds.pod, pod))
+    await clock.advance(5000)
+    const error = await failed
+    assert.equal(error.kind, 'transport')
+    assert.match(error.message, /no answer within 5000 ms/)
+  }
+})
+
+test('a write that timed out after its effect is not repeated by the client', async () => {
+  const clock = new VirtualClock()
+  const server = new MemoryServer()
+  server.fault = () => 'breakAfter'
+  const client = createKubeClient({ transport: server, clock })
+  const error = await failure(client.create(kinds.pod, aPod))
+  assert.equal(error.kind, 'transport')
+  assert.equal(server.all().length, 1)
+  server.fault = () => undefined
+  assert.equal((await failure(client.create(kinds.pod, aPod))).kind, 'alreadyExists')
+})
+
+test('an abort ends a request and its waits with the reason of the signal', async () => {
+  const clock = new VirtualClock()
+  const abort = new AbortController()
+  const busy = text(429, '', { 'retry-after': '30' })
+  const waiting = createKubeClient({ transport: new ScriptedTransport(busy), clock }).get(kinds.pod, pod, {
+    signal: abort.signal,
+  })
+  const hanging = createKubeClient({ transport: new ScriptedTransport(silence), clock }).get(kinds.pod, pod, {
+    signal: abort.signal,
+  })
+  const both = Promise.allSettled([waiting, hanging])
+  await clock.advance(1000)
+  const reason = new Error('enough')
+  abort.abort(reason)
+  for (const result of await both) assert.equal(result.status === 'rejected' && result.reason, reason)
+})
+
+test('a rotated token is read again for every request, and once more after 401', async () => {
+  const tokens = ['one', 'two', 'three', 'four']
+  const transport = new ScriptedTransport(
+    json(200, aPod),
+    json(401, refusal(401, 'Unauthorized')),
+    json(200, aPod),
+    json(401, refusal(401, 'Unauthorized')),
+  )
+  const client = createKubeClient({
+    transport,
+    clock: new VirtualClock(),
+    bearerToken: () => Promise.resolve(tokens.shift() ?? 'last'),
+  })
+  await client.get(kinds.pod, pod)
+  await client.get(kinds.pod, pod)
+  assert.equal((await failure(client.get(kinds.pod, pod))).kind, 'unauthorized')
+  assert.deepEqual(
+    transport.requests.map((request) => request.headers['authorization']),
+    ['Bearer one', 'Bearer two', 'Bearer three', 'Bearer four', 'Bearer last'],
+  )
+})
+
+test('the token bucket spaces requests out beyond its burst', async () => {
+  const clock = new VirtualClock()
+  const transport = new ScriptedTransport(json(200, aPod))
+  const client = createKubeClient({ transport, clock, rate: { perSecond: 2, burst: 3 } })
+  const all = Promise.all(Array.from({ length: 7 }, () => client.get(kinds.pod, pod)))
+  await clock.advance(0)
+  assert.equal(transport.requests.length, 3)
+  await clock.advance(1000)
+  assert.equal(transport.requests.length, 5)
+  await clock.advance(1000)
+  await all
+  assert.equal(transport.requests.length, 7)
+})
+
+test('patches carry their type, subresource and version; deletes their preconditions', async () => {
+  const transport = new ScriptedTransport(json(200, aPod))
+  const client = createKubeClient({ transport, clock: new VirtualClock() })
+  await client.patch(
+    kinds.pod,
+    pod,
+    { status: { phase: 'Running' } },
+    { subresource: 'status', resourceVersion: '7' },
+  )
+  await client.patch(kinds.node, { name: 'n' }, [{ op: 'remove', path: '/x' }], { kind: 'json' })
+  await client.delete(kinds.pod, pod, {
+    preconditionUid: 'u',
+    gracePeriodSeconds: 0,
+    propagationPolicy: 'Background',
+  })
+  const [first, second, third] = transport.requests
+  assert.deepEqual(
+    [first?.path, first?.headers['content-type']],
+    [`${podPath}/status`, 'application/merge-patch+json'],
+  )
+  assert.deepEqual(JSON.parse(first?.body as string), {
+    status: { phase: 'Running' },
+    metadata: { resourceVersion: '7' },
+  })
+  assert.deepEqual(
+    [second?.path, second?.headers['content-type']],
+    ['/api/v1/nodes/n', 'application/json-patch+json'],
+  )
+  assert.equal(second?.body, '[{"op":"remove","path":"/x"}]')
+  assert.deepEqual(JSON.parse(third?.body as string), {
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    preconditions: { uid: 'u' },
+    gracePeriodSeconds: 0,
+    propagationPolicy: 'Background',
+  })
+})
+
+test('a namespaced object without a namespace is refused before anything is sent', async () => {
+  const transport = new ScriptedTransport(json(200, aPod))
+  const client = createKubeClient({ transport, clock: new VirtualClock() })
+  await assert.rejects(client.get(kinds.pod, { name: 'a' }), TypeError)
+  assert.equal(transport.requests.length, 0)
+})

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Lease } from '@tenon/api'
+import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { createKubeClient } from '../client/client.ts'
+import { MemoryServer } from '../test-support/memory-server.ts'
+import { createLeaderElector, type LeaderElector } from './leader-election.ts'
+
+const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases'
+
+interface World {
+  readonly server: MemoryServer
+  readonly clock: VirtualClock
+  readonly history: string[]
+  readonly spec: () => NonNullable<Lease['spec']>
+  /** Each candidate has a way of its own to the server, that can be cut. */
+  readonly candidate: (identity: string) => {
+    readonly elector: LeaderElector
+    readonly cut: (how: boolean) => void
+  }
+}
+
+function world(): World {
+  const server = new MemoryServer()
+  const clock = new VirtualClock()
+  const history: string[] = []
+  return {
+    server,
+    clock,
+    history,
+    spec: () => (server.get(`${leases}/tenon`) as Lease).spec ?? {},
+    candidate(identity) {
+      let isCut = false
+      const client = createKubeClient({
+        clock,
+        transport: {
+          send: (request, signal) => (isCut ? new Promise(() => undefined) : server.send(request, signal)),
+        },
+      })
+      const elector = createLeaderElector({
+        client,
+        clock,
+        random: new SeededRandom(identity),
+        logger: silentLogger,
+        identity,
+        namespace: 'kube-system',
+        name: 'tenon',
+        labels: { app: 'tenon' },
+        onStarted: () => history.push(`${identity} started`),
+        onStopped: () => history.push(`${identity} stopped`),
+      })
+      return {
+        elector,
+        cut: (how) => {
+          isCut = how
+        },
+      }
+    },
+  }
+}
+
+test('the first candidate creates the lease and renews it', async () => {
+  const { server, clock, history, spec, candidate } = world()
+  const { elector } = candidate('a_1')
+  elector.start()
+  await clock.advance(1000)
+  assert.deepEqual(history, ['a_1 started'])
+  assert.ok(elector.isLeader)
+  assert.deepEqual(spec(), {
+    holderIdentity: 'a_1',
+    leaseDurationSeconds: 15,
+    acquireTime: '2026-01-01T00:00:00.000000Z',
+    renewTime: '2026-01-01T00:00:00.000000Z',
+    leaseTransitions: 0,
+  })
+  assert.deepEqual(server.get(`${leases}/tenon`)?.metadata.labels, { app: 'tenon' })
+  await clock.advance(60_000)
+  assert.equal(spec().acquireTime, '2026-01-01T00:00:00.000000Z')
+  assert.equal(spec().renewTime, '2026-01-01T00:01:00.000000Z')
+  await elector.stop()
+})
+
+test('a clean stop gives the lease back, and the next candidate has it within seconds', async () => {
+  const { clock, history, spec, candidate } = world()
+  const [first, second] = [candidate('a_1').elector, candidate('b_2').elector]
+  first.start()
+  await clock.advance(1000)
+  second.start()
+  await clock.advance(120_000)
+  assert.deepEqual([history, second.isLeader], [['a_1 started'], false])
+  await first.stop()
+  assert.equal(spec().holderIdentity, '')
+  await clock.advance(5_000)
+  assert.deepEqual(history, ['a_1 started', 'a_1 stopped', 'b_2 started'])
+  assert.deepEqual([spec().holderIdentity, spec().leaseTransitions], ['b_2', 1])
+  await second.stop()
+})
+
+test('a leader that is cut off stops before another one starts', async () => {
+  const { clock, history, candidate } = world()
+  const [first, second] = [candidate('a_1'), candidate('b_2')]
+  first.elector.start()
+  await clock.advance(1000)
+  second.elector.start()
+  await clock.advance(30_000)
+  first.cut(true)
+  await clock.advance(12_000)
+  assert.deepEqual(history, ['a_1 started', 'a_1 stopped'])
+  await clock.advance(30_000)
+  assert.deepEqual(history, ['a_1 started', 'a_1 stopped', 'b_2 started'])
+  await second.elector.stop()
+})
+
+test('a short loss of the connection, and a renewal whose answer was lost, do not end leadership', async () => {
+  const { server, clock, history, candidate } = world()
+  const { elector, cut } = candidate('a_1')
+  elector.start()
+  await clock.advance(1000)
+  cut(true)
+  await clock.advance(1500)
+  cut(false)
+  await clock.advance(20_000)
+  let lost = 1
+  server.fault = (request) => (request.method === 'PATCH' && lost-- > 0 ? 'breakAfter' : undefined)
+  await clock.advance(60_000)
+  assert.deepEqual([history, elector.isLeader], [['a_1 started'], true])
+  await elector.stop()
+})
+
+test('a leader whose lease was taken by somebody else stops at once', async () => {
+  const { server, clock, history, candidate } = world()
+  const { elector } = candidate('a_1')
+  elector.start()
+  await clock.advance(1000)
+  server.put(leases, 'tenon', { spec: { holderIdentity: 'thief', leaseDurationSeconds: 15 } })
+  await clock.advance(5_000)
+  assert.deepEqual([history, elector.isLeader], [['a_1 started', 'a_1 stopped'], false])
+  await elector.stop()
+})
