@@ -28,5 +28,7 @@ export type {
   PoolInput,
   SchedulingInput,
   SchedulingPolicy,
+  TopologyInput,
+  TopologyNode,
 } from './snapshot/input.ts'
 export { allowedDisruptions, unlimited } from './disruption/budgets.ts'

@@ -13,6 +13,7 @@ import { type HostPort, portsClash } from './host-ports.ts'
 import { fits, podRequests, sum } from './pod-resources.ts'
 import type { PodShape } from './shape.ts'
 import { hardTaints, untolerated } from './taints.ts'
+import type { Topology } from './topology/topology.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
@@ -34,7 +35,7 @@ export class NodeFill {
     this.#hostPorts = input.usedHostPorts
   }
 
-  /** Whether a pod of this shape can go here; once false for a shape, it stays false. */
+  /** Whether a pod of this shape fits, rules about other pods apart; once false, it stays false. */
   accepts(shape: PodShape): boolean {
     return (
       untolerated(this.input.taints, shape.tolerations).length === 0 &&
@@ -44,21 +45,30 @@ export class NodeFill {
     )
   }
 
-  place(pod: Pod, shape: PodShape): void {
+  /** Places the pod if the rules about other pods allow it now. */
+  tryPlace(pod: Pod, shape: PodShape, topology: Topology): boolean {
+    const wanted = narrowed(this.#requirements, shape.requirements.preferred)
+    const added = topology.narrow(shape, wanted, true)
+    if ('kind' in added || incompatibility(wanted, added, nothingUndefined) !== undefined) return false
+    this.#requirements = narrowed(wanted, added)
+    this.#take(pod, shape)
+    topology.record(shape, () => ({ requirements: this.#requirements, taints: this.input.taints }))
+    return true
+  }
+
+  #take(pod: Pod, shape: PodShape): void {
     this.pods.push(pod)
     const remaining: Record<string, number> = { ...this.#remaining }
     for (const name in shape.requests)
       remaining[name] = (remaining[name] ?? 0) - (shape.requests[name] as number)
     this.#remaining = remaining
-    this.#hostPorts =
-      shape.hostPorts.length === 0 ? this.#hostPorts : [...this.#hostPorts, ...shape.hostPorts]
-    if (shape.requirements.preferred.size > 0)
-      this.#requirements = narrowed(this.#requirements, shape.requirements.preferred)
+    if (shape.hostPorts.length > 0) this.#hostPorts = [...this.#hostPorts, ...shape.hostPorts]
   }
 }
 
 /** A real node keeps its own keys; only their values narrow. */
 function narrowed(have: Requirements, want: Requirements): Requirements {
+  if (want.size === 0) return have
   return requirementsOf(
     [...have.values()].map((set) => {
       const wanted = want.get(set.key)

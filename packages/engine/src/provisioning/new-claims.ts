@@ -22,6 +22,7 @@ import { sum } from './pod-resources.ts'
 import type { PodShape } from './shape.ts'
 import { untolerated } from './taints.ts'
 import { portsFree, simulationOnlyLabels, type Template } from './template.ts'
+import type { Topology } from './topology/topology.ts'
 
 /** A claim to create: data for the shell, with the pods it is meant to hold. */
 export interface NewClaim {
@@ -45,7 +46,14 @@ interface Acceptance {
   readonly minValuesRelaxed: boolean
 }
 
-type Verdict = Acceptance | { readonly kind: 'refused'; readonly reason: TemplateReason }
+interface Refusal {
+  readonly kind: 'refused'
+  readonly reason: TemplateReason
+  /** Whether no later placement can change it; rules about other pods may. */
+  readonly isFinal: boolean
+}
+
+type Verdict = Acceptance | Refusal
 
 /** One claim during a simulation. */
 export class ClaimFill {
@@ -57,26 +65,45 @@ export class ClaimFill {
   #hostPorts: readonly HostPort[] = []
   #minValuesRelaxed = false
 
-  /** @param types the template's types that the pool's limits leave. */
-  constructor(template: Template, types: readonly CompiledType[]) {
+  readonly #hostname: string
+
+  /**
+   * @param types the template's types that the pool's limits leave.
+   * @param hostname stands in for the name the node will get, for rules about hosts.
+   */
+  constructor(template: Template, types: readonly CompiledType[], hostname: string) {
     this.template = template
     this.#types = types
-    this.#requirements = template.requirements
+    this.#hostname = hostname
+    this.#requirements = merged(template.requirements, requirementsOf([oneOf(labels.hostname, hostname)]))
   }
 
   get types(): readonly CompiledType[] {
     return this.#types
   }
 
-  /** Judges a pod of this shape; a refusal of an open claim is final for the shape. */
-  judge(shape: PodShape, policy: SchedulingPolicy, relaxMinValues: boolean): Verdict {
+  /** Judges a pod of this shape. */
+  judge(shape: PodShape, policy: SchedulingPolicy, topology: Topology, relaxMinValues: boolean): Verdict {
     const taints = untolerated(this.template.taints, shape.tolerations)
     if (taints.length > 0) return refused({ kind: 'untoleratedTaints', taints })
     const wanted = shape.requirements.preferred
     const conflict = incompatibility(this.#requirements, wanted, policy.wellKnownLabels)
     if (conflict !== undefined) return refused({ kind: 'incompatibleRequirements', conflict })
     if (portsClash(shape.hostPorts, this.#hostPorts)) return refused({ kind: 'hostPortClash' })
-    return this.#filter(shape, merged(this.#requirements, wanted), policy, relaxMinValues)
+    const requirements = merged(this.#requirements, wanted)
+    if (!topology.concerns(shape)) return this.#filter(shape, requirements, policy, relaxMinValues)
+    const added = topology.narrow(shape, requirements, false)
+    if ('kind' in added) {
+      const { kind: rule, key } = added.group.rule
+      return refused({ kind: 'topology', rule, key, counts: new Map(added.group.counts) }, false)
+    }
+    const mismatch = incompatibility(requirements, added, policy.wellKnownLabels)
+    if (mismatch !== undefined)
+      return refused({ kind: 'incompatibleRequirements', conflict: mismatch }, false)
+    const verdict = this.#filter(shape, merged(requirements, added), policy, relaxMinValues)
+    if (verdict.kind === 'accepted') return verdict
+    const elsewhere = this.#filter(shape, requirements, policy, relaxMinValues)
+    return { ...verdict, isFinal: elsewhere.kind === 'refused' }
   }
 
   #filter(
@@ -106,13 +133,15 @@ export class ClaimFill {
     }
   }
 
-  place(pod: Pod, shape: PodShape, verdict: Acceptance): void {
+  place(pod: Pod, shape: PodShape, verdict: Acceptance, topology: Topology): void {
+    if (this.pods.length === 0) topology.addHost(this.#hostname)
     this.pods.push(pod)
     this.#types = verdict.types
     this.#requirements = verdict.requirements
     this.#requests = sum(this.#requests, shape.requests)
     this.#minValuesRelaxed ||= verdict.minValuesRelaxed
     if (shape.hostPorts.length > 0) this.#hostPorts = [...this.#hostPorts, ...shape.hostPorts]
+    topology.record(shape, () => ({ requirements: this.#requirements, taints: this.template.taints }))
   }
 
   /** The claim to create, or the keys whose minValues the longest list allowed cannot keep. */
@@ -157,8 +186,8 @@ export class ClaimFill {
   }
 }
 
-function refused(reason: TemplateReason): Verdict {
-  return { kind: 'refused', reason }
+function refused(reason: TemplateReason, isFinal = true): Refusal {
+  return { kind: 'refused', reason, isFinal }
 }
 
 function lowered(requirements: Requirements, found: ReadonlyMap<string, number>): Requirements {

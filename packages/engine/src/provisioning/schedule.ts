@@ -1,11 +1,13 @@
 /** The solve loop: where each pod goes, and which claims to create for it (scheduling.md 6). */
-import type { Pod } from '@tenon/api'
+import { labels, type Pod } from '@tenon/api'
 import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
 import type { PoolInput, SchedulingInput } from '../snapshot/input.ts'
 import { NodeFill, nodeOrder } from './existing-nodes.ts'
 import { ClaimFill, type NewClaim } from './new-claims.ts'
 import { type PodShape, ShapeCatalogue } from './shape.ts'
-import { compileTemplate, PoolBudget, poolOrder, type Template } from './template.ts'
+import { compilePool, compileTemplate, PoolBudget, poolOrder, type Template } from './template.ts'
+import { DomainUniverse } from './topology/domains.ts'
+import { Topology } from './topology/topology.ts'
 
 /** A pod that goes to a node which is there or on its way. */
 export interface Placement {
@@ -40,7 +42,8 @@ interface TemplateState {
 
 /** What is known of a shape: where it certainly does not go any more. */
 interface ShapeMemory {
-  nextNode: number
+  /** Nodes that may still take it, in order. */
+  nodes: readonly NodeFill[]
   readonly refusedBy: Set<ClaimFill>
 }
 
@@ -49,34 +52,46 @@ class Simulation {
   readonly #nodes: readonly NodeFill[]
   readonly #templates: readonly TemplateState[]
   readonly #poolsWithoutTypes: readonly string[]
-  readonly #shapes: ShapeCatalogue
+  readonly #queue: readonly { readonly pod: Pod; readonly shape: PodShape }[]
+  readonly #topology: Topology
   /** Open claims, fewest pods first; ties keep their order. */
   readonly #claims: ClaimFill[] = []
   readonly #memory = new Map<PodShape, ShapeMemory>()
   readonly #failures = new Map<Pod, PodReason>()
+  #opened = 0
 
   constructor(input: SchedulingInput) {
     this.#input = input
     const pools = input.pools.toSorted((a, b) => poolOrder(a.nodePool, b.nodePool))
-    const compiled = pools.map((pool) => ({
+    const compiled = pools.map(compilePool)
+    const withTemplates = compiled.map((pool) => ({
       pool,
       template: compileTemplate(pool, input.daemons, input.policy),
     }))
-    this.#templates = compiled.flatMap(({ pool, template }) =>
-      template === undefined ? [] : [{ template, budget: new PoolBudget(pool) }],
+    this.#templates = withTemplates.flatMap(({ pool, template }) =>
+      template === undefined ? [] : [{ template, budget: new PoolBudget(pool.input) }],
     )
-    this.#poolsWithoutTypes = compiled
+    this.#poolsWithoutTypes = withTemplates
       .filter(({ template }) => template === undefined)
-      .map(({ pool }) => pool.nodePool.metadata.name)
+      .map(({ pool }) => pool.input.nodePool.metadata.name)
     this.#nodes = input.nodes.toSorted(nodeOrder).map((node) => new NodeFill(node, input.daemons))
-    this.#shapes = new ShapeCatalogue(input.policy, pools.some(hasSoftTaint))
+    const shapes = new ShapeCatalogue(input.policy, pools.some(hasSoftTaint))
+    this.#queue = input.pods
+      .map((pod) => ({ pod, shape: shapes.shapeOf(pod) }))
+      .toSorted((a, b) => podOrder(a.pod, a.shape, b.pod, b.shape))
+    this.#topology = new Topology(
+      input.topology,
+      new DomainUniverse(compiled),
+      new Set(input.pods.map((pod) => pod.metadata.uid ?? '')),
+      new Set(this.#queue.map(({ shape }) => shape)),
+    )
+    for (const { input: node } of this.#nodes)
+      this.#topology.addHost(node.labels[labels.hostname] ?? node.name)
   }
 
   /** Tries every pod; those that fail are tried again for as long as others still find places. */
   run(): void {
-    let queue = this.#input.pods
-      .map((pod) => ({ pod, shape: this.#shapes.shapeOf(pod.spec) }))
-      .toSorted((a, b) => podOrder(a.pod, a.shape, b.pod, b.shape))
+    let queue = this.#queue
     while (queue.length > 0) {
       const failed = queue.filter(({ pod, shape }) => !this.#place(pod, shape))
       if (failed.length === queue.length) return
@@ -125,23 +140,26 @@ class Simulation {
   #memoryOf(shape: PodShape): ShapeMemory {
     let memory = this.#memory.get(shape)
     if (memory === undefined) {
-      memory = { nextNode: 0, refusedBy: new Set() }
+      memory = { nodes: this.#nodes, refusedBy: new Set() }
       this.#memory.set(shape, memory)
     }
     return memory
   }
 
-  /** First fit; nodes only fill up, so one that refused a shape is never asked again for it. */
+  /** First fit; nodes only fill up, so one that does not hold a shape is never asked again for it. */
   #onNode(pod: Pod, shape: PodShape): boolean {
     const memory = this.#memoryOf(shape)
-    for (; memory.nextNode < this.#nodes.length; memory.nextNode++) {
-      const node = this.#nodes[memory.nextNode] as NodeFill
-      if (node.accepts(shape)) {
-        node.place(pod, shape)
-        return true
+    const full = new Set<NodeFill>()
+    let isPlaced = false
+    for (const node of memory.nodes) {
+      if (!node.accepts(shape)) full.add(node)
+      else if (node.tryPlace(pod, shape, this.#topology)) {
+        isPlaced = true
+        break
       }
     }
-    return false
+    if (full.size > 0) memory.nodes = memory.nodes.filter((node) => !full.has(node))
+    return isPlaced
   }
 
   #onOpenClaim(pod: Pod, shape: PodShape): boolean {
@@ -149,12 +167,12 @@ class Simulation {
     if (refusedBy.size === this.#claims.length) return false
     for (const [index, claim] of this.#claims.entries()) {
       if (refusedBy.has(claim)) continue
-      const verdict = claim.judge(shape, this.#input.policy, false)
+      const verdict = claim.judge(shape, this.#input.policy, this.#topology, false)
       if (verdict.kind === 'refused') {
-        refusedBy.add(claim)
+        if (verdict.isFinal) refusedBy.add(claim)
         continue
       }
-      claim.place(pod, shape, verdict)
+      claim.place(pod, shape, verdict, this.#topology)
       this.#sinkFrom(index)
       return true
     }
@@ -179,10 +197,11 @@ class Simulation {
     if (budget.nodesExhausted) return { kind: 'nodeLimit' }
     const types = budget.affordable(template.types)
     if (types.length === 0) return { kind: 'limits' }
-    const claim = new ClaimFill(template, types)
-    const verdict = claim.judge(shape, this.#input.policy, this.#input.policy.minValues === 'BestEffort')
+    const claim = new ClaimFill(template, types, `hostname-placeholder-${this.#opened++}`)
+    const { policy } = this.#input
+    const verdict = claim.judge(shape, policy, this.#topology, policy.minValues === 'BestEffort')
     if (verdict.kind === 'refused') return verdict.reason
-    claim.place(pod, shape, verdict)
+    claim.place(pod, shape, verdict, this.#topology)
     budget.charge(claim.types)
     this.#claims.push(claim)
     this.#riseFromEnd()

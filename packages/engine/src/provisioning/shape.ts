@@ -1,13 +1,17 @@
 /** What of a pod decides where it can go; pods that are alike in it share one shape. */
-import type { PodSpec, Resources, Toleration } from '@tenon/api'
+import type { Pod, PodSpec, Resources, Toleration } from '@tenon/api'
 import { type PodRequirements, podRequirements } from '../requirements/requirements.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import { type HostPort, hostPortsOf } from './host-ports.ts'
 import { podRequests } from './pod-resources.ts'
 import { relax, withoutPreferences } from './relaxation.ts'
+import type { SelectablePod } from './topology/group.ts'
 
 export interface PodShape {
-  readonly key: string
+  /** The spec after relaxation. */
+  readonly spec: PodSpec
+  /** What selectors of other pods see. */
+  readonly selectable: SelectablePod
   readonly requests: Resources
   readonly requirements: PodRequirements
   readonly tolerations: readonly Toleration[]
@@ -27,23 +31,25 @@ export class ShapeCatalogue {
     this.#toleratePreferNoSchedule = toleratePreferNoSchedule
   }
 
-  shapeOf(spec: PodSpec): PodShape {
-    return this.#intern(this.#policy.preferences === 'Ignore' ? withoutPreferences(spec) : spec)
+  shapeOf(pod: Pod): PodShape {
+    const spec = this.#policy.preferences === 'Ignore' ? withoutPreferences(pod.spec) : pod.spec
+    return this.#intern(spec, { namespace: pod.metadata.namespace ?? '', labels: pod.metadata.labels ?? {} })
   }
 
-  #intern(spec: PodSpec): PodShape {
-    const key = shapeKey(spec)
+  #intern(spec: PodSpec, selectable: SelectablePod): PodShape {
+    const key = shapeKey(spec, selectable)
     const known = this.#shapes.get(key)
     if (known !== undefined) return known
     const shape: PodShape = {
-      key,
+      spec,
+      selectable,
       requests: podRequests(spec),
       requirements: podRequirements(spec),
       tolerations: spec.tolerations ?? [],
       hostPorts: hostPortsOf(spec),
       relaxed: () => {
         const next = relax(spec, this.#toleratePreferNoSchedule)
-        return next === undefined ? undefined : this.#intern(next)
+        return next === undefined ? undefined : this.#intern(next, selectable)
       },
     }
     this.#shapes.set(key, shape)
@@ -51,7 +57,7 @@ export class ShapeCatalogue {
   }
 }
 
-function shapeKey(spec: PodSpec): string {
+function shapeKey(spec: PodSpec, { namespace, labels }: SelectablePod): string {
   const containers = (list: PodSpec['containers'] | undefined) =>
     list?.map((c) => [
       c.resources?.requests,
@@ -59,6 +65,8 @@ function shapeKey(spec: PodSpec): string {
       c.ports?.filter((p) => (p.hostPort ?? 0) !== 0),
     ])
   return JSON.stringify([
+    namespace,
+    Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)),
     spec.nodeSelector,
     spec.affinity,
     spec.tolerations,

@@ -1,12 +1,5 @@
 /** A NodePool as the place new claims come from (scheduling.md 5, 7.2, 10). */
-import {
-  labels,
-  nodeClassLabel,
-  type NodePool,
-  parseResources,
-  type Resources,
-  type Taint,
-} from '@tenon/api'
+import { labels, nodeClassLabel, type NodePool, parseResources, type Resources, type Taint } from '@tenon/api'
 import {
   incompatibility,
   firstConflict,
@@ -44,18 +37,21 @@ export function poolOrder(a: NodePool, b: NodePool): number {
   return byWeight !== 0 ? byWeight : a.metadata.name < b.metadata.name ? 1 : -1
 }
 
-/** The template of a pool, or undefined when its requirements leave no type that can be bought. */
-export function compileTemplate(
-  pool: PoolInput,
-  daemons: readonly DaemonInput[],
-  policy: SchedulingPolicy,
-): Template | undefined {
-  const { nodePool } = pool
-  const { metadata, spec } = nodePool.spec.template
+/** A pool with its requirements worked out, whether or not it can launch anything. */
+export interface CompiledPool {
+  readonly input: PoolInput
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly requirements: Requirements
+  readonly types: readonly CompiledType[]
+}
+
+export function compilePool(input: PoolInput): CompiledPool {
+  const { metadata, spec } = input.nodePool.spec.template
   const ref = spec.nodeClassRef
   const templateLabels = {
     ...metadata?.labels,
-    [labels.nodePool]: nodePool.metadata.name,
+    [labels.nodePool]: input.nodePool.metadata.name,
     [nodeClassLabel(ref)]: ref.name,
   }
   const requirements = merged(
@@ -65,23 +61,32 @@ export function compileTemplate(
       ...simulationOnlyLabels.map((key) => oneOf(key, 'true')),
     ]),
   )
-  const none = () => ({})
-  const { remaining } = filterTypes(
-    pool.instanceTypes.map(compileType),
+  return {
+    input,
+    labels: templateLabels,
+    taints: spec.taints ?? [],
     requirements,
-    {},
-    none,
-    policy.wellKnownLabels,
-  )
+    types: input.instanceTypes.map(compileType),
+  }
+}
+
+/** The template of a pool, or undefined when its requirements leave no type that can be bought. */
+export function compileTemplate(
+  pool: CompiledPool,
+  daemons: readonly DaemonInput[],
+  policy: SchedulingPolicy,
+): Template | undefined {
+  const { requirements, taints } = pool
+  const none = () => ({})
+  const { remaining } = filterTypes(pool.types, requirements, {}, none, policy.wellKnownLabels)
   if (remaining.length === 0) return undefined
   if (policy.minValues === 'Strict' && unmetMinValues(remaining, requirements).size > 0) return undefined
-  const taints = spec.taints ?? []
   const byType = new Map(
     remaining.map((type) => [type, daemonsOn(type, daemons, taints, requirements, policy.wellKnownLabels)]),
   )
   return {
-    nodePool,
-    labels: templateLabels,
+    nodePool: pool.input.nodePool,
+    labels: pool.labels,
     taints,
     requirements,
     types: remaining,

@@ -26,6 +26,13 @@ export type TemplateReason =
       readonly requests: Resources
     }
   | { readonly kind: 'hostPortClash' }
+  | {
+      readonly kind: 'topology'
+      readonly rule: 'spread' | 'affinity' | 'antiAffinity'
+      readonly key: string
+      /** Pods counted in each known domain. */
+      readonly counts: ReadonlyMap<string, number>
+    }
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }
   | { readonly kind: 'nodeLimit' }
   | { readonly kind: 'limits' }
@@ -57,7 +64,7 @@ export function renderPodReason(reason: PodReason): string {
 }
 
 /** The clause that says why one NodePool's template cannot take a pod. */
-export function renderTemplateReason(reason: TemplateReason): string {
+function renderTemplateReason(reason: TemplateReason): string {
   switch (reason.kind) {
     case 'untoleratedTaints':
       return `the pod does not tolerate ${reason.taints.map(taintText).join(', ')}`
@@ -69,6 +76,8 @@ export function renderTemplateReason(reason: TemplateReason): string {
       )}; requests: ${renderResources(reason.requests)})`
     case 'hostPortClash':
       return 'a host port of the pod is taken by a daemon pod on every instance type'
+    case 'topology':
+      return `${topologyWords[reason.rule]} over ${reason.key} cannot be met (${renderCounts(reason.counts)})`
     case 'minValues':
       return `minValues not met for ${[...reason.missing].map(([key, found]) => `${key} (${found} left)`).join(', ')}`
     case 'nodeLimit':
@@ -76,6 +85,23 @@ export function renderTemplateReason(reason: TemplateReason): string {
     case 'limits':
       return 'every instance type would exceed its limits'
   }
+}
+
+const topologyWords = {
+  spread: 'its topology spread constraint',
+  affinity: 'its pod affinity',
+  antiAffinity: 'a pod anti-affinity',
+} as const
+
+const shownDomains = 25
+
+function renderCounts(counts: ReadonlyMap<string, number>): string {
+  const all = [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const shown = all.slice(0, shownDomains).map(([domain, count]) => `${domain}: ${count}`)
+  const rest = all.length - shown.length
+  return all.length === 0
+    ? 'no domain is known'
+    : `pods by domain: ${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 function renderIncompatibility(conflict: Incompatibility): string {

@@ -14,8 +14,6 @@ import {
 /** Allowed values by key; a key that is not there may take any value. */
 export type Requirements = ReadonlyMap<string, ValueSet>
 
-export const noRequirements: Requirements = new Map()
-
 /** Why two sets of requirements cannot both hold. */
 export type Incompatibility =
   | { readonly kind: 'unknownLabel'; readonly key: string }

@@ -39,11 +39,32 @@ export interface SchedulingPolicy {
   readonly maxInstanceTypes: number
 }
 
+/** A node as topology rules see it. */
+export interface TopologyNode {
+  readonly hostname: string
+  readonly labels: Readonly<Record<string, string>>
+  /** The Node object's own taints. */
+  readonly taints: readonly Taint[]
+  /** Whether pods may be placed on it in this simulation. */
+  readonly isCandidate: boolean
+}
+
+/** Where the pods of the cluster are, for spreading, affinity and anti-affinity (scheduling.md 9). */
+export interface TopologyInput {
+  /** Bound pods of the whole cluster. */
+  readonly pods: readonly Pod[]
+  /** By Node name; nodes that are going away are among them. */
+  readonly nodes: ReadonlyMap<string, TopologyNode>
+  /** Labels of every namespace. */
+  readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
+}
+
 export interface SchedulingInput {
   /** Pods to place: pending ones and those on nodes that are going away. */
   readonly pods: readonly Pod[]
   readonly nodes: readonly NodeInput[]
   readonly pools: readonly PoolInput[]
   readonly daemons: readonly DaemonInput[]
+  readonly topology: TopologyInput
   readonly policy: SchedulingPolicy
 }

@@ -89,7 +89,7 @@ export const strictPolicy: SchedulingPolicy = {
 }
 
 /** Types of 2, 4, 8 and 16 cores with 4 GiB each core. */
-export const fourTypes: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) =>
+const fourTypes: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) =>
   aType(`type-${cpu}`, cpu, cpu * 4),
 )
 
@@ -112,5 +112,13 @@ export function aNode(name: string, overrides: Partial<NodeInput> = {}): NodeInp
 }
 
 export function anInput(overrides: Partial<SchedulingInput> = {}): SchedulingInput {
-  return { pods: [], nodes: [], pools: [aPoolInput()], daemons: [], policy: strictPolicy, ...overrides }
+  return {
+    pods: [],
+    nodes: [],
+    pools: [aPoolInput()],
+    daemons: [],
+    topology: { pods: [], nodes: new Map(), namespaces: new Map([['default', {}]]) },
+    policy: strictPolicy,
+    ...overrides,
+  }
 }

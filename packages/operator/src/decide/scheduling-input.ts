@@ -6,6 +6,7 @@ import {
   type PoolInput,
   type SchedulingInput,
   sum,
+  type TopologyInput,
   withRequestsFromLimits,
 } from '@tenon/engine'
 import { isProviderError } from '@tenon/provider'
@@ -34,6 +35,7 @@ export async function gatherSchedulingInput(
     ),
     pools,
     daemons: daemonInputs(context),
+    topology: topologyInput(context, staying),
     policy: {
       preferences: settings.preferences,
       minValues: settings.minValues,
@@ -62,7 +64,7 @@ function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[
 }
 
 /** Pools that may launch: managed, dynamic, ready and staying (scheduling.md 3). */
-export function eligiblePools(context: OperatorContext): readonly NodePool[] {
+function eligiblePools(context: OperatorContext): readonly NodePool[] {
   return context.caches.nodePools.list().filter((pool) => {
     const ref = pool.spec.template.spec.nodeClassRef
     return (
@@ -106,6 +108,29 @@ export function poolUsage(pool: string, nodes: readonly StateNode[]): Resources 
     .filter((node) => !node.isMarkedForDeletion && labelsOf(node)['karpenter.sh/nodepool'] === pool)
     .map(capacityOf)
     .reduce(sum, {})
+}
+
+/** Where the pods of the cluster are, as far as rules about other pods need it. */
+function topologyInput(context: OperatorContext, staying: readonly StateNode[]): TopologyInput {
+  const { caches } = context
+  const candidates = new Set(staying.map(({ node }) => node?.metadata.name))
+  return {
+    pods: caches.pods.list().filter((pod) => (pod.spec.nodeName ?? '') !== ''),
+    nodes: new Map(
+      caches.nodes.list().map((node) => [
+        node.metadata.name,
+        {
+          hostname: node.metadata.labels?.['kubernetes.io/hostname'] ?? node.metadata.name,
+          labels: node.metadata.labels ?? {},
+          taints: node.spec?.taints ?? [],
+          isCandidate: candidates.has(node.metadata.name),
+        },
+      ]),
+    ),
+    namespaces: new Map(
+      caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
+    ),
+  }
 }
 
 /** One pod per DaemonSet: its newest, else what its template would make. */

@@ -2,6 +2,7 @@ import {
   type DaemonSet,
   karpenterKinds,
   kinds,
+  type Namespace,
   type Node,
   type NodeClaim,
   type NodeClass,
@@ -21,6 +22,7 @@ export interface Caches {
   readonly nodes: Cache<Node>
   readonly nodeClaims: Cache<NodeClaim>
   readonly nodePools: Cache<NodePool>
+  readonly namespaces: Cache<Namespace>
   readonly daemonSets: Cache<DaemonSet>
   readonly podDisruptionBudgets: Cache<PodDisruptionBudget>
   readonly volumeAttachments: Cache<VolumeAttachment>
@@ -44,6 +46,7 @@ export function openCaches(registry: CacheRegistry, provider: CloudProvider): Ca
     nodes: registry.cache(kinds.node, { transform: withoutBulk }),
     nodeClaims: registry.cache(karpenterKinds.nodeClaim),
     nodePools: registry.cache(karpenterKinds.nodePool),
+    namespaces: registry.cache(kinds.namespace),
     daemonSets: registry.cache(kinds.daemonSet, { transform: withoutBulk }),
     podDisruptionBudgets: registry.cache(kinds.podDisruptionBudget),
     volumeAttachments: registry.cache(kinds.volumeAttachment),

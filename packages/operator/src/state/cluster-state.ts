@@ -169,7 +169,7 @@ export function labelsOf(state: StateNode): Readonly<Record<string, string>> {
 }
 
 /** Taints that count for scheduling (cluster-state.md 4.1). */
-export function taintsOf(state: StateNode): readonly Taint[] {
+function taintsOf(state: StateNode): readonly Taint[] {
   const { node, claim } = state
   const source =
     claim !== undefined && (node === undefined || !state.isRegistered)
@@ -202,7 +202,7 @@ export function capacityOf(state: StateNode): Resources {
   return { ...amounts, nodes: 1 }
 }
 
-export function allocatableOf(state: StateNode): Resources {
+function allocatableOf(state: StateNode): Resources {
   const { node, claim } = state
   return claim !== undefined && !state.isInitialized
     ? filled(node?.status?.allocatable, claim.status?.allocatable)

@@ -48,14 +48,14 @@ export function toleratesDisruption(pod: Pod): boolean {
   return (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, disruptedTaint))
 }
 
-export type DoNotDisrupt =
+type DoNotDisrupt =
   | { readonly kind: 'inactive' }
   | { readonly kind: 'active'; readonly untilMs: number }
   | { readonly kind: 'elapsed' }
   | { readonly kind: 'invalid'; readonly value: string }
 
 /** Reads annotation `karpenter.sh/do-not-disrupt` of a pod (lifecycle.md 4.4). */
-export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
+function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
   const value = pod.metadata.annotations?.[annotations.doNotDisrupt]
   if (value === undefined) return { kind: 'inactive' }
   if (value === 'true') return { kind: 'active', untilMs: Number.POSITIVE_INFINITY }
@@ -78,7 +78,7 @@ export function isEvictable(pod: Pod, nowMs: number): boolean {
 }
 
 /** The PDBs that cover a pod. */
-export function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
+function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
   return budgets.filter(
     (pdb) =>
       pdb.metadata.namespace === pod.metadata.namespace &&
@@ -92,7 +92,7 @@ function isFullyBlocking(pdb: PodDisruptionBudget): boolean {
 }
 
 /** Whether a PDB keeps the pod where it is for good (lifecycle.md 11.1, "fully blocking"). */
-export function isHeldByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
+function isHeldByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
   if (!isEvictable(pod, nowMs)) return false
   const covering = budgetsOf(pod, budgets)
   if (covering.length > 1) return true

@@ -1,16 +1,16 @@
 /** Which values the nodes of the pools can have for each label (scheduling.md 9.2). */
 import type { Taint, Toleration } from '@tenon/api'
 import { intersection } from '../../requirements/requirement.ts'
-import type { Template } from '../template.ts'
+import type { CompiledPool } from '../template.ts'
 import { untolerated } from '../taints.ts'
 
 /** Domains by label key, each with the taints under which it can be had. */
 export class DomainUniverse {
   readonly #domains = new Map<string, Map<string, (readonly Taint[])[]>>()
 
-  /** @param templates every pool with instance types, used up or not. */
-  constructor(templates: readonly Pick<Template, 'requirements' | 'taints' | 'types'>[]) {
-    for (const { requirements, taints, types } of templates) {
+  /** @param pools every pool with instance types, used up or not. */
+  constructor(pools: readonly CompiledPool[]) {
+    for (const { requirements, taints, types } of pools) {
       for (const [key, set] of requirements) {
         if (!set.complement) for (const value of set.values) this.#add(key, value, taints)
       }

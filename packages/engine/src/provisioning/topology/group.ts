@@ -84,11 +84,19 @@ export class TopologyGroup {
     const host = this.rule.key === labels.hostname ? onlyValue(node) : undefined
     switch (this.rule.kind) {
       case 'spread':
-        return host === undefined ? this.#spread(pod, node, selfSelects) : this.#spreadOnHost(host, selfSelects)
+        return host === undefined
+          ? this.#spread(pod, node, selfSelects)
+          : this.#spreadOnHost(host, selfSelects)
       case 'affinity':
-        return host === undefined ? this.#affinity(pod, node, selfSelects) : this.#affinityOnHost(host, pod, selfSelects)
+        return host === undefined
+          ? this.#affinity(pod, node, selfSelects)
+          : this.#affinityOnHost(host, pod, selfSelects)
       case 'antiAffinity':
-        return host === undefined ? this.#antiAffinity(pod, node) : (this.#counts.get(host) ?? 0) === 0 ? [host] : []
+        return host === undefined
+          ? this.#antiAffinity(pod, node)
+          : (this.#counts.get(host) ?? 0) === 0
+            ? [host]
+            : []
     }
   }
 

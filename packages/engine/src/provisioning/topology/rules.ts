@@ -16,13 +16,20 @@ export interface PodRules {
 
 type Match = (selector: LabelSelector, labels: Readonly<Record<string, string>>) => boolean
 
-export function podRules(spec: PodSpec, pod: SelectablePod, namespaces: Namespaces, matches: Match): PodRules {
+export function podRules(
+  spec: PodSpec,
+  pod: SelectablePod,
+  namespaces: Namespaces,
+  matches: Match,
+): PodRules {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
   const requiredAnti = podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const preferredAnti = podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
   const affinity = [
     ...(podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...(podAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map((each) => each.podAffinityTerm),
+    ...(podAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(
+      (each) => each.podAffinityTerm,
+    ),
   ]
   const anti = [...requiredAnti, ...preferredAnti.map((each) => each.podAffinityTerm)]
   const term = (kind: 'affinity' | 'antiAffinity') => (each: PodAffinityTerm) =>
@@ -43,7 +50,8 @@ function spreadRule(constraint: TopologySpreadConstraint, spec: PodSpec, pod: Se
     kind: 'spread',
     key: normalizedLabel(constraint.topologyKey),
     namespaces: new Set([pod.namespace]),
-    selector: constraint.labelSelector && withLabelKeys(constraint.labelSelector, constraint.matchLabelKeys, pod),
+    selector:
+      constraint.labelSelector && withLabelKeys(constraint.labelSelector, constraint.matchLabelKeys, pod),
     maxSkew: constraint.maxSkew,
     minDomains: constraint.minDomains,
     filter: {

@@ -3,7 +3,7 @@ import { isKubeError } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 
 /** `graceful` without a deadline, `forceful` with a zero one, `eventual` otherwise (lifecycle.md 14). */
-export function terminationMode(claim: NodeClaim): string {
+function terminationMode(claim: NodeClaim): string {
   const grace = claim.spec.terminationGracePeriod
   if (grace === undefined) return 'graceful'
   return (parseDuration(grace) ?? 0) > 0 ? 'eventual' : 'forceful'

@@ -100,7 +100,7 @@ function isMissingTaint(node: Node): boolean {
 }
 
 /** The Node with everything the claim wants of it, and without the unregistered taint. */
-export function registeredNode(node: Node, claim: NodeClaim): Node {
+function registeredNode(node: Node, claim: NodeClaim): Node {
   const { metadata } = node
   const isSyncingTaints = metadata.labels?.[labels.doNotSyncTaints] !== 'true'
   const present = node.spec?.taints ?? []

@@ -95,7 +95,7 @@ export class DisruptionConditions {
 }
 
 /** Drift that shows in the objects alone. */
-export function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
+function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
   const own = claim.metadata.annotations ?? {}
   const current = pool.metadata.annotations ?? {}
   const hash = own[annotations.nodePoolHash]
