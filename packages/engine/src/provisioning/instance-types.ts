@@ -54,7 +54,7 @@ export function compileType(type: InstanceType): CompiledType {
 }
 
 /** Daemon pods that run on some types of a template: their load and ports (scheduling.md 7.2). */
-export interface DaemonGroup {
+interface DaemonGroup {
   readonly types: ReadonlySet<CompiledType>
   readonly requests: Resources
 }

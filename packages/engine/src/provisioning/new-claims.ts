@@ -95,7 +95,7 @@ export class ClaimFill {
     const added = topology.narrow(shape, requirements, false)
     if ('kind' in added) {
       const { kind: rule, key } = added.group.rule
-      return refused({ kind: 'topology', rule, key, counts: new Map(added.group.counts) }, false)
+      return refused({ kind: 'topology', rule, key, counts: added.group.counts }, false)
     }
     const mismatch = incompatibility(requirements, added, policy.wellKnownLabels)
     if (mismatch !== undefined)

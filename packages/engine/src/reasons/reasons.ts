@@ -30,7 +30,7 @@ export type TemplateReason =
       readonly kind: 'topology'
       readonly rule: 'spread' | 'affinity' | 'antiAffinity'
       readonly key: string
-      /** Pods counted in each known domain. */
+      /** Pods counted in each known domain when the pass ended. */
       readonly counts: ReadonlyMap<string, number>
     }
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }

@@ -4,7 +4,7 @@ import { has, type ValueSet } from '../../requirements/requirement.ts'
 import { incompatibility, type Requirements } from '../../requirements/requirements.ts'
 import { untolerated } from '../taints.ts'
 
-export type GroupKind = 'spread' | 'affinity' | 'antiAffinity'
+type GroupKind = 'spread' | 'affinity' | 'antiAffinity'
 
 /** Which nodes count for a spread; affinity groups count everywhere. */
 export interface NodeFilter {
