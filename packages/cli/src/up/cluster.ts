@@ -23,12 +23,24 @@ export const demoCloud = {
   secret: 'simulated-secret-of-the-embedded-cluster',
 } as const
 
-export const host = '127.0.0.1'
+/** What the manifests of `examples/exoscale` refer to by name or id. */
+const exampleResources = {
+  securityGroups: [{ name: 'sks-nodes' }],
+  antiAffinityGroups: [{ name: 'spread-hypervisors' }],
+  privateNetworks: [{ name: 'backend' }],
+  templates: [
+    { id: '20000000-0000-4000-8000-000000000001', version: '1.34.0', variant: 'standard' as const },
+  ],
+}
+
+const host = '127.0.0.1'
 
 export interface ClusterPorts {
   readonly port: number
   readonly apiPort: number
   readonly dataDir?: string
+  /** Milliseconds that every simulated instance takes to boot; some seconds, drawn anew, when absent. */
+  readonly bootDelay?: number
 }
 
 /** A cluster that answers on sockets. */
@@ -53,7 +65,7 @@ export async function startCluster(
   deps: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
   extra: HttpHandler = notFound,
 ): Promise<RunningCluster> {
-  const stopped: (() => Promise<void>)[] = []
+  const stopped: (() => Promise<void> | void)[] = []
   const stop = async () => {
     for (const end of stopped.toReversed()) await end()
   }
@@ -72,8 +84,12 @@ export async function startCluster(
         clusterId: demoCloud.clusterId,
         key: demoCloud.key,
         secret: new Secret(demoCloud.secret),
+        ...(options.bootDelay !== undefined && {
+          settings: { bootDelay: { minMs: options.bootDelay, maxMs: options.bootDelay } },
+        }),
       },
     })
+    cluster.exoscale.add(exampleResources)
     stopped.push(
       () => data.close(),
       () => cluster.stop(),
