@@ -21,8 +21,28 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   'provider-kwok': ['api', 'kube', 'provider', 'runtime'],
   operator: ['api', 'engine', 'kube', 'provider', 'runtime'],
   devcluster: ['api', 'runtime'],
-  world: ['api', 'devcluster', 'engine', 'kube', 'operator', 'provider', 'provider-exoscale', 'provider-kwok', 'runtime'],
-  cli: ['api', 'devcluster', 'engine', 'kube', 'operator', 'provider', 'provider-exoscale', 'provider-kwok', 'runtime'],
+  world: [
+    'api',
+    'devcluster',
+    'engine',
+    'kube',
+    'operator',
+    'provider',
+    'provider-exoscale',
+    'provider-kwok',
+    'runtime',
+  ],
+  cli: [
+    'api',
+    'devcluster',
+    'engine',
+    'kube',
+    'operator',
+    'provider',
+    'provider-exoscale',
+    'provider-kwok',
+    'runtime',
+  ],
 }
 
 interface Source {
@@ -97,7 +117,10 @@ function cycles(all: readonly Source[]): readonly string[] {
 }
 
 const all = await sources()
-const violations = [...all.flatMap((source) => [...packageViolations(source), ...escapes(source)]), ...cycles(all)]
+const violations = [
+  ...all.flatMap((source) => [...packageViolations(source), ...escapes(source)]),
+  ...cycles(all),
+]
 for (const violation of violations) console.error(violation)
 console.log(`imports of ${all.length} files checked, ${violations.length} violation(s)`)
 process.exitCode = violations.length === 0 ? 0 : 1

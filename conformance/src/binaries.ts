@@ -47,7 +47,7 @@ export class BuildFailedError extends Error {
 }
 
 /** The folder that keeps built binaries across clones: TENON_CACHE_DIR, or tenon's in the user's cache. */
-export function cacheFolder(environment: Environment): string {
+function cacheFolder(environment: Environment): string {
   const own = environment['TENON_CACHE_DIR']
   if (own) return join(own, 'control-plane')
   return join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'tenon', 'control-plane')

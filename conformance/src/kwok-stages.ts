@@ -6,7 +6,7 @@ export interface KwokDelays {
   readonly podReadyMs: number
 }
 
-export const defaultKwokDelays: KwokDelays = { nodeReadyMs: 300, podReadyMs: 100 }
+const defaultKwokDelays: KwokDelays = { nodeReadyMs: 300, podReadyMs: 100 }
 
 interface StageParts {
   readonly selector: readonly SelectorTerm[]

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Clock, sleepOn } from '@tenon/runtime'
 
 /** A program that ended although nobody stopped it; the message carries the end of its log. */
-export class ProcessEndedError extends Error {
+class ProcessEndedError extends Error {
   readonly code = 'PROCESS_ENDED'
 }
 

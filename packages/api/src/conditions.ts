@@ -10,6 +10,7 @@ interface WithConditions extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
+/** A condition as a controller states it; times and generation are filled in. */
 export interface NewCondition {
   readonly type: string
   readonly status: Condition['status']

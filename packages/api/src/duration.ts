@@ -1,15 +1,17 @@
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
-  µs: 1e-3,
+  // Micro sign and Greek mu.
+  '\u00b5s': 1e-3,
+  '\u03bcs': 1e-3,
   ms: 1,
   s: 1000,
   m: 60_000,
   h: 3_600_000,
 }
 
-const whole = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/
-const part = /(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g
+const whole = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|[\u00b5\u03bc]s|ms|s|m|h))+$/
+const part = /(\d+\.?\d*|\.\d+)(ns|us|[\u00b5\u03bc]s|ms|s|m|h)/g
 
 /**
  * Milliseconds of a Go duration (`1h30m`, `90s`, `1.5h`).
@@ -32,9 +34,10 @@ export function parseNillableDuration(text: string | undefined): number | undefi
   return text === undefined || text === 'Never' ? Number.POSITIVE_INFINITY : parseDuration(text)
 }
 
-/** Hours, minutes and seconds as Go prints them: `30s`, `1m30s`, `24h0m0s` (api.md 1.2). */
+/** Hours, minutes and seconds as Go prints them, to the millisecond: `30s`, `1m30s`, `24h0m0s` (api.md 1.2). */
 export function formatDuration(ms: number): string {
   if (ms < 0) return `-${formatDuration(-ms)}`
+  if (ms > 0 && ms < 1000) return `${ms}ms`
   const seconds = ms / 1000
   const hours = Math.floor(seconds / 3600)
   const minutes = Math.floor((seconds % 3600) / 60)

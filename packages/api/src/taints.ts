@@ -2,7 +2,8 @@ import type { Taint, Toleration } from './objects.ts'
 
 /** Whether one toleration covers one taint (Kubernetes' rule; an empty key with Exists covers all). */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
-  if (toleration.effect !== undefined && toleration.effect !== taint.effect) return false
+  // Clients send an empty effect for none; the type does not know it.
+  if ((toleration.effect ?? '') !== '' && toleration.effect !== taint.effect) return false
   const operator = toleration.operator ?? 'Equal'
   if (toleration.key === undefined || toleration.key === '') return operator === 'Exists'
   if (toleration.key !== taint.key) return false

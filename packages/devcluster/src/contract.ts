@@ -140,6 +140,7 @@ export interface LocalHandler<T> {
   readonly deleted?: (object: T) => void
 }
 
+/** Options of a delete from inside the process; what is absent is as over HTTP. */
 export interface LocalDeleteOptions {
   readonly gracePeriodSeconds?: number
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
@@ -217,6 +218,7 @@ export interface JoinCredentials {
   readonly bootstrapToken: string
 }
 
+/** Whether a machine was let in. */
 export type JoinResult =
   | { readonly kind: 'joined'; readonly kubelet: KubeletHandle }
   | { readonly kind: 'refused'; readonly reason: string }

@@ -7,6 +7,7 @@ import { DirectoryFiles } from './storage/data-files.ts'
 import { loadState, Persistence } from './storage/persistence.ts'
 import type { SavedState, Store } from './storage/store.ts'
 
+/** Where state is kept. */
 export interface DataDirectoryOptions {
   /** Absent: everything stays in memory. */
   readonly path?: string
@@ -14,6 +15,7 @@ export interface DataDirectoryOptions {
   readonly logger: Logger
 }
 
+/** The credentials and the state of a cluster across runs. */
 export interface DataDirectory {
   readonly credentials: Credentials
   /** What an earlier run left; absent at the first start. */

@@ -13,6 +13,7 @@ import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
 import type { KubeletSettings } from './kubelet/settings.ts'
 import { type SchedulerSettings, startScheduler } from './scheduler/scheduler.ts'
 
+/** What a cluster runs on; `settings` of a part that are absent take its defaults. */
 export interface DevClusterOptions {
   readonly clock: Clock
   readonly random: Random
@@ -41,7 +42,8 @@ export interface DevCluster {
   readonly kubelets: Kubelets
   /** Says where the API server is reached; machines join only there. */
   announce(host: string, port: number): void
-  stop(): Promise<void>
+  /** Stops every part at once; open watches end. */
+  stop(): void
 }
 
 /** Starts every part on the given clock. */
@@ -98,11 +100,11 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
       endpoint = `https://${host}:${port}`
       server.publishEndpoint({ host, port, certificateAuthority })
     },
-    async stop() {
+    stop() {
       exoscale.stop()
       kubelets.stop()
       scheduler.stop()
-      await controllers.stop()
+      controllers.stop()
       server.stop()
     },
   }

@@ -17,13 +17,13 @@ export type DriftReason =
   | 'NodeClassSettings'
 
 /** What a machine was made from, kept on its claim. */
-export interface Baseline {
+interface Baseline {
   readonly template: string | undefined
   readonly settings: string | undefined
 }
 
 /** The first difference, in fixed order. A baseline that is not known yet is no difference. */
-export function driftOf(
+function driftOf(
   claim: NodeClaim,
   nodeClass: ExoscaleNodeClass,
   instance: ExoscaleInstance,
@@ -57,7 +57,7 @@ export function driftOf(
  * What must be written to the claim before later changes of the class can be seen: machines that
  * Tenon did not launch start from what the class says when they are first looked at.
  */
-export function missingBaseline(
+function missingBaseline(
   claim: NodeClaim,
   nodeClass: ExoscaleNodeClass,
   resolvedTemplate: string | undefined,

@@ -8,7 +8,7 @@ import { parseProviderId, providerIdOf } from './identifiers.ts'
 
 const periodMs = 5 * 60_000
 /** A machine younger than this may belong to a claim whose launch is not written down yet. */
-export const graceMs = 5 * 60_000
+const graceMs = 5 * 60_000
 const stuckAfterMs = 10 * 60_000
 
 export interface GarbageCollectionDependencies {

@@ -54,10 +54,11 @@ export interface ExoscaleProviderDependencies {
 }
 
 /** Machines of Exoscale Compute that join an SKS cluster. */
-export class ExoscaleProvider implements CloudProvider {
+class ExoscaleProvider implements CloudProvider {
   readonly name = providerName
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [exoscaleNodeClassKind]
-  readonly wellKnownLabels: readonly string[] = Object.values(exoscaleLabels)
+  /** The GPU labels stay out: a claim may not require labels of domain karpenter.sh. */
+  readonly wellKnownLabels: readonly string[] = [exoscaleLabels.family, exoscaleLabels.size]
   readonly repairPolicies: readonly RepairPolicy[] = [
     { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 15 * minute },
     { conditionType: 'DiskPressure', conditionStatus: 'True', tolerationMs: 10 * minute },

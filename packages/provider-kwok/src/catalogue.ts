@@ -1,6 +1,7 @@
 /** The instance types of the simulated provider (operations.md 12.2, 12.3). */
 import { type InstanceType, labels, type Offering, type Requirement } from '@tenon/api'
 
+/** Labels that KWOK instance types add. */
 export const kwokLabels = {
   size: 'karpenter.kwok.sh/instance-size',
   family: 'karpenter.kwok.sh/instance-family',

@@ -14,9 +14,12 @@ import {
 import { integerBetween, type Random, randomString } from '@tenon/runtime'
 import { offeringAllows, singleValues, valuesOf } from './matching.ts'
 
+/** How provider IDs of this provider begin; the name of the node follows. */
 export const providerIdPrefix = 'kwok://'
+/** On a Node: the name of its claim, so that a restart finds it again. */
 export const claimAnnotation = 'karpenter.kwok.sh/node-claim'
 
+/** The type and offering a claim is launched with. */
 export interface Choice {
   readonly type: InstanceType
   readonly offering: Offering

@@ -8,10 +8,12 @@ import {
   textSchema,
 } from '@tenon/api'
 
+/** How simulated nodes behave. */
 export interface KwokNodeClass extends NodeClass {
   readonly spec?: { readonly nodeRegistrationDelay?: string }
 }
 
+/** The kind of {@link KwokNodeClass}. */
 export const kwokNodeClassKind: ResourceType<KwokNodeClass> = {
   group: 'karpenter.kwok.sh',
   version: 'v1alpha1',
@@ -36,6 +38,7 @@ export const kwokNodeClassCrd = crd({
   categories: ['karpenter'],
   columns: [],
   description: 'Settings of simulated nodes.',
+  isSpecOptional: true,
   spec: objectSchema('What is wanted.', {
     nodeRegistrationDelay: textSchema('How long after its launch a simulated node appears.', {
       pattern: '^([0-9]+(s|m|h))+$',

@@ -19,6 +19,7 @@ import { kwokNodeClassKind } from './nodeclass.ts'
 const repairTolerationMs = 10 * 60_000
 const createAttempts = 4
 
+/** What the provider runs on; without `instanceTypes` it offers its own catalogue. */
 export interface KwokDependencies {
   readonly client: KubeClient
   readonly clock: Clock

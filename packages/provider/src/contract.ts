@@ -18,6 +18,7 @@ export interface ProviderInstance {
   readonly deleting: boolean
 }
 
+/** A node condition that, once it has lasted longer than is tolerated, makes the node to be replaced. */
 export interface RepairPolicy {
   readonly conditionType: string
   readonly conditionStatus: 'True' | 'False' | 'Unknown'

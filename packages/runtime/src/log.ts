@@ -1,5 +1,6 @@
 import type { Clock } from './clock.ts'
 
+/** How much a log line matters. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** Values a log line may carry beside its constant message. Secrets must be wrapped in {@link Secret}. */

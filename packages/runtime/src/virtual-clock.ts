@@ -37,7 +37,12 @@ export class VirtualClock implements Clock {
 
   after(ms: number, callback: () => void): () => void {
     // Whole milliseconds: a fraction would vanish beside the size of a Unix time, and time would stand still.
-    const timer: Timer = { at: this.#now + Math.ceil(Math.max(0, ms)), order: this.#order++, callback, cancelled: false }
+    const timer: Timer = {
+      at: this.#now + Math.ceil(Math.max(0, ms)),
+      order: this.#order++,
+      callback,
+      cancelled: false,
+    }
     this.#push(timer)
     return () => {
       timer.cancelled = true

@@ -35,7 +35,7 @@ export interface CelRule {
   readonly message: string
 }
 
-export interface PrinterColumn {
+interface PrinterColumn {
   readonly name: string
   readonly type: 'string' | 'integer' | 'date'
   readonly jsonPath: string
@@ -53,6 +53,8 @@ export interface CrdOptions {
   readonly columns: readonly PrinterColumn[]
   readonly description: string
   readonly spec: CrdSchema
+  /** Objects may do without a spec; by default it is required. */
+  readonly isSpecOptional?: boolean
   readonly status: CrdSchema
   readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string }
 }
@@ -80,13 +82,14 @@ export function crd(options: CrdOptions): Readonly<Record<string, unknown>> {
           name: version,
           served: true,
           storage: true,
-          additionalPrinterColumns: options.columns,
+          // The API server drops an empty list, and each apply would bring it back.
+          ...(options.columns.length > 0 && { additionalPrinterColumns: options.columns }),
           subresources: { status: {}, ...(options.scale && { scale: options.scale }) },
           schema: {
             openAPIV3Schema: {
               type: 'object',
               description: options.description,
-              required: ['spec'],
+              ...(options.isSpecOptional !== true && { required: ['spec'] }),
               properties: {
                 apiVersion: text('Version of the API that this object is written for.'),
                 kind: text('Kind of this object.'),

@@ -4,7 +4,7 @@ import { type CelRule, type CrdSchema, integer, list, object, text } from './sch
 const qualifiedKey =
   '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$'
 export const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
-export const duration = '^([0-9]+(s|m|h))+$'
+const duration = '^([0-9]+(s|m|h))+$'
 export const nillableDuration = '^(([0-9]+(s|m|h))+|Never)$'
 
 /** Whether the expression `key` is outside the reserved domain, or one of the keys allowed in it. */
@@ -40,21 +40,22 @@ export const templateLabelRules: readonly CelRule[] = [
 
 const requirementRules: readonly CelRule[] = [
   {
-    rule: 'self.all(x, x.operator != "In" || x.values.size() != 0)',
+    rule: 'self.all(x, x.operator != "In" || (has(x.values) && x.values.size() != 0))',
     message: 'operator "In" needs at least one value',
   },
   {
-    rule: 'self.all(x, !(x.operator in ["Gt", "Lt", "Gte", "Lte"]) || (x.values.size() == 1 && x.values[0].matches("^[0-9]+$") && int(x.values[0]) >= 0))',
+    // Text that is no integer fails the conversion; the API server then names this rule as well.
+    rule: 'self.all(x, !(x.operator in ["Gt", "Lt", "Gte", "Lte"]) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))',
     message: 'operators "Gt", "Lt", "Gte" and "Lte" need a single non-negative integer',
   },
   {
-    rule: 'self.all(x, !(x.operator == "In" && has(x.minValues)) || x.values.size() >= x.minValues)',
+    rule: 'self.all(x, x.operator != "In" || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))',
     message: 'operator "In" with minValues needs at least that many values',
   },
 ]
 
 /** `requirements` of a template or a claim. */
-export function requirementsSchema(isPool: boolean): CrdSchema {
+function requirementsSchema(isPool: boolean): CrdSchema {
   return list(
     'What the labels of the nodes must be; nodes are launched within these bounds.',
     object(
@@ -68,11 +69,8 @@ export function requirementsSchema(isPool: boolean): CrdSchema {
         operator: text('How the label relates to the values.', {
           enum: ['Gte', 'Lte', 'Gt', 'Lt', 'In', 'NotIn', 'Exists', 'DoesNotExist'],
         }),
-        values: list(
-          'Values for In and NotIn; one integer for Gt, Lt, Gte and Lte.',
-          { type: 'string', maxLength: 63 },
-          { maxItems: 10_000 },
-        ),
+        // What a label value may be is left to the condition ValidationSucceeded (api.md trap 1).
+        values: list('Values for In and NotIn; one integer for Gt, Lt, Gte and Lte.', { type: 'string' }),
         minValues: integer(
           'Fewest different values that must stay possible, so that a launch has a choice.',
           {
@@ -88,7 +86,7 @@ export function requirementsSchema(isPool: boolean): CrdSchema {
 }
 
 /** `taints` or `startupTaints`. */
-export function taintsSchema(description: string): CrdSchema {
+function taintsSchema(description: string): CrdSchema {
   return list(
     description,
     object(
@@ -111,7 +109,7 @@ function nonEmpty(field: string): readonly CelRule[] {
 }
 
 /** `nodeClassRef`; a pool cannot change the kind it refers to. */
-export function nodeClassRefSchema(isPool: boolean): CrdSchema {
+function nodeClassRefSchema(isPool: boolean): CrdSchema {
   return object(
     'The node class that configures the machines.',
     {

@@ -3,6 +3,7 @@ import { parseDuration } from '../duration.ts'
 import type { Taint } from '../objects.ts'
 import type { NodePool } from './types.ts'
 
+/** The version of the hash, kept beside it: hashes of different versions are not compared. */
 export const nodePoolHashVersion = 'v3'
 
 const mask = 0xffff_ffff_ffff_ffffn

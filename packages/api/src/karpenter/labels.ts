@@ -1,7 +1,9 @@
 /** Names on the wire of the Karpenter API (api.md 7, lifecycle.md 1). */
 
+/** API group of NodePools and NodeClaims. */
 export const karpenterGroup = 'karpenter.sh'
 
+/** Label keys the core reads or writes. */
 export const labels = {
   nodePool: 'karpenter.sh/nodepool',
   capacityType: 'karpenter.sh/capacity-type',
@@ -18,6 +20,7 @@ export const labels = {
   excludeFromLoadBalancers: 'node.kubernetes.io/exclude-from-external-load-balancers',
 } as const
 
+/** Annotation keys of the core. */
 export const annotations = {
   doNotDisrupt: 'karpenter.sh/do-not-disrupt',
   nodePoolHash: 'karpenter.sh/nodepool-hash',
@@ -29,9 +32,12 @@ export const annotations = {
 /** On NodeClaims and Nodes; gates their deletion. */
 export const terminationFinalizer = 'karpenter.sh/termination'
 
+/** Values of the capacity type label. */
 export const capacityTypes = { spot: 'spot', onDemand: 'on-demand', reserved: 'reserved' } as const
 
+/** On nodes that are going away. */
 export const disruptedTaint = { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' } as const
+/** On nodes until their claim has registered them. */
 export const unregisteredTaint = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' } as const
 
 /** Labels every part of the core understands; providers add theirs at start-up (api.md 7.1). */

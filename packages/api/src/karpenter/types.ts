@@ -9,6 +9,7 @@ export interface NodeClassReference {
   readonly name: string
 }
 
+/** What a NodePool and its claims say alike about a node. */
 export interface NodeClaimTemplateSpec {
   readonly nodeClassRef: NodeClassReference
   readonly requirements: readonly Requirement[]
@@ -19,8 +20,10 @@ export interface NodeClaimTemplateSpec {
   readonly terminationGracePeriod?: string
 }
 
+/** Why a node may be disrupted. */
 export type DisruptionReason = 'Underutilized' | 'Empty' | 'Drifted'
 
+/** How many nodes of a pool may be disrupted at once, and when that holds. */
 export interface Budget {
   readonly nodes: string
   readonly schedule?: string
@@ -28,6 +31,7 @@ export interface Budget {
   readonly reasons?: readonly DisruptionReason[]
 }
 
+/** A pool: what its nodes look like, how many there may be, how they are replaced. */
 export interface NodePool extends KubeObject {
   readonly spec: {
     readonly template: {
@@ -54,6 +58,7 @@ export interface NodePool extends KubeObject {
   }
 }
 
+/** The intent to have one node. */
 export interface NodeClaim extends KubeObject {
   readonly spec: NodeClaimTemplateSpec & { readonly resources?: { readonly requests?: ResourceList } }
   readonly status?: {
@@ -72,6 +77,7 @@ export interface NodeClass extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
+/** The kinds of the Karpenter API. */
 export const karpenterKinds = {
   nodePool: {
     group: 'karpenter.sh',

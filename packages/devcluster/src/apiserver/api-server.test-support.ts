@@ -4,7 +4,7 @@ import type { Retention } from '../storage/index.ts'
 import { type ApiServer, createApiServer } from './server.ts'
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-export const testSigningKey = new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)
+const testSigningKey = new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)
 
 /** An answer, read to its end. */
 export interface Answer {

@@ -1,6 +1,13 @@
 import type { KubeObject } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
-import { applyServerSide, jsonPatch, mergePatch, strategicMergePatch } from '../schema/index.ts'
+import {
+  type ApplyConflict,
+  applyConflictMessage,
+  applyServerSide,
+  jsonPatch,
+  mergePatch,
+  strategicMergePatch,
+} from '../schema/index.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
 import { prepareCreate } from './create.ts'
 import { sameJson } from './equality.ts'
@@ -151,28 +158,9 @@ function appliedObject(served: Served, key: ObjectKey, body: unknown): StoredObj
   }
 }
 
-function applyConflict(conflicts: readonly { readonly manager: string; readonly field: string }[]) {
-  const byManager = new Map<string, string[]>()
-  for (const { manager, field } of conflicts)
-    byManager.set(manager, [...(byManager.get(manager) ?? []), field])
-  const texts = [...byManager].map(([manager, fields]) =>
-    fields.length === 1
-      ? `conflict with ${JSON.stringify(manager)}: ${fields[0]}`
-      : `conflicts with ${JSON.stringify(manager)}:\n${fields.map((field) => `- ${field}`).join('\n')}`,
-  )
-  const count = conflicts.length
-  return failure(
-    409,
-    'Conflict',
-    `Apply failed with ${count} conflict${count === 1 ? '' : 's'}: ${texts.join('\n')}`,
-    {
-      causes: conflicts.map(({ manager, field }) => ({
-        reason: 'FieldManagerConflict',
-        message: `conflict with ${JSON.stringify(manager)}`,
-        field,
-      })),
-    },
-  )
+function applyConflict(conflicts: readonly ApplyConflict[]) {
+  const causes = conflicts.map(({ message, field }) => ({ reason: 'FieldManagerConflict', message, field }))
+  return failure(409, 'Conflict', applyConflictMessage(conflicts), { causes })
 }
 
 /** Whether an apply changed neither content nor ownership; the times of entries do not count. */

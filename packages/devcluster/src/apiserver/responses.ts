@@ -1,7 +1,6 @@
 import type { Status } from '@tenon/api'
 import { type HttpResponse, oneChunk } from '@tenon/runtime'
 import type { ApiError, StoredObject } from '../contract.ts'
-import { jsonOf } from '../storage/index.ts'
 
 const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const
 
@@ -12,15 +11,6 @@ export function jsonResponse(
   warnings: readonly string[] = [],
 ): HttpResponse {
   return textResponse(status, `${JSON.stringify(document)}\n`, warningHeaders(warnings))
-}
-
-/** A stored object; its text is shared with lists and watches. */
-export function objectResponse(
-  status: number,
-  object: StoredObject,
-  warnings: readonly string[],
-): HttpResponse {
-  return textResponse(status, `${jsonOf(object)}\n`, warningHeaders(warnings))
 }
 
 export function textResponse(

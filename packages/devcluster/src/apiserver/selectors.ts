@@ -4,7 +4,7 @@ import { isQualifiedName } from './metadata.ts'
 import type { Served } from './registry.ts'
 import { badRequest } from './status.ts'
 
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 type LabelMatcher = (labels: Labels) => boolean
 
 /** A label selector object as a predicate; the empty selector matches everything. */
@@ -34,7 +34,7 @@ const setRequirement = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/
 const comparison = /^([^=!<>\s]+)\s*(==|=|!=|>|<)\s*([^=!<>\s]*)$/
 
 /** Parses the `labelSelector` of a query. @throws ApiError 400. */
-export function parseLabelSelector(text: string): LabelMatcher {
+function parseLabelSelector(text: string): LabelMatcher {
   const matchers = splitOutsideParentheses(text).map((part) => labelRequirement(part.trim(), text))
   return (labels) => matchers.every((matches) => matches(labels))
 }
@@ -105,7 +105,7 @@ export interface Selection {
 }
 
 /** Everything. */
-export const everything: Selection = { matches: () => true, name: undefined, narrows: false }
+const everything: Selection = { matches: () => true, name: undefined, narrows: false }
 
 /** Compiles the selectors of a query. @throws ApiError 400 for unknown fields and bad syntax. */
 export function compileSelection(served: Served, query: URLSearchParams): Selection {

@@ -73,12 +73,7 @@ export function updateObject(
 }
 
 /** Whether the written object is based on the stored one. */
-export function checkVersion(
-  served: Served,
-  old: StoredObject,
-  next: StoredObject,
-  options: WriteOptions,
-): void {
+function checkVersion(served: Served, old: StoredObject, next: StoredObject, options: WriteOptions): void {
   const { uid, resourceVersion } = next.metadata
   if (uid !== undefined && uid !== '' && uid !== old.metadata.uid)
     throw conflict(

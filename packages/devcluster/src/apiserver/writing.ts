@@ -1,6 +1,6 @@
 import { rfc3339 } from '@tenon/runtime'
 import type { FieldError, StoredObject } from '../contract.ts'
-import { trackManagedFields } from '../schema/index.ts'
+import { decodingError, trackManagedFields } from '../schema/index.ts'
 import { keyOf } from '../storage/index.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
 import { withoutEmpty } from './metadata.ts'
@@ -72,9 +72,11 @@ export function pruned(served: Served, object: StoredObject, options: WriteOptio
   return result.object
 }
 
-/** Throws when there are errors. */
+/** Throws when there are errors: 400 when a field of a built-in kind has the wrong type, 422 otherwise. */
 export function refuseInvalid(served: Served, name: string, errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalid(subjectOf(served), name, errors)
+  if (errors.length === 0) return
+  const unreadable = served.crdName === undefined ? decodingError(served.definition, errors) : undefined
+  throw unreadable === undefined ? invalid(subjectOf(served), name, errors) : badRequest(unreadable)
 }
 
 /** The same object with other metadata. */

@@ -19,6 +19,7 @@ export interface ControllerSettings {
   readonly turnBudgetMs: number
 }
 
+/** What holds for settings that nobody gave; the times are those of a real cluster. */
 export const defaultSettings: ControllerSettings = {
   certificateAuthority: '',
   nodeMonitorGraceMs: 40_000,
@@ -38,6 +39,3 @@ export interface ControllerContext {
   readonly log: Logger
   readonly settings: ControllerSettings
 }
-
-/** Registers caches, indexes, reactions and a queue; work begins once all controllers have. */
-export type Controller = (context: ControllerContext) => void

@@ -31,6 +31,7 @@ export interface World {
   pods(namespace?: string): Pod[]
 }
 
+/** Starts the controllers over an API server on a virtual clock, with a stand-in for scheduler and kubelets. */
 export function startWorld(
   options: { readonly settings?: Partial<ControllerSettings>; readonly nodes?: readonly string[] } = {},
 ): World {

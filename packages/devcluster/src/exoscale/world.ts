@@ -8,14 +8,14 @@ import { addMembers } from './pool-members.ts'
 import { stableId } from './stable-id.ts'
 
 /** A named resource to begin with; its id is derived from the name unless given. */
-export interface NamedSeed {
+interface NamedSeed {
   readonly id?: string
   readonly name: string
   readonly description?: string
 }
 
 /** A private network to begin with; with an address range it hands out leases. */
-export interface PrivateNetworkSeed extends NamedSeed {
+interface PrivateNetworkSeed extends NamedSeed {
   readonly range?: { readonly startIp: string; readonly endIp: string; readonly netmask: string }
 }
 
@@ -28,7 +28,7 @@ export interface TemplateSeed {
 }
 
 /** An instance pool to begin with; its members run from the start. */
-export interface InstancePoolSeed extends NamedSeed {
+interface InstancePoolSeed extends NamedSeed {
   /** Type such as `standard.medium`. */
   readonly type: string
   readonly size: number

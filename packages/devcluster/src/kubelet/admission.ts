@@ -1,22 +1,14 @@
-import type { Node } from '@tenon/api'
-import { NodeEntry } from '../scheduler/node-entry.ts'
+import type { NodeEntry } from '../scheduler/node-entry.ts'
 import type { PodFacts } from '../scheduler/pod-facts.ts'
 import type { ResourceTable } from '../scheduler/resource-table.ts'
 
+/** Whether a pod is taken, or why not in the words of its status. */
 export type Admission =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'rejected'; readonly reason: string; readonly message: string }
 
-/** Whether a kubelet takes a pod beside those it keeps: node affinity, host ports and resources. */
-export function admitPod(
-  facts: PodFacts,
-  kept: Iterable<PodFacts>,
-  node: Node,
-  table: ResourceTable,
-): Admission {
-  const entry = new NodeEntry(node.metadata.name)
-  entry.set(node, table)
-  for (const other of kept) entry.add(other)
+/** Whether a node takes a pod beside those it keeps: node affinity, host ports and resources. */
+export function admitPod(facts: PodFacts, entry: NodeEntry, table: ResourceTable): Admission {
   if (facts.nodes !== undefined && !facts.nodes.matches(entry.name, entry.labels)) {
     const why = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
     return { kind: 'rejected', reason: 'NodeAffinity', message: why }

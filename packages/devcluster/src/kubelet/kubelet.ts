@@ -1,7 +1,9 @@
 import { kinds, type Node, type Pod } from '@tenon/api'
 import { rfc3339Micro } from '@tenon/runtime'
 import type { KubeletHandle, KubeletSpec } from '../contract.ts'
-import { admitPod } from './admission.ts'
+import { NodeEntry } from '../scheduler/node-entry.ts'
+import type { PodFacts } from '../scheduler/pod-facts.ts'
+import { type Admission, admitPod } from './admission.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
 import {
   adoptionPatch,
@@ -22,6 +24,8 @@ export class Kubelet implements KubeletHandle {
   readonly #context: KubeletContext
   readonly #spec: KubeletSpec
   readonly #workers = new Map<string, PodWorker>()
+  /** What the pods kept here take together. */
+  readonly #taken: NodeEntry
   readonly #host: WorkerHost
   readonly #onStop: () => void
   readonly #waitingStarts: (() => void)[] = []
@@ -43,6 +47,7 @@ export class Kubelet implements KubeletHandle {
     this.#context = context
     this.#spec = spec
     this.#onStop = onStop
+    this.#taken = new NodeEntry(spec.nodeName)
     const addresses = new PodAddresses(subnet)
     this.#host = {
       hostIp: spec.addresses.find((one) => one.type === 'InternalIP')?.address,
@@ -51,6 +56,9 @@ export class Kubelet implements KubeletHandle {
       whenStartAllowed: (start) => this.#whenStartAllowed(start),
       startDone: () => this.#startDone(),
       volumesReady,
+      ended: (facts) => {
+        if (this.#taken.pods.has(facts.uid)) this.#taken.remove(facts)
+      },
     }
   }
 
@@ -86,11 +94,20 @@ export class Kubelet implements KubeletHandle {
     const fresh =
       (pod.status?.phase ?? 'Pending') === 'Pending' && pod.metadata.deletionTimestamp === undefined
     const node = fresh ? this.#node() : undefined
-    const kept = [...this.#workers.values()].filter((one) => one.active).map((one) => one.facts)
     this.#workers.set(uid, worker)
-    const admission = node === undefined ? undefined : admitPod(worker.facts, kept, node, this.#context.table)
-    if (admission?.kind === 'rejected') worker.reject(admission.reason, admission.message)
-    else worker.begin()
+    const admission = node === undefined ? undefined : this.#admit(worker.facts, node)
+    if (admission?.kind === 'rejected') {
+      worker.reject(admission.reason, admission.message)
+      return
+    }
+    this.#taken.add(worker.facts)
+    worker.begin()
+  }
+
+  #admit(facts: PodFacts, node: Node): Admission {
+    const { table } = this.#context
+    if (this.#taken.node !== node) this.#taken.set(node, table)
+    return admitPod(facts, this.#taken, table)
   }
 
   forgetPod(uid: string): void {

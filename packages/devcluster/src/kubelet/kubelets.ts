@@ -8,6 +8,7 @@ import type { KubeletContext } from './kubelet-context.ts'
 import { defaultKubeletSettings, type KubeletSettings } from './settings.ts'
 import { TimerQueue } from './timer-queue.ts'
 
+/** What kubelets run on; settings that are absent take their defaults. */
 export interface KubeletOptions {
   readonly api: LocalApi
   readonly clock: Clock

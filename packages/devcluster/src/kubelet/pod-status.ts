@@ -2,7 +2,7 @@ import type { Container, Pod, PodCondition } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 
 /** How far a pod has come; its containers share one fate. */
-export type ContainerState =
+type ContainerState =
   | {
       readonly kind: 'waiting'
       readonly reason: 'ContainerCreating' | 'PodInitializing' | 'CrashLoopBackOff'

@@ -14,6 +14,8 @@ export interface WorkerHost {
   whenStartAllowed(start: () => void): void
   startDone(): void
   volumesReady(pod: Pod): boolean
+  /** The pod no longer takes room on the node; may be said more than once. */
+  ended(facts: PodFacts): void
 }
 
 const runSecondsAnnotation = 'tenon.sh/run-seconds'
@@ -58,15 +60,10 @@ export class PodWorker {
     }
   }
 
-  /** Whether the pod still takes room on its node. */
-  get active(): boolean {
-    return this.#stage !== 'ended'
-  }
-
   /** Takes the pod over: a new one is started, a running one is kept, one being deleted is stopped. */
   begin(): void {
     const phase = this.#pod.status?.phase
-    if (phase === 'Succeeded' || phase === 'Failed') this.#stage = 'ended'
+    if (phase === 'Succeeded' || phase === 'Failed') this.#leave()
     else if (phase === 'Running') this.#adopt()
     if (this.#pod.metadata.deletionTimestamp !== undefined) {
       this.#stopPod()
@@ -236,9 +233,14 @@ export class PodWorker {
   #end(): void {
     this.#cancel?.()
     if (this.#stage === 'starting') this.#host.startDone()
-    this.#stage = 'ended'
+    this.#leave()
     const { podIp } = this.#progress
     if (podIp !== undefined && podIp !== this.#host.hostIp) this.#host.releaseIp(podIp)
+  }
+
+  #leave(): void {
+    this.#stage = 'ended'
+    this.#host.ended(this.facts)
   }
 
   #set(change: Partial<PodProgress>): void {

@@ -129,6 +129,20 @@ describe('pods on a kubelet', () => {
     assert.equal(fixture.status('job').phase, 'Succeeded')
   })
 
+  it('gives the room of a deleted pod to the next one, and takes none for a refused one', async () => {
+    const fixture = new KubeletFixture()
+    fixture.kubelet()
+    fixture.pod('first', { requests: { cpu: '3' } })
+    fixture.pod('refused', { requests: { cpu: '3' } })
+    await fixture.seconds(4)
+    assert.equal(fixture.status('refused').reason, 'OutOfcpu')
+    fixture.api.delete(kinds.pod, 'default', 'first', { gracePeriodSeconds: 1 })
+    await fixture.seconds(4)
+    fixture.pod('next', { requests: { cpu: '3' } })
+    await fixture.seconds(4)
+    assert.equal(fixture.status('next').phase, 'Running')
+  })
+
   it('restarts containers as the policy says, waiting longer after each crash', async () => {
     const fixture = new KubeletFixture()
     fixture.kubelet()

@@ -4,7 +4,7 @@ import { integerBetween, type Random } from '@tenon/runtime'
 export type DelayRange = readonly [leastMs: number, mostMs: number]
 
 /** A CSI driver that every kubelet registers in its CSINode. */
-export interface CsiDriverSetting {
+interface CsiDriverSetting {
   readonly name: string
   readonly topologyKeys?: readonly string[]
   /** Volumes a node takes at most; absent means no bound. */
@@ -37,6 +37,7 @@ export interface KubeletSettings {
   readonly forceDetachMs: number
 }
 
+/** Delays of a real cluster with small images. */
 export const defaultKubeletSettings: KubeletSettings = {
   readyDelay: [2000, 5000],
   pullDelay: [300, 1500],
@@ -54,6 +55,7 @@ export const defaultKubeletSettings: KubeletSettings = {
   forceDetachMs: 360_000,
 }
 
+/** A delay of the range, in milliseconds. */
 export function draw(random: Random, [leastMs, mostMs]: DelayRange): number {
   return leastMs === mostMs ? leastMs : integerBetween(random, leastMs, mostMs)
 }

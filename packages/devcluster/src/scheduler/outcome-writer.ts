@@ -5,6 +5,7 @@ import type { EventRecorder } from './event-recorder.ts'
 import type { PodFacts } from './pod-facts.ts'
 import { selectedNodePatch } from './volume-index.ts'
 
+/** How a binding ended. */
 export type BindResult = 'bound' | 'gone' | 'refused'
 
 /** Everything the scheduler writes. Refused writes are outcomes, never exceptions. */

@@ -6,6 +6,7 @@ import type { PodCycle } from './pod-cycle.ts'
 import type { Rejection } from './rejection.ts'
 import { scoreNodes } from './scores.ts'
 
+/** Where a pod goes, or why nowhere. */
 export type Placement =
   | { readonly kind: 'node'; readonly entry: NodeEntry }
   | { readonly kind: 'none'; readonly diagnosis: Diagnosis }

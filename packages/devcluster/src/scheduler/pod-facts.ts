@@ -12,7 +12,7 @@ import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource
 import { type LabelMatcher, labelMatcher, type Labels, type NodeMatcher, nodeMatcher } from './selectors.ts'
 
 /** A port that a pod takes on its node. */
-export interface HostPort {
+interface HostPort {
   readonly ip: string
   /** `TCP/8080` */
   readonly slot: string
@@ -29,7 +29,7 @@ export interface PodTerm {
   readonly labels: LabelMatcher
 }
 
-export interface WeightedTerm {
+interface WeightedTerm {
   /** Negative for anti-affinity. */
   readonly weight: number
   readonly term: PodTerm
@@ -70,7 +70,7 @@ export interface PodFacts {
 }
 
 /** A PersistentVolumeClaim a pod mounts; `ephemeral` ones are made for the pod. */
-export interface PodClaim {
+interface PodClaim {
   readonly name: string
   readonly ephemeral: boolean
 }

@@ -8,13 +8,14 @@ import { unavailableMessage } from './rejection.ts'
 import { type LabelMatcher, labelMatcher } from './selectors.ts'
 
 /** Pods to delete on a node so that another fits. */
-export interface Candidate {
+interface Candidate {
   readonly entry: NodeEntry
   /** Most important first. */
   readonly victims: readonly PodFacts[]
   readonly budgetViolations: number
 }
 
+/** Whom a pod may push out of which node, or why nobody. */
 export type Preemption =
   | { readonly kind: 'candidate'; readonly candidate: Candidate }
   | { readonly kind: 'none'; readonly message: string }

@@ -6,7 +6,9 @@ export interface Amount {
   readonly amount: number
 }
 
+/** The slot of CPU in every vector. */
 export const cpuSlot = 0
+/** The slot of memory in every vector. */
 export const memorySlot = 1
 
 /** Numbers resources, so that totals are plain arrays. */

@@ -18,6 +18,7 @@ import { type ClusterEvent, type QueuedPod, SchedulingQueue } from './scheduling
 import { SpreadDomains } from './spread-domains.ts'
 import { VolumeIndex } from './volume-index.ts'
 
+/** How the scheduler behaves. Times in milliseconds. */
 export interface SchedulerSettings {
   /** Pods of other schedulers are left alone. */
   readonly schedulerName: string
@@ -47,6 +48,7 @@ const defaults: SchedulerSettings = {
   eventBurst: 500,
 }
 
+/** What a scheduler runs on; settings that are absent take their defaults. */
 export interface SchedulerOptions {
   readonly api: LocalApi
   readonly clock: Clock

@@ -1,7 +1,7 @@
 import type { Taint, Toleration } from '@tenon/api'
 
 /** Whether one toleration covers a taint. */
-export function toleratesTaint(toleration: Toleration, taint: Taint): boolean {
+function toleratesTaint(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect !== undefined && toleration.effect !== taint.effect) return false
   if (toleration.key === undefined || toleration.key === '') return toleration.operator === 'Exists'
   if (toleration.key !== taint.key) return false

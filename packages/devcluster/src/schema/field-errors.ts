@@ -26,11 +26,6 @@ const causeReasons: Readonly<Record<FieldError['kind'], string>> = {
 
 const withoutValue: ReadonlySet<FieldError['kind']> = new Set(['required', 'forbidden', 'tooLong', 'tooMany'])
 
-/** Names the resource in the way of error messages: `Deployment.apps`, `Pod`. */
-export function qualifiedKind(kind: string, group: string): string {
-  return group === '' ? kind : `${kind}.${group}`
-}
-
 function errorBody(error: FieldError): string {
   const prefix = prefixes[error.kind]
   if (error.value === undefined || withoutValue.has(error.kind)) {
@@ -45,9 +40,13 @@ function shown(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
 }
 
+function shownField({ field }: FieldError): string {
+  return field === '' ? '<nil>' : field
+}
+
 /** `spec.replicas: Invalid value: -1: must be greater than or equal to 0`. */
 export function fieldErrorText(error: FieldError): string {
-  return `${error.field === '' ? '<nil>' : error.field}: ${errorBody(error)}`
+  return `${shownField(error)}: ${errorBody(error)}`
 }
 
 /**
@@ -67,6 +66,6 @@ export function fieldCauses(
   return errors.map((error) => ({
     reason: causeReasons[error.kind],
     message: errorBody(error),
-    field: error.field,
+    field: shownField(error),
   }))
 }

@@ -1,17 +1,11 @@
 /** What every kind of the embedded Kubernetes looks like, and how its objects merge. */
+export { type ApplyConflict, applyConflictMessage, applyServerSide } from './apply/server-side-apply.ts'
+export { trackManagedFields } from './apply/track-managed-fields.ts'
 export { builtinDefinitions } from './builtin-definitions.ts'
-export { fieldCauses, fieldErrorsMessage, fieldErrorText, qualifiedKind } from './field-errors.ts'
+export { compileCrd } from './crd/compile-crd.ts'
+export { fieldCauses, fieldErrorsMessage } from './field-errors.ts'
+export { openApiV2, openApiV3 } from './openapi/documents.ts'
 export { jsonPatch } from './patch/json-patch.ts'
 export { mergePatch } from './patch/merge-patch.ts'
-export { type PatchResult, strategicMergePatch } from './patch/strategic-merge-patch.ts'
-export { type CompiledCrd, compileCrd } from './crd/compile-crd.ts'
-export {
-  type ApplyConflict,
-  applyConflictMessage,
-  type ApplyInput,
-  type ApplyResult,
-  applyServerSide,
-} from './apply/server-side-apply.ts'
-export { type TrackInput, trackManagedFields } from './apply/track-managed-fields.ts'
-export { openApiV2, openApiV3, openApiV3Index } from './openapi/documents.ts'
+export { strategicMergePatch } from './patch/strategic-merge-patch.ts'
 export { decodingError } from './validation/shape.ts'

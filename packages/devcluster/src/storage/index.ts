@@ -1,6 +1,5 @@
+/** The objects of the embedded cluster, their versions and their history. */
 export type { Change, Retention } from './change-log.ts'
 export { Collection, keyOf, namespacePrefix } from './collection.ts'
 export { jsonOf } from './json.ts'
-export { defaultRetention, type SavedState, Store } from './store.ts'
-export { type DataFiles, DirectoryFiles } from './data-files.ts'
-export { loadState, Persistence } from './persistence.ts'
+export { type SavedState, Store } from './store.ts'

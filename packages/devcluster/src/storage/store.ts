@@ -4,7 +4,7 @@ import type { Change, Retention } from './change-log.ts'
 import { Collection } from './collection.ts'
 
 /** History kept when nothing else is said: five minutes or 20 000 changes of a collection. */
-export const defaultRetention: Retention = { maxChanges: 20_000, maxAgeMs: 5 * 60_000 }
+const defaultRetention: Retention = { maxChanges: 20_000, maxAgeMs: 5 * 60_000 }
 
 /** A saved state to begin with. */
 export interface SavedState {
@@ -16,6 +16,7 @@ export interface SavedState {
   }>
 }
 
+/** What a store starts with. */
 export interface StoreOptions {
   readonly clock: Clock
   readonly retention?: Retention

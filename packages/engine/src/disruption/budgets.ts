@@ -1,6 +1,6 @@
 /** How many nodes of a pool may be disrupted now (disruption.md 6, api.md 3.7). */
 import { type Budget, type DisruptionReason, parseDuration } from '@tenon/api'
-import { Cron } from 'croner'
+import { parseSchedule } from './schedule.ts'
 
 /** No budget applies. */
 export const unlimited = 2_147_483_647
@@ -42,19 +42,4 @@ function isActive({ schedule, duration }: Budget, nowMs: number): boolean | unde
   if (durationMs === undefined || cron === undefined) return undefined
   const hit = cron.nextRun(new Date(nowMs - durationMs))
   return hit === null || hit.getTime() <= nowMs
-}
-
-const macros = /^@(annually|yearly|monthly|weekly|daily|midnight|hourly)$/
-
-function parseSchedule(schedule: string): Cron | undefined {
-  const fields = schedule.trim().split(/\s+/)
-  const isFiveFields = fields.length === 5 && !(fields[4] ?? '').includes('7')
-  if (!isFiveFields && !macros.test(schedule)) return undefined
-  const expression = schedule === '@midnight' ? '@daily' : schedule === '@annually' ? '@yearly' : schedule
-  try {
-    return new Cron(expression, { timezone: 'UTC', paused: true })
-  } catch (error) {
-    if (error instanceof TypeError || error instanceof RangeError) return undefined
-    throw error
-  }
 }

@@ -53,12 +53,6 @@ export function compileType(type: InstanceType): CompiledType {
   }
 }
 
-/** Daemon pods that run on some types of a template: their load and ports (scheduling.md 7.2). */
-interface DaemonGroup {
-  readonly types: ReadonlySet<CompiledType>
-  readonly requests: Resources
-}
-
 export interface FilterResult {
   readonly remaining: readonly CompiledType[]
   readonly outcome: FilterOutcome

@@ -15,11 +15,13 @@ export interface Placement {
   readonly node: string
 }
 
+/** A pod that finds no place, and why. */
 export interface Failure {
   readonly pod: Pod
   readonly reason: PodReason
 }
 
+/** What to launch, where pods go, and who is left. */
 export interface SchedulingResult {
   readonly claims: readonly NewClaim[]
   readonly placements: readonly Placement[]

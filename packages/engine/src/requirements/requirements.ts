@@ -55,11 +55,12 @@ export function incompatibility(
   want: Requirements,
   mayBeUndefined: ReadonlySet<string>,
 ): Incompatibility | undefined {
+  let unknown: string | undefined
   for (const [key, set] of want) {
-    if (!have.has(key) && !mayBeUndefined.has(key) && !allowsAbsence(set))
-      return { kind: 'unknownLabel', key }
+    if (have.has(key) || mayBeUndefined.has(key) || allowsAbsence(set)) continue
+    if (unknown === undefined || key < unknown) unknown = key
   }
-  return firstConflict(have, want)
+  return unknown === undefined ? firstConflict(have, want) : { kind: 'unknownLabel', key: unknown }
 }
 
 /** The first key, in alphabetical order of `want`'s conflicts, on which the two do not overlap. */

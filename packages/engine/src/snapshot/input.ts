@@ -25,11 +25,13 @@ export interface PoolInput {
   readonly usage: Resources
 }
 
+/** A DaemonSet, by the pod it would put on a node. */
 export interface DaemonInput {
   readonly name: string
   readonly spec: PodSpec
 }
 
+/** How strictly wishes are taken, and what bounds a claim. */
 export interface SchedulingPolicy {
   readonly preferences: 'Respect' | 'Ignore'
   readonly minValues: 'Strict' | 'BestEffort'
@@ -59,6 +61,7 @@ export interface TopologyInput {
   readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
+/** Everything a scheduling decision depends on. */
 export interface SchedulingInput {
   /** Pods to place: pending ones and those on nodes that are going away. */
   readonly pods: readonly Pod[]

@@ -89,9 +89,7 @@ export const strictPolicy: SchedulingPolicy = {
 }
 
 /** Types of 2, 4, 8 and 16 cores with 4 GiB each core. */
-const fourTypes: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) =>
-  aType(`type-${cpu}`, cpu, cpu * 4),
-)
+const fourTypes: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4))
 
 export function aPoolInput(nodePool = aPool(), instanceTypes = fourTypes): PoolInput {
   return { nodePool, instanceTypes, usage: {} }

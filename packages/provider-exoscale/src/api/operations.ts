@@ -3,7 +3,7 @@ import type { Clock } from '@tenon/runtime'
 import { ExoscaleOperationError } from './errors.ts'
 import type { Operation } from './types.ts'
 
-export const operationTimeoutMs = 10 * 60_000
+const operationTimeoutMs = 10 * 60_000
 const maxPollErrors = 5
 
 /** Seconds until the next poll: 3 at first, growing to 60 from a quarter of an hour on. */

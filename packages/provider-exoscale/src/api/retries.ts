@@ -1,7 +1,7 @@
 /** Which failed attempts may be repeated, and after how long. */
 import { ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
 
-export const maxAttempts = 5
+const maxAttempts = 5
 const maxWaitMs = 30_000
 
 /**

@@ -37,7 +37,7 @@ export interface AntiAffinityGroup extends NamedResource {
 }
 
 /** `starting`, `running`, `stopping`, …, `destroyed`; new values may appear. */
-export type InstanceState = string
+type InstanceState = string
 
 export interface ExoscaleInstance {
   readonly id: string
@@ -73,7 +73,7 @@ export interface UpdateInstanceRequest {
   readonly labels?: Readonly<Record<string, string>>
 }
 
-export type OperationState = 'pending' | 'success' | 'failure' | 'timeout'
+type OperationState = 'pending' | 'success' | 'failure' | 'timeout'
 
 export interface Operation {
   readonly id: string

@@ -33,7 +33,7 @@ const generalFamilies = new Set(['standard', 'cpu', 'memory'])
 const measuredGpuFamilies = new Set(['gpu', 'gpu2', 'gpu3'])
 
 /** The known range, or undefined: then any size may do. */
-export function diskRangeOf(family: string, size: string): DiskRange | undefined {
+function diskRangeOf(family: string, size: string): DiskRange | undefined {
   if (family === 'storage') return storage[size]
   if (measuredGpuFamilies.has(family)) {
     const max = gpuMaximum[size]

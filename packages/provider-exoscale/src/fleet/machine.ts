@@ -27,7 +27,7 @@ export function ownedMachine(instance: ExoscaleInstance, clusterId: string): Mac
   }
 }
 
-export function isDeletingState(state: string | undefined): boolean {
+function isDeletingState(state: string | undefined): boolean {
   return state !== undefined && deletingStates.has(state)
 }
 

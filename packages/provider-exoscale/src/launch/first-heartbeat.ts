@@ -13,7 +13,7 @@ import { parseProviderId } from '../identifiers.ts'
 import { hasKubeletReported } from './early-node.ts'
 
 /** From the Node's creation. */
-export const firstHeartbeatTimeoutMs = 15 * 60_000
+const firstHeartbeatTimeoutMs = 15 * 60_000
 
 export interface FirstHeartbeatDependencies {
   readonly kube: KubeClient

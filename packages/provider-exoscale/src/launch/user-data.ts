@@ -5,7 +5,7 @@ import { stringify, type TomlTable } from 'smol-toml'
 import type { KubeletSettings } from '../nodeclass/settings.ts'
 
 /** Characters the API takes after encoding. */
-export const maxUserDataLength = 32_768
+const maxUserDataLength = 32_768
 
 export interface BootSettings {
   /** URL of the API server as the node sees it. */
@@ -32,7 +32,7 @@ export function encodedUserData(settings: BootSettings): string {
 }
 
 /** The document before encoding. */
-export function userDataTable(settings: BootSettings): TomlTable {
+function userDataTable(settings: BootSettings): TomlTable {
   if (settings.bootstrapToken === '') throw new RangeError('the bootstrap token is empty')
   if (settings.certificateAuthority === '') throw new RangeError('the certificate authority is empty')
   const { kubelet } = settings

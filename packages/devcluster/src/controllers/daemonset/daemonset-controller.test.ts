@@ -24,7 +24,12 @@ interface Counters {
 
 const status = (world: World) =>
   world.api.get(workloads.daemonSet, 'default', 'agent')?.status as unknown as Counters
-const nodesOf = (world: World) => world.pods().filter(isActive).map(nodeOf).toSorted()
+const nodesOf = (world: World) =>
+  world
+    .pods()
+    .filter(isActive)
+    .map((pod) => nodeOf(pod) ?? '')
+    .toSorted()
 
 function change(world: World, spec: Partial<DaemonSetObject['spec']>): void {
   const set = world.api.get(workloads.daemonSet, 'default', 'agent') as DaemonSetObject

@@ -4,7 +4,7 @@ import type { Deployment, ReplicaSet } from '../objects/workloads.ts'
 
 export const templateHashLabel = 'pod-template-hash'
 export const revisionAnnotation = 'deployment.kubernetes.io/revision'
-export const revisionHistoryAnnotation = 'deployment.kubernetes.io/revision-history'
+const revisionHistoryAnnotation = 'deployment.kubernetes.io/revision-history'
 export const desiredReplicasAnnotation = 'deployment.kubernetes.io/desired-replicas'
 export const maxReplicasAnnotation = 'deployment.kubernetes.io/max-replicas'
 
@@ -24,7 +24,7 @@ export function revisionOf(object: Deployment | ReplicaSet): number {
 }
 
 /** Whether two templates mean the same pods, whatever hash label they carry. */
-export function sameTemplate(a: PodTemplateSpec, b: PodTemplateSpec): boolean {
+function sameTemplate(a: PodTemplateSpec, b: PodTemplateSpec): boolean {
   if (a.spec !== b.spec && !isDeepStrictEqual(a.spec, b.spec)) return false
   return isDeepStrictEqual(comparableMetadata(a), comparableMetadata(b))
 }

@@ -31,9 +31,8 @@ export function disruptionBudgets(context: ControllerContext): void {
   budgets.onChange((now) => {
     if (now !== undefined) queue.add(keyOf(now))
   })
-  pods.onChange((now, before) => {
+  pods.onChange((now, before, pod) => {
     if (now !== undefined && before !== undefined && !isRelevant(now, before)) return
-    const pod = now ?? before
     for (const budget of byNamespace.of(pod.metadata.namespace ?? '')) {
       const { selector } = budget.spec
       const touched =

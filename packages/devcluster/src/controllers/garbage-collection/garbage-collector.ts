@@ -6,8 +6,8 @@ import { withoutOwner } from '../objects/owners.ts'
 import { workloads } from '../objects/workloads.ts'
 import { type Dependent, idOf, OwnershipGraph } from './ownership-graph.ts'
 
-export const foregroundFinalizer = 'foregroundDeletion'
-export const orphanFinalizer = 'orphan'
+const foregroundFinalizer = 'foregroundDeletion'
+const orphanFinalizer = 'orphan'
 
 const writesPerStep = 16
 /** How long after an owner's deletion the graph is trusted to know all its dependents. */

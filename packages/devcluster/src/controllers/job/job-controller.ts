@@ -38,14 +38,12 @@ export function jobs(context: ControllerContext): void {
     if (pod !== undefined && !held) store.modify(kinds.pod, pod, untracked)
     return undefined
   })
-  cache.onChange((now, before) => {
-    const job = now ?? before
+  cache.onChange((now, _before, job) => {
     queue.add(keyOf(job))
     if (now !== undefined && !isFinishedJob(now)) return
     for (const pod of podsByJob.of(job.metadata.uid ?? '')) if (isTracked(pod)) release.add(keyOf(pod))
   })
-  pods.onChange((now, before) => {
-    const pod = now ?? before
+  pods.onChange((now, _before, pod) => {
     const owner = controllerOf(pod)
     if (owner?.kind !== 'Job') return
     const key = `${pod.metadata.namespace}/${owner.name}`

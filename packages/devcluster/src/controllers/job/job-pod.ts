@@ -2,7 +2,7 @@ import type { Pod } from '@tenon/api'
 import { podFromTemplate } from '../objects/pod-factory.ts'
 import { type Job, workloads } from '../objects/workloads.ts'
 
-export const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
+const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
 const indexKey = 'batch.kubernetes.io/job-completion-index'
 
 /** A pod of the Job, held by the tracking finalizer until it is counted. */

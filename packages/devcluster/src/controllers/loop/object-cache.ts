@@ -22,10 +22,8 @@ export interface Index<T> {
   values(): IterableIterator<string>
 }
 
-/** `now` is absent when the object is gone, `before` when it is new. */
-export type ChangeHandler<T> = (
-  ...change: [now: T, before: T | undefined] | [now: undefined, before: T]
-) => void
+/** `now` is absent when the object is gone, `before` when it is new; `latest` is the newer of both. */
+export type ChangeHandler<T> = (now: T | undefined, before: T | undefined, latest: T) => void
 
 interface IndexEntry<T> {
   readonly valuesOf: (object: T) => readonly string[]
@@ -102,7 +100,6 @@ export class ObjectCache<T extends KubeObject> {
 
   #set(key: string, now: T | undefined): void {
     const before = this.#objects.get(key)
-    if (now === undefined && before === undefined) return
     const same =
       now?.metadata.uid === before?.metadata.uid &&
       now?.metadata.resourceVersion === before?.metadata.resourceVersion
@@ -116,10 +113,12 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   #enter(key: string, now: T | undefined, before: T | undefined): void {
+    const latest = now ?? before
+    if (latest === undefined) return
     if (now === undefined) this.#objects.delete(key)
     else this.#objects.set(key, now)
     for (const index of this.#indexes) reindex(index, key, now, before)
-    for (const handler of this.#handlers) handler(now, before)
+    for (const handler of this.#handlers) handler(now, before, latest)
   }
 }
 

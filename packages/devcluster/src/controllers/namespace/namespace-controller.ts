@@ -109,11 +109,11 @@ export function namespaceDefaults(context: ControllerContext): void {
   cache.onChange((now) => {
     if (now !== undefined) queue.add(keyOf(now))
   })
-  store.cache(workloads.serviceAccount).onChange((now, before) => {
-    if (now === undefined && before?.metadata.name === 'default') queue.add(before.metadata.namespace ?? '')
+  store.cache(workloads.serviceAccount).onChange((now, _before, { metadata }) => {
+    if (now === undefined && metadata.name === 'default') queue.add(metadata.namespace ?? '')
   })
-  store.cache(kinds.configMap).onChange((now, before) => {
-    const { name, namespace = '' } = (now ?? before)?.metadata ?? { name: '' }
+  store.cache(kinds.configMap).onChange((_now, _before, latest) => {
+    const { name, namespace = '' } = latest.metadata
     if (name === rootCertificate) queue.add(namespace)
   })
 }

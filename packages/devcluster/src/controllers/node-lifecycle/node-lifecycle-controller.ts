@@ -35,14 +35,14 @@ export function nodeLifecycle(context: ControllerContext): void {
     signs.set(name, fresh)
     return fresh
   }
-  nodes.onChange((now, before) => {
+  nodes.onChange((now, before, latest) => {
     if (now === undefined) {
-      const name = before.metadata.name
+      const name = latest.metadata.name
       signs.delete(name)
       notified.delete(name)
       context.events.record(
         component,
-        before,
+        latest,
         'Normal',
         'RemovingNode',
         `Node ${name} event: Removing Node ${name} from Controller`,

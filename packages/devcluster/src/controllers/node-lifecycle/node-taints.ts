@@ -1,8 +1,8 @@
 import type { Node, NodeCondition, Taint } from '@tenon/api'
 
 const key = (name: string) => `node.kubernetes.io/${name}`
-export const notReadyTaint = key('not-ready')
-export const unreachableTaint = key('unreachable')
+const notReadyTaint = key('not-ready')
+const unreachableTaint = key('unreachable')
 export const outOfServiceTaint = key('out-of-service')
 
 const pressures: readonly (readonly [condition: string, taint: string])[] = [

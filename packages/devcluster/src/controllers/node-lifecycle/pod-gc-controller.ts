@@ -44,9 +44,8 @@ export function podGarbageCollection(context: ControllerContext): void {
     yield* removeAll(context, oldest)
     return undefined
   })
-  nodes.onChange((now, before) => {
-    const { name } = (now ?? before).metadata
-    if (now === undefined || isOutOfService(now)) orphans.add(name)
+  nodes.onChange((now, _before, latest) => {
+    if (now === undefined || isOutOfService(now)) orphans.add(latest.metadata.name)
   })
   pods.onChange((now) => {
     if (now === undefined) return

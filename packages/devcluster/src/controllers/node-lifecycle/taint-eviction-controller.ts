@@ -17,15 +17,14 @@ export function taintEviction(context: ControllerContext): void {
   const podsByNode = pods.index(podNode)
   const waiting = new Set<string>()
   const queue = context.loop.queue('taint-eviction', (key) => reconcile(context, nodes, waiting, key))
-  nodes.onChange((now, before) => {
+  nodes.onChange((now, before, latest) => {
     if (now?.spec?.taints === before?.spec?.taints) return
     if (noExecuteTaints(now).length === 0 && noExecuteTaints(before).length === 0) return
-    const { name } = (now ?? before).metadata
-    for (const pod of podsByNode.of(name)) queue.add(keyOf(pod))
+    for (const pod of podsByNode.of(latest.metadata.name)) queue.add(keyOf(pod))
   })
-  pods.onChange((now, before) => {
+  pods.onChange((now, before, latest) => {
     if (now === undefined) {
-      waiting.delete(keyOf(before))
+      waiting.delete(keyOf(latest))
       return
     }
     const bound = now.spec.nodeName !== before?.spec.nodeName
@@ -68,7 +67,7 @@ function reconcile(
  * When the pod has to go: 0 at once, `undefined` never. A taint that several tolerations match
  * is tolerated for the shortest of their times, counted from when the taint was added.
  */
-export function evictionInMs(pod: Pod, taints: readonly Taint[], nowMs: number): number | undefined {
+function evictionInMs(pod: Pod, taints: readonly Taint[], nowMs: number): number | undefined {
   let left = Number.POSITIVE_INFINITY
   for (const taint of taints) {
     const matching = (pod.spec.tolerations ?? []).filter((toleration) => tolerates(toleration, taint))

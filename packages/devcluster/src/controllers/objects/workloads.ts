@@ -24,7 +24,7 @@ export interface WorkloadCondition {
 
 export type IntOrPercent = number | string
 
-export interface ReplicaStatus {
+interface ReplicaStatus {
   readonly replicas?: number
   readonly readyReplicas?: number
   readonly availableReplicas?: number
@@ -96,7 +96,7 @@ export interface StatefulSet extends KubeObject {
   }
 }
 
-export interface ClaimTemplate {
+interface ClaimTemplate {
   readonly metadata: {
     readonly name: string
     readonly labels?: Readonly<Record<string, string>>
@@ -188,7 +188,7 @@ export interface Claim extends PersistentVolumeClaim {
   }
 }
 
-export interface ObjectReference {
+interface ObjectReference {
   readonly apiVersion?: string
   readonly kind?: string
   readonly namespace?: string

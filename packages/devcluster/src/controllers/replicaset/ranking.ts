@@ -3,6 +3,7 @@ import { conditionOf, containerStates, isReady } from '../objects/pods.ts'
 
 const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost'
 
+const podsPerStep = 1_000
 const phases = { Pending: 0, Unknown: 1, Running: 2, Succeeded: 3, Failed: 3 }
 
 interface Ranked {
@@ -22,18 +23,21 @@ interface Ranked {
  * Pods in the order in which a scale-down removes them: unbound before bound, pending before
  * running, not ready before ready, lower deletion cost, nodes with more replicas, ready for
  * less long, more restarts, younger. Durations compare by their magnitude, as Kubernetes does.
+ * Pauses now and then.
  *
  * @param related active pods of the workload by node, of other revisions too
  */
-export function rankForDeletion(
+export function* rankForDeletion(
   pods: readonly Pod[],
   related: ReadonlyMap<string, number>,
   nowMs: number,
-): Pod[] {
-  return pods
-    .map((pod) => rankOf(pod, related, nowMs))
-    .sort(compare)
-    .map((ranked) => ranked.pod)
+): Generator<undefined, Pod[], undefined> {
+  const ranked: Ranked[] = []
+  for (const pod of pods) {
+    ranked.push(rankOf(pod, related, nowMs))
+    if (ranked.length % podsPerStep === 0) yield
+  }
+  return ranked.sort(compare).map(({ pod }) => pod)
 }
 
 function rankOf(pod: Pod, related: ReadonlyMap<string, number>, nowMs: number): Ranked {

@@ -19,6 +19,7 @@ interface ReplicaKind {
 }
 
 /** Creates and deletions between two pauses. */
+const podsPerStep = 1_000
 const writesPerStep = 8
 /**
  * Creates and deletions in one reconcile at least. Large sets grow and shrink by their own size,
@@ -182,9 +183,8 @@ class ReplicaSetReconcile {
   }
 
   *#remove(object: KubeObject, active: readonly Pod[], count: number): Generator<undefined, void, undefined> {
-    const related = this.#relatedByNode(object)
-    yield
-    const ranked = rankForDeletion(active, related, this.#context.clock.now())
+    const related = yield* this.#relatedByNode(object)
+    const ranked = yield* rankForDeletion(active, related, this.#context.clock.now())
     yield
     for (const [index, pod] of ranked.slice(0, count).entries()) {
       deletePod(this.#context, this.#kind.component, object, pod)
@@ -205,12 +205,14 @@ class ReplicaSetReconcile {
   }
 
   /** Active pods by node over all sets of the same owner, so that doubled-up nodes are thinned first. */
-  #relatedByNode(set: KubeObject): ReadonlyMap<string, number> {
+  *#relatedByNode(set: KubeObject): Generator<undefined, ReadonlyMap<string, number>, undefined> {
     const owner = set.metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid
     const sets = owner === undefined ? [set] : this.#setsByOwner.of(owner)
     const counts = new Map<string, number>()
+    let seen = 0
     for (const related of sets) {
       for (const pod of this.#podsByOwner.of(related.metadata.uid ?? '')) {
+        if (++seen % podsPerStep === 0) yield
         if (!isActive(pod)) continue
         const node = pod.spec.nodeName ?? ''
         counts.set(node, (counts.get(node) ?? 0) + 1)

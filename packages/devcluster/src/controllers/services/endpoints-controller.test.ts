@@ -39,7 +39,10 @@ test('a Service publishes its ready pods, a hundred per slice', async () => {
   const world = startWorld()
   create(world, 250)
   await world.settle(20_000)
-  assert.deepEqual(sizes(world).sort((a, b) => b - a), [100, 100, 50])
+  assert.deepEqual(
+    sizes(world).sort((a, b) => b - a),
+    [100, 100, 50],
+  )
   assert.equal(slices(world)[0]?.ports?.[0]?.port, 8080)
   assert.ok(slices(world).every((slice) => slice.endpoints?.every((endpoint) => endpoint.conditions.ready)))
   world.stop()

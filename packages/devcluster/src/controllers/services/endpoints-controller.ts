@@ -43,13 +43,13 @@ export function serviceEndpoints(context: ControllerContext): void {
   const queue = context.loop.queue('endpoint-slices', (key) =>
     new ServiceReconcile(context, nodes, podsByNamespace, slicesByService, key).run(),
   )
-  services.onChange((now, before) => queue.add(keyOf(now ?? before)))
-  slices.onChange((now, before) => {
-    for (const key of serviceOfSlice(now ?? before)) queue.add(key)
+  services.onChange((_now, _before, latest) => queue.add(keyOf(latest)))
+  slices.onChange((_now, _before, latest) => {
+    for (const key of serviceOfSlice(latest)) queue.add(key)
   })
-  pods.onChange((now, before) => {
+  pods.onChange((now, before, latest) => {
     if (now !== undefined && before !== undefined && !isRelevant(now, before)) return
-    const namespace = (now ?? before)?.metadata.namespace ?? ''
+    const namespace = latest.metadata.namespace ?? ''
     for (const service of byNamespace.of(namespace)) {
       const { selector } = service.spec
       if (selector === undefined || Object.keys(selector).length === 0) continue

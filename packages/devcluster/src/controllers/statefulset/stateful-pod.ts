@@ -4,8 +4,8 @@ import { revisionHashLabel, templateOf } from '../objects/revision-history.ts'
 import { type Claim, type ControllerRevision, type StatefulSet, workloads } from '../objects/workloads.ts'
 import { controllerReference } from '../objects/owners.ts'
 
-export const podNameLabel = 'statefulset.kubernetes.io/pod-name'
-export const podIndexLabel = 'apps.kubernetes.io/pod-index'
+const podNameLabel = 'statefulset.kubernetes.io/pod-name'
+const podIndexLabel = 'apps.kubernetes.io/pod-index'
 
 export function podNameAt(set: StatefulSet, ordinal: number): string {
   return `${set.metadata.name}-${ordinal}`

@@ -12,7 +12,7 @@ import {
 import { findVolume, isReservedFor } from './volume-matching.ts'
 
 const component = 'persistentvolume-controller'
-export const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
+const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
 const provisionerAnnotation = 'volume.kubernetes.io/storage-provisioner'
 const provisionedByAnnotation = 'pv.kubernetes.io/provisioned-by'
 const bindCompletedAnnotation = 'pv.kubernetes.io/bind-completed'
@@ -45,9 +45,9 @@ export function volumeBinding(context: ControllerContext): void {
     const volume = now?.spec.volumeName ?? before?.spec.volumeName
     if (volume !== undefined && volume !== '') volumeQueue.add(volume)
   })
-  volumes.onChange((now, before) => {
-    volumeQueue.add((now ?? before).metadata.name)
-    const reference = (now ?? before)?.spec.claimRef
+  volumes.onChange((now, _before, latest) => {
+    volumeQueue.add(latest.metadata.name)
+    const reference = latest.spec.claimRef
     if (reference !== undefined) claimQueue.add(`${reference.namespace}/${reference.name}`)
     else if (now !== undefined) addPending()
   })

@@ -42,7 +42,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
 }
 
 /** What is in `a` and not in `b`; `a` itself when nothing goes, undefined when nothing stays. */
-export function difference(a: FieldSet, b: FieldSet): FieldSet | undefined {
+function difference(a: FieldSet, b: FieldSet): FieldSet | undefined {
   const wasMember = isMember(a)
   const member = wasMember && !isMember(b)
   let changed = member !== wasMember

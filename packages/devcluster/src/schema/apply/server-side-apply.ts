@@ -14,6 +14,7 @@ import {
 } from './managed-entries.ts'
 import { mergeTyped, misfit, pruneUnapplied } from './typed-merge.ts'
 
+/** An apply request and what it meets. */
 export interface ApplyInput {
   /** The stored object; undefined when the apply creates it. */
   readonly live: StoredObject | undefined
@@ -35,6 +36,7 @@ export interface ApplyConflict {
   readonly message: string
 }
 
+/** What an apply comes to. */
 export type ApplyResult =
   | { readonly kind: 'applied'; readonly object: StoredObject }
   | { readonly kind: 'conflict'; readonly conflicts: readonly ApplyConflict[] }
@@ -151,8 +153,9 @@ function conflictsOf(others: readonly Owner[], changed: FieldSet): readonly Appl
 function conflictMessage(owner: Owner): string {
   const subresource =
     owner.subresource === undefined ? '' : ` with subresource ${JSON.stringify(owner.subresource)}`
-  const time = owner.operation === 'Update' && owner.time !== undefined ? ` at ${owner.time}` : ''
-  return `conflict with ${JSON.stringify(owner.manager)}${subresource} using ${owner.apiVersion}${time}`
+  const manager = `conflict with ${JSON.stringify(owner.manager)}${subresource}`
+  if (owner.operation === 'Apply') return manager
+  return `${manager} using ${owner.apiVersion}${owner.time === undefined ? '' : ` at ${owner.time}`}`
 }
 
 function keptOwners(

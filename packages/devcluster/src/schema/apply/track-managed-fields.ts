@@ -14,6 +14,7 @@ import {
   withEntries,
 } from './managed-entries.ts'
 
+/** A write whose fields get their owner. */
 export interface TrackInput {
   /** The stored object; undefined on create. */
   readonly before: StoredObject | undefined

@@ -107,11 +107,6 @@ export const runtimeClassColumns: readonly TableColumn[] = [
   ageColumn,
 ]
 
-export const roleColumns: readonly TableColumn[] = [
-  nameColumn,
-  column('Created At', 'date', ({ metadata }) => metadata?.creationTimestamp ?? null),
-]
-
 function subjects(kind: string): (binding: Loose) => string {
   return ({ subjects: list }) =>
     (list ?? [])

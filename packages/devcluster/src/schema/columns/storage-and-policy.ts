@@ -154,11 +154,6 @@ export const resourceQuotaColumns: readonly TableColumn[] = [
   ageColumn,
 ]
 
-export const limitRangeColumns: readonly TableColumn[] = [
-  nameColumn,
-  column('Created At', 'date', ({ metadata }) => metadata?.creationTimestamp ?? null),
-]
-
 function metricTarget(target: Loose | undefined, current: Loose | undefined): string {
   if (target?.['averageUtilization'] !== undefined) {
     const now = current?.['averageUtilization']

@@ -1,150 +1,12 @@
-import { type ASTNode, Environment, Optional, type ParseResult } from '@marcbachmann/cel-js'
+import { Optional } from '@marcbachmann/cel-js'
 import type { FieldError } from '../../contract.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
-import { registerKubernetesFunctions } from './cel-functions.ts'
-import { celValue, escapedName } from './cel-values.ts'
+import type { CompiledRule } from './cel-compilation.ts'
+import { escapedName } from './cel-names.ts'
+import { celValue } from './cel-values.ts'
 import type { CompiledSchema } from './compiled-schema.ts'
-import { fieldPath, type JsonSchema, type ValidationRule } from './json-schema.ts'
+import { fieldPath } from './json-schema.ts'
 import { oldItems } from './value-validation.ts'
-
-/** A validation rule ready to run. */
-export interface CompiledRule {
-  readonly source: ValidationRule
-  readonly program: ParseResult
-  readonly message: ParseResult | undefined
-  /** Looks at `oldSelf`, so it runs on updates only. */
-  readonly isTransition: boolean
-}
-
-/** A rule that does not compile: which of its fields, and why. */
-export interface RuleError {
-  readonly index: number
-  readonly field: 'rule' | 'messageExpression'
-  readonly message: string
-}
-
-const environments = new Map<string, Environment>()
-
-/**
- * Building an environment is expensive; rules of all CRDs share one for each type of `oldSelf`:
- * the value, or an optional that is empty on create.
- */
-function environment(oldSelfType: 'dyn' | 'optional'): Environment {
-  let shared = environments.get(oldSelfType)
-  if (shared === undefined) {
-    shared = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true })
-      .registerVariable('self', 'dyn')
-      .registerVariable('oldSelf', oldSelfType)
-    registerKubernetesFunctions(shared)
-    environments.set(oldSelfType, shared)
-  }
-  return shared
-}
-
-/** Compiles the rules of one schema node. */
-export function compileRules(schema: JsonSchema): {
-  readonly rules: readonly CompiledRule[]
-  readonly errors: readonly RuleError[]
-} {
-  const rules: CompiledRule[] = []
-  const errors: RuleError[] = []
-  for (const [index, source] of (schema['x-kubernetes-validations'] ?? []).entries()) {
-    const program = compileExpression(source, source.rule, schema, 'bool')
-    const message =
-      source.messageExpression === undefined
-        ? undefined
-        : compileExpression(source, source.messageExpression, schema, 'string')
-    if (typeof program === 'string') errors.push({ index, field: 'rule', message: program })
-    if (typeof message === 'string') errors.push({ index, field: 'messageExpression', message })
-    if (typeof program === 'string' || typeof message === 'string') continue
-    rules.push({ source, program, message, isTransition: names(program.ast, 'oldSelf') })
-  }
-  return { rules, errors }
-}
-
-/** The compiled expression, or why it does not compile. */
-function compileExpression(
-  source: ValidationRule,
-  expression: string,
-  schema: JsonSchema,
-  type: 'bool' | 'string',
-): ParseResult | string {
-  let program: ParseResult
-  try {
-    program = environment(source.optionalOldSelf === true ? 'optional' : 'dyn').parse(expression)
-  } catch (error) {
-    return compileFailure(error)
-  }
-  const checked = program.check()
-  if (!checked.valid) return compileFailure(checked.error)
-  if (checked.type !== type && checked.type !== 'dyn') {
-    return type === 'bool'
-      ? 'cel expression must evaluate to a bool'
-      : 'messageExpression must evaluate to a string'
-  }
-  const unknown = undefinedField(program.ast, schema)
-  return unknown === undefined ? program : `compilation failed: ERROR: undefined field '${unknown}'`
-}
-
-function compileFailure(error: unknown): string {
-  const summary = error instanceof Error && 'summary' in error ? String(error.summary) : String(error)
-  return `compilation failed: ERROR: ${summary}`
-}
-
-function isNode(value: unknown): value is ASTNode {
-  return isRecord(value) && 'op' in value && 'args' in value
-}
-
-function childNodes(node: ASTNode): readonly ASTNode[] {
-  const found: ASTNode[] = []
-  const collect = (value: unknown): void => {
-    if (isNode(value)) found.push(value)
-    else if (Array.isArray(value)) for (const item of value) collect(item)
-  }
-  collect(node.args)
-  return found
-}
-
-function names(node: ASTNode, variable: string): boolean {
-  if (node.op === 'id') return node.args === variable
-  return childNodes(node).some((child) => names(child, variable))
-}
-
-/** The first field chain from `self` or `oldSelf` that leaves the schema. */
-function undefinedField(node: ASTNode, schema: JsonSchema): string | undefined {
-  if (node.op === '.' && selected(node.args[0], schema) !== undefined) {
-    const parent = selected(node.args[0], schema)
-    if (parent !== undefined && isClosed(parent) && fieldOf(parent, node.args[1]) === undefined)
-      return node.args[1]
-  }
-  for (const child of childNodes(node)) {
-    const unknown = undefinedField(child, schema)
-    if (unknown !== undefined) return unknown
-  }
-  return undefined
-}
-
-function selected(node: ASTNode, schema: JsonSchema): JsonSchema | undefined {
-  if (node.op === 'id') return node.args === 'self' || node.args === 'oldSelf' ? schema : undefined
-  if (node.op !== '.') return undefined
-  const parent = selected(node.args[0], schema)
-  return parent === undefined ? undefined : fieldOf(parent, node.args[1])
-}
-
-const rootFields: Readonly<Record<string, JsonSchema>> = { apiVersion: {}, kind: {}, metadata: {} }
-
-function fieldOf(schema: JsonSchema, name: string): JsonSchema | undefined {
-  for (const [key, property] of Object.entries(schema.properties ?? {})) {
-    if (escapedName(key) === name) return property
-  }
-  return rootFields[name]
-}
-
-function isClosed(schema: JsonSchema): boolean {
-  return (
-    schema.type === 'object' && schema.properties !== undefined && schema.additionalProperties === undefined
-  )
-}
 
 /** Where a rule looks: the JSON value, and the same value as CEL sees it. */
 interface Position {
@@ -250,12 +112,21 @@ function runRule(
   const context = { self: now.cel, oldSelf }
   try {
     if (rule.program(context) === true) return
-    errors.push(ruleError(rule, site, ruleMessage(rule, context)))
+    const { value } = now
+    // Objects and lists are not repeated in messages.
+    const shown = typeof value === 'object' ? {} : { value }
+    errors.push({ ...ruleError(rule, site, ruleMessage(rule, context)), ...shown })
   } catch (error) {
-    const reason = error instanceof Error && 'summary' in error ? String(error.summary) : String(error)
+    const reason = failureOf(error)
     const words = `${reason.charAt(0).toLowerCase()}${reason.slice(1)} evaluating rule: ${rule.source.message ?? rule.source.rule}`
-    errors.push(ruleError(rule, site, words))
+    errors.push({ ...ruleError(rule, site, words), value: shownType(site.node) })
   }
+}
+
+/** The library's errors carry a summary beside a message with a drawing of the place. */
+function failureOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'summary' in error ? String(error.summary) : error.message
 }
 
 function ruleMessage(rule: CompiledRule, context: Record<string, unknown>): string {
@@ -281,7 +152,7 @@ function ruleError(rule: CompiledRule, site: RuleSite, detail: string): FieldErr
   const kind = reasonKinds[rule.source.reason ?? ''] ?? 'invalid'
   const below = (rule.source.fieldPath ?? '').replace(/\['([^']+)'\]/g, '.$1').replace(/^\./, '')
   const field = below === '' ? site.path : fieldPath(site.path, below)
-  return { kind, field, value: shownType(site.node), detail }
+  return { kind, field, detail }
 }
 
 function shownType(node: CompiledSchema): string {

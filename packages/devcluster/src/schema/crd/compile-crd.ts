@@ -18,6 +18,7 @@ import { customColumns } from './printer-columns.ts'
 import { rootSchemaNode } from './schema-node.ts'
 import { validateValue } from './value-validation.ts'
 
+/** What a CustomResourceDefinition comes to. */
 export type CompiledCrd =
   | { readonly definitions: readonly ResourceDefinition[]; readonly errors?: undefined }
   | { readonly errors: readonly FieldError[]; readonly definitions?: undefined }
@@ -66,6 +67,23 @@ function definitionOf(
   }
 }
 
+/** Errors after which rules are not run: they count on types, required fields and bounded sizes. */
+const blocksRules: ReadonlySet<FieldError['kind']> = new Set([
+  'notSupported',
+  'required',
+  'tooLong',
+  'tooMany',
+  'typeInvalid',
+])
+
+const rulesNotChecked: FieldError = {
+  kind: 'invalid',
+  field: '',
+  value: null,
+  detail:
+    'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+}
+
 function behaviour(
   schema: JsonSchema,
   kind: string,
@@ -93,8 +111,9 @@ function behaviour(
       if (object.metadata !== old?.metadata) checkShape(object.metadata, metadataShape, 'metadata', errors)
       const typed = errors.length
       validateValue(object, old, compiled, '', errors)
-      // Rules may count on values having their types.
-      if (errors.length === typed) validateRules(object, old, compiled, errors)
+      if (!compiled.hasRules) return errors
+      if (errors.slice(typed).some((error) => blocksRules.has(error.kind))) errors.push(rulesNotChecked)
+      else validateRules(object, old, compiled, errors)
       return errors
     },
     selectableFields: (object) =>

@@ -1,4 +1,4 @@
-import { compileRules, type CompiledRule } from './cel-rules.ts'
+import { compileRules, type CompiledRule } from './cel-compilation.ts'
 import { type JsonSchema, valueSchema } from './json-schema.ts'
 import { compilePattern } from './regular-expressions.ts'
 

@@ -120,7 +120,7 @@ test('refuses values in the words of an API server', () => {
     ],
     [
       { size: 'x' },
-      `${refused}spec.size: Invalid value: "x": spec.size in body must be of type integer: "x"`,
+      `${refused}spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"`,
     ],
     [{ size: 10, mode: 'a' }, `${refused}spec.mode: Unsupported value: "a": supported values: "b", "c"`],
     [{ size: 10, id: 'A' }, `${refused}spec.id: Invalid value: "A": spec.id in body should match '^[a-z]+$'`],
@@ -168,7 +168,7 @@ test('S1 the presence of a field may not change on update, and is free on create
   assert.equal(refusal(pool, { replicas: 5 }, { replicas: 3 }), 'valid')
   assert.equal(
     refusal(pool, { replicas: 3 }, {}),
-    `${refused}spec: Invalid value: "object": static and dynamic do not mix`,
+    `${refused}spec: Invalid value: static and dynamic do not mix`,
   )
 })
 
@@ -176,12 +176,9 @@ test('S2 S3 rules look at the presence of fields and at map keys', () => {
   assert.equal(refusal(pool, { replicas: 1, limits: { nodes: 5 } }), 'valid')
   assert.equal(
     refusal(pool, { replicas: 1, limits: { cpu: 5 } }),
-    `${refused}spec: Invalid value: "object": nodes only`,
+    `${refused}spec: Invalid value: nodes only`,
   )
-  assert.equal(
-    refusal(pool, { replicas: 1, weight: 5 }),
-    `${refused}spec: Invalid value: "object": no weight`,
-  )
+  assert.equal(refusal(pool, { replicas: 1, weight: 5 }), `${refused}spec: Invalid value: no weight`)
 })
 
 const requirements = object({
@@ -207,19 +204,22 @@ const requirements = object({
 })
 
 test('Q1 Q2 Q3 rules over lists compare sizes and parse numbers', () => {
-  const at = `${refused}spec.requirements: Invalid value: "array": `
+  const at = `${refused}spec.requirements: Invalid value: `
   const check = (requirement: object): string => refusal(requirements, { requirements: [requirement] })
   assert.equal(check({ operator: 'In', values: ['a'] }), 'valid')
   assert.equal(check({ operator: 'NotIn' }), 'valid')
   assert.equal(check({ operator: 'In', values: [] }), `${at}In needs values`)
-  assert.equal(check({ operator: 'In' }), `${at}no such key: values evaluating rule: In needs values`)
+  assert.equal(
+    check({ operator: 'In' }),
+    `${at}"array": no such key: values evaluating rule: In needs values`,
+  )
   assert.equal(check({ operator: 'Gt', values: ['0'] }), 'valid')
   for (const values of [['1', '2'], [], ['-1']])
     assert.equal(check({ operator: 'Gt', values }), `${at}one number`)
   for (const value of ['a', '1.5', '99999999999999999999']) {
     assert.match(
       check({ operator: 'Gt', values: [value] }),
-      /int\(\) type error.* evaluating rule: one number/,
+      /type conversion error from 'string' to 'int' evaluating rule: one number/,
     )
   }
   assert.equal(check({ operator: 'In', values: ['a'], minValues: 2 }), `${at}too few`)
@@ -250,6 +250,53 @@ test('L1 rules over map keys test prefixes and suffixes', () => {
   )
 })
 
+test('a refusal by a rule shows a scalar, but neither an object nor a list', () => {
+  const never = [{ rule: 'false', message: 'never' }]
+  const schema = object({
+    text: { type: 'string', 'x-kubernetes-validations': never },
+    list: { type: 'array', items: { type: 'string' }, 'x-kubernetes-validations': never },
+    map: object({}, { 'x-kubernetes-validations': never }),
+  })
+  assert.equal(
+    refusal(schema, { text: 'a', list: ['a'], map: {} }),
+    `${refused}[spec.text: Invalid value: "a": never, spec.list: Invalid value: never, spec.map: Invalid value: never]`,
+  )
+})
+
+test('rules are not run on values of a wrong type, and the refusal says so', () => {
+  const schema = object(
+    { size: { type: 'integer' }, id: { type: 'string', pattern: '^a$', minLength: 1 } },
+    { 'x-kubernetes-validations': [{ rule: 'has(self.size)', message: 'give a size' }] },
+  )
+  assert.equal(
+    refusal(schema, { size: 'x' }),
+    `${refused}[spec.size: Invalid value: "string": spec.size in body must be of type integer: "string", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]`,
+  )
+  assert.equal(
+    refusal(schema, { id: '' }),
+    `${refused}[spec.id: Invalid value: "": spec.id in body should be at least 1 chars long, spec: Invalid value: give a size]`,
+  )
+})
+
+test('int() of a text takes decimal digits and a sign, nothing else', () => {
+  const schema = object({
+    text: {
+      type: 'string',
+      'x-kubernetes-validations': [{ rule: 'int(self) >= 0', message: 'negative' }],
+    },
+  })
+  for (const text of ['0', '+5', '-0', '007', '9223372036854775807']) {
+    assert.equal(refusal(schema, { text }), 'valid', text)
+  }
+  for (const text of ['', ' 1', '0b1', '0X10', '1.5', 'a', '9223372036854775808']) {
+    assert.equal(
+      refusal(schema, { text }),
+      `${refused}spec.text: Invalid value: "string": type conversion error from 'string' to 'int' evaluating rule: negative`,
+      text,
+    )
+  }
+})
+
 test('EXO-A3 rules run on defaulted values', () => {
   const schema = object({
     kubelet: object(
@@ -260,7 +307,7 @@ test('EXO-A3 rules run on defaulted values', () => {
   assert.equal(refusal(schema, { kubelet: {} }), 'valid')
   assert.equal(
     refusal(schema, { kubelet: { low: 90 } }),
-    `${refused}spec.kubelet: Invalid value: "object": low must be below high`,
+    `${refused}spec.kubelet: Invalid value: low must be below high`,
   )
 })
 
@@ -309,7 +356,7 @@ test('transition rules in keyed lists follow the key', () => {
       },
       old,
     ),
-    `${refused}spec.items[1]: Invalid value: "object": only grows`,
+    `${refused}spec.items[1]: Invalid value: only grows`,
   )
 })
 
@@ -344,7 +391,7 @@ test('an optional old value lets a rule tell create from update', () => {
     },
   )
   assert.equal(refusal(schema, { size: 1 }), 'valid')
-  assert.equal(refusal(schema, { size: 2 }, { size: 1 }), `${refused}spec: Invalid value: "object": fixed`)
+  assert.equal(refusal(schema, { size: 2 }, { size: 1 }), `${refused}spec: Invalid value: fixed`)
 })
 
 test('knows the functions Kubernetes adds to the language', () => {
@@ -380,7 +427,7 @@ test('refuses schemas that are not structural and rules that do not compile', ()
     `${root}.properties[a].items: Required value: must be specified`,
   ])
   assert.deepEqual(errors(object({ a: { type: 'integer', default: 'x' } })), [
-    `${root}.properties[a].default: Invalid value: "x": ${root}.properties[a].default in body must be of type integer: "x"`,
+    `${root}.properties[a].default: Invalid value: "string": ${root}.properties[a].default in body must be of type integer: "string"`,
   ])
   const rule = (text: string): string =>
     errors(object({}, { 'x-kubernetes-validations': [{ rule: text }] })).join()

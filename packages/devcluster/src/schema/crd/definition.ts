@@ -20,6 +20,7 @@ export interface CustomResourceDefinitionSpec {
   readonly preserveUnknownFields?: boolean
 }
 
+/** One entry of `spec.versions`. */
 export interface CustomResourceVersion {
   readonly name: string
   readonly served: boolean

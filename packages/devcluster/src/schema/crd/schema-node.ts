@@ -34,7 +34,7 @@ function nodeType(schema: JsonSchema): NodeType {
 }
 
 /** Turns one schema of a CRD into the node other parts of the API server work with. */
-export function schemaNode(schema: JsonSchema): SchemaNode {
+function schemaNode(schema: JsonSchema): SchemaNode {
   const embedded = schema['x-kubernetes-embedded-resource'] === true
   const properties = schema.properties ?? (embedded ? {} : undefined)
   const values = valueSchema(schema)
@@ -57,7 +57,7 @@ export function schemaNode(schema: JsonSchema): SchemaNode {
 }
 
 /** Whether fields the schema does not name are kept. */
-export function keepsUnknown(schema: JsonSchema): boolean {
+function keepsUnknown(schema: JsonSchema): boolean {
   return schema['x-kubernetes-preserve-unknown-fields'] === true || schema.additionalProperties === true
 }
 

@@ -1,5 +1,5 @@
 import type { FieldError } from '../../contract.ts'
-import { compileRules } from './cel-rules.ts'
+import { compileRules } from './cel-compilation.ts'
 import { compileSchema } from './compiled-schema.ts'
 import { applySchemaDefaults } from './defaulting.ts'
 import type { JsonSchema } from './json-schema.ts'

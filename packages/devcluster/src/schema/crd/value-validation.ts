@@ -45,21 +45,18 @@ function checkType(value: unknown, node: CompiledSchema, path: string, errors: F
   if (node.intOrString) {
     if (actual === 'integer' || actual === 'string' || (actual === 'null' && schema.nullable === true))
       return true
-    errors.push(typeError(path, 'integer,string', actual, value))
+    errors.push(typeError(path, 'integer,string', actual))
     return false
   }
   if (schema.type === undefined || (actual === 'null' && schema.nullable === true)) return true
   if (schema.type === actual || (schema.type === 'number' && actual === 'integer')) return true
-  errors.push(typeError(path, schema.type, actual, value))
+  errors.push(typeError(path, schema.type, actual))
   return false
 }
 
-function typeError(path: string, expected: string, actual: string, value: unknown): FieldError {
-  const detail = inBody(
-    path,
-    `must be of type ${expected}: ${JSON.stringify(actual === 'string' ? value : actual)}`,
-  )
-  return { kind: 'typeInvalid', field: path, value: actual === 'string' ? value : actual, detail }
+function typeError(path: string, expected: string, actual: string): FieldError {
+  const detail = inBody(path, `must be of type ${expected}: ${JSON.stringify(actual)}`)
+  return { kind: 'typeInvalid', field: path, value: actual, detail }
 }
 
 function checkEnum(value: unknown, schema: JsonSchema, path: string, errors: FieldError[]): void {
@@ -72,28 +69,32 @@ function invalid(path: string, value: unknown, words: string): FieldError {
   return { kind: 'invalid', field: path, value, detail: inBody(path, words) }
 }
 
+/** Only the first thing wrong with a text is told, its format aside. */
 function checkString(value: string, node: CompiledSchema, path: string, errors: FieldError[]): void {
   const { schema } = node
-  // Lengths count characters, not UTF-16 units.
-  const length =
-    schema.minLength === undefined && schema.maxLength === undefined ? 0 : Array.from(value).length
-  if (schema.maxLength !== undefined && length > schema.maxLength) {
-    errors.push({
-      kind: 'tooLong',
-      field: path,
-      value,
-      detail: `may not be more than ${schema.maxLength} bytes`,
-    })
+  const wrong = sizeOrPatternError(value, node, path)
+  if (wrong !== undefined) errors.push(wrong)
+  if (schema.format !== undefined && !node.intOrString && !hasFormat(schema.format, value)) {
+    const words = `must be of type ${schema.format}: ${JSON.stringify(value)}`
+    errors.push({ ...invalid(path, value, words), kind: 'typeInvalid' })
   }
-  if (schema.minLength !== undefined && length < schema.minLength) {
-    errors.push(invalid(path, value, `should be at least ${schema.minLength} chars long`))
+}
+
+function sizeOrPatternError(value: string, node: CompiledSchema, path: string): FieldError | undefined {
+  const { minLength, maxLength, pattern } = node.schema
+  // Lengths count characters, not UTF-16 units.
+  const length = minLength === undefined && maxLength === undefined ? 0 : Array.from(value).length
+  if (maxLength !== undefined && length > maxLength) {
+    const detail = `may not be more than ${maxLength} bytes`
+    return { kind: 'tooLong', field: path, value, detail }
+  }
+  if (minLength !== undefined && length < minLength) {
+    return invalid(path, value, `should be at least ${minLength} chars long`)
   }
   if (node.pattern !== undefined && !node.pattern.test(value)) {
-    errors.push(invalid(path, value, `should match '${schema.pattern}'`))
+    return invalid(path, value, `should match '${pattern}'`)
   }
-  if (schema.format !== undefined && !node.intOrString && !hasFormat(schema.format, value)) {
-    errors.push(invalid(path, value, `must be of type ${schema.format}: ${JSON.stringify(value)}`))
-  }
+  return undefined
 }
 
 function checkNumber(value: number, schema: JsonSchema, path: string, errors: FieldError[]): void {

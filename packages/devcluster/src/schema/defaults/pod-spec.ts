@@ -14,7 +14,7 @@ const specDefaults = {
 const fileMode = { defaultMode: 420 }
 
 /** Defaults of a pod spec, in a pod or in a template. */
-export function podSpecDefaults(spec: Loose): Loose {
+function podSpecDefaults(spec: Loose): Loose {
   let filled = fill(spec, specDefaults)
   filled = serviceAccountAliases(filled)
   filled = each(filled, 'containers', containerDefaultsOf)

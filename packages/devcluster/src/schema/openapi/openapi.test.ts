@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { builtinDefinitions } from '../builtin-definitions.ts'
 import { compileCrd } from '../crd/compile-crd.ts'
-import { openApiV2, openApiV3, openApiV3Index } from './documents.ts'
+import { openApiV2, openApiV3 } from './documents.ts'
 
 type Json = Record<string, unknown>
 
@@ -93,11 +93,4 @@ test('a custom resource is described and takes no strategic merge patch', () => 
   const model = schemasOf(document)['com.example.v1.Pool'] as { properties: Record<string, Json> }
   assert.equal(model.properties['spec']?.['description'], 'What is wanted.')
   assert.equal(JSON.stringify(document).includes('strategic-merge-patch'), false)
-})
-
-test('the index changes an address when its content changes', () => {
-  const { paths } = openApiV3Index(definitions) as { paths: Record<string, { serverRelativeURL: string }> }
-  assert.match(paths['api/v1']?.serverRelativeURL ?? '', /^\/openapi\/v3\/api\/v1\?hash=[0-9A-F]{64}$/)
-  const fewer = openApiV3Index(definitions.filter(({ kind }) => kind !== 'Pod')) as typeof paths
-  assert.notDeepEqual((fewer['paths'] as unknown as typeof paths)['api/v1'], paths['api/v1'])
 })

@@ -3,6 +3,7 @@ import { childOf, isRecord, jsonEqual } from '../shape-node.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
+/** What a patch comes to. */
 export type PatchResult =
   | { readonly object: StoredObject; readonly error?: undefined }
   | { readonly error: string; readonly object?: undefined }

@@ -7,7 +7,7 @@ import { type Findings, listOf } from './reporting.ts'
 import { checkAffinity, checkNodeSelector, checkTolerations, checkTopologySpread } from './scheduling.ts'
 
 /** Checks a pod spec, in a pod or in a template. */
-export function checkPodSpec(spec: Loose, path: string, found: Findings): void {
+function checkPodSpec(spec: Loose, path: string, found: Findings): void {
   const volumes = checkVolumes(listOf(spec, 'volumes'), `${path}.volumes`, found)
   const names = new Set<string>()
   if (Array.isArray(spec['containers']) && spec['containers'].length === 0)

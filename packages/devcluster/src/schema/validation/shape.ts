@@ -1,4 +1,4 @@
-import type { FieldError, ResourceDefinition, SchemaNode, StoredObject } from '../../contract.ts'
+import type { FieldError, ResourceDefinition, SchemaNode } from '../../contract.ts'
 import { isQuantity } from '../quantity.ts'
 import { propertiesOf, type ShapeNode } from '../shape-node.ts'
 
@@ -77,14 +77,14 @@ function goType(node: ShapeNode): string {
 
 /**
  * Why an object of a built-in kind cannot even be read (a text where a number belongs), as the API
- * server answers with code 400; undefined when it can.
+ * server answers with code 400; undefined when none of its errors is of that kind.
  */
-export function decodingError(definition: ResourceDefinition, object: StoredObject): string | undefined {
-  const errors: FieldError[] = []
-  checkShape(object, definition.schema, '', errors)
+export function decodingError(
+  { kind, version }: ResourceDefinition,
+  errors: readonly FieldError[],
+): string | undefined {
   const first = errors.find((error) => error.kind === 'typeInvalid')
   if (first === undefined) return undefined
-  const { kind, version } = definition
   return `${kind} in version "${version}" cannot be handled as a ${kind}: ${first.detail}`
 }
 

@@ -1,6 +1,7 @@
 /** Which values the nodes of the pools can have for each label (scheduling.md 9.2). */
 import type { Taint, Toleration } from '@tenon/api'
 import { intersection } from '../../requirements/requirement.ts'
+import type { Requirements } from '../../requirements/requirements.ts'
 import type { CompiledPool } from '../template.ts'
 import { untolerated } from '../taints.ts'
 
@@ -14,13 +15,7 @@ export class DomainUniverse {
       for (const [key, set] of requirements) {
         if (!set.complement) for (const value of set.values) this.#add(key, value, taints)
       }
-      for (const type of types) {
-        for (const [key, set] of type.requirements) {
-          const bound = requirements.get(key)
-          const reachable = bound === undefined ? set : intersection(bound, set)
-          if (!reachable.complement) for (const value of reachable.values) this.#add(key, value, taints)
-        }
-      }
+      for (const type of types) this.#addReachable(type.requirements, requirements, taints)
     }
   }
 
@@ -32,6 +27,15 @@ export class DomainUniverse {
     return [...known]
       .filter(([, taintSets]) => taintSets.some((taints) => untolerated(taints, tolerations).length === 0))
       .map(([domain]) => domain)
+  }
+
+  /** Adds what a type offers within the bounds of its pool. */
+  #addReachable(offered: Requirements, bounds: Requirements, taints: readonly Taint[]): void {
+    for (const [key, set] of offered) {
+      const bound = bounds.get(key)
+      const reachable = bound === undefined ? set : intersection(bound, set)
+      if (!reachable.complement) for (const value of reachable.values) this.#add(key, value, taints)
+    }
   }
 
   #add(key: string, domain: string, taints: readonly Taint[]): void {

@@ -16,6 +16,7 @@ export interface PodRules {
 
 type Match = (selector: LabelSelector, labels: Readonly<Record<string, string>>) => boolean
 
+/** The rules of a pod with this spec; `matches` decides about label selectors. */
 export function podRules(
   spec: PodSpec,
   pod: SelectablePod,
@@ -33,7 +34,7 @@ export function podRules(
   ]
   const anti = [...requiredAnti, ...preferredAnti.map((each) => each.podAffinityTerm)]
   const term = (kind: 'affinity' | 'antiAffinity') => (each: PodAffinityTerm) =>
-    affinityRule(kind, each, spec, pod, namespaces, matches)
+    affinityRule(kind, each, spec, termNamespaces(each, pod, namespaces, matches))
   return {
     own: [
       ...(spec.topologySpreadConstraints ?? []).map((constraint) => spreadRule(constraint, spec, pod)),
@@ -84,27 +85,30 @@ function affinityRule(
   kind: 'affinity' | 'antiAffinity',
   term: PodAffinityTerm,
   spec: PodSpec,
-  pod: SelectablePod,
-  namespaces: Namespaces,
-  matches: Match,
+  namespaces: ReadonlySet<string>,
 ): GroupRule {
-  const { namespaceSelector } = term
-  const selected =
-    namespaceSelector === undefined
-      ? []
-      : [...namespaces].filter(([, labels]) => matches(namespaceSelector, labels)).map(([name]) => name)
-  const listed = [...(term.namespaces ?? []), ...selected]
-  const isOwnOnly = namespaceSelector === undefined && listed.length === 0
   return {
     kind,
     key: normalizedLabel(term.topologyKey),
-    namespaces: new Set(isOwnOnly ? [pod.namespace] : listed),
+    namespaces,
     selector: term.labelSelector,
     maxSkew: Number.POSITIVE_INFINITY,
     minDomains: undefined,
     // No node is left out, but only domains that the pod can reach through their taints are known.
     filter: { alternatives: [], tolerations: spec.tolerations ?? [] },
   }
+}
+
+/** The namespaces a term looks at: listed, selected, or else the pod's own. */
+function termNamespaces(
+  { namespaces: listed = [], namespaceSelector }: PodAffinityTerm,
+  pod: SelectablePod,
+  known: Namespaces,
+  matches: Match,
+): ReadonlySet<string> {
+  if (namespaceSelector === undefined) return new Set(listed.length === 0 ? [pod.namespace] : listed)
+  const selected = [...known].filter(([, labels]) => matches(namespaceSelector, labels)).map(([name]) => name)
+  return new Set([...listed, ...selected])
 }
 
 /** Rules with the same identity share one group. */

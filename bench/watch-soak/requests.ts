@@ -1,0 +1,56 @@
+import { Agent, request } from 'node:https'
+import type { KubeConfig } from '@kubernetes/client-node'
+
+/** Parts of any Kubernetes object that the soak looks at. */
+export interface AnyObject {
+  readonly apiVersion?: string
+  readonly kind?: string
+  readonly metadata: {
+    readonly name: string
+    readonly uid: string
+    readonly resourceVersion: string
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+}
+
+export interface Reply {
+  readonly status: number
+  readonly body: unknown
+}
+
+/** Sends one request and reads the whole reply. */
+export type Send = (method: string, path: string, body?: object, contentType?: string) => Promise<Reply>
+
+/** A sender over kept connections to the cluster of `config`. */
+export async function createSender(config: KubeConfig): Promise<{ send: Send; close: () => void }> {
+  const server = config.getCurrentCluster()?.server ?? ''
+  const options: Parameters<KubeConfig['applyToHTTPSOptions']>[0] = {}
+  await config.applyToHTTPSOptions(options)
+  const { ca, cert, key } = options
+  const agent = new Agent({ keepAlive: true, ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) })
+  const send: Send = (method, path, body, contentType = 'application/json') =>
+    new Promise((resolve, reject) => {
+      const payload = body === undefined ? '' : JSON.stringify(body)
+      const headers = {
+        ...options.headers,
+        accept: 'application/json',
+        'content-type': contentType,
+        // Node sends the body of a DELETE without framing unless told its length.
+        'content-length': Buffer.byteLength(payload),
+      }
+      const call = request(`${server}${path}`, { method, agent, headers }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString()
+          // A watch without events and a path nobody serves answer no JSON.
+          const answer: unknown = text.startsWith('{') ? JSON.parse(text) : undefined
+          resolve({ status: response.statusCode ?? 0, body: answer })
+        })
+      })
+      call.on('error', reject)
+      call.end(payload)
+    })
+  return { send, close: () => agent.destroy() }
+}

@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { KubeConfig } from '@kubernetes/client-node'
+import { crdCases } from '../../packages/world/src/crds/all-cases.test-support.ts'
+import {
+  holdCase,
+  type SendRequest,
+  type ServerAnswer,
+} from '../../packages/world/src/crds/crd-case.test-support.ts'
+import {
+  appliesExamples,
+  appliesTwice,
+  explains,
+  type Kubectl,
+  scales,
+  showsColumns,
+} from '../../packages/world/src/crds/kubectl-story.test-support.ts'
+import { sharedControlPlane } from './cluster.ts'
+import { crdsYaml } from './tenon.ts'
+
+/** The same cases and the same use of kubectl that the embedded API server is tested with. */
+describe('CRDs on a real API server', () => {
+  let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
+  let send: SendRequest
+
+  before(async () => {
+    controlPlane = await sharedControlPlane()
+    send = await administrator(controlPlane.kubeconfigPath)
+  })
+
+  after(async () => {
+    await kubectl(['delete', '--ignore-not-found', '-f', '-'], crdsYaml())
+    await controlPlane.stop()
+  })
+
+  const kubectl: Kubectl = (args, input = '') => {
+    const program = join(controlPlane.binDir, 'kubectl')
+    const all = ['--kubeconfig', controlPlane.kubeconfigPath, ...args]
+    return new Promise((resolve) => {
+      const child = execFile(program, all, { timeout: 30_000 }, (error, out, err) => {
+        resolve({ code: error === null ? 0 : Number(error.code ?? 1), out, err })
+      })
+      child.stdin?.end(input)
+    })
+  }
+
+  test('they apply on both sides, twice without a change', () => appliesTwice(kubectl, crdsYaml()))
+  test('get shows the columns, wide ones too', () => showsColumns(kubectl))
+  test('explain shows the descriptions', () => explains(kubectl))
+  test('API-96 scale works on static pools only', () => scales(kubectl))
+  test('EXO-13 EXO-14 documented manifests apply', () => appliesExamples(kubectl))
+
+  for (const [group, cases] of Object.entries(crdCases)) {
+    describe(group, () => {
+      for (const each of cases) test(each.name, () => holdCase(send, each))
+    })
+  }
+})
+
+/** Requests without a client library between, so that cases may hold what a library would not send. */
+async function administrator(kubeconfigPath: string): Promise<SendRequest> {
+  const config = new KubeConfig()
+  config.loadFromFile(kubeconfigPath)
+  const server = config.getCurrentCluster()?.server ?? ''
+  const options = {}
+  await config.applyToHTTPSOptions(options)
+  return (method, path, body) =>
+    new Promise<ServerAnswer>((resolve, reject) => {
+      const headers = { 'content-type': 'application/json', accept: 'application/json' }
+      const outgoing = request(`${server}${path}`, mergedOptions(options, method, headers), (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8')
+          resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) })
+        })
+      })
+      outgoing.on('error', reject)
+      outgoing.end(body && JSON.stringify(body))
+    })
+}
+
+function mergedOptions(
+  options: { readonly headers?: Readonly<Record<string, string>> },
+  method: string,
+  headers: Readonly<Record<string, string>>,
+): object {
+  return { ...options, method, headers: { ...options.headers, ...headers } }
+}

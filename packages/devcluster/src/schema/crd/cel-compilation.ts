@@ -1,0 +1,147 @@
+import { type ASTNode, Environment, type ParseResult } from '@marcbachmann/cel-js'
+import { isRecord } from '../shape-node.ts'
+import { registerConversions, useOwnConversions } from './cel-conversions.ts'
+import { registerKubernetesFunctions } from './cel-functions.ts'
+import { escapedName } from './cel-names.ts'
+import type { JsonSchema, ValidationRule } from './json-schema.ts'
+
+/** A validation rule ready to run. */
+export interface CompiledRule {
+  readonly source: ValidationRule
+  readonly program: ParseResult
+  readonly message: ParseResult | undefined
+  /** Looks at `oldSelf`, so it runs on updates only. */
+  readonly isTransition: boolean
+}
+
+/** A rule that does not compile: which of its fields, and why. */
+export interface RuleError {
+  readonly index: number
+  readonly field: 'rule' | 'messageExpression'
+  readonly message: string
+}
+
+const environments = new Map<string, Environment>()
+
+/**
+ * Building an environment is expensive; rules of all CRDs share one for each type of `oldSelf`:
+ * the value, or an optional that is empty on create.
+ */
+function environment(oldSelfType: 'dyn' | 'optional'): Environment {
+  let shared = environments.get(oldSelfType)
+  if (shared === undefined) {
+    shared = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true })
+      .registerVariable('self', 'dyn')
+      .registerVariable('oldSelf', oldSelfType)
+    registerKubernetesFunctions(shared)
+    registerConversions(shared)
+    environments.set(oldSelfType, shared)
+  }
+  return shared
+}
+
+/** Compiles the rules of one schema node. */
+export function compileRules(schema: JsonSchema): {
+  readonly rules: readonly CompiledRule[]
+  readonly errors: readonly RuleError[]
+} {
+  const rules: CompiledRule[] = []
+  const errors: RuleError[] = []
+  for (const [index, source] of (schema['x-kubernetes-validations'] ?? []).entries()) {
+    const program = compileExpression(source, source.rule, schema, 'bool')
+    const message =
+      source.messageExpression === undefined
+        ? undefined
+        : compileExpression(source, source.messageExpression, schema, 'string')
+    if (typeof program === 'string') errors.push({ index, field: 'rule', message: program })
+    if (typeof message === 'string') errors.push({ index, field: 'messageExpression', message })
+    if (typeof program === 'string' || typeof message === 'string') continue
+    rules.push({ source, program, message, isTransition: names(program.ast, 'oldSelf') })
+  }
+  return { rules, errors }
+}
+
+/** The compiled expression, or why it does not compile. */
+function compileExpression(
+  source: ValidationRule,
+  expression: string,
+  schema: JsonSchema,
+  type: 'bool' | 'string',
+): ParseResult | string {
+  let program: ParseResult
+  try {
+    program = environment(source.optionalOldSelf === true ? 'optional' : 'dyn').parse(expression)
+    useOwnConversions(program.ast)
+  } catch (error) {
+    return compileFailure(error)
+  }
+  const checked = program.check()
+  if (!checked.valid) return compileFailure(checked.error)
+  if (checked.type !== type && checked.type !== 'dyn') {
+    return type === 'bool'
+      ? 'cel expression must evaluate to a bool'
+      : 'messageExpression must evaluate to a string'
+  }
+  const unknown = undefinedField(program.ast, schema)
+  return unknown === undefined ? program : `compilation failed: ERROR: undefined field '${unknown}'`
+}
+
+function compileFailure(error: unknown): string {
+  const summary = error instanceof Error && 'summary' in error ? String(error.summary) : String(error)
+  return `compilation failed: ERROR: ${summary}`
+}
+
+function isNode(value: unknown): value is ASTNode {
+  return isRecord(value) && 'op' in value && 'args' in value
+}
+
+function childNodes(node: ASTNode): readonly ASTNode[] {
+  const found: ASTNode[] = []
+  const collect = (value: unknown): void => {
+    if (isNode(value)) found.push(value)
+    else if (Array.isArray(value)) for (const item of value) collect(item)
+  }
+  collect(node.args)
+  return found
+}
+
+function names(node: ASTNode, variable: string): boolean {
+  if (node.op === 'id') return node.args === variable
+  return childNodes(node).some((child) => names(child, variable))
+}
+
+/** The first field chain from `self` or `oldSelf` that leaves the schema. */
+function undefinedField(node: ASTNode, schema: JsonSchema): string | undefined {
+  if (node.op === '.' && selected(node.args[0], schema) !== undefined) {
+    const parent = selected(node.args[0], schema)
+    if (parent !== undefined && isClosed(parent) && fieldOf(parent, node.args[1]) === undefined)
+      return node.args[1]
+  }
+  for (const child of childNodes(node)) {
+    const unknown = undefinedField(child, schema)
+    if (unknown !== undefined) return unknown
+  }
+  return undefined
+}
+
+function selected(node: ASTNode, schema: JsonSchema): JsonSchema | undefined {
+  if (node.op === 'id') return node.args === 'self' || node.args === 'oldSelf' ? schema : undefined
+  if (node.op !== '.') return undefined
+  const parent = selected(node.args[0], schema)
+  return parent === undefined ? undefined : fieldOf(parent, node.args[1])
+}
+
+const rootFields: Readonly<Record<string, JsonSchema>> = { apiVersion: {}, kind: {}, metadata: {} }
+
+function fieldOf(schema: JsonSchema, name: string): JsonSchema | undefined {
+  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+    if (escapedName(key) === name) return property
+  }
+  return rootFields[name]
+}
+
+function isClosed(schema: JsonSchema): boolean {
+  return (
+    schema.type === 'object' && schema.properties !== undefined && schema.additionalProperties === undefined
+  )
+}

@@ -1,0 +1,52 @@
+/** Schedules of budgets: five cron fields or a macro, in UTC (disruption.md 6). */
+import { Cron } from 'croner'
+
+const macros: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
+}
+
+/** Largest value of each field, how many values it has, and the names it takes. */
+const fields = [
+  { max: 59, width: 60, names: '' },
+  { max: 23, width: 24, names: '' },
+  { max: 31, width: 31, names: '' },
+  { max: 12, width: 12, names: '|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec' },
+  { max: 6, width: 7, names: '|sun|mon|tue|wed|thu|fri|sat' },
+] as const
+
+/** @returns undefined when the schedule cannot be read. */
+export function parseSchedule(schedule: string): Cron | undefined {
+  const texts = (macros[schedule] ?? schedule).trim().split(/\s+/)
+  const expression = texts.map((text, i) => dialect(text, i))
+  if (expression.length !== fields.length || expression.includes(undefined)) return undefined
+  try {
+    return new Cron(expression.join(' '), { timezone: 'UTC', paused: true })
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+/** A field in the words of the library, which knows more than budgets allow, and `N/step` not at all. */
+function dialect(text: string, index: number): string | undefined {
+  const field = fields[index]
+  if (field === undefined) return undefined
+  const value = `(?:\\d+${field.names})`
+  const item = new RegExp(`^(?:([*?])|(${value})(?:-(${value}))?)(?:/(\\d+))?$`, 'i')
+  const items = text.split(',').map((each): string | undefined => {
+    const [, star, from, to, step] = item.exec(each) ?? []
+    if (star === undefined && from === undefined) return undefined
+    // The library reads 7 as Sunday; here it is a mistake.
+    if ([from, to].some((bound) => Number(bound) > field.max)) return undefined
+    const range = star === undefined ? `${from}${to === undefined && step === undefined ? '' : `-${to ?? field.max}`}` : '*'
+    if (step === undefined || Number(step) === 1) return range
+    return `${range}/${Math.min(Number(step), field.width)}`
+  })
+  return items.includes(undefined) ? undefined : items.join(',')
+}

@@ -1,0 +1,15 @@
+import type { CrdCase } from './crd-case.test-support.ts'
+import { nodeClaimCases } from './nodeclaim-cases.test-support.ts'
+import { nodeClassCases } from './node-class-cases.test-support.ts'
+import { nodePoolCases } from './nodepool-cases.test-support.ts'
+import { publicExamples } from './public-examples.test-support.ts'
+import { templateCases } from './template-cases.test-support.ts'
+
+/** Every case on Tenon's CRDs, in groups that run on one API server after another. */
+export const crdCases: Readonly<Record<string, readonly CrdCase[]>> = {
+  NodePool: nodePoolCases,
+  'requirements and taints': templateCases,
+  NodeClaim: nodeClaimCases,
+  'node classes': nodeClassCases,
+  'public examples': publicExamples,
+}

@@ -1,0 +1,59 @@
+/** Builders of the smallest objects that Tenon's CRDs accept. */
+import type { Manifest } from './crd-case.test-support.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+const nodeClassRef = { group: 'karpenter.exoscale.com', kind: 'ExoscaleNodeClass', name: 'standard' }
+
+/** A template's or a claim's spec: a reference, no requirements, and what is given. */
+function templateSpec(fields: Fields = {}): Fields {
+  return { nodeClassRef, requirements: [], ...fields }
+}
+
+/** A NodePool with the smallest template and what is given. */
+export function aNodePool(spec: Fields = {}): Manifest {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: {},
+    spec: { template: { spec: templateSpec() }, ...spec },
+  }
+}
+
+/** A NodePool whose template's spec has these fields. */
+export function poolOf(fields: Fields): Manifest {
+  return aNodePool({ template: { spec: templateSpec(fields) } })
+}
+
+/** A NodePool whose template has these labels. */
+export function poolLabelled(labels: Readonly<Record<string, string>>): Manifest {
+  return aNodePool({ template: { metadata: { labels }, spec: templateSpec() } })
+}
+
+/** A NodePool with this reference; undefined fields are left out. */
+export function poolRefersTo(fields: Fields): Manifest {
+  return poolOf({ nodeClassRef: { ...nodeClassRef, ...fields } })
+}
+
+export function aNodeClaim(fields: Fields = {}, metadata: Manifest['metadata'] = {}): Manifest {
+  return { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', metadata, spec: templateSpec(fields) }
+}
+
+/** An ExoscaleNodeClass that follows the control plane's version, with what is given. */
+export function anExoscaleNodeClass(spec: Fields = {}): Manifest {
+  return {
+    apiVersion: 'karpenter.exoscale.com/v1',
+    kind: 'ExoscaleNodeClass',
+    metadata: {},
+    spec: { imageTemplateSelector: {}, ...spec },
+  }
+}
+
+export function aKwokNodeClass(rest: Fields = {}): Manifest {
+  return { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass', metadata: {}, ...rest }
+}
+
+/** A requirement on a label. */
+export function requirement(operator: string, values?: readonly string[], more: Fields = {}): Fields {
+  return { key: 'example.com/tier', operator, ...(values && { values }), ...more }
+}
