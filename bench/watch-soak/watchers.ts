@@ -159,7 +159,7 @@ export async function lossyInformer(
 }
 
 /** `name uid resourceVersion` of the soak's objects, sorted. */
-export function stateOf(objects: readonly AnyObject[]): readonly string[] {
+function stateOf(objects: readonly AnyObject[]): readonly string[] {
   return objects
     .filter(({ metadata }) => isSoak(metadata.name))
     .map(({ metadata }) => `${metadata.name} ${metadata.uid} ${metadata.resourceVersion}`)

@@ -3,12 +3,12 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   /** Data. */
-  out(text: string): void
+  readonly out: (text: string) => void
   /** Warnings, progress and errors. */
-  err(text: string): void
+  readonly err: (text: string) => void
   readonly isTerminal: boolean
   /** Size of the terminal in characters. */
-  size(): { readonly columns: number; readonly rows: number }
+  readonly size: () => { readonly columns: number; readonly rows: number }
   /** Aborts when the user asks the process to end (Ctrl-C or SIGTERM). */
   readonly interrupted: AbortSignal
 }

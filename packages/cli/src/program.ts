@@ -1,4 +1,5 @@
 /** The commands of `tenon`, their options and their help. */
+import { parseDuration } from '@tenon/api'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { runController } from './commands/controller.ts'
 import { crdsYaml } from './commands/crds.ts'
@@ -11,9 +12,14 @@ import { version } from './version.ts'
 export function createProgram(io: Io): Command {
   const program = new Command('tenon')
     .description('Node autoscaler for Kubernetes that speaks the Karpenter API')
-    .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .configureOutput({
+      writeOut: io.out,
+      writeErr: io.err,
+      outputError: (text, write) => {
+        write(usageError(text))
+      },
+    })
     .exitOverride()
-    .showHelpAfterError('(run with --help for the options)')
     .addHelpText(
       'after',
       examples('tenon up', 'tenon up -f examples/exoscale', 'tenon controller --provider exoscale'),
@@ -62,6 +68,11 @@ function addUp(program: Command, io: Io): void {
       '--data-dir <path>',
       'keep the cluster in this directory; it goes on where it was at the next start',
     )
+    .option(
+      '--boot-delay <duration>',
+      'how long a simulated instance takes to boot (default: 15s to 30s)',
+      duration,
+    )
     .addHelpText(
       'after',
       examples(
@@ -87,9 +98,18 @@ function addDevCluster(program: Command, io: Io): void {
     .option('--port <number>', 'port of the simulated Exoscale API', port, 16_080)
     .option('--api-port <number>', 'port of the Kubernetes API', port, 16_443)
     .option('--data-dir <path>', 'keep the cluster in this directory')
+    .option(
+      '--boot-delay <duration>',
+      'how long a simulated instance takes to boot (default: 15s to 30s)',
+      duration,
+    )
     .addHelpText(
       'after',
-      examples('tenon devcluster', 'tenon devcluster --api-port 6443 --data-dir .tenon/data'),
+      examples(
+        'tenon devcluster',
+        'tenon devcluster --api-port 6443 --data-dir .tenon/data',
+        'tenon devcluster --boot-delay 2s',
+      ),
     )
     .action(async (options: Parameters<typeof runDevCluster>[1]) => {
       await runDevCluster(io, options)
@@ -140,6 +160,21 @@ function port(value: string): number {
     throw new InvalidArgumentError('Give a port from 0 to 65535; 0 takes a free one.')
   }
   return number
+}
+
+function duration(value: string): number {
+  const ms = parseDuration(value)
+  if (ms === undefined || ms < 0) throw new InvalidArgumentError('Give a duration such as 2s or 1m30s.')
+  return ms
+}
+
+/** The parser's complaint as one line in the form of every other error. */
+function usageError(text: string): string {
+  const line = text
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ')
+  return `tenon: ${line.replace(/\.$/, '')} (--help shows what there is)\n`
 }
 
 function examples(...lines: readonly string[]): string {

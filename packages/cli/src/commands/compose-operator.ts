@@ -69,5 +69,7 @@ async function createProvider(
     random,
     logger,
     clusterEndpoint: options.ok.clusterEndpoint ?? plan.server,
+  }).catch((cause: Error) => {
+    throw new CliError(`Exoscale: ${cause.message}`, { cause })
   })
 }

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { createLeaderElector, loadKubeConfig } from '@tenon/kube'
+import { createLeaderElector, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
 import { metricsHandler, type Operator, probesHandler } from '@tenon/operator'
 import { serveHttp } from '@tenon/devcluster'
 import {
@@ -24,11 +24,7 @@ export async function runController(io: Io, flags: ControllerFlags): Promise<voi
   const clock = new SystemClock()
   const random = new SystemRandom()
   const logger = new JsonLogger(clock, io.out, { value: options.logLevel }, { logger: 'controller' })
-  const config = loadKubeConfig({
-    env: io.env,
-    ...(flags.kubeconfig !== undefined && { kubeconfig: flags.kubeconfig }),
-    ...(flags.context !== undefined && { context: flags.context }),
-  })
+  const config = clusterOf(io, flags)
   const composed = await composeOperator({
     provider: flags.provider,
     env: io.env,
@@ -52,6 +48,19 @@ export async function runController(io: Io, flags: ControllerFlags): Promise<voi
   } finally {
     await operator.stop()
     await Promise.all(servers.map((server) => server.close()))
+  }
+}
+
+function clusterOf(io: Io, flags: ControllerFlags): LoadedKubeConfig {
+  try {
+    return loadKubeConfig({
+      env: io.env,
+      ...(flags.kubeconfig !== undefined && { kubeconfig: flags.kubeconfig }),
+      ...(flags.context !== undefined && { context: flags.context }),
+    })
+  } catch (cause) {
+    if (cause instanceof KubeConfigError) throw new CliError(cause.message, { cause })
+    throw cause
   }
 }
 

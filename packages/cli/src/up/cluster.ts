@@ -14,6 +14,7 @@ import {
 import { type Clock, type HttpHandler, type Logger, type Random, Secret } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { removeLostMachines } from './lost-machines.ts'
 
 /** Fixed names of the simulated organisation: nothing here is worth protecting. */
 export const demoCloud = {
@@ -73,6 +74,8 @@ export async function startCluster(
     const data = await openDataDirectory({
       ...deps,
       ...(options.dataDir !== undefined && { path: resolve(io.cwd, options.dataDir) }),
+    }).catch((cause: Error) => {
+      throw new CliError(`${cause.message}; choose another with --data-dir`, { cause })
     })
     const { credentials } = data
     const cluster = startDevCluster({
@@ -95,6 +98,7 @@ export async function startCluster(
       () => cluster.stop(),
     )
     data.follow(cluster.server.store)
+    removeLostMachines(cluster)
     const api = await listenApi(cluster, credentials, options.apiPort)
     stopped.push(() => api.close())
     cluster.announce(host, api.port)

@@ -1,17 +1,31 @@
 import { createHash } from 'node:crypto'
-import type { HttpRequest, HttpResponse } from '@tenon/runtime'
+import { type HttpRequest, type HttpResponse, oneChunk } from '@tenon/runtime'
 import { openApiV2, openApiV3 } from '../schema/index.ts'
 import { acceptedRanges } from './negotiation.ts'
+import { encodeOpenApiV2 } from './protobuf/encode-openapi.ts'
 import type { Registry } from './registry.ts'
 import { textResponse } from './responses.ts'
 import { noSuchPath, notAcceptable } from './status.ts'
 
 interface Document {
-  readonly text: string
+  readonly content: string | Uint8Array
+  readonly mediaType: string
   readonly hash: string
 }
 
-const acceptable = new Set(['application/json', '*/*', 'application/*'])
+const jsonType = 'application/json'
+const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+
+/** Media types of the Accept header and what they are answered with. */
+const v3Types: ReadonlyMap<string, string> = new Map(
+  [jsonType, '*/*', 'application/*'].map((type) => [type, jsonType]),
+)
+const v2Types: ReadonlyMap<string, string> = new Map([
+  ...v3Types,
+  [protobufType, protobufType],
+  // How clients up to Kubernetes 1.32 spell it, which is no valid media type to answer with.
+  ['application/com.github.proto-openapi.spec.v2@v1.0+protobuf', protobufType],
+])
 
 /** OpenAPI documents of what is served, made when first asked for and again after changes. */
 export class OpenApiDocuments {
@@ -25,18 +39,19 @@ export class OpenApiDocuments {
 
   /** Answers `/openapi/v2` and `/openapi/v3…`. @throws ApiError 404, 406. */
   answer(request: HttpRequest, parts: readonly string[], query: URLSearchParams): HttpResponse {
-    if (!acceptedRanges(request.headers['accept']).some(({ type }) => acceptable.has(type)))
-      throw notAcceptable(['application/json'])
     const [, version, ...path] = parts
-    if (version === 'v2' && path.length === 0) return documentResponse(this.#v2(), request, false)
+    if (version === 'v2' && path.length === 0) {
+      return documentResponse(this.#v2(negotiated(request, v2Types)), request, false)
+    }
+    negotiated(request, v3Types)
     if (version !== 'v3') throw noSuchPath()
     if (path.length === 0) return textResponse(200, this.#index(), jsonHeaders)
     const document = this.#v3(path)
     return documentResponse(document, request, query.get('hash') === document.hash)
   }
 
-  #v2(): Document {
-    return this.#document('v2', () => openApiV2(this.#registry.definitions()))
+  #v2(mediaType: string): Document {
+    return this.#document('v2', mediaType, () => openApiV2(this.#registry.definitions()))
   }
 
   #v3(path: readonly string[]): Document {
@@ -47,7 +62,7 @@ export class OpenApiDocuments {
       .definitions()
       .some((definition) => definition.group === found?.group && definition.version === found.version)
     if (found === undefined || !isServed) throw noSuchPath()
-    return this.#document(path.join('/'), () =>
+    return this.#document(path.join('/'), jsonType, () =>
       openApiV3(this.#registry.definitions(), found.group, found.version),
     )
   }
@@ -64,29 +79,41 @@ export class OpenApiDocuments {
     return JSON.stringify({ paths })
   }
 
-  #document(key: string, make: () => object): Document {
+  #document(name: string, mediaType: string, make: () => object): Document {
     if (this.#generation !== this.#registry.generation) {
       this.#made.clear()
       this.#generation = this.#registry.generation
     }
+    const key = `${name} ${mediaType}`
     let document = this.#made.get(key)
     if (document === undefined) {
-      const text = JSON.stringify(make())
-      document = { text, hash: createHash('sha256').update(text).digest('hex').toUpperCase() }
+      const content = mediaType === protobufType ? encodeOpenApiV2(make()) : JSON.stringify(make())
+      const hash = createHash('sha256').update(content).digest('hex').toUpperCase()
+      document = { content, mediaType, hash }
       this.#made.set(key, document)
     }
     return document
   }
 }
 
-const jsonHeaders = { 'content-type': 'application/json' }
+const jsonHeaders = { 'content-type': jsonType }
+
+/** The form to answer in. @throws ApiError 406 */
+function negotiated(request: HttpRequest, types: ReadonlyMap<string, string>): string {
+  for (const { type } of acceptedRanges(request.headers['accept'])) {
+    const found = types.get(type)
+    if (found !== undefined) return found
+  }
+  throw notAcceptable([...new Set(types.values())])
+}
 
 function documentResponse(document: Document, request: HttpRequest, immutable: boolean): HttpResponse {
   const headers = {
-    ...jsonHeaders,
+    'content-type': document.mediaType,
     etag: `"${document.hash}"`,
+    vary: 'Accept',
     ...(immutable ? { 'cache-control': 'public, immutable' } : {}),
   }
   if (request.headers['if-none-match'] === headers.etag) return textResponse(304, '', headers)
-  return textResponse(200, document.text, headers)
+  return { status: 200, headers, body: oneChunk(document.content) }
 }

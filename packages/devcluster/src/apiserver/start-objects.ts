@@ -1,5 +1,5 @@
 import type { KubeObject, ResourceType } from '@tenon/api'
-import { ApiError, type LocalApi } from '../contract.ts'
+import type { LocalApi } from '../contract.ts'
 import { apiServiceAddress } from './cluster-addresses.ts'
 
 /** Where the API server is reached and how clients know it. */
@@ -121,11 +121,8 @@ function priorityClass(api: LocalApi, name: string, value: number, description: 
 type NewObject = KubeObject & { readonly [field: string]: unknown }
 
 function ensure(api: LocalApi, type: ResourceType, object: NewObject): void {
-  try {
-    api.create(type, object)
-  } catch (error) {
-    if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error
-  }
+  // Asked first: creating a Service again would stumble over its own address.
+  if (api.get(type, object.metadata.namespace, object.metadata.name) === undefined) api.create(type, object)
 }
 
 function replace(api: LocalApi, type: ResourceType, object: NewObject): void {

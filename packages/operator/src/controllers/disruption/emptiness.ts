@@ -17,18 +17,20 @@ import { allowedDisruptions } from '@tenon/engine'
 import { isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { isNodeReady, type StateNode } from '../../state/cluster-state.ts'
-import { isReschedulable } from '../../state/pods.ts'
+import { doNotDisrupt, evictionCost, isActive, isPausedByBudget, isReschedulable } from '../../state/pods.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
 
 const reason: DisruptionReason = 'Empty'
 const defaultBudgets = [{ nodes: '10%' }]
 const unsyncedMs = 1000
+const writeAttempts = 3
 
 /** A node that may go, with everything known to be there. */
 type Candidate = StateNode &
   Required<{ readonly node: Node }> & { readonly claim: NonNullable<StateNode['claim']> }
 
+/** Looks at all nodes in turn and removes empty ones within the budgets. */
 export class Emptiness {
   readonly #context: OperatorContext
 
@@ -37,14 +39,25 @@ export class Emptiness {
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
+    try {
+      return await this.#pass(signal)
+    } catch (error) {
+      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+      throw error
+    }
+  }
+
+  async #pass(signal: AbortSignal): Promise<ReconcileResult> {
     const { state, settings, clock } = this.#context
     if (state.unlaunched().length > 0) return { kind: 'after', delayMs: unsyncedMs }
     await this.#cleanUp()
-    if (this.#withinBudget(this.#candidates()).length === 0)
-      return { kind: 'after', delayMs: settings.disruptionPollMs }
+    const proposed = new Set(this.#withinBudget(this.#candidates()).map(({ providerID }) => providerID))
+    if (proposed.size === 0) return { kind: 'after', delayMs: settings.disruptionPollMs }
     await clock.sleep(settings.validationDelayMs, signal)
     if (state.unlaunched().length > 0) return { kind: 'after', delayMs: unsyncedMs }
-    const accepted = this.#withinBudget(this.#candidates())
+    const accepted = this.#withinBudget(
+      this.#candidates().filter(({ providerID }) => proposed.has(providerID)),
+    )
     for (const candidate of accepted) await this.#disrupt(candidate)
     return { kind: 'after', delayMs: accepted.length > 0 ? 0 : settings.disruptionPollMs }
   }
@@ -81,7 +94,19 @@ export class Emptiness {
       !state.isNominated(providerID) &&
       node.metadata.annotations?.[annotations.doNotDisrupt] !== 'true' &&
       isConditionTrue(claim, 'Consolidatable') &&
-      !state.podsOn(node.metadata.name).some(isReschedulable)
+      this.#isEmpty(node)
+    )
+  }
+
+  /** Nothing on the node costs anything to move, and no pod forbids touching it (disruption.md 3, 4). */
+  #isEmpty(node: Node): boolean {
+    const { state, caches, clock } = this.#context
+    const pods = state.podsOn(node.metadata.name)
+    const now = clock.now()
+    return (
+      !pods.some((pod) => isReschedulable(pod) && evictionCost(pod) > 0) &&
+      !pods.some((pod) => isActive(pod) && doNotDisrupt(pod, now).kind === 'active') &&
+      !pods.some((pod) => isPausedByBudget(pod, caches.podDisruptionBudgets.list(), now))
     )
   }
 
@@ -129,12 +154,17 @@ export class Emptiness {
       decision: 'delete',
       Node: { name: node.metadata.name },
     })
-    await this.#taint(node, true)
-    await this.#setReason(claim)
+    // A node or claim that keeps changing waits for the next pass; the others need not.
+    if (!(await this.#taint(node, true)) || !(await this.#setReason(claim))) return
     // A pod may have been bound while the taint was on its way.
-    if (state.podsOn(node.metadata.name).some(isReschedulable)) return
+    if (!this.#isEmpty(node)) return
     state.mark(providerID)
-    if (!(await deleteClaim(this.#context, claim, reason.toLowerCase()))) return
+    try {
+      if (!(await deleteClaim(this.#context, claim, reason.toLowerCase()))) return
+    } catch (error) {
+      state.unmark(providerID)
+      throw error
+    }
     for (const object of [node, claim]) {
       events.record({
         object,
@@ -146,45 +176,81 @@ export class Emptiness {
     }
   }
 
-  async #taint(node: Node, isWanted: boolean): Promise<void> {
-    const taints = node.spec?.taints ?? []
-    const others = taints.filter((taint) => !sameTaint(taint, disruptedTaint))
-    if (isWanted === others.length < taints.length) return
-    const patch = mergePatchOf(node, {
-      ...node,
-      spec: { ...node.spec, taints: isWanted ? [...taints, disruptedTaint] : others },
-    })
-    try {
-      await this.#context.client.patch(kinds.node, { name: node.metadata.name }, patch ?? {}, {
-        resourceVersion: node.metadata.resourceVersion ?? '',
-      })
-    } catch (error) {
-      if (!isKubeError(error, 'notFound')) throw error
-    }
-  }
-
-  async #setReason(claim: Candidate['claim']): Promise<void> {
-    const conditions = ConditionSet.of(claim, nodeClaimConditions).set(
-      { type: 'DisruptionReason', status: 'True', reason, message: reason },
-      this.#context.clock.now(),
+  /** @returns whether the Node is now as wanted. */
+  async #taint(node: Node, isWanted: boolean): Promise<boolean> {
+    const key = { name: node.metadata.name }
+    return await this.#write(
+      node,
+      () => this.#context.client.get(kinds.node, key),
+      async (latest) => {
+        const taints = latest.spec?.taints ?? []
+        const others = taints.filter((taint) => !sameTaint(taint, disruptedTaint))
+        if (isWanted === others.length < taints.length) return
+        const patch = mergePatchOf(latest, {
+          ...latest,
+          spec: { ...latest.spec, taints: isWanted ? [...taints, disruptedTaint] : others },
+        })
+        await this.#context.client.patch(kinds.node, key, patch ?? {}, {
+          resourceVersion: latest.metadata.resourceVersion ?? '',
+        })
+      },
     )
-    await this.#writeConditions(claim, conditions)
   }
 
-  async #clearReason(claim: Candidate['claim']): Promise<void> {
-    await this.#writeConditions(claim, ConditionSet.of(claim, nodeClaimConditions).clear('DisruptionReason'))
+  async #setReason(claim: Candidate['claim']): Promise<boolean> {
+    return await this.#writeConditions(claim, (latest) =>
+      ConditionSet.of(latest, nodeClaimConditions).set(
+        { type: 'DisruptionReason', status: 'True', reason, message: reason },
+        this.#context.clock.now(),
+      ),
+    )
   }
 
-  async #writeConditions(claim: Candidate['claim'], conditions: ConditionSet): Promise<void> {
-    try {
-      await this.#context.client.patch(
-        karpenterKinds.nodeClaim,
-        { name: claim.metadata.name },
-        { status: { conditions: conditions.conditions } },
-        { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
-      )
-    } catch (error) {
-      if (!isKubeError(error, 'notFound')) throw error
+  async #clearReason(claim: Candidate['claim']): Promise<boolean> {
+    return await this.#writeConditions(claim, (latest) =>
+      ConditionSet.of(latest, nodeClaimConditions).clear('DisruptionReason'),
+    )
+  }
+
+  async #writeConditions(
+    claim: Candidate['claim'],
+    wanted: (latest: Candidate['claim']) => ConditionSet,
+  ): Promise<boolean> {
+    const key = { name: claim.metadata.name }
+    return await this.#write(
+      claim,
+      () => this.#context.client.get(karpenterKinds.nodeClaim, key),
+      async (latest) => {
+        await this.#context.client.patch(
+          karpenterKinds.nodeClaim,
+          key,
+          { status: { conditions: wanted(latest).conditions } },
+          { subresource: 'status', resourceVersion: latest.metadata.resourceVersion ?? '' },
+        )
+      },
+    )
+  }
+
+  /**
+   * Writes over the cached object, and over the current one when that has moved on meanwhile.
+   * @returns false when the object is gone or changes faster than it can be written.
+   */
+  async #write<T>(
+    cached: T,
+    current: () => Promise<T | undefined>,
+    write: (object: T) => Promise<void>,
+  ): Promise<boolean> {
+    let object: T | undefined = cached
+    for (let attempt = 0; attempt < writeAttempts && object !== undefined; attempt++) {
+      try {
+        await write(object)
+        return true
+      } catch (error) {
+        if (isKubeError(error, 'notFound')) return false
+        if (!isKubeError(error, 'conflict')) throw error
+        object = await current()
+      }
     }
+    return false
   }
 }

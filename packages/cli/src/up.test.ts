@@ -1,0 +1,267 @@
+/** What a person at the terminal sees of `tenon`: addresses, endings, errors, help. */
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import type { Pod } from '@tenon/api'
+import {
+  controllerSettings,
+  eventually,
+  kubectl,
+  kubectlOut,
+  objectsOf,
+  runShell,
+  runTenon,
+  startCluster,
+  temporaryDirectory,
+} from './tenon-process.test-support.ts'
+
+/** The command fails with exit code 1 and exactly one line on stderr, and says nothing else. */
+async function refused(
+  t: TestContext,
+  cwd: string,
+  args: readonly string[],
+  line: RegExp,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const { code, out, err } = await runTenon(t, cwd, args, env)
+  assert.match(err, line)
+  assert.equal(err.trimEnd().split('\n').length, 1, err)
+  assert.equal(out, '')
+  assert.equal(code, 1)
+}
+
+const onFreePorts = ['--port', '0', '--api-port', '0']
+
+test('up tells within 10 s where everything is, and SIGINT ends it within 2 s with exit code 130', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const startMs = performance.now()
+  const up = await startCluster(t, cwd, 'up', '--no-apply')
+  assert.ok(performance.now() - startMs < 10_000)
+  assert.match(up.out(), /^Kubernetes API +https:\/\/127\.0\.0\.1:\d+$/m)
+  assert.match(up.out(), /^kubeconfig +\.tenon\/kubeconfig /m)
+  assert.match(up.out(), /^simulated Exoscale +http:\/\/127\.0\.0\.1:\d+\/v2$/m)
+  assert.match(await kubectlOut(cwd, ['get', 'nodepools', '-A'], ''), /^$/)
+  const endMs = performance.now()
+  assert.deepEqual(await up.end('SIGINT'), { code: 130, signal: null })
+  assert.ok(performance.now() - endMs < 2000)
+  assert.equal(up.err(), '')
+})
+
+test('SIGINT ends up within 2 s while clients watch and machines boot', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const up = await startCluster(t, cwd, 'up')
+  const watch = kubectl(cwd, ['get', 'pods', '-w'])
+  await eventually(
+    10_000,
+    () => /nodeclaims starting [1-9]/.test(up.out()) || undefined,
+    () => `a claim starts: ${up.out()}`,
+  )
+  const endMs = performance.now()
+  assert.deepEqual(await up.end('SIGINT'), { code: 130, signal: null })
+  assert.ok(performance.now() - endMs < 2000)
+  await watch
+})
+
+test('a taken port is one clear line', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const taken = createServer()
+  await new Promise<void>((resolve) => {
+    taken.listen(0, '127.0.0.1', resolve)
+  })
+  t.after(() => taken.close())
+  const port = String((taken.address() as AddressInfo).port)
+  for (const command of ['up', 'devcluster']) {
+    await refused(
+      t,
+      cwd,
+      [command, '--port', '0', '--api-port', port],
+      new RegExp(
+        `^tenon: Kubernetes API: port ${port} on 127.0.0.1 is already in use; choose another with --api-port`,
+      ),
+    )
+    await refused(
+      t,
+      cwd,
+      [command, '--port', port, '--api-port', '0'],
+      new RegExp(
+        `^tenon: simulated Exoscale: port ${port} on 127.0.0.1 is already in use; choose another with --port`,
+      ),
+    )
+  }
+})
+
+test('a bad manifest is one clear line that names the place and the reason', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const cases: readonly (readonly [string, string, RegExp])[] = [
+    ['broken.yaml', 'kind: Pod\n  metadata: [', /^tenon: broken\.yaml:\d+: not valid YAML: /],
+    ['text.yaml', 'just text', /^tenon: text\.yaml:1: not a Kubernetes object/],
+    [
+      'kindless.yaml',
+      'apiVersion: v1\nmetadata: {name: a}',
+      /^tenon: kindless\.yaml:1: field kind is missing/,
+    ],
+    [
+      'unknown.yaml',
+      'apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: a}',
+      /^tenon: unknown\.yaml:1: no kind Gizmo in example\.com\/v1; apply its CustomResourceDefinition first/,
+    ],
+    [
+      'field.yaml',
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatum: {}',
+      /^tenon: field\.yaml:1: ConfigMap a: .*unknown field.*datum/,
+    ],
+    [
+      'value.yaml',
+      'apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {weight: 1000, template: {spec: {nodeClassRef: {group: a.b, kind: C, name: d}, requirements: []}}}',
+      /^tenon: value\.yaml:1: NodePool a: .*spec\.weight/,
+    ],
+  ]
+  for (const [name, text, line] of cases) {
+    await writeFile(join(cwd, name), text)
+    await refused(t, cwd, ['up', ...onFreePorts, '-f', name], line)
+  }
+})
+
+test('a missing file and an empty directory are one clear line', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  await mkdir(join(cwd, 'empty'))
+  await refused(
+    t,
+    cwd,
+    ['up', '-f', 'nowhere.yaml'],
+    /^tenon: cannot read nowhere\.yaml: no such file or directory/,
+  )
+  await refused(
+    t,
+    cwd,
+    ['up', '-f', 'empty'],
+    /^tenon: directory empty holds no \.yaml, \.yml or \.json file/,
+  )
+})
+
+test('a data directory that cannot be used is one clear line', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  await writeFile(join(cwd, 'file'), '')
+  await refused(t, cwd, ['up', ...onFreePorts, '--data-dir', 'file'], /^tenon: data directory .*file: /)
+})
+
+test('usage errors are one line and suggest the nearest word', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  await refused(t, cwd, ['upp'], /^tenon: unknown command 'upp' \(Did you mean up\?\)/)
+  await refused(t, cwd, ['up', '--prot', '1'], /^tenon: unknown option '--prot' \(Did you mean --port\?\)/)
+  await refused(t, cwd, ['up', '--port', '70000'], /--port .*Give a port from 0 to 65535/)
+  await refused(t, cwd, ['up', '--boot-delay', '5'], /--boot-delay .*Give a duration such as 2s or 1m30s/)
+  await refused(t, cwd, ['controller'], /required option '--provider <name>'/)
+  await refused(t, cwd, ['controller', '--provider', 'ovh'], /Allowed choices are exoscale, kwok/)
+})
+
+test('a controller without a cluster or with wrong settings says so in one line', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const controller = ['controller', '--provider', 'exoscale', '--disable-leader-election']
+  await refused(t, cwd, [...controller, '--kubeconfig', 'nowhere'], /^tenon: .*nowhere/)
+  await startCluster(t, cwd, 'devcluster')
+  const ready = [...controller, '--kubeconfig', '.tenon/kubeconfig']
+  await refused(t, cwd, ready, /^tenon: .*EXOSCALE_/)
+  const settings = await controllerSettings(cwd)
+  await refused(
+    t,
+    cwd,
+    controller,
+    /^tenon: Exoscale: EXOSCALE_ZONE is "de-mars-1", which is none of the zones /,
+    {
+      ...settings,
+      EXOSCALE_ZONE: 'de-mars-1',
+    },
+  )
+  await refused(
+    t,
+    cwd,
+    [...ready, '--batch-max-duration', 'soon'],
+    /^tenon: --batch-max-duration soon: give a duration/,
+  )
+})
+
+test('what a data directory keeps is there at the next start, and pods run again on new nodes', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const start = () => startCluster(t, cwd, 'up', '--data-dir', 'data', '--boot-delay', '1s')
+  const running = async () =>
+    (await objectsOf<Pod>(cwd, 'pods'))
+      .filter((pod) => pod.status?.phase === 'Running')
+      .map((pod) => pod.spec.nodeName)
+  const allRun = () =>
+    eventually(
+      60_000,
+      async () => {
+        const on = await running()
+        return on.length === 20 ? new Set(on) : undefined
+      },
+      () => `20 pods run:\n${last.out()}${last.err()}`,
+    )
+  let last = await start()
+  await kubectlOut(cwd, ['create', 'configmap', 'kept', '--from-literal=a=1'])
+  await allRun()
+  await last.end('SIGINT')
+
+  last = await start()
+  assert.equal(await kubectlOut(cwd, ['get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}']), '1')
+  const nodes = () => objectsOf<{ metadata: { name: string } }>(cwd, 'nodes')
+  await eventually(
+    60_000,
+    async () => {
+      const [on, known] = [await running(), (await nodes()).map((node) => node.metadata.name)]
+      // The picture of the cloud must agree: every node that is left is a machine that runs.
+      const shown = /nodes (\d+)\/(\d+) ready +nodeclaims starting 0 +instances (\d+)/.exec(
+        last.out().trim().split('\n').at(-1) ?? '',
+      )
+      const isSettled = shown !== null && shown[1] === shown[2] && shown[2] === shown[3] && shown[3] !== '0'
+      return (on.length === 20 && isSettled && on.every((name) => known.includes(name ?? ''))) || undefined
+    },
+    () => `20 pods run on living nodes again:\n${last.out()}${last.err()}`,
+  )
+})
+
+test('a closed pipe is no error', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  assert.deepEqual(await runShell(cwd, 'set -o pipefail; tenon crds | head -1'), {
+    code: 0,
+    signal: null,
+    out: '---\n',
+    err: '',
+  })
+})
+
+test('the printed CustomResourceDefinitions apply with kubectl, twice', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  await startCluster(t, cwd, 'devcluster')
+  const { out, code, err } = await runTenon(t, cwd, ['crds'])
+  assert.deepEqual({ code, err }, { code: 0, err: '' })
+  await kubectlOut(cwd, ['apply', '--server-side', '-f', '-'], out)
+  await kubectlOut(cwd, ['apply', '--server-side', '-f', '-'], out)
+  await kubectlOut(cwd, ['wait', '--for=condition=Established', '--timeout=5s', 'crd', '--all'])
+  await kubectlOut(cwd, ['get', 'nodepools,nodeclaims,exoscalenodeclasses,kwoknodeclasses'])
+})
+
+test('version -o json is JSON with the version', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const { out, code } = await runTenon(t, cwd, ['version', '-o', 'json'])
+  assert.equal(code, 0)
+  const { clientVersion } = JSON.parse(out) as { clientVersion: { gitVersion: string } }
+  assert.match(clientVersion.gitVersion, /^v\d+\.\d+\.\d+/)
+  assert.equal((await runTenon(t, cwd, ['version'])).out, `${clientVersion.gitVersion}\n`)
+})
+
+test('the help of every command shows examples on stdout', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const { out: overview } = await runTenon(t, cwd, ['--help'])
+  const commands = [...overview.matchAll(/^ {2}([a-z]+)(?: \[options\])? {2,}/gm)].map(
+    ([, name = '']) => name,
+  )
+  assert.deepEqual(commands, ['up', 'devcluster', 'controller', 'crds', 'version'])
+  for (const command of commands) {
+    const { out, err, code } = await runTenon(t, cwd, [command, '--help'])
+    assert.match(out, new RegExp(`\nExamples:\n.*tenon ${command}`, 's'))
+    assert.deepEqual({ err, code }, { err: '', code: 0 })
+  }
+})
