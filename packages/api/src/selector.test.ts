@@ -25,7 +25,11 @@ test('every label and every expression must match', () => {
     [{ key: 'none', operator: 'DoesNotExist' }, true],
   ]
   for (const [expression, matches] of cases) {
-    assert.equal(matchesSelector({ matchExpressions: [expression] }, labels), matches, JSON.stringify(expression))
+    assert.equal(
+      matchesSelector({ matchExpressions: [expression] }, labels),
+      matches,
+      JSON.stringify(expression),
+    )
   }
   assert.ok(matchesSelector({ matchLabels: { app: 'web', tier: '' } }, labels))
   assert.ok(!matchesSelector({ matchLabels: { app: 'web', tier: 'x' } }, labels))
@@ -35,5 +39,8 @@ test('old spellings of label keys are read as the present ones', () => {
   assert.equal(normalizedLabel('beta.kubernetes.io/arch'), 'kubernetes.io/arch')
   assert.equal(normalizedLabel('failure-domain.beta.kubernetes.io/zone'), 'topology.kubernetes.io/zone')
   assert.equal(normalizedLabel('example.com/x'), 'example.com/x')
-  assert.equal(nodeClassLabel({ group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass' }), 'karpenter.kwok.sh/kwoknodeclass')
+  assert.equal(
+    nodeClassLabel({ group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass' }),
+    'karpenter.kwok.sh/kwoknodeclass',
+  )
 })

@@ -8,6 +8,7 @@ import type { Settings } from './settings.ts'
 import { ClusterState } from './state/cluster-state.ts'
 import { type Runnable, wireControllers } from './wiring.ts'
 
+/** What an operator runs on. */
 export interface OperatorDependencies {
   readonly client: KubeClient
   /** Caches not started yet; the operator adds its own and starts all of them. */

@@ -17,6 +17,7 @@ export interface Settings {
   readonly pendingRetryMs: number
 }
 
+/** What holds for settings that nobody gave. */
 export const defaultSettings: Settings = {
   batchMaxMs: 10_000,
   batchIdleMs: 1_000,

@@ -143,6 +143,9 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
       for (const pool of caches.nodePools.list()) {
         if (pool.spec.template.spec.nodeClassRef.name === name) readinessQueue.enqueue(pool.metadata.name)
       }
+      for (const claim of caches.nodeClaims.list()) {
+        if (claim.spec.nodeClassRef.name === name) disruptionQueue.enqueue(claim.metadata.name)
+      }
     })
   }
   return [

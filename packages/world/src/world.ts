@@ -19,7 +19,7 @@ import {
   startDevCluster,
 } from '@tenon/devcluster'
 import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
-import { defaultSettings, Operator } from '@tenon/operator'
+import { defaultSettings, Operator, type Settings } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import { exoscaleNodeClassCrd, openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
 import { KwokProvider, kwokNodeClassCrd } from '@tenon/provider-kwok'
@@ -33,6 +33,7 @@ const crdKind: ResourceType = {
   plural: 'customresourcedefinitions',
   namespaced: false,
 }
+/** The kind of Deployments, which no part of the operator reads. */
 export const deploymentKind: ResourceType = {
   group: 'apps',
   version: 'v1',
@@ -42,6 +43,7 @@ export const deploymentKind: ResourceType = {
 }
 
 const host = '127.0.0.1'
+const direct = (inner: Transport): Transport => inner
 const apiPort = 6443
 const cloud = {
   zone: 'ch-gva-2',
@@ -50,9 +52,15 @@ const cloud = {
   secret: 'simulated-secret',
 } as const
 
+/** What a world starts with; the same options replay the same run. */
 export interface WorldOptions {
   readonly seed: number
-  readonly provider: 'exoscale' | 'kwok'
+  /** A provider by name, or one that a test plays itself. */
+  readonly provider: 'exoscale' | 'kwok' | CloudProvider
+  /** Behaviour of the operator that differs from its defaults. */
+  readonly settings?: Partial<Settings>
+  /** What stands between the operator and the API server, for faults. */
+  readonly apiPath?: (inner: Transport) => Transport
   readonly logger?: Logger
   readonly cluster?: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler'>
   readonly cloudSettings?: DevClusterOptions['cloud']['settings']
@@ -120,15 +128,16 @@ export class World {
     const random = this.#random.fork(`operator-${this.#operators++}`)
     const logger = this.#logger
     const process = new Mortality(crashAt, when)
-    const transport = process.guard(this.#kubeTransport())
+    const transport = process.guard((this.#options.apiPath ?? direct)(this.#kubeTransport()))
     const client = createKubeClient({ transport, clock, userAgent: 'karpenter/world' })
     const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })
     const connecting = this.#provider({ client, registry, events, random, process })
     let provider: CloudProvider | undefined
-    void connecting.then((connected) => {
-      provider = connected
-    })
+    const connected = async (): Promise<void> => {
+      provider = await connecting
+    }
+    void connected()
     await clock.advanceUntil(() => provider !== undefined, 60_000)
     const operator = new Operator({
       client,
@@ -138,7 +147,7 @@ export class World {
       clock,
       random,
       logger,
-      settings: defaultSettings,
+      settings: { ...defaultSettings, ...this.#options.settings },
     })
     const observing = operator.observe()
     await clock.advanceUntil(() => operator.waitingFor.length === 0, 60_000)
@@ -191,9 +200,8 @@ export class World {
   }
 
   async stop(): Promise<void> {
-    const stopping = this.cluster.stop()
+    this.cluster.stop()
     await this.clock.advance(1000)
-    await stopping
   }
 
   #kubeTransport(): Transport {
@@ -214,6 +222,7 @@ export class World {
     const { client, registry, events, random } = deps
     const { clock } = this
     const logger = this.#logger
+    if (typeof this.#options.provider !== 'string') return this.#options.provider
     if (this.#options.provider === 'kwok') return new KwokProvider({ client, clock, random, logger })
     const options = readExoscaleOptions({
       EXOSCALE_API_ENDPOINT: `http://${host}/v2`,

@@ -44,7 +44,10 @@ function dialect(text: string, index: number): string | undefined {
     if (star === undefined && from === undefined) return undefined
     // The library reads 7 as Sunday; here it is a mistake.
     if ([from, to].some((bound) => Number(bound) > field.max)) return undefined
-    const range = star === undefined ? `${from}${to === undefined && step === undefined ? '' : `-${to ?? field.max}`}` : '*'
+    const range =
+      star === undefined
+        ? `${from}${to === undefined && step === undefined ? '' : `-${to ?? field.max}`}`
+        : '*'
     if (step === undefined || Number(step) === 1) return range
     return `${range}/${Math.min(Number(step), field.width)}`
   })

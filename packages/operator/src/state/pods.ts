@@ -55,7 +55,7 @@ type DoNotDisrupt =
   | { readonly kind: 'invalid'; readonly value: string }
 
 /** Reads annotation `karpenter.sh/do-not-disrupt` of a pod (lifecycle.md 4.4). */
-function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
+export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
   const value = pod.metadata.annotations?.[annotations.doNotDisrupt]
   if (value === undefined) return { kind: 'inactive' }
   if (value === 'true') return { kind: 'active', untilMs: Number.POSITIVE_INFINITY }
@@ -93,11 +93,25 @@ function isFullyBlocking(pdb: PodDisruptionBudget): boolean {
 
 /** Whether a PDB keeps the pod where it is for good (lifecycle.md 11.1, "fully blocking"). */
 function isHeldByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
+  return isBlocked(pod, budgets, nowMs, isFullyBlocking)
+}
+
+/** Whether a PDB does not let the pod go now (lifecycle.md 11.1, "zero disruptions"). */
+export function isPausedByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
+  return isBlocked(pod, budgets, nowMs, (pdb) => pdb.status?.disruptionsAllowed === 0)
+}
+
+function isBlocked(
+  pod: Pod,
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+  isClosed: (pdb: PodDisruptionBudget) => boolean,
+): boolean {
   if (!isEvictable(pod, nowMs)) return false
   const covering = budgetsOf(pod, budgets)
   if (covering.length > 1) return true
   const [only] = covering
-  if (only === undefined || !isFullyBlocking(only)) return false
+  if (only === undefined || !isClosed(only)) return false
   const ready = pod.status?.conditions?.find((condition) => condition.type === 'Ready')
   return !(only.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && ready?.status === 'False')
 }
@@ -113,6 +127,14 @@ export function isCurrentlyReschedulable(
     (!isActive(pod) || doNotDisrupt(pod, nowMs).kind !== 'active') &&
     !isHeldByBudget(pod, budgets, nowMs)
   )
+}
+
+/** What evicting a pod costs, from -10 to 10; an ordinary pod costs 1 (disruption.md 4). */
+export function evictionCost(pod: Pod): number {
+  const deletionCost = Number(pod.metadata.annotations?.['controller.kubernetes.io/pod-deletion-cost'] ?? 0)
+  const cost =
+    1 + (Number.isFinite(deletionCost) ? deletionCost / 2 ** 27 : 0) + (pod.spec.priority ?? 0) / 2 ** 25
+  return Math.min(10, Math.max(-10, cost))
 }
 
 /** `namespace/name`. */

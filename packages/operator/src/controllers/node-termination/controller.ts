@@ -35,6 +35,7 @@ interface Waiting {
   readonly claim: NodeClaim | undefined
 }
 
+/** Reconciles one deleting Node. */
 export class NodeTermination {
   readonly #context: OperatorContext
   readonly #evictions: EvictionQueue
@@ -68,13 +69,13 @@ export class NodeTermination {
     if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) await this.#deleteClaim(claim)
     if (!isNodeReady(node) && (await this.#isInstanceGone(node, signal))) return await this.#finish(node)
     const deadlineMs = this.#deadlineOf(node, claim)
-    await this.#taint(node)
+    const tainted = await this.#taint(node)
     const waiting =
       (await this.#drain(node, claim, deadlineMs)) ??
       (await this.#detachVolumes(node, claim, deadlineMs)) ??
       (await this.#endInstance(claim, signal))
     if (waiting !== undefined) return { kind: 'after', delayMs: waiting.requeueMs }
-    return await this.#finish(node)
+    return await this.#finish(tainted)
   }
 
   async #deleteClaim(claim: NodeClaim): Promise<void> {
@@ -114,7 +115,8 @@ export class NodeTermination {
     return deadlineMs
   }
 
-  async #taint(node: Node): Promise<void> {
+  /** @returns the Node as it is stored then. */
+  async #taint(node: Node): Promise<Node> {
     const taints = node.spec?.taints ?? []
     const isTainted = taints.some((taint) => sameTaint(taint, disruptedTaint))
     const wanted: Node = {
@@ -131,11 +133,12 @@ export class NodeTermination {
       },
     }
     const patch = mergePatchOf(node, wanted)
-    if (patch === undefined) return
-    await this.#context.client.patch(kinds.node, { name: node.metadata.name }, patch, {
+    if (patch === undefined) return node
+    const tainted = await this.#context.client.patch(kinds.node, { name: node.metadata.name }, patch, {
       resourceVersion: node.metadata.resourceVersion ?? '',
     })
     this.#context.logger.info('tainted node', { Node: { name: node.metadata.name } })
+    return tainted
   }
 
   async #drain(node: Node, claim: NodeClaim | undefined, deadlineMs: number): Promise<Waiting | undefined> {

@@ -6,6 +6,7 @@ import { isForceEligible } from './eviction-queue.ts'
 /** A pod whose kubelet has not answered for this long after its deletion no longer counts. */
 const stuckMs = 60_000
 
+/** Where the drain of a node stands. */
 export interface DrainPlan {
   /** Pods that are still to leave. */
   readonly waiting: readonly Pod[]

@@ -1,9 +1,9 @@
 /** Evicts pods of draining nodes within their PDBs, and by force past the deadline (lifecycle.md 4.2). */
-import { isConditionTrue, conditionOf, kinds, type Pod } from '@tenon/api'
+import { annotations, conditionOf, isConditionTrue, kinds, type Pod } from '@tenon/api'
 import { done, isKubeError, KubeError, type ReconcileResult } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
-import { isActive, isEvictable, keyOf } from '../../state/pods.ts'
+import { doNotDisrupt, isActive, isEvictable, keyOf } from '../../state/pods.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 
@@ -61,12 +61,47 @@ export class EvictionQueue {
     const now = this.#context.clock.now()
     if (isForceEligible(pod, entry.deadlineMs, now)) return await this.#forceDelete(pod, entry, key)
     if (!isActive(pod)) return this.#drop(key, entry)
+    this.#tellDoNotDisrupt(pod, now)
     if (!isEvictable(pod, now)) return backoff
     return await this.#evict(pod, entry, key, signal)
   }
 
+  /** Says what annotation `karpenter.sh/do-not-disrupt` does to the pod (lifecycle.md 4.4). */
+  #tellDoNotDisrupt(pod: Pod, nowMs: number): void {
+    const protection = doNotDisrupt(pod, nowMs)
+    const { uid = '' } = pod.metadata
+    const key = annotations.doNotDisrupt
+    if (protection.kind === 'invalid') {
+      this.#context.events.record({
+        object: pod,
+        type: 'Warning',
+        reason: 'InvalidDoNotDisruptAnnotation',
+        message: `Annotation ${key} "${protection.value}" is neither "true" nor a positive duration; it is ignored`,
+        dedupe: [uid, protection.value],
+      })
+    } else if (protection.kind === 'elapsed') {
+      this.#context.events.record({
+        object: pod,
+        type: 'Normal',
+        reason: 'DoNotDisruptGracePeriodElapsed',
+        message: `The time for which ${key} protects the pod is over`,
+        dedupe: [uid],
+      })
+    } else if (protection.kind === 'active' && Number.isFinite(protection.untilMs)) {
+      const until = rfc3339(protection.untilMs)
+      this.#context.events.record({
+        object: pod,
+        type: 'Normal',
+        reason: 'DoNotDisruptUntil',
+        message: `${key} protects the pod until ${until}`,
+        dedupe: [uid, until],
+      })
+    }
+  }
+
   #drop(key: string, entry: Entry): ReconcileResult {
-    if (this.#entries.get(key) === entry) this.#entries.delete(key)
+    // By UID: a deadline that became tighter meanwhile has replaced the entry, not the pod.
+    if (this.#entries.get(key)?.uid === entry.uid) this.#entries.delete(key)
     return done
   }
 

@@ -13,6 +13,7 @@ const backoff: ReconcileResult = { kind: 'backoff' }
 /** Lets the cache catch up with what this pass wrote. */
 const settleMs = 1000
 
+/** Reconciles one NodeClaim through its stages. */
 export class NodeClaimLifecycle {
   readonly #context: OperatorContext
   readonly #launcher: Launcher
@@ -66,6 +67,7 @@ export class NodeClaimLifecycle {
       draft = result.draft
       requeueMs = Math.min(requeueMs, result.requeueMs ?? Number.POSITIVE_INFINITY)
       if (result.error !== undefined) errors.push(result.error)
+      if (result.isLast === true) break
     }
     const changed = await this.#store(claim, draft)
     if (errors.length === 1) throw errors[0]

@@ -6,6 +6,10 @@ import { deleteClaim } from './delete-claim.ts'
 
 const resultTtlMs = 60 * 60_000
 const messageLimit = 300
+/** Pauses between attempts of one claim; held here because writing the failure wakes the claim again. */
+const retry = { baseMs: 1000, capMs: 60_000 }
+/** What the CRD takes for a reason; anything else would have the whole status refused. */
+const validReason = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/
 
 /** What the stages work on: the claim with its changes so far, and its conditions. */
 export interface ClaimDraft {
@@ -13,12 +17,15 @@ export interface ClaimDraft {
   readonly conditions: ConditionSet
 }
 
+/** How a stage of a claim ended: on to the next one, or no further. */
 export type StageResult =
   | {
       readonly kind: 'continue'
       readonly draft: ClaimDraft
       readonly requeueMs?: number
       readonly error?: unknown
+      /** Later stages have to wait for another pass: this one worked on old data. */
+      readonly isLast?: boolean
     }
   /** The claim is being deleted; nothing more to do in this pass. */
   | { readonly kind: 'deleted' }
@@ -27,6 +34,7 @@ export type StageResult =
 export class Launcher {
   readonly #context: OperatorContext
   readonly #results = new Map<string, { readonly instance: ProviderInstance; readonly expiresMs: number }>()
+  readonly #failures = new Map<string, { readonly count: number; readonly nextMs: number }>()
 
   constructor(context: OperatorContext) {
     this.#context = context
@@ -45,11 +53,14 @@ export class Launcher {
     this.#sweep()
     let instance = this.#results.get(uid)?.instance
     if (instance === undefined) {
+      const waitMs = (this.#failures.get(uid)?.nextMs ?? 0) - clock.now()
+      if (waitMs > 0) return { kind: 'continue', draft, requeueMs: waitMs }
       try {
         instance = await this.#context.provider.create(draft.claim, signal)
       } catch (error) {
         return await this.#failed(draft, error, signal)
       }
+      this.#failures.delete(uid)
       this.#results.set(uid, { instance, expiresMs: clock.now() + resultTtlMs })
       logger.info('launched nodeclaim', {
         NodeClaim: { name: draft.claim.metadata.name },
@@ -72,6 +83,7 @@ export class Launcher {
   async #failed(draft: ClaimDraft, error: unknown, signal: AbortSignal): Promise<StageResult> {
     const { events, clock } = this.#context
     if (signal.aborted) throw error
+    this.#postpone(draft.claim.metadata.uid ?? '')
     if (isProviderError(error, 'insufficientCapacity')) {
       events.record({
         object: draft.claim,
@@ -90,15 +102,23 @@ export class Launcher {
     const message = error instanceof Error ? error.message : String(error)
     const conditions = draft.conditions.set(
       isProviderError(error, 'create')
-        ? { type: 'Launched', status: 'Unknown', reason: error.reason ?? 'LaunchFailed', message }
+        ? { type: 'Launched', status: 'Unknown', reason: conditionReason(error.reason), message }
         : { type: 'Launched', status: 'Unknown', reason: 'LaunchFailed', message: truncated(message) },
       clock.now(),
     )
     return { kind: 'continue', draft: { ...draft, conditions }, error }
   }
 
+  #postpone(uid: string): void {
+    const count = (this.#failures.get(uid)?.count ?? 0) + 1
+    const pauseMs = Math.min(retry.capMs, retry.baseMs * 2 ** (count - 1))
+    this.#failures.set(uid, { count, nextMs: this.#context.clock.now() + pauseMs })
+  }
+
   #sweep(): void {
     const now = this.#context.clock.now()
+    for (const [uid, { nextMs }] of this.#failures)
+      if (nextMs + resultTtlMs <= now) this.#failures.delete(uid)
     for (const [uid, { expiresMs }] of this.#results) if (expiresMs <= now) this.#results.delete(uid)
   }
 }
@@ -122,6 +142,10 @@ function withInstance(claim: NodeClaim, instance: ProviderInstance): NodeClaim {
       allocatable: instance.allocatable,
     },
   }
+}
+
+function conditionReason(reason: string | undefined): string {
+  return reason !== undefined && validReason.test(reason) ? reason : 'LaunchFailed'
 }
 
 function truncated(text: string): string {

@@ -61,7 +61,8 @@ export async function register(context: OperatorContext, draft: ClaimDraft): Pro
         }),
       })
     } catch (error) {
-      if (isKubeError(error, 'conflict', 'notFound')) return { kind: 'continue', draft, requeueMs: 1000 }
+      if (isKubeError(error, 'conflict', 'notFound'))
+        return { kind: 'continue', draft, requeueMs: 1000, isLast: true }
       throw error
     }
   }

@@ -17,6 +17,7 @@ import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 const driftPeriodMs = 5 * 60_000
 const nothingUndefined: ReadonlySet<string> = new Set()
 
+/** Reconciles the disruption conditions of one NodeClaim. */
 export class DisruptionConditions {
   readonly #context: OperatorContext
 
@@ -57,7 +58,9 @@ export class DisruptionConditions {
     signal: AbortSignal,
   ): Promise<ConditionSet> {
     if (!conditions.isTrue('Launched')) return conditions.clear('Drifted')
-    const reason = staticDrift(claim, pool) ?? (await this.#providerDrift(claim, signal))
+    const reason =
+      staticDrift(claim, pool) ??
+      (await this.#providerDrift(claim, signal, conditions.get('Drifted')?.reason))
     if (reason === undefined) return conditions.clear('Drifted')
     return conditions.set(
       { type: 'Drifted', status: 'True', reason, message: reason },
@@ -65,11 +68,16 @@ export class DisruptionConditions {
     )
   }
 
-  async #providerDrift(claim: NodeClaim, signal: AbortSignal): Promise<string | undefined> {
+  /** @param before what holds on while the cloud does not know the machine. */
+  async #providerDrift(
+    claim: NodeClaim,
+    signal: AbortSignal,
+    before: string | undefined,
+  ): Promise<string | undefined> {
     try {
       return await this.#context.provider.isDrifted(claim, signal)
     } catch (error) {
-      if (isProviderError(error, 'nodeClaimNotFound')) return undefined
+      if (isProviderError(error, 'nodeClaimNotFound')) return before
       throw error
     }
   }

@@ -7,6 +7,7 @@ import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
 /** Longest wait a timer takes safely; a longer one is simply looked at again. */
 const longestWaitMs = 24 * 60 * 60_000
 
+/** Reconciles the age of one NodeClaim. */
 export class NodeClaimExpiration {
   readonly #context: OperatorContext
 

@@ -7,6 +7,7 @@ import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
 
 const periodMs = 2 * 60_000
 
+/** Compares all claims with the machines of the cloud. */
 export class NodeClaimGarbageCollection {
   readonly #context: OperatorContext
 

@@ -3,6 +3,7 @@ import { karpenterKinds, kinds, nodeClassLabel } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 
+/** Reconciles the labels of one NodeClaim and its Node. */
 export class NodeClaimHydration {
   readonly #context: OperatorContext
 

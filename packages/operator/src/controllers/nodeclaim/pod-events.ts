@@ -21,6 +21,7 @@ export function isPodEvent(change: Change<Pod>): boolean {
   )
 }
 
+/** Follows the pods and stamps the claims of their nodes. */
 export class PodEvents {
   readonly #context: OperatorContext
 

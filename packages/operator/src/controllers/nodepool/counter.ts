@@ -9,6 +9,7 @@ const periodMs = 5000
 const unsyncedMs = 1000
 const alwaysShown: Resources = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage': 0, nodes: 0 }
 
+/** Reconciles the counters in the status of one NodePool. */
 export class NodePoolCounter {
   readonly #context: OperatorContext
 

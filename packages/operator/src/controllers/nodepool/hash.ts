@@ -13,6 +13,7 @@ import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
 import { managedPool } from './managed-pool.ts'
 
+/** Reconciles the drift hash of one NodePool and its claims. */
 export class NodePoolHash {
   readonly #context: OperatorContext
 

@@ -14,6 +14,7 @@ import { nodePoolConditions } from '../nodeclaim-lifecycle/conditions.ts'
 import { managedPool } from './managed-pool.ts'
 import { validatePool } from './validation.ts'
 
+/** Reconciles the conditions of one NodePool. */
 export class NodePoolReadiness {
   readonly #context: OperatorContext
 

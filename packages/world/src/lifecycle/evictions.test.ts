@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { annotations, karpenterKinds, kinds } from '@tenon/api'
+import { rfc3339 } from '@tenon/runtime'
+import { minutes, seconds, Stage } from './stage.test-support.ts'
+
+const protectedBy = (value: string) => ({ annotations: { [annotations.doNotDisrupt]: value } })
+
+async function pdb(stage: Stage, name: string): Promise<void> {
+  const type = kinds.podDisruptionBudget
+  stage.world.create(type, {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, namespace: 'default' },
+    spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
+  })
+  await stage.pass(seconds)
+}
+
+test('LIF-81 a pod that took the name of an evicted one is not evicted for it', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  await stage.pod('web-0', 'node-a', protectedBy('true'))
+  await stage.deleteClaim('a')
+  await stage.end('web-0')
+  await stage.ready('b')
+  await stage.pod('web-0', 'node-b')
+  await stage.pass(30 * seconds)
+  assert.ok(!stage.isLeaving('web-0'))
+})
+
+test('LIF-83 a PDB holds the drain, and the Node says so', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  await pdb(stage, 'one')
+  await stage.pod('web-0', 'node-a', { labels: { app: 'web' } })
+  await stage.deleteClaim('a')
+  await stage.pass(minutes)
+  assert.ok(!stage.isLeaving('web-0'))
+  assert.ok((await stage.metric('pods_eviction_requests_total', { code: '429' })) > 5)
+  assert.equal(stage.events('FailedDraining')[0]?.object, 'Node/node-a')
+  stage.world.cluster.server.local.delete(kinds.podDisruptionBudget, 'default', 'one')
+  await stage.pass(15 * seconds)
+  assert.ok(stage.isLeaving('web-0'))
+})
+
+test('LIF-84 two PDBs hold the drain with a code of their own', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  await pdb(stage, 'one')
+  await pdb(stage, 'two')
+  await stage.pod('web-0', 'node-a', { labels: { app: 'web' } })
+  await stage.deleteClaim('a')
+  await stage.pass(minutes)
+  assert.ok(!stage.isLeaving('web-0'))
+  assert.ok((await stage.metric('pods_eviction_requests_total', { code: '500' })) > 5)
+})
+
+test('LIF-86 do-not-disrupt "true" holds until it is taken off', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  await stage.pod('p', 'node-a', protectedBy('true'))
+  await stage.deleteClaim('a')
+  await stage.pass(10 * minutes)
+  assert.ok(!stage.isLeaving('p'))
+  stage.patch(kinds.pod, 'p', { metadata: { annotations: null } }, undefined, 'default')
+  await stage.pass(15 * seconds)
+  assert.ok(stage.isLeaving('p'))
+})
+
+test('LIF-87 do-not-disrupt "1m" holds for a minute from the start of the pod', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  await stage.pod('p', 'node-a', protectedBy('1m'))
+  await stage.deleteClaim('a')
+  await stage.pass(45 * seconds)
+  assert.ok(!stage.isLeaving('p'))
+  assert.equal(stage.events('DoNotDisruptUntil').length, 1)
+  await stage.pass(30 * seconds)
+  assert.ok(stage.isLeaving('p'))
+  assert.equal(stage.events('DoNotDisruptGracePeriodElapsed').length, 1)
+})
+
+for (const value of ['0s', '-1m', 'abc']) {
+  test(`LIF-87 do-not-disrupt "${value}" is no protection, and the pod is told`, async (t) => {
+    const stage = await Stage.open(t)
+    await stage.ready('a')
+    await stage.pod('p', 'node-a', protectedBy(value))
+    await stage.deleteClaim('a')
+    await stage.pass(2 * seconds)
+    assert.ok(stage.isLeaving('p'))
+    assert.equal(stage.events('InvalidDoNotDisruptAnnotation')[0]?.object, 'Pod/p')
+  })
+}
+
+test('the reason of a drain is the one on the claim', async (t) => {
+  const stage = await Stage.open(t, { idle: true })
+  await stage.start()
+  await stage.ready('a')
+  await stage.pod('p', 'node-a')
+  const conditions = stage.claimNow('a')?.status?.conditions ?? []
+  const reason = {
+    type: 'DisruptionReason',
+    status: 'True',
+    reason: 'SpotInterruption',
+    message: '',
+    lastTransitionTime: rfc3339(stage.now),
+  }
+  stage.delete(karpenterKinds.nodeClaim, 'a')
+  stage.patch(karpenterKinds.nodeClaim, 'a', { status: { conditions: [...conditions, reason] } }, 'status')
+  await stage.pass(3 * seconds)
+  assert.equal(await stage.metric('pods_drained_total', { reason: 'SpotInterruption' }), 1)
+})
+
+test('LIF-90 LIF-94 a pod that needs the whole grace period is deleted at once, whatever protects it', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '300s' })
+  await pdb(stage, 'one')
+  const spec = { terminationGracePeriodSeconds: 300 }
+  await stage.pod('p', 'node-a', { ...protectedBy('true'), labels: { app: 'web' }, spec })
+  await stage.deleteClaim('a')
+  await stage.pass(2 * seconds)
+  assert.ok(stage.isLeaving('p'))
+  assert.equal(stage.events('Disrupted').length, 1)
+  const grace = stage.podNow('p')?.metadata.deletionGracePeriodSeconds ?? 0
+  assert.ok(grace > 290 && grace < 300, String(grace))
+})
+
+test('LIF-91 a protected pod is left alone until its own grace period is all that is left', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '300s' })
+  await stage.pod('p', 'node-a', { ...protectedBy('true'), spec: { terminationGracePeriodSeconds: 60 } })
+  await stage.deleteClaim('a')
+  await stage.pass(90 * seconds)
+  assert.ok(!stage.isLeaving('p'))
+  await stage.pass(140 * seconds)
+  assert.ok(!stage.isLeaving('p'))
+  await stage.pass(20 * seconds)
+  assert.ok(stage.isLeaving('p'))
+})
+
+test('LIF-92 a critical pod past its deadline goes at once beside the first tier', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '300s' })
+  await stage.pod('plain', 'node-a')
+  await stage.pod('critical', 'node-a', {
+    spec: { priorityClassName: 'system-node-critical', terminationGracePeriodSeconds: 600 },
+  })
+  await stage.deleteClaim('a')
+  await stage.pass(2 * seconds)
+  assert.ok(stage.isLeaving('critical') && stage.isLeaving('plain'))
+  assert.deepEqual(
+    stage.events('Disrupted').map(({ object }) => object),
+    ['Pod/critical'],
+  )
+})
+
+test('LIF-93 a pod that would end after the deadline gets less time', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '60s' })
+  await stage.pod('p', 'node-a', { spec: { terminationGracePeriodSeconds: 600 } })
+  stage.world.cluster.server.local.delete(kinds.pod, 'default', 'p')
+  await stage.deleteClaim('a')
+  await stage.pass(3 * seconds)
+  const end = Date.parse(stage.podNow('p')?.metadata.deletionTimestamp ?? '')
+  const deadline = Date.parse(
+    stage.claimNow('a')?.metadata.annotations?.[annotations.terminationTimestamp] ?? '',
+  )
+  assert.ok(end <= deadline, `${end - deadline}`)
+})
+
+test('LIF-96 without any grace period pods get one second', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '0s' })
+  await stage.pod('p', 'node-a', protectedBy('true'))
+  await stage.deleteClaim('a')
+  await stage.pass(2 * seconds)
+  assert.equal(stage.podNow('p')?.metadata.deletionGracePeriodSeconds ?? 1, 1)
+  assert.ok(stage.isLeaving('p'))
+})

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { karpenterKinds, kinds, labels, type Taint } from '@tenon/api'
+import { minutes, seconds, Stage } from './stage.test-support.ts'
+
+test('LIF-38 LIF-44 a claim is initialized once its node is Ready', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a')
+  await stage.join('a')
+  assert.equal(stage.state('a', 'Initialized'), 'Unknown/NodeNotReady')
+  await stage.report('node-a')
+  assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+  assert.equal(stage.nodeNow('node-a')?.metadata.labels?.[labels.initialized], 'true')
+  assert.equal(stage.state('a', 'Ready'), 'True/Ready')
+})
+
+test('LIF-39 a startup taint holds initialization back, whatever its value', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a', { startupTaints: [{ key: 'boot', value: 'x', effect: 'NoSchedule' }] })
+  await stage.join('a', { taints: [{ key: 'boot', value: 'other', effect: 'NoSchedule' }] })
+  await stage.report('node-a')
+  assert.equal(stage.state('a', 'Initialized'), 'Unknown/StartupTaintsExist')
+  assert.match(stage.condition('a', 'Initialized')?.message ?? '', /boot=other:NoSchedule/)
+  await stage.pass(60 * minutes)
+  assert.equal(stage.state('a', 'Initialized'), 'Unknown/StartupTaintsExist')
+  stage.patch(kinds.node, 'node-a', { spec: { taints: null } })
+  await stage.pass(seconds)
+  assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+})
+
+const ephemeral: readonly Taint[] = [
+  { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' },
+  { key: 'readiness.k8s.io/x', effect: 'PreferNoSchedule' },
+]
+for (const taint of ephemeral) {
+  test(`LIF-40 LIF-41 taint ${taint.key} holds initialization back`, async (t) => {
+    const stage = await Stage.open(t)
+    await stage.claim('a')
+    await stage.join('a', { taints: [taint] })
+    await stage.report('node-a')
+    assert.equal(stage.state('a', 'Initialized'), 'Unknown/KnownEphemeralTaintsExist')
+    assert.ok(stage.condition('a', 'Initialized')?.message.includes(taint.key))
+    stage.patch(kinds.node, 'node-a', { spec: { taints: null } })
+    await stage.pass(seconds)
+    assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+  })
+}
+
+test('LIF-42 LIF-43 a requested resource must be offered, in any amount; a request of zero is none', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a', {
+    resources: { requests: { cpu: '100', 'example.com/gpu': '1', 'example.com/none': '0' } },
+  })
+  await stage.join('a')
+  await stage.report('node-a', 'True', { 'example.com/gpu': '0' })
+  assert.equal(stage.state('a', 'Initialized'), 'Unknown/ResourceNotRegistered')
+  assert.match(stage.condition('a', 'Initialized')?.message ?? '', /example.com\/gpu/)
+  await stage.report('node-a', 'True', { 'example.com/gpu': '1' })
+  assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+})
+
+test('LIF-47 nothing is initialized before it is registered', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a')
+  await stage.pass(minutes)
+  assert.equal(stage.state('a', 'Initialized'), 'Unknown/AwaitingReconciliation')
+})
+
+test('LIF-154 a fresh claim lists its dependents', async (t) => {
+  const stage = await Stage.open(t)
+  stage.cloud.onCreate = () => {
+    throw new Error('not yet')
+  }
+  await stage.claim('a')
+  assert.equal(stage.state('a', 'Ready'), 'Unknown/ReconcilingDependents')
+  const message = stage.condition('a', 'Ready')?.message ?? ''
+  assert.equal(
+    message.split(', ').toSorted().join(),
+    'Initialized=Unknown,Launched=Unknown,Registered=Unknown',
+  )
+})
+
+test('a condition that another controller sets meanwhile is not overwritten', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  const conditions = stage.claimNow('a')?.status?.conditions ?? []
+  assert.ok(conditions.some(({ type }) => type === 'Initialized'))
+  const at = '2026-01-01T00:00:30Z'
+  const mine = { type: 'Mine', status: 'True', reason: 'Mine', message: '', lastTransitionTime: at }
+  stage.patch(karpenterKinds.nodeClaim, 'a', { status: { conditions: [mine, ...conditions] } }, 'status')
+  await stage.pass(5 * minutes)
+  assert.equal(stage.state('a', 'Mine'), 'True/Mine')
+})

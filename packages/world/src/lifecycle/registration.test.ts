@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { kinds, labels } from '@tenon/api'
+import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+
+test('LIF-15 LIF-17 LIF-18 a node that joins is taken over by its claim', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a', {}, { labels: { team: 'claim' }, annotations: { note: 'claim' } })
+  assert.equal(stage.state('a', 'Registered'), 'Unknown/NodeNotFound')
+  await stage.join('a', { labels: { team: 'node' }, annotations: { note: 'node' } })
+  const node = stage.nodeNow('node-a')
+  assert.equal(stage.state('a', 'Registered'), 'True/Registered')
+  assert.equal(stage.claimNow('a')?.status?.nodeName, 'node-a')
+  assert.equal(node?.metadata.labels?.[labels.registered], 'true')
+  assert.ok(!node.spec?.taints?.some(({ key }) => key === 'karpenter.sh/unregistered'))
+  assert.deepEqual(node.metadata.finalizers, ['karpenter.sh/termination'])
+  const uid = stage.claimNow('a')?.metadata.uid
+  assert.deepEqual(node.metadata.ownerReferences, [
+    { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'a', uid, blockOwnerDeletion: true },
+  ])
+  assert.equal(node.metadata.labels['team'], 'claim')
+  assert.equal(node.metadata.annotations?.['note'], 'claim')
+  assert.equal(await stage.metric('nodes_created_total', { nodepool: 'default', zone: 'zone-1' }), 1)
+})
+
+test('LIF-17 an owner reference that is there already is not doubled', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a')
+  const uid = stage.claimNow('a')?.metadata.uid ?? ''
+  await stage.join('a', {
+    ownerReferences: [{ apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', name: 'a', uid }],
+  })
+  assert.equal(stage.nodeNow('node-a')?.metadata.ownerReferences?.length, 1)
+  assert.equal(stage.state('a', 'Registered'), 'True/Registered')
+})
+
+test('LIF-16 a node without the unregistered taint registers all the same, with one event', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a')
+  await stage.join('a', { taints: [] })
+  await stage.pass(5 * seconds)
+  assert.equal(stage.state('a', 'Registered'), 'True/Registered')
+  assert.equal(stage.events('UnregisteredTaintMissing').length, 1)
+})
+
+test('LIF-19 taints are added; one of the node with the same key and effect keeps its value', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a', {
+    taints: [
+      { key: 'team', value: 'claim', effect: 'NoSchedule' },
+      { key: 'team', value: 'claim', effect: 'NoExecute' },
+    ],
+    startupTaints: [{ key: 'boot', effect: 'NoSchedule' }],
+  })
+  await stage.join('a', {
+    taints: [
+      { key: 'team', value: 'node', effect: 'NoSchedule' },
+      { key: 'karpenter.sh/unregistered', effect: 'NoExecute' },
+    ],
+  })
+  const taints = (stage.nodeNow('node-a')?.spec?.taints ?? []).filter(({ key }) => !key.includes('/'))
+  assert.deepEqual(
+    taints.map(({ key, value = '', effect }) => `${key}=${value}:${effect}`),
+    ['team=node:NoSchedule', 'team=claim:NoExecute', 'boot=:NoSchedule'],
+  )
+})
+
+for (const [value, synced] of [
+  ['true', false],
+  ['false', true],
+] as const) {
+  test(`LIF-20 do-not-sync-taints=${value}`, async (t) => {
+    const stage = await Stage.open(t)
+    await stage.claim('a', { taints: [{ key: 'team', effect: 'NoSchedule' }] })
+    await stage.join('a', { labels: { [labels.doNotSyncTaints]: value } })
+    const keys = stage.nodeNow('node-a')?.spec?.taints?.map(({ key }) => key) ?? []
+    assert.equal(keys.includes('team'), synced)
+    assert.ok(!keys.includes('karpenter.sh/unregistered'))
+  })
+}
+
+test('LIF-21 a startup taint that was taken off does not come back', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a', { startupTaints: [{ key: 'boot', effect: 'NoSchedule' }] })
+  await stage.join('a')
+  await stage.report('node-a')
+  stage.patch(kinds.node, 'node-a', { spec: { taints: null } })
+  await stage.pass(minutes)
+  assert.deepEqual(stage.nodeNow('node-a')?.spec?.taints ?? [], [])
+  assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+})
+
+test('LIF-22 LIF-29 without a node the claim waits 15 min', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a')
+  await stage.pass(14 * minutes)
+  assert.equal(stage.state('a', 'Registered'), 'Unknown/NodeNotFound')
+  await stage.pass(2 * minutes)
+  assert.equal(stage.claimNow('a'), undefined)
+  assert.equal(await stage.metric('nodeclaims_disrupted_total', { reason: 'registration_timeout' }), 1)
+})
+
+test('LIF-23 two nodes with one provider ID are final, and the claim goes 15 min later', async (t) => {
+  const stage = await Stage.open(t, { idle: true })
+  await stage.claim('a')
+  await stage.join('a', { name: 'one' })
+  await stage.join('a', { name: 'two' })
+  await stage.start()
+  assert.equal(stage.state('a', 'Registered'), 'False/MultipleNodesFound')
+  assert.equal(stage.condition('a', 'Ready')?.reason, 'UnhealthyDependents')
+  stage.delete(kinds.node, 'two')
+  await stage.pass(14 * minutes)
+  assert.equal(stage.state('a', 'Registered'), 'False/MultipleNodesFound')
+  await stage.pass(2 * minutes)
+  assert.equal(stage.claimNow('a'), undefined)
+})
+
+test('LIF-24 a conflict on the Node is tried again, Registered waits for it', async (t) => {
+  let isRefusing = true
+  const apiPath = refusing((method, path, body) =>
+    method === 'PATCH' && path.includes('/nodes/node-a') && body.includes('finalizers') && isRefusing
+      ? 'conflict'
+      : 'pass',
+  )
+  const stage = await Stage.open(t, { apiPath })
+  await stage.claim('a')
+  await stage.join('a')
+  assert.equal(stage.state('a', 'Registered'), 'Unknown/NodeNotFound')
+  isRefusing = false
+  await stage.pass(3 * seconds)
+  assert.equal(stage.state('a', 'Registered'), 'True/Registered')
+})
+
+test('LIF-31 a node that appears late, before anybody looked, still registers', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.claim('a')
+  await stage.world.bury(stage.operator)
+  await stage.pass(20 * minutes)
+  await stage.join('a')
+  await stage.start()
+  assert.equal(stage.state('a', 'Registered'), 'True/Registered')
+})
+
+test('LIF-31 a conflict while it registers is no reason to give up the claim', async (t) => {
+  let refusals = 1
+  const apiPath = refusing((method, path, body) =>
+    method === 'PATCH' && path.includes('/nodes/node-a') && body.includes('finalizers') && refusals-- > 0
+      ? 'conflict'
+      : 'pass',
+  )
+  const stage = await Stage.open(t, { apiPath, idle: true })
+  await stage.start()
+  await stage.claim('a')
+  await stage.world.bury(stage.operator)
+  await stage.pass(20 * minutes)
+  await stage.join('a')
+  await stage.start()
+  assert.equal(stage.state('a', 'Registered'), 'True/Registered')
+})

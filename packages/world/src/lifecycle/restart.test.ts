@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { annotations, karpenterKinds } from '@tenon/api'
+import { refusing, seconds, Stage } from './stage.test-support.ts'
+
+test('LIF-146 a claim whose launch was not written down gets the same machine', async (t) => {
+  let isRefusing = true
+  const apiPath = refusing((method, path) =>
+    isRefusing && method === 'PATCH' && path.includes('/nodeclaims/a/status') ? 'error' : 'pass',
+  )
+  const stage = await Stage.open(t, { apiPath })
+  await stage.claim('a')
+  isRefusing = false
+  await stage.restart()
+  assert.equal(stage.state('a', 'Launched'), 'True/Launched')
+  assert.equal(stage.cloud.instances.length, 1)
+})
+
+test('LIF-147 a drain goes on with the same deadline and in the same order', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '300s' })
+  await stage.pod('plain', 'node-a')
+  await stage.pod('critical', 'node-a', { spec: { priorityClassName: 'system-node-critical' } })
+  await stage.deleteClaim('a')
+  await stage.pass(3 * seconds)
+  const deadline = () => stage.claimNow('a')?.metadata.annotations?.[annotations.terminationTimestamp]
+  const before = deadline()
+  await stage.restart()
+  assert.equal(deadline(), before)
+  assert.ok(!stage.isLeaving('critical'))
+  await stage.end('plain')
+  await stage.pass(2 * seconds)
+  assert.ok(stage.isLeaving('critical'))
+})
+
+test('LIF-148 the Node of a claim that was torn out is drained and goes', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  await stage.pod('p', 'node-a')
+  stage.patch(karpenterKinds.nodeClaim, 'a', { metadata: { finalizers: null } })
+  stage.delete(karpenterKinds.nodeClaim, 'a')
+  await stage.pass(5 * seconds)
+  assert.ok(stage.isLeaving('p'))
+  await stage.end('p')
+  await stage.pass(3 * seconds)
+  assert.equal(stage.nodeNow('node-a'), undefined)
+})
