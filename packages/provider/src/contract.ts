@@ -50,6 +50,8 @@ const prefixes: Readonly<Record<ProviderErrorKind, string>> = {
 /** The only error a provider's methods reject with. Messages carry no secrets. */
 export class ProviderError extends Error {
   readonly kind: ProviderErrorKind
+  /** The message without the prefix of its kind. */
+  readonly detail: string
   /** Condition reason for `create` errors, UpperCamel. */
   readonly reason: string | undefined
   readonly retryAfterMs: number | undefined
@@ -62,6 +64,7 @@ export class ProviderError extends Error {
     super(`${prefixes[kind]}${message}`, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'ProviderError'
     this.kind = kind
+    this.detail = message
     this.reason = details.reason
     this.retryAfterMs = details.retryAfterMs
   }

@@ -1,6 +1,13 @@
 /** Gathers what the engine needs for one decision. */
-import { conditionOf, isConditionTrue, type NodePool, type Pod, type Resources } from '@tenon/api'
-import { wellKnownLabels } from '@tenon/api'
+import {
+  conditionOf,
+  isConditionTrue,
+  labels,
+  type NodePool,
+  type Pod,
+  type Resources,
+  wellKnownLabels,
+} from '@tenon/api'
 import {
   type DaemonInput,
   type PoolInput,
@@ -46,12 +53,12 @@ export async function gatherSchedulingInput(
   }
 }
 
-/** Managed nodes that are starting and do not say what they are yet are left out. */
-function isUsable(node: StateNode): boolean {
-  if (node.node === undefined) return true
-  const isPoolNode = node.node.metadata.labels?.['karpenter.sh/nodepool'] !== undefined
-  if (!isPoolNode) return true
-  return node.node.spec?.providerID !== undefined && node.node.spec.providerID !== ''
+/** Managed nodes that are starting and do not say what they are yet are left out (cluster-state.md 2.1). */
+function isUsable({ node, isInitialized }: StateNode): boolean {
+  const tags = node?.metadata.labels ?? {}
+  if (node === undefined || (tags[labels.nodePool] ?? '') === '') return true
+  if ((node.spec?.providerID ?? '') === '') return false
+  return isInitialized || (tags[labels.instanceType] ?? '') !== ''
 }
 
 function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[]): readonly Pod[] {

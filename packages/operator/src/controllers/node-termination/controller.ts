@@ -29,10 +29,9 @@ const instancePollMs = 5000
 /** Pods may have been bound before the scheduler saw the taint. */
 const leastDrainMs = 5000
 
-/** A stage that is not through yet, with the condition it leaves on the claim. */
+/** A stage that is not through yet. */
 interface Waiting {
   readonly requeueMs: number
-  readonly claim: NodeClaim | undefined
 }
 
 /** Reconciles one deleting Node. */
@@ -159,12 +158,12 @@ export class NodeTermination {
         message: `Waiting for ${plan.waiting.length} pod(s) to leave the node`,
         dedupe: [node.metadata.name],
       })
-      return { requeueMs: pollMs, claim: draining }
+      return { requeueMs: pollMs }
     }
     if (draining === undefined) return undefined
     const isDrained = ConditionSet.of(draining, nodeClaimConditions).isTrue('Drained')
     const since = transitionMs(draining, 'Drained') ?? clock.now()
-    if (!isDrained && clock.now() - since < leastDrainMs) return { requeueMs: pollMs, claim: draining }
+    if (!isDrained && clock.now() - since < leastDrainMs) return { requeueMs: pollMs }
     if (!isDrained) {
       await this.#setCondition(draining, { type: 'Drained', status: 'True' })
       metrics.nodesDrained.inc({ nodepool: claim?.metadata.labels?.[labels.nodePool] ?? '' })
@@ -210,7 +209,8 @@ export class NodeTermination {
     })
     const reason = 'AwaitingVolumeDetachment'
     const condition: NewCondition = { type: 'VolumesDetached', status: 'Unknown', reason, message: reason }
-    return { requeueMs: pollMs, claim: current && (await this.#setCondition(current, condition)) }
+    if (current !== undefined) await this.#setCondition(current, condition)
+    return { requeueMs: pollMs }
   }
 
   async #endInstance(claim: NodeClaim | undefined, signal: AbortSignal): Promise<Waiting | undefined> {
@@ -218,7 +218,7 @@ export class NodeTermination {
     const isGone = await deletesInstance(this.#context, claim, signal)
     const current = this.#context.caches.nodeClaims.get({ name: claim.metadata.name }) ?? claim
     await markTerminating(this.#context, current)
-    return isGone ? undefined : { requeueMs: instancePollMs, claim }
+    return isGone ? undefined : { requeueMs: instancePollMs }
   }
 
   /** Sets a condition unless the claim has one of its type already. */

@@ -69,30 +69,49 @@ export class NodeClaimLifecycle {
       if (result.error !== undefined) errors.push(result.error)
       if (result.isLast === true) break
     }
-    const changed = await this.#store(claim, draft)
+    const outcome = await this.#store(claim, draft)
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1)
       throw new AggregateError(errors, errors.map((e) => (e as Error).message).join('; '))
-    if (changed) return { kind: 'after', delayMs: Math.min(requeueMs, settleMs) }
+    if (outcome === 'conflict') return backoff
+    if (outcome === 'stored') return { kind: 'after', delayMs: Math.min(requeueMs, settleMs) }
     return Number.isFinite(requeueMs) ? { kind: 'after', delayMs: requeueMs } : done
   }
 
-  async #store(before: NodeClaim, { claim, conditions }: ClaimDraft): Promise<boolean> {
+  /**
+   * Stores what the pass changed. Both writes are optimistic: the condition list is replaced as a
+   * whole, and another controller may have set one of its own meanwhile.
+   */
+  async #store(
+    before: NodeClaim,
+    { claim, conditions }: ClaimDraft,
+  ): Promise<'unchanged' | 'stored' | 'conflict'> {
+    const { client } = this.#context
     const key = { name: before.metadata.name }
     const metadata = mergePatchOf(
       { labels: before.metadata.labels, annotations: before.metadata.annotations },
       { labels: claim.metadata.labels, annotations: claim.metadata.annotations },
     )
     const status = mergePatchOf(before.status ?? {}, { ...claim.status, conditions: conditions.conditions })
+    const lock = ({ metadata: { resourceVersion } }: NodeClaim) =>
+      resourceVersion === undefined ? {} : { resourceVersion }
     try {
-      if (metadata !== undefined)
-        await this.#context.client.patch(karpenterKinds.nodeClaim, key, { metadata })
+      const current =
+        metadata === undefined
+          ? before
+          : await client.patch(karpenterKinds.nodeClaim, key, { metadata }, lock(before))
       if (status !== undefined) {
-        await this.#context.client.patch(karpenterKinds.nodeClaim, key, { status }, { subresource: 'status' })
+        await client.patch(
+          karpenterKinds.nodeClaim,
+          key,
+          { status },
+          { subresource: 'status', ...lock(current) },
+        )
       }
     } catch (error) {
+      if (isKubeError(error, 'conflict')) return 'conflict'
       if (!isKubeError(error, 'notFound')) throw error
     }
-    return metadata !== undefined || status !== undefined
+    return metadata !== undefined || status !== undefined ? 'stored' : 'unchanged'
   }
 }

@@ -102,7 +102,12 @@ export class Launcher {
     const message = error instanceof Error ? error.message : String(error)
     const conditions = draft.conditions.set(
       isProviderError(error, 'create')
-        ? { type: 'Launched', status: 'Unknown', reason: conditionReason(error.reason), message }
+        ? {
+            type: 'Launched',
+            status: 'Unknown',
+            reason: conditionReason(error.reason),
+            message: error.detail,
+          }
         : { type: 'Launched', status: 'Unknown', reason: 'LaunchFailed', message: truncated(message) },
       clock.now(),
     )
