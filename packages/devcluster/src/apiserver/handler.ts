@@ -123,7 +123,9 @@ class HttpApi {
       case '.well-known':
         return jsonResponse(200, { issuer: tokenIssuer, jwks_uri: '/openid/v1/jwks' })
       case undefined:
-        return jsonResponse(200, { paths: ['/api', '/apis', '/healthz', '/openapi/v3', '/version'] })
+        return jsonResponse(200, {
+          paths: ['/api', '/apis', '/healthz', '/openapi/v2', '/openapi/v3', '/version'],
+        })
       default:
         throw noSuchPath()
     }

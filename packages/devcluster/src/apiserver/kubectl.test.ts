@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { existsSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
+import { nodePoolCrd } from '@tenon/api'
 import { silentLogger, SystemClock, SystemRandom } from '@tenon/runtime'
 import { type HttpsServer, serveHttps } from './https-server.ts'
 import { kubeconfigYaml } from './kubeconfig.ts'
@@ -25,19 +26,20 @@ let directory = ''
 let api: ApiServer
 let https: HttpsServer
 
-function kubectl(args: string, input?: object): Promise<Outcome> {
+/** `input` is given on the standard input: text as it is, an object as JSON. */
+function kubectl(args: string, input?: object | string): Promise<Outcome> {
   const argv = args.match(/'[^']*'|\S+/g)?.map((arg) => arg.replace(/^'|'$/g, '')) ?? []
   const env = { ...process.env, KUBECONFIG: join(directory, 'kubeconfig'), HOME: directory }
   return new Promise((resolve) => {
     const child = execFile('kubectl', argv, { env, timeout: 20_000 }, (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : 1, out, err })
     })
-    child.stdin?.end(input === undefined ? '' : JSON.stringify(input))
+    child.stdin?.end(typeof input === 'object' ? JSON.stringify(input) : (input ?? ''))
   })
 }
 
 /** Runs kubectl and expects it to succeed. */
-async function ok(args: string, input?: object): Promise<string> {
+async function ok(args: string, input?: object | string): Promise<string> {
   const { code, out, err } = await kubectl(args, input)
   assert.equal(code, 0, `kubectl ${args}: ${err}${out}`)
   return out
@@ -55,6 +57,28 @@ function deployment(name: string, image: string) {
         metadata: { labels: { app: name } },
         spec: { containers: [{ name: 'app', image, resources: { requests: { cpu: '100m' } } }] },
       },
+    },
+  }
+}
+
+function list(...items: object[]) {
+  return { apiVersion: 'v1', kind: 'List', items }
+}
+
+function nodePool(name: string, template: object = {}) {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name },
+    spec: {
+      template: {
+        spec: {
+          nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' },
+          requirements: [{ key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] }],
+          ...template,
+        },
+      },
+      limits: { cpu: 10 },
     },
   }
 }
@@ -163,6 +187,40 @@ describe('kubectl', { skip: hasKubectl ? false : 'kubectl is not on the PATH' },
     assert.match(await ok('get configmap owned -o yaml --show-managed-fields'), /manager: other/)
     const odd = await kubectl('apply -f -', { ...map('1'), bogus: 1 })
     assert.match(odd.err, /unknown field "bogus"/)
+  })
+
+  test('lists are applied, created and checked by the client against the whole API', async () => {
+    await ok('apply -f -', nodePoolCrd)
+    await ok('wait crd/nodepools.karpenter.sh --for=condition=Established --timeout=5s')
+    await ok('create namespace lists')
+    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'm', creationTimestamp: null } }
+    const all = list(map, deployment('web', 'nginx:1'), nodePool('listed'))
+    const applied = await ok('apply -n lists -f -', all)
+    assert.equal(
+      applied,
+      'configmap/m created\ndeployment.apps/web created\nnodepool.karpenter.sh/listed created\n',
+    )
+    assert.match(
+      await ok('apply -n lists --validate=true -f -', all),
+      /nodepool.karpenter.sh\/listed unchanged/,
+    )
+    // What was read goes back, and what was applied first still applies after that.
+    const read = await ok('get cm,deploy,nodepool -n lists -o yaml')
+    assert.match(await ok('apply -f -', read), /deployment.apps\/web configured/)
+    assert.match(await ok('apply -n lists -f -', all), /deployment.apps\/web configured/)
+    await ok('delete -n lists -f -', all)
+    assert.match(await ok('create -n lists -f -', all), /deployment.apps\/web created/)
+
+    const misspelt = { ...deployment('web', 'nginx:1'), spec: { replicaz: 2 } }
+    const refused = await kubectl('apply -n lists -f -', list(map, misspelt))
+    assert.equal(refused.code, 1)
+    assert.match(
+      refused.err,
+      /Deployment\.spec\): unknown field "replicaz" in io\.k8s\.api\.apps\.v1\.DeploymentSpec/,
+    )
+    const odd = await kubectl('create -f -', list(nodePool('odd', { expireAftr: 'Never' })))
+    assert.match(odd.err, /NodePool\.spec\.template\.spec\): unknown field "expireAftr"/)
+    assert.equal((await kubectl('get nodepool odd')).code, 1)
   })
 
   test('create, patch in three ways, scale, label, annotate, set image, restart, delete', async () => {

@@ -94,13 +94,14 @@ function checkPatched(served: Served, old: StoredObject, next: StoredObject): vo
     throw badRequest(
       `the name and the namespace of ${qualified(subjectOf(served))} cannot be changed by a patch`,
     )
-  if (next.metadata.uid !== old.metadata.uid)
+  const { uid, resourceVersion } = next.metadata
+  // A patch that removes the uid asks for no particular object; `kubectl apply` sends such ones.
+  if (uid !== undefined && uid !== '' && uid !== old.metadata.uid)
     throw conflict(
       subjectOf(served),
       old.metadata.name,
-      `Precondition failed: UID in precondition: ${next.metadata.uid}, UID in object meta: ${old.metadata.uid}`,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
     )
-  const { resourceVersion } = next.metadata
   if (
     resourceVersion !== undefined &&
     resourceVersion !== '' &&

@@ -94,3 +94,42 @@ test('a custom resource is described and takes no strategic merge patch', () => 
   assert.equal(model.properties['spec']?.['description'], 'What is wanted.')
   assert.equal(JSON.stringify(document).includes('strategic-merge-patch'), false)
 })
+
+test('a model of OpenAPI 2 names no fields where any are kept, as clients would refuse the others', () => {
+  const open = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
+  const crd = compileCrd({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'pools.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Cluster',
+      names: { plural: 'pools', kind: 'Pool' },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              properties: {
+                open: { ...open, 'x-kubernetes-preserve-unknown-fields': true },
+                any: { 'x-kubernetes-preserve-unknown-fields': true },
+              },
+            },
+          },
+        },
+      ],
+    },
+  })
+  const v2 = schemasOf(openApiV2(crd.definitions ?? []))['com.example.v1.Pool'] as Json
+  const { open: openV2, any } = v2['properties'] as Json
+  assert.deepEqual(openV2, { type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
+  assert.deepEqual(any, { 'x-kubernetes-preserve-unknown-fields': true })
+  const v3 = schemasOf(openApiV3(crd.definitions ?? [], 'example.com', 'v1'))['com.example.v1.Pool'] as Json
+  assert.deepEqual((v3['properties'] as Json)['open'], {
+    ...open,
+    'x-kubernetes-preserve-unknown-fields': true,
+  })
+})

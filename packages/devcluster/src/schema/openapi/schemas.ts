@@ -51,13 +51,15 @@ export class SchemaCollection {
   }
 
   private body(node: SchemaNode, isModel: boolean): Json {
-    const properties = node.properties === undefined ? undefined : propertiesOf(node)
+    // Clients refuse fields that an OpenAPI 2 model does not name: one that keeps any field names none.
+    const isOpen = this.dialect === 'v2' && node.preserveUnknownFields === true
+    const properties = node.properties === undefined || isOpen ? undefined : propertiesOf(node)
     return {
       ...(node.description === undefined ? {} : { description: node.description }),
       ...this.typeOf(node),
       ...(node.enum === undefined ? {} : { enum: node.enum }),
       ...(node.default === undefined || isModel ? {} : { default: node.default }),
-      ...(node.required === undefined ? {} : { required: node.required }),
+      ...(node.required === undefined || isOpen ? {} : { required: node.required }),
       ...(properties === undefined ? {} : { properties: this.propertiesOf(properties) }),
       ...(node.additionalProperties === undefined
         ? {}
@@ -89,7 +91,8 @@ export class SchemaCollection {
     if (node.model === quantityModel && this.dialect === 'v3') {
       return { oneOf: [{ type: 'string' }, { type: 'number' }] }
     }
-    if (node.type === 'any') return node.preserveUnknownFields === true ? { type: 'object' } : {}
+    if (node.type === 'any')
+      return node.preserveUnknownFields === true && this.dialect === 'v3' ? { type: 'object' } : {}
     return { type: node.type, ...(node.format === undefined ? {} : { format: node.format }) }
   }
 }
