@@ -3,12 +3,12 @@ import { request } from 'node:https'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { KubeConfig } from '@kubernetes/client-node'
-import { crdCases } from '../../packages/world/src/crds/all-cases.test-support.ts'
+import { crdCases } from '../../packages/world/src/crds/tests/all-cases.test-support.ts'
 import {
   holdCase,
   type SendRequest,
   type ServerAnswer,
-} from '../../packages/world/src/crds/crd-case.test-support.ts'
+} from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
 import {
   appliesExamples,
   appliesTwice,
@@ -16,7 +16,7 @@ import {
   type Kubectl,
   scales,
   showsColumns,
-} from '../../packages/world/src/crds/kubectl-story.test-support.ts'
+} from '../../packages/world/src/crds/tests/kubectl-story.test-support.ts'
 import { sharedControlPlane } from './cluster.ts'
 import { crdsYaml } from './tenon.ts'
 

@@ -6,16 +6,13 @@ export {
   createCredentials,
   type Credentials,
   type Endpoint,
-  type HttpsOptions,
-  type HttpsServer,
   isServerCertificateFor,
   type KeyPair,
   kubeconfigYaml,
   type KubeconfigOptions,
-  serveHttps,
   type User,
 } from './apiserver/index.ts'
 export * from './contract.ts'
 export { type DataDirectory, type DataDirectoryOptions, openDataDirectory } from './data-directory.ts'
 export { type DevCluster, type DevClusterOptions, startDevCluster } from './dev-cluster.ts'
-export { createExoscale, type Exoscale, type ExoscaleSettings, serveHttp } from './exoscale/index.ts'
+export { createExoscale, type Exoscale, type ExoscaleSettings } from './exoscale/index.ts'

@@ -18,3 +18,4 @@ export {
   type Transport,
 } from './transport.ts'
 export { VirtualClock } from './virtual-clock.ts'
+export { type HttpsOptions, type ListenOptions, serveHttp, serveHttps, type SocketServer } from './serve.ts'

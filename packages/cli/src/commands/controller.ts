@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import { createLeaderElector, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
 import { metricsHandler, type Operator, probesHandler } from '@tenon/operator'
-import { serveHttp } from '@tenon/devcluster'
 import {
   type Clock,
   JsonLogger,
@@ -9,6 +8,7 @@ import {
   type Random,
   SystemClock,
   SystemRandom,
+  serveHttp,
   uuid,
 } from '@tenon/runtime'
 import { CliError } from '../errors.ts'

@@ -1,17 +1,17 @@
 /** Brings the embedded cluster onto sockets and disk for `tenon up` and `tenon devcluster`. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
+import { type DevCluster, kubeconfigYaml, openDataDirectory, startDevCluster } from '@tenon/devcluster'
 import {
+  type Clock,
+  type HttpHandler,
+  type Logger,
+  type Random,
+  Secret,
+  type SocketServer,
   serveHttp,
-  type DevCluster,
-  type HttpsServer as HttpServer,
-  type HttpsServer,
-  kubeconfigYaml,
-  openDataDirectory,
   serveHttps,
-  startDevCluster,
-} from '@tenon/devcluster'
-import { type Clock, type HttpHandler, type Logger, type Random, Secret } from '@tenon/runtime'
+} from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { removeLostMachines } from './lost-machines.ts'
@@ -125,7 +125,7 @@ async function listenApi(
   cluster: DevCluster,
   credentials: Parameters<typeof startDevCluster>[0]['credentials'],
   port: number,
-): Promise<HttpsServer> {
+): Promise<SocketServer> {
   return await serveHttps(cluster.server.handle, {
     host,
     port,
@@ -137,7 +137,7 @@ async function listenApi(
   })
 }
 
-async function listenCloud(cluster: DevCluster, port: number, extra: HttpHandler): Promise<HttpServer> {
+async function listenCloud(cluster: DevCluster, port: number, extra: HttpHandler): Promise<SocketServer> {
   const handler: HttpHandler = (request, signal) =>
     (request.path.startsWith('/v2/') ? cluster.exoscale.handle : extra)(request, signal)
   return await serveHttp(handler, { host, port }).catch((cause: Error) => {

@@ -1,6 +1,5 @@
 /** The API server of the embedded cluster. */
 export type { User } from './authentication.ts'
-export { type HttpsOptions, type HttpsServer, serveHttps } from './https-server.ts'
 export { type KubeconfigOptions, kubeconfigYaml } from './kubeconfig.ts'
 export { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts'
 export type { Endpoint } from './start-objects.ts'

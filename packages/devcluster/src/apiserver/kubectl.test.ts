@@ -6,8 +6,7 @@ import { delimiter, join } from 'node:path'
 import { existsSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { nodePoolCrd } from '@tenon/api'
-import { silentLogger, SystemClock, SystemRandom } from '@tenon/runtime'
-import { type HttpsServer, serveHttps } from './https-server.ts'
+import { type SocketServer, SystemClock, SystemRandom, serveHttps, silentLogger } from '@tenon/runtime'
 import { kubeconfigYaml } from './kubeconfig.ts'
 import { type ApiServer, createApiServer } from './server.ts'
 import { createCredentials } from './tls.ts'
@@ -24,7 +23,7 @@ interface Outcome {
 
 let directory = ''
 let api: ApiServer
-let https: HttpsServer
+let https: SocketServer
 
 /** `input` is given on the standard input: text as it is, an object as JSON. */
 function kubectl(args: string, input?: object | string): Promise<Outcome> {

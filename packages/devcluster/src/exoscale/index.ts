@@ -1,4 +1,3 @@
 /** The simulated Exoscale cloud. */
 export { createExoscale, type Exoscale } from './exoscale.ts'
-export { serveHttp } from './serve-http.ts'
 export type { ExoscaleSettings } from './settings.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
+import { serveHttp } from '@tenon/runtime'
 import { ExoscaleFixture, owner } from './exoscale.test-support.ts'
-import { serveHttp } from './serve-http.ts'
 import { authorizationHeader } from './signature.ts'
 
 /** Sends one request over a real socket; rejects when the connection breaks. */

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:https'
 import { test } from 'node:test'
-import { oneChunk, type HttpHandler } from '@tenon/runtime'
-import { type HttpsServer, serveHttps } from './https-server.ts'
+import { type HttpHandler, type SocketServer, oneChunk, serveHttps } from '@tenon/runtime'
 import { createCredentials, type Credentials } from './tls.ts'
 
 function serve(
   handler: HttpHandler,
   { server, certificateAuthority }: Credentials,
   port = 0,
-): Promise<HttpsServer> {
+): Promise<SocketServer> {
   return serveHttps(handler, {
     host: '127.0.0.1',
     port,

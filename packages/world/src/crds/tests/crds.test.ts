@@ -11,13 +11,18 @@ import {
   createApiServer,
   createCredentials,
   type Credentials,
-  type HttpsServer,
   kubeconfigYaml,
-  serveHttps,
 } from '@tenon/devcluster'
 import { exoscaleNodeClassCrd } from '@tenon/provider-exoscale'
 import { kwokNodeClassCrd } from '@tenon/provider-kwok'
-import { readText, silentLogger, SystemClock, SystemRandom } from '@tenon/runtime'
+import {
+  type SocketServer,
+  SystemClock,
+  SystemRandom,
+  readText,
+  serveHttps,
+  silentLogger,
+} from '@tenon/runtime'
 import { crdCases } from './all-cases.test-support.ts'
 import { holdCase, manifestStream, type SendRequest } from './crd-case.test-support.ts'
 import {
@@ -92,7 +97,7 @@ const hasKubectl = (process.env['PATH'] ?? '')
 describe('CRDs and kubectl', { skip: hasKubectl ? false : 'kubectl is not on the PATH' }, () => {
   let folder: string
   let server: ApiServer
-  let https: HttpsServer
+  let https: SocketServer
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tenon-crds-'))

@@ -148,7 +148,7 @@ export async function scales(kubectl: Kubectl): Promise<void> {
   await ok(kubectl, 'delete nodepools static dynamic')
 }
 
-const examples = fileURLToPath(new URL('../../../../examples/exoscale', import.meta.url))
+const examples = fileURLToPath(new URL('../../../../../examples/exoscale', import.meta.url))
 
 /**
  * EXO-13: the publicly documented manifests apply as they are, twice, and show as the sheet says

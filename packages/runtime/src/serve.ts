@@ -1,12 +1,17 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer } from 'node:https'
+/** Puts an {@link HttpHandler} on a socket. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import type { HttpHandler, HttpResponse, Secret } from '@tenon/runtime'
+import type { Secret } from './log.ts'
+import type { HttpHandler, HttpResponse } from './transport.ts'
 
-export interface HttpsOptions {
+export interface ListenOptions {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
+}
+
+export interface HttpsOptions extends ListenOptions {
   /** PEM. */
   readonly certificate: string
   readonly privateKey: Secret
@@ -15,61 +20,82 @@ export interface HttpsOptions {
 }
 
 /** A listening server. */
-export interface HttpsServer {
+export interface SocketServer {
   readonly port: number
-  /** `https://host:port`. */
+  /** `http://host:port` or `https://host:port`. */
   readonly url: string
-  /** Stops listening and ends all connections, watches included. */
+  /** Stops listening and ends all connections, streams included. */
   close(): Promise<void>
 }
 
 /** Request bodies beyond this are refused, as Kubernetes does (3 MiB). */
 const bodyLimitBytes = 3 * 1024 * 1024
+/** A request may take as long as it likes: watches do. */
+const timeouts = { keepAliveTimeout: 60_000, requestTimeout: 0 }
 
 /**
- * Puts a handler on an HTTPS socket.
+ * Serves plain HTTP. A handler that rejects has its connection broken.
  * @throws Error naming the port when it is taken or not allowed.
  */
-export async function serveHttps(handler: HttpHandler, options: HttpsOptions): Promise<HttpsServer> {
-  const { host, port } = options
-  const server = createServer(
+export async function serveHttp(handler: HttpHandler, options: ListenOptions): Promise<SocketServer> {
+  const server = createServer(timeouts, (request, response) => void answer(handler, request, response))
+  return await listen(server, 'http', options)
+}
+
+/**
+ * Serves HTTPS. A handler that rejects has its connection broken.
+ * @throws Error naming the port when it is taken or not allowed.
+ */
+export async function serveHttps(handler: HttpHandler, options: HttpsOptions): Promise<SocketServer> {
+  const server = createTlsServer(
     {
+      ...timeouts,
       cert: options.certificate + options.certificateAuthority,
       key: options.privateKey.reveal(),
-      keepAliveTimeout: 60_000,
-      requestTimeout: 0,
     },
     (request, response) => void answer(handler, request, response),
   )
+  server.on('secureConnection', endOnError)
+  return await listen(server, 'https', options)
+}
+
+async function listen(server: Server, scheme: string, { host, port }: ListenOptions): Promise<SocketServer> {
   const sockets = new Set<Socket>()
   // From the first byte on: a connection in the middle of its handshake must not hold up closing.
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-  })
-  server.on('secureConnection', (socket) => {
-    // A client that goes away in the middle of something is no failure of the server.
-    socket.on('error', () => socket.destroy())
+    endOnError(socket)
   })
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)))
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(listenError(error, host, port))
+    })
     server.listen(port, host, resolve)
   })
   const actual = (server.address() as AddressInfo).port
   return {
     port: actual,
-    url: `https://${host.includes(':') ? `[${host}]` : host}:${actual}`,
+    url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${actual}`,
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve())
+        server.close(() => {
+          resolve()
+        })
         for (const socket of sockets) socket.destroy()
       }),
   }
 }
 
+/** A client that goes away in the middle of something is no failure of the server. */
+function endOnError(socket: Socket): void {
+  socket.on('error', () => socket.destroy())
+}
+
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  if (error.code === 'EADDRINUSE')
+  if (error.code === 'EADDRINUSE') {
     return new Error(`port ${port} on ${host} is already in use`, { cause: error })
+  }
   if (error.code === 'EACCES') return new Error(`no permission to listen on port ${port}`, { cause: error })
   return new Error(`cannot listen on ${host}:${port}: ${error.message}`, { cause: error })
 }
@@ -80,25 +106,22 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   const gone = new AbortController()
-  response.on('close', () => gone.abort())
+  response.on('close', () => {
+    gone.abort()
+  })
   try {
     const body = await readBody(request)
     if (body === undefined) {
-      response.writeHead(413).end('the request is too large\n')
+      response.writeHead(413, { connection: 'close' }).end('the request is too large\n')
       return
     }
-    const headers: Record<string, string> = {}
-    for (const [name, value] of Object.entries(request.headers))
-      if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
     const { method = 'GET', url: path = '/' } = request
-    const answered = await handler(
-      { method, path, headers, ...(body.length === 0 ? {} : { body }) },
-      gone.signal,
-    )
+    const headers = headersOf(request)
+    const answered = await handler({ method, path, headers, ...(body.length > 0 && { body }) }, gone.signal)
     await send(answered, response, method, gone.signal)
   } catch {
-    // The connection broke; there is nobody left to tell.
-    response.destroy()
+    // A request or a reply that is lost on the way: the client sees its connection break.
+    request.socket.destroy()
   }
 }
 
@@ -113,6 +136,14 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array | undefine
   return Buffer.concat(chunks)
 }
 
+function headersOf(request: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return headers
+}
+
 async function send(
   answered: HttpResponse,
   response: ServerResponse,
@@ -120,7 +151,7 @@ async function send(
   gone: AbortSignal,
 ): Promise<void> {
   response.writeHead(answered.status, answered.headers)
-  // A watch without events must still show its client that it has begun.
+  // A stream without events must still show its client that it has begun.
   response.flushHeaders()
   if (method !== 'HEAD' && answered.status !== 304) {
     for await (const chunk of answered.body) {
