@@ -55,3 +55,4 @@ export {
   quantities as quantitiesSchema,
   text as textSchema,
 } from './crds/schema.ts'
+export { admitsValue } from './requirement-values.ts'

@@ -1,4 +1,4 @@
-import { normalizedLabel, type Offering, type Requirement } from '@tenon/api'
+import { admitsValue, normalizedLabel, type Offering, type Requirement } from '@tenon/api'
 
 /** Values of every `In` requirement on a key, in their order. */
 export function valuesOf(requirements: readonly Requirement[], key: string): readonly string[] {
@@ -21,28 +21,6 @@ export function offeringAllows(requirements: readonly Requirement[], offering: O
   const fixed = singleValues(offering.requirements)
   return requirements.every((requirement) => {
     const value = fixed[normalizedLabel(requirement.key)]
-    return value === undefined || allows(requirement, value)
+    return value === undefined || admitsValue(requirement, value)
   })
-}
-
-function allows({ operator, values = [] }: Requirement, value: string): boolean {
-  const [first = ''] = values
-  switch (operator) {
-    case 'In':
-      return values.includes(value)
-    case 'NotIn':
-      return !values.includes(value)
-    case 'Exists':
-      return true
-    case 'DoesNotExist':
-      return false
-    case 'Gt':
-      return Number(value) > Number(first)
-    case 'Lt':
-      return Number(value) < Number(first)
-    case 'Gte':
-      return Number(value) >= Number(first)
-    case 'Lte':
-      return Number(value) <= Number(first)
-  }
 }

@@ -1,5 +1,12 @@
 /** Which instance type a claim gets. */
-import { type InstanceType, labels, type NodeClaim, parseResources, type Requirement } from '@tenon/api'
+import {
+  admitsValue,
+  type InstanceType,
+  labels,
+  type NodeClaim,
+  parseResources,
+  type Requirement,
+} from '@tenon/api'
 
 /** Types the claim admits, cheapest first, ties by name; unpriced ones last. */
 export function suitableTypes(claim: NodeClaim, types: readonly InstanceType[]): InstanceType[] {
@@ -42,28 +49,6 @@ function admits(requirement: Requirement, type: InstanceType): boolean {
   }
   if (own.operator === 'Exists') return requirement.operator !== 'DoesNotExist'
   return (own.values ?? []).some((value) => admitsValue(requirement, value))
-}
-
-function admitsValue({ operator, values = [] }: Requirement, value: string): boolean {
-  const bound = Number(values[0])
-  switch (operator) {
-    case 'In':
-      return values.includes(value)
-    case 'NotIn':
-      return !values.includes(value)
-    case 'Exists':
-      return true
-    case 'DoesNotExist':
-      return false
-    case 'Gt':
-      return Number(value) > bound
-    case 'Gte':
-      return Number(value) >= bound
-    case 'Lt':
-      return Number(value) < bound
-    case 'Lte':
-      return Number(value) <= bound
-  }
 }
 
 /** Resources the type does not know (added by an overlay, say) are not judged here. */
