@@ -24,6 +24,10 @@ export interface Offering {
   readonly available: boolean
   /** Instances left in a reservation; only for capacity type `reserved`. */
   readonly reservationCapacity?: number
+  /** Resources this offering has in place of the type's, or beside them. */
+  readonly capacityOverride?: Resources
+  /** Overhead of these resources in place of the type's total. */
+  readonly overheadOverride?: Resources
 }
 
 /** A machine shape a provider can launch (scheduling.md 13.1). */
@@ -37,4 +41,6 @@ export interface InstanceType {
     readonly systemReserved: Resources
     readonly evictionThreshold: Resources
   }
+  /** What NodeOverlays changed: some offering's price, some resource of the capacity. */
+  readonly overlaid?: { readonly price?: boolean; readonly capacity?: boolean }
 }

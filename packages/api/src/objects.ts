@@ -70,7 +70,7 @@ export interface Taint {
 
 export interface Toleration {
   readonly key?: string
-  readonly operator?: 'Exists' | 'Equal'
+  readonly operator?: 'Exists' | 'Equal' | 'Gt' | 'Lt'
   readonly value?: string
   readonly effect?: TaintEffect
   readonly tolerationSeconds?: number
@@ -214,6 +214,12 @@ export interface PodCondition {
   readonly observedGeneration?: number
 }
 
+export interface ContainerStatus {
+  readonly name: string
+  readonly resources?: ResourceRequirements
+  readonly allocatedResources?: ResourceList
+}
+
 export interface Pod extends KubeObject {
   readonly spec: PodSpec
   readonly status?: {
@@ -224,6 +230,8 @@ export interface Pod extends KubeObject {
     readonly message?: string
     readonly startTime?: string
     readonly podIP?: string
+    readonly containerStatuses?: readonly ContainerStatus[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
   }
 }
 
@@ -302,6 +310,9 @@ export interface PersistentVolumeClaim extends KubeObject {
 export interface PersistentVolume extends KubeObject {
   readonly spec: {
     readonly csi?: { readonly driver: string; readonly volumeHandle?: string }
+    readonly awsElasticBlockStore?: { readonly volumeID: string }
+    readonly local?: { readonly path: string }
+    readonly hostPath?: { readonly path: string }
     readonly nodeAffinity?: {
       readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] }
     }
@@ -344,6 +355,19 @@ export interface Secret extends KubeObject {
 
 export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>
+}
+
+export interface Service extends KubeObject {
+  readonly spec?: { readonly selector?: Readonly<Record<string, string>> }
+}
+
+export interface ReplicationController extends KubeObject {
+  readonly spec?: { readonly selector?: Readonly<Record<string, string>> }
+}
+
+/** A ReplicaSet or StatefulSet, as far as its selector. */
+export interface SelectingWorkload extends KubeObject {
+  readonly spec: { readonly selector: LabelSelector }
 }
 
 export interface Namespace extends KubeObject {

@@ -1,6 +1,5 @@
 export { type HostPort, hostPortsOf } from './provisioning/host-ports.ts'
 export { allocatableOf } from './provisioning/instance-types.ts'
-export type { NewClaim } from './provisioning/new-claims.ts'
 export {
   difference,
   fits,
@@ -9,7 +8,7 @@ export {
   sum,
   withRequestsFromLimits,
 } from './provisioning/pod-resources.ts'
-export { type Failure, type Placement, type SchedulingResult, schedule } from './provisioning/schedule.ts'
+export { schedule } from './provisioning/schedule.ts'
 export { type PodReason, renderPodReason, type TemplateReason } from './reasons/reasons.ts'
 export { allowsAbsence, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'
 export {
@@ -25,10 +24,21 @@ export {
 export type {
   DaemonInput,
   NodeInput,
+  PodOrigin,
+  PodVolumes,
   PoolInput,
   SchedulingInput,
   SchedulingPolicy,
   TopologyInput,
   TopologyNode,
+  VolumeUse,
 } from './snapshot/input.ts'
 export { allowedDisruptions, unlimited } from './disruption/budgets.ts'
+export type {
+  Failure,
+  NewClaim,
+  Placement,
+  PoolWithoutTypes,
+  SchedulingControl,
+  SchedulingResult,
+} from './snapshot/result.ts'

@@ -1,5 +1,5 @@
 /** Claims opened by a simulation, filling up with pods (scheduling.md 6.6). */
-import { labels, type Pod, type Requirement, type Resources } from '@tenon/api'
+import { labels, type Pod, type Resources } from '@tenon/api'
 import type { TemplateReason } from '../reasons/reasons.ts'
 import { anyValue, oneOf, operatorOf } from '../requirements/requirement.ts'
 import {
@@ -10,6 +10,7 @@ import {
   type Requirements,
 } from '../requirements/requirements.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
+import type { NewClaim } from '../snapshot/result.ts'
 import { type HostPort, portsClash } from './host-ports.ts'
 import {
   cheapestPrice,
@@ -23,21 +24,6 @@ import type { PodShape } from './shape.ts'
 import { untolerated } from './taints.ts'
 import { portsFree, simulationOnlyLabels, type Template } from './template.ts'
 import type { Topology } from './topology/topology.ts'
-
-/** A claim to create: data for the shell, with the pods it is meant to hold. */
-export interface NewClaim {
-  readonly nodePool: string
-  readonly labels: Readonly<Record<string, string>>
-  readonly requirements: readonly Requirement[]
-  /** Requests of the pods and of the daemon pods that run on every type left. */
-  readonly requests: Resources
-  /** Names of the types that hold it, cheapest first. */
-  readonly instanceTypes: readonly string[]
-  /** Price per hour of the cheapest type. */
-  readonly pricePerHour: number
-  readonly minValuesRelaxed: boolean
-  readonly pods: readonly Pod[]
-}
 
 interface Acceptance {
   readonly kind: 'accepted'
@@ -157,6 +143,12 @@ export class ClaimFill {
     const requirements = this.#finalRequirements(kept, policy)
     return {
       nodePool: this.template.nodePool.metadata.name,
+      pool: this.template.nodePool,
+      overlaid: {
+        price: kept.some(({ type }) => type.overlaid?.price === true),
+        capacity: kept.some(({ type }) => type.overlaid?.capacity === true),
+      },
+      reservationIds: [],
       labels: { ...customLabels(requirements, policy.wellKnownLabels), ...this.template.labels },
       requirements: requirementList(requirements),
       requests: sum(this.#requests, commonOverhead(kept, this.template)),

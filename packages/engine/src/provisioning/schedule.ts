@@ -2,36 +2,16 @@
 import { labels, type Pod } from '@tenon/api'
 import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
 import type { PoolInput, SchedulingInput } from '../snapshot/input.ts'
+import type { NewClaim, PoolWithoutTypes, SchedulingControl, SchedulingResult } from '../snapshot/result.ts'
 import { NodeFill, nodeOrder } from './existing-nodes.ts'
-import { ClaimFill, type NewClaim } from './new-claims.ts'
+import { ClaimFill } from './new-claims.ts'
 import { type PodShape, ShapeCatalogue } from './shape.ts'
 import { compilePool, compileTemplate, PoolBudget, poolOrder, type Template } from './template.ts'
 import { DomainUniverse } from './topology/domains.ts'
 import { Topology } from './topology/topology.ts'
 
-/** A pod that goes to a node which is there or on its way. */
-export interface Placement {
-  readonly pod: Pod
-  readonly node: string
-}
-
-/** A pod that finds no place, and why. */
-export interface Failure {
-  readonly pod: Pod
-  readonly reason: PodReason
-}
-
-/** What to launch, where pods go, and who is left. */
-export interface SchedulingResult {
-  readonly claims: readonly NewClaim[]
-  readonly placements: readonly Placement[]
-  readonly failures: readonly Failure[]
-  /** Pools whose requirements leave no type that can be bought. */
-  readonly poolsWithoutTypes: readonly string[]
-}
-
 /** Decides for every pod of the input. Equal input gives equal output, whatever its order. */
-export function schedule(input: SchedulingInput): SchedulingResult {
+export function schedule(input: SchedulingInput, _control?: SchedulingControl): SchedulingResult {
   const simulation = new Simulation(input)
   simulation.run()
   return simulation.result()
@@ -53,7 +33,7 @@ class Simulation {
   readonly #input: SchedulingInput
   readonly #nodes: readonly NodeFill[]
   readonly #templates: readonly TemplateState[]
-  readonly #poolsWithoutTypes: readonly string[]
+  readonly #poolsWithoutTypes: readonly PoolWithoutTypes[]
   readonly #queue: readonly { readonly pod: Pod; readonly shape: PodShape }[]
   readonly #topology: Topology
   /** Open claims, fewest pods first; ties keep their order. */
@@ -75,7 +55,7 @@ class Simulation {
     )
     this.#poolsWithoutTypes = withTemplates
       .filter(({ template }) => template === undefined)
-      .map(({ pool }) => pool.input.nodePool.metadata.name)
+      .map(({ pool }) => ({ nodePool: pool.input.nodePool.metadata.name, becauseOfMinValues: false }))
     this.#nodes = input.nodes.toSorted(nodeOrder).map((node) => new NodeFill(node, input.daemons))
     const shapes = new ShapeCatalogue(input.policy, pools.some(hasSoftTaint))
     this.#queue = input.pods
@@ -118,6 +98,9 @@ class Simulation {
       placements: this.#nodes.flatMap((fill) => fill.pods.map((pod) => ({ pod, node: fill.input.name }))),
       failures: [...this.#failures].map(([pod, reason]) => ({ pod, reason })),
       poolsWithoutTypes: this.#poolsWithoutTypes,
+      undecided: [],
+      pricePerHour: 0,
+      firstFitPricePerHour: 0,
     }
   }
 

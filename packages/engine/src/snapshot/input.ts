@@ -1,6 +1,9 @@
 /** Everything a scheduling decision may depend on. Immutable; the engine changes none of it. */
-import type { InstanceType, NodePool, Pod, PodSpec, Resources, Taint } from '@tenon/api'
+import type { InstanceType, NodePool, NodeSelectorRequirement, Pod, PodSpec, Resources, Taint } from '@tenon/api'
 import type { HostPort } from '../provisioning/host-ports.ts'
+
+/** Names of volume claims (`namespace/name`) by CSI driver. */
+export type VolumeUse = Readonly<Record<string, readonly string[]>>
 
 /** A node, or a launched claim whose node has not come yet (scheduling.md 6.5, "Node view"). */
 export interface NodeInput {
@@ -15,6 +18,12 @@ export interface NodeInput {
   /** Requests of the daemon pods already bound to it. */
   readonly daemonRequests: Resources
   readonly usedHostPorts: readonly HostPort[]
+  /** Most volumes of a CSI driver that can be attached; drivers that are not here have no limit. */
+  readonly volumeLimits?: Readonly<Record<string, number>>
+  /** Volume claims of the pods bound to it. */
+  readonly volumesInUse?: VolumeUse
+  /** Set while the node is under `consolidateAfter`: pods of candidates may not come (scheduling.md 14). */
+  readonly refusesCandidatePods?: boolean
 }
 
 /** A NodePool that may launch, with what its provider offers for it. */
@@ -39,6 +48,22 @@ export interface SchedulingPolicy {
   readonly wellKnownLabels: ReadonlySet<string>
   /** Most instance types named in one claim. */
   readonly maxInstanceTypes: number
+  /**
+   * Reserved capacity (scheduling.md 11.1): the label that holds reservation ids, and whether a pod
+   * waits for the next pass when only used-up reservations would suit it. Absent = not in use.
+   */
+  readonly reservations?: { readonly label: string; readonly mode: 'Strict' | 'Fallback' }
+  /**
+   * `provisioning` unless set. In `disruption`, a pod that would rely on a node that is not
+   * initialized is a failure (scheduling.md 14).
+   */
+  readonly simulation?: 'provisioning' | 'disruption'
+  /**
+   * Whether to look for a cheaper set of new nodes than first fit finds. `planned`: pods will be
+   * steered to the node they are planned for; `free`: the plan must hold for any placement the
+   * Kubernetes scheduler may choose. Absent = first fit alone.
+   */
+  readonly improvement?: 'planned' | 'free'
 }
 
 /** A node as topology rules see it. */
@@ -61,6 +86,19 @@ export interface TopologyInput {
   readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
+/** What a pod's volumes ask of its node (scheduling.md 8). */
+export interface PodVolumes {
+  /** One of these must hold of the node; none = anywhere. They survive every relaxation. */
+  readonly alternatives: readonly (readonly NodeSelectorRequirement[])[]
+  /** Volume claims that count against a node's attach limits. */
+  readonly claims: VolumeUse
+  /** Set when a look-up failed: no existing node can be judged (scheduling.md 8.1). */
+  readonly unknownClaims?: boolean
+}
+
+/** Where a pod comes from: not bound yet, on a node that is going away, or on a disruption candidate. */
+export type PodOrigin = 'pending' | 'deleting' | 'candidate'
+
 /** Everything a scheduling decision depends on. */
 export interface SchedulingInput {
   /** Pods to place: pending ones and those on nodes that are going away. */
@@ -70,4 +108,8 @@ export interface SchedulingInput {
   readonly daemons: readonly DaemonInput[]
   readonly topology: TopologyInput
   readonly policy: SchedulingPolicy
+  /** By pod UID; pods that are not here have no volumes that matter. */
+  readonly volumes?: ReadonlyMap<string, PodVolumes>
+  /** By pod UID; pods that are not here are pending. */
+  readonly origins?: ReadonlyMap<string, PodOrigin>
 }

@@ -152,7 +152,7 @@ export class Provisioner {
         dedupeTtlMs: 5 * 60_000,
       })
     }
-    for (const name of result.poolsWithoutTypes) {
+    for (const { nodePool: name } of result.poolsWithoutTypes) {
       const pool = caches.nodePools.get({ name })
       if (pool === undefined) continue
       events.record({

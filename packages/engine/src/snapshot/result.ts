@@ -1,0 +1,64 @@
+/** What a scheduling decision says. */
+import type { NodePool, Pod, Requirement, Resources } from '@tenon/api'
+import type { PodReason } from '../reasons/reasons.ts'
+
+/** A claim to create: data for the shell, with the pods it is meant to hold. */
+export interface NewClaim {
+  /** Name of the NodePool. */
+  readonly nodePool: string
+  /** The NodePool as this decision saw it. */
+  readonly pool: NodePool
+  readonly labels: Readonly<Record<string, string>>
+  readonly requirements: readonly Requirement[]
+  /** Requests of the pods and of the daemon pods that run on every type left. */
+  readonly requests: Resources
+  /** Names of the types that hold it, cheapest first. */
+  readonly instanceTypes: readonly string[]
+  /** Price per hour of the cheapest offering of the cheapest type. */
+  readonly pricePerHour: number
+  /** Whether some minValues was lowered below the NodePool's. */
+  readonly minValuesRelaxed: boolean
+  /** Whether a NodeOverlay changed the price, the capacity, of some listed type. */
+  readonly overlaid: { readonly price: boolean; readonly capacity: boolean }
+  /** Reservations it may use, sorted; empty unless it is pinned to reserved capacity. */
+  readonly reservationIds: readonly string[]
+  readonly pods: readonly Pod[]
+}
+
+/** A pod that goes to a node which is there or on its way. */
+export interface Placement {
+  readonly pod: Pod
+  /** Name of the {@link NodeInput}. */
+  readonly node: string
+}
+
+/** A pod that finds no place, and why. */
+export interface Failure {
+  readonly pod: Pod
+  readonly reason: PodReason
+}
+
+/** A pool whose requirements leave no type that can be bought. */
+export interface PoolWithoutTypes {
+  readonly nodePool: string
+  /** Whether there would be types without the pool's minValues. */
+  readonly becauseOfMinValues: boolean
+}
+
+/** What to launch, where pods go, and who is left. Each pod of the input is in one of the lists. */
+export interface SchedulingResult {
+  readonly claims: readonly NewClaim[]
+  readonly placements: readonly Placement[]
+  readonly failures: readonly Failure[]
+  /** Pods that were not decided when the pass was stopped. */
+  readonly undecided: readonly Pod[]
+  readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
+  /** Price per hour of the new claims, and what first fit alone would have cost. */
+  readonly pricePerHour: number
+  readonly firstFitPricePerHour: number
+}
+
+/** Tells a running decision to stop; it then returns what it has. Asked often, so it must be cheap. */
+export interface SchedulingControl {
+  readonly shouldStop: () => boolean
+}
