@@ -220,19 +220,21 @@ export interface ContainerStatus {
   readonly allocatedResources?: ResourceList
 }
 
+export interface PodStatus {
+  readonly phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
+  readonly conditions?: readonly PodCondition[]
+  readonly nominatedNodeName?: string
+  readonly reason?: string
+  readonly message?: string
+  readonly startTime?: string
+  readonly podIP?: string
+  readonly containerStatuses?: readonly ContainerStatus[]
+  readonly initContainerStatuses?: readonly ContainerStatus[]
+}
+
 export interface Pod extends KubeObject {
   readonly spec: PodSpec
-  readonly status?: {
-    readonly phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
-    readonly conditions?: readonly PodCondition[]
-    readonly nominatedNodeName?: string
-    readonly reason?: string
-    readonly message?: string
-    readonly startTime?: string
-    readonly podIP?: string
-    readonly containerStatuses?: readonly ContainerStatus[]
-    readonly initContainerStatuses?: readonly ContainerStatus[]
-  }
+  readonly status?: PodStatus
 }
 
 // --- nodes ------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@
 import type { ResourceList } from './objects.ts'
 import type { Resources } from './instance-types.ts'
 
-const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)([EPTGMKk]i|[numkMGTPE]|[eE][+-]?\d+)?$/
+// Three digits of exponent are more than any machine has, and keep the arithmetic small.
+const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)([EPTGMKk]i|[numkMGTPE]|[eE][+-]?0*\d{1,3})?$/
 
 const decimalExponent: Readonly<Record<string, number>> = {
   n: -9,
@@ -71,7 +72,9 @@ const cache = new Map<string, number>()
 const cacheLimit = 4096
 
 /**
- * The amount of a resource in its canonical unit.
+ * The amount of a resource in its canonical unit, rounded away from zero: `100u` of cpu counts as a
+ * whole thousandth of a core, `0.5m` of memory as a whole byte. Sums of requests are therefore never
+ * too low, and at most one unit per addend too high. Exact up to 2^53 units, the nearest double above.
  * @throws RangeError when `quantity` is not a quantity.
  */
 export function parseResource(name: string, quantity: string | number): number {

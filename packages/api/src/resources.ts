@@ -10,7 +10,10 @@ import type {
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
+  ReplicationController,
   Secret,
+  SelectingWorkload,
+  Service,
   StorageClass,
   VolumeAttachment,
 } from './objects.ts'
@@ -65,6 +68,10 @@ export const kinds = {
   event: core<KubeObject>('Event', 'events', true),
   persistentVolumeClaim: core<PersistentVolumeClaim>('PersistentVolumeClaim', 'persistentvolumeclaims', true),
   persistentVolume: core<PersistentVolume>('PersistentVolume', 'persistentvolumes', false),
+  service: core<Service>('Service', 'services', true),
+  replicationController: core<ReplicationController>('ReplicationController', 'replicationcontrollers', true),
+  replicaSet: grouped<SelectingWorkload>('apps', 'v1', 'ReplicaSet', 'replicasets', true),
+  statefulSet: grouped<SelectingWorkload>('apps', 'v1', 'StatefulSet', 'statefulsets', true),
   daemonSet: grouped<DaemonSet>('apps', 'v1', 'DaemonSet', 'daemonsets', true),
   podDisruptionBudget: grouped<PodDisruptionBudget>(
     'policy',

@@ -15,12 +15,32 @@ test('a toleration covers a taint by key, operator, value and effect', () => {
     [{ key: 'team', operator: '', value: 'a', effect: '' }, true],
     [{ key: 'team', value: 'b' }, false],
     [{ key: 'team' }, false],
+    [{ key: '', value: 'a' }, true],
+    [{ key: '', value: 'b' }, false],
+    [{ key: 'team', operator: 'Like', value: 'a' }, false],
     [{ key: 'other', operator: 'Exists' }, false],
     [{ key: 'team', operator: 'Exists', effect: 'NoExecute' }, false],
   ]
   for (const [toleration, covered] of cases) {
     assert.equal(tolerates(toleration as Toleration, taint), covered, JSON.stringify(toleration))
   }
+})
+
+test('SCH-49 Gt and Lt compare integers in their shortest form', () => {
+  const covers = (operator: 'Gt' | 'Lt', bound: string, value: string): boolean =>
+    tolerates({ key: 'rank', operator, value: bound }, { key: 'rank', value, effect: 'NoSchedule' })
+  assert.ok(covers('Gt', '5', '10'))
+  assert.ok(!covers('Gt', '5', '010'))
+  assert.ok(!covers('Gt', '5', '5') && !covers('Lt', '5', '5'))
+  assert.ok(covers('Lt', '5', '-10') && covers('Lt', '1', '0'))
+  assert.ok(covers('Gt', '9223372036854775806', '9223372036854775807'))
+  for (const text of ['', '+10', '-0', '00', '1e3', '10.0', ' 10', 'ten', '9223372036854775808']) {
+    assert.ok(!covers('Gt', '5', text), `taint value ${text}`)
+    assert.ok(!covers('Lt', text, '-5'), `toleration value ${text}`)
+  }
+  const other: Taint = { key: 'rank', value: '10', effect: 'NoExecute' }
+  assert.ok(!tolerates({ key: 'rank', operator: 'Gt', value: '5', effect: 'NoSchedule' }, other))
+  assert.ok(!tolerates({ key: 'grade', operator: 'Gt', value: '5' }, other))
 })
 
 test('the first taint that is not tolerated is named; PreferNoSchedule keeps nobody away', () => {

@@ -1,13 +1,35 @@
 import type { Taint, Toleration } from './objects.ts'
 
-/** Whether one toleration covers one taint (Kubernetes' rule; an empty key with Exists covers all). */
+/**
+ * Whether one toleration covers one taint (scheduling.md 7.1). An empty key covers every key. `Gt` and
+ * `Lt` want both values as 64-bit integers in their shortest decimal form, the
+ * taint's above (below) the toleration's.
+ */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
   // Clients send an empty effect for none; the type does not know it.
   if ((toleration.effect ?? '') !== '' && toleration.effect !== taint.effect) return false
-  const operator = toleration.operator ?? 'Equal'
-  if (toleration.key === undefined || toleration.key === '') return operator === 'Exists'
-  if (toleration.key !== taint.key) return false
-  return operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? '')
+  if ((toleration.key ?? '') !== '' && toleration.key !== taint.key) return false
+  const wanted = toleration.value ?? ''
+  const value = taint.value ?? ''
+  const { operator } = toleration
+  if (operator === 'Exists') return true
+  if (operator === 'Gt' || operator === 'Lt') return isPast(value, wanted, operator)
+  // An empty operator is none as well; one that is not known covers nothing.
+  return ((operator ?? '') === '' || operator === 'Equal') && value === wanted
+}
+
+function isPast(value: string, bound: string, operator: 'Gt' | 'Lt'): boolean {
+  const [number, limit] = [canonicalInteger(value), canonicalInteger(bound)]
+  if (number === undefined || limit === undefined) return false
+  return operator === 'Gt' ? number > limit : number < limit
+}
+
+const int64Max = 9_223_372_036_854_775_807n
+
+function canonicalInteger(text: string): bigint | undefined {
+  if (!/^(0|-?[1-9]\d*)$/.test(text)) return undefined
+  const number = BigInt(text)
+  return number > int64Max || number < -int64Max - 1n ? undefined : number
 }
 
 /** The first taint that keeps a pod with these tolerations away for good; PreferNoSchedule never does. */

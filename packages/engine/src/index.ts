@@ -1,5 +1,5 @@
 export { type HostPort, hostPortsOf } from './provisioning/host-ports.ts'
-export { allocatableOf } from './provisioning/instance-types.ts'
+export { allocatableOf } from './provisioning/allocatable.ts'
 export {
   difference,
   fits,
@@ -12,10 +12,12 @@ export { schedule } from './provisioning/schedule.ts'
 export { type PodReason, renderPodReason, type TemplateReason } from './reasons/reasons.ts'
 export { allowsAbsence, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'
 export {
-  firstConflict,
+  compatible,
+  conflictsOf,
   incompatibility,
   labelRequirements,
   merged,
+  overlaps,
   parseRequirements,
   podRequirements,
   type Requirements,
@@ -42,3 +44,20 @@ export type {
   SchedulingControl,
   SchedulingResult,
 } from './snapshot/result.ts'
+export { type SelectorLookups, withDefaultSpread } from './eligibility/default-spread.ts'
+export { effectiveZone } from './eligibility/effective-zones.ts'
+export type { EligibilityPolicy, VolumeLookups } from './eligibility/lookups.ts'
+export {
+  type PodProblem,
+  type PodProblems,
+  renderPodProblems,
+  renderVolumeProblem,
+  type VolumeProblem,
+} from './eligibility/problems.ts'
+export {
+  parseSchedulerConfig,
+  renderSchedulerConfigProblems,
+  type SchedulerConfig,
+} from './eligibility/scheduler-config.ts'
+export { shapeProblems, validatePod } from './eligibility/validation.ts'
+export { attachedClaims, resolveVolumes } from './eligibility/volumes.ts'

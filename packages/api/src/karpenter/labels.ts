@@ -52,17 +52,18 @@ export const wellKnownLabels: readonly string[] = [
   labels.windowsBuild,
 ]
 
-const aliases: Readonly<Record<string, string>> = {
-  'failure-domain.beta.kubernetes.io/zone': labels.zone,
-  'failure-domain.beta.kubernetes.io/region': labels.region,
-  'beta.kubernetes.io/arch': labels.arch,
-  'beta.kubernetes.io/os': labels.os,
-  'beta.kubernetes.io/instance-type': labels.instanceType,
-}
+// A map and no record: users choose the keys that are looked up, `constructor` among them.
+const aliases: ReadonlyMap<string, string> = new Map([
+  ['failure-domain.beta.kubernetes.io/zone', labels.zone],
+  ['failure-domain.beta.kubernetes.io/region', labels.region],
+  ['beta.kubernetes.io/arch', labels.arch],
+  ['beta.kubernetes.io/os', labels.os],
+  ['beta.kubernetes.io/instance-type', labels.instanceType],
+])
 
 /** The present name of a label key that older manifests spell differently (api.md 7.4). */
 export function normalizedLabel(key: string): string {
-  return aliases[key] ?? key
+  return aliases.get(key) ?? key
 }
 
 /** Label that ties claims and nodes to their node class (api.md 7.5). */

@@ -1,5 +1,13 @@
 /** What a pod takes from a node (scheduling.md 7.2). */
-import { type Container, type PodSpec, parseResources, type ResourceList, type Resources } from '@tenon/api'
+import {
+  type Container,
+  type ContainerStatus,
+  type Pod,
+  type PodSpec,
+  parseResources,
+  type ResourceList,
+  type Resources,
+} from '@tenon/api'
 
 /** The sum of both, per resource. */
 export function sum(a: Resources, b: Resources): Resources {
@@ -30,20 +38,55 @@ export function fits(requests: Resources, total: Resources): boolean {
 }
 
 const isRestartable = (container: Container) => container.restartPolicy === 'Always'
-const requestsOf = (container: Container) => parseResources(container.resources?.requests)
 
-/** Requests of one pod, with `pods: 1`: containers, init containers, sidecars, pod level, overhead. */
-export function podRequests(spec: PodSpec): Resources {
-  let running = spec.containers.map(requestsOf).reduce(sum, {})
+/**
+ * Requests of one pod, with `pods: 1`: containers, init containers, sidecars, pod level, overhead.
+ * With its status, a container that is being resized in place counts with the most it may hold.
+ *
+ * Fractions of a unit (of a thousandth of a core for `cpu`) round up per container, so a sum is never
+ * too low and at most one unit per container too high.
+ * @throws RangeError when a quantity is malformed; callers validate pods first.
+ */
+export function podRequests(spec: PodSpec, status?: Pod['status']): Resources {
+  const infeasible = isResizeInfeasible(status)
+  const held = (container: Container, statuses: readonly ContainerStatus[] | undefined) =>
+    heldBy(
+      container,
+      statuses?.find(({ name }) => name === container.name),
+      infeasible,
+    )
+  let running: Resources = {}
+  for (const container of spec.containers) running = sum(running, held(container, status?.containerStatuses))
   let sidecars: Resources = {}
   let starting: Resources = {}
   for (const container of spec.initContainers ?? []) {
-    if (isRestartable(container)) sidecars = sum(sidecars, requestsOf(container))
-    starting = larger(starting, isRestartable(container) ? sidecars : sum(sidecars, requestsOf(container)))
+    if (isRestartable(container)) {
+      sidecars = sum(sidecars, held(container, status?.initContainerStatuses))
+      starting = larger(starting, sidecars)
+    } else starting = larger(starting, sum(sidecars, parseResources(container.resources?.requests)))
   }
   running = larger(sum(running, sidecars), starting)
   const whole = { ...running, ...podLevel(spec.resources?.requests) }
   return { ...sum(whole, parseResources(spec.overhead)), pods: 1 }
+}
+
+/** The kubelet has refused the resize for good: what the spec asks for will not come. */
+function isResizeInfeasible(status: Pod['status']): boolean {
+  return (status?.conditions ?? []).some(
+    ({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible',
+  )
+}
+
+/** What a container holds: during a resize the most of what it asks for, has, and was promised. */
+function heldBy(
+  { resources }: Container,
+  status: ContainerStatus | undefined,
+  resizeInfeasible: boolean,
+): Resources {
+  const asked = parseResources(resources?.requests)
+  if (status?.resources === undefined) return asked
+  const granted = larger(parseResources(status.resources.requests), parseResources(status.allocatedResources))
+  return resizeInfeasible ? granted : larger(asked, granted)
 }
 
 /** Pod-level requests replace the containers' for cpu, memory and huge pages. */

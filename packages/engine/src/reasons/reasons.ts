@@ -1,6 +1,6 @@
 /** Why something could not be placed, as data; rendered to words only when someone asks. */
-import { formatResource, type Resources, type Taint, taintText } from '@tenon/api'
-import { renderValueSet } from '../requirements/requirement.ts'
+import { formatResource, labels, type Resources, type Taint, taintText } from '@tenon/api'
+import { renderValueSet, type ValueSet } from '../requirements/requirement.ts'
 import { type Incompatibility, type Requirements, renderRequirements } from '../requirements/requirements.ts'
 
 /** What an instance type must meet, beside being listed. */
@@ -19,11 +19,15 @@ export interface FilterOutcome {
 export type TemplateReason =
   | { readonly kind: 'untoleratedTaints'; readonly taints: readonly Taint[] }
   | { readonly kind: 'incompatibleRequirements'; readonly conflict: Incompatibility }
+  | { readonly kind: 'incompatibleVolumes'; readonly conflict: Incompatibility }
   | {
       readonly kind: 'noInstanceType'
       readonly outcome: FilterOutcome
       readonly requirements: Requirements
+      /** Of the claim's pods and of the fewest daemon pods any type would run. */
       readonly requests: Resources
+      /** With the most daemon pods, where types differ in theirs. */
+      readonly largestRequests?: Resources
     }
   | { readonly kind: 'hostPortClash' }
   | {
@@ -32,10 +36,16 @@ export type TemplateReason =
       readonly key: string
       /** Pods counted in each known domain when the pass ended. */
       readonly counts: ReadonlyMap<string, number>
+      /** Domains that the pod, that the node, may be in. */
+      readonly podDomains?: ValueSet
+      readonly nodeDomains?: ValueSet
     }
+  /** Keys with the number of values that are left. */
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }
   | { readonly kind: 'nodeLimit' }
   | { readonly kind: 'limits' }
+  /** The pool's own requirements leave no type that can be bought. */
+  | { readonly kind: 'allTypesFiltered' }
 
 /** Why a pod got no place. */
 export type PodReason =
@@ -45,53 +55,118 @@ export type PodReason =
       readonly kind: 'noTemplate'
       readonly templates: readonly { readonly nodePool: string; readonly reason: TemplateReason }[]
     }
-  | { readonly kind: 'truncationBrokeMinValues'; readonly nodePool: string }
+  | {
+      readonly kind: 'truncationBrokeMinValues'
+      readonly nodePool: string
+      readonly missing?: ReadonlyMap<string, number>
+    }
+  /** Left to the next pass: every reservation is spoken for, or its node would lose the one it holds. */
+  | { readonly kind: 'reservationDeferred'; readonly variant: 'noneLeft' | 'wouldLose' }
+  /** A disruption would rely on a node that may never become usable. */
+  | { readonly kind: 'uninitializedNode'; readonly node: string }
+  | { readonly kind: 'resourceClaims' }
+  /** `problem` names the field and what is wrong with it. */
+  | { readonly kind: 'malformed'; readonly problem: string }
 
-/** The sentence for a pod's event. */
+/** The sentence for a pod's event; clauses of several NodePools are joined by `; `. */
 export function renderPodReason(reason: PodReason): string {
   switch (reason.kind) {
     case 'noPools':
-      return 'no NodePool is ready to launch nodes'
+      return 'no NodePool is ready to launch nodes; create one, or see the Ready condition of those that exist'
     case 'noTypesInPools':
-      return "the NodePools' requirements leave no usable instance type"
-    case 'truncationBrokeMinValues':
-      return `NodePool ${reason.nodePool}: too few instance types are left to keep minValues`
+      return (
+        "the NodePools' requirements leave no usable instance type; " +
+        'widen spec.template.spec.requirements of a NodePool'
+      )
     case 'noTemplate':
       return reason.templates
-        .map(({ nodePool, reason: why }) => `NodePool ${nodePool}: ${renderTemplateReason(why)}`)
+        .map(({ nodePool, reason: why }) => `NodePool ${nodePool}: ${renderTemplateReason(why, nodePool)}`)
         .join('; ')
+    case 'truncationBrokeMinValues':
+      return (
+        `NodePool ${reason.nodePool}: too few of the cheapest instance types are left to keep minValues` +
+        `${reason.missing === undefined ? '' : ` of ${renderMissing(reason.missing)}`}; ` +
+        'lower minValues in spec.template.spec.requirements'
+      )
+    case 'reservationDeferred':
+      return `${deferredWords[reason.variant]}; the pod is tried again in the next pass`
+    case 'uninitializedNode':
+      return `the pod would rely on node ${reason.node}, which is not initialized; wait until it is`
+    case 'resourceClaims':
+      return (
+        'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched; ' +
+        'remove them, or provide a node that serves them'
+      )
+    case 'malformed':
+      return `the pod is malformed: ${reason.problem}`
   }
 }
 
+const deferredWords = {
+  noneLeft: 'all reserved capacity that suits the pod is taken by other pods of this pass',
+  wouldLose: 'with the pod, the node it suits would lose the reserved capacity that it holds',
+} as const
+
 /** The clause that says why one NodePool's template cannot take a pod. */
-function renderTemplateReason(reason: TemplateReason): string {
+function renderTemplateReason(reason: TemplateReason, nodePool: string): string {
   switch (reason.kind) {
     case 'untoleratedTaints':
-      return `the pod does not tolerate ${reason.taints.map(taintText).join(', ')}`
+      return `the pod does not tolerate ${reason.taints.map(taintText).join(', ')}; add to its spec.tolerations`
     case 'incompatibleRequirements':
-      return renderIncompatibility(reason.conflict)
+      return renderIncompatibility(reason.conflict, 'the pod needs', "the pod's node selector or affinity")
+    case 'incompatibleVolumes':
+      return renderIncompatibility(
+        reason.conflict,
+        "the pod's volumes need",
+        'the volumes (spec.volumes of the pod)',
+      )
     case 'noInstanceType':
-      return `no instance type ${renderOutcome(reason.outcome)} (requirements: ${renderRequirements(
-        reason.requirements,
-      )}; requests: ${renderResources(reason.requests)})`
+      return renderNoInstanceType(reason)
     case 'hostPortClash':
-      return 'a host port of the pod is taken by a daemon pod on every instance type'
+      return (
+        'a host port of the pod is taken by a daemon pod on every instance type; ' +
+        'change hostPort in spec.containers[].ports'
+      )
     case 'topology':
-      return `${topologyWords[reason.rule]} over ${reason.key} cannot be met (${renderCounts(reason.counts)})`
+      return renderTopology(reason)
     case 'minValues':
-      return `minValues not met for ${[...reason.missing].map(([key, found]) => `${key} (${found} left)`).join(', ')}`
+      return (
+        `minValues not met for ${renderMissing(reason.missing)}; ` +
+        'lower minValues or allow more values in spec.template.spec.requirements'
+      )
     case 'nodeLimit':
-      return 'its limit on the number of nodes is used up'
+      return 'its limit on the number of nodes is used up; raise spec.limits.nodes'
     case 'limits':
-      return 'every instance type would exceed its limits'
+      return `every instance type would exceed the limits of NodePool ${nodePool}; raise its spec.limits`
+    case 'allTypesFiltered':
+      return (
+        'its own requirements leave no instance type that is available; ' +
+        'widen spec.template.spec.requirements'
+      )
   }
+}
+
+function renderMissing(missing: ReadonlyMap<string, number>): string {
+  const keys = [...missing].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return keys.map(([key, found]) => `${key} (${found} left)`).join(', ')
 }
 
 const topologyWords = {
-  spread: 'its topology spread constraint',
-  affinity: 'its pod affinity',
-  antiAffinity: 'a pod anti-affinity',
+  spread: { rule: 'its topology spread constraint', field: 'spec.topologySpreadConstraints' },
+  affinity: { rule: 'its pod affinity', field: 'spec.affinity.podAffinity' },
+  antiAffinity: { rule: 'a pod anti-affinity', field: 'spec.affinity.podAntiAffinity' },
 } as const
+
+function renderTopology(reason: TemplateReason & { readonly kind: 'topology' }): string {
+  const { rule, field } = topologyWords[reason.rule]
+  const facts = [renderCounts(reason.counts)]
+  if (reason.podDomains) facts.push(`the pod may use ${renderValueSet(reason.podDomains)}`)
+  if (reason.nodeDomains) facts.push(`the node ${renderValueSet(reason.nodeDomains)}`)
+  return (
+    `${rule} over ${reason.key} cannot be met (${facts.join('; ')}); ` +
+    `loosen ${field} or allow more domains in the NodePool`
+  )
+}
 
 const shownDomains = 25
 
@@ -104,25 +179,69 @@ function renderCounts(counts: ReadonlyMap<string, number>): string {
     : `pods by domain: ${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
-function renderIncompatibility(conflict: Incompatibility): string {
+function renderIncompatibility(conflict: Incompatibility, needs: string, wish: string): string {
   if (conflict.kind === 'unknownLabel') {
-    return `label ${conflict.key} is not known to it; add it to the NodePool's labels or requirements`
+    const meant = conflict.hint === undefined ? '' : ` (did you mean ${conflict.hint}?)`
+    if (conflict.key === labels.hostname) return `${needs} a host that exists, and a new node is another one`
+    return `label ${conflict.key} is not known to it${meant}; add it to the NodePool's labels or requirements`
   }
-  return `it has ${renderValueSet(conflict.have)} but the pod needs ${renderValueSet(conflict.want)}`
+  const clashes = conflict.conflicts.map(
+    ({ have, want }) => `it has ${renderValueSet(have)} but ${needs} ${renderValueSet(want)}`,
+  )
+  return `${clashes.join(', ')}; change spec.template.spec.requirements or ${wish}`
 }
 
-function renderOutcome(outcome: FilterOutcome): string {
-  const unmet: string[] = []
-  if (!outcome.requirementsMet) unmet.push('met the requirements')
-  if (!outcome.resourcesMet) unmet.push('has enough resources')
-  if (!outcome.offeringMet) unmet.push('has an available offering')
-  if (unmet.length > 0) return unmet.join(' or ')
+function renderNoInstanceType(reason: TemplateReason & { readonly kind: 'noInstanceType' }): string {
+  const { outcome, requirements, requests, largestRequests } = reason
+  const most =
+    largestRequests === undefined
+      ? ''
+      : `, up to ${renderResources(largestRequests)} with the daemon pods of some types`
+  const [what, fix] = outcomeWords(outcome)
+  const hint = isMegaForMilli(reason) ? ' (a million cores or more are asked for: is M written for m?)' : ''
+  return (
+    `no instance type ${what}${hint} (requirements: ${renderRequirements(requirements)}; ` +
+    `requests: ${renderResources(requests)}${most}); ${fix}`
+  )
+}
+
+const millionCoresMillis = 1e9
+
+function isMegaForMilli({
+  outcome,
+  requests,
+}: TemplateReason & { readonly kind: 'noInstanceType' }): boolean {
+  return (
+    outcome.requirementsMet &&
+    outcome.offeringMet &&
+    !outcome.resourcesMet &&
+    (requests['cpu'] ?? 0) >= millionCoresMillis
+  )
+}
+
+const fixes = {
+  requirements: 'loosen what the pod or spec.template.spec.requirements demand',
+  resources: "lower the pod's requests or allow larger instance types",
+  offering: 'allow more zones and capacity types, or wait for capacity',
+} as const
+
+/** What no type achieves, and what helps. */
+function outcomeWords(outcome: FilterOutcome): readonly [what: string, fix: string] {
+  const unmet: (readonly [string, string])[] = []
+  if (!outcome.requirementsMet) unmet.push(['meets the requirements', fixes.requirements])
+  if (!outcome.resourcesMet) unmet.push(['has enough resources', fixes.resources])
+  if (!outcome.offeringMet) unmet.push(['has an available offering', fixes.offering])
+  if (unmet[0] !== undefined) return [unmet.map(([what]) => what).join(' or '), unmet[0][1]]
   if (outcome.requirementsAndResources)
-    return 'met the requirements and has the resources in an available offering'
+    return ['that meets the requirements and has enough resources has an available offering', fixes.offering]
   if (outcome.requirementsAndOffering)
-    return 'with the requirements and an available offering has enough resources'
-  if (outcome.resourcesAndOffering) return 'with the resources and an available offering met the requirements'
-  return 'met the requirements, the resources and the offering together'
+    return ['that meets the requirements and has an available offering has enough resources', fixes.resources]
+  if (outcome.resourcesAndOffering)
+    return ['that has enough resources and an available offering meets the requirements', fixes.requirements]
+  return [
+    'meets the requirements, has enough resources and an available offering at once',
+    fixes.requirements,
+  ]
 }
 
 function renderResources(resources: Resources): string {

@@ -12,7 +12,14 @@ import {
   type ValueSet,
   valueSet,
 } from './requirement.ts'
-import { incompatibility, parseRequirements, podRequirements, renderRequirements } from './requirements.ts'
+import {
+  compatible,
+  incompatibility,
+  overlaps,
+  parseRequirements,
+  podRequirements,
+  renderRequirements,
+} from './requirements.ts'
 
 const of = (operator: RequirementOperator, ...values: readonly string[]): ValueSet =>
   valueSet({ key: 'k', operator, values })
@@ -40,6 +47,35 @@ test('SCH-36 SCH-37 what is no integer is outside of every bound', () => {
 test('an upper end beyond 64 bits is nothing', () => {
   const set = valueSet({ key: 'k', operator: 'Gt', values: ['9223372036854775807'], minValues: 2 })
   assert.equal(renderValueSet(set), 'k DoesNotExist')
+})
+
+test('a bound that is not one integer is met by nothing, and by no missing label either', () => {
+  for (const values of [['x'], ['1.5'], [''], [], ['1', '2'], ['9223372036854775808']]) {
+    for (const operator of ['Gt', 'Gte', 'Lt', 'Lte'] as const) {
+      const set = of(operator, ...values)
+      const story = `${operator} ${values.join(' ')}`
+      assert.ok(!has(set, '0') && !has(set, '1') && !has(set, 'x'), story)
+      assert.equal(anyValue(set), undefined, story)
+      assert.ok(!compatible(new Map(), new Map([['k', set]]), none), story)
+      assert.ok(!compatible(new Map([['k', of('DoesNotExist')]]), new Map([['k', set]]), none), story)
+    }
+  }
+})
+
+test('bounds below zero admit no label that could be picked', () => {
+  assert.equal(renderValueSet(of('Lt', '0')), 'k Exists <=-1')
+  assert.ok(has(of('Lt', '0'), '-1') && !has(of('Lt', '0'), '0'))
+  assert.equal(both(of('Lt', '-2'), of('Gte', '-3')), 'k Exists >=-3 <=-3')
+  assert.equal(both(of('Lt', '0'), of('Gt', '-1')), 'k DoesNotExist')
+  assert.equal(anyValue(intersection(of('Gt', '-5'), of('Lt', '5'))), '0')
+  assert.equal(anyValue(intersection(of('Gte', '1'), of('Lte', '0'))), undefined)
+})
+
+test('a value is picked from an open range at once', () => {
+  const excluded = of('NotIn', ...Array.from({ length: 500 }, (_, i) => String(i)))
+  assert.equal(anyValue(excluded), '500')
+  assert.equal(anyValue(of('Gte', '9223372036854775807')), '9223372036854775807')
+  assert.equal(anyValue(intersection(excluded, of('Lt', '500'))), undefined)
 })
 
 test('SCH-38 the larger minValues holds, also when nothing is left', () => {
@@ -91,6 +127,7 @@ test('sets are printed in order, and shortened', () => {
     { key: 'a', operator: 'Exists', minValues: 2 },
   ])
   assert.equal(renderRequirements(requirements), 'a Exists minValues 2, z NotIn [1]')
+  assert.equal(both(of('NotIn', '9', '5'), of('Lte', '9')), 'k NotIn [5 9] <=9')
 })
 
 test('exclusions beside a bound are kept on output', () => {
@@ -122,7 +159,40 @@ test('the unknown label that is named does not depend on the order in which they
     assert.deepEqual(incompatibility(new Map(), want(...keys), none), { kind: 'unknownLabel', key: 'a' })
 })
 
-test('SCH-39 a pod’s first required term and its heaviest preference count', () => {
+test('an unknown label comes with the known one that may have been meant', () => {
+  const wellKnown = new Set(['topology.kubernetes.io/zone', 'example.com/zone', 'kubernetes.io/arch'])
+  const own = parseRequirements([{ key: 'team.example.com/tier', operator: 'In', values: ['1'] }])
+  const hint = (key: string, known: ReadonlySet<string> = wellKnown) => {
+    const found = incompatibility(own, parseRequirements([{ key, operator: 'Exists' }]), known)
+    return found?.kind === 'unknownLabel' ? found.hint : 'not unknown'
+  }
+  assert.equal(hint('zone'), 'example.com/zone')
+  assert.equal(hint('topology.k8s.io/zone'), 'example.com/zone')
+  assert.equal(hint('topology.kubernetes'), 'topology.kubernetes.io/zone')
+  assert.equal(hint('other.com/tier'), 'team.example.com/tier')
+  assert.equal(hint('zone', none), undefined)
+  assert.equal(hint('colour'), undefined)
+})
+
+test('every key in conflict is reported, in order; absence on both sides is none', () => {
+  const list = (...parts: readonly (readonly [string, RequirementOperator, ...string[]])[]) =>
+    parseRequirements(parts.map(([key, operator, ...values]) => ({ key, operator, values })))
+  const have = list(['c', 'In', '1'], ['b', 'DoesNotExist'], ['a', 'In', '1'], ['d', 'In', '1'])
+  const want = list(['c', 'In', '2'], ['b', 'NotIn', 'x'], ['a', 'DoesNotExist'], ['d', 'In', '1', '2'])
+  const found = incompatibility(have, want, none)
+  assert.deepEqual(
+    found?.kind === 'noOverlap' &&
+      found.conflicts.map((conflict) => [renderValueSet(conflict.have), renderValueSet(conflict.want)]),
+    [
+      ['a In [1]', 'a DoesNotExist'],
+      ['c In [1]', 'c In [2]'],
+    ],
+  )
+  assert.ok(!compatible(have, want, none) && !overlaps(have, want))
+  assert.ok(overlaps(list(['x', 'In', '1']), list(['y', 'In', '1'])))
+})
+
+test('a pod’s first required term and its heaviest preference count', () => {
   const term = (value: string) => ({
     matchExpressions: [{ key: 'k', operator: 'In' as const, values: [value] }],
   })

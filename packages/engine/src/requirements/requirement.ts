@@ -2,6 +2,7 @@
 import { normalizedLabel, type Requirement, type RequirementOperator } from '@tenon/api'
 
 const maxInt64 = 9_223_372_036_854_775_807n
+const minInt64 = -maxInt64 - 1n
 
 /** The values a key may take: listed ones, or all but the listed ones within integer bounds. */
 export interface ValueSet {
@@ -17,7 +18,11 @@ export interface ValueSet {
 
 const none: ReadonlySet<string> = new Set()
 
-/** The value set of one requirement; its key is normalised. Values of bound operators must be integers. */
+/**
+ * The value set of one requirement; its key is normalised. A bound that is not one 64-bit integer is
+ * met by nothing, not even by the label's absence. Bounds past the ends of 64 bits give
+ * `DoesNotExist`, without minValues.
+ */
 export function valueSet(requirement: Requirement): ValueSet {
   const key = normalizedLabel(requirement.key)
   const minValues = requirement.minValues === undefined ? {} : { minValues: requirement.minValues }
@@ -32,28 +37,33 @@ export function valueSet(requirement: Requirement): ValueSet {
     case 'DoesNotExist':
       return { key, complement: false, values: none, ...minValues }
     case 'Gt':
-      return above(key, bound(values) + 1n, minValues)
     case 'Gte':
-      return above(key, bound(values), minValues)
     case 'Lt':
-      return { key, complement: true, values: none, lte: bound(values) - 1n, ...minValues }
     case 'Lte':
-      return { key, complement: true, values: none, lte: bound(values), ...minValues }
+      return bounded(key, requirement.operator, values, minValues)
   }
 }
 
-function above(key: string, gte: bigint, minValues: { minValues?: number }): ValueSet {
-  return gte > maxInt64
-    ? { key, complement: false, values: none }
-    : { key, complement: true, values: none, gte, ...minValues }
+function bounded(
+  key: string,
+  operator: 'Gt' | 'Gte' | 'Lt' | 'Lte',
+  values: readonly string[],
+  minValues: { readonly minValues?: number },
+): ValueSet {
+  const given = values.length === 1 ? parseInteger(values[0] ?? '') : undefined
+  // An empty range rather than DoesNotExist, which nodes without the label would satisfy.
+  if (given === undefined) return { key, complement: true, values: none, gte: 1n, lte: 0n, ...minValues }
+  const end = given + (operator === 'Gt' ? 1n : operator === 'Lt' ? -1n : 0n)
+  if (end > maxInt64 || end < minInt64) return { key, complement: false, values: none }
+  const bound = operator === 'Gt' || operator === 'Gte' ? { gte: end } : { lte: end }
+  return { key, complement: true, values: none, ...bound, ...minValues }
 }
 
-function bound(values: readonly string[]): bigint {
-  return parseInteger(values[0] ?? '') ?? 0n
-}
-
+/** The 64-bit integer that `text` is, with or without a sign. */
 function parseInteger(text: string): bigint | undefined {
-  return /^[+-]?\d+$/.test(text) ? BigInt(text) : undefined
+  if (!/^[+-]?\d+$/.test(text)) return undefined
+  const number = BigInt(text)
+  return number > maxInt64 || number < minInt64 ? undefined : number
 }
 
 /** The key allowed exactly these values. */
@@ -67,10 +77,9 @@ export function operatorOf(set: ValueSet): RequirementOperator {
   return set.values.size > 0 ? 'In' : 'DoesNotExist'
 }
 
-/** Whether the set is content with the label being absent. */
+/** Whether the set is content with the label being absent: `NotIn` and `DoesNotExist` are. */
 export function allowsAbsence(set: ValueSet): boolean {
-  const operator = operatorOf(set)
-  return operator === 'NotIn' || operator === 'DoesNotExist'
+  return set.complement === set.values.size > 0
 }
 
 /** Whether `value` is allowed. */
@@ -137,13 +146,14 @@ export function intersects(a: ValueSet, b: ValueSet): boolean {
 }
 
 /**
- * One concrete allowed value: the smallest listed one, or the smallest free integer within the
- * bounds; undefined when there is none.
+ * One concrete allowed value: the smallest listed one, or the smallest free integer from 0 up within
+ * the bounds (a label value cannot begin with a minus sign); undefined when there is none.
  */
 export function anyValue(set: ValueSet): string | undefined {
   if (!set.complement) return [...set.values].toSorted()[0]
   const end = set.lte ?? maxInt64
-  for (let value = set.gte ?? 0n; value <= end; value++) {
+  // Ends soon whatever the range: every turn but the last meets one of the excluded values.
+  for (let value = larger(set.gte, 0n) ?? 0n; value <= end; value++) {
     if (!set.values.has(value.toString())) return value.toString()
   }
   return undefined

@@ -1,5 +1,5 @@
 /** Requirements on several label keys at once (scheduling.md 4). */
-import type { NodeSelectorRequirement, PodSpec, Requirement } from '@tenon/api'
+import { labels, type NodeSelectorRequirement, type PodSpec, type Requirement } from '@tenon/api'
 import {
   allowsAbsence,
   intersection,
@@ -11,13 +11,28 @@ import {
   valueSet,
 } from './requirement.ts'
 
-/** Allowed values by key; a key that is not there may take any value. */
+/** Allowed values by their own (normalised) key; a key that is not there may take any value. */
 export type Requirements = ReadonlyMap<string, ValueSet>
+
+/** What is offered and what is wanted of one key, where nothing suits both. */
+export interface Conflict {
+  readonly have: ValueSet
+  readonly want: ValueSet
+}
 
 /** Why two sets of requirements cannot both hold. */
 export type Incompatibility =
-  | { readonly kind: 'unknownLabel'; readonly key: string }
-  | { readonly kind: 'noOverlap'; readonly have: ValueSet; readonly want: ValueSet }
+  | {
+      readonly kind: 'unknownLabel'
+      readonly key: string
+      /** A known key that may have been meant. */
+      readonly hint?: string
+    }
+  | {
+      readonly kind: 'noOverlap'
+      /** Every key in conflict, in alphabetical order. */
+      readonly conflicts: readonly Conflict[]
+    }
 
 /** The requirements that all of `sets` allow; the same key twice intersects. */
 export function requirementsOf(sets: Iterable<ValueSet>): Requirements {
@@ -35,8 +50,8 @@ export function parseRequirements(list: readonly Requirement[]): Requirements {
 }
 
 /** Every label as an `In` of its one value. */
-export function labelRequirements(labels: Readonly<Record<string, string>>): Requirements {
-  return requirementsOf(Object.entries(labels).map(([key, value]) => oneOf(key, value)))
+export function labelRequirements(valueByKey: Readonly<Record<string, string>>): Requirements {
+  return requirementsOf(Object.entries(valueByKey).map(([key, value]) => oneOf(key, value)))
 }
 
 /** What both allow. */
@@ -48,35 +63,72 @@ export function merged(a: Requirements, b: Requirements): Requirements {
 
 /**
  * Whether something that offers `have` can satisfy `want`. Keys in `mayBeUndefined` need not be
- * offered; others must be, unless absence is what is wanted.
+ * offered; others must be, unless absence is what is wanted. Asked for every pod and candidate, so
+ * it allocates nothing; {@link incompatibility} says why not.
  */
+export function compatible(
+  have: Requirements,
+  want: Requirements,
+  mayBeUndefined: ReadonlySet<string>,
+): boolean {
+  for (const wanted of want.values()) {
+    const offered = have.get(wanted.key)
+    if (offered === undefined) {
+      if (!allowsAbsence(wanted) && !mayBeUndefined.has(wanted.key)) return false
+    } else if (!agree(offered, wanted)) return false
+  }
+  return true
+}
+
+/** Whether the two agree on every key that both name. */
+export function overlaps(a: Requirements, b: Requirements): boolean {
+  const [fewer, more] = a.size < b.size ? [a, b] : [b, a]
+  for (const set of fewer.values()) {
+    const other = more.get(set.key)
+    if (other !== undefined && !agree(set, other)) return false
+  }
+  return true
+}
+
+/** Sets of one key agree when a value suits both, or the absence of the label does. */
+function agree(a: ValueSet, b: ValueSet): boolean {
+  return intersects(a, b) || (allowsAbsence(a) && allowsAbsence(b))
+}
+
+/** Why {@link compatible} is false; undefined when it is true. */
 export function incompatibility(
   have: Requirements,
   want: Requirements,
   mayBeUndefined: ReadonlySet<string>,
 ): Incompatibility | undefined {
   let unknown: string | undefined
-  for (const [key, set] of want) {
-    if (have.has(key) || mayBeUndefined.has(key) || allowsAbsence(set)) continue
+  for (const wanted of want.values()) {
+    const { key } = wanted
+    if (have.has(key) || mayBeUndefined.has(key) || allowsAbsence(wanted)) continue
     if (unknown === undefined || key < unknown) unknown = key
   }
-  return unknown === undefined ? firstConflict(have, want) : { kind: 'unknownLabel', key: unknown }
+  if (unknown !== undefined) {
+    const hint = similarKey(unknown, mayBeUndefined) ?? similarKey(unknown, have.keys())
+    return { kind: 'unknownLabel', key: unknown, ...(hint !== undefined && { hint }) }
+  }
+  const conflicts = conflictsOf(have, want)
+  return conflicts.length === 0 ? undefined : { kind: 'noOverlap', conflicts }
 }
 
-/** The first key, in alphabetical order of `want`'s conflicts, on which the two do not overlap. */
-export function firstConflict(have: Requirements, want: Requirements): Incompatibility | undefined {
-  let found: Incompatibility | undefined
-  let foundKey = ''
-  for (const [key, wanted] of want) {
-    const offered = have.get(key)
-    if (offered === undefined || intersects(offered, wanted)) continue
-    if (allowsAbsence(offered) && allowsAbsence(wanted)) continue
-    if (found === undefined || key < foundKey) {
-      found = { kind: 'noOverlap', have: offered, want: wanted }
-      foundKey = key
-    }
+/** The keys that both name and on which they do not agree, in alphabetical order. */
+export function conflictsOf(have: Requirements, want: Requirements): readonly Conflict[] {
+  const found: Conflict[] = []
+  for (const wanted of want.values()) {
+    const offered = have.get(wanted.key)
+    if (offered !== undefined && !agree(offered, wanted)) found.push({ have: offered, want: wanted })
   }
-  return found
+  return found.toSorted((a, b) => (a.want.key < b.want.key ? -1 : 1))
+}
+
+/** The first of `known` that contains the key, or ends with its part after the slash. */
+function similarKey(key: string, known: Iterable<string>): string | undefined {
+  const name = key.slice(key.indexOf('/') + 1)
+  return [...known].toSorted().find((other) => other.includes(key) || (name !== '' && other.endsWith(name)))
 }
 
 /** The API form, keys in alphabetical order. */
@@ -121,10 +173,13 @@ function expressions(list: readonly NodeSelectorRequirement[]): ValueSet[] {
   return list.map((expression) => valueSet(expression))
 }
 
-/** One line for people: keys in order, comma-joined, the host name left out. */
+/** Keys no user can have written: the simulation's own. */
+const hidden: ReadonlySet<string> = new Set<string>([labels.hostname, labels.registered, labels.initialized])
+
+/** One line for people: keys in order, comma-joined, without the keys of the simulation. */
 export function renderRequirements(requirements: Requirements): string {
   return [...requirements.values()]
-    .filter((set) => set.key !== 'kubernetes.io/hostname')
+    .filter((set) => !hidden.has(set.key))
     .map(renderValueSet)
     .toSorted()
     .join(', ')

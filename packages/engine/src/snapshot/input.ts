@@ -1,5 +1,13 @@
 /** Everything a scheduling decision may depend on. Immutable; the engine changes none of it. */
-import type { InstanceType, NodePool, NodeSelectorRequirement, Pod, PodSpec, Resources, Taint } from '@tenon/api'
+import type {
+  InstanceType,
+  NodePool,
+  NodeSelectorRequirement,
+  Pod,
+  PodSpec,
+  Resources,
+  Taint,
+} from '@tenon/api'
 import type { HostPort } from '../provisioning/host-ports.ts'
 
 /** Names of volume claims (`namespace/name`) by CSI driver. */

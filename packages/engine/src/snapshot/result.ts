@@ -45,6 +45,13 @@ export interface PoolWithoutTypes {
   readonly becauseOfMinValues: boolean
 }
 
+/** An object of the input that could not be read, and what is wrong with it. */
+export interface MalformedObject {
+  readonly kind: 'NodePool' | 'InstanceType' | 'DaemonSet'
+  readonly name: string
+  readonly problem: string
+}
+
 /** What to launch, where pods go, and who is left. Each pod of the input is in one of the lists. */
 export interface SchedulingResult {
   readonly claims: readonly NewClaim[]
@@ -53,6 +60,8 @@ export interface SchedulingResult {
   /** Pods that were not decided when the pass was stopped. */
   readonly undecided: readonly Pod[]
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
+  /** Objects other than pods that could not be read and were left out. */
+  readonly malformed: readonly MalformedObject[]
   /** Price per hour of the new claims, and what first fit alone would have cost. */
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number

@@ -3,12 +3,26 @@ import {
   type InstanceType,
   labels,
   type NodePool,
+  type NodeSelectorRequirement,
+  type Offering,
   type Pod,
+  type PodAffinityTerm,
   type PodSpec,
   parseResources,
+  type Requirement,
+  type TopologySpreadConstraint,
   wellKnownLabels,
 } from '@tenon/api'
-import type { NodeInput, PoolInput, SchedulingInput, SchedulingPolicy } from '../snapshot/input.ts'
+import type {
+  DaemonInput,
+  NodeInput,
+  PoolInput,
+  SchedulingInput,
+  SchedulingPolicy,
+  TopologyInput,
+} from '../snapshot/input.ts'
+import { renderPodReason } from '../reasons/reasons.ts'
+import type { NewClaim, SchedulingResult } from '../snapshot/result.ts'
 
 let serial = 0
 
@@ -119,4 +133,195 @@ export function anInput(overrides: Partial<SchedulingInput> = {}): SchedulingInp
     policy: strictPolicy,
     ...overrides,
   }
+}
+
+/** `count` things, each made with its index. */
+export function times<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index))
+}
+
+/** Types of 2, 4, 8 and 16 cores that are sold in each of `zones`. */
+export function typesIn(...zones: readonly string[]): readonly InstanceType[] {
+  return [2, 4, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4, zones))
+}
+
+export function anExpression(
+  key: string,
+  operator: NodeSelectorRequirement['operator'],
+  ...values: readonly string[]
+): NodeSelectorRequirement {
+  return values.length === 0 ? { key, operator } : { key, operator, values }
+}
+
+/** Required node affinity: any of `terms`, each a list of expressions, will do. */
+export function requiring(...terms: readonly (readonly NodeSelectorRequirement[])[]): Partial<PodSpec> {
+  const nodeSelectorTerms = terms.map((matchExpressions) => ({ matchExpressions }))
+  return {
+    affinity: {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+    },
+  }
+}
+
+/** Preferred node affinity: one expression for each weight. */
+export function preferring(
+  ...wishes: readonly (readonly [weight: number, expression: NodeSelectorRequirement])[]
+): Partial<PodSpec> {
+  return {
+    affinity: {
+      nodeAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: wishes.map(([weight, expression]) => ({
+          weight,
+          preference: { matchExpressions: [expression] },
+        })),
+      },
+    },
+  }
+}
+
+/** A DaemonSet whose pods ask for `requests`. */
+export function aDaemon(
+  requests: Readonly<Record<string, string>>,
+  spec: Partial<PodSpec> = {},
+  name = 'kube-system/agent',
+): DaemonInput {
+  return { name, spec: { containers: [{ name: 'agent', resources: { requests } }], ...spec } }
+}
+
+/** The claim's requirements on one key. */
+export function requirementsOn(claim: NewClaim | undefined, key: string): readonly Requirement[] {
+  return (claim?.requirements ?? []).filter((requirement) => requirement.key === key)
+}
+
+/** Names of pods in alphabetical order, for comparing regardless of order. */
+export function podNames(pods: readonly Pod[]): readonly string[] {
+  return pods.map((pod) => pod.metadata.name).toSorted()
+}
+
+/** Why each pod without a place has none, by pod name. */
+export function failureTexts(result: SchedulingResult): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    result.failures.map(({ pod, reason }) => [pod.metadata.name, renderPodReason(reason)]),
+  )
+}
+
+/** Where each pod with a place on a node went, by pod name. */
+export function placedOn(result: SchedulingResult): Readonly<Record<string, string>> {
+  return Object.fromEntries(result.placements.map(({ pod, node }) => [pod.metadata.name, node]))
+}
+
+/** A pod with the label `app`. */
+export function anAppPod(app: string, spec: Partial<PodSpec> = {}, cpu = '100m'): Pod {
+  const pod = aPod({ cpu }, spec)
+  return { ...pod, metadata: { ...pod.metadata, labels: { app } } }
+}
+
+/** The pod as it is once it is bound. */
+export function boundTo(node: string, pod: Pod): Pod {
+  return { ...pod, spec: { ...pod.spec, nodeName: node } }
+}
+
+/** A node that has no room left, in a zone. */
+export function aFullNode(name: string, zone: string, nodeLabels: NodeInput['labels'] = {}): NodeInput {
+  return aNode(name, { available: {}, labels: { [labels.zone]: zone, ...nodeLabels } })
+}
+
+/** A cluster of these nodes, where `pods` are bound to some of them. */
+export function aCluster(nodes: readonly NodeInput[], pods: readonly Pod[] = []): TopologyInput {
+  return {
+    pods,
+    nodes: new Map(
+      nodes.map(({ name, labels: nodeLabels, taints }) => [
+        name,
+        { hostname: nodeLabels[labels.hostname] ?? name, labels: nodeLabels, taints, isCandidate: true },
+      ]),
+    ),
+    namespaces: new Map([['default', {}]]),
+  }
+}
+
+/** One hard spread constraint of skew 1 over `key` for the pods of `app`. */
+export function spreading(
+  key: string,
+  app: string,
+  rest: Partial<TopologySpreadConstraint> = {},
+): Partial<PodSpec> {
+  const constraint: TopologySpreadConstraint = {
+    maxSkew: 1,
+    topologyKey: key,
+    whenUnsatisfiable: 'DoNotSchedule',
+    labelSelector: { matchLabels: { app } },
+    ...rest,
+  }
+  return { topologySpreadConstraints: [constraint] }
+}
+
+type PodAffinityKind = 'podAffinity' | 'podAntiAffinity'
+
+/** Required affinity to, or anti-affinity against, the pods of `app`. */
+export function requiringPods(
+  kind: PodAffinityKind,
+  key: string,
+  app: string,
+  rest: Partial<PodAffinityTerm> = {},
+): Partial<PodSpec> {
+  const term = { topologyKey: key, labelSelector: { matchLabels: { app } }, ...rest }
+  return { affinity: { [kind]: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } }
+}
+
+/** The same as a preference. */
+export function preferringPods(kind: PodAffinityKind, key: string, app: string): Partial<PodSpec> {
+  const podAffinityTerm = { topologyKey: key, labelSelector: { matchLabels: { app } } }
+  return {
+    affinity: {
+      [kind]: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm }] },
+    },
+  }
+}
+
+/** How many pods of the new claims go where, by the values a claim allows for `key`, comma-joined. */
+export function podsPerDomain(claims: readonly NewClaim[], key: string): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const claim of claims) {
+    const domain = valuesOn(claim, key).join(',')
+    counts[domain] = (counts[domain] ?? 0) + claim.pods.length
+  }
+  return counts
+}
+
+/** The values a claim lists for one key; none when it leaves the key open. */
+export function valuesOn(claim: NewClaim | undefined, key: string): readonly string[] {
+  return requirementsOn(claim, key).flatMap((requirement) => requirement.values ?? [])
+}
+
+export function anOffering(
+  capacityType: string,
+  pricePerHour: number,
+  zone = 'zone-1',
+  rest: Partial<Offering> = {},
+): Offering {
+  return {
+    requirements: [
+      { key: labels.zone, operator: 'In', values: [zone] },
+      { key: labels.capacityType, operator: 'In', values: [capacityType] },
+    ],
+    pricePerHour,
+    available: true,
+    ...rest,
+  }
+}
+
+/** The type, sold in these ways alone; its requirements list what they offer. */
+export function soldAs(type: InstanceType, ...offerings: readonly Offering[]): InstanceType {
+  const offered = new Map<string, Set<string>>()
+  for (const { key, values = [] } of offerings.flatMap((offering) => offering.requirements)) {
+    offered.set(key, new Set([...(offered.get(key) ?? []), ...values]))
+  }
+  const kept = type.requirements.filter((requirement) => !offered.has(requirement.key))
+  const listed = [...offered].map(([key, values]): Requirement => {
+    return values.size === 0
+      ? { key, operator: 'DoesNotExist' }
+      : { key, operator: 'In', values: [...values] }
+  })
+  return { ...type, requirements: [...kept, ...listed], offerings }
 }

@@ -2,7 +2,7 @@
 import type { Taint, Toleration } from '@tenon/api'
 import { intersection } from '../../requirements/requirement.ts'
 import type { Requirements } from '../../requirements/requirements.ts'
-import type { CompiledPool } from '../template.ts'
+import type { CompiledPool } from '../pool-template.ts'
 import { untolerated } from '../taints.ts'
 
 /** Domains by label key, each with the taints under which it can be had. */

@@ -1,8 +1,10 @@
 /** One topology rule and how its pods are spread over the domains of a label (scheduling.md 9). */
 import { type LabelSelector, labels, matchesSelector, type Taint, type Toleration } from '@tenon/api'
 import { has, type ValueSet } from '../../requirements/requirement.ts'
-import { incompatibility, type Requirements } from '../../requirements/requirements.ts'
+import { compatible, type Requirements } from '../../requirements/requirements.ts'
+import type { SelectablePod } from '../../snapshot/problem.ts'
 import { untolerated } from '../taints.ts'
+import type { DomainNames } from './domain-names.ts'
 
 type GroupKind = 'spread' | 'affinity' | 'antiAffinity'
 
@@ -25,39 +27,69 @@ export interface GroupRule {
   readonly filter: NodeFilter
 }
 
-/** Pods as selectors see them. */
-export interface SelectablePod {
-  readonly namespace: string
-  readonly labels: Readonly<Record<string, string>>
-}
-
 const nothingUndefined: ReadonlySet<string> = new Set()
+const unknown = -1
+
+/** Domains a pod, and a candidate, may take: a mark for each, undefined = all. */
+type Allowed = Uint8Array | undefined
 
 export class TopologyGroup {
   readonly rule: GroupRule
-  readonly #counts = new Map<string, number>()
-  /** Domains that hold at least one counted pod. */
-  #populated = 0
+  readonly domains: DomainNames
+  /** Whether the rule is about single nodes. */
+  readonly isHost: boolean
+  /** Whether what counts depends on the host name, so that nodes alike otherwise may differ. */
+  readonly filtersHosts: boolean
+  /** Pods by domain, -1 for domains the rule does not know. */
+  #counts = new Int32Array(8).fill(unknown)
+  /** Domains with at least one pod, in the order in which they got it. */
+  readonly #populated: number[] = []
 
-  constructor(rule: GroupRule) {
+  constructor(rule: GroupRule, domains: DomainNames) {
     this.rule = rule
+    this.domains = domains
+    this.isHost = rule.key === labels.hostname
+    this.filtersHosts = rule.filter.alternatives.some((wanted) => wanted.has(labels.hostname))
   }
 
   /** Makes a domain known, with no pod in it yet. */
-  addDomain(domain: string): void {
-    if (!this.#counts.has(domain)) this.#counts.set(domain, 0)
+  addDomain(id: number): void {
+    this.#reserve(id)
+    if (this.#counts[id] === unknown) this.#counts[id] = 0
   }
 
-  /** Counts one pod. */
-  record(domain: string): void {
-    const before = this.#counts.get(domain) ?? 0
-    if (before === 0) this.#populated++
-    this.#counts.set(domain, before + 1)
+  /** Counts pods. */
+  record(id: number, pods = 1): void {
+    if (pods === 0) return
+    this.addDomain(id)
+    if (this.#counts[id] === 0) this.#populated.push(id)
+    this.#counts[id] = (this.#counts[id] as number) + pods
   }
 
-  /** Known domains and their counts, for explanations. */
-  get counts(): ReadonlyMap<string, number> {
-    return this.#counts
+  /** Pods in a domain; 0 for one that is not known. */
+  countIn(id: number): number {
+    const count = this.#counts[id]
+    return count === undefined || count < 0 ? 0 : count
+  }
+
+  /** Domains with at least one pod. */
+  get populated(): readonly number[] {
+    return this.#populated
+  }
+
+  /** Whether any domain is known. */
+  get hasDomains(): boolean {
+    return this.#counts.some((count) => count !== unknown)
+  }
+
+  /** Known domains and their counts, for explanations; of hosts only those with pods. */
+  counts(): ReadonlyMap<string, number> {
+    const named = new Map<string, number>()
+    for (let id = 0; id < this.#counts.length; id++) {
+      const count = this.#counts[id] as number
+      if (count > 0 || (count === 0 && !this.isHost)) named.set(this.domains.name(id), count)
+    }
+    return named
   }
 
   selects(pod: SelectablePod): boolean {
@@ -69,108 +101,110 @@ export class TopologyGroup {
     const { alternatives, tolerations } = this.rule.filter
     if (tolerations !== undefined && untolerated(taints, tolerations).length > 0) return false
     return (
-      alternatives.length === 0 ||
-      alternatives.some((wanted) => incompatibility(node, wanted, nothingUndefined) === undefined)
+      alternatives.length === 0 || alternatives.some((wanted) => compatible(node, wanted, nothingUndefined))
     )
   }
 
+  /** Whether a pod may go to this host. @param wanted host names the pod allows, undefined for all. */
+  allowsHost(host: number, wanted: ValueSet | undefined, selfSelects: boolean): boolean {
+    switch (this.rule.kind) {
+      case 'spread':
+        return this.countIn(host) + (selfSelects ? 1 : 0) <= this.rule.maxSkew
+      case 'antiAffinity':
+        return this.countIn(host) === 0
+      case 'affinity':
+        if (wanted !== undefined && !has(wanted, this.domains.name(host))) return false
+        return this.countIn(host) > 0 || (selfSelects && this.mayBootstrap(wanted))
+    }
+  }
+
+  /** A pod that selects itself may be the first one where no other can be reached. */
+  mayBootstrap(wanted: ValueSet | undefined): boolean {
+    return !this.#populated.some((id) => wanted === undefined || has(wanted, this.domains.name(id)))
+  }
+
   /**
-   * The domains in which a pod may be placed; empty when there is none.
+   * The domains in which a pod may be placed; empty when there is none. Not for rules about hosts.
    * @param pod values the pod allows for the key, undefined for all.
    * @param node values the candidate may have, undefined for all.
    * @param selfSelects whether the pod counts for its own rule.
    */
-  propose(pod: ValueSet | undefined, node: ValueSet | undefined, selfSelects: boolean): readonly string[] {
-    const host = this.rule.key === labels.hostname ? onlyValue(node) : undefined
+  propose(pod: ValueSet | undefined, node: ValueSet | undefined, selfSelects: boolean): readonly number[] {
+    const ofPod = this.domains.allowedBy(pod)
+    const ofNode = this.domains.allowedBy(node)
     switch (this.rule.kind) {
       case 'spread':
-        return host === undefined
-          ? this.#spread(pod, node, selfSelects)
-          : this.#spreadOnHost(host, selfSelects)
+        return this.#spread(ofPod, ofNode, selfSelects)
       case 'affinity':
-        return host === undefined
-          ? this.#affinity(pod, node, selfSelects)
-          : this.#affinityOnHost(host, pod, selfSelects)
+        return this.#affinity(ofPod, ofNode, selfSelects, pod)
       case 'antiAffinity':
-        return host === undefined
-          ? this.#antiAffinity(pod, node)
-          : (this.#counts.get(host) ?? 0) === 0
-            ? [host]
-            : []
+        return this.#select((count, id) => count === 0 && allows(ofPod, id) && allows(ofNode, id))
     }
-  }
-
-  #spreadOnHost(host: string, selfSelects: boolean): readonly string[] {
-    return (this.#counts.get(host) ?? 0) + (selfSelects ? 1 : 0) <= this.rule.maxSkew ? [host] : []
   }
 
   /** The emptiest domain that keeps the skew; among equals the first by name. */
-  #spread(pod: ValueSet | undefined, node: ValueSet | undefined, selfSelects: boolean): readonly string[] {
+  #spread(pod: Allowed, node: Allowed, selfSelects: boolean): readonly number[] {
     const least = this.#leastCount(pod)
-    let best: string | undefined
+    let best = unknown
     let bestCount = Number.POSITIVE_INFINITY
-    for (const [domain, counted] of this.#counts) {
-      if (node !== undefined && !has(node, domain)) continue
+    for (let id = 0; id < this.#counts.length; id++) {
+      const counted = this.#counts[id] as number
+      if (counted < 0 || !allows(node, id)) continue
       const count = counted + (selfSelects ? 1 : 0)
       if (count - least > this.rule.maxSkew || count > bestCount) continue
-      if (count < bestCount || best === undefined || domain < best) best = domain
+      if (count < bestCount || this.domains.name(id) < this.domains.name(best)) best = id
       bestCount = count
     }
-    return best === undefined ? [] : [best]
+    return best === unknown ? [] : [best]
   }
 
-  #leastCount(pod: ValueSet | undefined): number {
-    if (this.rule.key === labels.hostname) return 0
+  #leastCount(pod: Allowed): number {
     let least = Number.POSITIVE_INFINITY
     let allowed = 0
-    for (const [domain, count] of this.#counts) {
-      if (pod !== undefined && !has(pod, domain)) continue
+    for (let id = 0; id < this.#counts.length; id++) {
+      const count = this.#counts[id] as number
+      if (count < 0 || !allows(pod, id)) continue
       allowed++
-      least = Math.min(least, count)
+      if (count < least) least = count
     }
     if (allowed === 0) return 0
     return this.rule.minDomains !== undefined && allowed < this.rule.minDomains ? 0 : least
   }
 
-  #affinity(pod: ValueSet | undefined, node: ValueSet | undefined, selfSelects: boolean): readonly string[] {
-    const populated: string[] = []
-    for (const [domain, count] of this.#counts) {
-      if (count > 0 && allows(pod, domain) && allows(node, domain)) populated.push(domain)
-    }
-    if (populated.length > 0) return populated.toSorted()
-    if (!selfSelects || !this.#mayBootstrap(pod)) return []
-    const known = [...this.#counts.keys()].filter((domain) => allows(pod, domain)).toSorted()
-    const first = known.find((domain) => allows(node, domain)) ?? known[0]
+  #affinity(
+    pod: Allowed,
+    node: Allowed,
+    selfSelects: boolean,
+    wanted: ValueSet | undefined,
+  ): readonly number[] {
+    const populated = this.#select((count, id) => count > 0 && allows(pod, id) && allows(node, id))
+    if (populated.length > 0) return populated
+    if (!selfSelects || !this.mayBootstrap(wanted)) return []
+    const known = this.#select((count, id) => count >= 0 && allows(pod, id))
+    const first = known.find((id) => allows(node, id)) ?? known[0]
     return first === undefined ? [] : [first]
   }
 
-  #affinityOnHost(host: string, pod: ValueSet | undefined, selfSelects: boolean): readonly string[] {
-    if (!allows(pod, host)) return []
-    if ((this.#counts.get(host) ?? 0) > 0) return [host]
-    return selfSelects && this.#mayBootstrap(pod) ? [host] : []
-  }
-
-  /** A pod that selects itself may be the first one where no other can be reached. */
-  #mayBootstrap(pod: ValueSet | undefined): boolean {
-    if (this.#populated === 0) return true
-    for (const [domain, count] of this.#counts) if (count > 0 && allows(pod, domain)) return false
-    return true
-  }
-
-  #antiAffinity(pod: ValueSet | undefined, node: ValueSet | undefined): readonly string[] {
-    const free: string[] = []
-    for (const [domain, count] of this.#counts) {
-      if (count === 0 && allows(pod, domain) && allows(node, domain)) free.push(domain)
+  /** Known domains in order of their names. */
+  #select(isWanted: (count: number, id: number) => boolean): readonly number[] {
+    const found: number[] = []
+    for (let id = 0; id < this.#counts.length; id++) {
+      const count = this.#counts[id] as number
+      if (count >= 0 && isWanted(count, id)) found.push(id)
     }
-    return free.toSorted()
+    return found.length < 2
+      ? found
+      : found.toSorted((a, b) => (this.domains.name(a) < this.domains.name(b) ? -1 : 1))
+  }
+
+  #reserve(id: number): void {
+    if (id < this.#counts.length) return
+    const larger = new Int32Array(Math.max(id + 1, 2 * this.#counts.length)).fill(unknown)
+    larger.set(this.#counts)
+    this.#counts = larger
   }
 }
 
-function allows(set: ValueSet | undefined, value: string): boolean {
-  return set === undefined || has(set, value)
-}
-
-function onlyValue(set: ValueSet | undefined): string | undefined {
-  if (set === undefined || set.complement || set.values.size !== 1) return undefined
-  return set.values.values().next().value
+function allows(allowed: Allowed, id: number): boolean {
+  return allowed === undefined || allowed[id] === 1
 }

@@ -2,7 +2,8 @@
 import type { LabelSelector, PodAffinityTerm, PodSpec, TopologySpreadConstraint } from '@tenon/api'
 import { normalizedLabel } from '@tenon/api'
 import { requiredAlternatives } from '../../requirements/requirements.ts'
-import type { GroupRule, NodeFilter, SelectablePod } from './group.ts'
+import type { SelectablePod } from '../../snapshot/problem.ts'
+import type { GroupRule, NodeFilter } from './group.ts'
 
 /** Labels of every namespace, for namespace selectors. */
 export type Namespaces = ReadonlyMap<string, Readonly<Record<string, string>>>

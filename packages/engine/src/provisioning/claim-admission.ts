@@ -1,0 +1,144 @@
+/** Whether a claim takes a pod, and as what it goes on (scheduling.md 6.6). */
+import type { SchedulingPolicy } from '../snapshot/input.ts'
+import { type ClaimClass, type ClaimClasses, holdsMore, rowsHolding } from './claim-class.ts'
+import { portsClash } from './host-ports.ts'
+import type { Answer, OpenClaim } from './open-claims.ts'
+import type { PodShape } from './pod-shape.ts'
+import type { Template } from './pool-template.ts'
+import type { ReservationAnswer, Reservations } from './reservations.ts'
+import { untolerated } from './taints.ts'
+import type { PodTopology } from './topology/pod-topology.ts'
+
+/** What a claim becomes when it takes a pod. */
+export interface Admission {
+  readonly class: ClaimClass
+  readonly minValuesRelaxed: boolean
+  readonly reservations: ReadonlySet<string>
+}
+
+const nothing: ReadonlySet<string> = new Set()
+
+export class ClaimAdmission {
+  readonly #classes: ClaimClasses
+  readonly #topology: PodTopology
+  readonly #policy: SchedulingPolicy
+  readonly #reservations: Reservations | undefined
+  readonly #tolerated: (boolean | undefined)[][] = []
+  readonly #targets: (readonly ClaimClass[] | undefined)[][] = []
+
+  constructor(
+    classes: ClaimClasses,
+    topology: PodTopology,
+    policy: SchedulingPolicy,
+    reservations: Reservations | undefined,
+  ) {
+    this.#classes = classes
+    this.#topology = topology
+    this.#policy = policy
+    this.#reservations = reservations
+  }
+
+  /** What claims of a class become with a pod of this shape, one entry per choice of volumes that suits. */
+  targets(shape: PodShape, from: ClaimClass): readonly ClaimClass[] {
+    const known = (this.#targets[shape.index] ??= [])
+    let targets = known[from.index]
+    if (targets === undefined) {
+      targets = this.tolerates(shape, from.template) ? this.#findTargets(shape, from) : []
+      known[from.index] = targets
+    }
+    return targets
+  }
+
+  tolerates(shape: PodShape, template: Template): boolean {
+    const known = (this.#tolerated[shape.index] ??= [])
+    return (known[template.index] ??= untolerated(template.taints, shape.tolerations).length === 0)
+  }
+
+  /** `targets` as the rules about domains leave them now. */
+  confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
+    if (!this.#topology.concernsDomains(shape)) return targets
+    return targets.flatMap((target) => {
+      const narrowing = this.#topology.narrow(shape, target.state, false)
+      if ('kind' in narrowing) return []
+      const confined = this.#classes.confined(target, narrowing)
+      return confined === undefined || confined.rows.length === 0 ? [] : [confined]
+    })
+  }
+
+  /**
+   * @param targets what claims of its class become, whatever the rules about domains say.
+   * @param confined the same under the rules about domains.
+   */
+  answer(
+    claim: OpenClaim,
+    shape: PodShape,
+    targets: readonly ClaimClass[],
+    confined: readonly ClaimClass[],
+  ): Answer {
+    if (!targets.some((target) => holdsMore(target, claim.amounts, shape.amounts))) return 'never'
+    if (!this.#topology.allowsHost(shape, claim.host))
+      return this.#topology.refusesHostsForNow(shape) ? 'notNow' : 'never'
+    if (shape.hostPorts.length > 0 && portsClash(shape.hostPorts, claim.hostPorts)) return 'never'
+    return this.admit(claim, shape, confined) === undefined ? 'notNow' : 'accepts'
+  }
+
+  /** As what an open claim takes the pod; it never lowers minValues. */
+  admit(claim: OpenClaim, shape: PodShape, confined: readonly ClaimClass[]): Admission | undefined {
+    for (const target of confined) {
+      if (!holdsMore(target, claim.amounts, shape.amounts)) continue
+      if (!target.hasMinValues && !target.hasReservations && claim.reservations.size === 0)
+        return { class: target, minValuesRelaxed: false, reservations: nothing }
+      const amounts = claim.amounts.map((amount, i) => amount + (shape.amounts[i] as number))
+      if (target.hasMinValues && this.#classes.unmetMinValues(target, amounts).size > 0) continue
+      const held = this.#reserved(target, amounts, claim.reservations)
+      if (held.kind === 'holds') return { class: target, minValuesRelaxed: false, reservations: held.ids }
+    }
+    return undefined
+  }
+
+  /** As what a claim is opened for the pod, or why none is. */
+  open(
+    shape: PodShape,
+    confined: readonly ClaimClass[],
+  ): Admission | Extract<ReservationAnswer, { kind: 'refused' }> | undefined {
+    const none = new Float64Array(shape.amounts.length)
+    let refusal: Extract<ReservationAnswer, { kind: 'refused' }> | undefined
+    for (const target of confined) {
+      if (!holdsMore(target, none, shape.amounts)) continue
+      let opened = target
+      let minValuesRelaxed = false
+      if (target.hasMinValues) {
+        const missing = this.#classes.unmetMinValues(target, shape.amounts)
+        if (missing.size > 0) {
+          if (this.#policy.minValues === 'Strict') continue
+          opened = this.#classes.lowered(target, missing)
+          minValuesRelaxed = true
+        }
+      }
+      const held = this.#reserved(opened, shape.amounts, nothing)
+      if (held.kind === 'holds') return { class: opened, minValuesRelaxed, reservations: held.ids }
+      refusal ??= held
+    }
+    return refusal
+  }
+
+  #reserved(target: ClaimClass, amounts: Float64Array, held: ReadonlySet<string>): ReservationAnswer {
+    if (this.#reservations === undefined || (!target.hasReservations && held.size === 0))
+      return { kind: 'holds', ids: nothing }
+    const offerings = rowsHolding(target, amounts).flatMap((row) => this.#classes.offerings(target, row))
+    return this.#reservations.judge(held, offerings)
+  }
+
+  #findTargets(shape: PodShape, from: ClaimClass): readonly ClaimClass[] {
+    const wanted = this.#classes.narrowed(from, shape.wanted)
+    if (wanted === undefined) return []
+    const targets: ClaimClass[] = []
+    for (const volumes of shape.volumes) {
+      const placed = this.#classes.narrowed(wanted, volumes)
+      if (placed === undefined) continue
+      const target = this.#classes.withoutPorts(placed, shape.hostPorts)
+      if (target.rows.length > 0 && !targets.includes(target)) targets.push(target)
+    }
+    return targets
+  }
+}

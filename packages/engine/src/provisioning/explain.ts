@@ -1,0 +1,176 @@
+/** Why no template takes a pod; asked once per shape that was left over (scheduling.md 12.3). */
+import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
+import { incompatibility } from '../requirements/requirements.ts'
+import type { RequirementStates } from '../requirements/states.ts'
+import type { SchedulingPolicy } from '../snapshot/input.ts'
+import type { ClaimAdmission } from './claim-admission.ts'
+import { type ClaimClass, type ClaimClasses, holdsMore } from './claim-class.ts'
+import { meets, offeringsWithin } from './instance-rows.ts'
+import type { PodShape } from './pod-shape.ts'
+import { portsFree, type Template, type TypeRow } from './pool-template.ts'
+import { addTo, type Amounts, amountsFit, type ResourceSpace } from './resource-space.ts'
+import { untolerated } from './taints.ts'
+import type { PodTopology } from './topology/pod-topology.ts'
+
+export interface ExplainContext {
+  readonly states: RequirementStates
+  readonly classes: ClaimClasses
+  readonly admission: ClaimAdmission
+  readonly topology: PodTopology
+  readonly space: ResourceSpace
+  readonly policy: SchedulingPolicy
+}
+
+/** The reasons of all templates for a shape after its last relaxation. */
+export function explain(
+  shape: PodShape,
+  templates: readonly Template[],
+  newHost: number,
+  context: ExplainContext,
+): PodReason {
+  return {
+    kind: 'noTemplate',
+    templates: templates.map((template) => ({
+      nodePool: template.name,
+      reason: reasonOf(shape, template, newHost, context),
+    })),
+  }
+}
+
+function reasonOf(
+  shape: PodShape,
+  template: Template,
+  newHost: number,
+  context: ExplainContext,
+): TemplateReason {
+  const { classes, topology, policy } = context
+  if (template.budget.nodesExhausted) return { kind: 'nodeLimit' }
+  if (template.budget.affordable().length === 0) return { kind: 'limits' }
+  const taints = untolerated(template.taints, shape.tolerations)
+  if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
+  const opened = classes.opened(template)
+  const clash = conflict(shape, opened, context)
+  if (clash !== undefined) return clash
+  const states = statesWithin(shape, opened, context)
+  if (states.length === 0) return volumeConflict(shape, opened, context)
+  const refusal = topology.hostRefusal(shape, newHost)
+  if (refusal !== undefined)
+    return {
+      kind: 'topology',
+      rule: refusal.rule.kind,
+      key: refusal.rule.key,
+      counts: refusal.counts(),
+    }
+  const narrowed = states.map((state) => topology.narrow(shape, state.state, false))
+  const confined = states.flatMap((state, i) => {
+    const narrowing = narrowed[i]
+    if (narrowing === undefined || 'kind' in narrowing) return []
+    return classes.confined(state, narrowing) ?? []
+  })
+  const [unsatisfiable] = narrowed.flatMap((each) => ('kind' in each ? [each.group] : []))
+  const [first] = states
+  if (confined.length === 0 && unsatisfiable !== undefined && first !== undefined) {
+    const { kind: rule, key } = unsatisfiable.rule
+    const podDomains = context.states.get(shape.strict.state).get(key)
+    const nodeDomains = context.states.get(first.state).get(key)
+    return {
+      kind: 'topology',
+      rule,
+      key,
+      counts: unsatisfiable.counts(),
+      ...(podDomains !== undefined && { podDomains }),
+      ...(nodeDomains !== undefined && { nodeDomains }),
+    }
+  }
+  const target = confined[0] ?? first ?? opened
+  const none = new Float64Array(shape.amounts.length)
+  const holding = confined.find((each) => holdsMore(each, none, shape.amounts))
+  if (holding !== undefined && policy.minValues === 'Strict') {
+    const missing = classes.unmetMinValues(holding, shape.amounts)
+    if (missing.size > 0) return { kind: 'minValues', missing }
+  }
+  return filterReason(shape, target, context)
+}
+
+/** The pod's own requirements against the pool's. */
+function conflict(shape: PodShape, opened: ClaimClass, context: ExplainContext): TemplateReason | undefined {
+  const have = context.states.get(opened.state)
+  const wanted = context.states.get(shape.wanted.state)
+  const found = incompatibility(have, wanted, context.policy.wellKnownLabels)
+  return found === undefined ? undefined : { kind: 'incompatibleRequirements', conflict: found }
+}
+
+/** The claim with the pod's wishes, one entry per choice of volumes that suits; types or not. */
+function statesWithin(
+  shape: PodShape,
+  opened: ClaimClass,
+  { classes }: ExplainContext,
+): readonly ClaimClass[] {
+  const wanted = classes.narrowed(opened, shape.wanted)
+  return wanted === undefined ? [] : shape.volumes.flatMap((wish) => classes.narrowed(wanted, wish) ?? [])
+}
+
+function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainContext): TemplateReason {
+  const wanted = context.classes.narrowed(opened, shape.wanted) ?? opened
+  const have = context.states.get(wanted.state)
+  for (const { state, host } of shape.volumes) {
+    const found = incompatibility(have, context.states.get(state), context.policy.wellKnownLabels)
+    if (found !== undefined) return { kind: 'incompatibleVolumes', conflict: found }
+    if (host !== undefined)
+      return { kind: 'incompatibleVolumes', conflict: { kind: 'unknownLabel', key: host.key } }
+  }
+  const key = shape.wanted.host?.key ?? 'kubernetes.io/hostname'
+  return { kind: 'incompatibleRequirements', conflict: { kind: 'unknownLabel', key } }
+}
+
+/** Which of requirements, resources and offering no type meets (scheduling.md 5). */
+function filterReason(shape: PodShape, target: ClaimClass, context: ExplainContext): TemplateReason {
+  const { states, space, policy } = context
+  const requirements = states.get(target.state)
+  const open = target.allowed.filter((row) => portsFree(row, shape.hostPorts))
+  if (open.length === 0) return { kind: 'hostPortClash' }
+  const met = { r: false, f: false, o: false, rf: false, ro: false, fo: false }
+  for (const row of open) {
+    const isMet = meets(row.type, requirements)
+    const isOffered = offeringsWithin(row.group, requirements, policy.wellKnownLabels).length > 0
+    const isFitting = isOffered && amountsFit(shape.amounts, row.room)
+    met.r ||= isMet
+    met.o ||= isOffered
+    met.f ||= isFitting
+    met.rf ||= isMet && isFitting
+    met.ro ||= isMet && isOffered
+    met.fo ||= isFitting
+  }
+  const [least, most] = requestRange(shape.amounts, open)
+  const isOneAmount = amountsFit(most, least)
+  return {
+    kind: 'noInstanceType',
+    outcome: {
+      requirementsMet: met.r,
+      resourcesMet: met.f,
+      offeringMet: met.o,
+      requirementsAndResources: met.rf,
+      requirementsAndOffering: met.ro,
+      resourcesAndOffering: met.fo,
+    },
+    requirements,
+    requests: space.resources(least),
+    ...(!isOneAmount && { largestRequests: space.resources(most) }),
+  }
+}
+
+/** The pod with the fewest and with the most daemon pods. */
+function requestRange(pod: Amounts, rows: readonly TypeRow[]): readonly [least: Amounts, most: Amounts] {
+  const loads = rows.map((row) => row.daemons.amounts)
+  const least = pod.slice()
+  const most = pod.slice()
+  addTo(
+    least,
+    pod.map((_, i) => Math.min(...loads.map((load) => load[i] as number))),
+  )
+  addTo(
+    most,
+    pod.map((_, i) => Math.max(...loads.map((load) => load[i] as number))),
+  )
+  return [least, most]
+}

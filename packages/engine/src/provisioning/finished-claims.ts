@@ -1,0 +1,233 @@
+/** From an open claim to the claim to create (scheduling.md 11.2, 11.3). */
+import { capacityTypes, labels, type Requirement } from '@tenon/api'
+import { anyValue, oneOf, operatorOf, type ValueSet } from '../requirements/requirement.ts'
+import { requirementList, type Requirements } from '../requirements/requirements.ts'
+import type { RequirementStates } from '../requirements/states.ts'
+import type { SchedulingPolicy } from '../snapshot/input.ts'
+import type { NewClaim } from '../snapshot/result.ts'
+import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.ts'
+import { type CompiledOffering, unmetMinValues } from './instance-rows.ts'
+import type { OpenClaim } from './open-claims.ts'
+import { simulationOnlyLabels, type TypeRow } from './pool-template.ts'
+import { addTo, type ResourceSpace } from './resource-space.ts'
+
+/** A claim to create, by indexes. */
+export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool'> {
+  /** Index of its NodePool in the input. */
+  readonly poolIndex: number
+  readonly pods: readonly number[]
+}
+
+/** The longest list allowed does not keep some minValues. */
+export interface Truncated {
+  readonly kind: 'truncated'
+  readonly missing: ReadonlyMap<string, number>
+}
+
+/** What claims have in common that hold the same types of a class. */
+interface Frame {
+  readonly labels: Readonly<Record<string, string>>
+  readonly requirements: readonly Requirement[]
+  readonly instanceTypes: readonly string[]
+  readonly pricePerHour: number
+  readonly overlaid: NewClaim['overlaid']
+  readonly daemons: Float64Array
+}
+
+/** A row with what it costs and how it is sold; the rows of a class are priced once. */
+export interface PricedRow {
+  readonly row: TypeRow
+  readonly pricePerHour: number
+  readonly capacityTypes: readonly string[]
+}
+
+export class ClaimFinisher {
+  readonly #states: RequirementStates
+  readonly #classes: ClaimClasses
+  readonly #space: ResourceSpace
+  readonly #policy: SchedulingPolicy
+  readonly #priced = new Map<number, readonly PricedRow[]>()
+  readonly #frames = new Map<string, Frame | Truncated>()
+
+  constructor(
+    states: RequirementStates,
+    classes: ClaimClasses,
+    space: ResourceSpace,
+    policy: SchedulingPolicy,
+  ) {
+    this.#states = states
+    this.#classes = classes
+    this.#space = space
+    this.#policy = policy
+  }
+
+  /** The rows of a class, cheapest first, ties by name. */
+  priced(of: ClaimClass): readonly PricedRow[] {
+    let priced = this.#priced.get(of.index)
+    if (priced === undefined) {
+      priced = this.#price(of, () => true)
+      this.#priced.set(of.index, priced)
+    }
+    return priced
+  }
+
+  #price(of: ClaimClass, isWanted: (offering: CompiledOffering) => boolean): readonly PricedRow[] {
+    return of.rows
+      .map((row) => {
+        const offerings = this.#classes.offerings(of, row).filter(isWanted)
+        return {
+          row,
+          pricePerHour: offerings[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
+          capacityTypes: [...new Set(offerings.flatMap(({ capacityType }) => capacityType ?? []))],
+        }
+      })
+      .toSorted(
+        (a, b) => a.pricePerHour - b.pricePerHour || (a.row.type.type.name < b.row.type.type.name ? -1 : 1),
+      )
+  }
+
+  /** Only what a claim with reservations may launch has a price. */
+  #pricedReserved(of: ClaimClass, reservations: ReadonlySet<string>): readonly PricedRow[] {
+    const label = this.#policy.reservations?.label ?? ''
+    return this.#price(of, ({ capacityType, requirements }) => {
+      const [id = ''] = requirements.get(label)?.values ?? []
+      return capacityType === capacityTypes.reserved && reservations.has(id)
+    })
+  }
+
+  /** The types that hold what the claim has. */
+  holding(claim: OpenClaim): readonly TypeRow[] {
+    return rowsHolding(claim.class, claim.amounts)
+  }
+
+  finish(claim: OpenClaim, poolIndex: number): FinishedClaim | Truncated {
+    const frame = this.#frameOf(claim)
+    if ('kind' in frame) return frame
+    const { daemons, ...rest } = frame
+    const requests = claim.amounts.slice()
+    addTo(requests, daemons)
+    return {
+      ...rest,
+      nodePool: claim.class.template.name,
+      poolIndex,
+      requests: this.#space.resources(requests),
+      minValuesRelaxed: claim.minValuesRelaxed,
+      reservationIds: [...claim.reservations].toSorted(),
+      pods: claim.pods,
+    }
+  }
+
+  #frameOf(claim: OpenClaim): Frame | Truncated {
+    const holding = this.holding(claim)
+    const key = `${claim.class.index} ${[...claim.reservations].toSorted().join(',')} ${rowKey(holding)}`
+    let frame = this.#frames.get(key)
+    if (frame === undefined) {
+      frame = this.#makeFrame(claim.class, claim.reservations, new Set(holding))
+      this.#frames.set(key, frame)
+    }
+    return frame
+  }
+
+  #makeFrame(
+    of: ClaimClass,
+    reservations: ReadonlySet<string>,
+    holding: ReadonlySet<TypeRow>,
+  ): Frame | Truncated {
+    const all = reservations.size === 0 ? this.priced(of) : this.#pricedReserved(of, reservations)
+    const priced = all.filter(({ row }) => holding.has(row))
+    const names = [...new Set(priced.map(({ row }) => row.type.type.name))].slice(
+      0,
+      this.#policy.maxInstanceTypes,
+    )
+    const listed = new Set(names)
+    const kept = priced.filter(({ row }) => listed.has(row.type.type.name))
+    const requirements = this.#states.get(of.state)
+    const types = [...new Set(kept.map(({ row }) => row.type))]
+    const missing = unmetMinValues(types, requirements)
+    if (this.#policy.minValues === 'Strict' && missing.size > 0) return { kind: 'truncated', missing }
+    const final = this.#finalRequirements(of, names, kept, reservations)
+    return {
+      labels: { ...customLabels(final, this.#policy.wellKnownLabels), ...of.template.labels },
+      requirements: requirementList(final),
+      instanceTypes: names,
+      pricePerHour: priced[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
+      overlaid: {
+        price: types.some(({ type }) => type.overlaid?.price === true),
+        capacity: types.some(({ type }) => type.overlaid?.capacity === true),
+      },
+      daemons: commonDaemons(
+        kept.map(({ row }) => row),
+        this.#space,
+      ),
+    }
+  }
+
+  #finalRequirements(
+    of: ClaimClass,
+    names: readonly string[],
+    rows: readonly PricedRow[],
+    reservations: ReadonlySet<string>,
+  ): Requirements {
+    const final = new Map<string, ValueSet>()
+    for (const set of this.#states.get(of.state).values())
+      if (!simulationOnlyLabels.includes(set.key) && set.key !== labels.hostname) final.set(set.key, set)
+    const least = final.get(labels.instanceType)?.minValues
+    const listed = oneOf(labels.instanceType, ...names)
+    final.set(labels.instanceType, least === undefined ? listed : { ...listed, minValues: least })
+    const reservationLabel = this.#policy.reservations?.label
+    if (reservations.size > 0 && reservationLabel !== undefined) {
+      final.set(labels.capacityType, oneOf(labels.capacityType, capacityTypes.reserved))
+      final.set(reservationLabel, oneOf(reservationLabel, ...reservations))
+      return final
+    }
+    const offered = new Set<string>()
+    for (const row of rows) for (const capacityType of row.capacityTypes) offered.add(capacityType)
+    if (offered.size > 0) {
+      const before = final.get(labels.capacityType)
+      const narrowed = oneOf(labels.capacityType, ...[...offered].toSorted())
+      final.set(
+        labels.capacityType,
+        before?.minValues === undefined ? narrowed : { ...narrowed, minValues: before.minValues },
+      )
+    }
+    return final
+  }
+}
+
+function rowKey(rows: readonly TypeRow[]): string {
+  let key = ''
+  let from = -1
+  let last = -2
+  // Types that hold much are often neighbours, so stretches keep the key short.
+  for (const { index } of rows) {
+    if (index === last + 1) last = index
+    else {
+      if (from >= 0) key += `${from}-${last} `
+      from = index
+      last = index
+    }
+  }
+  return from >= 0 ? `${key}${from}-${last}` : key
+}
+
+/** Concrete labels for keys that no provider fills in (scheduling.md 11.3). */
+function customLabels(requirements: Requirements, wellKnown: ReadonlySet<string>): Record<string, string> {
+  const result: Record<string, string> = {}
+  for (const [key, set] of requirements) {
+    if (wellKnown.has(key) || key === labels.hostname || operatorOf(set) === 'DoesNotExist') continue
+    const value = anyValue(set)
+    if (value !== undefined) result[key] = value
+  }
+  return result
+}
+
+/** What the daemons take on every one of these types; nothing when some type runs none. */
+function commonDaemons(rows: readonly TypeRow[], space: ResourceSpace): Float64Array {
+  const [first, ...rest] = rows
+  if (first === undefined || rows.some((row) => row.daemons.isEmpty)) return new Float64Array(space.size)
+  const least = first.daemons.amounts.slice()
+  for (const { daemons } of rest)
+    for (let i = 0; i < least.length; i++)
+      least[i] = Math.min(least[i] as number, daemons.amounts[i] as number)
+  return least
+}

@@ -1,0 +1,99 @@
+/** Instance types as rows that are cheap to test: what they leave for pods, and what they cost. */
+import { type InstanceType, labels } from '@tenon/api'
+import { compatible, overlaps, parseRequirements, type Requirements } from '../requirements/requirements.ts'
+import { allocatableGroups } from './allocatable.ts'
+import type { Resources } from '@tenon/api'
+
+/** One way to buy a type. */
+export interface CompiledOffering {
+  readonly requirements: Requirements
+  readonly zone: string | undefined
+  readonly capacityType: string | undefined
+  readonly pricePerHour: number
+  /** Instances left in its reservation, of reserved capacity only. */
+  readonly reservationCapacity: number
+}
+
+/** Offerings of a type that leave the same amounts for pods. */
+export interface OfferingGroup {
+  readonly allocatable: Resources
+  /** Available ones, cheapest first. */
+  readonly offerings: readonly CompiledOffering[]
+}
+
+export interface CompiledType {
+  readonly type: InstanceType
+  readonly requirements: Requirements
+  readonly groups: readonly OfferingGroup[]
+}
+
+/** @throws RangeError or TypeError when the type is malformed. */
+export function compileType(type: InstanceType): CompiledType {
+  if (typeof type.name !== 'string' || type.name === '') throw new TypeError('the instance type has no name')
+  return {
+    type,
+    requirements: parseRequirements(type.requirements),
+    groups: allocatableGroups(type).map(({ allocatable, offerings }) => ({
+      allocatable: checked(type.name, allocatable),
+      offerings: offerings
+        .map((offering) => {
+          const requirements = parseRequirements(offering.requirements)
+          const only = (key: string) => requirements.get(key)?.values.values().next().value
+          return {
+            requirements,
+            zone: only(labels.zone),
+            capacityType: only(labels.capacityType),
+            pricePerHour: Number.isNaN(offering.pricePerHour)
+              ? Number.POSITIVE_INFINITY
+              : offering.pricePerHour,
+            reservationCapacity: offering.reservationCapacity ?? 0,
+          }
+        })
+        .toSorted((a, b) => a.pricePerHour - b.pricePerHour),
+    })),
+  }
+}
+
+function checked(name: string, amounts: Resources): Resources {
+  for (const resource in amounts) {
+    if (!Number.isFinite(amounts[resource]))
+      throw new RangeError(`instance type ${name}: its amount of ${resource} is not a number`)
+  }
+  return amounts
+}
+
+/** Whether a type meets the requirements on the keys that both name. */
+export function meets(type: CompiledType, requirements: Requirements): boolean {
+  return overlaps(type.requirements, requirements)
+}
+
+/** The offerings that `requirements` allow, cheapest first. */
+export function offeringsWithin(
+  group: OfferingGroup,
+  requirements: Requirements,
+  wellKnown: ReadonlySet<string>,
+): readonly CompiledOffering[] {
+  return group.offerings.filter((offering) => compatible(requirements, offering.requirements, wellKnown))
+}
+
+/**
+ * Keys whose minValues the types do not reach, with what was found (scheduling.md 4). All values of a
+ * type count, also those that the claim itself does not allow.
+ */
+export function unmetMinValues(
+  types: readonly CompiledType[],
+  requirements: Requirements,
+): ReadonlyMap<string, number> {
+  const unmet = new Map<string, number>()
+  if (types.length === 0) return unmet
+  for (const [key, set] of requirements) {
+    if (set.minValues === undefined) continue
+    const found = new Set<string>()
+    for (const type of types) {
+      const offered = type.requirements.get(key)
+      if (offered !== undefined && !offered.complement) for (const value of offered.values) found.add(value)
+    }
+    if (found.size < set.minValues) unmet.set(key, found.size)
+  }
+  return unmet
+}

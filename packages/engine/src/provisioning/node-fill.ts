@@ -1,0 +1,156 @@
+/** Existing nodes read for a simulation, grouped by what requirements see of them. */
+import { labels, normalizedLabel, type Resources, type Taint } from '@tenon/api'
+import { oneOf } from '../requirements/requirement.ts'
+import { compatible, labelRequirements, type Requirements } from '../requirements/requirements.ts'
+import type { RequirementStates, StateId } from '../requirements/states.ts'
+import type { NodeInput, VolumeUse } from '../snapshot/input.ts'
+import type { HostPort } from './host-ports.ts'
+import type { CompiledDaemon } from './pool-template.ts'
+import { addTo, type Amounts, type ResourceSpace } from './resource-space.ts'
+import { hardTaints, untolerated } from './taints.ts'
+import type { Place, PodTopology } from './topology/pod-topology.ts'
+
+const nothingUndefined: ReadonlySet<string> = new Set()
+
+/** One existing node during a simulation. */
+export interface NodeFill extends Place {
+  readonly input: NodeInput
+  /** Place in the order in which nodes are tried. */
+  readonly order: number
+  readonly hostname: string
+  readonly remaining: Amounts
+  /** Whether a node has a negative amount, or too many volumes already: it takes nothing. */
+  readonly takesNothing: boolean
+  readonly pods: number[]
+  hostPorts: readonly HostPort[]
+  volumes: VolumeUse
+}
+
+/** Nodes with the same taints and the same values for every label that some rule looks at. */
+export interface NodeClass {
+  readonly state: StateId
+  readonly requirements: Requirements
+  readonly taints: readonly Taint[]
+  readonly nodes: readonly NodeFill[]
+}
+
+export interface NodeContext {
+  readonly states: RequirementStates
+  readonly space: ResourceSpace
+  readonly daemons: readonly CompiledDaemon[]
+  readonly topology: PodTopology
+  /** Label keys that some pod, daemon or topology rule looks at. */
+  readonly keys: ReadonlySet<string>
+}
+
+/** Reads nodes; what holds for a whole class is worked out once. */
+export class NodeReader {
+  readonly #context: NodeContext
+  readonly #classes = new Map<string, NodeClass & { nodes: NodeFill[] }>()
+  readonly #daemons = new Map<string, Amounts>()
+
+  constructor(context: NodeContext) {
+    this.#context = context
+  }
+
+  get classes(): readonly NodeClass[] {
+    return [...this.#classes.values()]
+  }
+
+  /** @param order place in the order in which nodes are tried. */
+  read(input: NodeInput, order: number): NodeFill {
+    const { space, topology } = this.#context
+    const key = this.#classKey(input)
+    const nodeClass = this.#classOf(input, key)
+    const hostname = input.labels[labels.hostname] ?? input.name
+    const remaining = space.vector(input.available)
+    const expected = this.#expectedDaemons(nodeClass, hostname, key)
+    const bound = space.vector(input.daemonRequests)
+    const offered = space.vector(onesOf(input.available))
+    for (let i = 0; i < remaining.length; i++) {
+      const missing = Math.max(0, (expected[i] as number) - (bound[i] as number))
+      // What a node does not report cannot be promised to its daemons either.
+      if (offered[i] === 1) remaining[i] = (remaining[i] as number) - missing
+    }
+    const node: NodeFill = {
+      input,
+      order,
+      hostname,
+      state: nodeClass.state,
+      host: topology.hostOf(hostname),
+      taints: input.taints,
+      remaining,
+      takesNothing: remaining.some((amount) => amount < 0) || isOverVolumeLimit(input),
+      pods: [],
+      hostPorts: input.usedHostPorts,
+      volumes: input.volumesInUse ?? {},
+    }
+    nodeClass.nodes.push(node)
+    return node
+  }
+
+  #classKey(input: NodeInput): string {
+    const { states, keys } = this.#context
+    const state = states.idOf(labelRequirements(only(input.labels, keys)))
+    return `${state} ${JSON.stringify(input.taints)}`
+  }
+
+  #classOf(input: NodeInput, key: string): NodeClass & { nodes: NodeFill[] } {
+    let nodeClass = this.#classes.get(key)
+    if (nodeClass === undefined) {
+      const { states, keys } = this.#context
+      const requirements = labelRequirements(only(input.labels, keys))
+      nodeClass = { state: states.idOf(requirements), requirements, taints: input.taints, nodes: [] }
+      this.#classes.set(key, nodeClass)
+    }
+    return nodeClass
+  }
+
+  /** What the daemons that belong on a node ask for. */
+  #expectedDaemons({ requirements, taints }: NodeClass, hostname: string, classKey: string): Amounts {
+    const { daemons, space } = this.#context
+    const arePinned = daemons.some(({ alternatives }) =>
+      alternatives.some((wanted) => wanted.has(labels.hostname)),
+    )
+    const key = arePinned ? `${classKey} ${hostname}` : classKey
+    const before = this.#daemons.get(key)
+    if (before !== undefined) return before
+    const at: Requirements = new Map([...requirements, [labels.hostname, oneOf(labels.hostname, hostname)]])
+    const amounts = new Float64Array(space.size)
+    for (const daemon of daemons) {
+      if (untolerated(hardTaints(taints), daemon.tolerations).length > 0) continue
+      if (!daemon.alternatives.some((wanted) => compatible(at, wanted, nothingUndefined))) continue
+      addTo(amounts, space.vector(daemon.requests))
+    }
+    this.#daemons.set(key, amounts)
+    return amounts
+  }
+}
+
+/** Initialized nodes first, then by name. */
+export function nodeOrder(a: NodeInput, b: NodeInput): number {
+  if (a.initialized !== b.initialized) return a.initialized ? -1 : 1
+  return a.name < b.name ? -1 : 1
+}
+
+function only(
+  all: Readonly<Record<string, string>>,
+  keys: ReadonlySet<string>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(all).filter(([key]) => {
+      const name = normalizedLabel(key)
+      return name !== labels.hostname && keys.has(name)
+    }),
+  )
+}
+
+function onesOf(resources: Resources): Resources {
+  return Object.fromEntries(Object.keys(resources).map((name) => [name, 1]))
+}
+
+function isOverVolumeLimit({ volumeLimits = {}, volumesInUse = {} }: NodeInput): boolean {
+  return Object.entries(volumeLimits).some(
+    ([driver, limit]) => new Set(volumesInUse[driver] ?? []).size > limit,
+  )
+}

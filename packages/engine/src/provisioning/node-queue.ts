@@ -1,0 +1,132 @@
+/** Existing nodes in the order in which they are tried. */
+import { has } from '../requirements/requirement.ts'
+import { compatible, type Requirements } from '../requirements/requirements.ts'
+import type { RequirementStates } from '../requirements/states.ts'
+import type { NodeInput, VolumeUse } from '../snapshot/input.ts'
+import { portsClash } from './host-ports.ts'
+import { type NodeClass, type NodeContext, type NodeFill, nodeOrder, NodeReader } from './node-fill.ts'
+import type { PodShape, Wish } from './pod-shape.ts'
+import { amountsFit, takeFrom } from './resource-space.ts'
+import { untolerated } from './taints.ts'
+import type { Narrowing, PodTopology } from './topology/pod-topology.ts'
+
+const nothingUndefined: ReadonlySet<string> = new Set()
+
+/** What a shape has learnt about a class: wishes of its volumes that suit, and nodes that never will. */
+interface Knowledge {
+  readonly volumes: readonly Wish[]
+  /** Nodes before this one are dead for the shape. */
+  head: number
+}
+
+export class NodeQueue {
+  readonly all: readonly NodeFill[]
+  readonly #classes: readonly NodeClass[]
+  readonly #topology: PodTopology
+  readonly #states: RequirementStates
+  readonly #knowledge: (readonly (Knowledge | undefined)[] | undefined)[] = []
+
+  constructor(inputs: readonly NodeInput[], context: NodeContext) {
+    this.#topology = context.topology
+    this.#states = context.states
+    const reader = new NodeReader(context)
+    this.all = inputs.toSorted(nodeOrder).map((input, order) => reader.read(input, order))
+    this.#classes = reader.classes
+  }
+
+  /** The first node that takes a pod of this shape; undefined when none does. */
+  first(shape: PodShape, volumes: VolumeUse | undefined): NodeFill | undefined {
+    if (this.all.length === 0 || shape.hasUnknownVolumes) return undefined
+    const knowledge = (this.#knowledge[shape.index] ??= this.#classes.map((each) =>
+      this.#knowledgeOf(shape, each),
+    ))
+    let best: NodeFill | undefined
+    for (const [index, nodeClass] of this.#classes.entries()) {
+      const known = knowledge[index]
+      if (known === undefined || known.head >= nodeClass.nodes.length) continue
+      const next = nodeClass.nodes[known.head] as NodeFill
+      if (best !== undefined && next.order > best.order) continue
+      if (!this.#isSuitable(shape, nodeClass)) continue
+      const found = this.#firstOf(shape, nodeClass, known, volumes, best)
+      if (found !== undefined) best = found
+    }
+    return best
+  }
+
+  take(node: NodeFill, pod: number, shape: PodShape, volumes: VolumeUse | undefined): void {
+    node.pods.push(pod)
+    takeFrom(node.remaining, shape.amounts)
+    if (shape.hostPorts.length > 0) node.hostPorts = [...node.hostPorts, ...shape.hostPorts]
+    if (volumes !== undefined) node.volumes = united(node.volumes, volumes)
+    this.#topology.record(shape, node)
+  }
+
+  /** Undefined when no node of the class can ever take the shape. */
+  #knowledgeOf(shape: PodShape, { requirements, taints }: NodeClass): Knowledge | undefined {
+    if (untolerated(taints, shape.tolerations).length > 0) return undefined
+    const suits = ({ state }: Wish) => compatible(requirements, this.#states.get(state), nothingUndefined)
+    if (!suits(shape.wanted)) return undefined
+    const volumes = shape.volumes.filter(suits)
+    return volumes.length === 0 ? undefined : { volumes, head: 0 }
+  }
+
+  /** Whether the rules about domains allow nodes of the class now. */
+  #isSuitable(shape: PodShape, { state, requirements }: NodeClass): boolean {
+    if (!this.#topology.concernsDomains(shape)) return true
+    const narrowing = this.#topology.narrow(shape, state, true)
+    return !('kind' in narrowing) && isWithin(requirements, narrowing)
+  }
+
+  #firstOf(
+    shape: PodShape,
+    { nodes }: NodeClass,
+    known: Knowledge,
+    volumes: VolumeUse | undefined,
+    best: NodeFill | undefined,
+  ): NodeFill | undefined {
+    let isDeadSoFar = true
+    const isBound = this.#topology.refusesHostsForNow(shape)
+    for (let i = known.head; i < nodes.length; i++) {
+      const node = nodes[i] as NodeFill
+      if (best !== undefined && node.order > best.order) return undefined
+      const isFull = !this.#holds(node, shape, known)
+      const isRefused = !isFull && !this.#topology.allowsHost(shape, node.host)
+      if (!isFull && !isRefused && withinVolumeLimits(node, volumes)) return node
+      if (isFull || (isRefused && !isBound)) {
+        if (isDeadSoFar) known.head = i + 1
+      } else isDeadSoFar = false
+    }
+    return undefined
+  }
+
+  /** Whether the pod fits, rules about other pods apart; once false, it stays false. */
+  #holds(node: NodeFill, shape: PodShape, { volumes }: Knowledge): boolean {
+    if (node.takesNothing || !amountsFit(shape.amounts, node.remaining)) return false
+    if (shape.origin === 'candidate' && node.input.refusesCandidatePods === true) return false
+    if (shape.wanted.host !== undefined && !has(shape.wanted.host, node.hostname)) return false
+    if (volumes.every(({ host }) => host !== undefined && !has(host, node.hostname))) return false
+    return shape.hostPorts.length === 0 || !portsClash(shape.hostPorts, node.hostPorts)
+  }
+}
+
+/** A node keeps its own labels: what rules add must hold already. */
+function isWithin(requirements: Requirements, narrowing: Narrowing): boolean {
+  return narrowing.every(({ key, domains }) => {
+    const set = requirements.get(key)
+    return set !== undefined && domains.some((domain) => has(set, domain))
+  })
+}
+
+function withinVolumeLimits({ input, volumes }: NodeFill, more: VolumeUse | undefined): boolean {
+  if (more === undefined) return true
+  return Object.entries(input.volumeLimits ?? {}).every(
+    ([driver, limit]) => new Set([...(volumes[driver] ?? []), ...(more[driver] ?? [])]).size <= limit,
+  )
+}
+
+function united(a: VolumeUse, b: VolumeUse): VolumeUse {
+  const all: Record<string, readonly string[]> = { ...a }
+  for (const [driver, claims] of Object.entries(b))
+    all[driver] = [...new Set([...(all[driver] ?? []), ...claims])]
+  return all
+}

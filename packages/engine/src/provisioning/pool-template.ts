@@ -1,0 +1,309 @@
+/** A NodePool as the place new claims come from (scheduling.md 5, 7.2, 10). */
+import {
+  type InstanceType,
+  labels,
+  nodeClassLabel,
+  type NodePool,
+  parseResources,
+  type Resources,
+  type Taint,
+} from '@tenon/api'
+import { oneOf } from '../requirements/requirement.ts'
+import {
+  compatible,
+  merged,
+  overlaps,
+  parseRequirements,
+  requiredAlternatives,
+  type Requirements,
+  requirementsOf,
+} from '../requirements/requirements.ts'
+import type { RequirementStates, StateId } from '../requirements/states.ts'
+import type { DaemonInput, PoolInput, SchedulingPolicy } from '../snapshot/input.ts'
+import { type HostPort, hostPortsOf, portsClash } from './host-ports.ts'
+import {
+  type CompiledType,
+  compileType,
+  meets,
+  type OfferingGroup,
+  offeringsWithin,
+  unmetMinValues,
+} from './instance-rows.ts'
+import { podRequests } from './pod-resources.ts'
+import { type Amounts, amountsFit, type ResourceSpace, takeFrom } from './resource-space.ts'
+import { hardTaints, untolerated } from './taints.ts'
+
+/** Labels that hold on every node in the end and serve daemon pods that select on them; never emitted. */
+export const simulationOnlyLabels: readonly string[] = [labels.registered, labels.initialized]
+
+/** A DaemonSet's pod, read once. */
+export interface CompiledDaemon {
+  readonly name: string
+  readonly tolerations: NonNullable<DaemonInput['spec']['tolerations']>
+  readonly alternatives: readonly Requirements[]
+  readonly requests: Resources
+  readonly hostPorts: readonly HostPort[]
+}
+
+/** @throws RangeError or TypeError when the daemon's pod is malformed. */
+export function compileDaemon({ name, spec }: DaemonInput): CompiledDaemon {
+  return {
+    name,
+    tolerations: spec.tolerations ?? [],
+    alternatives: requiredAlternatives(spec),
+    requests: podRequests(spec),
+    hostPorts: hostPortsOf(spec),
+  }
+}
+
+/** A type of a template with offerings that leave the same room, daemon pods taken off. */
+export interface TypeRow {
+  readonly index: number
+  readonly type: CompiledType
+  readonly group: OfferingGroup
+  /** What pods may take; may be negative. */
+  readonly room: Amounts
+  readonly capacity: Amounts
+  readonly daemons: DaemonLoad
+}
+
+/** What runs on every node of a type before the first pod. */
+interface DaemonLoad {
+  readonly amounts: Amounts
+  readonly isEmpty: boolean
+  readonly ports: readonly HostPort[]
+}
+
+/** A pool with its requirements worked out, whether or not it can launch anything. */
+export interface CompiledPool {
+  readonly input: PoolInput
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly requirements: Requirements
+  readonly types: readonly CompiledType[]
+}
+
+/** Types already read, so that pools that share them read them once. */
+export type TypeCache = Map<InstanceType, CompiledType | string>
+
+/**
+ * @param report told of each instance type that cannot be read; the others are used.
+ * @throws RangeError or TypeError when the NodePool is malformed.
+ */
+export function compilePool(
+  input: PoolInput,
+  cache: TypeCache,
+  report: (type: InstanceType, problem: unknown) => void,
+): CompiledPool {
+  const { metadata, spec } = input.nodePool.spec.template
+  const ref = spec.nodeClassRef
+  const templateLabels = {
+    ...metadata?.labels,
+    [labels.nodePool]: input.nodePool.metadata.name,
+    [nodeClassLabel(ref)]: ref.name,
+  }
+  parseResources(input.nodePool.spec.limits)
+  return {
+    input,
+    labels: templateLabels,
+    taints: spec.taints ?? [],
+    requirements: merged(
+      parseRequirements(spec.requirements ?? []),
+      requirementsOf([
+        ...Object.entries(templateLabels).map(([key, value]) => oneOf(key, value)),
+        ...simulationOnlyLabels.map((key) => oneOf(key, 'true')),
+      ]),
+    ),
+    types: input.instanceTypes.flatMap((type) => {
+      const known = cache.get(type)
+      if (known !== undefined) return typeof known === 'string' ? [] : [known]
+      try {
+        const compiled = compileType(type)
+        cache.set(type, compiled)
+        return [compiled]
+      } catch (error) {
+        cache.set(type, String(error))
+        report(type, error)
+        return []
+      }
+    }),
+  }
+}
+
+/** Pools in the order in which they are tried: weight, then name, both descending. */
+export function poolOrder(a: NodePool, b: NodePool): number {
+  const byWeight = (b.spec.weight ?? 0) - (a.spec.weight ?? 0)
+  return byWeight !== 0 ? byWeight : a.metadata.name < b.metadata.name ? 1 : -1
+}
+
+export interface Template {
+  readonly index: number
+  readonly nodePool: NodePool
+  readonly name: string
+  /** Labels every claim of this pool carries. */
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly state: StateId
+  /** Every type that meets the pool's requirements and can be bought. */
+  readonly rows: readonly TypeRow[]
+  readonly budget: PoolBudget
+}
+
+/** Why a pool has no template. */
+export interface NoTemplate {
+  readonly kind: 'noTypes'
+  readonly becauseOfMinValues: boolean
+}
+
+/** What templates are made with. */
+export interface TemplateContext {
+  readonly states: RequirementStates
+  readonly space: ResourceSpace
+  readonly daemons: readonly CompiledDaemon[]
+  readonly policy: SchedulingPolicy
+}
+
+export function compileTemplate(
+  pool: CompiledPool,
+  index: number,
+  context: TemplateContext,
+): Template | NoTemplate {
+  const { states, space, policy } = context
+  const usable = pool.types.flatMap((type) => {
+    if (!meets(type, pool.requirements)) return []
+    const groups = type.groups.filter(
+      (group) =>
+        offeringsWithin(group, pool.requirements, policy.wellKnownLabels).length > 0 &&
+        Object.values(group.allocatable).every((amount) => amount >= 0),
+    )
+    return groups.map((group) => ({ type, group }))
+  })
+  if (usable.length === 0) return { kind: 'noTypes', becauseOfMinValues: false }
+  const types = usable.map(({ type }) => type)
+  if (policy.minValues === 'Strict' && unmetMinValues(types, pool.requirements).size > 0)
+    return { kind: 'noTypes', becauseOfMinValues: true }
+  const running = daemonsOf(pool, context)
+  const rows = usable.map(({ type, group }, row): TypeRow => {
+    const daemons = loadOn(type, running, space)
+    const room = space.vector(group.allocatable)
+    takeFrom(room, daemons.amounts)
+    return { index: row, type, group, room, capacity: space.vector(type.type.capacity), daemons }
+  })
+  return {
+    index,
+    nodePool: pool.input.nodePool,
+    name: pool.input.nodePool.metadata.name,
+    labels: pool.labels,
+    taints: pool.taints,
+    state: states.idOf(pool.requirements),
+    rows,
+    budget: new PoolBudget(pool.input, rows, space),
+  }
+}
+
+/** A daemon that runs in a pool, with those of its alternatives that the pool allows. */
+interface PoolDaemon {
+  readonly daemon: CompiledDaemon
+  readonly alternatives: readonly Requirements[]
+}
+
+function daemonsOf(pool: CompiledPool, { daemons, policy }: TemplateContext): readonly PoolDaemon[] {
+  const taints = hardTaints(pool.taints)
+  return daemons.flatMap((daemon) => {
+    if (untolerated(taints, daemon.tolerations).length > 0) return []
+    const alternatives = daemon.alternatives.filter((wanted) =>
+      compatible(pool.requirements, wanted, policy.wellKnownLabels),
+    )
+    return alternatives.length === 0 ? [] : [{ daemon, alternatives }]
+  })
+}
+
+function loadOn(type: CompiledType, running: readonly PoolDaemon[], space: ResourceSpace): DaemonLoad {
+  const amounts = new Float64Array(space.size)
+  const ports: HostPort[] = []
+  let isEmpty = true
+  for (const { daemon, alternatives } of running) {
+    if (!alternatives.some((wanted) => wanted.size === 0 || overlaps(type.requirements, wanted))) continue
+    const requests = space.vector(daemon.requests)
+    for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) + (requests[i] as number)
+    ports.push(...daemon.hostPorts)
+    isEmpty = false
+  }
+  return { amounts, isEmpty, ports }
+}
+
+/** What one pool may still launch (scheduling.md 10). */
+export class PoolBudget {
+  readonly #names: readonly string[]
+  readonly #space: ResourceSpace
+  readonly #rows: readonly TypeRow[]
+  readonly #remaining: Record<string, number> = {}
+  #affordable: readonly TypeRow[] | undefined
+
+  constructor(pool: PoolInput, rows: readonly TypeRow[], space: ResourceSpace) {
+    const limits = parseResources(pool.nodePool.spec.limits)
+    this.#names = Object.keys(limits)
+    this.#space = space
+    this.#rows = rows
+    for (const name of this.#names) this.#remaining[name] = (limits[name] as number) - (pool.usage[name] ?? 0)
+  }
+
+  get nodesExhausted(): boolean {
+    return this.#remaining['nodes'] === 0
+  }
+
+  get isLimited(): boolean {
+    return this.#names.length > 0
+  }
+
+  /** The types that would not exceed any limit. */
+  affordable(): readonly TypeRow[] {
+    if (this.#names.length === 0) return this.#rows
+    this.#affordable ??= this.#rows.filter((row) =>
+      this.#names.every((name) => this.#costOf(row, name) <= (this.#remaining[name] as number)),
+    )
+    return this.#affordable
+  }
+
+  /** Books a new claim at the largest of its types. */
+  charge(rows: readonly TypeRow[]): void {
+    if (this.#names.length === 0) return
+    for (const name of this.#names) {
+      const most = Math.max(...rows.map((row) => this.#costOf(row, name)))
+      this.#remaining[name] = (this.#remaining[name] as number) - most
+    }
+    this.#affordable = undefined
+  }
+
+  /** Whether the pool could also launch these claims, each booked at `amounts` of its type. */
+  affords(rows: readonly TypeRow[]): boolean {
+    return this.#names.every(
+      (name) =>
+        rows.reduce((sum, row) => sum + this.#costOf(row, name), 0) <= (this.#remaining[name] as number),
+    )
+  }
+
+  #costOf(row: TypeRow, name: string): number {
+    return name === 'nodes' ? 1 : (row.type.type.capacity[name] ?? 0)
+  }
+
+  get space(): ResourceSpace {
+    return this.#space
+  }
+}
+
+/** Whether `ports` are free of daemon pods on this type. */
+export function portsFree(row: TypeRow, ports: readonly HostPort[]): boolean {
+  return ports.length === 0 || !portsClash(ports, row.daemons.ports)
+}
+
+/** Rows that no other row surpasses in room: a pod fits some row exactly if it fits one of these. */
+export function frontierOf(rows: readonly TypeRow[]): readonly TypeRow[] {
+  const frontier: TypeRow[] = []
+  for (const row of rows) {
+    if (frontier.some((other) => amountsFit(row.room, other.room))) continue
+    const kept = frontier.filter((other) => !amountsFit(other.room, row.room))
+    frontier.splice(0, frontier.length, ...kept, row)
+  }
+  return frontier
+}

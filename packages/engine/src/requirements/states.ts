@@ -1,0 +1,67 @@
+/** Sets of requirements as numbers: equal sets have the same number, and merging is looked up. */
+import { oneOf, type ValueSet } from './requirement.ts'
+import { merged, type Requirements } from './requirements.ts'
+
+/** Number of a set of requirements in a {@link RequirementStates}. */
+export type StateId = number
+
+/** No requirement at all. */
+export const anything: StateId = 0
+
+export class RequirementStates {
+  readonly #states: Requirements[] = []
+  readonly #ids = new Map<string, StateId>()
+  readonly #merged = new Map<number, StateId>()
+  readonly #narrowed = new Map<string, StateId>()
+
+  constructor() {
+    this.idOf(new Map())
+  }
+
+  idOf(requirements: Requirements): StateId {
+    const key = stateKey(requirements)
+    const known = this.#ids.get(key)
+    if (known !== undefined) return known
+    const id = this.#states.length
+    this.#states.push(requirements)
+    this.#ids.set(key, id)
+    return id
+  }
+
+  get(id: StateId): Requirements {
+    return this.#states[id] as Requirements
+  }
+
+  /** What both allow. */
+  merge(a: StateId, b: StateId): StateId {
+    if (a === b || b === anything) return a
+    if (a === anything) return b
+    const pair = a * 0x400_0000 + b
+    let id = this.#merged.get(pair)
+    if (id === undefined) {
+      id = this.idOf(merged(this.get(a), this.get(b)))
+      this.#merged.set(pair, id)
+    }
+    return id
+  }
+
+  /** The state with one key held to these values. */
+  narrow(state: StateId, key: string, values: readonly string[]): StateId {
+    const name = `${state}\n${key}\n${values.join('\n')}`
+    let id = this.#narrowed.get(name)
+    if (id === undefined) {
+      id = this.merge(state, this.idOf(new Map([[key, oneOf(key, ...values)]])))
+      this.#narrowed.set(name, id)
+    }
+    return id
+  }
+}
+
+function stateKey(requirements: Requirements): string {
+  return [...requirements.values()].map(valueSetKey).toSorted().join('\n')
+}
+
+function valueSetKey({ key, complement, values, gte, lte, minValues }: ValueSet): string {
+  const listed = values.size > 1 ? [...values].toSorted() : [...values]
+  return JSON.stringify([key, complement, listed, `${gte}`, `${lte}`, minValues])
+}

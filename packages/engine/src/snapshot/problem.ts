@@ -1,0 +1,332 @@
+/**
+ * A scheduling input reduced to what a decision can depend on: pods that are alike become one shape,
+ * bound pods become counts. Plain data throughout, so that it can be handed to another thread, and
+ * made in steps, so that no thread is held for long.
+ */
+import type { LabelSelector, Pod, PodAffinityTerm, PodSpec, PodStatus } from '@tenon/api'
+import { withoutPreferences } from '../provisioning/relaxation.ts'
+import type {
+  DaemonInput,
+  NodeInput,
+  PodOrigin,
+  PodVolumes,
+  PoolInput,
+  SchedulingInput,
+  SchedulingPolicy,
+  TopologyNode,
+  VolumeUse,
+} from './input.ts'
+
+/** Pods as selectors see them; only labels that some selector looks at. */
+export interface SelectablePod {
+  readonly namespace: string
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** Pods that are alike in everything that decides where they may go. */
+export interface ShapeSource extends SelectablePod {
+  readonly spec: PodSpec
+  /** Only of pods whose containers were resized in place. */
+  readonly status: PodStatus | undefined
+  readonly origin: PodOrigin
+  readonly volumeAlternatives: PodVolumes['alternatives']
+  /** Set when the pod's volumes could not be looked up, so that no existing node can be judged. */
+  readonly hasUnknownVolumes: boolean
+}
+
+/** Bound pods that are alike for every rule about other pods. */
+export interface BoundShape extends SelectablePod {
+  /** The spec, of pods with required anti-affinity only. */
+  readonly spec: PodSpec | undefined
+}
+
+/** How many bound pods of one shape are on one node. */
+export interface BoundCount {
+  readonly shape: number
+  readonly node: string
+  /** Pods that count for spreading and affinity: neither ended nor ending. */
+  counted: number
+  /** Pods that keep others away: those that have not ended. */
+  present: number
+}
+
+/** Everything a decision depends on, by index. */
+export interface Problem {
+  readonly shapes: readonly ShapeSource[]
+  /** Per pod of the input: its shape, or -1 for a pod that could not be read. */
+  readonly shapeOf: Int32Array
+  readonly uids: readonly string[]
+  readonly created: readonly string[]
+  /** Volume claims that count against attach limits, by pod. */
+  readonly volumeClaims: ReadonlyMap<number, VolumeUse>
+  /** What is wrong with pods that could not be read. */
+  readonly malformed: ReadonlyMap<number, string>
+  readonly nodes: readonly NodeInput[]
+  readonly pools: readonly PoolInput[]
+  readonly daemons: readonly DaemonInput[]
+  readonly policy: SchedulingPolicy
+  readonly boundShapes: readonly BoundShape[]
+  readonly boundCounts: readonly BoundCount[]
+  readonly topologyNodes: ReadonlyMap<string, TopologyNode>
+  readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
+}
+
+/** Pods read between two yields of {@link problemInSteps}. */
+const podsPerStep = 500
+
+/** Makes the problem; yields after a bounded amount of work, so that the caller can let others run. */
+export function* problemInSteps(input: SchedulingInput): Generator<undefined, Problem, undefined> {
+  const reader = new PodReader(input)
+  for (const [index, pod] of input.pods.entries()) {
+    reader.readSpec(index, pod)
+    if (index % podsPerStep === podsPerStep - 1) yield
+  }
+  const batch = new Set(input.pods.map((pod) => pod.metadata?.uid ?? ''))
+  const bound = new BoundReader(reader.selectorKeys)
+  const others = input.topology.pods
+  for (const [index, pod] of others.entries()) {
+    if (isReadable(pod)) bound.readSelectors(pod)
+    if (index % (4 * podsPerStep) === 4 * podsPerStep - 1) yield
+  }
+  const keys = [...reader.selectorKeys].toSorted()
+  for (const [index, pod] of others.entries()) {
+    if (isReadable(pod) && !batch.has(pod.metadata.uid ?? '')) bound.read(pod, keys)
+    if (index % podsPerStep === podsPerStep - 1) yield
+  }
+  for (const [index, pod] of input.pods.entries()) {
+    reader.readShape(index, pod, keys)
+    if (index % podsPerStep === podsPerStep - 1) yield
+  }
+  return {
+    ...reader.result(),
+    ...bound.result(),
+    nodes: input.nodes,
+    pools: input.pools,
+    daemons: input.daemons,
+    policy: input.policy,
+    topologyNodes: input.topology.nodes,
+    namespaces: input.topology.namespaces,
+  }
+}
+
+/** {@link problemInSteps} without a pause. */
+export function problemOf(input: SchedulingInput): Problem {
+  const steps = problemInSteps(input)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** A bound pod without the fields every pod has cannot be counted. */
+function isReadable({ metadata, spec }: Pod): boolean {
+  return typeof metadata === 'object' && typeof spec === 'object' && Array.isArray(spec.containers)
+}
+
+/** What went wrong with an object, for people. */
+export function problemText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+class PodReader {
+  /** Label keys that some selector of a pending pod looks at. */
+  readonly selectorKeys = new Set<string>()
+  readonly #input: SchedulingInput
+  readonly #specs = new Map<string, number>()
+  readonly #reduced: PodSpec[] = []
+  readonly #specOf: Int32Array
+  readonly #shapes: ShapeSource[] = []
+  readonly #byKey = new Map<string, number>()
+  readonly #shapeOf: Int32Array
+  readonly #uids: string[] = []
+  readonly #created: string[] = []
+  readonly #claims = new Map<number, VolumeUse>()
+  readonly #malformed = new Map<number, string>()
+
+  constructor(input: SchedulingInput) {
+    this.#input = input
+    this.#specOf = new Int32Array(input.pods.length).fill(-1)
+    this.#shapeOf = new Int32Array(input.pods.length).fill(-1)
+  }
+
+  readSpec(index: number, pod: Pod): void {
+    try {
+      const { spec } = pod
+      const key = specKey(spec)
+      let id = this.#specs.get(key)
+      if (id === undefined) {
+        id = this.#reduced.length
+        this.#specs.set(key, id)
+        this.#reduced.push(this.#input.policy.preferences === 'Ignore' ? withoutPreferences(spec) : spec)
+        collectSelectorKeys(spec, this.selectorKeys)
+      }
+      this.#specOf[index] = id
+    } catch (error) {
+      this.#malformed.set(index, problemText(error))
+    }
+  }
+
+  readShape(index: number, pod: Pod, keys: readonly string[]): void {
+    const { uid = '', creationTimestamp = '' } = pod.metadata ?? {}
+    this.#uids.push(uid)
+    this.#created.push(creationTimestamp)
+    const specId = this.#specOf[index] as number
+    if (specId < 0) return
+    const volumes = this.#input.volumes?.get(uid)
+    try {
+      this.#shapeOf[index] = this.#shapeFor(pod, specId, keys)
+    } catch (error) {
+      this.#malformed.set(index, problemText(error))
+      return
+    }
+    if (volumes !== undefined && Object.keys(volumes.claims).length > 0)
+      this.#claims.set(index, volumes.claims)
+  }
+
+  #shapeFor(pod: Pod, specId: number, keys: readonly string[]): number {
+    const { uid = '', namespace = '', labels = {} } = pod.metadata
+    const volumes = this.#input.volumes?.get(uid)
+    const origin = this.#input.origins?.get(uid) ?? 'pending'
+    const status = resized(pod)
+    let key = `${specId}\n${namespace}\n${origin}`
+    for (const name of keys) if (labels[name] !== undefined) key += `\n${name}=${labels[name]}`
+    if (volumes !== undefined)
+      key += `\n${JSON.stringify(volumes.alternatives)}${volumes.unknownClaims === true ? '?' : ''}`
+    if (status !== undefined) key += `\n${JSON.stringify(status)}`
+    const known = this.#byKey.get(key)
+    if (known !== undefined) return known
+    this.#byKey.set(key, this.#shapes.length)
+    return (
+      this.#shapes.push({
+        spec: this.#reduced[specId] as PodSpec,
+        status,
+        namespace,
+        labels: only(labels, keys),
+        origin,
+        volumeAlternatives: volumes?.alternatives ?? [],
+        hasUnknownVolumes: volumes?.unknownClaims ?? false,
+      }) - 1
+    )
+  }
+
+  result(): Pick<Problem, 'shapes' | 'shapeOf' | 'uids' | 'created' | 'volumeClaims' | 'malformed'> {
+    return {
+      shapes: this.#shapes,
+      shapeOf: this.#shapeOf,
+      uids: this.#uids,
+      created: this.#created,
+      volumeClaims: this.#claims,
+      malformed: this.#malformed,
+    }
+  }
+}
+
+class BoundReader {
+  readonly #selectorKeys: Set<string>
+  readonly #shapes: BoundShape[] = []
+  readonly #byKey = new Map<string, number>()
+  readonly #counts = new Map<string, BoundCount>()
+
+  constructor(selectorKeys: Set<string>) {
+    this.#selectorKeys = selectorKeys
+  }
+
+  readSelectors(pod: Pod): void {
+    if (requiredAntiAffinity(pod.spec).length > 0) collectSelectorKeys(pod.spec, this.#selectorKeys)
+  }
+
+  read(pod: Pod, keys: readonly string[]): void {
+    const node = pod.spec.nodeName ?? ''
+    const phase = pod.status?.phase
+    if (node === '' || phase === 'Succeeded' || phase === 'Failed') return
+    const anti = requiredAntiAffinity(pod.spec)
+    const { namespace = '', labels = {}, deletionTimestamp } = pod.metadata
+    let key = namespace
+    for (const name of keys) if (labels[name] !== undefined) key += `\n${name}=${labels[name]}`
+    if (anti.length > 0) key += `\n${JSON.stringify([anti, pod.spec.tolerations])}`
+    let shape = this.#byKey.get(key)
+    if (shape === undefined) {
+      shape = this.#shapes.length
+      this.#byKey.set(key, shape)
+      this.#shapes.push({
+        namespace,
+        labels: only(labels, keys),
+        spec: anti.length > 0 ? pod.spec : undefined,
+      })
+    }
+    const place = `${shape}\n${node}`
+    let count = this.#counts.get(place)
+    if (count === undefined) {
+      count = { shape, node, counted: 0, present: 0 }
+      this.#counts.set(place, count)
+    }
+    count.present++
+    if (deletionTimestamp === undefined) count.counted++
+  }
+
+  result(): Pick<Problem, 'boundShapes' | 'boundCounts'> {
+    return { boundShapes: this.#shapes, boundCounts: [...this.#counts.values()] }
+  }
+}
+
+function requiredAntiAffinity(spec: PodSpec): readonly PodAffinityTerm[] {
+  return spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+}
+
+/** The parts of a spec that decide where a pod goes, as text. */
+function specKey(spec: PodSpec): string {
+  let key = ''
+  for (const container of spec.containers) key += containerKey(container)
+  for (const container of spec.initContainers ?? [])
+    key += `i${container.restartPolicy}${containerKey(container)}`
+  const rest = [
+    spec.nodeSelector,
+    spec.affinity,
+    spec.tolerations,
+    spec.topologySpreadConstraints,
+    spec.overhead,
+    spec.resources?.requests,
+    spec.resourceClaims,
+  ]
+  return rest.every((part) => part === undefined) ? key : key + JSON.stringify(rest)
+}
+
+function containerKey({ resources, ports }: PodSpec['containers'][number]): string {
+  let key = '|'
+  const requests = resources?.requests
+  for (const name in requests) key += `${name}=${String(requests[name])},`
+  for (const { hostPort, hostIP, protocol } of ports ?? [])
+    if (hostPort !== undefined && hostPort !== 0) key += `:${hostPort}/${hostIP}/${protocol}`
+  return key
+}
+
+/** The status of a pod with containers resized in place; it may hold more than its spec asks for. */
+function resized({ status }: Pod): PodStatus | undefined {
+  const all = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]
+  return all.some((each) => each.resources !== undefined) ? status : undefined
+}
+
+function only(
+  labels: Readonly<Record<string, string>>,
+  keys: readonly string[],
+): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {}
+  for (const key of keys) if (labels[key] !== undefined) kept[key] = labels[key]
+  return kept
+}
+
+function collectSelectorKeys(spec: PodSpec, into: Set<string>): void {
+  const collect = (selector: LabelSelector | undefined, more: readonly string[] | undefined) => {
+    for (const key in selector?.matchLabels) into.add(key)
+    for (const { key } of selector?.matchExpressions ?? []) into.add(key)
+    for (const key of more ?? []) into.add(key)
+  }
+  for (const constraint of spec.topologySpreadConstraints ?? [])
+    collect(constraint.labelSelector, constraint.matchLabelKeys)
+  for (const kind of [spec.affinity?.podAffinity, spec.affinity?.podAntiAffinity]) {
+    for (const term of kind?.requiredDuringSchedulingIgnoredDuringExecution ?? [])
+      collect(term.labelSelector, term.matchLabelKeys)
+    for (const { podAffinityTerm } of kind?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+      collect(podAffinityTerm.labelSelector, podAffinityTerm.matchLabelKeys)
+  }
+}
