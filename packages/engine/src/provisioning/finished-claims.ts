@@ -9,7 +9,7 @@ import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.t
 import { type CompiledOffering, unmetMinValues } from './instance-rows.ts'
 import type { OpenClaim } from './open-claims.ts'
 import { simulationOnlyLabels, type TypeRow } from './pool-template.ts'
-import { addTo, type ResourceSpace } from './resource-space.ts'
+import { addTo, amountsFit, type ResourceSpace } from './resource-space.ts'
 
 /** A claim to create, by indexes. */
 export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool'> {
@@ -93,6 +93,12 @@ export class ClaimFinisher {
       const [id = ''] = requirements.get(label)?.values ?? []
       return capacityType === capacityTypes.reserved && reservations.has(id)
     })
+  }
+
+  /** What the claim costs as the cheapest type that holds what it has; Infinity when none does. */
+  priceOf(claim: OpenClaim): number {
+    const first = this.priced(claim.class).find(({ row }) => amountsFit(claim.amounts, row.room))
+    return first?.pricePerHour ?? Number.POSITIVE_INFINITY
   }
 
   /** The types that hold what the claim has. */

@@ -197,7 +197,7 @@ export function compileTemplate(
     taints: pool.taints,
     state: states.idOf(pool.requirements),
     rows,
-    budget: new PoolBudget(pool.input, rows, space),
+    budget: new PoolBudget(pool.input, rows),
   }
 }
 
@@ -235,15 +235,13 @@ function loadOn(type: CompiledType, running: readonly PoolDaemon[], space: Resou
 /** What one pool may still launch (scheduling.md 10). */
 export class PoolBudget {
   readonly #names: readonly string[]
-  readonly #space: ResourceSpace
   readonly #rows: readonly TypeRow[]
   readonly #remaining: Record<string, number> = {}
   #affordable: readonly TypeRow[] | undefined
 
-  constructor(pool: PoolInput, rows: readonly TypeRow[], space: ResourceSpace) {
+  constructor(pool: PoolInput, rows: readonly TypeRow[]) {
     const limits = parseResources(pool.nodePool.spec.limits)
     this.#names = Object.keys(limits)
-    this.#space = space
     this.#rows = rows
     for (const name of this.#names) this.#remaining[name] = (limits[name] as number) - (pool.usage[name] ?? 0)
   }
@@ -275,20 +273,15 @@ export class PoolBudget {
     this.#affordable = undefined
   }
 
-  /** Whether the pool could also launch these claims, each booked at `amounts` of its type. */
-  affords(rows: readonly TypeRow[]): boolean {
-    return this.#names.every(
-      (name) =>
-        rows.reduce((sum, row) => sum + this.#costOf(row, name), 0) <= (this.#remaining[name] as number),
-    )
+  /** Whether claims that hold `renewed` are booked no higher than those that hold `former`. */
+  isNoMore(renewed: readonly (readonly TypeRow[])[], former: readonly (readonly TypeRow[])[]): boolean {
+    const most = (claims: readonly (readonly TypeRow[])[], name: string) =>
+      claims.reduce((sum, rows) => sum + Math.max(...rows.map((row) => this.#costOf(row, name))), 0)
+    return this.#names.every((name) => most(renewed, name) <= most(former, name))
   }
 
   #costOf(row: TypeRow, name: string): number {
     return name === 'nodes' ? 1 : (row.type.type.capacity[name] ?? 0)
-  }
-
-  get space(): ResourceSpace {
-    return this.#space
   }
 }
 

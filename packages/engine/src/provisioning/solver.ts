@@ -22,6 +22,7 @@ import {
   type Template,
   type TypeCache,
 } from './pool-template.ts'
+import { regrouped } from './improvement/regroup.ts'
 import { addTo, ResourceSpace } from './resource-space.ts'
 import { podRequests } from './pod-resources.ts'
 import { Reservations } from './reservations.ts'
@@ -49,6 +50,7 @@ const podsPerCheck = 64
 export function solve(problem: Problem, control: SchedulingControl): Solution {
   const solver = new Solver(problem)
   solver.run(control)
+  solver.improve(control)
   return solver.solution()
 }
 
@@ -83,7 +85,8 @@ class Solver {
   readonly #admission: ClaimAdmission
   readonly #finisher: ClaimFinisher
   readonly #reservations: Reservations | undefined
-  readonly #claims: OpenClaim[] = []
+  #claims: OpenClaim[] = []
+  #firstFitPrice = 0
   readonly #claimOfHost = new Map<number, OpenClaim>()
   /** Classes that have, or had, open claims. */
   readonly #openClasses: ClaimClass[] = []
@@ -149,6 +152,21 @@ class Solver {
     }
   }
 
+  /** Looks for a cheaper set of new claims, if the policy asks for one. */
+  improve({ shouldStop }: SchedulingControl): void {
+    this.#firstFitPrice = this.#claims.reduce((sum, claim) => sum + this.#finisher.priceOf(claim), 0)
+    const { improvement } = this.#problem.policy
+    if (improvement === undefined || this.#undecided.length > 0) return
+    this.#claims = regrouped(this.#claims, {
+      shapeOf: (pod) => this.#shapeOf(pod),
+      topology: this.#topology,
+      finisher: this.#finisher,
+      restricted: (of, rows) => this.#classes.restricted(of, rows),
+      improvement,
+      shouldStop,
+    })
+  }
+
   solution(): Solution {
     const claims: FinishedClaim[] = []
     const failures = this.#finalFailures()
@@ -178,7 +196,7 @@ class Solver {
       poolsWithoutTypes: this.#poolsWithoutTypes,
       malformed: this.#malformed,
       pricePerHour,
-      firstFitPricePerHour: pricePerHour,
+      firstFitPricePerHour: this.#firstFitPrice,
     }
   }
 

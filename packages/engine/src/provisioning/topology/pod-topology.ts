@@ -99,14 +99,10 @@ export class PodTopology {
     return ownHosts.length > 0 || repelledHosts.length > 0
   }
 
-  /** Whether some rule looks at pods of this shape, or the shape has rules. */
-  isInvolved(shape: PodShape): boolean {
-    const rules = this.#rulesOf(shape)
+  /** Whether the shape follows no rule about other pods; others may still have rules about it. */
+  isIndifferent(shape: PodShape): boolean {
     return (
-      this.concernsDomains(shape) ||
-      this.concernsHosts(shape) ||
-      rules.inverse.length > 0 ||
-      this.#counting(shape, rules).length > 0
+      !this.concernsDomains(shape) && !this.concernsHosts(shape) && this.#rulesOf(shape).inverse.length === 0
     )
   }
 

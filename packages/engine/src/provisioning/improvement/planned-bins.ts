@@ -1,0 +1,17 @@
+/** The cheapest way to pack a group when its pods will be steered to their nodes. */
+import type { Group, PlannedBin } from './group.ts'
+import { type Effort, pack } from './packing.ts'
+
+export function plannedBins(group: Group, effort: Effort): readonly PlannedBin[] | undefined {
+  const packing = pack(group.items, group.bins, effort)
+  if (packing === undefined) return undefined
+  const taken = new Int32Array(group.items.length)
+  return packing.bins.map(({ counts }) => ({
+    class: group.class,
+    pods: [...counts].flatMap((count, item) => {
+      const from = taken[item] as number
+      taken[item] = from + count
+      return group.items[item]?.pods.slice(from, from + count) ?? []
+    }),
+  }))
+}

@@ -1,0 +1,138 @@
+/**
+ * Packs the pods of new claims anew where that is cheaper. Only claims whose pods follow no rule about
+ * other pods take part, and only claims of one class exchange pods: there, resources alone decide, and
+ * any pod may be on any claim.
+ */
+import type { SchedulingPolicy } from '../../snapshot/input.ts'
+import type { ClaimClass } from '../claim-class.ts'
+import type { ClaimFinisher } from '../finished-claims.ts'
+import type { OpenClaim } from '../open-claims.ts'
+import type { PodShape } from '../pod-shape.ts'
+import { addTo } from '../resource-space.ts'
+import type { TypeRow } from '../pool-template.ts'
+import type { PodTopology } from '../topology/pod-topology.ts'
+import type { Group, PlannedBin } from './group.ts'
+import { plannedBins } from './planned-bins.ts'
+import { uniformBins } from './uniform-bins.ts'
+import { Effort } from './packing.ts'
+
+/** What regrouping needs to know of a simulation. */
+export interface RegroupContext {
+  readonly shapeOf: (pod: number) => PodShape
+  readonly topology: PodTopology
+  readonly finisher: ClaimFinisher
+  /** The class with only some of its rows. */
+  readonly restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass
+  readonly improvement: NonNullable<SchedulingPolicy['improvement']>
+  readonly shouldStop: () => boolean
+}
+
+/** Work for one decision, in comparisons of a size with a room: about a tenth of a second. */
+const effortUnits = 30_000_000
+/** More nodes than first fit has must save at least this part of the price. */
+const worthMoreNodes = 0.01
+
+/** The claims of a cheaper plan; the same list when none was found. */
+export function regrouped(claims: readonly OpenClaim[], context: RegroupContext): OpenClaim[] {
+  const effort = new Effort(effortUnits, context.shouldStop)
+  let current = [...claims]
+  for (const group of groupsOf(claims, context)) {
+    if (effort.isSpent) break
+    const planned =
+      context.improvement === 'planned'
+        ? plannedBins(group, effort)
+        : uniformBins(group, effort, context.restricted)
+    if (planned === undefined) continue
+    const renewed = planned.map((bin) => claimFor(bin, group, context))
+    if (!isAcceptable(renewed, group, context)) continue
+    const gone = new Set(group.claims)
+    current = [...current.filter((claim) => !gone.has(claim)), ...renewed]
+  }
+  return current
+}
+
+function groupsOf(claims: readonly OpenClaim[], context: RegroupContext): readonly Group[] {
+  const byClass = new Map<ClaimClass, OpenClaim[]>()
+  for (const claim of claims) {
+    if (!isMixable(claim, context)) continue
+    const group = byClass.get(claim.class)
+    if (group === undefined) byClass.set(claim.class, [claim])
+    else group.push(claim)
+  }
+  return [...byClass]
+    .map(([ofClass, members]) => groupOf(ofClass, members, context))
+    .toSorted((a, b) => b.pricePerHour - a.pricePerHour || a.class.index - b.class.index)
+}
+
+function isMixable({ class: ofClass, hostPorts, pods }: OpenClaim, context: RegroupContext): boolean {
+  if (ofClass.hasMinValues || ofClass.hasReservations || hostPorts.length > 0) return false
+  return pods.every((pod) => context.topology.isIndifferent(context.shapeOf(pod)))
+}
+
+function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], context: RegroupContext): Group {
+  const demanded = (claims[0] as OpenClaim).amounts.map((_, i) =>
+    claims.some((claim) => (claim.amounts[i] as number) > 0) ? 1 : 0,
+  )
+  const reduced = (amounts: Float64Array) => amounts.filter((_, i) => demanded[i] === 1)
+  const items = new Map<string, { amounts: Float64Array; count: number; pods: number[] }>()
+  for (const { pods } of claims) {
+    for (const pod of pods) {
+      const amounts = reduced(context.shapeOf(pod).amounts)
+      const key = amounts.join(' ')
+      const item = items.get(key)
+      if (item === undefined) items.set(key, { amounts, count: 1, pods: [pod] })
+      else {
+        item.count++
+        item.pods.push(pod)
+      }
+    }
+  }
+  const rows = context.finisher
+    .priced(ofClass)
+    .filter(
+      ({ row, pricePerHour }) => Number.isFinite(pricePerHour) && row.room.every((amount) => amount >= 0),
+    )
+  return {
+    class: ofClass,
+    claims,
+    pricePerHour: claims.reduce((sum, claim) => sum + context.finisher.priceOf(claim), 0),
+    items: [...items.values()].toSorted((a, b) => largerFirst(a.amounts, b.amounts)),
+    rows,
+    bins: rows.map(({ row, pricePerHour }) => ({ room: reduced(row.room), pricePerHour })),
+  }
+}
+
+function largerFirst(a: Float64Array, b: Float64Array): number {
+  for (let i = 0; i < a.length; i++) {
+    const difference = (b[i] as number) - (a[i] as number)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+function claimFor(
+  { pods, class: ofClass }: PlannedBin,
+  { claims }: Group,
+  { shapeOf }: RegroupContext,
+): OpenClaim {
+  const model = claims[0] as OpenClaim
+  const amounts = new Float64Array(model.amounts.length)
+  for (const pod of pods) addTo(amounts, shapeOf(pod).amounts)
+  return { ...model, class: ofClass, state: ofClass.state, amounts, pods: [...pods], minValuesRelaxed: false }
+}
+
+function isAcceptable(
+  renewed: readonly OpenClaim[],
+  group: Group,
+  { finisher, improvement }: RegroupContext,
+): boolean {
+  const { budget } = group.class.template
+  const held = (claims: readonly OpenClaim[]) => claims.map((claim) => finisher.holding(claim))
+  if (budget.isLimited && !budget.isNoMore(held(renewed), held(group.claims))) return false
+  // A plan for free placement was chosen for being safe, and has its own bound on the price.
+  if (improvement === 'free') return true
+  const pricePerHour = renewed.reduce((sum, claim) => sum + finisher.priceOf(claim), 0)
+  const most =
+    renewed.length > group.claims.length ? group.pricePerHour * (1 - worthMoreNodes) : group.pricePerHour
+  return pricePerHour < most - 1e-9
+}
