@@ -42,8 +42,8 @@ export class ClaimClasses {
   }
 
   /** The class of a claim that is opened now. */
-  opened(template: Template): ClaimClass {
-    return this.#class(template, template.state, template.budget.affordable(), undefined)
+  opened(template: Template, affordable: readonly TypeRow[]): ClaimClass {
+    return this.#class(template, template.state, affordable, undefined)
   }
 
   /** The class once a pod with these wishes is in; undefined when its requirements cannot be met. */

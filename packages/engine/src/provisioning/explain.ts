@@ -1,24 +1,19 @@
 /** Why no template takes a pod; asked once per shape that was left over (scheduling.md 12.3). */
 import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
 import { incompatibility } from '../requirements/requirements.ts'
-import type { RequirementStates } from '../requirements/states.ts'
-import type { SchedulingPolicy } from '../snapshot/input.ts'
-import type { ClaimAdmission } from './claim-admission.ts'
-import { type ClaimClass, type ClaimClasses, holdsMore } from './claim-class.ts'
+import { type ClaimClass, holdsMore } from './claim-class.ts'
+import type { CompiledProblem } from './compiled-problem.ts'
 import { meets, offeringsWithin } from './instance-rows.ts'
 import type { PodShape } from './pod-shape.ts'
-import { portsFree, type Template, type TypeRow } from './pool-template.ts'
-import { addTo, type Amounts, amountsFit, type ResourceSpace } from './resource-space.ts'
+import { type PoolBudget, portsFree, type Template, type TypeRow } from './pool-template.ts'
+import { addTo, type Amounts, amountsFit } from './resource-space.ts'
 import { untolerated } from './taints.ts'
 import type { PodTopology } from './topology/pod-topology.ts'
 
 export interface ExplainContext {
-  readonly states: RequirementStates
-  readonly classes: ClaimClasses
-  readonly admission: ClaimAdmission
+  readonly compiled: CompiledProblem
   readonly topology: PodTopology
-  readonly space: ResourceSpace
-  readonly policy: SchedulingPolicy
+  readonly budgetOf: (template: Template) => PoolBudget
 }
 
 /** The reasons of all templates for a shape after its last relaxation. */
@@ -43,12 +38,15 @@ function reasonOf(
   newHost: number,
   context: ExplainContext,
 ): TemplateReason {
-  const { classes, topology, policy } = context
-  if (template.budget.nodesExhausted) return { kind: 'nodeLimit' }
-  if (template.budget.affordable().length === 0) return { kind: 'limits' }
+  const { topology } = context
+  const { classes } = context.compiled
+  const { policy } = context.compiled.problem
+  const budget = context.budgetOf(template)
+  if (budget.nodesExhausted) return { kind: 'nodeLimit' }
+  if (budget.affordable().length === 0) return { kind: 'limits' }
   const taints = untolerated(template.taints, shape.tolerations)
   if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
-  const opened = classes.opened(template)
+  const opened = classes.opened(template, budget.affordable())
   const clash = conflict(shape, opened, context)
   if (clash !== undefined) return clash
   const states = statesWithin(shape, opened, context)
@@ -71,8 +69,8 @@ function reasonOf(
   const [first] = states
   if (confined.length === 0 && unsatisfiable !== undefined && first !== undefined) {
     const { kind: rule, key } = unsatisfiable.rule
-    const podDomains = context.states.get(shape.strict.state).get(key)
-    const nodeDomains = context.states.get(first.state).get(key)
+    const podDomains = context.compiled.states.get(shape.strict.state).get(key)
+    const nodeDomains = context.compiled.states.get(first.state).get(key)
     return {
       kind: 'topology',
       rule,
@@ -94,9 +92,9 @@ function reasonOf(
 
 /** The pod's own requirements against the pool's. */
 function conflict(shape: PodShape, opened: ClaimClass, context: ExplainContext): TemplateReason | undefined {
-  const have = context.states.get(opened.state)
-  const wanted = context.states.get(shape.wanted.state)
-  const found = incompatibility(have, wanted, context.policy.wellKnownLabels)
+  const have = context.compiled.states.get(opened.state)
+  const wanted = context.compiled.states.get(shape.wanted.state)
+  const found = incompatibility(have, wanted, context.compiled.problem.policy.wellKnownLabels)
   return found === undefined ? undefined : { kind: 'incompatibleRequirements', conflict: found }
 }
 
@@ -104,17 +102,21 @@ function conflict(shape: PodShape, opened: ClaimClass, context: ExplainContext):
 function statesWithin(
   shape: PodShape,
   opened: ClaimClass,
-  { classes }: ExplainContext,
+  { compiled: { classes } }: ExplainContext,
 ): readonly ClaimClass[] {
   const wanted = classes.narrowed(opened, shape.wanted)
   return wanted === undefined ? [] : shape.volumes.flatMap((wish) => classes.narrowed(wanted, wish) ?? [])
 }
 
 function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainContext): TemplateReason {
-  const wanted = context.classes.narrowed(opened, shape.wanted) ?? opened
-  const have = context.states.get(wanted.state)
+  const wanted = context.compiled.classes.narrowed(opened, shape.wanted) ?? opened
+  const have = context.compiled.states.get(wanted.state)
   for (const { state, host } of shape.volumes) {
-    const found = incompatibility(have, context.states.get(state), context.policy.wellKnownLabels)
+    const found = incompatibility(
+      have,
+      context.compiled.states.get(state),
+      context.compiled.problem.policy.wellKnownLabels,
+    )
     if (found !== undefined) return { kind: 'incompatibleVolumes', conflict: found }
     if (host !== undefined)
       return { kind: 'incompatibleVolumes', conflict: { kind: 'unknownLabel', key: host.key } }
@@ -125,7 +127,8 @@ function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainCon
 
 /** Which of requirements, resources and offering no type meets (scheduling.md 5). */
 function filterReason(shape: PodShape, target: ClaimClass, context: ExplainContext): TemplateReason {
-  const { states, space, policy } = context
+  const { states, space, problem } = context.compiled
+  const { policy } = problem
   const requirements = states.get(target.state)
   const open = target.allowed.filter((row) => portsFree(row, shape.hostPorts))
   if (open.length === 0) return { kind: 'hostPortClash' }

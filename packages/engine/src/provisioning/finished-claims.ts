@@ -9,7 +9,7 @@ import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.t
 import { type CompiledOffering, unmetMinValues } from './instance-rows.ts'
 import type { OpenClaim } from './open-claims.ts'
 import { simulationOnlyLabels, type TypeRow } from './pool-template.ts'
-import { addTo, amountsFit, type ResourceSpace } from './resource-space.ts'
+import { addTo, type Amounts, amountsFit, type ResourceSpace, sumFits } from './resource-space.ts'
 
 /** A claim to create, by indexes. */
 export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool'> {
@@ -97,8 +97,17 @@ export class ClaimFinisher {
 
   /** What the claim costs as the cheapest type that holds what it has; Infinity when none does. */
   priceOf(claim: OpenClaim): number {
-    const first = this.priced(claim.class).find(({ row }) => amountsFit(claim.amounts, row.room))
-    return first?.pricePerHour ?? Number.POSITIVE_INFINITY
+    const priced = this.priced(claim.class)
+    claim.cheapest = firstHolding(priced, claim.cheapest, (room) => amountsFit(claim.amounts, room))
+    return priced[claim.cheapest]?.pricePerHour ?? Number.POSITIVE_INFINITY
+  }
+
+  /** By how much the claim's price rises with one more pod. */
+  rise(claim: OpenClaim, more: Amounts): number {
+    const before = this.priceOf(claim)
+    const priced = this.priced(claim.class)
+    const after = firstHolding(priced, claim.cheapest, (room) => sumFits(claim.amounts, more, room))
+    return (priced[after]?.pricePerHour ?? Number.POSITIVE_INFINITY) - before
   }
 
   /** The types that hold what the claim has. */
@@ -198,6 +207,17 @@ export class ClaimFinisher {
     }
     return final
   }
+}
+
+/** From `start` on, the first row with enough room; the number of rows when there is none. */
+function firstHolding(
+  priced: readonly PricedRow[],
+  start: number,
+  holds: (room: Amounts) => boolean,
+): number {
+  let index = start
+  while (index < priced.length && !holds((priced[index] as PricedRow).row.room)) index++
+  return index
 }
 
 function rowKey(rows: readonly TypeRow[]): string {

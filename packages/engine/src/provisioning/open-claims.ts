@@ -24,6 +24,8 @@ export interface OpenClaim extends Place {
   arrival: number
   /** Where it is in the log of its class and number of pods. */
   slot: number
+  /** Index of the cheapest of its class's priced rows that holds it; it only grows while the class stays. */
+  cheapest: number
 }
 
 /** Whether claim `a` is tried before `b`. */
@@ -113,11 +115,17 @@ export class ClaimQueue {
     return undefined
   }
 
-  /** Every claim, in no particular order. */
-  *claims(): Iterable<OpenClaim> {
-    for (const log of this.#logs) {
-      for (const claim of log?.slots ?? []) if (claim !== undefined) yield claim
-    }
+  /** Up to `most` claims that accept pods of a shape, those tried first among them. */
+  some(shape: number, most: number, ask: (claim: OpenClaim) => Answer): readonly OpenClaim[] {
+    const found: OpenClaim[] = []
+    // Refusing what was found makes the search go on; it is no refusal for good.
+    this.first(shape, undefined, (claim) => {
+      const answer = ask(claim)
+      if (answer !== 'accepts') return answer
+      found.push(claim)
+      return found.length < most ? 'notNow' : 'accepts'
+    })
+    return found
   }
 }
 

@@ -146,7 +146,6 @@ export interface Template {
   readonly state: StateId
   /** Every type that meets the pool's requirements and can be bought. */
   readonly rows: readonly TypeRow[]
-  readonly budget: PoolBudget
 }
 
 /** Why a pool has no template. */
@@ -197,7 +196,6 @@ export function compileTemplate(
     taints: pool.taints,
     state: states.idOf(pool.requirements),
     rows,
-    budget: new PoolBudget(pool.input, rows),
   }
 }
 
@@ -239,11 +237,12 @@ export class PoolBudget {
   readonly #remaining: Record<string, number> = {}
   #affordable: readonly TypeRow[] | undefined
 
-  constructor(pool: PoolInput, rows: readonly TypeRow[]) {
-    const limits = parseResources(pool.nodePool.spec.limits)
+  /** @param usage capacity of the pool's nodes now. */
+  constructor(pool: NodePool, usage: Resources, rows: readonly TypeRow[]) {
+    const limits = parseResources(pool.spec.limits)
     this.#names = Object.keys(limits)
     this.#rows = rows
-    for (const name of this.#names) this.#remaining[name] = (limits[name] as number) - (pool.usage[name] ?? 0)
+    for (const name of this.#names) this.#remaining[name] = (limits[name] as number) - (usage[name] ?? 0)
   }
 
   get nodesExhausted(): boolean {

@@ -70,4 +70,6 @@ export interface SchedulingResult {
 /** Tells a running decision to stop; it then returns what it has. Asked often, so it must be cheap. */
 export interface SchedulingControl {
   readonly shouldStop: () => boolean
+  /** Says false when no more time is to be spent on finding a cheaper plan; absent = any. */
+  readonly shouldImprove?: () => boolean
 }

@@ -9,7 +9,7 @@ import type { ClaimFinisher } from '../finished-claims.ts'
 import type { OpenClaim } from '../open-claims.ts'
 import type { PodShape } from '../pod-shape.ts'
 import { addTo } from '../resource-space.ts'
-import type { TypeRow } from '../pool-template.ts'
+import type { PoolBudget, Template, TypeRow } from '../pool-template.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
 import type { Group, PlannedBin } from './group.ts'
 import { plannedBins } from './planned-bins.ts'
@@ -21,6 +21,7 @@ export interface RegroupContext {
   readonly shapeOf: (pod: number) => PodShape
   readonly topology: PodTopology
   readonly finisher: ClaimFinisher
+  readonly budgetOf: (template: Template) => PoolBudget
   /** The class with only some of its rows. */
   readonly restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass
   readonly improvement: NonNullable<SchedulingPolicy['improvement']>
@@ -118,15 +119,23 @@ function claimFor(
   const model = claims[0] as OpenClaim
   const amounts = new Float64Array(model.amounts.length)
   for (const pod of pods) addTo(amounts, shapeOf(pod).amounts)
-  return { ...model, class: ofClass, state: ofClass.state, amounts, pods: [...pods], minValuesRelaxed: false }
+  return {
+    ...model,
+    cheapest: 0,
+    class: ofClass,
+    state: ofClass.state,
+    amounts,
+    pods: [...pods],
+    minValuesRelaxed: false,
+  }
 }
 
 function isAcceptable(
   renewed: readonly OpenClaim[],
   group: Group,
-  { finisher, improvement }: RegroupContext,
+  { finisher, improvement, budgetOf }: RegroupContext,
 ): boolean {
-  const { budget } = group.class.template
+  const budget = budgetOf(group.class.template)
   const held = (claims: readonly OpenClaim[]) => claims.map((claim) => finisher.holding(claim))
   if (budget.isLimited && !budget.isNoMore(held(renewed), held(group.claims))) return false
   // A plan for free placement was chosen for being safe, and has its own bound on the price.

@@ -1,0 +1,209 @@
+/** A problem read once: shapes, templates and everything else that no placement changes. */
+import { labels, normalizedLabel, type Resources } from '@tenon/api'
+import { RequirementStates } from '../requirements/states.ts'
+import { type Problem, problemText } from '../snapshot/problem.ts'
+import type { MalformedObject, PoolWithoutTypes } from '../snapshot/result.ts'
+import { ClaimClasses } from './claim-class.ts'
+import { ClaimFinisher } from './finished-claims.ts'
+import { podRequests } from './pod-resources.ts'
+import { type PodShape, PodShapes } from './pod-shape.ts'
+import {
+  type CompiledDaemon,
+  compileDaemon,
+  type CompiledPool,
+  compilePool,
+  compileTemplate,
+  poolOrder,
+  type Template,
+  type TypeCache,
+} from './pool-template.ts'
+import { ResourceSpace } from './resource-space.ts'
+import { DomainUniverse } from './topology/domains.ts'
+
+export class CompiledProblem {
+  readonly problem: Problem
+  readonly states = new RequirementStates()
+  readonly space = new ResourceSpace()
+  readonly classes: ClaimClasses
+  readonly finisher: ClaimFinisher
+  readonly daemons: readonly CompiledDaemon[]
+  /** In the order in which they are tried. */
+  readonly templates: readonly Template[]
+  readonly universe: DomainUniverse
+  /** By index of the problem's shapes; undefined for pods that could not be read. */
+  readonly shapes: readonly (PodShape | undefined)[]
+  /** Label keys that decide anything about existing nodes, the host name apart. */
+  readonly nodeKeys: ReadonlySet<string>
+  readonly poolsWithoutTypes: PoolWithoutTypes[] = []
+  readonly malformed: MalformedObject[] = []
+  /** What is wrong with the pods of a shape, by its index. */
+  readonly malformedShapes = new Map<number, string>()
+  readonly #poolIndex = new Map<Template, number>()
+  /** Per shape what its pods ask for, or what is wrong with that. */
+  readonly #requests: readonly (Resources | string)[]
+
+  constructor(problem: Problem) {
+    this.problem = problem
+    this.#requests = problem.shapes.map(({ spec, status }) => {
+      try {
+        return podRequests(spec, status)
+      } catch (error) {
+        return problemText(error)
+      }
+    })
+    this.daemons = this.#compileDaemons()
+    const pools = this.#compilePools()
+    this.#learnResources(pools)
+    this.templates = this.#compileTemplates(pools)
+    this.shapes = this.#compileShapes(new PodShapes(this.states, this.space, pools.some(hasSoftTaint)))
+    this.universe = new DomainUniverse(pools)
+    this.nodeKeys = this.#labelKeys()
+    this.classes = new ClaimClasses(this.states, problem.policy)
+    this.finisher = new ClaimFinisher(this.states, this.classes, this.space, problem.policy)
+  }
+
+  /** The shape of a pod that could be read. */
+  shapeOf(pod: number): PodShape {
+    return this.shapes[this.problem.shapeOf[pod] as number] as PodShape
+  }
+
+  /** Index of a template's NodePool in the input. */
+  poolIndexOf(template: Template): number {
+    return this.#poolIndex.get(template) ?? -1
+  }
+
+  /** Pods that can be read, large ones first; then the oldest, then by UID (scheduling.md 6.1). */
+  order(): readonly number[] {
+    const { shapeOf, created, uids } = this.problem
+    const cpu = this.space.vector({ cpu: 1 }).indexOf(1)
+    const memory = this.space.vector({ memory: 1 }).indexOf(1)
+    const amount = (pod: number, resource: number) =>
+      resource < 0 ? 0 : (this.shapeOf(pod).amounts[resource] as number)
+    const pods: number[] = []
+    for (let pod = 0; pod < shapeOf.length; pod++)
+      if ((shapeOf[pod] as number) >= 0 && this.shapes[shapeOf[pod] as number] !== undefined) pods.push(pod)
+    return pods.sort(
+      (a, b) =>
+        amount(b, cpu) - amount(a, cpu) ||
+        amount(b, memory) - amount(a, memory) ||
+        compare(created[a], created[b]) ||
+        compare(uids[a], uids[b]),
+    )
+  }
+
+  #compileDaemons(): readonly CompiledDaemon[] {
+    return this.problem.daemons.flatMap((daemon) => {
+      try {
+        return [compileDaemon(daemon)]
+      } catch (error) {
+        this.malformed.push({ kind: 'DaemonSet', name: daemon.name, problem: problemText(error) })
+        return []
+      }
+    })
+  }
+
+  #compilePools(): readonly CompiledPool[] {
+    const cache: TypeCache = new Map()
+    const pools: CompiledPool[] = []
+    for (const input of this.problem.pools) {
+      try {
+        pools.push(
+          compilePool(input, cache, ({ name }, problem) =>
+            this.malformed.push({ kind: 'InstanceType', name, problem: problemText(problem) }),
+          ),
+        )
+      } catch (error) {
+        const name = input.nodePool.metadata?.name ?? ''
+        this.malformed.push({ kind: 'NodePool', name, problem: problemText(error) })
+      }
+    }
+    return pools.toSorted((a, b) => poolOrder(a.input.nodePool, b.input.nodePool))
+  }
+
+  #compileTemplates(pools: readonly CompiledPool[]): readonly Template[] {
+    const { policy } = this.problem
+    const context = { states: this.states, space: this.space, daemons: this.daemons, policy }
+    const templates: Template[] = []
+    for (const pool of pools) {
+      const template = compileTemplate(pool, templates.length, context)
+      if ('kind' in template)
+        this.poolsWithoutTypes.push({
+          nodePool: pool.input.nodePool.metadata.name,
+          becauseOfMinValues: template.becauseOfMinValues,
+        })
+      else {
+        this.#poolIndex.set(template, this.problem.pools.indexOf(pool.input))
+        templates.push(template)
+      }
+    }
+    return templates
+  }
+
+  #compileShapes(shapes: PodShapes): readonly (PodShape | undefined)[] {
+    return this.problem.shapes.map((source, index) => {
+      const requests = this.#requests[index]
+      try {
+        if (typeof requests === 'object') return shapes.shapeOf(source, requests)
+        this.malformedShapes.set(index, requests ?? '')
+      } catch (error) {
+        this.malformedShapes.set(index, problemText(error))
+      }
+      return undefined
+    })
+  }
+
+  /** Makes every resource known before vectors are made. */
+  #learnResources(pools: readonly CompiledPool[]): void {
+    for (const { types } of pools)
+      for (const { type, groups } of types) {
+        this.space.add(type.capacity)
+        for (const { allocatable } of groups) this.space.add(allocatable)
+      }
+    for (const { requests } of this.daemons) this.space.add(requests)
+    for (const { available, daemonRequests } of this.problem.nodes) {
+      this.space.add(available)
+      this.space.add(daemonRequests)
+    }
+    for (const requests of this.#requests) if (typeof requests === 'object') this.space.add(requests)
+  }
+
+  /** Label keys that decide anything about existing nodes. */
+  #labelKeys(): ReadonlySet<string> {
+    const keys = new Set<string>()
+    for (const { alternatives } of this.daemons)
+      for (const wanted of alternatives) for (const key of wanted.keys()) keys.add(key)
+    for (const shape of this.shapes) if (shape !== undefined) collectKeys(shape, keys)
+    for (const { volumeAlternatives } of this.problem.shapes)
+      for (const { key } of volumeAlternatives.flat()) keys.add(normalizedLabel(key))
+    for (const { spec } of this.problem.boundShapes)
+      for (const term of spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ??
+        [])
+        keys.add(normalizedLabel(term.topologyKey))
+    keys.delete(labels.hostname)
+    return keys
+  }
+}
+
+function collectKeys({ spec }: PodShape, keys: Set<string>): void {
+  const add = (key: string) => keys.add(normalizedLabel(key))
+  for (const key in spec.nodeSelector) add(key)
+  const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {}
+  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
+  for (const term of [...required, ...preferred.map((each) => each.preference)])
+    for (const { key } of term.matchExpressions ?? []) add(key)
+  for (const { topologyKey } of spec.topologySpreadConstraints ?? []) add(topologyKey)
+  for (const kind of [podAffinity, podAntiAffinity]) {
+    for (const { topologyKey } of kind?.requiredDuringSchedulingIgnoredDuringExecution ?? []) add(topologyKey)
+    for (const { podAffinityTerm } of kind?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+      add(podAffinityTerm.topologyKey)
+  }
+}
+
+function hasSoftTaint({ taints }: CompiledPool): boolean {
+  return taints.some((taint) => taint.effect === 'PreferNoSchedule')
+}
+
+function compare(a: string | undefined, b: string | undefined): number {
+  return (a ?? '') < (b ?? '') ? -1 : (a ?? '') > (b ?? '') ? 1 : 0
+}

@@ -1,0 +1,423 @@
+/** One pass over all pods: where each goes, and which claims are opened for it (scheduling.md 6). */
+import type { PodReason } from '../reasons/reasons.ts'
+import type { NodeInput, SchedulingPolicy } from '../snapshot/input.ts'
+import type { SchedulingControl } from '../snapshot/result.ts'
+import { type Admission, ClaimAdmission } from './claim-admission.ts'
+import type { ClaimClass } from './claim-class.ts'
+import type { CompiledProblem } from './compiled-problem.ts'
+import { explain } from './explain.ts'
+import type { FinishedClaim } from './finished-claims.ts'
+import { regrouped } from './improvement/regroup.ts'
+import { NodeQueue } from './node-queue.ts'
+import { ClaimQueue, isBefore, type OpenClaim } from './open-claims.ts'
+import type { PodShape } from './pod-shape.ts'
+import { PoolBudget, type Template } from './pool-template.ts'
+import { addTo } from './resource-space.ts'
+import { Reservations } from './reservations.ts'
+import { PodTopology } from './topology/pod-topology.ts'
+
+/** Pods placed between two questions whether to stop. */
+const podsPerCheck = 64
+/** Claims compared for a pod when the thriftiest is looked for, and comparisons in one pass. */
+const mostChoices = 128
+const comparisons = 2_000_000
+
+/** What a pass came to, by indexes of the problem. */
+export interface Outcome {
+  readonly claims: readonly FinishedClaim[]
+  /** Per pod: the node it goes to, or -1. */
+  readonly nodeOf: Int32Array
+  /** Per pod that finds no place: its reason. */
+  readonly failures: ReadonlyMap<number, PodReason>
+  readonly undecided: readonly number[]
+}
+
+/** How an open claim's class bears on a shape. */
+interface Reach {
+  readonly queue: ClaimQueue
+  readonly targets: readonly ClaimClass[]
+}
+
+interface ShapeMemory {
+  readonly reach: Reach[]
+  /** Classes looked at so far. */
+  seen: number
+  /** Placements made when the shape last found no place; it finds none before there are more. */
+  failedAt: number
+}
+
+/** How a claim is chosen among those that accept a pod. */
+export type Selection = 'firstFit' | 'thrifty'
+
+/** One pass over all pods. */
+export class Simulation {
+  readonly #compiled: CompiledProblem
+  readonly #selection: Selection
+  readonly #nodes: NodeQueue
+  readonly #topology: PodTopology
+  readonly #admission: ClaimAdmission
+  readonly #budgets: ReadonlyMap<Template, PoolBudget>
+  readonly #reservations: Reservations | undefined
+  #claims: OpenClaim[] = []
+  readonly #claimOfHost = new Map<number, OpenClaim>()
+  /** Classes that have, or had, open claims. */
+  readonly #openClasses: ClaimClass[] = []
+  readonly #queues = new Map<ClaimClass, ClaimQueue>()
+  readonly #memory: (ShapeMemory | undefined)[] = []
+  readonly #failures = new Map<number, PodReason | PodShape>()
+  readonly #nodeOf: Int32Array
+  readonly #nodeIndex = new Map<NodeInput, number>()
+  readonly #choices: number
+  #undecided: readonly number[] = []
+  #placements = 0
+  #newHost: number
+
+  constructor(compiled: CompiledProblem, selection: Selection) {
+    this.#compiled = compiled
+    this.#selection = selection
+    const { problem, states, space, daemons, templates, classes, universe, nodeKeys: keys } = compiled
+    const { policy } = problem
+    this.#topology = new PodTopology(problem, states, universe)
+    this.#topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
+    this.#nodes = new NodeQueue(problem.nodes, { states, space, daemons, topology: this.#topology, keys })
+    for (const [index, node] of problem.nodes.entries()) this.#nodeIndex.set(node, index)
+    this.#budgets = new Map(
+      templates.map((template) => {
+        const pool = problem.pools[compiled.poolIndexOf(template)]
+        return [template, new PoolBudget(template.nodePool, pool?.usage ?? {}, template.rows)]
+      }),
+    )
+    this.#reservations =
+      policy.reservations === undefined ? undefined : new Reservations(policy.reservations, templates)
+    this.#admission = new ClaimAdmission(classes, this.#topology, policy, this.#reservations)
+    this.#nodeOf = new Int32Array(problem.shapeOf.length).fill(-1)
+    this.#newHost = this.#topology.hostOf(placeholder(0))
+    this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / problem.shapeOf.length)))
+  }
+
+  /** Tries every pod; those that fail are tried again for as long as others still find places. */
+  run(control: SchedulingControl): void {
+    let queue = this.#compiled.order()
+    while (queue.length > 0) {
+      const failed: number[] = []
+      for (const [done, pod] of queue.entries()) {
+        if (done % podsPerCheck === podsPerCheck - 1 && control.shouldStop()) {
+          this.#undecided = queue.slice(done).filter((each) => !this.#failures.has(each))
+          return
+        }
+        if (!this.#place(pod, this.#compiled.shapeOf(pod))) failed.push(pod)
+      }
+      if (failed.length === queue.length) return
+      queue = failed
+    }
+  }
+
+  get claims(): readonly OpenClaim[] {
+    return this.#claims
+  }
+
+  get isComplete(): boolean {
+    return this.#undecided.length === 0
+  }
+
+  /** Price per hour of the open claims, each as its cheapest type. */
+  get pricePerHour(): number {
+    return this.#claims.reduce((sum, claim) => sum + this.#compiled.finisher.priceOf(claim), 0)
+  }
+
+  /** Pods that found no place. */
+  get failed(): ReadonlySet<number> {
+    return new Set(this.#failures.keys())
+  }
+
+  /** Packs claims anew whose pods follow no rule about others; see improvement/regroup.ts. */
+  regroup(improvement: NonNullable<SchedulingPolicy['improvement']>, shouldStop: () => boolean): void {
+    this.#claims = regrouped(this.#claims, {
+      shapeOf: (pod) => this.#compiled.shapeOf(pod),
+      topology: this.#topology,
+      finisher: this.#compiled.finisher,
+      budgetOf: (template) => this.#budgetOf(template),
+      restricted: (of, rows) => this.#compiled.classes.restricted(of, rows),
+      improvement,
+      shouldStop,
+    })
+  }
+
+  /** The decision, by indexes of the problem. */
+  outcome(): Outcome {
+    const claims: FinishedClaim[] = []
+    const failures = this.#finalFailures()
+    const { finisher, problem } = this.#compiled
+    for (const claim of this.#claims) {
+      const { template } = claim.class
+      const finished = finisher.finish(claim, this.#compiled.poolIndexOf(template))
+      if (!('kind' in finished)) claims.push(finished)
+      else {
+        const reason: PodReason = {
+          kind: 'truncationBrokeMinValues',
+          nodePool: template.name,
+          missing: finished.missing,
+        }
+        for (const pod of claim.pods) failures.set(pod, reason)
+      }
+    }
+    this.#refuseUninitialized(failures)
+    const firstUid = ({ pods }: FinishedClaim) => problem.uids[pods[0] ?? -1]
+    return {
+      claims: claims.toSorted((a, b) => compare(a.nodePool, b.nodePool) || compare(firstUid(a), firstUid(b))),
+      nodeOf: this.#nodeOf,
+      failures,
+      undecided: this.#undecided,
+    }
+  }
+
+  /** In a disruption, only pods that must move anyway may count on a node that is still starting. */
+  #refuseUninitialized(failures: Map<number, PodReason>): void {
+    if (this.#compiled.problem.policy.simulation !== 'disruption') return
+    for (const node of this.#nodes.all) {
+      if (node.input.initialized) continue
+      for (const pod of node.pods) {
+        if (this.#compiled.shapeOf(pod).origin === 'deleting') continue
+        this.#nodeOf[pod] = -1
+        failures.set(pod, { kind: 'uninitializedNode', node: node.input.name })
+      }
+    }
+  }
+
+  #finalFailures(): Map<number, PodReason> {
+    const reasons = new Map<PodShape, PodReason>()
+    const failures = new Map<number, PodReason>()
+    const { malformed, shapeOf } = this.#compiled.problem
+    for (const [pod, problem] of malformed) failures.set(pod, { kind: 'malformed', problem })
+    if (this.#compiled.malformedShapes.size > 0) {
+      for (const [pod, shape] of shapeOf.entries()) {
+        const problem = this.#compiled.malformedShapes.get(shape)
+        if (problem !== undefined) failures.set(pod, { kind: 'malformed', problem })
+      }
+    }
+    for (const [pod, failure] of this.#failures) {
+      if ('kind' in failure) failures.set(pod, failure)
+      else {
+        let reason = reasons.get(failure)
+        if (reason === undefined) {
+          reason = this.#explain(failure)
+          reasons.set(failure, reason)
+        }
+        failures.set(pod, reason)
+      }
+    }
+    return failures
+  }
+
+  #explain(shape: PodShape): PodReason {
+    if (shape.usesResourceClaims) return { kind: 'resourceClaims' }
+    if (this.#compiled.templates.length === 0)
+      return this.#compiled.problem.pools.length === 0 ? { kind: 'noPools' } : { kind: 'noTypesInPools' }
+    let last = shape
+    for (let next = shape.relaxed(); next !== undefined; next = next.relaxed()) last = next
+    return explain(last, this.#compiled.templates, this.#newHost, {
+      compiled: this.#compiled,
+      topology: this.#topology,
+      budgetOf: (template) => this.#budgetOf(template),
+    })
+  }
+
+  #place(pod: number, wanted: PodShape): boolean {
+    const memory = this.#memoryOf(wanted)
+    const volumes = this.#compiled.problem.volumeClaims.get(pod)
+    if (memory.failedAt !== this.#placements || volumes !== undefined) {
+      const outcome = wanted.usesResourceClaims ? 'refused' : this.#tryShapes(pod, wanted)
+      if (outcome === 'placed') {
+        this.#placements++
+        this.#failures.delete(pod)
+        return true
+      }
+      if (typeof outcome === 'object') {
+        this.#failures.set(pod, outcome)
+        return false
+      }
+      memory.failedAt = this.#placements
+    }
+    this.#failures.set(pod, wanted)
+    return false
+  }
+
+  #tryShapes(pod: number, wanted: PodShape): 'placed' | 'refused' | PodReason {
+    const volumes = this.#compiled.problem.volumeClaims.get(pod)
+    for (let shape: PodShape | undefined = wanted; shape !== undefined; shape = shape.relaxed()) {
+      const node = this.#nodes.first(shape, volumes)
+      if (node !== undefined) {
+        this.#nodes.take(node, pod, shape, volumes)
+        this.#nodeOf[pod] = this.#nodeIndex.get(node.input) ?? -1
+        return 'placed'
+      }
+      if (this.#onOpenClaim(pod, shape)) return 'placed'
+      const outcome = this.#onNewClaim(pod, shape)
+      if (outcome !== 'refused') return outcome
+    }
+    return 'refused'
+  }
+
+  #memoryOf(shape: PodShape): ShapeMemory {
+    return (this.#memory[shape.index] ??= { reach: [], seen: 0, failedAt: -1 })
+  }
+
+  /** Open classes that some pod of the shape may enter. */
+  #reachOf(shape: PodShape): readonly Reach[] {
+    const memory = this.#memoryOf(shape)
+    for (; memory.seen < this.#openClasses.length; memory.seen++) {
+      const from = this.#openClasses[memory.seen] as ClaimClass
+      const targets = this.#admission.targets(shape, from)
+      const queue = this.#queues.get(from)
+      if (targets.length > 0 && queue !== undefined) memory.reach.push({ queue, targets })
+    }
+    return memory.reach
+  }
+
+  #onOpenClaim(pod: number, shape: PodShape): boolean {
+    const reach = this.#reachOf(shape)
+    if (reach.length === 0) return false
+    const hosts = this.#topology.boundHosts(shape)
+    if (hosts !== undefined) return this.#onBoundHost(pod, shape, hosts)
+    if (this.#selection === 'thrifty') return this.#onThriftiest(pod, shape, reach)
+    let best: OpenClaim | undefined
+    let bestConfined: readonly ClaimClass[] = []
+    for (const { queue, targets } of reach) {
+      if (queue.isEmpty) continue
+      const confined = this.#admission.confined(shape, targets)
+      if (confined.length === 0) continue
+      const found = queue.first(shape.index, best, (claim) =>
+        this.#admission.answer(claim, shape, targets, confined),
+      )
+      if (found === undefined) continue
+      best = found
+      bestConfined = confined
+    }
+    return best !== undefined && this.#enter(best, pod, shape, bestConfined)
+  }
+
+  /** The claim whose price rises least, among those that would be tried first. */
+  #onThriftiest(pod: number, shape: PodShape, reach: readonly Reach[]): boolean {
+    let best: OpenClaim | undefined
+    let bestRise = Number.POSITIVE_INFINITY
+    let bestConfined: readonly ClaimClass[] = []
+    for (const { queue, targets } of reach) {
+      if (queue.isEmpty) continue
+      const confined = this.#admission.confined(shape, targets)
+      if (confined.length === 0) continue
+      for (const claim of queue.some(shape.index, this.#choices, (each) =>
+        this.#admission.answer(each, shape, targets, confined),
+      )) {
+        const rise = this.#compiled.finisher.rise(claim, shape.amounts)
+        if (rise > bestRise || (rise === bestRise && best !== undefined && isBefore(best, claim))) continue
+        best = claim
+        bestRise = rise
+        bestConfined = confined
+      }
+    }
+    return best !== undefined && this.#enter(best, pod, shape, bestConfined)
+  }
+
+  /** An affinity names the nodes: only claims among them are asked. */
+  #onBoundHost(pod: number, shape: PodShape, hosts: readonly number[]): boolean {
+    let best: OpenClaim | undefined
+    let bestConfined: readonly ClaimClass[] = []
+    for (const host of hosts) {
+      const claim = this.#claimOfHost.get(host)
+      if (claim === undefined || (best !== undefined && isBefore(best, claim))) continue
+      const targets = this.#admission.targets(shape, claim.class)
+      const confined = this.#admission.confined(shape, targets)
+      if (this.#admission.answer(claim, shape, targets, confined) !== 'accepts') continue
+      best = claim
+      bestConfined = confined
+    }
+    return best !== undefined && this.#enter(best, pod, shape, bestConfined)
+  }
+
+  #enter(claim: OpenClaim, pod: number, shape: PodShape, confined: readonly ClaimClass[]): boolean {
+    const admission = this.#admission.admit(claim, shape, confined)
+    if (admission === undefined) return false
+    this.#queueOf(claim.class).remove(claim)
+    this.#fill(claim, pod, shape, admission)
+    return true
+  }
+
+  #onNewClaim(pod: number, shape: PodShape): 'placed' | 'refused' | PodReason {
+    for (const template of this.#compiled.templates) {
+      if (this.#budgetOf(template).nodesExhausted) continue
+      const affordable = this.#budgetOf(template).affordable()
+      if (affordable.length === 0) continue
+      const opened = this.#compiled.classes.opened(template, affordable)
+      const targets = this.#admission.targets(shape, opened)
+      if (targets.length === 0 || !this.#topology.allowsHost(shape, this.#newHost)) continue
+      const admission = this.#admission.open(shape, this.#admission.confined(shape, targets))
+      if (admission === undefined) continue
+      if ('kind' in admission) return { kind: 'reservationDeferred', variant: admission.variant }
+      this.#open(pod, shape, admission)
+      return 'placed'
+    }
+    return 'refused'
+  }
+
+  #open(pod: number, shape: PodShape, admission: Admission): void {
+    const claim: OpenClaim = {
+      number: this.#claims.length,
+      class: admission.class,
+      state: admission.class.state,
+      host: this.#newHost,
+      taints: admission.class.template.taints,
+      amounts: new Float64Array(this.#compiled.space.size),
+      pods: [],
+      hostPorts: [],
+      minValuesRelaxed: admission.minValuesRelaxed,
+      reservations: new Set(),
+      arrival: 0,
+      slot: 0,
+      cheapest: 0,
+    }
+    this.#claims.push(claim)
+    this.#claimOfHost.set(claim.host, claim)
+    this.#newHost = this.#topology.hostOf(placeholder(this.#claims.length))
+    this.#fill(claim, pod, shape, admission)
+    const budget = this.#budgetOf(admission.class.template)
+    if (budget.isLimited) budget.charge(this.#compiled.finisher.holding(claim))
+  }
+
+  #fill(claim: OpenClaim, pod: number, shape: PodShape, admission: Admission): void {
+    if (claim.class !== admission.class) claim.cheapest = 0
+    claim.class = admission.class
+    claim.state = admission.class.state
+    claim.pods.push(pod)
+    claim.arrival = this.#placements
+    addTo(claim.amounts, shape.amounts)
+    if (shape.hostPorts.length > 0) claim.hostPorts = [...claim.hostPorts, ...shape.hostPorts]
+    if (this.#reservations !== undefined && admission.reservations !== claim.reservations) {
+      this.#reservations.exchange(claim.reservations, admission.reservations)
+      claim.reservations = admission.reservations
+    }
+    this.#queueOf(claim.class).add(claim)
+    this.#topology.record(shape, claim)
+  }
+
+  #budgetOf(template: Template): PoolBudget {
+    return this.#budgets.get(template) as PoolBudget
+  }
+
+  #queueOf(of: ClaimClass): ClaimQueue {
+    let queue = this.#queues.get(of)
+    if (queue === undefined) {
+      queue = new ClaimQueue()
+      this.#queues.set(of, queue)
+      this.#openClasses.push(of)
+    }
+    return queue
+  }
+}
+
+function placeholder(number: number): string {
+  return `hostname-placeholder-${String(number).padStart(4, '0')}`
+}
+
+function compare(a: string | undefined, b: string | undefined): number {
+  return (a ?? '') < (b ?? '') ? -1 : (a ?? '') > (b ?? '') ? 1 : 0
+}
