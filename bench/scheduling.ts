@@ -1,198 +1,147 @@
 /**
- * Scheduling throughput of the engine alone: the workloads `diverse(N)` and `preferences(4000)` over
- * the catalogue `fake(400)`. Prints a table; `--json` prints one row a line; `--pods N,N` chooses sizes.
+ * Scheduling throughput and price of the engine alone: the workloads of scheduling/workloads.ts, each
+ * in a process of its own, against figures of the reference and the lowest price that is possible.
  */
+import { fork } from 'node:child_process'
+import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
-import { type InstanceType, labels, type Pod, type PodSpec } from '@tenon/api'
-import { type SchedulingInput, schedule } from '@tenon/engine'
-import { SeededRandom, integerBetween } from '@tenon/runtime'
+import { peakHeapMib } from './scheduling/heap-trace.ts'
+import { type Measurement, measure } from './scheduling/measure.ts'
+import { header, jsonRow, type Row, renderRow } from './scheduling/table.ts'
+import { type Improvement, type Workload, workloads } from './scheduling/workloads.ts'
 
-const gibibyte = 1024 ** 3
-const zones = ['test-zone-1', 'test-zone-2', 'test-zone-3']
+const improvements: readonly Improvement[] = ['none', 'planned', 'free']
 
-function catalogue(): readonly InstanceType[] {
-  const is = (key: string, ...values: string[]) => ({ key, operator: 'In' as const, values })
-  return Array.from({ length: 400 }, (_, i) => {
-    const cpu = i + 1
-    const memory = 2 * cpu * gibibyte
-    const pricePerHour = 0.1 * cpu + (0.1 * memory) / 1e9
-    const offers = [
-      ...zones.slice(0, 2).map((zone) => [zone, 'spot'] as const),
-      ...zones.map((zone) => [zone, 'on-demand'] as const),
-    ]
-    return {
-      name: `fake-it-${i}`,
-      requirements: [
-        is(labels.instanceType, `fake-it-${i}`),
-        is(labels.arch, 'amd64'),
-        is(labels.os, 'linux', 'windows', 'darwin'),
-        is(labels.zone, ...zones),
-        is(labels.capacityType, 'spot', 'on-demand'),
-      ],
-      offerings: offers.map(([zone, capacityType]) => ({
-        requirements: [is(labels.zone, zone), is(labels.capacityType, capacityType)],
-        pricePerHour,
-        available: true,
-      })),
-      capacity: { cpu: cpu * 1000, memory, pods: 10 * cpu },
-      overhead: {
-        kubeReserved: { cpu: 100, memory: 10 * 1024 ** 2 },
-        systemReserved: {},
-        evictionThreshold: {},
-      },
-    }
-  })
+const usage = `Usage: npm run bench:scheduling -- [options]
+
+Schedules workloads with the engine alone and prints a table; progress goes to standard error.
+
+  --only NAME…         only workloads whose name contains a NAME
+  --runs N             runs of each workload (default: 5, from 10000 pods up 3)
+  --improvement KIND   none, planned or free, for rows that do not name theirs (default: none)
+  --json               one JSON object a line
+  --help               this text
+
+Columns: time of the runs, pods per second and times the reference's rate (by the median), nodes and
+the reference's, price per hour, it over the reference's and over the lower bound, peak heap, pods
+left without a place.
+
+Workloads: ${workloads.map(({ name }) => name).join(', ')}
+`
+
+interface Options {
+  readonly selected: readonly Workload[]
+  readonly runs: number | undefined
+  readonly improvement: Improvement
+  readonly json: boolean
+  /** Measure in this process and send the figures to the one that forked it. */
+  readonly isChild: boolean
 }
 
-const random = new SeededRandom('scheduling benchmark')
-const pick = <T>(list: readonly T[]): T => list[integerBetween(random, 0, list.length - 1)] as T
-const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+/** A mistake on the command line, in one line. */
+class UsageError extends Error {}
 
-function aPod(i: number, podLabels: Readonly<Record<string, string>>, spec: Partial<PodSpec>): Pod {
-  const requests = {
-    cpu: `${pick([100, 250, 500, 1000, 1500])}m`,
-    memory: `${pick([100, 256, 512, 1024, 2048, 4096])}Mi`,
+function parse(args: readonly string[]): Options | 'help' {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      only: { type: 'string', multiple: true },
+      runs: { type: 'string' },
+      improvement: { type: 'string', default: 'none' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+      child: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return 'help'
+  const only = values.only ?? []
+  if (only.length === 0 && positionals.length > 0) {
+    throw new UsageError(`unexpected '${positionals[0]}'; names come after --only`)
   }
-  const id = String(i).padStart(7, '0')
+  if (values.runs !== undefined && !/^[1-9]\d*$/.test(values.runs)) {
+    throw new UsageError(`--runs takes a positive number, not '${values.runs}'`)
+  }
+  const improvement = improvements.find((each) => each === values.improvement)
+  if (improvement === undefined) {
+    throw new UsageError(`--improvement is ${improvements.join(', ')}, not '${values.improvement}'`)
+  }
   return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: `p-${id}`, namespace: 'default', uid: id, labels: podLabels },
-    spec: { containers: [{ name: 'app', resources: { requests } }], ...spec },
+    selected: select([...only, ...positionals]),
+    runs: values.runs === undefined ? undefined : Number(values.runs),
+    improvement,
+    json: values.json,
+    isChild: values.child,
   }
 }
 
-const spreadOver = (topologyKey: string): Partial<PodSpec> => ({
-  topologySpreadConstraints: [
-    {
-      maxSkew: 1,
-      topologyKey,
-      whenUnsatisfiable: 'DoNotSchedule',
-      labelSelector: { matchLabels: { 'my-label': pick(letters) } },
-    },
-  ],
-})
-
-function diverse(count: number): readonly Pod[] {
-  return Array.from({ length: count }, (_, i) => {
-    const group = i < Math.floor(count / 5) * 5 ? i % 5 : 0
-    switch (group) {
-      case 1:
-        return aPod(i, { 'my-label': pick(letters) }, spreadOver(labels.zone))
-      case 2:
-        return aPod(i, { 'my-label': pick(letters) }, spreadOver(labels.hostname))
-      case 3: {
-        const own = { 'my-affininity': pick(letters) }
-        const term = { topologyKey: labels.zone, labelSelector: { matchLabels: own } }
-        return aPod(i, own, {
-          affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } },
-        })
-      }
-      case 4: {
-        const term = { topologyKey: labels.hostname, labelSelector: { matchLabels: { app: 'nginx' } } }
-        return aPod(
-          i,
-          { app: 'nginx' },
-          { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } },
-        )
-      }
-      default:
-        return aPod(i, { 'my-label': pick(letters) }, {})
+function select(names: readonly string[]): readonly Workload[] {
+  for (const part of names) {
+    if (!workloads.some(({ name }) => name.includes(part))) {
+      throw new UsageError(`no workload has '${part}' in its name; --help lists them`)
     }
-  })
-}
-
-function preferences(count: number): readonly Pod[] {
-  const apart = (weight: number, topologyKey: string) => ({
-    weight,
-    podAffinityTerm: { topologyKey, labelSelector: { matchLabels: { app: 'nginx' } } },
-  })
-  const affinity: PodSpec['affinity'] = {
-    nodeAffinity: {
-      preferredDuringSchedulingIgnoredDuringExecution: [
-        {
-          weight: 1,
-          preference: { matchExpressions: [{ key: labels.zone, operator: 'In', values: ['test-zone-1'] }] },
-        },
-      ],
-    },
-    podAntiAffinity: {
-      preferredDuringSchedulingIgnoredDuringExecution: [apart(10, labels.zone), apart(1, labels.hostname)],
-    },
   }
-  return Array.from({ length: count }, (_, i) => aPod(i, { app: 'nginx' }, { affinity }))
+  if (names.length === 0) return workloads
+  return workloads.filter(({ name }) => names.some((part) => name.includes(part)))
 }
 
-function input(pods: readonly Pod[], policy: 'Respect' | 'Ignore'): SchedulingInput {
+/** Measures a workload in a new process. Throws when that fails. */
+async function inOwnProcess(workload: Workload, improvement: Improvement, runs: number): Promise<Row> {
+  const child = fork(
+    import.meta.filename,
+    ['--child', `--only=${workload.name}`, `--improvement=${improvement}`, `--runs=${runs}`],
+    { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] },
+  )
+  const received: Measurement[] = []
+  child.on('message', (message) => received.push(message as Measurement))
+  const closed = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  const [trace, code] = await Promise.all([child.stdout ? text(child.stdout) : '', closed])
+  const [measured] = received
+  if (measured === undefined || code !== 0) throw new Error(`${workload.name} ended with code ${code}`)
+  const sorted = measured.ms.toSorted((a, b) => a - b)
+  const at = (index: number) => sorted[index] as number
   return {
-    pods,
-    nodes: [],
-    daemons: [],
-    topology: { pods: [], nodes: new Map(), namespaces: new Map([['default', {}]]) },
-    pools: [
-      {
-        nodePool: {
-          apiVersion: 'karpenter.sh/v1',
-          kind: 'NodePool',
-          metadata: { name: 'default', uid: 'pool' },
-          spec: {
-            template: {
-              spec: {
-                nodeClassRef: { group: 'karpenter.test.sh', kind: 'TestNodeClass', name: 'default' },
-                requirements: [],
-              },
-            },
-          },
-        },
-        instanceTypes: catalogue(),
-        usage: {},
-      },
-    ],
-    policy: {
-      preferences: policy,
-      minValues: 'Strict',
-      wellKnownLabels: new Set([
-        labels.nodePool,
-        labels.zone,
-        labels.region,
-        labels.instanceType,
-        labels.arch,
-        labels.os,
-        labels.capacityType,
-      ]),
-      maxInstanceTypes: 600,
-    },
+    workload,
+    improvement,
+    ms: { min: at(0), median: at((sorted.length - 1) >> 1), max: at(sorted.length - 1) },
+    nodes: measured.nodes,
+    unplaced: measured.unplaced,
+    price: measured.price,
+    bound: measured.bound,
+    peakHeapMib: peakHeapMib(trace, measured),
   }
 }
 
-const { values } = parseArgs({ options: { json: { type: 'boolean' }, pods: { type: 'string' } } })
-const sizes = (values.pods ?? '1,500,1000,2000,5000,10000').split(',').map(Number)
-const workloads = [
-  ...sizes.map((size) => ({ name: `diverse(${size})`, make: () => input(diverse(size), 'Respect') })),
-  { name: 'preferences(4000) Respect', make: () => input(preferences(4000), 'Respect') },
-  { name: 'preferences(4000) Ignore', make: () => input(preferences(4000), 'Ignore') },
-]
-if (!values.json)
-  console.log('workload                     pods        ms    pods/s   nodes  unplaced   EUR/h')
-for (const { name, make } of workloads) {
-  const made = make()
-  const start = performance.now()
-  const result = schedule(made)
-  const ms = performance.now() - start
-  const pods = made.pods.length
-  const row = {
-    workload: name,
-    pods,
-    ms: Math.round(ms * 10) / 10,
-    pods_per_second: Math.round((1000 * pods) / ms),
-    nodes: result.claims.length,
-    unplaced: result.failures.length,
-    price_per_hour: Math.round(100 * result.claims.reduce((sum, claim) => sum + claim.pricePerHour, 0)) / 100,
+/** Prints row after row; a workload that fails is told and makes the exit code 1. */
+async function main({ selected, runs, improvement, json }: Options): Promise<void> {
+  if (!json) console.log(header)
+  for (const [i, workload] of selected.entries()) {
+    const count = runs ?? (workload.pods >= 10_000 ? 3 : 5)
+    console.error(`[${i + 1}/${selected.length}] ${workload.name}, ${count} runs`)
+    try {
+      const row = await inOwnProcess(workload, workload.improvement ?? improvement, count)
+      console.log(json ? jsonRow(row) : renderRow(row))
+    } catch (error) {
+      console.error(`bench:scheduling: ${(error as Error).message}`)
+      process.exitCode = 1
+    }
   }
-  if (values.json) console.log(JSON.stringify(row))
-  else {
-    console.log(
-      `${name.padEnd(26)} ${String(pods).padStart(6)} ${row.ms.toFixed(1).padStart(9)} ${String(row.pods_per_second).padStart(9)} ${String(row.nodes).padStart(7)} ${String(row.unplaced).padStart(9)} ${row.price_per_hour.toFixed(2).padStart(9)}`,
-    )
-  }
+}
+
+try {
+  const options = parse(process.argv.slice(2))
+  if (options === 'help') console.log(usage)
+  else if (options.isChild) {
+    const [workload] = options.selected
+    if (workload) process.send?.(await measure(workload, options.improvement, options.runs ?? 1))
+  } else await main(options)
+} catch (error) {
+  const isUsage =
+    error instanceof UsageError || String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS')
+  if (!isUsage) throw error
+  console.error(`bench:scheduling: ${(error as Error).message}`)
+  process.exitCode = 1
 }

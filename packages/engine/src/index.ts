@@ -8,7 +8,8 @@ export {
   sum,
   withRequestsFromLimits,
 } from './provisioning/pod-resources.ts'
-export { schedule } from './provisioning/schedule.ts'
+export { resultOf, schedule } from './provisioning/schedule.ts'
+export { type Solution, solve } from './provisioning/solver.ts'
 export { type PodReason, renderPodReason, type TemplateReason } from './reasons/reasons.ts'
 export { allowsAbsence, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'
 export {
@@ -23,6 +24,7 @@ export {
   type Requirements,
   requirementsOf,
 } from './requirements/requirements.ts'
+export { type Problem, problemInSteps, type ShapeSource } from './snapshot/problem.ts'
 export type {
   DaemonInput,
   NodeInput,

@@ -1,5 +1,6 @@
 /** Instance types as rows that are cheap to test: what they leave for pods, and what they cost. */
 import { type InstanceType, labels } from '@tenon/api'
+import { requireReadableType } from '../eligibility/pool-shape.ts'
 import { compatible, overlaps, parseRequirements, type Requirements } from '../requirements/requirements.ts'
 import { allocatableGroups } from './allocatable.ts'
 import type { Resources } from '@tenon/api'
@@ -29,12 +30,12 @@ export interface CompiledType {
 
 /** @throws RangeError or TypeError when the type is malformed. */
 export function compileType(type: InstanceType): CompiledType {
-  if (typeof type.name !== 'string' || type.name === '') throw new TypeError('the instance type has no name')
+  requireReadableType(type)
   return {
     type,
     requirements: parseRequirements(type.requirements),
     groups: allocatableGroups(type).map(({ allocatable, offerings }) => ({
-      allocatable: checked(type.name, allocatable),
+      allocatable,
       offerings: offerings
         .map((offering) => {
           const requirements = parseRequirements(offering.requirements)
@@ -43,23 +44,13 @@ export function compileType(type: InstanceType): CompiledType {
             requirements,
             zone: only(labels.zone),
             capacityType: only(labels.capacityType),
-            pricePerHour: Number.isNaN(offering.pricePerHour)
-              ? Number.POSITIVE_INFINITY
-              : offering.pricePerHour,
+            pricePerHour: offering.pricePerHour,
             reservationCapacity: offering.reservationCapacity ?? 0,
           }
         })
         .toSorted((a, b) => a.pricePerHour - b.pricePerHour),
     })),
   }
-}
-
-function checked(name: string, amounts: Resources): Resources {
-  for (const resource in amounts) {
-    if (!Number.isFinite(amounts[resource]))
-      throw new RangeError(`instance type ${name}: its amount of ${resource} is not a number`)
-  }
-  return amounts
 }
 
 /** Whether a type meets the requirements on the keys that both name. */

@@ -8,6 +8,7 @@ import {
   type Resources,
   type Taint,
 } from '@tenon/api'
+import { requireReadablePool, requireReadableSpec } from '../eligibility/pool-shape.ts'
 import { oneOf } from '../requirements/requirement.ts'
 import {
   compatible,
@@ -47,6 +48,7 @@ export interface CompiledDaemon {
 
 /** @throws RangeError or TypeError when the daemon's pod is malformed. */
 export function compileDaemon({ name, spec }: DaemonInput): CompiledDaemon {
+  requireReadableSpec(spec)
   return {
     name,
     tolerations: spec.tolerations ?? [],
@@ -95,6 +97,7 @@ export function compilePool(
   cache: TypeCache,
   report: (type: InstanceType, problem: unknown) => void,
 ): CompiledPool {
+  requireReadablePool(input.nodePool)
   const { metadata, spec } = input.nodePool.spec.template
   const ref = spec.nodeClassRef
   const templateLabels = {
@@ -102,13 +105,12 @@ export function compilePool(
     [labels.nodePool]: input.nodePool.metadata.name,
     [nodeClassLabel(ref)]: ref.name,
   }
-  parseResources(input.nodePool.spec.limits)
   return {
     input,
     labels: templateLabels,
     taints: spec.taints ?? [],
     requirements: merged(
-      parseRequirements(spec.requirements ?? []),
+      withoutImpossible(parseRequirements(spec.requirements ?? [])),
       requirementsOf([
         ...Object.entries(templateLabels).map(([key, value]) => oneOf(key, value)),
         ...simulationOnlyLabels.map((key) => oneOf(key, 'true')),
@@ -128,6 +130,15 @@ export function compilePool(
       }
     }),
   }
+}
+
+/** A pool that leaves no value for a key is one whose nodes do not have it (scheduling.md 4). */
+function withoutImpossible(requirements: Requirements): Requirements {
+  return requirementsOf(
+    [...requirements.values()].map(({ required, ...set }) =>
+      required === true && (set.complement || set.values.size > 0) ? { ...set, required } : set,
+    ),
+  )
 }
 
 /** Pools in the order in which they are tried: weight, then name, both descending. */

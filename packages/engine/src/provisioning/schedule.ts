@@ -1,5 +1,5 @@
 /** The engine's door for scheduling: objects in, objects out. */
-import type { PodReason } from '../reasons/reasons.ts'
+import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../snapshot/input.ts'
 import { problemOf } from '../snapshot/problem.ts'
 import type { Failure, Placement, SchedulingControl, SchedulingResult } from '../snapshot/result.ts'
@@ -27,7 +27,7 @@ export function resultOf(input: SchedulingInput, solution: Solution): Scheduling
   const failures: Failure[] = []
   for (const [index, reason] of solution.failures) {
     const pod = pods[index]
-    if (pod !== undefined) failures.push({ pod, reason: reason satisfies PodReason })
+    if (pod !== undefined) failures.push({ pod, reason })
   }
   const podsAt = (indexes: readonly number[]) => indexes.flatMap((index) => pods[index] ?? [])
   return {
@@ -35,12 +35,16 @@ export function resultOf(input: SchedulingInput, solution: Solution): Scheduling
       const pool = pools[poolIndex]?.nodePool
       return pool === undefined ? [] : [{ ...claim, pool, pods: podsAt(indexes) }]
     }),
-    placements,
-    failures,
-    undecided: podsAt(solution.undecided),
+    placements: placements.toSorted((a, b) => podOrder(a.pod, b.pod)),
+    failures: failures.toSorted((a, b) => podOrder(a.pod, b.pod)),
+    undecided: podsAt(solution.undecided).toSorted(podOrder),
     poolsWithoutTypes: solution.poolsWithoutTypes,
     malformed: solution.malformed,
     pricePerHour: solution.pricePerHour,
     firstFitPricePerHour: solution.firstFitPricePerHour,
   }
+}
+
+function podOrder({ metadata: a }: Pod, { metadata: b }: Pod): number {
+  return (a?.uid ?? '') < (b?.uid ?? '') ? -1 : 1
 }

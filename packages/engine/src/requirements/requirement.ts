@@ -14,6 +14,11 @@ export interface ValueSet {
   readonly lte?: bigint
   /** Fewest distinct values that must stay available. */
   readonly minValues?: number
+  /**
+   * Set where the label must be there though the values do not say so: what is left of an `In` that
+   * was met with others, or an `Exists` beside exclusions.
+   */
+  readonly required?: true
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -79,7 +84,7 @@ export function operatorOf(set: ValueSet): RequirementOperator {
 
 /** Whether the set is content with the label being absent: `NotIn` and `DoesNotExist` are. */
 export function allowsAbsence(set: ValueSet): boolean {
-  return set.complement === set.values.size > 0
+  return set.required !== true && set.complement === set.values.size > 0
 }
 
 /** Whether `value` is allowed. */
@@ -110,19 +115,19 @@ export function intersection(a: ValueSet, b: ValueSet): ValueSet {
   const lte = smaller(a.lte, b.lte)
   const least = larger(a.minValues, b.minValues)
   const minValues = least === undefined ? {} : { minValues: least }
-  if (gte !== undefined && lte !== undefined && gte > lte) {
-    return { key: a.key, complement: false, values: none, ...minValues }
-  }
+  const isRequired = !allowsAbsence(a) || !allowsAbsence(b)
+  if (gte !== undefined && lte !== undefined && gte > lte)
+    return withPresence({ key: a.key, complement: false, values: none, ...minValues }, isRequired)
   const values = new Set([...combined(a, b)].filter((value) => isWithin(gte, lte, value)))
-  if (!(a.complement && b.complement)) return { key: a.key, complement: false, values, ...minValues }
-  return {
-    key: a.key,
-    complement: true,
-    values,
-    ...(gte !== undefined && { gte }),
-    ...(lte !== undefined && { lte }),
-    ...minValues,
-  }
+  if (!(a.complement && b.complement))
+    return withPresence({ key: a.key, complement: false, values, ...minValues }, isRequired)
+  const bounds = { ...(gte !== undefined && { gte }), ...(lte !== undefined && { lte }) }
+  return withPresence({ key: a.key, complement: true, values, ...bounds, ...minValues }, isRequired)
+}
+
+/** Keeps that the label must be there where the values alone would forget it. */
+function withPresence(set: ValueSet, isRequired: boolean): ValueSet {
+  return isRequired && allowsAbsence(set) ? { ...set, required: true } : set
 }
 
 function combined(a: ValueSet, b: ValueSet): Iterable<string> {
@@ -170,7 +175,9 @@ export function toRequirements(set: ValueSet): readonly Requirement[] {
   if (bounds.length > 0 && set.values.size === 0) return bounds
   const operator = operatorOf(set)
   const values = set.values.size > 0 ? { values: [...set.values].toSorted() } : {}
-  return [...bounds, { key: set.key, operator, ...values, ...minValues }]
+  const isPresent = set.required === true && operator === 'NotIn' && bounds.length === 0
+  const presence: Requirement[] = isPresent ? [{ key: set.key, operator: 'Exists', ...minValues }] : []
+  return [...presence, ...bounds, { key: set.key, operator, ...values, ...minValues }]
 }
 
 /** As users read it: `key In [a b]`, more than five values shortened. */

@@ -61,7 +61,7 @@ function stateKey(requirements: Requirements): string {
   return [...requirements.values()].map(valueSetKey).toSorted().join('\n')
 }
 
-function valueSetKey({ key, complement, values, gte, lte, minValues }: ValueSet): string {
+function valueSetKey({ key, complement, values, gte, lte, minValues, required }: ValueSet): string {
   const listed = values.size > 1 ? [...values].toSorted() : [...values]
-  return JSON.stringify([key, complement, listed, `${gte}`, `${lte}`, minValues])
+  return JSON.stringify([key, complement, listed, `${gte}`, `${lte}`, minValues, required])
 }

@@ -4,6 +4,8 @@
  * made in steps, so that no thread is held for long.
  */
 import type { LabelSelector, Pod, PodAffinityTerm, PodSpec, PodStatus } from '@tenon/api'
+import { misshapenFields } from '../eligibility/pod-shape.ts'
+import { shapeProblemText } from '../eligibility/pool-shape.ts'
 import { withoutPreferences } from '../provisioning/relaxation.ts'
 import type {
   DaemonInput,
@@ -155,6 +157,8 @@ class PodReader {
       const key = specKey(spec)
       let id = this.#specs.get(key)
       if (id === undefined) {
+        const problems = misshapenFields(pod)
+        if (problems.length > 0) throw new TypeError(shapeProblemText(problems))
         id = this.#reduced.length
         this.#specs.set(key, id)
         this.#reduced.push(this.#input.policy.preferences === 'Ignore' ? withoutPreferences(spec) : spec)

@@ -1,0 +1,123 @@
+/**
+ * The lowest price per hour at which pods could be held, by a linear program: nodes may be bought in
+ * parts and pods cut into pieces, and of topology only exclusion from a node is kept. No set of whole
+ * nodes can be cheaper; most often none reaches it.
+ *
+ *   minimise  Σ price(t) · y(t)
+ *   where     Σ_t x(s,t) = pods of shape s                for every shape s
+ *             Σ_s request(s,r) · x(s,t) ≤ capacity(t,r) · y(t)   for every source t and resource r
+ *             Σ x(s,t) ≤ y(t)    over the shapes that exclude each other, for every source t
+ *
+ * with y(t) fixed for nodes that exist and x(s,t) only where the rules of shape s allow source t.
+ */
+import highsModule from 'highs'
+import type { Resources } from '@tenon/api'
+import type { SchedulingInput } from '@tenon/engine'
+import { type Shape, shapesOf, type Source, sourcesOf } from './offers.ts'
+
+/** Amounts near 1, for the solver's sake: cores and GiB. */
+const units: Resources = { cpu: 1000, memory: 1024 ** 3, 'ephemeral-storage': 1024 ** 3 }
+
+// The package's types describe its CommonJS build, where the loader is a member of what is imported here.
+const loadHighs = highsModule as unknown as typeof highsModule.default
+
+/** Of HiGHS' strategies the fastest here: 2 s for diverse(N), where the default takes 10. */
+const primalSimplex = 4
+
+/** Columns and rows as they are added; a row or column is its index. */
+class Problem {
+  readonly #costs: number[] = []
+  readonly #rowLower: number[] = []
+  readonly #rowUpper: number[] = []
+  readonly #columns: (readonly [row: number, value: number])[][] = []
+
+  addRow(lower: number, upper: number): number {
+    this.#rowLower.push(lower)
+    return this.#rowUpper.push(upper) - 1
+  }
+
+  addColumn(cost: number, entries: (readonly [row: number, value: number])[]): void {
+    this.#costs.push(cost)
+    this.#columns.push(entries)
+  }
+
+  /** The least cost. Throws when there is none. */
+  async solve(): Promise<number> {
+    const highs = await loadHighs()
+    const starts = [0]
+    for (const entries of this.#columns) starts.push((starts.at(-1) as number) + entries.length)
+    const entries = this.#columns.flat()
+    const [numCols, numRows] = [this.#costs.length, this.#rowLower.length]
+    const data = {
+      numCols,
+      numRows,
+      colCost: this.#costs,
+      colLower: new Float64Array(numCols),
+      colUpper: new Float64Array(numCols).fill(highs.infinity),
+      rowLower: this.#rowLower,
+      rowUpper: this.#rowUpper,
+      matrix: {
+        format: 'csc' as const,
+        numRows,
+        numCols,
+        starts: Int32Array.from(starts),
+        indices: Int32Array.from(entries, ([row]) => row),
+        values: Float64Array.from(entries, ([, value]) => value),
+      },
+    }
+    return highs.withModel(data, (model) => {
+      model.options.set({ output_flag: false, simplex_strategy: primalSimplex })
+      model.run()
+      const status = model.getModelStatus()
+      if (status !== highs.constants.modelStatus.optimal) throw new Error(`no lower bound: status ${status}`)
+      return model.getObjectiveValue()
+    })
+  }
+}
+
+/** Price per hour; `leftOut` are UIDs of pods that need not be held, `boundOn` what a new node offers. */
+export async function lowerBound(
+  input: SchedulingInput,
+  leftOut: ReadonlySet<string>,
+  boundOn: 'capacity' | 'allocatable',
+): Promise<number> {
+  const pods = input.pods.filter(({ metadata }) => !leftOut.has(metadata.uid ?? ''))
+  const shapes = shapesOf(pods, input.nodes.length)
+  const sources = sourcesOf(input, shapes, boundOn)
+  const problem = new Problem()
+  const demand = shapes.map(({ count }) => problem.addRow(count, count))
+  for (const source of sources) addSource(problem, source, shapes, demand)
+  return problem.solve()
+}
+
+function addSource(
+  problem: Problem,
+  { pricePerHour, capacity, existing, hosts }: Source,
+  shapes: readonly Shape[],
+  demand: readonly number[],
+): void {
+  const nodes: (readonly [row: number, value: number])[] = []
+  // What one node offers of a thing: on the right of the row where nodes exist, else in y's column.
+  const limitRow = (amount: number): number => {
+    const row = problem.addRow(Number.NEGATIVE_INFINITY, existing === undefined ? 0 : amount)
+    nodes.push([row, -amount])
+    return row
+  }
+  const hosted = hosts.map((index) => ({ shape: shapes[index] as Shape, demandRow: demand[index] as number }))
+  const resources = new Set(hosted.flatMap(({ shape }) => Object.keys(shape.requests)))
+  const rows = new Map(
+    [...resources].map((name) => [name, limitRow((capacity[name] ?? 0) / (units[name] ?? 1))]),
+  )
+  const exclusions = new Set(hosted.flatMap(({ shape }) => shape.exclusive ?? []))
+  const exclusionRows = new Map([...exclusions].map((key) => [key, limitRow(existing ?? 1)]))
+  if (existing === undefined) problem.addColumn(pricePerHour, nodes)
+  for (const { shape, demandRow } of hosted) {
+    const entries: (readonly [row: number, value: number])[] = [[demandRow, 1]]
+    for (const [name, amount] of Object.entries(shape.requests)) {
+      if (amount > 0) entries.push([rows.get(name) as number, amount / (units[name] ?? 1)])
+    }
+    const exclusion = exclusionRows.get(shape.exclusive ?? '')
+    if (exclusion !== undefined) entries.push([exclusion, 1])
+    problem.addColumn(0, entries)
+  }
+}

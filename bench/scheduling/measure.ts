@@ -1,0 +1,59 @@
+/** Measures one workload. Runs in a process of its own, so that heaps of workloads do not mix. */
+import { setFlagsFromString } from 'node:v8'
+import { type SchedulingResult, schedule } from '@tenon/engine'
+import { lowerBound } from './lower-bound.ts'
+import { type Improvement, inputOf, type Workload } from './workloads.ts'
+
+/** What the process reports; the heap trace is on its standard output (see heap-trace.ts). */
+export interface Measurement {
+  /** Of each run, in the order of the runs; the first one is cold. */
+  readonly ms: readonly number[]
+  readonly nodes: number
+  readonly unplaced: number
+  /** Per hour, of the new nodes. */
+  readonly price: number
+  /** Lowest price per hour that could hold the pods which were placed. */
+  readonly bound: number
+  /** Heap and array buffers in use when the first run was over, and those array buffers alone. */
+  readonly heapAtEndMib: number
+  readonly arrayBuffersMib: number
+}
+
+const mebibyte = 1024 ** 2
+
+export async function measure(
+  workload: Workload,
+  improvement: Improvement,
+  runs: number,
+): Promise<Measurement> {
+  const ms: number[] = []
+  let result: SchedulingResult | undefined
+  let memory = process.memoryUsage()
+  for (let run = 0; run < runs; run++) {
+    // A new input each time: nothing that the engine may remember about objects helps a later run.
+    const input = inputOf(workload, improvement)
+    result = undefined
+    // Only the first run's heap counts: later ones hold the garbage of those before.
+    if (run === 0) setFlagsFromString('--trace-gc')
+    const start = performance.now()
+    result = schedule(input)
+    ms.push(performance.now() - start)
+    if (run === 0) {
+      setFlagsFromString('--no-trace-gc')
+      memory = process.memoryUsage()
+    }
+  }
+  if (result === undefined) throw new RangeError('at least one run is needed')
+  const leftOut = new Set(
+    [...result.failures.map(({ pod }) => pod), ...result.undecided].map(({ metadata }) => metadata.uid ?? ''),
+  )
+  return {
+    ms,
+    nodes: result.claims.length,
+    unplaced: leftOut.size,
+    price: result.claims.reduce((total, claim) => total + claim.pricePerHour, 0),
+    bound: await lowerBound(inputOf(workload, improvement), leftOut, workload.boundOn),
+    heapAtEndMib: (memory.heapUsed + memory.arrayBuffers) / mebibyte,
+    arrayBuffersMib: memory.arrayBuffers / mebibyte,
+  }
+}

@@ -1,0 +1,80 @@
+/** The cluster's default spread for pods that ask for none (scheduling.md 9.8). */
+import type {
+  LabelSelector,
+  LabelSelectorRequirement,
+  OwnerReference,
+  Pod,
+  ReplicationController,
+  SelectingWorkload,
+  Service,
+  TopologySpreadConstraint,
+} from '@tenon/api'
+
+/** Owners of pods and what exposes them; undefined when there is none, or when it is not known. */
+export interface SelectorLookups {
+  /** Services of a namespace, in any order. */
+  readonly services: (namespace: string) => readonly Service[]
+  readonly replicationController: (namespace: string, name: string) => ReplicationController | undefined
+  readonly replicaSet: (namespace: string, name: string) => SelectingWorkload | undefined
+  readonly statefulSet: (namespace: string, name: string) => SelectingWorkload | undefined
+}
+
+/**
+ * The pod with every default constraint, counting the pods of its Services and its controller. The
+ * pod itself comes back when it has constraints of its own or nothing selects it.
+ */
+export function withDefaultSpread(
+  pod: Pod,
+  constraints: readonly TopologySpreadConstraint[],
+  lookups: SelectorLookups,
+): Pod {
+  if (constraints.length === 0 || (pod.spec.topologySpreadConstraints ?? []).length > 0) return pod
+  const labelSelector = deducedSelector(pod, lookups)
+  if (labelSelector === undefined) return pod
+  const topologySpreadConstraints = constraints.map((constraint) => ({ ...constraint, labelSelector }))
+  return { ...pod, spec: { ...pod.spec, topologySpreadConstraints } }
+}
+
+/** Which pods count as the same application; undefined when nothing tells. */
+function deducedSelector(pod: Pod, lookups: SelectorLookups): LabelSelector | undefined {
+  const namespace = pod.metadata.namespace ?? ''
+  const owner = (pod.metadata.ownerReferences ?? []).find((reference) => reference.controller === true)
+  const isReplicated = owner?.apiVersion === 'v1' && owner.kind === 'ReplicationController'
+  const matchLabels = {
+    ...serviceLabels(pod, lookups.services(namespace)),
+    ...(isReplicated ? lookups.replicationController(namespace, owner.name)?.spec?.selector : undefined),
+  }
+  const matchExpressions = workloadExpressions(workloadOf(owner, namespace, lookups)?.spec.selector)
+  if (Object.keys(matchLabels).length === 0 && matchExpressions.length === 0) return undefined
+  return { matchLabels, matchExpressions }
+}
+
+/** Labels by which Services choose the pod; of two that differ on a key, the later by name decides. */
+function serviceLabels(pod: Pod, services: readonly Service[]): Readonly<Record<string, string>> {
+  const choosing = services
+    .map((service) => ({ name: service.metadata.name, labels: service.spec?.selector ?? undefined }))
+    .filter(({ labels }) => labels !== undefined)
+    .filter(({ labels = {} }) =>
+      Object.entries(labels).every(([key, value]) => pod.metadata.labels?.[key] === value),
+    )
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return Object.assign({}, ...choosing.map(({ labels }) => labels)) as Record<string, string>
+}
+
+function workloadOf(
+  owner: OwnerReference | undefined,
+  namespace: string,
+  lookups: SelectorLookups,
+): SelectingWorkload | undefined {
+  if (owner?.apiVersion !== 'apps/v1') return undefined
+  if (owner.kind === 'ReplicaSet') return lookups.replicaSet(namespace, owner.name)
+  return owner.kind === 'StatefulSet' ? lookups.statefulSet(namespace, owner.name) : undefined
+}
+
+/** As expressions, so that they hold beside the labels of a Service instead of replacing them. */
+function workloadExpressions(selector: LabelSelector | undefined): readonly LabelSelectorRequirement[] {
+  const equalities = Object.entries(selector?.matchLabels ?? {}).map(
+    ([key, value]): LabelSelectorRequirement => ({ key, operator: 'In', values: [value] }),
+  )
+  return [...equalities, ...(selector?.matchExpressions ?? [])]
+}

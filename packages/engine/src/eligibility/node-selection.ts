@@ -1,0 +1,78 @@
+/** Whether a pod's choice of nodes by label can be judged at all (scheduling.md 2.1, check 2). */
+import { capacityTypes, labels, type NodeSelectorRequirement, type PodSpec } from '@tenon/api'
+import { canonicalKey, type EligibilityPolicy, isRestricted } from './lookups.ts'
+import type { SelectionProblem } from './problems.ts'
+
+const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
+const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const requiredTerms =
+  'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms'
+const maxInt64 = 9_223_372_036_854_775_807n
+const boundOperators: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
+/** Keys whose values are all known beforehand. */
+const closedValues: ReadonlyMap<string, readonly string[]> = new Map([
+  [labels.capacityType, Object.values(capacityTypes)],
+])
+
+/** Problems of the node selector and of every required node affinity term. */
+export function selectionProblems(spec: PodSpec, policy: EligibilityPolicy): readonly SelectionProblem[] {
+  const problems: SelectionProblem[] = []
+  const { nodeSelector } = spec
+  for (const key in nodeSelector) {
+    const expression = { key, operator: 'In', values: [nodeSelector[key] as string] } as const
+    check(expression, () => `spec.nodeSelector["${key}"]`, policy, problems)
+  }
+  const terms =
+    spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  for (const [t, term] of terms.entries()) {
+    if ((term.matchFields ?? []).length > 0)
+      problems.push({ kind: 'matchFields', field: `${requiredTerms}[${t}].matchFields` })
+    for (const [e, expression] of (term.matchExpressions ?? []).entries())
+      check(expression, () => `${requiredTerms}[${t}].matchExpressions[${e}]`, policy, problems)
+  }
+  return problems
+}
+
+/** `fieldOf` names the place; it is asked only when something is wrong, for most pods are right. */
+function check(
+  expression: NodeSelectorRequirement,
+  fieldOf: () => string,
+  policy: EligibilityPolicy,
+  problems: SelectionProblem[],
+): void {
+  const key = canonicalKey(expression.key, policy)
+  const values = expression.values ?? []
+  if (!policy.wellKnownLabels.has(key)) {
+    if (!isQualifiedName(key)) problems.push({ kind: 'invalidKey', field: fieldOf(), key })
+    else if (isRestricted(key, policy)) problems.push({ kind: 'restrictedLabel', field: fieldOf(), key })
+  }
+  for (const value of values)
+    if (!isLabelValue(value)) problems.push({ kind: 'invalidValue', field: fieldOf(), key, value })
+  const { operator } = expression
+  if (boundOperators.has(operator) && !isBound(values))
+    problems.push({ kind: 'notAnInteger', field: fieldOf(), key, operator })
+  if (operator !== 'In') return
+  const known = closedValues.get(key)
+  if (values.length === 0) problems.push({ kind: 'noValues', field: fieldOf(), key })
+  else if (known !== undefined && !values.some((value) => known.includes(value)))
+    problems.push({ kind: 'unknownValues', field: fieldOf(), key, values, known })
+}
+
+function isBound(values: readonly string[]): boolean {
+  const [value = ''] = values
+  return values.length === 1 && /^\+?\d+$/.test(value) && BigInt(value) <= maxInt64
+}
+
+/** Whether `key` is `[prefix/]name` as Kubernetes takes it for labels. */
+export function isQualifiedName(key: string): boolean {
+  const slash = key.indexOf('/')
+  const name = key.slice(slash + 1)
+  if (name.length > 63 || !namePart.test(name)) return false
+  if (slash < 0) return true
+  const prefix = key.slice(0, slash)
+  return prefix.length <= 253 && prefixPart.test(prefix)
+}
+
+function isLabelValue(value: string): boolean {
+  return value === '' || (value.length <= 63 && namePart.test(value))
+}

@@ -1,0 +1,120 @@
+/** What of a pod is read for a decision, and whether it can be read. */
+import {
+  fields,
+  integer,
+  listOf,
+  mapOf,
+  misfits,
+  nonEmptyText,
+  oneOf,
+  optional,
+  positiveInteger,
+  quantity,
+  type Shape,
+  type ShapeProblem,
+  text,
+} from './shape-check.ts'
+
+const expression = fields({
+  key: text,
+  operator: oneOf('In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'),
+  values: optional(listOf(text)),
+})
+/** A term of a node selector, of a pod's affinity or of a volume. */
+const nodeSelectorTerm = fields({
+  matchExpressions: optional(listOf(expression)),
+  matchFields: optional(listOf(expression)),
+})
+export const nodeSelectorTerms: Shape = listOf(nodeSelectorTerm)
+
+const labelSelector = fields({
+  matchLabels: optional(mapOf(text)),
+  matchExpressions: optional(listOf(fields({ key: text, operator: text, values: optional(listOf(text)) }))),
+})
+const podAffinityTerm = fields({
+  topologyKey: nonEmptyText,
+  labelSelector: optional(labelSelector),
+  namespaceSelector: optional(labelSelector),
+  namespaces: optional(listOf(text)),
+})
+const podAffinity = fields({
+  requiredDuringSchedulingIgnoredDuringExecution: optional(listOf(podAffinityTerm)),
+  preferredDuringSchedulingIgnoredDuringExecution: optional(
+    listOf(fields({ weight: integer, podAffinityTerm })),
+  ),
+})
+const affinity = fields({
+  nodeAffinity: optional(
+    fields({
+      requiredDuringSchedulingIgnoredDuringExecution: optional(fields({ nodeSelectorTerms })),
+      preferredDuringSchedulingIgnoredDuringExecution: optional(
+        listOf(fields({ weight: integer, preference: nodeSelectorTerm })),
+      ),
+    }),
+  ),
+  podAffinity: optional(podAffinity),
+  podAntiAffinity: optional(podAffinity),
+})
+const resources = fields({ requests: optional(mapOf(quantity)), limits: optional(mapOf(quantity)) })
+const container = fields({
+  name: text,
+  resources: optional(resources),
+  ports: optional(listOf(fields({ hostPort: optional(integer), hostIP: optional(text) }))),
+})
+const containerStatus = fields({
+  name: text,
+  resources: optional(resources),
+  allocatedResources: optional(mapOf(quantity)),
+})
+const ownerReference = fields({ apiVersion: text, kind: text, name: text, uid: text })
+const volume = fields({
+  name: text,
+  persistentVolumeClaim: optional(fields({ claimName: nonEmptyText })),
+})
+const spreadConstraint = fields({
+  maxSkew: positiveInteger,
+  topologyKey: nonEmptyText,
+  whenUnsatisfiable: oneOf('DoNotSchedule', 'ScheduleAnyway'),
+  minDomains: optional(integer),
+  labelSelector: optional(labelSelector),
+  matchLabelKeys: optional(listOf(text)),
+})
+
+/** What of a pod's spec is read. */
+export const podSpec: Shape = fields({
+  containers: listOf(container),
+  initContainers: optional(listOf(container)),
+  nodeSelector: optional(mapOf(text)),
+  affinity: optional(affinity),
+  tolerations: optional(listOf(fields({ key: optional(text), value: optional(text) }))),
+  topologySpreadConstraints: optional(listOf(spreadConstraint)),
+  overhead: optional(mapOf(quantity)),
+  resources: optional(resources),
+  volumes: optional(listOf(volume)),
+})
+
+const pod = fields({
+  metadata: fields({
+    name: text,
+    namespace: optional(text),
+    labels: optional(mapOf(text)),
+    annotations: optional(mapOf(text)),
+    ownerReferences: optional(listOf(ownerReference)),
+  }),
+  spec: podSpec,
+  status: optional(
+    fields({
+      conditions: optional(listOf(fields({ type: text }))),
+      containerStatuses: optional(listOf(containerStatus)),
+      initContainerStatuses: optional(listOf(containerStatus)),
+    }),
+  ),
+})
+
+/**
+ * Every place where a pod is not what the API promises, if any. A pod without such places can be
+ * given to every function of the engine; one with some can not.
+ */
+export function misshapenFields(value: unknown): readonly ShapeProblem[] {
+  return misfits(value, pod)
+}

@@ -1,0 +1,145 @@
+/** Checks that data from outside has the shape its type promises. Never throws. */
+import { isQuantity } from '@tenon/api'
+
+/** A value that is not what it must be. */
+export interface ShapeProblem {
+  /** Path from the root of what was checked, `spec.containers[0].name`. */
+  readonly field: string
+  /** What belongs there, `a list`. */
+  readonly expected: string
+}
+
+/** Looks at one value and reports every misfit in it. */
+export type Shape = (value: unknown, at: Inspection) => void
+
+type Step = 'field' | 'index' | 'key'
+
+/**
+ * Where a check is and what it has found. Every waiting pod is checked, and nearly all are right: the
+ * path is put into words only when something is wrong.
+ */
+export class Inspection {
+  readonly problems: ShapeProblem[] = []
+  readonly #steps: Step[] = []
+  readonly #names: (string | number)[] = []
+
+  enter(step: Step, name: string | number): void {
+    this.#steps.push(step)
+    this.#names.push(name)
+  }
+
+  leave(): void {
+    this.#steps.pop()
+    this.#names.pop()
+  }
+
+  /** Notes that something else belongs here. */
+  expect(expected: string): void {
+    this.problems.push({ field: this.#field(), expected })
+  }
+
+  #field(): string {
+    let field = ''
+    for (const [i, name] of this.#names.entries()) {
+      if (this.#steps[i] === 'index') field += `[${name}]`
+      else if (this.#steps[i] === 'key') field += `["${name}"]`
+      else field += field === '' ? name : `.${name}`
+    }
+    return field
+  }
+}
+
+/** Every misfit of `value`. */
+export function misfits(value: unknown, shape: Shape): readonly ShapeProblem[] {
+  const inspection = new Inspection()
+  shape(value, inspection)
+  return inspection.problems
+}
+
+/** A value for which `isRight` holds. */
+export function plain(expected: string, isRight: (value: unknown) => boolean): Shape {
+  return (value, at) => {
+    if (!isRight(value)) at.expect(expected)
+  }
+}
+
+export const text: Shape = plain('a text', (value) => typeof value === 'string')
+export const nonEmptyText: Shape = plain(
+  'a text that is not empty',
+  (value) => typeof value === 'string' && value !== '',
+)
+export const integer: Shape = plain('an integer', Number.isSafeInteger)
+export const positiveInteger: Shape = plain(
+  'an integer above 0',
+  (value) => Number.isSafeInteger(value) && (value as number) > 0,
+)
+/** Clients write small quantities as bare numbers. */
+export const quantity: Shape = plain('a quantity of 0 or more (for example 500m, 4Gi or 2)', (value) => {
+  const written = typeof value === 'number' ? String(value) : value
+  return typeof written === 'string' && isQuantity(written) && !written.startsWith('-')
+})
+
+export function oneOf(...values: readonly string[]): Shape {
+  return plain(`one of ${values.join(', ')}`, (value) => values.includes(value as string))
+}
+
+/** A field that may be left out; `null` counts as left out. */
+export function optional(shape: Shape): Shape {
+  return (value, at) => {
+    if (value !== undefined && value !== null) shape(value, at)
+  }
+}
+
+export function listOf(entry: Shape): Shape {
+  return (value, at) => {
+    if (!Array.isArray(value)) {
+      at.expect('a list')
+      return
+    }
+    for (let i = 0; i < value.length; i++) within(at, 'index', i, value[i], entry)
+  }
+}
+
+export function mapOf(entry: Shape): Shape {
+  return (value, at) => {
+    if (!isMap(value)) {
+      at.expect('a map')
+      return
+    }
+    for (const key in value) within(at, 'key', key, value[key], entry)
+  }
+}
+
+/** An object with these fields; fields that are not named may hold anything. */
+export function fields(shapes: Readonly<Record<string, Shape>>): Shape {
+  const names = Object.keys(shapes)
+  const checks = Object.values(shapes)
+  return (value, at) => {
+    if (!isMap(value)) {
+      at.expect('an object')
+      return
+    }
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i] as string
+      within(at, 'field', name, value[name], checks[i] as Shape)
+    }
+  }
+}
+
+/** Looks at a value inside the present one. */
+export function within(
+  at: Inspection,
+  step: Step,
+  name: string | number,
+  value: unknown,
+  shape: Shape,
+): void {
+  at.enter(step, name)
+  shape(value, at)
+  at.leave()
+}
+
+/** Whether `value` is an object with named fields. */
+export function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,125 @@
+/** Whether a pending pod can be considered at all (scheduling.md 2.1). */
+import { labels, type Pod, type PodSpec } from '@tenon/api'
+import { operatorOf } from '../requirements/requirement.ts'
+import { podRequirements } from '../requirements/requirements.ts'
+import { type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
+import { selectionProblems } from './node-selection.ts'
+import { misshapenFields } from './pod-shape.ts'
+import type { PodProblem, PodProblems, VolumeProblem } from './problems.ts'
+import { boundVolumeOf, claimedVolumes, driverOf } from './volumes.ts'
+
+const bindCompleted = 'pv.kubernetes.io/bind-completed'
+
+/**
+ * Everything that keeps a pod from being considered, or undefined. Never throws: of a pod that is
+ * not shaped as the API promises, that is the problem, and nothing else of it is looked at.
+ * @param isWellFormed set when {@link shapeProblems} has found nothing before.
+ */
+export function validatePod(
+  pod: Pod,
+  lookups: VolumeLookups,
+  policy: EligibilityPolicy,
+  isWellFormed = false,
+): PodProblems | undefined {
+  const misshapen = isWellFormed ? undefined : shapeProblems(pod)
+  if (misshapen !== undefined) return misshapen
+  const silent = isOptedOut(pod)
+  const problems: readonly PodProblem[] = [
+    ...(silent ? [{ kind: 'optedOut' } as const] : []),
+    ...selectionProblems(pod.spec, policy),
+    ...volumeProblems(pod, lookups, policy),
+  ]
+  return problems.length === 0 ? undefined : { problems, silent }
+}
+
+/** The check that pods of leaving nodes get too: whether the pod can be read. */
+export function shapeProblems(pod: Pod): PodProblems | undefined {
+  const problems = misshapenFields(pod)
+  if (problems.length === 0) return undefined
+  return { problems: problems.map((problem) => ({ kind: 'misshapen', ...problem })), silent: false }
+}
+
+/** A preference counts too, and so do two pools at once: both leave no value. */
+function isOptedOut({ spec }: Pod): boolean {
+  if (!mentionsPool(spec)) return false
+  const pool = podRequirements(spec).preferred.get(labels.nodePool)
+  return pool !== undefined && operatorOf(pool) === 'DoesNotExist'
+}
+
+/** Most pods do not, and need not be looked at more closely. */
+function mentionsPool({ nodeSelector, affinity }: PodSpec): boolean {
+  if (nodeSelector?.[labels.nodePool] !== undefined) return true
+  const { nodeAffinity } = affinity ?? {}
+  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
+  return [...required, ...preferred.map(({ preference }) => preference)].some((term) =>
+    (term.matchExpressions ?? []).some(({ key }) => key === labels.nodePool),
+  )
+}
+
+function volumeProblems(
+  pod: Pod,
+  lookups: VolumeLookups,
+  policy: EligibilityPolicy,
+): readonly VolumeProblem[] {
+  const namespace = pod.metadata.namespace ?? ''
+  return claimedVolumes(pod).flatMap(({ volume, claimName }) =>
+    claimProblems(namespace, claimName, lookups, policy).map((problem) => ({
+      volume,
+      claim: `${namespace}/${claimName}`,
+      ...problem,
+    })),
+  )
+}
+
+type WithoutSubject<T> = T extends unknown ? Omit<T, 'volume' | 'claim'> : never
+type ClaimProblem = WithoutSubject<VolumeProblem>
+
+function claimProblems(
+  namespace: string,
+  name: string,
+  lookups: VolumeLookups,
+  policy: EligibilityPolicy,
+): readonly ClaimProblem[] {
+  const claim = lookups.claim(namespace, name)
+  if (claim === undefined) return [{ kind: 'claimMissing' }]
+  const problems: ClaimProblem[] = []
+  if (claim.metadata.deletionTimestamp !== undefined) problems.push({ kind: 'claimTerminating' })
+  if (claim.status?.phase === 'Lost') problems.push({ kind: 'claimLost' })
+  const bound = boundVolumeOf(claim)
+  if (bound === undefined) problems.push(...classProblems(claim.spec.storageClassName, lookups, policy))
+  else {
+    const volume = lookups.volume(bound)
+    if (volume === undefined) problems.push({ kind: 'volumeMissing', persistentVolume: bound })
+    else if (volume.metadata.deletionTimestamp !== undefined)
+      problems.push({ kind: 'volumeTerminating', persistentVolume: bound })
+    if (claim.metadata.annotations?.[bindCompleted] === undefined)
+      problems.push({ kind: 'bindingIncomplete' })
+  }
+  const driver = driverOf(claim, lookups)
+  if (driver !== undefined && policy.unsupportedProvisioners?.has(driver) === true)
+    problems.push({ kind: 'unsupportedProvisioner', driver })
+  return problems
+}
+
+/** Of a claim that is not bound; a bound one does not need its class any more. */
+function classProblems(
+  name: string | undefined,
+  lookups: VolumeLookups,
+  policy: EligibilityPolicy,
+): readonly ClaimProblem[] {
+  if (name === undefined || name === '') return [{ kind: 'noStorageClass' }]
+  const storageClass = lookups.storageClass(name)
+  if (storageClass === undefined) return [{ kind: 'storageClassMissing', storageClass: name }]
+  const problems: ClaimProblem[] = []
+  if (storageClass.volumeBindingMode === 'Immediate')
+    problems.push({ kind: 'immediateBinding', storageClass: name })
+  const keys = (storageClass.allowedTopologies ?? []).flatMap((term) =>
+    (term.matchLabelExpressions ?? []).map(({ key }) => key),
+  )
+  for (const key of new Set(keys)) {
+    if (policy.unsupportedTopologyKeys?.has(key) === true)
+      problems.push({ kind: 'unsupportedTopologyKey', storageClass: name, key })
+  }
+  return problems
+}

@@ -1,0 +1,84 @@
+/** Judges a scheduling decision by Kubernetes' documented rules, slowly and without the engine's code. */
+import type { Pod } from '@tenon/api'
+import type { SchedulingInput } from '../../snapshot/input.ts'
+import type { SchedulingResult } from '../../snapshot/result.ts'
+import { checkClaims, checkLimits, typesOf } from './claims.ts'
+import { checkFailures, takenBack } from './failures.ts'
+import { allocatableWith } from './launches.ts'
+import { checkNodes, nameOf } from './nodes.ts'
+import { demandOfAll } from './demands.ts'
+import { checkSpread } from './spread.ts'
+import { checkAffinity, checkAntiAffinity, locate } from './topology.ts'
+
+/** Every rule that the decision breaks, naming the pod, the node or claim, and the rule. */
+export function violationsOf(input: SchedulingInput, result: SchedulingResult): readonly string[] {
+  const accounting = checkAccounting(input, result)
+  if (accounting.length > 0) return accounting
+  const located = locate(input, result)
+  // What was taken back at the very end leaves gaps that pods placed before could not know of.
+  const isTakenBack = result.failures.some(({ reason }) => takenBack.has(reason.kind))
+  return [
+    ...checkNodes(input, result),
+    ...checkClaims(input, result),
+    ...checkLimits(input, result),
+    ...checkAntiAffinity(input, located),
+    ...(isTakenBack ? [] : checkAffinity(input, located)),
+    ...(isTakenBack ? [] : checkSpread(input, located)),
+    ...checkFailures(input, result),
+    ...checkPrice(input, result),
+  ]
+}
+
+/** Every pod of the input is in exactly one list, and nobody else is in any. */
+function checkAccounting(input: SchedulingInput, result: SchedulingResult): readonly string[] {
+  const listed: readonly Pod[] = [
+    ...result.claims.flatMap((claim) => claim.pods),
+    ...result.placements.map((placement) => placement.pod),
+    ...result.failures.map((failure) => failure.pod),
+    ...result.undecided,
+  ]
+  const times = new Map<string | undefined, number>()
+  for (const { metadata } of listed) times.set(metadata.uid, (times.get(metadata.uid) ?? 0) + 1)
+  const known = new Set(input.pods.map((pod) => pod.metadata.uid))
+  return [
+    ...input.pods
+      .filter((pod) => times.get(pod.metadata.uid) !== 1)
+      .map((pod) => `${nameOf(pod)}: is in ${times.get(pod.metadata.uid) ?? 0} lists of the result`),
+    ...listed
+      .filter((pod) => !known.has(pod.metadata.uid))
+      .map((pod) => `${nameOf(pod)}: is in the result but not in the input`),
+  ]
+}
+
+/** What a plan may cost that holds for any placement the Kubernetes scheduler may choose. */
+const safety = 1.11
+const nearly = 1e-9
+
+/** With improvement on: totals add up, are no worse than first fit, and not too good to be true. */
+function checkPrice(input: SchedulingInput, result: SchedulingResult): readonly string[] {
+  if (input.policy.improvement === undefined) return []
+  const violations: string[] = []
+  const sum = result.claims.reduce((so, claim) => so + claim.pricePerHour, 0)
+  if (Math.abs(sum - result.pricePerHour) > nearly)
+    violations.push(`price: claims cost ${sum}, the result says ${result.pricePerHour}`)
+  const most = result.firstFitPricePerHour * (input.policy.improvement === 'free' ? safety : 1)
+  if (result.pricePerHour > most + nearly)
+    violations.push(`price: ${result.pricePerHour} is above first fit's ${result.firstFitPricePerHour}`)
+  const bound = leastPrice(input, result)
+  if (result.pricePerHour < bound - nearly)
+    violations.push(`price: ${result.pricePerHour} is below what the cpu alone costs, ${bound}`)
+  return violations
+}
+
+/** What the claims' cpu costs at the best price of a core anywhere. */
+function leastPrice(input: SchedulingInput, result: SchedulingResult): number {
+  const rates = result.claims
+    .flatMap((claim) => typesOf(claim, input))
+    .flatMap((type) =>
+      type.offerings
+        .filter((offering) => offering.available)
+        .map((offering) => offering.pricePerHour / (allocatableWith(type, offering)['cpu'] ?? 0)),
+    )
+  const cpu = demandOfAll(result.claims.flatMap((claim) => claim.pods))['cpu'] ?? 0
+  return cpu === 0 ? 0 : cpu * Math.min(...rates)
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import * as fc from 'fast-check'
+import { schedule } from '../../provisioning/schedule.ts'
+import type { SchedulingInput } from '../../snapshot/input.ts'
+import type { SchedulingResult } from '../../snapshot/result.ts'
+import { cluster } from './arbitrary-clusters.ts'
+import { garbageIn } from './arbitrary-garbage.ts'
+import type { Profile } from './arbitrary-pods.ts'
+import { violationsOf } from './checker.ts'
+import { smallest } from './smallest.ts'
+
+/**
+ * `TENON_PROPERTY_RUNS` replaces the number of cases of each property, or multiplies it if it is
+ * written `x10`; `TENON_PROPERTY_SEED` chooses other cases, and replays a failure.
+ */
+function parameters(numRuns: number): { seed: number; numRuns: number } {
+  const { TENON_PROPERTY_RUNS: runs = '', TENON_PROPERTY_SEED: seed = '' } = process.env
+  const wanted = runs.startsWith('x') ? numRuns * Number(runs.slice(1)) : Number(runs || numRuns)
+  return { seed: Number(seed || 20_261_121), numRuns: wanted }
+}
+
+/**
+ * Runs `judge` on random cases; it returns what is wrong.
+ * @param simplest makes a failing case smaller than its generator can.
+ */
+function holds<T>(
+  cases: fc.Arbitrary<T>,
+  numRuns: number,
+  judge: (given: T) => readonly string[],
+  simplest: (given: T) => T = (given) => given,
+): void {
+  const property = fc.property(cases, (given) => {
+    const wrong = judge(given)
+    if (wrong.length > 0) throw new Error(wrong.join('\n'))
+  })
+  const run = fc.check(property, parameters(numRuns))
+  if (!run.failed) return
+  const replay = `TENON_PROPERTY_SEED=${run.seed} TENON_PROPERTY_RUNS=${run.numRuns}`
+  const [found] = run.counterexample ?? []
+  assert.fail(
+    `${run.errorInstance instanceof Error ? run.errorInstance.message : 'failed'}\n` +
+      `replay with ${replay}\nsmallest case: ${fc.stringify(found === undefined ? found : simplest(found))}`,
+  )
+}
+
+/** That the checker accepts every decision. */
+function accepted(clusters: fc.Arbitrary<SchedulingInput>, numRuns: number): void {
+  const judged = (input: SchedulingInput) => violationsOf(input, schedule(input))
+  const rule = (violation: string) => violation.replaceAll(/\S*[\d/]\S*/g, '')
+  holds(clusters, numRuns, judged, (given) => {
+    const rules = new Set(judged(given).map(rule))
+    return smallest(given, (less) => judged(less).some((violation) => rules.has(rule(violation))), 2000)
+  })
+}
+
+const plain: Profile = { topology: false, volumes: false, contradictions: false }
+const topology: Profile = { ...plain, topology: true }
+const volumes: Profile = { ...topology, volumes: true }
+
+/** The decision by names, for comparison. */
+function named(result: SchedulingResult): unknown {
+  return {
+    claims: result.claims.map(({ pods, pool, ...claim }) => ({
+      ...claim,
+      pool: pool.metadata.name,
+      pods: pods.map((pod) => pod.metadata.uid ?? '').toSorted((a, b) => (a < b ? -1 : 1)),
+    })),
+    placements: result.placements.map(({ pod, node }) => `${pod.metadata.uid} ${node}`).toSorted(),
+    failures: result.failures.map(({ pod, reason }) => `${pod.metadata.uid} ${reason.kind}`).toSorted(),
+    undecided: result.undecided.map((pod) => pod.metadata.uid),
+    prices: [result.pricePerHour, result.firstFitPricePerHour],
+  }
+}
+
+const anyOrder = <T>(list: readonly T[]): fc.Arbitrary<readonly T[]> =>
+  fc.shuffledSubarray([...list], { minLength: list.length })
+
+/** The same input with every list and map in another order. */
+function reordered(input: SchedulingInput): fc.Arbitrary<SchedulingInput> {
+  return fc
+    .record({
+      pods: anyOrder(input.pods),
+      nodes: anyOrder(input.nodes),
+      daemons: anyOrder(input.daemons),
+      bound: anyOrder(input.topology.pods),
+      hosts: anyOrder([...input.topology.nodes]),
+      pools: anyOrder(input.pools),
+      types: fc.tuple(...input.pools.map((pool) => anyOrder(pool.instanceTypes))),
+    })
+    .map(({ pods, nodes, daemons, bound, hosts, pools, types }) => ({
+      ...input,
+      pods,
+      nodes,
+      daemons,
+      pools: pools.map((pool) => ({ ...pool, instanceTypes: types[input.pools.indexOf(pool)] ?? [] })),
+      topology: { ...input.topology, pods: bound, nodes: new Map(hosts) },
+    }))
+}
+
+/** Freezes objects and lists in place, all the way down. */
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  if (value instanceof Map) for (const each of value.values()) frozen(each)
+  else for (const each of Object.values(value)) frozen(each)
+  return value instanceof Map || value instanceof Set ? value : Object.freeze(value)
+}
+
+describe('random clusters', () => {
+  test('the checker finds no violation without rules among pods', () => {
+    accepted(cluster(plain), 500)
+  })
+
+  test('the checker finds no violation with rules among pods', () => {
+    accepted(cluster(topology), 700)
+  })
+
+  test('the checker finds no violation with volumes, reservations, and in simulations for disruption', () => {
+    accepted(cluster(volumes), 200)
+  })
+
+  const improved = (profile: Profile, improvement: 'planned' | 'free') =>
+    cluster(profile).map((input) => ({ ...input, policy: { ...input.policy, improvement } }))
+
+  test('the checker finds no violation with planned improvement, and no higher price', () => {
+    accepted(improved(topology, 'planned'), 100)
+    accepted(improved(plain, 'planned'), 100)
+  })
+
+  test('the checker finds no violation with improvement for free placement, and hardly a higher price', () => {
+    accepted(improved(topology, 'free'), 50)
+    accepted(improved(plain, 'free'), 100)
+  })
+
+  test('the checker finds no violation where a pod contradicts itself on a label', () => {
+    accepted(cluster({ ...plain, contradictions: true }), 150)
+  })
+
+  test('the order of pods, nodes, pools, types and daemons does not matter', () => {
+    const pairs = cluster(topology).chain((input) => fc.tuple(fc.constant(input), reordered(input)))
+    holds(pairs, 150, ([one, other]) => {
+      const [expected, found] = [named(schedule(one)), named(schedule(other))].map((each) =>
+        JSON.stringify(each, null, 1),
+      )
+      return expected === found ? [] : [`${expected}\ndiffers from\n${found}`]
+    })
+  })
+
+  test('the input is not changed', () => {
+    holds(cluster(volumes), 40, (input) => {
+      const before = fc.stringify(input)
+      schedule(frozen(input))
+      return fc.stringify(input) === before ? [] : ['the input is not what it was']
+    })
+  })
+
+  test('garbage in pods, pools, types and daemons neither throws nor keeps a sound pod out', () => {
+    holds(garbageIn(cluster(topology)), 200, ({ input, healthy }) => {
+      const result = schedule(input)
+      const placed = [...result.claims.flatMap((claim) => claim.pods), ...result.placements.map((p) => p.pod)]
+      return placed.some((pod) => pod.metadata.name === healthy.metadata.name)
+        ? []
+        : ['the sound pod is not placed']
+    })
+  })
+})

@@ -1,0 +1,153 @@
+/**
+ * Whether hard topology spread constraints hold in the end, in a form that is right for any order in
+ * which the pods may have been placed.
+ *
+ * Pods with equal constraint, node rules and labels are a class. Take the last pod of a class that
+ * went to domain d: at that moment d held at least the pods bound there and the class's others, and
+ * the emptiest domain held at most what it holds in the end. So `bound(d) + class(d) - least` must be
+ * within maxSkew, whatever came in between. Not judged: classes with several required node affinity
+ * terms (which term was in force is not known), and tainted-node policies beside soft taints.
+ */
+import {
+  labels as names,
+  normalizedLabel,
+  type Pod,
+  type Taint,
+  type TopologySpreadConstraint,
+} from '@tenon/api'
+import type { SchedulingInput } from '../../snapshot/input.ts'
+import {
+  anyTermHolds,
+  holds,
+  keysOf,
+  type Labels,
+  nodeTerms,
+  on,
+  selectorMatches,
+  untoleratedTaints,
+} from './labels.ts'
+import { poolExpressions } from './launches.ts'
+import { nameOf, nodeLabels } from './nodes.ts'
+import { isCounted, type Located } from './topology.ts'
+
+/** Violations of `DoNotSchedule` constraints. */
+export function checkSpread(input: SchedulingInput, located: readonly Located[]): readonly string[] {
+  const counted = located.filter(isCounted)
+  const classes = new Map<string, { constraint: TopologySpreadConstraint; members: Located[] }>()
+  for (const each of counted.filter((one) => one.isNew)) {
+    for (const constraint of each.pod.spec.topologySpreadConstraints ?? []) {
+      if (constraint.whenUnsatisfiable !== 'DoNotSchedule') continue
+      const { spec, metadata } = each.pod
+      const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+      const rules = [spec.nodeSelector, required, spec.tolerations, metadata.namespace, metadata.labels]
+      const identity = JSON.stringify([constraint, ...rules])
+      const known = classes.get(identity) ?? { constraint, members: [] }
+      known.members.push(each)
+      classes.set(identity, known)
+    }
+  }
+  return [...classes.values()].flatMap(({ constraint, members }) =>
+    checkClass(input, constraint, members, counted),
+  )
+}
+
+function checkClass(
+  input: SchedulingInput,
+  constraint: TopologySpreadConstraint,
+  members: readonly Located[],
+  counted: readonly Located[],
+): readonly string[] {
+  const key = normalizedLabel(constraint.topologyKey)
+  const open = members.filter((each) => each.domains(key).length !== 1)
+  if (open.length > 0)
+    return open.map((each) => `${nameOf(each.pod)} on ${each.place}: no single ${key}, over which it spreads`)
+  const pod = members[0]?.pod as Pod
+  const [term, ...furtherTerms] = nodeTerms(pod.spec)
+  if (term === undefined || furtherTerms.length > 0 || hasSoftTaints(constraint, input)) return []
+  const selects = (other: Pod) =>
+    other.metadata.namespace === pod.metadata.namespace && isSelected(constraint, pod, other)
+  const bound = counted.filter(
+    (each) => !each.isNew && selects(each.pod) && counts(constraint, pod, each.node),
+  )
+  const batch = counted.filter((each) => each.isNew && selects(each.pod))
+  const settled = members.filter((each) => counts(constraint, pod, each.node))
+  const own = selects(pod) ? settled : []
+  const inDomain = (list: readonly Located[], domain: string) =>
+    list.filter((each) => each.domains(key).includes(domain)).length
+
+  const known = knownDomains(input, constraint, pod, bound)
+  const reachable = [...known].filter((domain) => on(key, term).every((one) => holds(one, domain)))
+  // Pods of the batch may turn up in domains that were not known; they can only make more of them.
+  const most = new Set([...reachable, ...batch.flatMap((each) => each.domains(key))])
+  const isShort = constraint.minDomains !== undefined && most.size < constraint.minDomains
+  const least =
+    key === names.hostname || isShort || reachable.length === 0
+      ? 0
+      : Math.min(...reachable.map((domain) => inDomain([...bound, ...batch], domain)))
+  const used = new Set(settled.flatMap((each) => each.domains(key)))
+  return [...used]
+    .filter((domain) => inDomain(bound, domain) + inDomain(own, domain) - least > constraint.maxSkew)
+    .map(
+      (domain) =>
+        `${nameOf(pod)} and its like: spread over ${key} exceeds maxSkew ${constraint.maxSkew} in ${domain} ` +
+        `(${inDomain(bound, domain)} bound, ${inDomain(own, domain)} new, least ${least})`,
+    )
+}
+
+function isSelected(constraint: TopologySpreadConstraint, pod: Pod, other: Pod): boolean {
+  if (!selectorMatches(constraint.labelSelector, other.metadata.labels)) return false
+  return (constraint.matchLabelKeys ?? []).every((key) => {
+    const value = pod.metadata.labels?.[key]
+    return value === undefined || other.metadata.labels?.[key] === value
+  })
+}
+
+/** Whether the constraint's node policies let a node count; nodes to be launched always do. */
+function counts(
+  { nodeAffinityPolicy, nodeTaintsPolicy }: TopologySpreadConstraint,
+  pod: Pod,
+  node: { readonly labels: Labels; readonly taints: readonly Taint[] } | undefined,
+): boolean {
+  if (node === undefined) return true
+  const isHonoured = nodeAffinityPolicy !== 'Ignore'
+  if (isHonoured && !anyTermHolds(nodeTerms(pod.spec), node.labels)) return false
+  return nodeTaintsPolicy !== 'Honor' || untoleratedTaints(node.taints, pod.spec, true).length === 0
+}
+
+/** Domains that nodes have, and those that pools can launch. */
+function knownDomains(
+  input: SchedulingInput,
+  constraint: TopologySpreadConstraint,
+  pod: Pod,
+  bound: readonly Located[],
+): ReadonlySet<string> {
+  const key = normalizedLabel(constraint.topologyKey)
+  const domains = new Set(bound.flatMap((each) => each.domains(key)))
+  for (const node of input.topology.nodes.values()) {
+    const value = key === names.hostname ? node.hostname : node.labels[key]
+    if (node.isCandidate && value !== undefined && counts(constraint, pod, node)) domains.add(value)
+  }
+  if (key === names.hostname)
+    for (const node of input.nodes) domains.add(nodeLabels(node)[names.hostname] ?? node.name)
+  for (const { nodePool, instanceTypes } of input.pools) {
+    const { taints = [] } = nodePool.spec.template.spec
+    const isBarred = untoleratedTaints(taints, pod.spec, true).length > 0
+    if (constraint.nodeTaintsPolicy === 'Honor' && isBarred) continue
+    const expressions = poolExpressions(nodePool)
+    for (const list of [expressions, ...instanceTypes.map((type) => type.requirements)]) {
+      if (!keysOf(list).has(key)) continue
+      const all = [...on(key, list), ...on(key, expressions)]
+      for (const value of all.filter((each) => each.operator === 'In').flatMap((each) => each.values ?? []))
+        if (all.every((each) => holds(each, value))) domains.add(value)
+    }
+  }
+  return domains
+}
+
+function hasSoftTaints({ nodeTaintsPolicy }: TopologySpreadConstraint, input: SchedulingInput): boolean {
+  const taints = [
+    ...input.pools.flatMap(({ nodePool }) => nodePool.spec.template.spec.taints ?? []),
+    ...input.nodes.flatMap((node) => node.taints),
+  ]
+  return nodeTaintsPolicy === 'Honor' && taints.some((taint) => taint.effect === 'PreferNoSchedule')
+}
