@@ -21,6 +21,8 @@ interface Knowledge {
 
 export class NodeQueue {
   readonly all: readonly NodeFill[]
+  readonly #byInput: ReadonlyMap<NodeInput, NodeFill>
+  readonly #classOf = new Map<NodeFill, NodeClass>()
   readonly #classes: readonly NodeClass[]
   readonly #topology: PodTopology
   readonly #states: RequirementStates
@@ -32,6 +34,9 @@ export class NodeQueue {
     const reader = new NodeReader(context)
     this.all = inputs.toSorted(nodeOrder).map((input, order) => reader.read(input, order))
     this.#classes = reader.classes
+    this.#byInput = new Map(this.all.map((node) => [node.input, node]))
+    for (const nodeClass of this.#classes)
+      for (const node of nodeClass.nodes) this.#classOf.set(node, nodeClass)
   }
 
   /** The first node that takes a pod of this shape; undefined when none does. */
@@ -51,6 +56,26 @@ export class NodeQueue {
       if (found !== undefined) best = found
     }
     return best
+  }
+
+  /** The node of an input. */
+  of(input: NodeInput): NodeFill | undefined {
+    return this.#byInput.get(input)
+  }
+
+  /** Whether this very node takes a pod of this shape now. */
+  takes(node: NodeFill, shape: PodShape, volumes: VolumeUse | undefined): boolean {
+    if (shape.hasUnknownVolumes) return false
+    const nodeClass = this.#classOf.get(node)
+    if (nodeClass === undefined) return false
+    const known = this.#knowledgeOf(shape, nodeClass)
+    return (
+      known !== undefined &&
+      this.#isSuitable(shape, nodeClass) &&
+      this.#holds(node, shape, known) &&
+      this.#topology.allowsHost(shape, node.host) &&
+      withinVolumeLimits(node, volumes)
+    )
   }
 
   take(node: NodeFill, pod: number, shape: PodShape, volumes: VolumeUse | undefined): void {

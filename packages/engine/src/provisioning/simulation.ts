@@ -97,7 +97,7 @@ export class Simulation {
 
   /** Tries every pod; those that fail are tried again for as long as others still find places. */
   run(control: SchedulingControl): void {
-    let queue = this.#compiled.order()
+    let queue = this.#withoutPlanned(this.#compiled.order())
     while (queue.length > 0) {
       const failed: number[] = []
       for (const [done, pod] of queue.entries()) {
@@ -220,6 +220,35 @@ export class Simulation {
       topology: this.#topology,
       budgetOf: (template) => this.#budgetOf(template),
     })
+  }
+
+  /** The pods that are left once those with a plan are where it says. */
+  #withoutPlanned(pods: readonly number[]): readonly number[] {
+    if (this.#compiled.problem.planned.size === 0) return pods
+    let left = pods
+    for (;;) {
+      // A pod may have to wait for another one that it follows.
+      const rest = left.filter((pod) => !this.#placeAsPlanned(pod))
+      if (rest.length === left.length) return rest
+      left = rest
+    }
+  }
+
+  /** Keeps a pod on the node that was launched for it, giving up wishes only there. */
+  #placeAsPlanned(pod: number): boolean {
+    const { nodes, planned, volumeClaims } = this.#compiled.problem
+    const input = nodes[planned.get(pod) ?? -1]
+    const node = input && this.#nodes.of(input)
+    if (node === undefined) return false
+    const volumes = volumeClaims.get(pod)
+    let shape: PodShape | undefined = this.#compiled.shapeOf(pod)
+    if (shape.usesResourceClaims) return false
+    while (shape !== undefined && !this.#nodes.takes(node, shape, volumes)) shape = shape.relaxed()
+    if (shape === undefined) return false
+    this.#nodes.take(node, pod, shape, volumes)
+    this.#nodeOf[pod] = this.#nodeIndex.get(node.input) ?? -1
+    this.#placements++
+    return true
   }
 
   #place(pod: number, wanted: PodShape): boolean {

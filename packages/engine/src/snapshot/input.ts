@@ -120,4 +120,9 @@ export interface SchedulingInput {
   readonly volumes?: ReadonlyMap<string, PodVolumes>
   /** By pod UID; pods that are not here are pending. */
   readonly origins?: ReadonlyMap<string, PodOrigin>
+  /**
+   * By pod UID the node that an earlier decision launched, or kept, for the pod. As long as it still
+   * takes the pod there it stays: a plan is not made anew while its nodes are on their way.
+   */
+  readonly planned?: ReadonlyMap<string, string>
 }

@@ -61,6 +61,8 @@ export interface Problem {
   readonly created: readonly string[]
   /** Volume claims that count against attach limits, by pod. */
   readonly volumeClaims: ReadonlyMap<number, VolumeUse>
+  /** Index of the node an earlier decision meant for the pod, by pod. */
+  readonly planned: ReadonlyMap<number, number>
   /** What is wrong with pods that could not be read. */
   readonly malformed: ReadonlyMap<number, string>
   readonly nodes: readonly NodeInput[]
@@ -102,6 +104,7 @@ export function* problemInSteps(input: SchedulingInput): Generator<undefined, Pr
   return {
     ...reader.result(),
     ...bound.result(),
+    planned: plannedNodes(input),
     nodes: input.nodes,
     pools: input.pools,
     daemons: input.daemons,
@@ -109,6 +112,18 @@ export function* problemInSteps(input: SchedulingInput): Generator<undefined, Pr
     topologyNodes: input.topology.nodes,
     namespaces: input.topology.namespaces,
   }
+}
+
+function plannedNodes({ pods, nodes, planned }: SchedulingInput): ReadonlyMap<number, number> {
+  const byPod = new Map<number, number>()
+  if (planned === undefined || planned.size === 0) return byPod
+  const byName = new Map(nodes.map(({ name }, index) => [name, index]))
+  for (const [index, pod] of pods.entries()) {
+    const name = planned.get(pod.metadata?.uid ?? '')
+    const node = name === undefined ? undefined : byName.get(name)
+    if (node !== undefined) byPod.set(index, node)
+  }
+  return byPod
 }
 
 /** {@link problemInSteps} without a pause. */

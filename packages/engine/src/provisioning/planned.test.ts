@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { aNode, anInput, aPod, requiringPods, strictPolicy } from '../testing/builders.ts'
+import { schedule } from './schedule.ts'
+
+describe('pods with a plan', () => {
+  test('stay on the node that was launched for them, though another one comes first', () => {
+    const pods = [aPod({ cpu: '1' }), aPod({ cpu: '1' })]
+    const nodes = [aNode('a'), aNode('b')]
+    const planned = new Map(pods.map((pod) => [pod.metadata.uid ?? '', 'b']))
+    const { placements } = schedule(anInput({ pods, nodes, planned }))
+    assert.deepEqual(
+      placements.map(({ node }) => node),
+      ['b', 'b'],
+    )
+  })
+
+  test('are placed before others can take their room', () => {
+    const small = aPod({ cpu: '3' })
+    const large = aPod({ cpu: '4' })
+    const planned = new Map([[small.metadata.uid ?? '', 'a']])
+    const { placements, claims } = schedule(anInput({ pods: [large, small], nodes: [aNode('a')], planned }))
+    assert.deepEqual(placements, [{ pod: small, node: 'a' }])
+    assert.deepEqual(
+      claims.map(({ pods }) => pods),
+      [[large]],
+    )
+  })
+
+  test('go elsewhere once their node has gone or no longer holds them', () => {
+    const [one, two] = [aPod({ cpu: '1' }), aPod({ cpu: '8' })]
+    const planned = new Map([one, two].map((pod, i) => [pod.metadata.uid ?? '', i === 0 ? 'gone' : 'a']))
+    const { placements, claims } = schedule(anInput({ pods: [one, two], nodes: [aNode('a')], planned }))
+    assert.deepEqual(placements, [{ pod: one, node: 'a' }])
+    assert.deepEqual(
+      claims.map(({ pods }) => pods),
+      [[two]],
+    )
+  })
+
+  test('follow those that they have an affinity to', () => {
+    const target = aPod({ cpu: '100m' })
+    const labelled = { ...target, metadata: { ...target.metadata, labels: { app: 'target' } } }
+    const follower = aPod({ cpu: '2' }, requiringPods('podAffinity', 'kubernetes.io/hostname', 'target'))
+    const nodes = [aNode('a'), aNode('b')]
+    const planned = new Map([labelled, follower].map((pod) => [pod.metadata.uid ?? '', 'b']))
+    const result = schedule(anInput({ pods: [follower, labelled], nodes, planned }))
+    assert.deepEqual(
+      result.placements.map(({ node }) => node),
+      ['b', 'b'],
+    )
+  })
+
+  test('make no further node when they are decided about again', () => {
+    const sizes = [1, 5, 2, 7, 3, 4, 6, 2, 1, 3, 5]
+    const pods = sizes.map((cpu) => aPod({ cpu: String(cpu) }))
+    const { claims } = schedule(anInput({ pods, policy: { ...strictPolicy, improvement: 'planned' } }))
+    const nodes = claims.map(({ instanceTypes }, index) => {
+      const cpu = Number(instanceTypes[0]?.slice('type-'.length))
+      return aNode(`n-${index}`, { available: { cpu: cpu * 1000, memory: cpu * 4 * 1024 ** 3, pods: 110 } })
+    })
+    const planned = new Map(
+      claims.flatMap((claim, index) => claim.pods.map((pod) => [pod.metadata.uid ?? '', `n-${index}`])),
+    )
+    const again = schedule(anInput({ pods, nodes, planned }))
+    assert.deepEqual(again.claims, [])
+    assert.equal(again.placements.length, pods.length)
+  })
+})
