@@ -3,11 +3,11 @@
  * requirements, same types still allowed. Whatever is worked out for one of them serves all.
  */
 import type { ValueSet } from '../requirements/requirement.ts'
-import { compatible } from '../requirements/requirements.ts'
+import { compatible, type Requirements } from '../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../requirements/states.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import type { HostPort } from './host-ports.ts'
-import { type CompiledOffering, meets, offeringsWithin, unmetMinValues } from './instance-rows.ts'
+import { type CompiledOffering, meets, unmetMinValues } from './instance-rows.ts'
 import type { Wish } from './pod-shape.ts'
 import { frontierOf, portsFree, type Template, type TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit, sumFits } from './resource-space.ts'
@@ -35,6 +35,7 @@ export class ClaimClasses {
   readonly #allowed = new Map<string, number>()
   readonly #allowedIds = new WeakMap<readonly TypeRow[], number>()
   readonly #narrowed = new Map<number, ClaimClass | undefined>()
+  readonly #sold = new Map<StateId, Map<Requirements, boolean>>()
 
   constructor(states: RequirementStates, policy: SchedulingPolicy) {
     this.#states = states
@@ -109,7 +110,22 @@ export class ClaimClasses {
 
   /** The offerings of a row that the class allows, cheapest first. */
   offerings(of: ClaimClass, row: TypeRow): readonly CompiledOffering[] {
-    return offeringsWithin(row.group, this.#states.get(of.state), this.#policy.wellKnownLabels)
+    return row.group.offerings.filter(({ requirements }) => this.#sells(of.state, requirements))
+  }
+
+  /** Whether a state allows offerings with these terms. */
+  #sells(state: StateId, terms: Requirements): boolean {
+    let known = this.#sold.get(state)
+    if (known === undefined) {
+      known = new Map()
+      this.#sold.set(state, known)
+    }
+    let verdict = known.get(terms)
+    if (verdict === undefined) {
+      verdict = compatible(this.#states.get(state), terms, this.#policy.wellKnownLabels)
+      known.set(terms, verdict)
+    }
+    return verdict
   }
 
   #class(
@@ -126,7 +142,7 @@ export class ClaimClasses {
     const rows = candidates.filter(
       (row) =>
         meets(row.type, requirements) &&
-        offeringsWithin(row.group, requirements, this.#policy.wellKnownLabels).length > 0,
+        row.group.offerings.some((offering) => this.#sells(state, offering.requirements)),
     )
     const created: ClaimClass = {
       index: this.#classes.size,

@@ -5,6 +5,7 @@ import { type Problem, problemText } from '../snapshot/problem.ts'
 import type { MalformedObject, PoolWithoutTypes } from '../snapshot/result.ts'
 import { ClaimClasses } from './claim-class.ts'
 import { ClaimFinisher } from './finished-claims.ts'
+import { TypeReader } from './instance-rows.ts'
 import { podRequests } from './pod-resources.ts'
 import { type PodShape, PodShapes } from './pod-shape.ts'
 import {
@@ -15,7 +16,6 @@ import {
   compileTemplate,
   poolOrder,
   type Template,
-  type TypeCache,
 } from './pool-template.ts'
 import { ResourceSpace } from './resource-space.ts'
 import { DomainUniverse } from './topology/domains.ts'
@@ -103,12 +103,12 @@ export class CompiledProblem {
   }
 
   #compilePools(): readonly CompiledPool[] {
-    const cache: TypeCache = new Map()
+    const reader = new TypeReader()
     const pools: CompiledPool[] = []
     for (const input of this.problem.pools) {
       try {
         pools.push(
-          compilePool(input, cache, ({ name }, problem) =>
+          compilePool(input, reader, ({ name }, problem) =>
             this.malformed.push({ kind: 'InstanceType', name, problem: problemText(problem) }),
           ),
         )

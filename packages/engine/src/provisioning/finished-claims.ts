@@ -47,6 +47,8 @@ export class ClaimFinisher {
   readonly #space: ResourceSpace
   readonly #policy: SchedulingPolicy
   readonly #priced = new Map<number, readonly PricedRow[]>()
+  /** Names of a class's types in alphabetical order. */
+  readonly #names = new Map<number, readonly string[]>()
   readonly #frames = new Map<string, Frame | Truncated>()
 
   constructor(
@@ -149,23 +151,21 @@ export class ClaimFinisher {
     holding: ReadonlySet<TypeRow>,
   ): Frame | Truncated {
     const all = reservations.size === 0 ? this.priced(of) : this.#pricedReserved(of, reservations)
-    const priced = all.filter(({ row }) => holding.has(row))
-    const names = [...new Set(priced.map(({ row }) => row.type.type.name))].slice(
-      0,
-      this.#policy.maxInstanceTypes,
-    )
-    const listed = new Set(names)
-    const kept = priced.filter(({ row }) => listed.has(row.type.type.name))
+    const holders = all.filter(({ row }) => holding.has(row))
+    const names = distinctNames(holders, this.#policy.maxInstanceTypes)
+    const isCut = names.length === this.#policy.maxInstanceTypes && names.length < holders.length
+    const listed = isCut ? new Set(names) : undefined
+    const kept = listed === undefined ? holders : holders.filter(({ row }) => listed.has(row.type.type.name))
     const requirements = this.#states.get(of.state)
-    const types = [...new Set(kept.map(({ row }) => row.type))]
+    const types = kept.map(({ row }) => row.type)
     const missing = unmetMinValues(types, requirements)
     if (this.#policy.minValues === 'Strict' && missing.size > 0) return { kind: 'truncated', missing }
-    const final = this.#finalRequirements(of, names, kept, reservations)
+    const final = this.#finalRequirements(of, kept, reservations)
     return {
       labels: { ...customLabels(final, this.#policy.wellKnownLabels), ...of.template.labels },
-      requirements: requirementList(final),
+      requirements: withInstanceTypes(final, this.#namesInOrder(of, names)),
       instanceTypes: names,
-      pricePerHour: priced[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
+      pricePerHour: holders[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
       overlaid: {
         price: types.some(({ type }) => type.overlaid?.price === true),
         capacity: types.some(({ type }) => type.overlaid?.capacity === true),
@@ -177,18 +177,26 @@ export class ClaimFinisher {
     }
   }
 
+  /** The names in alphabetical order; those of a class are sorted once. */
+  #namesInOrder(of: ClaimClass, names: readonly string[]): readonly string[] {
+    let all = this.#names.get(of.index)
+    if (all === undefined) {
+      all = distinctNames(this.priced(of), Number.POSITIVE_INFINITY).toSorted()
+      this.#names.set(of.index, all)
+    }
+    const wanted = new Set(names)
+    return all.filter((name) => wanted.has(name))
+  }
+
+  /** The class's requirements as the claim states them, its instance types apart. */
   #finalRequirements(
     of: ClaimClass,
-    names: readonly string[],
     rows: readonly PricedRow[],
     reservations: ReadonlySet<string>,
   ): Requirements {
     const final = new Map<string, ValueSet>()
     for (const set of this.#states.get(of.state).values())
       if (!simulationOnlyLabels.includes(set.key) && set.key !== labels.hostname) final.set(set.key, set)
-    const least = final.get(labels.instanceType)?.minValues
-    const listed = oneOf(labels.instanceType, ...names)
-    final.set(labels.instanceType, least === undefined ? listed : { ...listed, minValues: least })
     const reservationLabel = this.#policy.reservations?.label
     if (reservations.size > 0 && reservationLabel !== undefined) {
       final.set(labels.capacityType, oneOf(labels.capacityType, capacityTypes.reserved))
@@ -218,6 +226,29 @@ function firstHolding(
   let index = start
   while (index < priced.length && !holds((priced[index] as PricedRow).row.room)) index++
   return index
+}
+
+function distinctNames(rows: readonly PricedRow[], most: number): readonly string[] {
+  const names = new Set<string>()
+  for (const { row } of rows) {
+    if (names.size >= most) break
+    names.add(row.type.type.name)
+  }
+  return [...names]
+}
+
+/** The API form, with the instance types in the place of what is said of them. */
+function withInstanceTypes(requirements: Requirements, names: readonly string[]): readonly Requirement[] {
+  const least = requirements.get(labels.instanceType)?.minValues
+  const types: Requirement = {
+    key: labels.instanceType,
+    operator: 'In',
+    values: names,
+    ...(least !== undefined && { minValues: least }),
+  }
+  const others = new Map(requirements)
+  others.delete(labels.instanceType)
+  return [...requirementList(others), types].toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }
 
 function rowKey(rows: readonly TypeRow[]): string {

@@ -1,14 +1,13 @@
 /** Instance types as rows that are cheap to test: what they leave for pods, and what they cost. */
-import { type InstanceType, labels } from '@tenon/api'
+import { type InstanceType, labels, type Requirement, type Resources } from '@tenon/api'
 import { requireReadableType } from '../eligibility/pool-shape.ts'
 import { compatible, overlaps, parseRequirements, type Requirements } from '../requirements/requirements.ts'
 import { allocatableGroups } from './allocatable.ts'
-import type { Resources } from '@tenon/api'
 
 /** One way to buy a type. */
 export interface CompiledOffering {
+  /** The same object for all offerings that say the same. */
   readonly requirements: Requirements
-  readonly zone: string | undefined
   readonly capacityType: string | undefined
   readonly pricePerHour: number
   /** Instances left in its reservation, of reserved capacity only. */
@@ -28,30 +27,53 @@ export interface CompiledType {
   readonly groups: readonly OfferingGroup[]
 }
 
-/** @throws RangeError or TypeError when the type is malformed. */
-export function compileType(type: InstanceType): CompiledType {
-  requireReadableType(type)
-  return {
-    type,
-    requirements: parseRequirements(type.requirements),
-    groups: allocatableGroups(type).map(({ allocatable, offerings }) => ({
-      allocatable,
-      offerings: offerings
-        .map((offering) => {
-          const requirements = parseRequirements(offering.requirements)
-          const only = (key: string) => requirements.get(key)?.values.values().next().value
-          return {
-            requirements,
-            zone: only(labels.zone),
-            capacityType: only(labels.capacityType),
+/** Reads types. A catalogue sells most of them in the same few ways, which are read once. */
+export class TypeReader {
+  readonly #known = new Map<InstanceType, CompiledType | undefined>()
+  readonly #terms = new Map<string, Terms>()
+
+  /**
+   * @returns undefined for a type that was found malformed before.
+   * @throws RangeError or TypeError when the type is malformed, once for each type.
+   */
+  read(type: InstanceType): CompiledType | undefined {
+    if (this.#known.has(type)) return this.#known.get(type)
+    this.#known.set(type, undefined)
+    requireReadableType(type)
+    const compiled = {
+      type,
+      requirements: parseRequirements(type.requirements),
+      groups: allocatableGroups(type).map(({ allocatable, offerings }) => ({
+        allocatable,
+        offerings: offerings
+          .map((offering) => ({
+            ...this.#termsOf(offering.requirements),
             pricePerHour: offering.pricePerHour,
             reservationCapacity: offering.reservationCapacity ?? 0,
-          }
-        })
-        .toSorted((a, b) => a.pricePerHour - b.pricePerHour),
-    })),
+          }))
+          .toSorted((a, b) => a.pricePerHour - b.pricePerHour),
+      })),
+    }
+    this.#known.set(type, compiled)
+    return compiled
+  }
+
+  #termsOf(list: readonly Requirement[]): Terms {
+    let key = ''
+    for (const { key: label, operator, values } of list) key += `${label} ${operator} ${values?.join(',')};`
+    let terms = this.#terms.get(key)
+    if (terms === undefined) {
+      const requirements = parseRequirements(list)
+      const only = (label: string) => requirements.get(label)?.values.values().next().value
+      terms = { requirements, capacityType: only(labels.capacityType) }
+      this.#terms.set(key, terms)
+    }
+    return terms
   }
 }
+
+/** What an offering says beside its price. */
+type Terms = Pick<CompiledOffering, 'requirements' | 'capacityType'>
 
 /** Whether a type meets the requirements on the keys that both name. */
 export function meets(type: CompiledType, requirements: Requirements): boolean {

@@ -24,9 +24,9 @@ import type { DaemonInput, PoolInput, SchedulingPolicy } from '../snapshot/input
 import { type HostPort, hostPortsOf, portsClash } from './host-ports.ts'
 import {
   type CompiledType,
-  compileType,
   meets,
   type OfferingGroup,
+  type TypeReader,
   offeringsWithin,
   unmetMinValues,
 } from './instance-rows.ts'
@@ -85,16 +85,13 @@ export interface CompiledPool {
   readonly types: readonly CompiledType[]
 }
 
-/** Types already read, so that pools that share them read them once. */
-export type TypeCache = Map<InstanceType, CompiledType | string>
-
 /**
  * @param report told of each instance type that cannot be read; the others are used.
  * @throws RangeError or TypeError when the NodePool is malformed.
  */
 export function compilePool(
   input: PoolInput,
-  cache: TypeCache,
+  reader: TypeReader,
   report: (type: InstanceType, problem: unknown) => void,
 ): CompiledPool {
   requireReadablePool(input.nodePool)
@@ -117,14 +114,9 @@ export function compilePool(
       ]),
     ),
     types: input.instanceTypes.flatMap((type) => {
-      const known = cache.get(type)
-      if (known !== undefined) return typeof known === 'string' ? [] : [known]
       try {
-        const compiled = compileType(type)
-        cache.set(type, compiled)
-        return [compiled]
+        return reader.read(type) ?? []
       } catch (error) {
-        cache.set(type, String(error))
         report(type, error)
         return []
       }
