@@ -63,6 +63,13 @@ const diverseRow = (count: number): Workload => ({
   make: (random) => emptyCluster(diverse(random, count), pool('default', fakeCatalogue())),
 })
 
+/** The same with the cheaper of several plans. */
+const plannedRow = (count: number): Workload => ({
+  ...diverseRow(count),
+  name: `diverse(${count}) planned`,
+  improvement: 'planned',
+})
+
 const preferencesRow = (policy: 'Respect' | 'Ignore', reference: Reference): Workload => ({
   name: `preferences(4000) ${policy}`,
   pods: 4000,
@@ -96,6 +103,8 @@ const below17: Requirement = { key: 'karpenter.kwok.sh/instance-cpu', operator: 
 /** Every row, in the order of the table. */
 export const workloads: readonly Workload[] = [
   ...[1, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000].map(diverseRow),
+  plannedRow(1000),
+  plannedRow(10_000),
   preferencesRow('Respect', { ms: 68_900, nodes: 4000 }),
   preferencesRow('Ignore', { ms: 1260, nodes: 6 }),
   {

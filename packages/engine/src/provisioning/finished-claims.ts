@@ -47,8 +47,8 @@ export class ClaimFinisher {
   readonly #space: ResourceSpace
   readonly #policy: SchedulingPolicy
   readonly #priced = new Map<number, readonly PricedRow[]>()
-  /** Names of a class's types in alphabetical order. */
-  readonly #names = new Map<number, readonly string[]>()
+  /** Rows of a class in alphabetical order. */
+  readonly #byName = new Map<number, readonly PricedRow[]>()
   readonly #frames = new Map<string, Frame | Truncated>()
 
   constructor(
@@ -139,20 +139,16 @@ export class ClaimFinisher {
     const key = `${claim.class.index} ${[...claim.reservations].toSorted().join(',')} ${rowKey(holding)}`
     let frame = this.#frames.get(key)
     if (frame === undefined) {
-      frame = this.#makeFrame(claim.class, claim.reservations, new Set(holding))
+      frame = this.#makeFrame(claim)
       this.#frames.set(key, frame)
     }
     return frame
   }
 
-  #makeFrame(
-    of: ClaimClass,
-    reservations: ReadonlySet<string>,
-    holding: ReadonlySet<TypeRow>,
-  ): Frame | Truncated {
+  #makeFrame({ class: of, reservations, amounts }: OpenClaim): Frame | Truncated {
     const all = reservations.size === 0 ? this.priced(of) : this.#pricedReserved(of, reservations)
-    const holders = all.filter(({ row }) => holding.has(row))
-    const names = distinctNames(holders, this.#policy.maxInstanceTypes)
+    const holders = all.filter(({ row }) => amountsFit(amounts, row.room))
+    const names = namesOf(holders).slice(0, this.#policy.maxInstanceTypes)
     const isCut = names.length === this.#policy.maxInstanceTypes && names.length < holders.length
     const listed = isCut ? new Set(names) : undefined
     const kept = listed === undefined ? holders : holders.filter(({ row }) => listed.has(row.type.type.name))
@@ -163,7 +159,7 @@ export class ClaimFinisher {
     const final = this.#finalRequirements(of, kept, reservations)
     return {
       labels: { ...customLabels(final, this.#policy.wellKnownLabels), ...of.template.labels },
-      requirements: withInstanceTypes(final, this.#namesInOrder(of, names)),
+      requirements: withInstanceTypes(final, isCut ? names.toSorted() : this.#namesInOrder(of, amounts)),
       instanceTypes: names,
       pricePerHour: holders[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
       overlaid: {
@@ -177,15 +173,14 @@ export class ClaimFinisher {
     }
   }
 
-  /** The names in alphabetical order; those of a class are sorted once. */
-  #namesInOrder(of: ClaimClass, names: readonly string[]): readonly string[] {
-    let all = this.#names.get(of.index)
-    if (all === undefined) {
-      all = distinctNames(this.priced(of), Number.POSITIVE_INFINITY).toSorted()
-      this.#names.set(of.index, all)
+  /** Names of the types that hold `amounts`, in alphabetical order; the rows of a class are sorted once. */
+  #namesInOrder(of: ClaimClass, amounts: Amounts): readonly string[] {
+    let byName = this.#byName.get(of.index)
+    if (byName === undefined) {
+      byName = this.priced(of).toSorted((a, b) => (a.row.type.type.name < b.row.type.type.name ? -1 : 1))
+      this.#byName.set(of.index, byName)
     }
-    const wanted = new Set(names)
-    return all.filter((name) => wanted.has(name))
+    return namesOf(byName.filter(({ row }) => amountsFit(amounts, row.room)))
   }
 
   /** The class's requirements as the claim states them, its instance types apart. */
@@ -228,13 +223,11 @@ function firstHolding(
   return index
 }
 
-function distinctNames(rows: readonly PricedRow[], most: number): readonly string[] {
-  const names = new Set<string>()
-  for (const { row } of rows) {
-    if (names.size >= most) break
-    names.add(row.type.type.name)
-  }
-  return [...names]
+/** Names of the rows' types, each once. */
+function namesOf(rows: readonly PricedRow[]): readonly string[] {
+  const names = rows.map(({ row }) => row.type.type.name)
+  const hasTypesTwice = rows.some(({ row }) => row.type.groups.length > 1)
+  return hasTypesTwice ? [...new Set(names)] : names
 }
 
 /** The API form, with the instance types in the place of what is said of them. */
