@@ -1,7 +1,7 @@
 /** The engine's door for scheduling: objects in, objects out. */
 import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../snapshot/input.ts'
-import { problemOf } from '../snapshot/problem.ts'
+import { type Problem, problemOf } from '../snapshot/problem.ts'
 import type { Failure, Placement, SchedulingControl, SchedulingResult } from '../snapshot/result.ts'
 import { type Solution, solve } from './solver.ts'
 
@@ -12,11 +12,12 @@ const untilDone: SchedulingControl = { shouldStop: () => false }
  * @param control may stop the decision early; pods that were not decided then are listed as such.
  */
 export function schedule(input: SchedulingInput, control: SchedulingControl = untilDone): SchedulingResult {
-  return resultOf(input, solve(problemOf(input), control))
+  const problem = problemOf(input)
+  return resultOf(input, problem, solve(problem, control))
 }
 
 /** A solution in terms of the objects it was made from. */
-export function resultOf(input: SchedulingInput, solution: Solution): SchedulingResult {
+export function resultOf(input: SchedulingInput, { shapeOf }: Problem, solution: Solution): SchedulingResult {
   const { pods, nodes, pools } = input
   const placements: Placement[] = []
   for (const [index, node] of solution.nodeOf.entries()) {
@@ -40,9 +41,25 @@ export function resultOf(input: SchedulingInput, solution: Solution): Scheduling
     undecided: podsAt(solution.undecided).toSorted(podOrder),
     poolsWithoutTypes: solution.poolsWithoutTypes,
     malformed: solution.malformed,
+    validZones: zonesByPod(pods, shapeOf, solution.validZones),
     pricePerHour: solution.pricePerHour,
     firstFitPricePerHour: solution.firstFitPricePerHour,
   }
+}
+
+function zonesByPod(
+  pods: readonly Pod[],
+  shapeOf: Int32Array,
+  zonesOfShape: Solution['validZones'],
+): ReadonlyMap<Pod, ReadonlySet<string>> {
+  if (zonesOfShape.size === 0) return new Map()
+  const sets = new Map([...zonesOfShape].map(([shape, zones]) => [shape, new Set(zones)]))
+  const byPod = new Map<Pod, ReadonlySet<string>>()
+  for (const [index, pod] of pods.entries()) {
+    const zones = sets.get(shapeOf[index] as number)
+    if (zones !== undefined) byPod.set(pod, zones)
+  }
+  return byPod
 }
 
 function podOrder({ metadata: a }: Pod, { metadata: b }: Pod): number {

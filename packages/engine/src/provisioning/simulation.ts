@@ -112,6 +112,16 @@ export class Simulation {
     }
   }
 
+  /** Zones that the rules leave to the pods of each shape that has rules about zones. */
+  validZones(): ReadonlyMap<number, readonly string[]> {
+    const zones = new Map<number, readonly string[]>()
+    for (const [index, shape] of this.#compiled.shapes.entries()) {
+      const valid = shape && this.#topology.validZones(shape)
+      if (valid !== undefined) zones.set(index, valid)
+    }
+    return zones
+  }
+
   get claims(): readonly OpenClaim[] {
     return this.#claims
   }

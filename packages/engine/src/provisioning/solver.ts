@@ -8,6 +8,8 @@ import { type Outcome, Simulation } from './simulation.ts'
 export interface Solution extends Outcome {
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
   readonly malformed: readonly MalformedObject[]
+  /** By shape: zones that rules about zones left to its pods before the first placement. */
+  readonly validZones: ReadonlyMap<number, readonly string[]>
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number
 }
@@ -19,6 +21,7 @@ const worthMoreNodes = 0.01
 export function solve(problem: Problem, control: SchedulingControl): Solution {
   const compiled = new CompiledProblem(problem)
   const firstFit = new Simulation(compiled, 'firstFit')
+  const validZones = firstFit.validZones()
   firstFit.run(control)
   const firstFitPricePerHour = firstFit.pricePerHour
   const outcome = improved(firstFit, compiled, control).outcome()
@@ -26,6 +29,7 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
     ...outcome,
     poolsWithoutTypes: compiled.poolsWithoutTypes,
     malformed: compiled.malformed,
+    validZones,
     pricePerHour: outcome.claims.reduce((sum, claim) => sum + claim.pricePerHour, 0),
     firstFitPricePerHour,
   }

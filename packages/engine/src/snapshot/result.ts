@@ -62,6 +62,11 @@ export interface SchedulingResult {
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
   /** Objects other than pods that could not be read and were left out. */
   readonly malformed: readonly MalformedObject[]
+  /**
+   * Zones that the rules about zones (spread, affinity, anti-affinity) left to a pod before the first
+   * placement; pods without such rules are not here (scheduling.md 12.4).
+   */
+  readonly validZones: ReadonlyMap<Pod, ReadonlySet<string>>
   /** Price per hour of the new claims, and what first fit alone would have cost. */
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number

@@ -142,6 +142,15 @@ export class TopologyGroup {
     }
   }
 
+  /** All domains in which the rule would have the pod now, whichever it would choose. Not for rules about hosts. */
+  validDomains(pod: ValueSet | undefined, selfSelects: boolean): readonly number[] {
+    if (this.rule.kind !== 'spread') return this.propose(pod, undefined, selfSelects)
+    const ofPod = this.domains.allowedBy(pod)
+    const least = this.#leastCount(ofPod)
+    const more = selfSelects ? 1 : 0
+    return this.#select((count, id) => allows(ofPod, id) && count + more - least <= this.rule.maxSkew)
+  }
+
   /** The emptiest domain that keeps the skew; among equals the first by name. */
   #spread(pod: Allowed, node: Allowed, selfSelects: boolean): readonly number[] {
     const least = this.#leastCount(pod)

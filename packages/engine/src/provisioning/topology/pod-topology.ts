@@ -163,6 +163,21 @@ export class PodTopology {
     return added
   }
 
+  /** Zones in which all rules about zones would have the shape now; undefined when it has none. */
+  validZones(shape: PodShape): readonly string[] | undefined {
+    const { ownDomains, repelledDomains } = this.#rulesOf(shape)
+    const strict = this.#states.get(shape.strict.state).get(labels.zone)
+    const rules = [...repelledDomains.map((group) => ({ group, selfSelects: false })), ...ownDomains]
+    const valid = rules
+      .filter(({ group }) => group.rule.key === labels.zone)
+      .map(({ group, selfSelects }) =>
+        group.validDomains(strict, selfSelects).map((id) => group.domains.name(id)),
+      )
+    return valid.length === 0
+      ? undefined
+      : valid.reduce((zones, others) => zones.filter((zone) => others.includes(zone)))
+  }
+
   /** Counts a placed pod. */
   record(shape: PodShape, place: Place): void {
     this.#placed.push({ shape, place })

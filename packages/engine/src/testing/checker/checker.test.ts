@@ -52,6 +52,7 @@ function aResult(parts: Partial<SchedulingResult>): SchedulingResult {
     undecided: [],
     poolsWithoutTypes: [],
     malformed: [],
+    validZones: new Map(),
     pricePerHour: 0,
     firstFitPricePerHour: 0,
     ...parts,
