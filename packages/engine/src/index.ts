@@ -63,3 +63,14 @@ export {
 } from './eligibility/scheduler-config.ts'
 export { shapeProblems, validatePod } from './eligibility/validation.ts'
 export { attachedClaims, resolveVolumes } from './eligibility/volumes.ts'
+export {
+  evaluateOverlaysInSteps,
+  type OverlayConflict,
+  type OverlayEvaluation,
+  type OverlayOutcome,
+  type PoolOverlays,
+  renderOverlayConflict,
+} from './overlay/evaluation.ts'
+export type { OfferedPool } from './overlay/matching.ts'
+export { overlaidType, type TypeOverlay } from './overlay/overlaid-type.ts'
+export { type OverlayProblem, renderOverlayProblems } from './overlay/validation.ts'

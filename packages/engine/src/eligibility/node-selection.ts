@@ -1,5 +1,5 @@
 /** Whether a pod's choice of nodes by label can be judged at all (scheduling.md 2.1, check 2). */
-import { capacityTypes, labels, type NodeSelectorRequirement, type PodSpec } from '@tenon/api'
+import { capacityTypes, labels, type PodSpec, type Requirement } from '@tenon/api'
 import { canonicalKey, type EligibilityPolicy, isRestricted } from './lookups.ts'
 import type { SelectionProblem } from './problems.ts'
 
@@ -33,9 +33,20 @@ export function selectionProblems(spec: PodSpec, policy: EligibilityPolicy): rea
   return problems
 }
 
+/** Problems of one requirement that is not a pod's. */
+export function requirementProblems(
+  requirement: Requirement,
+  field: string,
+  policy: EligibilityPolicy,
+): readonly SelectionProblem[] {
+  const problems: SelectionProblem[] = []
+  check(requirement, () => field, policy, problems)
+  return problems
+}
+
 /** `fieldOf` names the place; it is asked only when something is wrong, for most pods are right. */
 function check(
-  expression: NodeSelectorRequirement,
+  expression: Requirement,
   fieldOf: () => string,
   policy: EligibilityPolicy,
   problems: SelectionProblem[],

@@ -66,7 +66,8 @@ function renderPodProblem(problem: PodProblem): string {
   return `${problem.field}: ${renderSelectionProblem(problem)}`
 }
 
-function renderSelectionProblem(problem: SelectionProblem): string {
+/** What is wrong and what would mend it, without the field. */
+export function renderSelectionProblem(problem: SelectionProblem): string {
   switch (problem.kind) {
     case 'matchFields':
       return 'matchFields cannot be judged before the node exists; choose by label in matchExpressions'

@@ -20,9 +20,9 @@ export function schedule(input: SchedulingInput, control: SchedulingControl = un
 export function resultOf(input: SchedulingInput, { shapeOf }: Problem, solution: Solution): SchedulingResult {
   const { pods, nodes, pools } = input
   const placements: Placement[] = []
-  for (const [index, node] of solution.nodeOf.entries()) {
-    const pod = pods[index]
-    const name = nodes[node]?.name
+  for (let i = 0; i < solution.placements.length; i += 2) {
+    const pod = pods[solution.placements[i] as number]
+    const name = nodes[solution.placements[i + 1] as number]?.name
     if (pod !== undefined && name !== undefined) placements.push({ pod, node: name })
   }
   const failures: Failure[] = []
@@ -36,9 +36,9 @@ export function resultOf(input: SchedulingInput, { shapeOf }: Problem, solution:
       const pool = pools[poolIndex]?.nodePool
       return pool === undefined ? [] : [{ ...claim, pool, pods: podsAt(indexes) }]
     }),
-    placements: placements.toSorted((a, b) => podOrder(a.pod, b.pod)),
-    failures: failures.toSorted((a, b) => podOrder(a.pod, b.pod)),
-    undecided: podsAt(solution.undecided).toSorted(podOrder),
+    placements,
+    failures,
+    undecided: podsAt(solution.undecided),
     poolsWithoutTypes: solution.poolsWithoutTypes,
     malformed: solution.malformed,
     validZones: zonesByPod(pods, shapeOf, solution.validZones),
@@ -60,8 +60,4 @@ function zonesByPod(
     if (zones !== undefined) byPod.set(pod, zones)
   }
   return byPod
-}
-
-function podOrder({ metadata: a }: Pod, { metadata: b }: Pod): number {
-  return (a?.uid ?? '') < (b?.uid ?? '') ? -1 : 1
 }

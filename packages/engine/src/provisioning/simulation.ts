@@ -25,9 +25,9 @@ const comparisons = 2_000_000
 /** What a pass came to, by indexes of the problem. */
 export interface Outcome {
   readonly claims: readonly FinishedClaim[]
-  /** Per pod: the node it goes to, or -1. */
-  readonly nodeOf: Int32Array
-  /** Per pod that finds no place: its reason. */
+  /** Pods that go to a node, each followed by the index of its node; in order of their UIDs. */
+  readonly placements: Int32Array
+  /** Per pod that finds no place: its reason; in order of their UIDs. */
   readonly failures: ReadonlyMap<number, PodReason>
   readonly undecided: readonly number[]
 }
@@ -175,10 +175,22 @@ export class Simulation {
     const firstUid = ({ pods }: FinishedClaim) => problem.uids[pods[0] ?? -1]
     return {
       claims: claims.toSorted((a, b) => compare(a.nodePool, b.nodePool) || compare(firstUid(a), firstUid(b))),
-      nodeOf: this.#nodeOf,
-      failures,
-      undecided: this.#undecided,
+      placements: this.#placed(),
+      failures: new Map([...failures].toSorted(([a], [b]) => this.#byUid(a, b))),
+      undecided: this.#undecided.toSorted((a, b) => this.#byUid(a, b)),
     }
+  }
+
+  #placed(): Int32Array {
+    const pods: number[] = []
+    for (const [pod, node] of this.#nodeOf.entries()) if (node >= 0) pods.push(pod)
+    pods.sort((a, b) => this.#byUid(a, b))
+    return Int32Array.from(pods.flatMap((pod) => [pod, this.#nodeOf[pod] as number]))
+  }
+
+  #byUid(a: number, b: number): number {
+    const { uids } = this.#compiled.problem
+    return compare(uids[a], uids[b])
   }
 
   /** In a disruption, only pods that must move anyway may count on a node that is still starting. */

@@ -1,0 +1,73 @@
+/** What the schema of a NodeOverlay cannot check (api.md 5.4). */
+import { isQuantity, type NodeOverlay } from '@tenon/api'
+import { canonicalKey, type EligibilityPolicy } from '../eligibility/lookups.ts'
+import { requirementProblems } from '../eligibility/node-selection.ts'
+import { renderSelectionProblem, type SelectionProblem } from '../eligibility/problems.ts'
+
+/** Why an overlay cannot be used; `field` is a path in the overlay. */
+export type OverlayProblem =
+  | SelectionProblem
+  | { readonly kind: 'notInWithoutValues'; readonly field: string; readonly key: string }
+  | { readonly kind: 'machineResource'; readonly field: string }
+  | {
+      readonly kind: 'unreadable'
+      readonly field: string
+      readonly value: string
+      readonly expected: string
+    }
+
+/** Resources of which only the provider knows how much a machine has. */
+const machineResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
+
+/** Every problem of the overlay; none when it can be used. */
+export function overlayProblems(overlay: NodeOverlay, policy: EligibilityPolicy): readonly OverlayProblem[] {
+  const { requirements, price, priceAdjustment, capacity } = overlay.spec
+  const problems: OverlayProblem[] = []
+  for (const [i, requirement] of requirements.entries()) {
+    const field = `spec.requirements[${i}]`
+    problems.push(...requirementProblems(requirement, field, policy))
+    if (requirement.operator === 'NotIn' && (requirement.values ?? []).length === 0)
+      problems.push({ kind: 'notInWithoutValues', field, key: canonicalKey(requirement.key, policy) })
+  }
+  const check = (field: string, value: string | undefined, isReadable: boolean, expected: string) => {
+    if (value !== undefined && !isReadable) problems.push({ kind: 'unreadable', field, value, expected })
+  }
+  check('spec.price', price, /^\d+(\.\d+)?$/.test(price ?? ''), 'a number such as 0.25')
+  check(
+    'spec.priceAdjustment',
+    priceAdjustment,
+    /^[+-](\d+(\.\d+)?|\.\d+)%?$/.test(priceAdjustment ?? ''),
+    'a signed number such as -0.1, or a percentage such as +10%',
+  )
+  for (const [name, amount] of Object.entries(capacity ?? {})) {
+    const field = `spec.capacity["${name}"]`
+    if (machineResources.has(name)) problems.push({ kind: 'machineResource', field })
+    check(field, amount, isQuantity(amount), 'a quantity such as 2 or 4Gi')
+  }
+  return problems
+}
+
+/** One sentence that names every problem, its place and what would mend it. */
+export function renderOverlayProblems(problems: readonly OverlayProblem[]): string {
+  return problems.map((problem) => `${problem.field}: ${words(problem)}`).join('; ')
+}
+
+function words(problem: OverlayProblem): string {
+  switch (problem.kind) {
+    case 'notInWithoutValues':
+      return `operator NotIn for label ${problem.key} needs at least one value`
+    case 'machineResource':
+      return 'the provider knows how much of it a machine has; remove it'
+    case 'unreadable':
+      return `"${problem.value}" is not ${problem.expected}`
+    case 'restrictedLabel':
+      return `label ${problem.key} is reserved; use another one`
+    case 'matchFields':
+    case 'invalidKey':
+    case 'invalidValue':
+    case 'noValues':
+    case 'notAnInteger':
+    case 'unknownValues':
+      return renderSelectionProblem(problem)
+  }
+}
