@@ -74,3 +74,4 @@ export {
 export type { OfferedPool } from './overlay/matching.ts'
 export { overlaidType, type TypeOverlay } from './overlay/overlaid-type.ts'
 export { type OverlayProblem, renderOverlayProblems } from './overlay/validation.ts'
+export { type TemplateClaim, templateClaim } from './provisioning/static-claim.ts'

@@ -9,6 +9,7 @@ import type { BoundCount, Problem } from '../../snapshot/problem.ts'
 import type { PodShape } from '../pod-shape.ts'
 import { DomainNames } from './domain-names.ts'
 import type { DomainUniverse } from './domains.ts'
+import { GroupIndex, PodIndex } from './group-index.ts'
 import { podRules, ruleIdentity } from './rules.ts'
 import { type GroupRule, TopologyGroup } from './group.ts'
 
@@ -59,17 +60,20 @@ export class PodTopology {
   readonly #names = new Map<string, DomainNames>()
   readonly #groups = new Map<string, TopologyGroup>()
   readonly #inverseGroups = new Map<string, TopologyGroup>()
+  readonly #groupIndex = new GroupIndex()
+  readonly #inverseIndex = new GroupIndex()
+  readonly #boundIndex: PodIndex
   readonly #rules: (ShapeRules | undefined)[] = []
   readonly #placed: { readonly shape: PodShape; readonly place: Place }[] = []
   readonly #nodeLabels = new Map<TopologyNode, Requirements>()
   readonly #countsOfShape: readonly (readonly BoundCount[])[]
   readonly #admitted = new Map<TopologyGroup, Map<StateId, boolean>>()
-  #version = 0
 
   constructor(problem: Problem, states: RequirementStates, universe: DomainUniverse) {
     this.#problem = problem
     this.#states = states
     this.#universe = universe
+    this.#boundIndex = new PodIndex(problem.boundShapes)
     const counts: BoundCount[][] = problem.boundShapes.map(() => [])
     for (const count of problem.boundCounts) counts[count.shape]?.push(count)
     this.#countsOfShape = counts
@@ -187,9 +191,9 @@ export class PodTopology {
   }
 
   #counting(shape: PodShape, rules: ShapeRules): readonly TopologyGroup[] {
-    if (rules.countingVersion !== this.#version) {
-      rules.counting = [...this.#groups.values()].filter((group) => group.selects(shape.selectable))
-      rules.countingVersion = this.#version
+    if (rules.countingVersion !== this.#groupIndex.size) {
+      rules.counting = this.#groupIndex.selecting(shape.selectable)
+      rules.countingVersion = this.#groupIndex.size
     }
     return rules.counting
   }
@@ -244,7 +248,7 @@ export class PodTopology {
       const group = this.#group(rule)
       return { group, selfSelects: group.selects(shape.selectable) }
     })
-    const repelling = [...this.#inverseGroups.values()].filter((group) => group.selects(shape.selectable))
+    const repelling = this.#inverseIndex.selecting(shape.selectable)
     const rules: ShapeRules = {
       ownDomains: groups.filter(({ group }) => !group.isHost),
       ownHosts: groups.filter(({ group }) => group.isHost),
@@ -274,7 +278,7 @@ export class PodTopology {
     if (known !== undefined) return known
     const group = this.#withDomains(rule)
     this.#groups.set(identity, group)
-    this.#version++
+    this.#groupIndex.add(group)
     this.#countBoundPods(group)
     // A rule that came in late must know what this simulation has placed already.
     for (const { shape, place } of this.#placed)
@@ -289,6 +293,7 @@ export class PodTopology {
     if (known !== undefined) return known
     const group = this.#withDomains(open)
     this.#inverseGroups.set(identity, group)
+    this.#inverseIndex.add(group)
     return group
   }
 
@@ -308,8 +313,9 @@ export class PodTopology {
   }
 
   #countBoundPods(group: TopologyGroup): void {
-    for (const [index, shape] of this.#problem.boundShapes.entries()) {
-      if (!group.selects(shape)) continue
+    for (const index of this.#boundIndex.candidates(group)) {
+      const shape = this.#problem.boundShapes[index]
+      if (shape === undefined || !group.selects(shape)) continue
       for (const { node: name, counted } of this.#countsOfShape[index] ?? []) {
         const node = this.#problem.topologyNodes.get(name)
         if (node === undefined) continue
