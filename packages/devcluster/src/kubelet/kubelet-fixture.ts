@@ -112,7 +112,7 @@ export class KubeletFixture {
   }
 
   status(name: string): PodStatusView {
-    return (this.api.get(kinds.pod, 'default', name)?.status ?? {}) as object as PodStatusView
+    return (this.api.get(kinds.pod, 'default', name)?.status ?? {}) as PodStatusView
   }
 
   /** Phase and, unless the containers run, what they wait for or how they ended. */

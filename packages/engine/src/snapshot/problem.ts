@@ -37,7 +37,7 @@ export interface ShapeSource extends SelectablePod {
 }
 
 /** Bound pods that are alike for every rule about other pods. */
-export interface BoundShape extends SelectablePod {
+interface BoundShape extends SelectablePod {
   /** The spec, of pods with required anti-affinity only. */
   readonly spec: PodSpec | undefined
 }

@@ -5,7 +5,7 @@ import type { OpenClaim } from '../open-claims.ts'
 import type { Bin, Item } from './resource-prices.ts'
 
 /** Pods of one size. */
-export interface SizedPods extends Item {
+interface SizedPods extends Item {
   /** Largest, then oldest first, as the simulation placed them. */
   readonly pods: readonly number[]
 }

@@ -8,7 +8,7 @@ import { worthiestFilling } from './filling.ts'
 import { type Bin, type Item, type Prices, resourcePrices } from './resource-prices.ts'
 
 /** A bin and what is in it. */
-export interface PackedBin {
+interface PackedBin {
   /** Index of the bin's type. */
   readonly bin: number
   /** How many of each item. */
