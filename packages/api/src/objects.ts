@@ -218,6 +218,9 @@ export interface ContainerStatus {
   readonly name: string
   readonly resources?: ResourceRequirements
   readonly allocatedResources?: ResourceList
+  readonly ready?: boolean
+  readonly restartCount?: number
+  readonly state?: Readonly<Record<string, { readonly reason?: string; readonly exitCode?: number }>>
 }
 
 export interface PodStatus {
@@ -346,6 +349,22 @@ export interface VolumeAttachment extends KubeObject {
     readonly attacher: string
     readonly nodeName: string
     readonly source: { readonly persistentVolumeName?: string }
+  }
+}
+
+/** Devices that a driver publishes; a pool of them may need several slices. */
+export interface ResourceSlice extends KubeObject {
+  readonly spec: {
+    readonly driver: string
+    readonly pool: {
+      readonly name: string
+      /** Slices of an older generation no longer count. */
+      readonly generation: number
+      /** How many slices the pool has at this generation. */
+      readonly resourceSliceCount: number
+    }
+    /** Absent for pools that several nodes share. */
+    readonly nodeName?: string
   }
 }
 
