@@ -19,6 +19,7 @@ export {
   type NodeClaimTemplateSpec,
   type NodeClass,
   type NodeClassReference,
+  type NodeOverlay,
   type NodePool,
 } from './karpenter/types.ts'
 export type * from './objects.ts'
@@ -43,6 +44,7 @@ export { matchesSelector } from './selector.ts'
 export { isKnownEphemeralTaint, sameTaint, taintText, tolerates, untoleratedTaint } from './taints.ts'
 export { nodePoolHash, nodePoolHashVersion } from './karpenter/hash.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'
+export { nodeOverlayCrd } from './crds/nodeoverlay.ts'
 export { nodePoolCrd } from './crds/nodepool.ts'
 export {
   type CelRule,

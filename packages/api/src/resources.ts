@@ -11,6 +11,7 @@ import type {
   Pod,
   PodDisruptionBudget,
   ReplicationController,
+  ResourceSlice,
   Secret,
   SelectingWorkload,
   Service,
@@ -90,4 +91,5 @@ export const kinds = {
     'volumeattachments',
     false,
   ),
+  resourceSlice: grouped<ResourceSlice>('resource.k8s.io', 'v1', 'ResourceSlice', 'resourceslices', false),
 } as const

@@ -134,6 +134,22 @@ function addController(program: Command, io: Io): void {
     .option('--health-probe-port <number>', 'port of /healthz and /readyz (HEALTH_PROBE_PORT, 8081)')
     .option('--batch-max-duration <duration>', 'longest time pods are collected (BATCH_MAX_DURATION, 10s)')
     .option('--batch-idle-duration <duration>', 'silence that ends collecting (BATCH_IDLE_DURATION, 1s)')
+    .option(
+      '--scheduler-config <document>',
+      'YAML or JSON with podTopologySpread.defaultConstraints, for pods that set no spread (SCHEDULER_CONFIG)',
+    )
+    .option(
+      '--ignore-dra-requests [boolean]',
+      'refuse pods with resource claims; false places them as if they had none (IGNORE_DRA_REQUESTS, true)',
+    )
+    .option(
+      '--feature-gates <list>',
+      'behaviour to switch on or off, Name=true,…: NodeOverlay, NodeRepair, PlannedPlacement (FEATURE_GATES)',
+    )
+    .option(
+      '--compatibility <mode>',
+      'karpenter: decide as Karpenter does, without what Tenon adds (COMPATIBILITY, none)',
+    )
     .option('--log-level <level>', 'debug, info or error (LOG_LEVEL, info)')
     .option('--disable-leader-election', 'act at once, without the lease (DISABLE_LEADER_ELECTION)')
     .option('--leader-election-namespace <name>', 'namespace of the lease (LEADER_ELECTION_NAMESPACE)')

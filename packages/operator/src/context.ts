@@ -1,6 +1,9 @@
-import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { Clock, Logger, Random, Turns } from '@tenon/runtime'
 import type { EventRecorder, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
+import type { PlacementGate } from './controllers/planned-placement/gate.ts'
+import type { OverlayLayer } from './controllers/nodeoverlay/overlaid-provider.ts'
+import type { SchedulingDecider } from './decide/decider.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Caches } from './observe/caches.ts'
 import type { Settings } from './settings.ts'
@@ -11,10 +14,16 @@ export interface OperatorContext {
   readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
+  /** With the overlays of NodeOverlays, if these are served. */
   readonly provider: CloudProvider
+  /** What is beneath; absent without the feature gate. */
+  readonly overlays?: OverlayLayer
   readonly events: EventRecorder
+  readonly decider: SchedulingDecider
+  readonly placementGate: PlacementGate
   readonly metrics: Metrics
   readonly clock: Clock
+  readonly turns: Turns
   readonly random: Random
   readonly logger: Logger
   readonly settings: Settings

@@ -1,7 +1,10 @@
 /** The running autoscaler: caches, state, controllers, and the order in which they start and stop. */
-import type { Clock, Logger, Random } from '@tenon/runtime'
+import { type Clock, eventLoopTurns, type Logger, type Random } from '@tenon/runtime'
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
+import { overlaidProvider, overlayLayer } from './controllers/nodeoverlay/overlaid-provider.ts'
+import { PlacementGate } from './controllers/planned-placement/gate.ts'
+import { InlineDecider, type SchedulingDecider } from './decide/decider.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { type Caches, openCaches } from './observe/caches.ts'
 import type { Settings } from './settings.ts'
@@ -15,6 +18,8 @@ export interface OperatorDependencies {
   readonly registry: CacheRegistry
   readonly provider: CloudProvider
   readonly events: EventRecorder
+  /** Closed when the operator stops; without one, decisions are made in this thread. */
+  readonly decider?: SchedulingDecider
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -27,13 +32,16 @@ export class Operator {
   readonly caches: Caches
   readonly state: ClusterState
   readonly #deps: OperatorDependencies
+  readonly #decider: SchedulingDecider
   readonly #stopping = new AbortController()
   #controllers: readonly Runnable[] = []
 
   constructor(deps: OperatorDependencies) {
     this.#deps = deps
-    this.caches = openCaches(deps.registry, deps.provider)
-    this.state = new ClusterState(this.caches, deps.provider, deps.clock)
+    this.#decider = deps.decider ?? new InlineDecider(deps.clock)
+    this.caches = openCaches(deps.registry, deps.provider, deps.settings)
+    const { provider, clock, settings } = deps
+    this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
   }
 
   /** Starts watching. Resolves when every cache holds a complete list; rejects when `signal` aborts. */
@@ -46,14 +54,19 @@ export class Operator {
   /** Starts deciding and acting; call it once this process leads and has observed. */
   lead(): void {
     const { client, provider, events, clock, random, logger, settings } = this.#deps
+    const overlays = overlayLayer(this.caches, provider)
     this.#controllers = wireControllers({
       client,
       caches: this.caches,
       state: this.state,
-      provider,
+      provider: overlays === undefined ? provider : overlaidProvider(provider, overlays.store),
+      ...(overlays && { overlays }),
       events,
+      decider: this.#decider,
+      placementGate: new PlacementGate({ client, settings, logger }),
       metrics: this.metrics,
       clock,
+      turns: eventLoopTurns,
       random,
       logger,
       settings,
@@ -69,6 +82,7 @@ export class Operator {
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the operator is stopping'))
-    await Promise.all(this.#controllers.map((controller) => controller.stop()))
+    const stopped = this.#controllers.map((controller) => controller.stop())
+    await Promise.all([...stopped, this.#decider.close()])
   }
 }

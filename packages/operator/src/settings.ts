@@ -1,3 +1,17 @@
+import type { TopologySpreadConstraint } from '@tenon/api'
+import { parseSchedulerConfig, renderSchedulerConfigProblems } from '@tenon/engine'
+
+/** Behaviour that can be switched on and off, by its name without the capital (operations.md 3). */
+interface FeatureGates {
+  readonly nodeRepair: boolean
+  /** Needs the kind NodeOverlay to be served. */
+  readonly nodeOverlay: boolean
+  /** NodePools with `replicas` keep that many nodes, whatever pods ask for. */
+  readonly staticCapacity: boolean
+  /** Pods are steered to the nodes they are planned for; `auto`: if the API server is new enough. */
+  readonly plannedPlacement: boolean | 'auto'
+}
+
 /** Behaviour that users may set (operations.md 2). Durations are in milliseconds. */
 export interface Settings {
   readonly batchMaxMs: number
@@ -15,6 +29,17 @@ export interface Settings {
   readonly disruptionPollMs: number
   /** A pending pod asks for another pass this long after the last one. */
   readonly pendingRetryMs: number
+  /** A scheduling decision that takes longer stops with what it has. */
+  readonly solveTimeoutMs: number
+  /** Spread of pods that ask for none; needs the right to read Services and the pods' controllers. */
+  readonly defaultSpread: readonly TopologySpreadConstraint[]
+  /** Whether pods with resource claims are refused; else they are placed as if they had none. */
+  readonly ignoreDraRequests: boolean
+  readonly featureGates: FeatureGates
+  /** With `karpenter`, decisions are made as Karpenter makes them, without what Tenon adds. */
+  readonly compatibility: 'none' | 'karpenter'
+  /** Longest time the registration of a node waits for the nominations of its pods. */
+  readonly nominationHoldMs: number
 }
 
 /** What holds for settings that nobody gave. */
@@ -29,6 +54,25 @@ export const defaultSettings: Settings = {
   validationDelayMs: 15_000,
   disruptionPollMs: 10_000,
   pendingRetryMs: 10_000,
+  solveTimeoutMs: 60_000,
+  defaultSpread: [],
+  ignoreDraRequests: true,
+  featureGates: { nodeRepair: false, nodeOverlay: false, staticCapacity: false, plannedPlacement: 'auto' },
+  compatibility: 'none',
+  nominationHoldMs: 5_000,
+}
+
+/**
+ * The default spread constraints of a parsed scheduler configuration.
+ * @returns a sentence naming every field that is wrong, when there is one.
+ */
+export function defaultSpreadOf(
+  document: unknown,
+): { readonly ok: Settings['defaultSpread'] } | { readonly error: string } {
+  const config = parseSchedulerConfig(document)
+  return 'problems' in config
+    ? { error: renderSchedulerConfigProblems(config.problems) }
+    : { ok: config.defaultConstraints }
 }
 
 /** Workers of a controller that scales with the CPUs given (operations.md 7). */

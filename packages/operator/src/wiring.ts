@@ -1,5 +1,5 @@
 /** Which controller listens to what; names, triggers and concurrency as in operations.md 7. */
-import { type KubeObject, type Node, type NodeClaim } from '@tenon/api'
+import { type KubeObject, labels, type Node, type NodeClaim } from '@tenon/api'
 import {
   type Cache,
   type Controller,
@@ -9,19 +9,37 @@ import {
 } from '@tenon/kube'
 import type { OperatorContext } from './context.ts'
 import { Emptiness } from './controllers/disruption/emptiness.ts'
+import { NodeHealth } from './controllers/node-health/controller.ts'
+import { isHealthChange } from './controllers/node-health/unhealthy.ts'
 import { EvictionQueue } from './controllers/node-termination/eviction-queue.ts'
 import { NodeTermination } from './controllers/node-termination/controller.ts'
+import { NodeClaimConsistency } from './controllers/nodeclaim-consistency/controller.ts'
 import { DisruptionConditions } from './controllers/nodeclaim/disruption-conditions.ts'
 import { NodeClaimExpiration } from './controllers/nodeclaim/expiration.ts'
 import { NodeClaimGarbageCollection } from './controllers/nodeclaim/garbage-collection.ts'
 import { NodeClaimHydration } from './controllers/nodeclaim/hydration.ts'
 import { isPodEvent, PodEvents } from './controllers/nodeclaim/pod-events.ts'
 import { NodeClaimLifecycle } from './controllers/nodeclaim-lifecycle/controller.ts'
+import { NodeOverlayController } from './controllers/nodeoverlay/controller.ts'
 import { NodePoolCounter } from './controllers/nodepool/counter.ts'
 import { NodePoolHash } from './controllers/nodepool/hash.ts'
 import { NodePoolReadiness } from './controllers/nodepool/readiness.ts'
+import { NodePoolRegistrationHealth } from './controllers/nodepool-registrationhealth/controller.ts'
+import { Nominator } from './controllers/planned-placement/nominator.ts'
+import { resumePlans } from './controllers/planned-placement/planned-pods.ts'
 import { Provisioner } from './controllers/provisioner.ts'
-import { indexes } from './observe/caches.ts'
+import { seedCheckMs, StateNodeClaimGC } from './controllers/state-nodeclaimgc/controller.ts'
+import { StaticDeprovisioning } from './controllers/static-deprovisioning/controller.ts'
+import { StaticProvisioning } from './controllers/static-provisioning/controller.ts'
+import {
+  isNowLeaving,
+  isNowReady,
+  isResized,
+  staticPoolOf,
+} from './controllers/static-provisioning/static-pool.ts'
+import { PoolPricing } from './controllers/state-pricing/controller.ts'
+import { reportSync } from './controllers/state-sync/report.ts'
+import { type Caches, indexes, nodeNamesOf } from './observe/caches.ts'
 import { scaledConcurrency } from './settings.ts'
 
 /** A controller or loop that can be started once and stopped once. */
@@ -39,14 +57,18 @@ interface LoopOptions {
   readonly perSecond?: number
 }
 
+type NewQueue = (
+  name: string,
+  options: LoopOptions,
+  reconcile: (key: string, signal: AbortSignal) => Promise<ReconcileResult>,
+) => Controller
+
+const wide: LoopOptions = { least: 10, most: 1000 }
+
 /** Builds every controller and connects it to the caches. Nothing runs before `start`. */
 export function wireControllers(context: OperatorContext): readonly Runnable[] {
   const { clock, logger, random, settings, caches } = context
-  const queue = (
-    name: string,
-    { least, most, baseMs = 5, capMs = 1_000_000, perSecond }: LoopOptions,
-    reconcile: (key: string, signal: AbortSignal) => Promise<ReconcileResult>,
-  ): Controller => {
+  const queue: NewQueue = (name, { least, most, baseMs = 5, capMs = 1_000_000, perSecond }, reconcile) => {
     const concurrency = scaledConcurrency(least, most, settings.cpuRequestsMillis)
     const qps = perSecond === undefined ? undefined : Math.ceil((concurrency * perSecond) / least)
     return createController(
@@ -63,6 +85,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
   const singleton = (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>): Runnable =>
     createSingleton({ name, run, clock, logger, random })
 
+  reportSync(context)
   const lifecycle = new NodeClaimLifecycle(context)
   const evictions = new EvictionQueue(context)
   const termination = new NodeTermination(context, evictions)
@@ -70,14 +93,11 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
   const expiration = new NodeClaimExpiration(context)
   const hydration = new NodeClaimHydration(context)
   const podEvents = new PodEvents(context)
-  const hash = new NodePoolHash(context)
-  const readiness = new NodePoolReadiness(context)
   const garbageCollection = new NodeClaimGarbageCollection(context)
   const counter = new NodePoolCounter(context)
   const emptiness = new Emptiness(context)
   const provisioner = new Provisioner(context)
 
-  const wide = { least: 10, most: 1000 }
   const lifecycleQueue = queue(
     'nodeclaim.lifecycle',
     { least: 1000, most: 5000, baseMs: 1000, capMs: 60_000, perSecond: 10 },
@@ -108,13 +128,6 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     (key) => hydration.reconcile(key),
   )
   const podEventQueue = queue('nodeclaim.podevents', { least: 1, most: 1 }, (key) => podEvents.reconcile(key))
-  const hashQueue = queue('nodepool.hash', wide, (key) => hash.reconcile(key))
-  const readinessQueue = queue('nodepool.readiness', wide, (key) => readiness.reconcile(key))
-
-  const claimNames = (node: Node): readonly string[] =>
-    caches.nodeClaims
-      .byIndex(indexes.byProviderId, node.spec?.providerID ?? '')
-      .map((claim: NodeClaim) => claim.metadata.name)
 
   onChange(caches.nodeClaims, (name) => {
     for (const controller of [lifecycleQueue, disruptionQueue, expirationQueue, hydrationQueue])
@@ -124,25 +137,26 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     if (change.object.metadata.deletionTimestamp !== undefined)
       terminationQueue.enqueue(change.object.metadata.name)
     if (!isWorthLooking(change)) return
-    for (const name of claimNames(change.object)) {
+    for (const name of claimNames(caches, change.object)) {
       lifecycleQueue.enqueue(name)
       hydrationQueue.enqueue(name)
+    }
+  })
+  caches.resourceSlices?.onChange((change) => {
+    for (const name of nodeNamesOf(change.object)) {
+      const node = caches.nodes.get({ name })
+      for (const claim of node === undefined ? [] : claimNames(caches, node)) lifecycleQueue.enqueue(claim)
     }
   })
   caches.pods.onChange((change) => {
     if (isPodEvent(change)) podEventQueue.enqueue(change.object.spec.nodeName ?? '')
   })
   onChange(caches.nodePools, (name) => {
-    hashQueue.enqueue(name)
-    readinessQueue.enqueue(name)
     for (const claim of caches.nodeClaims.byIndex(indexes.byNodePool, name))
       disruptionQueue.enqueue(claim.metadata.name)
   })
   for (const cache of context.caches.nodeClasses) {
     onChange(cache, (name) => {
-      for (const pool of caches.nodePools.list()) {
-        if (pool.spec.template.spec.nodeClassRef.name === name) readinessQueue.enqueue(pool.metadata.name)
-      }
       for (const claim of caches.nodeClaims.list()) {
         if (claim.spec.nodeClassRef.name === name) disruptionQueue.enqueue(claim.metadata.name)
       }
@@ -155,14 +169,168 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     disruptionQueue,
     expirationQueue,
     hydrationQueue,
+    consistencyQueue(context, queue),
+    ...repairQueues(context, queue),
+    ...overlayQueues(context, queue),
+    ...staticQueues(context, queue),
+    seedQueue(context, queue),
     podEventQueue,
-    hashQueue,
-    readinessQueue,
+    nominationQueue(context, queue),
+    ...poolQueues(context, queue),
+    ...pricingLoops(context, queue, singleton),
     singleton('nodeclaim.garbagecollection', (signal) => garbageCollection.run(signal)),
     singleton('nodepool.counter', () => counter.run()),
     singleton('disruption', (signal) => emptiness.run(signal)),
     loop('provisioner', (signal) => provisioner.run(signal)),
   ]
+}
+
+/** Names of the claims of a Node. */
+function claimNames(caches: Caches, node: Node): readonly string[] {
+  return caches.nodeClaims
+    .byIndex(indexes.byProviderId, node.spec?.providerID ?? '')
+    .map((claim: NodeClaim) => claim.metadata.name)
+}
+
+function consistencyQueue(context: OperatorContext, queue: NewQueue): Controller {
+  const { caches } = context
+  const consistency = new NodeClaimConsistency(context)
+  const controller = queue('nodeclaim.consistency', wide, (key) => consistency.reconcile(key))
+  onChange(caches.nodeClaims, (name) => {
+    controller.enqueue(name)
+  })
+  caches.nodes.onChange((change) => {
+    if (!isWorthLooking(change)) return
+    for (const name of claimNames(caches, change.object)) controller.enqueue(name)
+  })
+  return controller
+}
+
+/** The queue of Nodes that may have to be replaced; none without the feature gate or policies. */
+function repairQueues(context: OperatorContext, queue: NewQueue): readonly Controller[] {
+  const { caches, provider, settings } = context
+  if (!settings.featureGates.nodeRepair || provider.repairPolicies.length === 0) return []
+  const health = new NodeHealth(context)
+  const options = { ...wide, baseMs: 100, capMs: 60_000, perSecond: 10 }
+  const controller = queue('node.health', options, (key) => health.reconcile(key))
+  caches.nodes.onChange((change) => {
+    if (isHealthChange(change)) controller.enqueue(change.object.metadata.name)
+  })
+  return [controller]
+}
+
+function seedQueue(context: OperatorContext, queue: NewQueue): Controller {
+  const seedCheck = new StateNodeClaimGC(context)
+  const controller = queue('state.nodeclaimgc', { least: 1, most: 1 }, (key, signal) =>
+    seedCheck.reconcile(key, signal),
+  )
+  context.state.onSeed = (name) => {
+    controller.enqueue(name, seedCheckMs)
+  }
+  return controller
+}
+
+function nominationQueue(context: OperatorContext, queue: NewQueue): Controller {
+  const nominator = new Nominator(context)
+  const controller = queue(
+    'pod.nomination',
+    { least: 50, most: 500, baseMs: 100, capMs: 10_000 },
+    (key, signal) => nominator.reconcile(key, signal),
+  )
+  nominator.enqueue = (uid) => {
+    controller.enqueue(uid)
+  }
+  nominator.follow()
+  resumePlans(context)
+  return controller
+}
+
+/** The queues of NodePools; all but the hash follow the node classes too. */
+function poolQueues(context: OperatorContext, queue: NewQueue): readonly Controller[] {
+  const { caches, state } = context
+  const hash = new NodePoolHash(context)
+  const readiness = new NodePoolReadiness(context)
+  const registrationHealth = new NodePoolRegistrationHealth(context)
+  const hashQueue = queue('nodepool.hash', wide, (key) => hash.reconcile(key))
+  const readinessQueue = queue('nodepool.readiness', wide, (key) => readiness.reconcile(key))
+  const healthQueue = queue('nodepool.registrationhealth', wide, (key) => registrationHealth.reconcile(key))
+  state.registrationHealth.onSample = (pool) => {
+    healthQueue.enqueue(pool)
+  }
+  onChange(caches.nodePools, (name) => {
+    for (const controller of [hashQueue, readinessQueue, healthQueue]) controller.enqueue(name)
+  })
+  for (const cache of caches.nodeClasses) {
+    onChange(cache, (name) => {
+      for (const pool of caches.nodePools.list()) {
+        if (pool.spec.template.spec.nodeClassRef.name !== name) continue
+        for (const controller of [readinessQueue, healthQueue]) controller.enqueue(pool.metadata.name)
+      }
+    })
+  }
+  return [hashQueue, readinessQueue, healthQueue]
+}
+
+/** What keeps the costs of NodePools up to date, and shows them. */
+function pricingLoops(
+  context: OperatorContext,
+  queue: NewQueue,
+  singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
+): readonly Runnable[] {
+  const { caches, state } = context
+  const pricing = new PoolPricing(context)
+  const controller = queue('state.nodeclaim', { least: 10, most: 3000 }, (key, signal) =>
+    pricing.reconcile(key, signal),
+  )
+  caches.nodeClaims.onChange(({ kind, object }) => {
+    if (kind !== 'deleted' && state.poolCosts.lacksPrice(object))
+      controller.enqueue(object.metadata.labels?.[labels.nodePool] ?? '')
+  })
+  onChange(caches.nodePools, (name) => {
+    controller.enqueue(name)
+  })
+  return [
+    controller,
+    singleton('state.pricing', (signal) => pricing.refresh(signal)),
+    singleton('metrics.nodepool', () => pricing.show()),
+  ]
+}
+
+/** The queues that keep static NodePools at their size; none without the feature gate. */
+function staticQueues(context: OperatorContext, queue: NewQueue): readonly Controller[] {
+  const { caches, settings } = context
+  if (!settings.featureGates.staticCapacity) return []
+  const provisioning = new StaticProvisioning(context)
+  const deprovisioning = new StaticDeprovisioning(context)
+  const ten = { least: 10, most: 10 }
+  const more = queue('static.provisioning', ten, (key, signal) => provisioning.reconcile(key, signal))
+  const fewer = queue('static.deprovisioning', ten, (key, signal) => deprovisioning.reconcile(key, signal))
+  caches.nodePools.onChange((change) => {
+    const { name } = change.object.metadata
+    if (isResized(change)) fewer.enqueue(name)
+    if (isResized(change) || isNowReady(change)) more.enqueue(name)
+  })
+  caches.nodeClaims.onChange((change) => {
+    const pool = staticPoolOf(context, change.object)
+    if (pool === undefined) return
+    if (change.kind === 'added') fewer.enqueue(pool)
+    if (isNowLeaving(change)) more.enqueue(pool)
+  })
+  return [more, fewer]
+}
+
+/** The queue of the one key that evaluates all overlays; none without the feature gate. */
+function overlayQueues(context: OperatorContext, queue: NewQueue): readonly Controller[] {
+  if (context.overlays === undefined) return []
+  const overlays = new NodeOverlayController(context, context.overlays)
+  const options = { least: 1, most: 1, baseMs: 100, capMs: 60_000, perSecond: 10 }
+  const overlayQueue = queue('nodeoverlay.controller', options, (_, signal) => overlays.reconcile(signal))
+  const evaluate = () => {
+    overlayQueue.enqueue('all')
+  }
+  overlays.follow(evaluate)
+  evaluate()
+  return [overlayQueue]
 }
 
 function onChange<T extends KubeObject>(cache: Cache<T>, listener: (name: string) => void): void {

@@ -78,6 +78,21 @@ export function isProviderError(
   return error instanceof ProviderError && kinds.includes(error.kind)
 }
 
+/** What a registration hook says about a claim whose Node has joined. */
+export type RegistrationVerdict =
+  /** Labels go to the claim and its Node; they win over those the claim has. */
+  | { readonly kind: 'passed'; readonly labels?: Readonly<Record<string, string>> }
+  /** Asked again after this delay; without one, with growing pauses. */
+  | { readonly kind: 'pending'; readonly retryAfterMs?: number }
+
+/** Holds registration back until what the provider needs of a node is there (lifecycle.md 3.3). */
+export interface RegistrationHook {
+  /** As in conditions and errors. */
+  readonly name: string
+  /** Called in every pass until all hooks have passed; a rejection is tried again with back-off. */
+  check(claim: NodeClaim, signal?: AbortSignal): Promise<RegistrationVerdict>
+}
+
 /**
  * A cloud. All methods are idempotent and safe to repeat after a crash at any point:
  * `create` for a claim that has a machine already answers that machine.
@@ -90,6 +105,21 @@ export interface CloudProvider {
   /** Label keys this provider's types and offerings use beyond the core's. */
   readonly wellKnownLabels: readonly string[]
   readonly repairPolicies: readonly RepairPolicy[]
+  /** What has to pass before a Node counts as registered; all run at once, every time. */
+  readonly registrationHooks?: readonly RegistrationHook[]
+  /** CSI drivers whose volumes cannot be attached to this provider's nodes; pods that need one wait. */
+  readonly unsupportedProvisioners?: readonly string[]
+  /** Keys in a StorageClass' allowedTopologies that this provider's nodes cannot satisfy. */
+  readonly unsupportedTopologyKeys?: readonly string[]
+  /** Label keys, and domains with their subdomains, that pods may not choose nodes by. */
+  readonly restrictedLabels?: readonly string[]
+  readonly restrictedDomains?: readonly string[]
+  /** Other names of labels, by alias; typically the topology keys of the provider's CSI drivers. */
+  readonly labelAliases?: Readonly<Record<string, string>>
+  /** Label whose values are reservation ids; absent when nothing can be reserved. */
+  readonly reservationLabel?: string
+  /** Grace period of claims whose NodePool sets none; absent = no limit. */
+  readonly defaultTerminationGracePeriodMs?: number
   /** Launches a machine that satisfies the claim's requirements and requests. */
   create(claim: NodeClaim, signal?: AbortSignal): Promise<ProviderInstance>
   /**

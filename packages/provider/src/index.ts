@@ -4,5 +4,7 @@ export {
   ProviderError,
   type ProviderErrorKind,
   type ProviderInstance,
+  type RegistrationHook,
+  type RegistrationVerdict,
   type RepairPolicy,
 } from './contract.ts'

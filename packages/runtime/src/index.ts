@@ -17,5 +17,6 @@ export {
   readText,
   type Transport,
 } from './transport.ts'
+export { eventLoopTurns, inSlices, type Slicing, type Turns } from './turns.ts'
 export { VirtualClock } from './virtual-clock.ts'
 export { type HttpsOptions, type ListenOptions, serveHttp, serveHttps, type SocketServer } from './serve.ts'

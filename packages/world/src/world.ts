@@ -7,6 +7,7 @@ import {
   type NodeClaim,
   type NodePool,
   nodeClaimCrd,
+  nodeOverlayCrd,
   nodePoolCrd,
   type Pod,
   type ResourceType,
@@ -19,7 +20,7 @@ import {
   startDevCluster,
 } from '@tenon/devcluster'
 import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
-import { defaultSettings, Operator, type Settings } from '@tenon/operator'
+import { defaultSettings, InlineDecider, Operator, type Settings } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import { exoscaleNodeClassCrd, openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
 import { KwokProvider, kwokNodeClassCrd } from '@tenon/provider-kwok'
@@ -62,7 +63,7 @@ export interface WorldOptions {
   /** What stands between the operator and the API server, for faults. */
   readonly apiPath?: (inner: Transport) => Transport
   readonly logger?: Logger
-  readonly cluster?: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler'>
+  readonly cluster?: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler' | 'gitVersion'>
   readonly cloudSettings?: DevClusterOptions['cloud']['settings']
 }
 
@@ -111,7 +112,7 @@ export class World {
     cluster.announce(host, apiPort)
     cluster.exoscale.setBaseUrl(`http://${host}/v2`)
     const world = new World(options, clock, cluster, credentials.adminToken)
-    for (const crd of [nodePoolCrd, nodeClaimCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]) {
+    for (const crd of [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]) {
       cluster.server.local.create(crdKind, crd as unknown as KubeObject)
     }
     world.#playKwok()
@@ -144,6 +145,7 @@ export class World {
       registry,
       provider: await connecting,
       events,
+      decider: new InlineDecider(clock),
       clock,
       random,
       logger,

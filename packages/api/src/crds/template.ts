@@ -1,4 +1,4 @@
-/** Schemas that NodePools and NodeClaims share (api.md 3.1 to 3.3). */
+/** Schemas that NodePools, NodeClaims and NodeOverlays share (api.md 3.1 to 3.3, 5.1). */
 import { type CelRule, type CrdSchema, integer, list, object, text } from './schema.ts'
 
 const qualifiedKey =
@@ -38,26 +38,38 @@ export const templateLabelRules: readonly CelRule[] = [
   },
 ]
 
-const requirementRules: readonly CelRule[] = [
-  {
-    rule: 'self.all(x, x.operator != "In" || (has(x.values) && x.values.size() != 0))',
-    message: 'operator "In" needs at least one value',
-  },
-  {
-    // Text that is no integer fails the conversion; the API server then names this rule as well.
-    rule: 'self.all(x, !(x.operator in ["Gt", "Lt", "Gte", "Lte"]) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))',
-    message: 'operators "Gt", "Lt", "Gte" and "Lte" need a single non-negative integer',
-  },
-  {
-    rule: 'self.all(x, x.operator != "In" || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))',
-    message: 'operator "In" with minValues needs at least that many values',
-  },
-]
+function needsValues(operator: 'In' | 'NotIn'): CelRule {
+  return {
+    rule: `self.all(x, x.operator != "${operator}" || (has(x.values) && x.values.size() != 0))`,
+    message: `operator "${operator}" needs at least one value`,
+  }
+}
 
-/** `requirements` of a template or a claim. */
-function requirementsSchema(isPool: boolean): CrdSchema {
+const boundsNeedInteger: CelRule = {
+  // Text that is no integer fails the conversion; the API server then names this rule as well.
+  rule: 'self.all(x, !(x.operator in ["Gt", "Lt", "Gte", "Lte"]) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))',
+  message: 'operators "Gt", "Lt", "Gte" and "Lte" need a single non-negative integer',
+}
+
+const enoughValues: CelRule = {
+  rule: 'self.all(x, x.operator != "In" || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))',
+  message: 'operator "In" with minValues needs at least that many values',
+}
+
+const minValues = integer('Fewest different values that must stay possible, so that a launch has a choice.', {
+  minimum: 1,
+  maximum: 50,
+})
+
+/** Bounds on labels; `more` are fields that not every kind has. */
+function requirementList(
+  description: string,
+  isPool: boolean,
+  rules: readonly CelRule[],
+  more: Readonly<Record<string, CrdSchema>> = {},
+): CrdSchema {
   return list(
-    'What the labels of the nodes must be; nodes are launched within these bounds.',
+    description,
     object(
       'A bound on one label.',
       {
@@ -71,17 +83,30 @@ function requirementsSchema(isPool: boolean): CrdSchema {
         }),
         // What a label value may be is left to the condition ValidationSucceeded (api.md trap 1).
         values: list('Values for In and NotIn; one integer for Gt, Lt, Gte and Lte.', { type: 'string' }),
-        minValues: integer(
-          'Fewest different values that must stay possible, so that a launch has a choice.',
-          {
-            minimum: 1,
-            maximum: 50,
-          },
-        ),
+        ...more,
       },
       { required: ['key', 'operator'] },
     ),
-    { maxItems: 100, 'x-kubernetes-validations': requirementRules },
+    { maxItems: 100, 'x-kubernetes-validations': rules },
+  )
+}
+
+/** `requirements` of a template or a claim. */
+function requirementsSchema(isPool: boolean): CrdSchema {
+  return requirementList(
+    'What the labels of the nodes must be; nodes are launched within these bounds.',
+    isPool,
+    [needsValues('In'), boundsNeedInteger, enoughValues],
+    { minValues },
+  )
+}
+
+/** `requirements` of a NodeOverlay. */
+export function overlayRequirementsSchema(): CrdSchema {
+  return requirementList(
+    'Which NodePools, instance types and offerings the overlay is for, by their labels; all when empty.',
+    false,
+    [needsValues('In'), needsValues('NotIn'), boundsNeedInteger],
   )
 }
 

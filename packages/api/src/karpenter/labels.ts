@@ -26,6 +26,8 @@ export const annotations = {
   nodePoolHash: 'karpenter.sh/nodepool-hash',
   nodePoolHashVersion: 'karpenter.sh/nodepool-hash-version',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
+  /** Comma-separated DRA drivers whose devices the claim's pods ask for. */
+  requestedDraDrivers: 'karpenter.sh/requested-dra-drivers',
   minValuesRelaxed: 'karpenter.sh/nodeclaim-min-values-relaxed',
 } as const
 

@@ -72,6 +72,23 @@ export interface NodeClaim extends KubeObject {
   }
 }
 
+/** Prices and resources of instance types as the user knows them better than the provider. */
+export interface NodeOverlay extends KubeObject {
+  readonly spec: {
+    /** Which offerings of which NodePools it is for; all when empty. */
+    readonly requirements: readonly Omit<Requirement, 'minValues'>[]
+    /** Price per hour in place of the provider's. */
+    readonly price?: string
+    /** Signed difference from the provider's price, or a signed percentage of it. */
+    readonly priceAdjustment?: string
+    /** Resources that the machines have beside those the provider knows of. */
+    readonly capacity?: ResourceList
+    /** Overlays of higher weight win; 0 when absent. */
+    readonly weight?: number
+  }
+  readonly status?: { readonly conditions?: readonly Condition[] }
+}
+
 /** What the core needs of a provider's node class. */
 export interface NodeClass extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
@@ -93,4 +110,11 @@ export const karpenterKinds = {
     plural: 'nodeclaims',
     namespaced: false,
   } as ResourceType<NodeClaim>,
+  nodeOverlay: {
+    group: 'karpenter.sh',
+    version: 'v1alpha1',
+    kind: 'NodeOverlay',
+    plural: 'nodeoverlays',
+    namespaced: false,
+  } as ResourceType<NodeOverlay>,
 } as const

@@ -5,11 +5,11 @@ import {
   createKubeClient,
   type WatchingKubeClient,
 } from '@tenon/kube'
-import { Operator, type Settings } from '@tenon/operator'
+import { Operator, type Settings, ThreadDecider } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import { HttpsTransport, openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
 import { KwokProvider } from '@tenon/provider-kwok'
-import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import { type Clock, eventLoopTurns, type Logger, type Random, type Transport } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import { version } from '../version.ts'
 
@@ -44,7 +44,18 @@ export async function composeOperator(plan: OperatorPlan): Promise<ComposedOpera
   const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
   const registry = createCacheRegistry({ client, clock, logger, random })
   const provider = await createProvider(plan, client, registry, events)
-  const operator = new Operator({ client, registry, provider, events, clock, random, logger, settings })
+  const decider = new ThreadDecider({ clock, turns: eventLoopTurns, logger })
+  const operator = new Operator({
+    client,
+    registry,
+    provider,
+    events,
+    decider,
+    clock,
+    random,
+    logger,
+    settings,
+  })
   return { operator, client }
 }
 

@@ -1,8 +1,10 @@
 /** Options of `tenon controller`: a flag beats the environment, which beats the default (operations.md 2). */
 import { parseDuration } from '@tenon/api'
-import { defaultSettings, type Settings } from '@tenon/operator'
+import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator'
 import type { LogLevel } from '@tenon/runtime'
+import { parseDocument } from 'yaml'
 import { CliError } from '../errors.ts'
+import { featureGates } from './feature-gates.ts'
 
 export interface ControllerFlags {
   readonly provider: string
@@ -13,6 +15,13 @@ export interface ControllerFlags {
   readonly batchMaxDuration?: string
   readonly batchIdleDuration?: string
   readonly logLevel?: string
+  /** YAML or JSON text. */
+  readonly schedulerConfig?: string
+  /** True when the flag stands without a value. */
+  readonly ignoreDraRequests?: string | true
+  /** `Name=bool,…` */
+  readonly featureGates?: string
+  readonly compatibility?: string
   readonly disableLeaderElection?: boolean
   readonly leaderElectionNamespace?: string
   readonly leaderElectionName?: string
@@ -56,6 +65,21 @@ export function controllerOptions(flags: ControllerFlags, env: Env): ControllerO
       ),
       preferences: oneOf('PREFERENCE_POLICY', env['PREFERENCE_POLICY'], ['Respect', 'Ignore']),
       minValues: oneOf('MIN_VALUES_POLICY', env['MIN_VALUES_POLICY'], ['Strict', 'BestEffort']),
+      defaultSpread: defaultSpread(flags.schedulerConfig, env['SCHEDULER_CONFIG']),
+      ignoreDraRequests: boolean(
+        '--ignore-dra-requests',
+        flags.ignoreDraRequests,
+        env['IGNORE_DRA_REQUESTS'],
+        defaultSettings.ignoreDraRequests,
+      ),
+      featureGates:
+        flags.featureGates === undefined
+          ? featureGates('FEATURE_GATES', env['FEATURE_GATES'] ?? '')
+          : featureGates('--feature-gates', flags.featureGates),
+      compatibility:
+        flags.compatibility === undefined
+          ? oneOf('COMPATIBILITY', env['COMPATIBILITY'], ['none', 'karpenter'])
+          : oneOf('--compatibility', flags.compatibility, ['none', 'karpenter']),
       cpuRequestsMillis: Math.max(0, integer(env['CPU_REQUESTS'], 1000)) || 1000,
     },
   }
@@ -105,8 +129,40 @@ function integer(text: string | undefined, fallback: number): number {
   return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : fallback
 }
 
+function isFalse(text: string | undefined): boolean {
+  return ['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(text ?? '')
+}
+
 function isTrue(text: string | undefined): boolean {
   return ['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text ?? '')
+}
+
+/** A variable that cannot be read falls back to the default; a flag that cannot is an error. */
+function boolean(
+  flag: string,
+  value: string | true | undefined,
+  variable: string | undefined,
+  fallback: boolean,
+): boolean {
+  if (value === undefined) {
+    if (isTrue(variable)) return true
+    return isFalse(variable) ? false : fallback
+  }
+  if (value === true || value === 'true') return true
+  if (value === 'false') return false
+  throw new CliError(`${flag} ${value}: give true or false`)
+}
+
+/** The constraints of the scheduler configuration, which is given as text. */
+function defaultSpread(flag: string | undefined, variable: string | undefined): Settings['defaultSpread'] {
+  const name = flag === undefined ? 'SCHEDULER_CONFIG' : '--scheduler-config'
+  const document = parseDocument(flag ?? variable ?? '')
+  const [error] = document.errors
+  if (error !== undefined)
+    throw new CliError(`${name}: not valid YAML or JSON: ${error.message.split('\n')[0]}`)
+  const read = defaultSpreadOf(document.toJS())
+  if ('error' in read) throw new CliError(`${name}: ${read.error}`)
+  return read.ok
 }
 
 function oneOf<T extends string>(

@@ -40,6 +40,8 @@ export async function runController(io: Io, flags: ControllerFlags): Promise<voi
   const servers = await listen(operator, options.metricsPort, options.healthProbePort)
   try {
     logger.info('starting', { provider: flags.provider, server: config.server })
+    const { defaultSpread } = options.settings
+    if (defaultSpread.length > 0) logger.info('spreading pods by default', { constraints: defaultSpread })
     await operator.observe(io.interrupted)
     const deps = { clock, random, logger }
     await (options.leaderElection === undefined

@@ -1,11 +1,11 @@
-import { nodeClaimCrd, nodePoolCrd } from '@tenon/api'
+import { nodeClaimCrd, nodeOverlayCrd, nodePoolCrd } from '@tenon/api'
 import { exoscaleNodeClassCrd } from '@tenon/provider-exoscale'
 import { kwokNodeClassCrd } from '@tenon/provider-kwok'
 import { stringify } from 'yaml'
 
 /** Every CustomResourceDefinition that Tenon serves. */
 export function allCrds(): readonly object[] {
-  return [nodePoolCrd, nodeClaimCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]
+  return [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]
 }
 
 /** The definitions as one YAML stream, ready for `kubectl apply -f -`. */

@@ -12,23 +12,74 @@ import {
   nodePoolHashVersion,
   parseDuration,
 } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
+import type { NewClaim, TemplateClaim } from '@tenon/engine'
 
-/** The NodeClaim for a planned node. It carries no finalizer: the lifecycle adds it before launch. */
-export function nodeClaimFor(claim: NewClaim, pool: NodePool): NewObject<NodeClaim> {
+const priceOverlayApplied = 'karpenter.sh/price-overlay-applied'
+const capacityOverlayApplied = 'karpenter.sh/capacity-overlay-applied'
+
+/**
+ * The NodeClaim for a planned node, after the NodePool that the decision saw. It carries no
+ * finalizer: the lifecycle adds it before launch.
+ * @param defaultGracePeriodMs grace period of claims whose NodePool sets none.
+ */
+export function nodeClaimFor(claim: NewClaim, defaultGracePeriodMs?: number): NewObject<NodeClaim> {
+  return claimOf(claim.pool, defaultGracePeriodMs, {
+    metadata: { labels: claim.labels },
+    annotations: {
+      [annotations.minValuesRelaxed]: String(claim.minValuesRelaxed),
+      ...(claim.overlaid.price && { [priceOverlayApplied]: 'true' }),
+      ...(claim.overlaid.capacity && { [capacityOverlayApplied]: 'true' }),
+    },
+    spec: {
+      requirements: claim.requirements,
+      resources: { requests: formatResources(claim.requests) },
+    },
+  })
+}
+
+/** The NodeClaim for a node of a static NodePool: what the template says, and nothing about pods. */
+export function staticClaimFor(
+  pool: NodePool,
+  { labels, requirements }: TemplateClaim,
+  name: string,
+  defaultGracePeriodMs?: number,
+): NewObject<NodeClaim> {
+  return claimOf(pool, defaultGracePeriodMs, {
+    metadata: { name, labels },
+    annotations: {},
+    spec: { requirements },
+  })
+}
+
+/** What differs between claims of one NodePool. */
+interface OwnParts {
+  readonly metadata: Pick<NewObject<NodeClaim>['metadata'], 'name' | 'labels'>
+  readonly annotations: Readonly<Record<string, string>>
+  readonly spec: Pick<NodeClaim['spec'], 'requirements' | 'resources'>
+}
+
+function claimOf(
+  pool: NodePool,
+  defaultGracePeriodMs: number | undefined,
+  own: OwnParts,
+): NewObject<NodeClaim> {
   const { metadata, spec } = pool.spec.template
   const type = karpenterKinds.nodeClaim
+  const gracePeriodMs =
+    spec.terminationGracePeriod === undefined
+      ? defaultGracePeriodMs
+      : (parseDuration(spec.terminationGracePeriod) ?? 0)
   return {
     apiVersion: apiVersionOf(type),
     kind: type.kind,
     metadata: {
       generateName: `${pool.metadata.name}-`,
-      labels: claim.labels,
+      ...own.metadata,
       annotations: {
         ...metadata?.annotations,
         [annotations.nodePoolHash]: nodePoolHash(pool),
         [annotations.nodePoolHashVersion]: nodePoolHashVersion,
-        [annotations.minValuesRelaxed]: String(claim.minValuesRelaxed),
+        ...own.annotations,
       },
       ownerReferences: [
         {
@@ -42,14 +93,11 @@ export function nodeClaimFor(claim: NewClaim, pool: NodePool): NewObject<NodeCla
     },
     spec: {
       nodeClassRef: spec.nodeClassRef,
-      requirements: claim.requirements,
       ...(spec.taints && { taints: spec.taints }),
       ...(spec.startupTaints && { startupTaints: spec.startupTaints }),
       ...(spec.expireAfter !== undefined && { expireAfter: spec.expireAfter }),
-      ...(spec.terminationGracePeriod !== undefined && {
-        terminationGracePeriod: formatDuration(parseDuration(spec.terminationGracePeriod) ?? 0),
-      }),
-      resources: { requests: formatResources(claim.requests) },
+      ...(gracePeriodMs !== undefined && { terminationGracePeriod: formatDuration(gracePeriodMs) }),
+      ...own.spec,
     },
   }
 }

@@ -1,49 +1,46 @@
 /** Launches nodes for pods that cannot be scheduled (scheduling.md 3, 12). */
-import {
-  disruptedTaint,
-  karpenterKinds,
-  type NodeClaim,
-  type Pod,
-  parseResources,
-  sameTaint,
-} from '@tenon/api'
-import { type NewClaim, renderPodReason, type SchedulingResult, schedule } from '@tenon/engine'
+import { karpenterKinds, labels, parseResources, type Resources } from '@tenon/api'
+import type { NewClaim, SchedulingResult } from '@tenon/engine'
+import { inSlices, uuid } from '@tenon/runtime'
 import { nodeClaimFor } from '../act/create-claim.ts'
 import type { OperatorContext } from '../context.ts'
 import { Batcher } from '../decide/batcher.ts'
-import { gatherSchedulingInput, poolUsage, unreadyPools } from '../decide/scheduling-input.ts'
-import type { StateNode } from '../state/cluster-state.ts'
-import { isProvisionable, keyOf } from '../state/pods.ts'
+import {
+  type GatheredInput,
+  gatherSchedulingInput,
+  poolUsage,
+  unreadyPools,
+} from '../decide/scheduling-input.ts'
+import { podList, SchedulingReport, shortened } from '../decide/scheduling-report.ts'
+import { sliceMs } from '../decide/slice.ts'
+import { Triggers } from '../decide/triggers.ts'
+import { labelsOf } from '../state/cluster-state.ts'
+import { DecisionPlan } from './planned-placement/planner.ts'
 
+const controller = 'provisioner'
 const parallelCreates = 20
 const unsyncedPollMs = 250
+/** How often the age of a decision under way is told. */
+const unfinishedWorkMs = 1000
 
 /** Runs until `signal` aborts; errors of a pass are logged and the pass is tried again. */
 export class Provisioner {
   readonly #context: OperatorContext
   readonly #batcher: Batcher
+  readonly #triggers: Triggers
+  readonly #report: SchedulingReport
 
   constructor(context: OperatorContext) {
     this.#context = context
     const { clock, settings } = context
     this.#batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
-    context.caches.pods.onChange((change) => {
-      if (change.kind !== 'deleted' && isProvisionable(change.object))
-        this.#batcher.trigger(change.object.metadata.uid ?? '')
-    })
-    context.caches.nodes.onChange((change) => {
-      const taints = change.object.spec?.taints ?? []
-      if (change.kind !== 'deleted' && taints.some((taint) => sameTaint(taint, disruptedTaint))) {
-        this.#batcher.trigger(change.object.metadata.uid ?? '')
-      }
-    })
-    context.caches.nodePools.onChange(() => {
-      if (this.#pending()) this.#batcher.trigger('nodepools')
-    })
+    this.#triggers = new Triggers(context, this.#batcher)
+    this.#report = new SchedulingReport(context)
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, settings, logger } = this.#context
+    const { clock, logger } = this.#context
+    const unfollow = this.#triggers.follow()
     let failures = 0
     while (!signal.aborted) {
       try {
@@ -52,132 +49,132 @@ export class Provisioner {
         await this.#pass(signal)
         failures = 0
       } catch (error) {
-        if (signal.aborted) return
+        if (signal.aborted) break
         failures++
-        logger.error('Reconciler error', { controller: 'provisioner', error })
+        logger.error('Reconciler error', { controller, error })
         await clock.sleep(Math.min(10_000, 2 ** failures * 100), signal).catch(() => undefined)
         this.#batcher.trigger('retry')
       }
-      if (this.#pending())
-        clock.after(settings.pendingRetryMs, () => {
-          if (this.#pending()) this.#batcher.trigger('pending')
-        })
     }
-  }
-
-  #pending(): boolean {
-    return this.#context.caches.pods.list().some(isProvisionable)
+    unfollow()
   }
 
   /** Waits until every created claim is launched or gone: before that, capacity on its way is unknown. */
   async #synced(signal: AbortSignal): Promise<void> {
-    const { clock, state, client, metrics } = this.#context
-    while (state.unlaunched().length > 0) {
-      metrics.stateSynced.set(0)
-      await clock.sleep(unsyncedPollMs, signal)
-      for (const seed of state.seeded) {
-        const createdMs = Date.parse(seed.metadata.creationTimestamp ?? '')
-        if (clock.now() - createdMs < 15_000) continue
-        const current = await client.get(karpenterKinds.nodeClaim, { name: seed.metadata.name }, { signal })
-        if (current === undefined) state.dropSeed(seed.metadata.name)
-      }
-    }
-    metrics.stateSynced.set(1)
+    const { clock, state } = this.#context
+    while (!state.synced()) await clock.sleep(unsyncedPollMs, signal)
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { clock, logger, metrics } = this.#context
+    const { clock, logger, metrics, placementGate } = this.#context
+    await placementGate.settled()
+    const start = clock.monotonic()
     const input = await gatherSchedulingInput(this.#context, signal)
-    if (input.pods.length === 0) {
-      metrics.unschedulablePods.set({ controller: 'provisioner' }, 0)
+    this.#report.ignored(input.ignored)
+    if (input.pods.length + input.refused.length === 0) {
+      this.#report.nothingToDo()
       return
     }
-    const start = clock.monotonic()
-    const result = schedule(input)
-    const durationMs = clock.monotonic() - start
-    metrics.schedulingDuration.observe({ controller: 'provisioner' }, durationMs / 1000)
-    metrics.unschedulablePods.set({ controller: 'provisioner' }, result.failures.length)
+    if (!input.hasEligiblePool) {
+      this.#report.withoutPools([...input.pods, ...input.refused.map(({ pod }) => pod)])
+      logger.info('no nodepool can launch', { waiting: unreadyPools(this.#context) })
+      return
+    }
+    this.#report.preferences(input.pods)
+    const result = await this.#decide(input, signal)
+    signal.throwIfAborted()
+    await this.#inSlices(this.#report.pendingZones(input, result))
+    metrics.schedulingDuration.observe({ controller }, (clock.monotonic() - start) / 1000)
     logger.info('found provisionable pod(s)', {
       Pods: podList(input.pods),
-      duration: `${durationMs.toFixed(1)}ms`,
+      duration: `${(clock.monotonic() - start).toFixed(1)}ms`,
     })
-    this.#nominate(result, input.stateNodes)
-    this.#report(result)
-    if (input.pools.length === 0)
-      logger.info('no nodepool can launch', { waiting: unreadyPools(this.#context) })
-    if (result.claims.length > 0) await this.#create(result.claims, signal)
+    this.#nominate(input, result)
+    const plan = await DecisionPlan.of(this.#context, input, result)
+    await this.#inSlices(this.#telling(input, result))
+    if (result.claims.length > 0) await this.#create(result.claims, plan, signal)
   }
 
-  #nominate(result: SchedulingResult, nodes: ReadonlyMap<string, StateNode>): void {
-    for (const { pod, node } of result.placements) {
-      const target = nodes.get(node)
-      if (target === undefined) continue
-      this.#context.state.nominate(target.providerID, this.#nominationMs)
-      if ((pod.spec.nodeName ?? '') === '') this.#nominated(pod, target.claim, target.node?.metadata.name)
+  /** The decision, within its time, measured. */
+  async #decide(input: GatheredInput, signal: AbortSignal): Promise<SchedulingResult> {
+    const { clock, decider, metrics, random, settings } = this.#context
+    const series = { controller, scheduling_id: uuid(random) }
+    const start = clock.monotonic()
+    const elapsedMs = () => clock.monotonic() - start
+    metrics.schedulingQueueDepth.set(series, input.pods.length)
+    let stopTelling = () => {}
+    const tell = () => {
+      metrics.schedulingUnfinishedWork.set(series, elapsedMs() / 1000)
+      stopTelling = clock.after(unfinishedWorkMs, tell)
     }
+    tell()
+    try {
+      return await decider.decide(input, { deadlineMs: settings.solveTimeoutMs, signal })
+    } finally {
+      stopTelling()
+      metrics.schedulingDuration.observe({ controller }, elapsedMs() / 1000)
+      metrics.schedulingQueueDepth.remove(series)
+      metrics.schedulingUnfinishedWork.remove(series)
+    }
+  }
+
+  #nominate({ stateNodes }: GatheredInput, { placements }: SchedulingResult): void {
+    for (const name of new Set(placements.map(({ node }) => node))) {
+      const target = stateNodes.get(name)
+      if (target !== undefined) this.#context.state.nominate(target.providerID, this.#nominationMs)
+    }
+  }
+
+  /** Tells in steps what was decided. */
+  *#telling(input: GatheredInput, result: SchedulingResult): Generator<undefined, void, undefined> {
+    const { caches, logger } = this.#context
+    for (const { pod, node } of result.placements) {
+      yield
+      const target = input.stateNodes.get(node)
+      if (target === undefined) continue
+      const pool = caches.nodePools.get({ name: labelsOf(target)[labels.nodePool] ?? '' })
+      this.#report.placed(pod, pool, target.claim?.metadata.name)
+      this.#report.nominated(pod, target.claim, target.node?.metadata.name)
+    }
+    for (const { pool, pods } of result.claims) {
+      const current = caches.nodePools.get({ name: pool.metadata.name })
+      for (const pod of pods) this.#report.placed(pod, current, undefined)
+      yield
+    }
+    yield* this.#report.failures(result, input.refused)
+    for (const pool of input.poolsWithoutListing) this.#report.poolWithoutTypes(pool, false)
+    for (const { nodePool: name, becauseOfMinValues } of result.poolsWithoutTypes) {
+      const pool = caches.nodePools.get({ name })
+      if (pool !== undefined) this.#report.poolWithoutTypes(pool, becauseOfMinValues)
+    }
+    for (const object of result.malformed)
+      logger.error('left out an object that cannot be read', { ...object })
   }
 
   get #nominationMs(): number {
     return Math.max(2 * this.#context.settings.batchMaxMs, 10_000)
   }
 
-  #nominated(pod: Pod, claim: NodeClaim | undefined, node: string | undefined): void {
-    const targets = [
-      ...(claim === undefined ? [] : [`nodeclaim/${claim.metadata.name}`]),
-      ...(node === undefined ? [] : [`node/${node}`]),
-    ]
-    this.#context.events.record({
-      object: pod,
-      type: 'Normal',
-      reason: 'Nominated',
-      message: `Pod should schedule on: ${targets.join(', ')}`,
-      dedupe: [pod.metadata.uid ?? ''],
-    })
+  async #inSlices(steps: Iterator<unknown, void, undefined>): Promise<void> {
+    const { clock, turns } = this.#context
+    await inSlices(steps, { clock, turns, sliceMs })
   }
 
-  #report(result: SchedulingResult): void {
-    const { events, caches, logger } = this.#context
-    for (const { pod, reason } of result.failures) {
-      const message = `No node can be launched for this pod: ${renderPodReason(reason)}`
-      logger.debug('could not schedule pod', {
-        Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
-        reason: message,
-      })
-      events.record({
-        object: pod,
-        type: 'Warning',
-        reason: 'FailedScheduling',
-        message,
-        dedupe: [pod.metadata.uid ?? ''],
-        dedupeTtlMs: 5 * 60_000,
-      })
-    }
-    for (const { nodePool: name } of result.poolsWithoutTypes) {
-      const pool = caches.nodePools.get({ name })
-      if (pool === undefined) continue
-      events.record({
-        object: pool,
-        type: 'Warning',
-        reason: 'NoCompatibleInstanceTypes',
-        message: 'No available instance type meets the requirements of this NodePool',
-        dedupe: [pool.metadata.uid ?? ''],
-        dedupeTtlMs: 60_000,
-      })
-    }
-  }
-
-  async #create(claims: readonly NewClaim[], signal: AbortSignal): Promise<void> {
-    const { logger } = this.#context
+  async #create(claims: readonly NewClaim[], plan: DecisionPlan, signal: AbortSignal): Promise<void> {
+    const { logger, placementGate } = this.#context
+    const usages = this.#usages(claims)
     logger.info('computed new nodeclaim(s) to fit pod(s)', {
       nodeclaims: claims.length,
       pods: claims.reduce((count, claim) => count + claim.pods.length, 0),
+      // Without steering the plan has to hold wherever pods land, which may cost more.
+      placement: placementGate.isOn ? 'planned' : 'free',
     })
     const queue = [...claims]
     const failures: unknown[] = []
     const worker = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         try {
-          await this.#createOne(next, signal)
+          await this.#createOne(next, usages.get(next.nodePool) ?? {}, plan, signal)
         } catch (error) {
           failures.push(error)
         }
@@ -191,17 +188,31 @@ export class Provisioner {
       )
   }
 
-  async #createOne(claim: NewClaim, signal: AbortSignal): Promise<void> {
-    const { client, caches, state, metrics, logger } = this.#context
+  /** What the machines of the claims' NodePools have, once for all claims: there may be thousands. */
+  #usages(claims: readonly NewClaim[]): ReadonlyMap<string, Resources> {
+    const { state } = this.#context
+    const nodes = state.stateNodes()
+    const names = new Set(claims.map(({ nodePool }) => nodePool))
+    return new Map(Array.from(names, (name) => [name, poolUsage(name, nodes, state.parsed)]))
+  }
+
+  async #createOne(
+    claim: NewClaim,
+    usage: Resources,
+    plan: DecisionPlan,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, caches, state, metrics, logger, provider } = this.#context
     const pool = caches.nodePools.get({ name: claim.nodePool })
     if (pool === undefined) throw new Error(`NodePool ${claim.nodePool} is gone`)
     const limits = parseResources(pool.spec.limits)
-    const usage = poolUsage(claim.nodePool, state.stateNodes())
     const exceeded = Object.keys(limits).find((name) => (usage[name] ?? 0) > (limits[name] as number))
     if (exceeded !== undefined)
       throw new Error(`NodePool ${claim.nodePool} exceeds its limit for ${exceeded}`)
-    const created = await client.create(karpenterKinds.nodeClaim, nodeClaimFor(claim, pool), { signal })
+    const object = plan.noted(nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs), claim.pods)
+    const created = await client.create(karpenterKinds.nodeClaim, object, { signal })
     state.seed(created)
+    plan.launched(created, claim.pods)
     metrics.nodeClaimsCreated.inc({
       reason: 'provisioned',
       nodepool: claim.nodePool,
@@ -214,16 +225,9 @@ export class Provisioner {
       'instance-types': shortened(claim.instanceTypes),
       Pods: podList(claim.pods),
     })
-    for (const pod of claim.pods)
-      if ((pod.spec.nodeName ?? '') === '') this.#nominated(pod, created, undefined)
+    for (const pod of claim.pods) {
+      this.#report.placed(pod, pool, created.metadata.name)
+      this.#report.nominated(pod, created, undefined)
+    }
   }
-}
-
-function podList(pods: readonly Pod[]): string {
-  return shortened(pods.map((pod) => keyOf(pod.metadata)))
-}
-
-function shortened(names: readonly string[]): string {
-  const rest = names.length - 5
-  return `${names.slice(0, 5).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
 }

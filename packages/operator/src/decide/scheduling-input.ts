@@ -2,72 +2,155 @@
 import {
   conditionOf,
   isConditionTrue,
-  labels,
   type NodePool,
   type Pod,
+  parseResources,
   type Resources,
   wellKnownLabels,
 } from '@tenon/api'
 import {
   type DaemonInput,
+  type NodeInput,
   type PoolInput,
   type SchedulingInput,
+  type SchedulingPolicy,
+  shapeProblems,
   sum,
   type TopologyInput,
+  type VolumeLookups,
   withRequestsFromLimits,
 } from '@tenon/engine'
 import { isProviderError } from '@tenon/provider'
+import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
 import { indexes } from '../observe/caches.ts'
 import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/cluster-state.ts'
-import { isCurrentlyReschedulable, isProvisionable } from '../state/pods.ts'
+import { useOf } from '../state/pod-index.ts'
+import { isCurrentlyReschedulable } from '../state/pods.ts'
+import { eligiblePods, type IgnoredPod, type RefusedPod } from './eligible-pods.ts'
+import { sliceMs } from './slice.ts'
+import { nodeStorage, volumeLookups } from './volume-lookups.ts'
 
 const maxInstanceTypes = 600
 
-/** Pods to place, with the machines that stay and the pools that may launch. */
+/** The engine's input with what the engine needs not know. */
+export interface GatheredInput extends SchedulingInput {
+  readonly stateNodes: ReadonlyMap<string, StateNode>
+  /** Pending pods that are left out of this round. */
+  readonly ignored: readonly IgnoredPod[]
+  /** Pods that fail without being decided about. */
+  readonly refused: readonly RefusedPod[]
+  /** Whether any NodePool may launch at all. */
+  readonly hasEligiblePool: boolean
+  /** Eligible pools for which the provider lists no types. */
+  readonly poolsWithoutListing: readonly NodePool[]
+}
+
+type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes'>
+
+/**
+ * Pods to place, with the machines that stay and the pools that may launch. Without pods nothing
+ * else is gathered.
+ */
 export async function gatherSchedulingInput(
   context: OperatorContext,
   signal: AbortSignal,
-): Promise<SchedulingInput & { readonly stateNodes: ReadonlyMap<string, StateNode> }> {
-  const { caches, state, settings, provider } = context
-  // Nodes are read before pods: free capacity is then never underestimated.
-  const stateNodes = state.stateNodes()
-  const staying = stateNodes.filter((node) => !node.isMarkedForDeletion && isUsable(node))
-  const pools = await usablePools(context, stateNodes, signal)
-  const pods = [...caches.pods.list().filter(isProvisionable), ...podsOfLeavingNodes(context, stateNodes)]
-  return {
-    pods,
-    nodes: staying.map((node) =>
-      nodeInput(node, node.node === undefined ? [] : state.podsOn(node.node.metadata.name)),
+): Promise<GatheredInput> {
+  const { caches, clock, state, turns } = context
+  const slicing = { clock, turns, sliceMs }
+  const hasPods = state.pods.waitingCount > 0 || state.stateNodes().some(isLeaving)
+  const eligible = hasPods ? eligiblePools(context) : []
+  // The provider is asked before anything is read, so that what is read is of one moment.
+  const listed = await Promise.all(eligible.map((pool) => listTypes(context, pool, signal)))
+  const listings = listed.filter((listing) => listing !== undefined)
+  if (hasPods) {
+    // Most of the work there is for nodes nobody has asked about: done before the moment that counts.
+    const names = caches.nodes.list().map((node) => node.metadata.name)
+    await inSlices(state.pods.readUses(names), slicing)
+  }
+  return await inSlices(gathering(context, hasPods, listings), slicing)
+}
+
+/** Reads everything in its first step; what becomes of each pod is worked out in those after it. */
+function* gathering(
+  context: OperatorContext,
+  hasPods: boolean,
+  listings: readonly Listing[],
+): Generator<undefined, GatheredInput, undefined> {
+  const { caches, state } = context
+  const lookups = volumeLookups(caches)
+  const stateNodes = hasPods ? state.stateNodes() : []
+  const staying = stateNodes.filter((node) => !node.isMarkedForDeletion)
+  const pending = hasPods ? state.pods.waiting() : []
+  const leaving = podsOfLeavingNodes(context, stateNodes)
+  const input = {
+    nodes: staying.map((node) => nodeInputOf(context, node, lookups)),
+    pools: listings.flatMap(({ nodePool, instanceTypes }) =>
+      instanceTypes.length === 0
+        ? []
+        : [{ nodePool, instanceTypes, usage: poolUsage(nodePool.metadata.name, stateNodes, state.parsed) }],
     ),
-    pools,
     daemons: daemonInputs(context),
     topology: topologyInput(context, staying),
-    policy: {
-      preferences: settings.preferences,
-      minValues: settings.minValues,
-      wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
-      maxInstanceTypes,
-    },
+    policy: schedulingPolicy(context),
+    planned: plannedNodes(context, staying),
     stateNodes: new Map(staying.map((node) => [node.name, node])),
+    hasEligiblePool: listings.length > 0,
+    poolsWithoutListing: listings
+      .filter(({ instanceTypes }) => instanceTypes.length === 0)
+      .map(({ nodePool }) => nodePool),
+  }
+  yield
+  return { ...input, ...(yield* eligiblePods(context, pending, leaving, lookups)) }
+}
+
+function isLeaving({ isMarkedForDeletion, node }: StateNode): boolean {
+  return isMarkedForDeletion && node !== undefined
+}
+
+/** By pod UID the machine that an earlier decision launched, or kept, for the pod. */
+function plannedNodes({ state }: OperatorContext, nodes: readonly StateNode[]): ReadonlyMap<string, string> {
+  const names = { claim: new Map<string, string>(), node: new Map<string, string>() }
+  for (const { name, claim, node } of nodes) {
+    if (claim !== undefined) names.claim.set(claim.metadata.name, name)
+    if (node !== undefined) names.node.set(node.metadata.name, name)
+  }
+  const planned = new Map<string, string>()
+  for (const [uid, { target }] of state.plans.entries()) {
+    const name = names[target.kind].get(target.name)
+    if (name !== undefined) planned.set(uid, name)
+  }
+  return planned
+}
+
+function schedulingPolicy({ settings, provider, placementGate }: OperatorContext): SchedulingPolicy {
+  const { reservationLabel: label } = provider
+  return {
+    preferences: settings.preferences,
+    minValues: settings.minValues,
+    wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
+    maxInstanceTypes,
+    ...placementGate.improvement,
+    ...(label !== undefined && { reservations: { label, mode: 'Strict' } }),
   }
 }
 
-/** Managed nodes that are starting and do not say what they are yet are left out (cluster-state.md 2.1). */
-function isUsable({ node, isInitialized }: StateNode): boolean {
-  const tags = node?.metadata.labels ?? {}
-  if (node === undefined || (tags[labels.nodePool] ?? '') === '') return true
-  if ((node.spec?.providerID ?? '') === '') return false
-  return isInitialized || (tags[labels.instanceType] ?? '') !== ''
+function nodeInputOf(context: OperatorContext, state: StateNode, lookups: VolumeLookups): NodeInput {
+  const { pods, parsed } = context.state
+  if (state.node === undefined) return nodeInput(state, useOf([]), {}, parsed)
+  const { name } = state.node.metadata
+  const use = pods.useOf(name)
+  return nodeInput(state, use, nodeStorage(context.caches, name, use.podsWithVolumes, lookups), parsed)
 }
 
 function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[]): readonly Pod[] {
-  const budgets = context.caches.podDisruptionBudgets.list()
-  const now = context.clock.now()
+  const { caches, clock, state } = context
+  const budgets = caches.podDisruptionBudgets.list()
+  const now = clock.now()
   return nodes
-    .filter((node) => node.isMarkedForDeletion && node.node !== undefined)
-    .flatMap((node) => context.state.podsOn(node.node?.metadata.name ?? ''))
-    .filter((pod) => isCurrentlyReschedulable(pod, budgets, now))
+    .filter(isLeaving)
+    .flatMap((node) => state.podsOn(node.node?.metadata.name ?? ''))
+    .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
 }
 
 /** Pools that may launch: managed, dynamic, ready and staying (scheduling.md 3). */
@@ -83,46 +166,46 @@ function eligiblePools(context: OperatorContext): readonly NodePool[] {
   })
 }
 
-async function usablePools(
-  context: OperatorContext,
-  nodes: readonly StateNode[],
+/**
+ * A pool with the types its provider lists; none when it cannot list them now. Undefined while overlays
+ * are not evaluated for the pool: then nothing is known of its types.
+ */
+async function listTypes(
+  { provider, logger }: OperatorContext,
+  nodePool: NodePool,
   signal: AbortSignal,
-): Promise<readonly PoolInput[]> {
-  const inputs = await Promise.all(
-    eligiblePools(context).map(async (nodePool): Promise<PoolInput | undefined> => {
-      try {
-        const instanceTypes = await context.provider.getInstanceTypes(nodePool, signal)
-        if (instanceTypes.length === 0) return undefined
-        return { nodePool, instanceTypes, usage: poolUsage(nodePool.metadata.name, nodes) }
-      } catch (error) {
-        if (signal.aborted) throw error
-        if (!isProviderError(error, 'unevaluatedNodePool')) {
-          context.logger.error('skipping nodepool, listing its instance types failed', {
-            NodePool: { name: nodePool.metadata.name },
-            error,
-          })
-        }
-        return undefined
-      }
-    }),
-  )
-  return inputs.filter((input) => input !== undefined)
+): Promise<Listing | undefined> {
+  try {
+    return { nodePool, instanceTypes: await provider.getInstanceTypes(nodePool, signal) }
+  } catch (error) {
+    if (signal.aborted) throw error
+    const details = { NodePool: { name: nodePool.metadata.name }, error }
+    if (isProviderError(error, 'unevaluatedNodePool')) {
+      logger.debug('skipping nodepool, node overlays are not evaluated for it', details)
+      return undefined
+    }
+    logger.error('skipping nodepool, listing its instance types failed', details)
+    return { nodePool, instanceTypes: [] }
+  }
 }
 
 /** Capacity of a pool's machines that are not going away, `nodes` among it (cluster-state.md 10). */
-export function poolUsage(pool: string, nodes: readonly StateNode[]): Resources {
+export function poolUsage(
+  pool: string,
+  nodes: readonly StateNode[],
+  parse: typeof parseResources = parseResources,
+): Resources {
   return nodes
     .filter((node) => !node.isMarkedForDeletion && labelsOf(node)['karpenter.sh/nodepool'] === pool)
-    .map(capacityOf)
+    .map((node) => capacityOf(node, parse))
     .reduce(sum, {})
 }
 
 /** Where the pods of the cluster are, as far as rules about other pods need it. */
-function topologyInput(context: OperatorContext, staying: readonly StateNode[]): TopologyInput {
-  const { caches } = context
+function topologyInput({ caches, state }: OperatorContext, staying: readonly StateNode[]): TopologyInput {
   const candidates = new Set(staying.map(({ node }) => node?.metadata.name))
   return {
-    pods: caches.pods.list().filter((pod) => (pod.spec.nodeName ?? '') !== ''),
+    pods: state.pods.bound(),
     nodes: new Map(
       caches.nodes.list().map((node) => [
         node.metadata.name,
@@ -142,27 +225,34 @@ function topologyInput(context: OperatorContext, staying: readonly StateNode[]):
 
 /** One pod per DaemonSet: its newest, else what its template would make. */
 function daemonInputs(context: OperatorContext): readonly DaemonInput[] {
-  return context.caches.daemonSets
+  const { caches, settings, state } = context
+  return caches.daemonSets
     .list()
     .filter((daemonSet) => daemonSet.metadata.deletionTimestamp === undefined)
-    .map((daemonSet) => {
+    .flatMap((daemonSet): readonly DaemonInput[] => {
       const { spec } = daemonSet.spec.template
-      const pods = context.caches.pods.byIndex(indexes.byOwner, daemonSet.metadata.uid ?? '')
+      const name = `${daemonSet.metadata.namespace ?? ''}/${daemonSet.metadata.name}`
+      if (shapeProblems({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec }) !== undefined) return []
+      const pods = caches.pods
+        .byIndex(indexes.byOwner, daemonSet.metadata.uid ?? '')
+        .filter((pod) => state.isWellFormed(pod))
       const newest = pods.toSorted((a, b) =>
         (b.metadata.creationTimestamp ?? '') < (a.metadata.creationTimestamp ?? '') ? -1 : 1,
       )[0]
       const base = newest?.spec ?? withRequestsFromLimits(spec)
+      if (settings.ignoreDraRequests && (base.resourceClaims ?? []).length > 0) return []
       const { nodeAffinity, ...otherAffinity } = base.affinity ?? {}
       const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
       const ownPin = newest === undefined ? nodeAffinity : undefined
       const affinity =
         required === undefined ? ownPin : { requiredDuringSchedulingIgnoredDuringExecution: required }
-      const name = `${daemonSet.metadata.namespace ?? ''}/${daemonSet.metadata.name}`
       const { nodeName: _, ...unbound } = base
-      return {
-        name,
-        spec: { ...unbound, affinity: { ...otherAffinity, ...(affinity && { nodeAffinity: affinity }) } },
-      }
+      return [
+        {
+          name,
+          spec: { ...unbound, affinity: { ...otherAffinity, ...(affinity && { nodeAffinity: affinity }) } },
+        },
+      ]
     })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }

@@ -1,9 +1,17 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry, Summary } from 'prom-client'
 
 const durationBuckets = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5,
   1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
 ]
+const minute = 60
+const hour = 60 * minute
+const lifetimeBuckets = [
+  ...[15, 30, 45].map((n) => n * minute),
+  ...[1, 2, 4, 6, 8, 10, 12, 16, 20].map((n) => n * hour),
+  ...[1, 2, 3, 5, 10, 15, 20, 25, 30].map((n) => n * 24 * hour),
+]
+const quantiles = [0, 0.5, 0.9, 0.99, 1]
 const powersOfTwo = (count: number) => Array.from({ length: count + 1 }, (_, n) => 2 ** n)
 
 /** The metrics of the running operator, by their Karpenter names (lifecycle.md 14, scheduling.md 12.4). */
@@ -27,12 +35,33 @@ export class Metrics {
     'consolidation_policy',
     'termination_mode',
   ])
+  readonly nodeClaimsUnhealthyDisrupted = this.#counter(
+    'nodeclaims_unhealthy_disrupted_total',
+    'NodeClaims deleted because of what their nodes report',
+    ['condition', 'nodepool', 'capacity_type', 'image_id'],
+  )
+  readonly podsDisruptionInitiated = this.#counter(
+    'pods_disruption_initiated_total',
+    'Pods that need another place because their NodeClaim was deleted, by cause',
+    ['reason', 'nodepool', 'capacity_type', 'consolidation_policy', 'termination_mode'],
+  )
   readonly nodesCreated = this.#counter('nodes_created_total', 'Nodes registered', ['nodepool', 'zone'])
   readonly nodesTerminated = this.#counter('nodes_terminated_total', 'Nodes gone for good', [
     'nodepool',
     'zone',
   ])
   readonly nodesDrained = this.#counter('nodes_drained_total', 'Nodes drained', ['nodepool'])
+  readonly nodesTermination = this.#summary(
+    'nodes_termination_duration_seconds',
+    'From the deletion request until a Node may go',
+    ['nodepool'],
+  )
+  readonly nodesLifetime = this.#histogram(
+    'nodes_lifetime_duration_seconds',
+    'From the creation of a Node until it may go',
+    ['nodepool'],
+    lifetimeBuckets,
+  )
   readonly podsEvictionRequests = this.#counter(
     'pods_eviction_requests_total',
     'Evictions asked for, by answer',
@@ -44,6 +73,42 @@ export class Metrics {
     'Time of one scheduling decision over a whole batch',
     ['controller'],
     durationBuckets,
+  )
+  readonly schedulingQueueDepth = this.#gauge(
+    'scheduler_queue_depth',
+    'Pods a scheduling decision under way has to place',
+    ['controller', 'scheduling_id'],
+  )
+  readonly schedulingUnfinishedWork = this.#gauge(
+    'scheduler_unfinished_work_seconds',
+    'Age of a scheduling decision under way',
+    ['controller', 'scheduling_id'],
+  )
+  readonly ignoredPods = this.#gauge(
+    'scheduler_ignored_pods_count',
+    'Pending pods left out of the last decision because of what they ask',
+    [],
+  )
+  readonly pendingPodsByZone = this.#gauge(
+    'scheduler_pending_pods_by_effective_zone_count',
+    'Pending pods by the only zone they can use; flexible: several, none: no zone',
+    ['controller', 'zone'],
+  )
+  readonly schedulingDecisionDuration = this.#histogram(
+    'pods_scheduling_decision_duration_seconds',
+    'From the first sight of a waiting pod until a decision about it',
+    [],
+    durationBuckets,
+  )
+  readonly nominations = this.#counter(
+    'pods_nominations_total',
+    'Pods nominated for the node they are planned for',
+    [],
+  )
+  readonly nominationOutcomes = this.#counter(
+    'pods_nominations_outcomes_total',
+    'Pods whose placement mattered, by how it ended: honoured, missed (bound elsewhere), too_late (bound before it was nominated)',
+    ['outcome'],
   )
   readonly unschedulablePods = this.#gauge('scheduler_unschedulable_pods_count', 'Pods no pool can take', [
     'controller',
@@ -61,6 +126,26 @@ export class Metrics {
     powersOfTwo(11),
   )
   readonly stateSynced = this.#gauge('cluster_state_synced', 'Whether decisions can be made: 1 or 0', [])
+  readonly stateUnsyncedTime = this.#gauge(
+    'cluster_state_unsynced_time_seconds',
+    'How long no decisions could be made; 0 when they can',
+    [],
+  )
+  readonly stateNodes = this.#gauge(
+    'cluster_state_node_count',
+    'Machines that decisions take into account',
+    [],
+  )
+  readonly nodePoolCost = this.#gauge(
+    'nodepools_cost_total',
+    'Price an hour of all machines of a NodePool',
+    ['nodepool'],
+  )
+  readonly nodePoolCostErrors = this.#counter(
+    'nodepools_cost_tracker_errors_total',
+    'Prices of a NodePool that could not be read',
+    ['nodepool'],
+  )
 
   #counter(name: string, help: string, labelNames: string[]): Counter {
     return new Counter({ name: `karpenter_${name}`, help, labelNames, registers: [this.registry] })
@@ -72,5 +157,15 @@ export class Metrics {
 
   #histogram(name: string, help: string, labelNames: string[], buckets: number[]): Histogram {
     return new Histogram({ name: `karpenter_${name}`, help, labelNames, buckets, registers: [this.registry] })
+  }
+
+  #summary(name: string, help: string, labelNames: string[]): Summary {
+    return new Summary({
+      name: `karpenter_${name}`,
+      help,
+      labelNames,
+      percentiles: quantiles,
+      registers: [this.registry],
+    })
   }
 }

@@ -1,4 +1,5 @@
 import {
+  type CsiNode,
   type DaemonSet,
   karpenterKinds,
   kinds,
@@ -6,15 +7,23 @@ import {
   type Node,
   type NodeClaim,
   type NodeClass,
+  type NodeOverlay,
   type NodePool,
+  type ObjectMeta,
   type PersistentVolume,
   type PersistentVolumeClaim,
   type Pod,
   type PodDisruptionBudget,
+  type ReplicationController,
+  type ResourceSlice,
+  type SelectingWorkload,
+  type Service,
+  type StorageClass,
   type VolumeAttachment,
 } from '@tenon/api'
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
+import type { Settings } from '../settings.ts'
 
 /** Local copies of everything the operator reads, with the indexes it looks things up by. */
 export interface Caches {
@@ -28,7 +37,23 @@ export interface Caches {
   readonly volumeAttachments: Cache<VolumeAttachment>
   readonly persistentVolumeClaims: Cache<PersistentVolumeClaim>
   readonly persistentVolumes: Cache<PersistentVolume>
+  readonly storageClasses: Cache<StorageClass>
+  readonly csiNodes: Cache<CsiNode>
   readonly nodeClasses: readonly Cache<NodeClass>[]
+  /** Followed only with the feature gate of the same name. */
+  readonly nodeOverlays?: Cache<NodeOverlay>
+  /** Devices of nodes; followed only when pods with resource claims are served. */
+  readonly resourceSlices?: Cache<ResourceSlice>
+  /** What tells which pods are one application; followed only when a default spread is set. */
+  readonly applications?: ApplicationCaches
+}
+
+/** Selectors of what stands behind pods. */
+export interface ApplicationCaches {
+  readonly services: Cache<Service>
+  readonly replicationControllers: Cache<ReplicationController>
+  readonly replicaSets: Cache<SelectingWorkload>
+  readonly statefulSets: Cache<SelectingWorkload>
 }
 
 /** Names of the indexes of {@link Caches}. */
@@ -37,10 +62,15 @@ export const indexes = {
   byProviderId: 'providerID',
   byOwner: 'owner',
   byNodePool: 'nodePool',
+  byNamespace: 'namespace',
 } as const
 
 /** Takes the operator's caches from the registry, which starts each of them once. */
-export function openCaches(registry: CacheRegistry, provider: CloudProvider): Caches {
+export function openCaches(
+  registry: CacheRegistry,
+  provider: CloudProvider,
+  settings: Pick<Settings, 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'>,
+): Caches {
   const caches: Caches = {
     pods: registry.cache(kinds.pod, { transform: withoutBulk }),
     nodes: registry.cache(kinds.node, { transform: withoutBulk }),
@@ -52,6 +82,13 @@ export function openCaches(registry: CacheRegistry, provider: CloudProvider): Ca
     volumeAttachments: registry.cache(kinds.volumeAttachment),
     persistentVolumeClaims: registry.cache(kinds.persistentVolumeClaim),
     persistentVolumes: registry.cache(kinds.persistentVolume),
+    storageClasses: registry.cache(kinds.storageClass),
+    csiNodes: registry.cache(kinds.csiNode),
+    ...(!settings.ignoreDraRequests && { resourceSlices: openResourceSlices(registry) }),
+    ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry) }),
+    ...(settings.featureGates.nodeOverlay && {
+      nodeOverlays: registry.cache(karpenterKinds.nodeOverlay),
+    }),
     nodeClasses: provider.nodeClasses.map((type) => registry.cache(type)),
   }
   const optional = (value: string | undefined) => (value === undefined || value === '' ? [] : [value])
@@ -66,6 +103,72 @@ export function openCaches(registry: CacheRegistry, provider: CloudProvider): Ca
   )
   caches.volumeAttachments.addIndex(indexes.byNode, (attachment) => [attachment.spec.nodeName])
   return caches
+}
+
+function openApplications(registry: CacheRegistry): ApplicationCaches {
+  const services = registry.cache(kinds.service, {
+    transform: ({ apiVersion, kind, metadata, spec }): Service => ({
+      apiVersion,
+      kind,
+      metadata: named(metadata),
+      spec: spec?.selector === undefined ? {} : { selector: spec.selector },
+    }),
+  })
+  services.addIndex(indexes.byNamespace, ({ metadata }) => [metadata.namespace ?? ''])
+  return {
+    services,
+    replicationControllers: registry.cache(kinds.replicationController, {
+      transform: ({ apiVersion, kind, metadata, spec }): ReplicationController => ({
+        apiVersion,
+        kind,
+        metadata: named(metadata),
+        spec: spec?.selector === undefined ? {} : { selector: spec.selector },
+      }),
+    }),
+    replicaSets: registry.cache(kinds.replicaSet, { transform: selectorOnly }),
+    statefulSets: registry.cache(kinds.statefulSet, { transform: selectorOnly }),
+  }
+}
+
+function openResourceSlices(registry: CacheRegistry): Cache<ResourceSlice> {
+  const slices = registry.cache(kinds.resourceSlice, {
+    transform: ({ apiVersion, kind, metadata, spec }): ResourceSlice => ({
+      apiVersion,
+      kind,
+      metadata: {
+        ...named(metadata),
+        ...(metadata.ownerReferences && { ownerReferences: metadata.ownerReferences }),
+      },
+      spec: {
+        driver: spec.driver,
+        pool: spec.pool,
+        ...(spec.nodeName !== undefined && { nodeName: spec.nodeName }),
+      },
+    }),
+  })
+  slices.addIndex(indexes.byNode, nodeNamesOf)
+  return slices
+}
+
+/** The nodes whose devices a slice tells: the one it names, and its owners. */
+export function nodeNamesOf({ metadata, spec }: ResourceSlice): readonly string[] {
+  const owners = (metadata.ownerReferences ?? []).filter(({ kind }) => kind === kinds.node.kind)
+  const names = [spec.nodeName ?? '', ...owners.map(({ name }) => name)]
+  return [...new Set(names.filter((name) => name !== ''))]
+}
+
+function selectorOnly({ apiVersion, kind, metadata, spec }: SelectingWorkload): SelectingWorkload {
+  return { apiVersion, kind, metadata: named(metadata), spec: { selector: spec.selector } }
+}
+
+/** The part of the metadata that tells which object and which state of it this is. */
+function named({ name, namespace, uid, resourceVersion }: ObjectMeta): ObjectMeta {
+  return {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  }
 }
 
 /** Field ownership is of no use here and often the largest part of an object. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { capacityOf, nodeInput, type StateNode } from './cluster-state.ts'
+import { useOf } from './pod-index.ts'
 
 const startup = { key: 'boot', effect: 'NoSchedule' } as const
 const ephemeral = [
@@ -32,8 +33,8 @@ const node: Node = {
   status: { capacity: { cpu: '0', pods: '110' }, allocatable: { cpu: '0', pods: '110' } },
 }
 
-const taintsOf = (state: StateNode) => nodeInput(state, []).taints
-const allocatableOf = (state: StateNode) => nodeInput(state, []).available
+const taintsOf = (state: StateNode) => nodeInput(state, useOf([])).taints
+const allocatableOf = (state: StateNode) => nodeInput(state, useOf([])).available
 
 function aState(changes: Partial<StateNode>): StateNode {
   const parts = { node, claim, providerID: 'p://1', name: 'node' }
@@ -99,11 +100,8 @@ test('STA-19 STA-22 pods that run use a node up, daemon pods apart, ended ones n
     status: { phase } as NonNullable<Pod['status']>,
   })
   const state = aState({ isInitialized: false })
-  const input = nodeInput(state, [
-    pod('a', 'Running'),
-    pod('b', 'Succeeded'),
-    pod('c', 'Running', 'DaemonSet'),
-  ])
+  const use = useOf([pod('a', 'Running'), pod('b', 'Succeeded'), pod('c', 'Running', 'DaemonSet')])
+  const input = nodeInput(state, use)
   assert.equal(input.available['cpu'], 2000)
   assert.equal(input.available['pods'], 108)
   assert.equal(input.daemonRequests['cpu'], 500)

@@ -6,6 +6,7 @@ import {
   labels,
   type Node,
   type NodeClaim,
+  type NodePool,
   type Pod,
   parseResources,
   type ResourceList,
@@ -13,11 +14,19 @@ import {
   sameTaint,
   type Taint,
 } from '@tenon/api'
-import { difference, type HostPort, hostPortsOf, type NodeInput, podRequests, sum } from '@tenon/engine'
+import { difference, type NodeInput } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../observe/caches.ts'
-import { isDaemonPod, isTerminal } from './pods.ts'
+import { defaultSettings } from '../settings.ts'
+import { ConsolidationState, keyOfNode, type MachineView } from './consolidation-state.ts'
+import { NominatedPods } from './nominated-pods.ts'
+import { PodDecisions } from './pod-decisions.ts'
+import { type NodeUse, PodIndex } from './pod-index.ts'
+import { PodPlans } from './pod-plans.ts'
+import { PoolClaims } from './pool-claims.ts'
+import { PoolCosts } from './pool-costs.ts'
+import { RegistrationHealth } from './registration-health.ts'
 
 /** A machine as the cluster knows it: a Node, a NodeClaim, or both. */
 export interface StateNode {
@@ -30,6 +39,15 @@ export interface StateNode {
   readonly isMarkedForDeletion: boolean
 }
 
+/** Whether decisions can be made. */
+export interface SyncAnswer {
+  readonly isSynced: boolean
+  /** How long it has not been so, as far as somebody asked; 0 when it is. */
+  readonly unsyncedMs: number
+  /** What is waited for, as `nodeclaim/NAME` and `node/NAME`. */
+  readonly waitingFor: readonly string[]
+}
+
 /** Joins what the caches hold and remembers what no object tells: marks, nominations, fresh claims. */
 export class ClusterState {
   readonly #caches: Caches
@@ -39,20 +57,71 @@ export class ClusterState {
   readonly #nominatedUntil = new Map<string, number>()
   /** Claims this process created that its cache has not shown yet. */
   readonly #seeded = new Map<string, NodeClaim>()
+  /** Objects of a cache never change, so that each is read only once. */
+  readonly #amounts = new WeakMap<ResourceList, Resources>()
+  readonly pods: PodIndex
+  /** Set by the composition root: told the name of every claim that is to be seen by a cache yet. */
+  onSeed: (name: string) => void = () => undefined
+  /** Set by the composition root: told of every answer of {@link synced}. */
+  onSyncAnswer: (answer: SyncAnswer) => void = () => undefined
+  #hasSynced = false
+  #unsyncedSinceMs: number | undefined
+  /** What was decided about pods, and when. */
+  readonly podDecisions: PodDecisions = new PodDecisions()
+  /** How the last launches of each NodePool ended. */
+  readonly registrationHealth: RegistrationHealth
+  /** Where pods are meant to go. */
+  readonly plans: PodPlans
+  readonly nominations: NominatedPods
+  /** The claims of each NodePool, and room set aside for more. */
+  readonly poolClaims: PoolClaims
+  /** What the machines of each NodePool cost. */
+  readonly poolCosts: PoolCosts
+  /** Whether it may be worth to look for nodes to consolidate again. */
+  readonly consolidation: ConsolidationState
 
-  constructor(caches: Caches, provider: CloudProvider, clock: Clock) {
+  /** @param planAgeMs how long a plan is held on to that is not carried out. */
+  constructor(
+    caches: Caches,
+    provider: CloudProvider,
+    clock: Clock,
+    planAgeMs: number = defaultSettings.registrationTimeoutMs,
+  ) {
     this.#caches = caches
     this.#provider = provider
     this.#clock = clock
+    this.plans = new PodPlans(clock, planAgeMs)
+    const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)
+    this.nominations = new NominatedPods(caches, nodeOf, this.plans, clock, planAgeMs)
+    this.pods = new PodIndex(caches.pods, (pod) => this.nominations.isHeldByOthers(pod))
+    this.registrationHealth = new RegistrationHealth(caches.nodePools)
+    this.poolClaims = new PoolClaims(caches.nodeClaims, {
+      unseen: () => this.#seeded.values(),
+      isManaged: (claim) => this.isManaged(claim),
+      isLeaving: (claim) => isDeleted(undefined, claim) || this.#marked.has(claim.status?.providerID ?? ''),
+    })
+    this.poolCosts = new PoolCosts(caches, (claim) => this.isManaged(claim))
+    this.consolidation = new ConsolidationState(clock)
     caches.nodeClaims.onChange((change) => {
       this.#seeded.delete(change.object.metadata.name)
-      if (change.kind === 'deleted') this.#forget(change.object.status?.providerID)
+      if (change.kind !== 'deleted') return
+      this.#forget(change.object.status?.providerID)
+      this.poolClaims.unmark(change.object.metadata.name)
+    })
+    caches.pods.onChange((change) => {
+      if (change.kind === 'deleted' || this.pods.isSettled(change.object))
+        this.podDecisions.forget(change.object.metadata.uid ?? '')
+    })
+    this.plans.follow(caches)
+    this.consolidation.follow(caches, {
+      machine: (key) => this.#machine(key),
+      isManaged: (object) => this.isManaged(object),
     })
   }
 
-  /** Whether this provider serves the claim's node class. */
-  isManaged(claim: NodeClaim): boolean {
-    const ref = claim.spec.nodeClassRef
+  /** Whether this provider serves the node class of the claim, or of the NodePool's claims. */
+  isManaged({ spec }: NodeClaim | NodePool): boolean {
+    const ref = 'template' in spec ? spec.template.spec.nodeClassRef : spec.nodeClassRef
     return this.#provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind)
   }
 
@@ -60,16 +129,20 @@ export class ClusterState {
   seed(claim: NodeClaim): void {
     if (this.#caches.nodeClaims.get({ name: claim.metadata.name }) === undefined) {
       this.#seeded.set(claim.metadata.name, claim)
+      this.onSeed(claim.metadata.name)
     }
   }
 
   /** Drops a seed whose claim turned out to be gone from the API. */
   dropSeed(name: string): void {
     this.#seeded.delete(name)
+    this.poolClaims.unmark(name)
+    this.plans.dropTarget({ kind: 'claim', name })
   }
 
-  get seeded(): readonly NodeClaim[] {
-    return [...this.#seeded.values()]
+  /** A claim that this process created and no cache has shown yet. */
+  seedOf(name: string): NodeClaim | undefined {
+    return this.#seeded.get(name)
   }
 
   /** Claims that are not launched yet; while there are any, decisions would be made blind. */
@@ -81,17 +154,40 @@ export class ClusterState {
     return [...this.#seeded.values(), ...listed]
   }
 
-  /** Every node and every launched claim, in order of name. */
+  /**
+   * Whether decisions can be made: no claim is on its way and, until that was so once, no node keeps back
+   * what it is.
+   */
+  synced(): boolean {
+    const claims = this.unlaunched().map(({ metadata }) => `nodeclaim/${metadata.name}`)
+    const nodes = this.#hasSynced
+      ? []
+      : this.#caches.nodes.list().flatMap((node) => (isTracked(node) ? [] : [`node/${node.metadata.name}`]))
+    const waitingFor = [...claims, ...nodes]
+    const isSynced = waitingFor.length === 0
+    const nowMs = this.#clock.monotonic()
+    this.#hasSynced ||= isSynced
+    this.#unsyncedSinceMs = isSynced ? undefined : (this.#unsyncedSinceMs ?? nowMs)
+    this.onSyncAnswer({ isSynced, unsyncedMs: nowMs - (this.#unsyncedSinceMs ?? nowMs), waitingFor })
+    return isSynced
+  }
+
+  /** Whether there was a moment when the state was complete: all that earlier processes left was known. */
+  get hasSynced(): boolean {
+    return this.#hasSynced || this.synced()
+  }
+
+  /** Every node and every launched claim, in order of name. Nodes that do not say yet what they are count not. */
   stateNodes(): readonly StateNode[] {
     const claimed = this.#caches.nodeClaims
       .list()
       .filter((claim) => this.isManaged(claim) && (claim.status?.providerID ?? '') !== '')
-      .map((claim) => this.#joined(this.nodeOf(claim), claim, claim.status?.providerID as string))
+      .map((claim) => this.#joined(this.#trackedNodeOf(claim), claim, claim.status?.providerID as string))
     const covered = new Set(claimed.flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name])))
     const others = this.#caches.nodes
       .list()
-      .filter((node) => !covered.has(node.metadata.name))
-      .map((node) => this.#joined(node, undefined, node.spec?.providerID ?? node.metadata.name))
+      .filter((node) => !covered.has(node.metadata.name) && isTracked(node))
+      .map((node) => this.#joined(node, undefined, keyOfNode(node)))
     return [...claimed, ...others].toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }
 
@@ -102,12 +198,42 @@ export class ClusterState {
     return nodes.length === 1 ? nodes[0] : undefined
   }
 
+  #trackedNodeOf(claim: NodeClaim): Node | undefined {
+    const node = this.nodeOf(claim)
+    return node !== undefined && isTracked(node) ? node : undefined
+  }
+
+  #machine(key: string): MachineView | undefined {
+    const { nodes, nodeClaims } = this.#caches
+    const claim = nodeClaims.byIndex(indexes.byProviderId, key).find((each) => this.isManaged(each))
+    const [found = nodes.get({ name: key })] = nodes.byIndex(indexes.byProviderId, key)
+    const node = found !== undefined && keyOfNode(found) === key && isTracked(found) ? found : undefined
+    if (claim === undefined && node === undefined) return undefined
+    return { isInitialized: this.#joined(node, claim, key).isInitialized, isLeaving: isDeleted(node, claim) }
+  }
+
   /** The claim of a Node, if exactly one managed claim has its provider ID. */
   claimOf(node: Node): NodeClaim | undefined {
     const providerID = node.spec?.providerID ?? ''
     const claims = providerID === '' ? [] : this.#caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
     const managed = claims.filter((claim) => this.isManaged(claim))
     return managed.length === 1 ? managed[0] : undefined
+  }
+
+  /** Whether every field of the pod that a decision reads is what the API promises. */
+  isWellFormed(pod: Pod): boolean {
+    return this.pods.isWellFormed(pod)
+  }
+
+  /** `parseResources` for lists of cached objects, which decisions read over and over. */
+  readonly parsed = (list: ResourceList | undefined): Resources => {
+    if (list === undefined) return {}
+    let amounts = this.#amounts.get(list)
+    if (amounts === undefined) {
+      amounts = parseResources(list)
+      this.#amounts.set(list, amounts)
+    }
+    return amounts
   }
 
   podsOn(nodeName: string): readonly Pod[] {
@@ -117,10 +243,17 @@ export class ClusterState {
   /** Marks a machine as going away, before any object says so. */
   mark(providerID: string): void {
     this.#marked.add(providerID)
+    this.#unmarkClaims(providerID)
   }
 
   unmark(providerID: string): void {
     this.#marked.delete(providerID)
+    this.#unmarkClaims(providerID)
+  }
+
+  #unmarkClaims(providerID: string): void {
+    for (const { metadata } of this.#caches.nodeClaims.byIndex(indexes.byProviderId, providerID))
+      this.poolClaims.unmark(metadata.name)
   }
 
   /** Keeps a machine from being disrupted while pods are on their way to it. */
@@ -141,10 +274,6 @@ export class ClusterState {
 
   #joined(node: Node | undefined, claim: NodeClaim | undefined, providerID: string): StateNode {
     const has = (label: string) => claim === undefined || node?.metadata.labels?.[label] === 'true'
-    const deleted =
-      claim === undefined
-        ? node?.metadata.deletionTimestamp !== undefined
-        : claim.metadata.deletionTimestamp !== undefined || isConditionTrue(claim, 'InstanceTerminating')
     const isRegistered = has(labels.registered)
     return {
       node,
@@ -157,9 +286,27 @@ export class ClusterState {
         providerID,
       isRegistered,
       isInitialized: has(labels.initialized),
-      isMarkedForDeletion: deleted || this.#marked.has(providerID),
+      isMarkedForDeletion: isDeleted(node, claim) || this.#marked.has(providerID),
     }
   }
+}
+
+/**
+ * Managed nodes that are starting and do not say what they are yet are as if they were not there
+ * (cluster-state.md 2.1).
+ */
+function isTracked({ metadata, spec }: Node): boolean {
+  const tags = metadata.labels ?? {}
+  if ((tags[labels.nodePool] ?? '') === '') return true
+  if ((spec?.providerID ?? '') === '') return false
+  return (tags[labels.initialized] ?? '') !== '' || (tags[labels.instanceType] ?? '') !== ''
+}
+
+/** Whether the objects of a machine say that it goes away; a Node alone does not while its claim stays. */
+function isDeleted(node: Node | undefined, claim: NodeClaim | undefined): boolean {
+  return claim === undefined
+    ? node?.metadata.deletionTimestamp !== undefined
+    : claim.metadata.deletionTimestamp !== undefined || isConditionTrue(claim, 'InstanceTerminating')
 }
 
 /** Labels that count: the claim's until the node is registered (cluster-state.md 4). */
@@ -184,47 +331,50 @@ function taintsOf(state: StateNode): readonly Taint[] {
   )
 }
 
-function filled(first: ResourceList | undefined, second: ResourceList | undefined): Resources {
-  const amounts: Record<string, number> = { ...parseResources(first) }
-  for (const [name, amount] of Object.entries(parseResources(second))) {
+function filled(first: Resources, second: Resources): Resources {
+  const amounts: Record<string, number> = { ...first }
+  for (const [name, amount] of Object.entries(second)) {
     if ((amounts[name] ?? 0) === 0) amounts[name] = amount
   }
   return amounts
 }
 
 /** Capacity with `nodes: 1`: the claim's estimates stand in until the node is initialized. */
-export function capacityOf(state: StateNode): Resources {
+export function capacityOf(state: StateNode, parse: typeof parseResources = parseResources): Resources {
   const { node, claim } = state
   const amounts =
     claim !== undefined && !state.isInitialized
-      ? filled(node?.status?.capacity, claim.status?.capacity)
-      : parseResources(node?.status?.capacity)
+      ? filled(parse(node?.status?.capacity), parse(claim.status?.capacity))
+      : parse(node?.status?.capacity)
   return { ...amounts, nodes: 1 }
 }
 
-function allocatableOf(state: StateNode): Resources {
+function allocatableOf(state: StateNode, parse: typeof parseResources): Resources {
   const { node, claim } = state
   return claim !== undefined && !state.isInitialized
-    ? filled(node?.status?.allocatable, claim.status?.allocatable)
-    : parseResources(node?.status?.allocatable)
+    ? filled(parse(node?.status?.allocatable), parse(claim.status?.allocatable))
+    : parse(node?.status?.allocatable)
 }
 
-/** A machine as the engine sees it, with the pods bound to it subtracted. */
-export function nodeInput(state: StateNode, pods: readonly Pod[]): NodeInput {
-  const running = pods.filter((pod) => !isTerminal(pod))
-  const used = running.map((pod) => podRequests(pod.spec)).reduce(sum, {})
-  const usedHostPorts: HostPort[] = running.flatMap((pod) => hostPortsOf(pod.spec))
+/** Which volumes are attached to a machine, and how many can be, by CSI driver. */
+export type NodeStorage = Pick<NodeInput, 'volumeLimits' | 'volumesInUse'>
+
+/** A machine as the engine sees it, less what the pods bound to it take. */
+export function nodeInput(
+  state: StateNode,
+  use: NodeUse,
+  storage: NodeStorage = {},
+  parse: typeof parseResources = parseResources,
+): NodeInput {
   return {
     name: state.name,
     labels: labelsOf(state),
     taints: taintsOf(state),
     initialized: state.isInitialized,
-    available: difference(allocatableOf(state), used),
-    daemonRequests: running
-      .filter(isDaemonPod)
-      .map((pod) => podRequests(pod.spec))
-      .reduce(sum, {}),
-    usedHostPorts,
+    available: difference(allocatableOf(state, parse), use.requests),
+    daemonRequests: use.daemonRequests,
+    usedHostPorts: use.hostPorts,
+    ...storage,
   }
 }
 

@@ -24,12 +24,14 @@ const isStatefulSetPod = (pod: Pod) => isOwnedBy(pod, 'apps/v1', 'StatefulSet')
 export const isTerminal = (pod: Pod) => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
 export const isTerminating = (pod: Pod) => pod.metadata.deletionTimestamp !== undefined
 export const isActive = (pod: Pod) => !isTerminal(pod) && !isTerminating(pod)
+/** A pod that serves or has ended; only being bound does not make it one. */
+export const isSettled = (pod: Pod): boolean =>
+  isTerminal(pod) || (pod.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True')
 
-/** A pending pod that asks for a node (scheduling.md 2). */
+/** A pending pod that asks for a node, unless one is being kept for it (scheduling.md 2). */
 export function isProvisionable(pod: Pod): boolean {
   return (
     (pod.spec.nodeName ?? '') === '' &&
-    (pod.status?.nominatedNodeName ?? '') === '' &&
     (pod.status?.conditions ?? []).some((c) => c.type === 'PodScheduled' && c.reason === 'Unschedulable') &&
     !isDaemonPod(pod) &&
     !isMirrorPod(pod)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { kinds, labels, type OwnerReference } from '@tenon/api'
+import { karpenterKinds, kinds, labels, type OwnerReference } from '@tenon/api'
 import { minutes, seconds, Stage } from './stage.test-support.ts'
 
 const owner = (apiVersion: string, kind: string): readonly OwnerReference[] => [
@@ -24,7 +24,8 @@ test('LIF-58 LIF-59 LIF-78 an empty node is tainted, waits 5 s and goes', async 
   await stage.pass(10 * seconds)
   assert.equal(stage.nodeNow('node-a'), undefined)
   assert.equal(await stage.metric('nodes_drained_total', { nodepool: 'default' }), 1)
-  assert.equal(await stage.metric('nodes_terminated_total', { nodepool: 'default' }), 1)
+  for (const name of ['terminated_total', 'termination_duration_seconds', 'lifetime_duration_seconds'])
+    assert.equal(await stage.metric(`nodes_${name}`, { nodepool: 'default' }), 1, name)
 })
 
 test('LIF-60 a Node without a claim goes at once, and its machine is not touched', async (t) => {
@@ -39,6 +40,26 @@ test('LIF-60 a Node without a claim goes at once, and its machine is not touched
   await stage.pass(50)
   assert.equal(stage.nodeNow('lone'), undefined)
   assert.equal(stage.cloud.count('delete'), 0)
+})
+
+test('LIF-61 a Node that two claims lay claim to goes as if it had none', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  await stage.claim('b')
+  stage.patch(karpenterKinds.nodeClaim, 'b', { status: { providerID: 'fake://a' } }, 'status')
+  await stage.pass(2 * seconds)
+  await stage.pod('p', 'node-a')
+  stage.delete(kinds.node, 'node-a')
+  await stage.pass(seconds)
+  assert.ok(stage.isLeaving('p'))
+  await stage.end('p')
+  assert.equal(stage.nodeNow('node-a'), undefined)
+  assert.equal(stage.cloud.count('delete'), 0)
+  for (const name of ['a', 'b']) {
+    assert.equal(stage.claimNow(name)?.metadata.deletionTimestamp, undefined, name)
+    assert.equal(stage.state(name, 'Drained'), 'absent')
+  }
+  assert.equal(await stage.metric('nodes_drained_total'), 0)
 })
 
 test('LIF-62 a foreign Node with the finalizer is ignored', async (t) => {
@@ -198,19 +219,62 @@ test('LIF-79 a pod that comes after the drain is drained before the machine is a
   assert.equal(stage.cloud.count('delete'), before)
 })
 
+function attach(stage: Stage, name: string, source: object): void {
+  stage.world.create(kinds.volumeAttachment, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttachment',
+    metadata: { name },
+    spec: { attacher: 'csi.example.com', nodeName: 'node-a', source },
+  })
+}
+
+const storage = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+
+/** The volume of a pod: a persistent volume claim of that name. */
+const volume = (claimName: string) => ({ name: claimName, persistentVolumeClaim: { claimName } })
+
+function bindClaim(stage: Stage, name: string, volumeName: string): void {
+  stage.world.create(kinds.persistentVolumeClaim, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name, namespace: 'default' },
+    spec: { ...storage, volumeName },
+  })
+}
+
+test('LIF-102 LIF-105 volumes of pods that stay are not awaited, also when one of their claims is gone', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  bindClaim(stage, 'data', 'pv-staying')
+  bindClaim(stage, 'agent-cache', 'pv-ephemeral')
+  await stage.pod('agent', 'node-a', {
+    spec: {
+      tolerations: [{ operator: 'Exists' }],
+      volumes: [
+        volume('missing'),
+        volume('data'),
+        { name: 'cache', ephemeral: { volumeClaimTemplate: { spec: storage } } },
+      ],
+    },
+  })
+  for (const name of ['pv-staying', 'pv-ephemeral', 'pv-other'])
+    attach(stage, name, { persistentVolumeName: name })
+  await stage.deleteClaim('a')
+  await stage.pass(10 * seconds)
+  assert.equal(stage.state('a', 'VolumesDetached'), 'Unknown/AwaitingVolumeDetachment')
+  assert.match(stage.events('AwaitingVolumeDetachment')[0]?.message ?? '', /: pv-other$/)
+  stage.delete(kinds.volumeAttachment, 'pv-other')
+  await stage.pass(3 * seconds)
+  assert.equal(stage.state('a', 'VolumesDetached'), 'True/VolumesDetached')
+  await stage.pass(20 * seconds)
+  assert.equal(stage.nodeNow('node-a'), undefined)
+})
+
 test('LIF-101 LIF-104 attached volumes are awaited, those without a volume name are not', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a')
-  const attach = (name: string, source: object) => {
-    stage.world.create(kinds.volumeAttachment, {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'VolumeAttachment',
-      metadata: { name },
-      spec: { attacher: 'csi.example.com', nodeName: 'node-a', source },
-    })
-  }
-  attach('one', { persistentVolumeName: 'pv-1' })
-  attach('inline', { inlineVolumeSpec: { hostPath: { path: '/' } } })
+  attach(stage, 'one', { persistentVolumeName: 'pv-1' })
+  attach(stage, 'inline', { inlineVolumeSpec: { hostPath: { path: '/' } } })
   await stage.deleteClaim('a')
   await stage.pass(10 * seconds)
   assert.equal(stage.state('a', 'VolumesDetached'), 'Unknown/AwaitingVolumeDetachment')
@@ -224,12 +288,7 @@ test('LIF-103 past the deadline volumes are not awaited', async (t) => {
   const stage = await Stage.open(t)
   stage.cloud.deletionMs = minutes
   await stage.ready('a', { terminationGracePeriod: '20s' })
-  stage.world.create(kinds.volumeAttachment, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'VolumeAttachment',
-    metadata: { name: 'one' },
-    spec: { attacher: 'csi.example.com', nodeName: 'node-a', source: { persistentVolumeName: 'pv-1' } },
-  })
+  attach(stage, 'one', { persistentVolumeName: 'pv-1' })
   await stage.deleteClaim('a')
   await stage.pass(25 * seconds)
   assert.equal(stage.state('a', 'VolumesDetached'), 'False/TerminationGracePeriodElapsed')

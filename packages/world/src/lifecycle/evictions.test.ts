@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { annotations, karpenterKinds, kinds } from '@tenon/api'
+import { annotations, kinds } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import { minutes, seconds, Stage } from './stage.test-support.ts'
 
@@ -93,25 +93,6 @@ for (const value of ['0s', '-1m', 'abc']) {
   })
 }
 
-test('the reason of a drain is the one on the claim', async (t) => {
-  const stage = await Stage.open(t, { idle: true })
-  await stage.start()
-  await stage.ready('a')
-  await stage.pod('p', 'node-a')
-  const conditions = stage.claimNow('a')?.status?.conditions ?? []
-  const reason = {
-    type: 'DisruptionReason',
-    status: 'True',
-    reason: 'SpotInterruption',
-    message: '',
-    lastTransitionTime: rfc3339(stage.now),
-  }
-  stage.delete(karpenterKinds.nodeClaim, 'a')
-  stage.patch(karpenterKinds.nodeClaim, 'a', { status: { conditions: [...conditions, reason] } }, 'status')
-  await stage.pass(3 * seconds)
-  assert.equal(await stage.metric('pods_drained_total', { reason: 'SpotInterruption' }), 1)
-})
-
 test('LIF-90 LIF-94 a pod that needs the whole grace period is deleted at once, whatever protects it', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a', { terminationGracePeriod: '300s' })
@@ -169,12 +150,46 @@ test('LIF-93 a pod that would end after the deadline gets less time', async (t) 
   assert.ok(end <= deadline, `${end - deadline}`)
 })
 
-test('LIF-96 without any grace period pods get one second', async (t) => {
+test('LIF-96 past the deadline pods get one second', async (t) => {
   const stage = await Stage.open(t)
-  await stage.ready('a', { terminationGracePeriod: '0s' })
+  const hourAgo = rfc3339(stage.now - 60 * minutes)
+  await stage.ready('a', {}, { annotations: { [annotations.terminationTimestamp]: hourAgo } })
   await stage.pod('p', 'node-a', protectedBy('true'))
   await stage.deleteClaim('a')
   await stage.pass(2 * seconds)
-  assert.equal(stage.podNow('p')?.metadata.deletionGracePeriodSeconds ?? 1, 1)
   assert.ok(stage.isLeaving('p'))
+  assert.equal(stage.podNow('p')?.metadata.deletionGracePeriodSeconds, 1)
+})
+
+test('LIF-99 a claim without any grace period ends by force, and its pods get one second', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '0s', expireAfter: '10m' })
+  await stage.pod('p', 'node-a', protectedBy('true'))
+  await stage.pass(9 * minutes)
+  assert.ok(!stage.isLeaving('p'))
+  await stage.pass(minutes)
+  const series = { reason: 'expired', nodepool: 'default', termination_mode: 'forceful' }
+  assert.equal(await stage.metric('nodeclaims_disrupted_total', series), 1)
+  assert.ok(stage.isLeaving('p'))
+  assert.equal(stage.podNow('p')?.metadata.deletionGracePeriodSeconds, 1)
+})
+
+test('LIF-100 a hook that takes longer than the pod may does not hold the node past its deadline', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '60s' })
+  const preStop = { exec: { command: ['sleep', '300'] } }
+  const container = { name: 'app', image: 'registry.k8s.io/pause', lifecycle: { preStop } }
+  await stage.pod('p', 'node-a', { spec: { terminationGracePeriodSeconds: 30, containers: [container] } })
+  const deletedAt = stage.now
+  await stage.deleteClaim('a')
+  await stage.pass(2 * seconds)
+  assert.equal(stage.events('Evicted').length, 1)
+  assert.equal(stage.podNow('p')?.metadata.deletionGracePeriodSeconds, 30)
+  const killedAt = Date.parse(stage.podNow('p')?.metadata.deletionTimestamp ?? '')
+  await stage.pass(killedAt - stage.now)
+  await stage.end('p')
+  await stage.pass(deletedAt + minutes - stage.now)
+  assert.equal(stage.nodeNow('node-a'), undefined)
+  assert.equal(stage.claimNow('a'), undefined)
+  assert.deepEqual(stage.events('Disrupted'), [])
 })

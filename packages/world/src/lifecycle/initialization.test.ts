@@ -59,6 +59,74 @@ test('LIF-42 LIF-43 a requested resource must be offered, in any amount; a reque
   assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
 })
 
+const draSettings = { ignoreDraRequests: false }
+const wantsDevices = {
+  annotations: { 'karpenter.sh/requested-dra-drivers': ' gpu.example.com , net.example.com,' },
+}
+
+interface SliceOptions {
+  readonly count?: number
+  readonly generation?: number
+  readonly pool?: string
+  /** Which nodes it is for; `node-a` when nothing is said. */
+  readonly owner?: string
+  readonly on?: { readonly nodeName?: string; readonly allNodes?: boolean }
+}
+
+/** A slice that driver `driver` publishes for `node-a`; the pool has `count` of them. */
+function publish(
+  stage: Stage,
+  name: string,
+  driver: string,
+  { count = 1, generation = 1, pool = 'node-a', on = { nodeName: 'node-a' }, owner }: SliceOptions = {},
+): void {
+  stage.world.create(kinds.resourceSlice, {
+    apiVersion: 'resource.k8s.io/v1',
+    kind: 'ResourceSlice',
+    metadata: {
+      name,
+      ...(owner !== undefined && {
+        ownerReferences: [
+          { apiVersion: 'v1', kind: 'Node', name: owner, uid: stage.nodeNow(owner)?.metadata.uid ?? '' },
+        ],
+      }),
+    },
+    spec: { driver, pool: { name: pool, generation, resourceSliceCount: count }, ...on },
+  })
+}
+
+test('LIF-46 devices that pods ask for must be published as a whole, by every driver', async (t) => {
+  const stage = await Stage.open(t, { settings: draSettings })
+  await stage.ready('a', {}, wantsDevices)
+  const missing = (driver: string) => {
+    assert.equal(stage.state('a', 'Initialized'), 'Unknown/DRADriverPoolsNotPublished')
+    assert.match(stage.condition('a', 'Initialized')?.message ?? '', new RegExp(driver))
+  }
+  missing('gpu.example.com')
+  publish(stage, 'everywhere', 'gpu.example.com', { pool: 'all', on: { allNodes: true } })
+  publish(stage, 'gpu-1', 'gpu.example.com', { count: 2 })
+  await stage.pass(seconds)
+  missing('gpu.example.com')
+  publish(stage, 'gpu-2', 'gpu.example.com', { count: 2 })
+  await stage.pass(seconds)
+  missing('net.example.com')
+  publish(stage, 'gpu-newer', 'gpu.example.com', { count: 2, generation: 2 })
+  publish(stage, 'net-1', 'net.example.com', { owner: 'node-a', on: {} })
+  await stage.pass(seconds)
+  missing('gpu.example.com')
+  await stage.pass(60 * minutes)
+  missing('gpu.example.com')
+  publish(stage, 'gpu-newer-2', 'gpu.example.com', { count: 2, generation: 2 })
+  await stage.pass(seconds)
+  assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+})
+
+test('LIF-46 without support for resource claims devices are not looked at', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', {}, wantsDevices)
+  assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+})
+
 test('LIF-47 nothing is initialized before it is registered', async (t) => {
   const stage = await Stage.open(t)
   await stage.claim('a')

@@ -102,7 +102,12 @@ test('LIF-122 STA-110 a label in the template drifts the nodes, requirements lea
   )
   const requirements = [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux', 'windows'] }]
   stage.patch(karpenterKinds.nodePool, 'default', {
-    spec: { limits: { cpu: '100' }, template: { spec: { requirements } } },
+    spec: {
+      limits: { cpu: '100' },
+      weight: 5,
+      disruption: { consolidateAfter: '1h', budgets: [{ nodes: '1' }] },
+      template: { spec: { requirements } },
+    },
   })
   await stage.pass(seconds)
   assert.equal(hash(), before)
@@ -182,4 +187,5 @@ test('LIF-129 STA-111 a new hash version reaches the claims; drifted ones keep t
   )
   assert.equal(of('drifted')[annotations.nodePoolHash], '1')
   for (const name of ['fresh', 'drifted']) assert.equal(of(name)[annotations.nodePoolHashVersion], 'v3')
+  assert.equal(stage.poolNow()?.metadata.annotations?.[annotations.nodePoolHashVersion], 'v3')
 })

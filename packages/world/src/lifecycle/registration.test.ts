@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { kinds, labels } from '@tenon/api'
+import { karpenterKinds, kinds, labels } from '@tenon/api'
+import { rfc3339 } from '@tenon/runtime'
 import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
 
 test('LIF-15 LIF-17 LIF-18 a node that joins is taken over by its claim', async (t) => {
@@ -129,6 +130,25 @@ test('LIF-24 a conflict on the Node is tried again, Registered waits for it', as
   isRefusing = false
   await stage.pass(3 * seconds)
   assert.equal(stage.state('a', 'Registered'), 'True/Registered')
+})
+
+test('LIF-30 the transition time of Registered decides, not the age of the claim', async (t) => {
+  const stage = await Stage.open(t, { idle: true })
+  await stage.claim('a')
+  const condition = {
+    type: 'Registered',
+    status: 'Unknown',
+    reason: 'NodeNotFound',
+    message: '',
+    lastTransitionTime: rfc3339(stage.now + 10 * minutes),
+  }
+  stage.patch(karpenterKinds.nodeClaim, 'a', { status: { conditions: [condition] } }, 'status')
+  await stage.start()
+  await stage.pass(24 * minutes)
+  assert.equal(stage.state('a', 'Registered'), 'Unknown/NodeNotFound')
+  await stage.pass(2 * minutes)
+  assert.equal(stage.claimNow('a'), undefined)
+  assert.equal(await stage.metric('nodeclaims_disrupted_total', { reason: 'registration_timeout' }), 1)
 })
 
 test('LIF-31 a node that appears late, before anybody looked, still registers', async (t) => {

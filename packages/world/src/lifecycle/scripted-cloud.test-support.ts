@@ -1,6 +1,12 @@
 /** A cloud that does what a test tells it. */
 import { type InstanceType, labels, type NodeClaim, type NodeClass, type ResourceType } from '@tenon/api'
-import { type CloudProvider, ProviderError, type ProviderInstance } from '@tenon/provider'
+import {
+  type CloudProvider,
+  ProviderError,
+  type ProviderInstance,
+  type RegistrationHook,
+  type RepairPolicy,
+} from '@tenon/provider'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import type { Clock } from '@tenon/runtime'
 
@@ -11,12 +17,13 @@ export class ScriptedCloud implements CloudProvider {
   readonly name = 'scripted'
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [kwokNodeClassKind]
   readonly wellKnownLabels: readonly string[] = []
-  readonly repairPolicies = []
+  repairPolicies: readonly RepairPolicy[] = []
   readonly #clock: () => Clock
   readonly #instances = new Map<string, ProviderInstance & { readonly goneAtMs: number }>()
   /** Calls in order, `create NAME`, with the time of each. */
   readonly calls: { readonly call: string; readonly atMs: number }[] = []
   deletionMs = 0
+  registrationHooks: readonly RegistrationHook[] = []
   instanceTypes: readonly InstanceType[] = []
   /** Throws or not, before a machine is made. */
   onCreate: Script<[NodeClaim], void> = () => undefined

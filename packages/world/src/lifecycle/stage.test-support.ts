@@ -330,6 +330,7 @@ export class Stage {
     const { values } = (await metric?.get()) ?? { values: [] }
     return values
       .filter((each) => !('metricName' in each) || String(each.metricName).endsWith('_count'))
+      .filter((each) => !('quantile' in each.labels))
       .filter((each) => Object.entries(wanted).every(([label, value]) => each.labels[label] === value))
       .reduce((total, each) => total + each.value, 0)
   }
@@ -341,7 +342,13 @@ export class Stage {
 }
 
 /** What a transport may be told to do with a request instead of sending it. */
-export type Interception = (method: string, path: string, body: string) => 'pass' | 'conflict' | 'error'
+export type Interception = (method: string, path: string, body: string) => 'pass' | keyof typeof refusals
+
+const refusals = {
+  conflict: { code: 409, reason: 'Conflict' },
+  notFound: { code: 404, reason: 'NotFound' },
+  error: { code: 500, reason: 'InternalError' },
+} as const
 
 /** Refuses requests as a test says. */
 export function refusing(decide: Interception): (inner: Transport) => Transport {
@@ -350,8 +357,7 @@ export function refusing(decide: Interception): (inner: Transport) => Transport 
       const text = typeof request.body === 'string' ? request.body : new TextDecoder().decode(request.body)
       const verdict = decide(request.method, request.path, text)
       if (verdict === 'pass') return await inner.send(request, signal)
-      const code = verdict === 'conflict' ? 409 : 500
-      const reason = verdict === 'conflict' ? 'Conflict' : 'InternalError'
+      const { code, reason } = refusals[verdict]
       const status = {
         apiVersion: 'v1',
         kind: 'Status',

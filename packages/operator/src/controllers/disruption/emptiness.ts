@@ -49,12 +49,12 @@ export class Emptiness {
 
   async #pass(signal: AbortSignal): Promise<ReconcileResult> {
     const { state, settings, clock } = this.#context
-    if (state.unlaunched().length > 0) return { kind: 'after', delayMs: unsyncedMs }
+    if (!state.synced()) return { kind: 'after', delayMs: unsyncedMs }
     await this.#cleanUp()
     const proposed = new Set(this.#withinBudget(this.#candidates()).map(({ providerID }) => providerID))
     if (proposed.size === 0) return { kind: 'after', delayMs: settings.disruptionPollMs }
     await clock.sleep(settings.validationDelayMs, signal)
-    if (state.unlaunched().length > 0) return { kind: 'after', delayMs: unsyncedMs }
+    if (!state.synced()) return { kind: 'after', delayMs: unsyncedMs }
     const accepted = this.#withinBudget(
       this.#candidates().filter(({ providerID }) => proposed.has(providerID)),
     )

@@ -6,7 +6,6 @@ import {
   karpenterKinds,
   kinds,
   labels,
-  type NewCondition,
   type Node,
   type NodeClaim,
   nodeClassLabel,
@@ -16,32 +15,20 @@ import {
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
-import { isNodeReady, transitionMs } from '../../state/cluster-state.ts'
+import { isNodeReady } from '../../state/cluster-state.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
-import { deletesInstance, markTerminating } from '../nodeclaim-lifecycle/finalize.ts'
-import { isDrainable, planDrain } from './drain.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
-import { pendingVolumes } from './volumes.ts'
+import { type Departure, type TerminationStage, terminationStages } from './stages.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
-const pollMs = 1000
-const instancePollMs = 5000
-/** Pods may have been bound before the scheduler saw the taint. */
-const leastDrainMs = 5000
-
-/** A stage that is not through yet. */
-interface Waiting {
-  readonly requeueMs: number
-}
-
 /** Reconciles one deleting Node. */
 export class NodeTermination {
   readonly #context: OperatorContext
-  readonly #evictions: EvictionQueue
+  readonly #stages: readonly TerminationStage[]
 
   constructor(context: OperatorContext, evictions: EvictionQueue) {
     this.#context = context
-    this.#evictions = evictions
+    this.#stages = terminationStages(context, evictions)
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -69,12 +56,8 @@ export class NodeTermination {
     if (!isNodeReady(node) && (await this.#isInstanceGone(node, signal))) return await this.#finish(node)
     const deadlineMs = this.#deadlineOf(node, claim)
     const tainted = await this.#taint(node)
-    const waiting =
-      (await this.#drain(node, claim, deadlineMs)) ??
-      (await this.#detachVolumes(node, claim, deadlineMs)) ??
-      (await this.#endInstance(claim, signal))
-    if (waiting !== undefined) return { kind: 'after', delayMs: waiting.requeueMs }
-    return await this.#finish(tainted)
+    const requeueMs = await this.#advance({ node, claim, deadlineMs }, signal)
+    return requeueMs === undefined ? await this.#finish(tainted) : { kind: 'after', delayMs: requeueMs }
   }
 
   async #deleteClaim(claim: NodeClaim): Promise<void> {
@@ -140,104 +123,45 @@ export class NodeTermination {
     return tainted
   }
 
-  async #drain(node: Node, claim: NodeClaim | undefined, deadlineMs: number): Promise<Waiting | undefined> {
-    const { clock, state, events, metrics } = this.#context
-    const plan = planDrain(state.podsOn(node.metadata.name), deadlineMs, clock.now())
-    const draining = await this.#begin(claim, {
-      type: 'Drained',
-      status: 'Unknown',
-      reason: 'Draining',
-      message: 'Draining',
-    })
-    if (plan.waiting.length > 0) {
-      this.#evictions.add(plan.evictNow, deadlineMs)
-      events.record({
-        object: node,
-        type: 'Warning',
-        reason: 'FailedDraining',
-        message: `Waiting for ${plan.waiting.length} pod(s) to leave the node`,
-        dedupe: [node.metadata.name],
-      })
-      return { requeueMs: pollMs }
-    }
-    if (draining === undefined) return undefined
-    const isDrained = ConditionSet.of(draining, nodeClaimConditions).isTrue('Drained')
-    const since = transitionMs(draining, 'Drained') ?? clock.now()
-    if (!isDrained && clock.now() - since < leastDrainMs) return { requeueMs: pollMs }
-    if (!isDrained) {
-      await this.#setCondition(draining, { type: 'Drained', status: 'True' })
-      metrics.nodesDrained.inc({ nodepool: claim?.metadata.labels?.[labels.nodePool] ?? '' })
-    }
-    return undefined
-  }
-
-  async #detachVolumes(
-    node: Node,
-    claim: NodeClaim | undefined,
-    deadlineMs: number,
-  ): Promise<Waiting | undefined> {
-    const { caches, clock, state, events } = this.#context
-    const now = clock.now()
-    const staying = state.podsOn(node.metadata.name).filter((pod) => !isDrainable(pod, now))
-    const pending = pendingVolumes(caches, node.metadata.name, staying)
-    const current =
-      claim === undefined ? undefined : (caches.nodeClaims.get({ name: claim.metadata.name }) ?? claim)
-    if (pending.length === 0) {
-      if (current !== undefined)
-        await this.#setCondition(current, { type: 'VolumesDetached', status: 'True' })
-      return undefined
-    }
-    if (now > deadlineMs) {
-      const reason = 'TerminationGracePeriodElapsed'
-      if (current !== undefined) {
-        await this.#setCondition(current, {
-          type: 'VolumesDetached',
-          status: 'False',
-          reason,
-          message: reason,
-        })
+  /** @returns when to look again, or undefined once every stage is through. */
+  async #advance(departure: Departure, signal: AbortSignal): Promise<number | undefined> {
+    const { claim } = departure
+    const before = claim === undefined ? undefined : ConditionSet.of(claim, nodeClaimConditions)
+    let conditions = before
+    let requeueMs: number | undefined
+    try {
+      for (const stage of this.#stages) {
+        const outcome = await stage(departure, conditions, signal)
+        conditions = outcome.conditions
+        requeueMs = outcome.requeueMs
+        if (requeueMs !== undefined) break
       }
-      return undefined
+    } finally {
+      // What the earlier stages found is kept even when a later one fails.
+      if (claim !== undefined && conditions !== before) await this.#store(claim, before, conditions)
     }
-    const rest = pending.length - 5
-    events.record({
-      object: node,
-      type: 'Normal',
-      reason: 'AwaitingVolumeDetachment',
-      message: `Waiting for volumes to detach: ${pending.slice(0, 5).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`,
-      dedupe: [node.metadata.name],
-    })
-    const reason = 'AwaitingVolumeDetachment'
-    const condition: NewCondition = { type: 'VolumesDetached', status: 'Unknown', reason, message: reason }
-    if (current !== undefined) await this.#setCondition(current, condition)
-    return { requeueMs: pollMs }
+    return requeueMs
   }
 
-  async #endInstance(claim: NodeClaim | undefined, signal: AbortSignal): Promise<Waiting | undefined> {
-    if (claim === undefined) return undefined
-    const isGone = await deletesInstance(this.#context, claim, signal)
-    const current = this.#context.caches.nodeClaims.get({ name: claim.metadata.name }) ?? claim
-    await markTerminating(this.#context, current)
-    return isGone ? undefined : { requeueMs: instancePollMs }
-  }
-
-  /** Sets a condition unless the claim has one of its type already. */
-  async #begin(claim: NodeClaim | undefined, condition: NewCondition): Promise<NodeClaim | undefined> {
-    if (claim === undefined) return undefined
-    const known = claim.status?.conditions?.some((each) => each.type === condition.type)
-    return known === true ? claim : await this.#setCondition(claim, condition)
-  }
-
-  async #setCondition(claim: NodeClaim, condition: NewCondition): Promise<NodeClaim> {
-    const before = ConditionSet.of(claim, nodeClaimConditions)
-    const after = before.set(condition, this.#context.clock.now())
-    if (before === after) return claim
-    return await this.#context.client.patch(
-      karpenterKinds.nodeClaim,
-      { name: claim.metadata.name },
-      { status: { conditions: after.conditions } },
-      { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
-    )
+  async #store(
+    claim: NodeClaim,
+    before: ConditionSet | undefined,
+    after: ConditionSet | undefined,
+  ): Promise<void> {
+    const { client, metrics } = this.#context
+    try {
+      await client.patch(
+        karpenterKinds.nodeClaim,
+        { name: claim.metadata.name },
+        { status: { conditions: after?.conditions } },
+        { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
+      )
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+      return
+    }
+    if (after?.isTrue('Drained') === true && before?.isTrue('Drained') !== true)
+      metrics.nodesDrained.inc({ nodepool: claim.metadata.labels?.[labels.nodePool] ?? '' })
   }
 
   async #finish(node: Node): Promise<ReconcileResult> {
@@ -249,10 +173,13 @@ export class NodeTermination {
       { resourceVersion: node.metadata.resourceVersion ?? '' },
     )
     const tags = node.metadata.labels ?? {}
-    this.#context.metrics.nodesTerminated.inc({
-      nodepool: tags[labels.nodePool] ?? '',
-      zone: tags[labels.zone] ?? '',
-    })
+    const nodepool = tags[labels.nodePool] ?? ''
+    const { clock, metrics } = this.#context
+    const secondsSince = (time: string | undefined) =>
+      Math.max(0, clock.now() - Date.parse(time ?? '')) / 1000
+    metrics.nodesTerminated.inc({ nodepool, zone: tags[labels.zone] ?? '' })
+    metrics.nodesTermination.observe({ nodepool }, secondsSince(node.metadata.deletionTimestamp))
+    metrics.nodesLifetime.observe({ nodepool }, secondsSince(node.metadata.creationTimestamp))
     this.#context.logger.info('deleted node', {
       Node: { name: node.metadata.name },
       'provider-id': node.spec?.providerID,

@@ -51,6 +51,13 @@ test('LIF-93 a pod being deleted is forced when it would end after the deadline'
   assert.ok(!isForceEligible(deleted, now + 100_000, now))
 })
 
+test('a pod that was deleted for a deadline that is over is not deleted again', () => {
+  const deleted = aPod('p', {}, { deletionTimestamp: at(1) })
+  assert.ok(!isForceEligible(deleted, now - 3_600_000, now))
+  assert.ok(!isForceEligible(deleted, now - 3_600_000, now + 30_000))
+  assert.ok(isForceEligible(aPod('p', {}, { deletionTimestamp: at(3) }), now - 3_600_000, now))
+})
+
 test('LIF-87 DIS-19 DIS-20 DIS-21 do-not-disrupt counts from the start of the pod', () => {
   const annotated = (value: string, startTime?: string): Pod => ({
     ...aPod('p', {}, { annotations: { 'karpenter.sh/do-not-disrupt': value } }),

@@ -6,17 +6,28 @@ import type { OperatorContext } from '../../context.ts'
 import { doNotDisrupt, isActive, isEvictable, keyOf } from '../../state/pods.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
+/** For so long a pod that was told to go is not told again: the cache may not show it yet. */
+const settleMs = 10_000
 
 interface Entry {
   readonly uid: string
   readonly deadlineMs: number
 }
 
-/** Whether the deadline leaves the pod less than its own grace period (lifecycle.md 4.3). */
+/** Seconds a pod gets that is deleted for the deadline; never 0, which would skip its kubelet. */
+const grantedSeconds = (deadlineMs: number, nowMs: number) =>
+  Math.max(Math.floor((deadlineMs - nowMs) / 1000), 1)
+
+/**
+ * Whether the deadline leaves the pod less than its own grace period (lifecycle.md 4.3). A pod that
+ * ends no earlier for being deleted again is left alone.
+ */
 export function isForceEligible(pod: Pod, deadlineMs: number, nowMs: number): boolean {
   if (!Number.isFinite(deadlineMs)) return false
-  if (pod.metadata.deletionTimestamp !== undefined)
-    return Date.parse(pod.metadata.deletionTimestamp) > deadlineMs
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    const endsMs = Date.parse(pod.metadata.deletionTimestamp)
+    return endsMs > deadlineMs && endsMs > nowMs + grantedSeconds(deadlineMs, nowMs) * 1000
+  }
   const grace = pod.spec.terminationGracePeriodSeconds
   return grace !== undefined && nowMs > deadlineMs - grace * 1000
 }
@@ -25,6 +36,8 @@ export function isForceEligible(pod: Pod, deadlineMs: number, nowMs: number): bo
 export class EvictionQueue {
   readonly #context: OperatorContext
   readonly #entries = new Map<string, Entry>()
+  /** When to believe the cache again about pods that were told to go, by UID; oldest first. */
+  readonly #told = new Map<string, number>()
   /** Set by the composition root: asks the controller to work on a key. */
   enqueue: (key: string) => void = () => undefined
 
@@ -34,9 +47,11 @@ export class EvictionQueue {
 
   /** Adds pods; of two deadlines the earlier holds. Infinity means none. */
   add(pods: readonly Pod[], deadlineMs: number): void {
+    this.#sweep()
     for (const pod of pods) {
       const key = keyOf(pod.metadata)
       const uid = pod.metadata.uid ?? ''
+      if (this.#told.has(uid) && pod.metadata.deletionTimestamp === undefined) continue
       const known = this.#entries.get(key)
       if (known?.uid === uid) {
         if (deadlineMs < known.deadlineMs) this.#entries.set(key, { uid, deadlineMs })
@@ -99,6 +114,21 @@ export class EvictionQueue {
     }
   }
 
+  #sweep(): void {
+    const now = this.#context.clock.now()
+    for (const [uid, untilMs] of this.#told) {
+      if (untilMs > now) return
+      this.#told.delete(uid)
+    }
+  }
+
+  /** The pod was told to go. */
+  #leave(key: string, entry: Entry): ReconcileResult {
+    this.#told.delete(entry.uid)
+    this.#told.set(entry.uid, this.#context.clock.now() + settleMs)
+    return this.#drop(key, entry)
+  }
+
   #drop(key: string, entry: Entry): ReconcileResult {
     // By UID: a deadline that became tighter meanwhile has replaced the entry, not the pod.
     if (this.#entries.get(key)?.uid === entry.uid) this.#entries.delete(key)
@@ -130,12 +160,12 @@ export class EvictionQueue {
       message: reason === '' ? 'Evicted pod' : `Evicted pod: ${reason}`,
       dedupe: [pod.metadata.name],
     })
-    return this.#drop(key, entry)
+    return this.#leave(key, entry)
   }
 
   async #forceDelete(pod: Pod, entry: Entry, key: string): Promise<ReconcileResult> {
     const { client, clock, events, metrics } = this.#context
-    const grace = Math.max(Math.floor((entry.deadlineMs - clock.now()) / 1000), 1)
+    const grace = grantedSeconds(entry.deadlineMs, clock.now())
     events.record({
       object: pod,
       type: 'Normal',
@@ -149,11 +179,12 @@ export class EvictionQueue {
         { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name },
         { gracePeriodSeconds: grace, preconditionUid: entry.uid },
       )
-      metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
     } catch (error) {
       if (!isKubeError(error, 'notFound', 'conflict')) throw error
+      return this.#drop(key, entry)
     }
-    return this.#drop(key, entry)
+    metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
+    return this.#leave(key, entry)
   }
 
   #blocked(pod: Pod, isMisconfigured: boolean): void {

@@ -2,6 +2,7 @@
 import { ConditionSet, karpenterKinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { RegistrationHold } from '../planned-placement/registration-hold.ts'
 import { nodeClaimConditions } from './conditions.ts'
 import { finalize } from './finalize.ts'
 import { initialize } from './initialization.ts'
@@ -17,10 +18,12 @@ const settleMs = 1000
 export class NodeClaimLifecycle {
   readonly #context: OperatorContext
   readonly #launcher: Launcher
+  readonly #hold: RegistrationHold
 
   constructor(context: OperatorContext) {
     this.#context = context
     this.#launcher = new Launcher(context)
+    this.#hold = new RegistrationHold(context)
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -52,13 +55,15 @@ export class NodeClaimLifecycle {
   async #advance(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
     const stages: readonly ((draft: ClaimDraft) => Promise<StageResult>)[] = [
       (draft) => this.#launcher.run(draft, signal),
-      (draft) => register(this.#context, draft),
+      (draft) => register(this.#context, draft, this.#hold, signal),
       (draft) => initialize(this.#context, draft),
       (draft) => checkLiveness(this.#context, draft),
     ]
     let draft: ClaimDraft = { claim, conditions: ConditionSet.of(claim, nodeClaimConditions) }
     let requeueMs = Number.POSITIVE_INFINITY
+    let isBackingOff = false
     const errors: unknown[] = []
+    const afterStore: (() => Promise<void> | void)[] = []
     for (const stage of stages) {
       const result = await stage(draft).catch(
         (error: unknown): StageResult => ({ kind: 'continue', draft, error }),
@@ -66,14 +71,17 @@ export class NodeClaimLifecycle {
       if (result.kind === 'deleted') return done
       draft = result.draft
       requeueMs = Math.min(requeueMs, result.requeueMs ?? Number.POSITIVE_INFINITY)
+      isBackingOff ||= result.isBackingOff === true
       if (result.error !== undefined) errors.push(result.error)
+      if (result.afterStore !== undefined) afterStore.push(result.afterStore)
       if (result.isLast === true) break
     }
     const outcome = await this.#store(claim, draft)
+    if (outcome === 'stored') for (const tell of afterStore) await tell()
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1)
       throw new AggregateError(errors, errors.map((e) => (e as Error).message).join('; '))
-    if (outcome === 'conflict') return backoff
+    if (outcome === 'conflict' || isBackingOff) return backoff
     if (outcome === 'stored') return { kind: 'after', delayMs: Math.min(requeueMs, settleMs) }
     return Number.isFinite(requeueMs) ? { kind: 'after', delayMs: requeueMs } : done
   }

@@ -1,6 +1,10 @@
 import { karpenterKinds, labels, type NodeClaim, parseDuration } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { isReschedulable } from '../../state/pods.ts'
+
+/** Causes that hit claims with pods on them, whose number is counted too. */
+const causesWithPods: ReadonlySet<string> = new Set(['expired', 'garbage_collected', 'unhealthy'])
 
 /** `graceful` without a deadline, `forceful` with a zero one, `eventual` otherwise (lifecycle.md 14). */
 function terminationMode(claim: NodeClaim): string {
@@ -12,13 +16,17 @@ function terminationMode(claim: NodeClaim): string {
 /**
  * Deletes a claim and counts why. One that is gone already is fine and not counted.
  * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
+ * @param tags labels that tell the NodePool and the capacity type.
  * @returns whether this call did it.
  */
 export async function deleteClaim(
   context: OperatorContext,
   claim: NodeClaim,
   reason: string,
+  tags: Readonly<Record<string, string>> = claim.metadata.labels ?? {},
 ): Promise<boolean> {
+  const nodeName = claim.status?.nodeName ?? ''
+  const pods = nodeName === '' ? [] : context.state.podsOn(nodeName).filter(isReschedulable)
   try {
     await context.client.delete(
       karpenterKinds.nodeClaim,
@@ -30,12 +38,14 @@ export async function deleteClaim(
     if (isKubeError(error, 'notFound', 'conflict')) return false
     throw error
   }
-  context.metrics.nodeClaimsDisrupted.inc({
+  const series = {
     reason,
-    nodepool: claim.metadata.labels?.[labels.nodePool] ?? '',
-    capacity_type: claim.metadata.labels?.[labels.capacityType] ?? '',
+    nodepool: tags[labels.nodePool] ?? '',
+    capacity_type: tags[labels.capacityType] ?? '',
     consolidation_policy: '',
     termination_mode: terminationMode(claim),
-  })
+  }
+  context.metrics.nodeClaimsDisrupted.inc(series)
+  if (causesWithPods.has(reason)) context.metrics.podsDisruptionInitiated.inc(series, pods.length)
   return true
 }

@@ -130,7 +130,7 @@ export async function deletesInstance(
 }
 
 /** Sets `InstanceTerminating`, which tells the rest of the core that the machine is as good as gone. */
-export async function markTerminating(context: OperatorContext, claim: NodeClaim): Promise<NodeClaim> {
+async function markTerminating(context: OperatorContext, claim: NodeClaim): Promise<NodeClaim> {
   const before = ConditionSet.of(claim, nodeClaimConditions)
   const after = before.set({ type: 'InstanceTerminating', status: 'True' }, context.clock.now())
   if (before === after) return claim

@@ -1,5 +1,6 @@
 /** The third stage: the Node can take pods (lifecycle.md 3.4). */
 import {
+  annotations,
   isKnownEphemeralTaint,
   kinds,
   labels,
@@ -10,7 +11,9 @@ import {
   taintText,
 } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
+import { indexes } from '../../observe/caches.ts'
 import { isNodeReady } from '../../state/cluster-state.ts'
+import { unpublishedDriver } from './device-pools.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
 
 interface Obstacle {
@@ -30,7 +33,8 @@ export async function initialize(context: OperatorContext, draft: ClaimDraft): P
   }
   if (!conditions.isTrue('Registered')) return { kind: 'continue', draft }
   const node = state.nodeOf(claim)
-  const obstacle = node === undefined ? nodeNotFound : obstacleOf(node, claim)
+  const obstacle =
+    node === undefined ? nodeNotFound : (obstacleOf(node, claim) ?? missingDevices(context, node, claim))
   if (node === undefined || obstacle !== undefined) {
     const set = conditions.set({ type: 'Initialized', status: 'Unknown', ...obstacle }, clock.now())
     return { kind: 'continue', draft: { ...draft, conditions: set } }
@@ -75,13 +79,29 @@ function obstacleOf(node: Node, claim: NodeClaim): Obstacle | undefined {
       message: `Taint ${taintText(ephemeral)} is still on the Node`,
     }
   }
-  const missing = Object.entries(claim.spec.resources?.requests ?? {}).find(
-    ([name, quantity]) =>
-      parseResource(name, quantity) > 0 && parseResource(name, node.status?.allocatable?.[name] ?? '0') === 0,
-  )
+  const missing = Object.entries(claim.spec.resources?.requests ?? {})
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .find(
+      ([name, quantity]) =>
+        parseResource(name, quantity) > 0 &&
+        parseResource(name, node.status?.allocatable?.[name] ?? '0') === 0,
+    )
   if (missing === undefined) return undefined
   return {
     reason: 'ResourceNotRegistered',
     message: `Resource ${missing[0]} is requested but the Node offers none yet`,
+  }
+}
+
+/** Devices count only when pods with resource claims are served at all. */
+function missingDevices({ caches }: OperatorContext, node: Node, claim: NodeClaim): Obstacle | undefined {
+  const drivers = claim.metadata.annotations?.[annotations.requestedDraDrivers] ?? ''
+  if (caches.resourceSlices === undefined || drivers === '') return undefined
+  const slices = caches.resourceSlices.byIndex(indexes.byNode, node.metadata.name)
+  const missing = unpublishedDriver(drivers, slices)
+  if (missing === undefined) return undefined
+  return {
+    reason: 'DRADriverPoolsNotPublished',
+    message: `Driver ${missing} has not published all devices of a pool on the Node yet`,
   }
 }

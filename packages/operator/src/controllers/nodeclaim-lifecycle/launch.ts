@@ -23,7 +23,11 @@ export type StageResult =
       readonly kind: 'continue'
       readonly draft: ClaimDraft
       readonly requeueMs?: number
+      /** Asks for another pass with growing pauses. */
+      readonly isBackingOff?: boolean
       readonly error?: unknown
+      /** Told once the draft is stored, so that a pass that has to be repeated counts nothing twice. */
+      readonly afterStore?: () => Promise<void> | void
       /** Later stages have to wait for another pass: this one worked on old data. */
       readonly isLast?: boolean
     }

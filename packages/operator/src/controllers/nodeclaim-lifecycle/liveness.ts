@@ -1,5 +1,7 @@
 /** Gives up on claims that do not become nodes in time (lifecycle.md 3.5). */
+import type { ConditionSet } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
+import type { RegistrationFailure } from '../../state/registration-health.ts'
 import { deleteClaim } from './delete-claim.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
 
@@ -27,7 +29,16 @@ export async function checkLiveness(context: OperatorContext, draft: ClaimDraft)
       reason,
       waitedFor: conditions.get(type)?.message ?? '',
     })
-    await deleteClaim(context, claim, reason)
+    if (await deleteClaim(context, claim, reason))
+      context.state.registrationHealth.record(claim, failureOf(conditions))
   }
   return { kind: 'deleted' }
+}
+
+/** What the NodePool is told: a launch that failed says more than a node that did not come. */
+function failureOf(conditions: ConditionSet): RegistrationFailure {
+  const launched = conditions.get('Launched')
+  return launched === undefined || launched.status === 'True'
+    ? { reason: 'RegistrationFailed', message: 'Failed to register node' }
+    : { reason: launched.reason, message: launched.message }
 }

@@ -13,11 +13,22 @@ import {
 import { isKubeError, mergePatchOf } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
+import { plannedPodsAnnotation } from '../planned-placement/planned-pods.ts'
+import type { RegistrationHold } from '../planned-placement/registration-hold.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
+import { askHooks } from './registration-hooks.ts'
 
-/** Takes the claim's Node under management. */
-export async function register(context: OperatorContext, draft: ClaimDraft): Promise<StageResult> {
-  const { clock, caches, events, client, metrics, logger } = context
+/**
+ * Takes the claim's Node under management, once every hook of the provider has passed and the scheduler
+ * knows which pods the Node is for.
+ */
+export async function register(
+  context: OperatorContext,
+  draft: ClaimDraft,
+  hold: RegistrationHold,
+  signal: AbortSignal,
+): Promise<StageResult> {
+  const { clock, caches, events, provider, logger } = context
   const { claim, conditions } = draft
   if (!conditions.isUnknown('Registered')) {
     return {
@@ -52,20 +63,40 @@ export async function register(context: OperatorContext, draft: ClaimDraft): Pro
       dedupe: [claim.metadata.uid ?? ''],
     })
   }
-  const patch = mergePatchOf(node, registeredNode(node, claim))
-  if (patch !== undefined) {
-    try {
-      await client.patch(kinds.node, { name: node.metadata.name }, patch, {
-        ...(node.metadata.resourceVersion !== undefined && {
-          resourceVersion: node.metadata.resourceVersion,
-        }),
-      })
-    } catch (error) {
-      if (isKubeError(error, 'conflict', 'notFound'))
-        return { kind: 'continue', draft, requeueMs: 1000, isLast: true }
-      throw error
+  const hooks = await askHooks(provider.registrationHooks ?? [], claim, signal)
+  const isPending = hooks.pending.length > 0
+  const holdMs = isPending ? 0 : hold.waitMs(claim)
+  if (holdMs > 0) return { kind: 'continue', draft, requeueMs: holdMs }
+  const taken = isPending ? claim : withLabels(claim, hooks.labels)
+  const isStored = await storeNode(
+    context,
+    node,
+    isPending ? syncedNode(node, taken) : registeredNode(node, taken),
+  )
+  if (!isStored)
+    return { kind: 'continue', draft, requeueMs: hold.isHolding(claim) ? 100 : 1000, isLast: true }
+  if (isPending) {
+    const message = hooks.pending.join(', ')
+    return {
+      ...withCondition(draft, 'Unknown', 'RegistrationHookPending', message, clock.now()),
+      ...(hooks.retryAfterMs === undefined ? { isBackingOff: true } : { requeueMs: hooks.retryAfterMs }),
+      ...(hooks.error !== undefined && { error: hooks.error }),
     }
   }
+  return {
+    kind: 'continue',
+    draft: {
+      claim: { ...taken, status: { ...taken.status, nodeName: node.metadata.name } },
+      conditions: conditions.set({ type: 'Registered', status: 'True' }, clock.now()),
+    },
+    afterStore: () => {
+      tellRegistered(context, taken, node)
+    },
+  }
+}
+
+function tellRegistered({ metrics, logger, state }: OperatorContext, claim: NodeClaim, node: Node): void {
+  state.registrationHealth.record(claim)
   metrics.nodesCreated.inc({
     nodepool: claim.metadata.labels?.[labels.nodePool] ?? '',
     zone: claim.metadata.labels?.[labels.zone] ?? '',
@@ -73,15 +104,28 @@ export async function register(context: OperatorContext, draft: ClaimDraft): Pro
   logger.info('registered nodeclaim', {
     NodeClaim: { name: claim.metadata.name },
     Node: { name: node.metadata.name },
-    'provider-id': providerID,
+    'provider-id': claim.status?.providerID,
   })
-  return {
-    kind: 'continue',
-    draft: {
-      claim: { ...claim, status: { ...claim.status, nodeName: node.metadata.name } },
-      conditions: conditions.set({ type: 'Registered', status: 'True' }, clock.now()),
-    },
+}
+
+/** @returns false when the Node has changed or gone meanwhile. */
+async function storeNode({ client }: OperatorContext, before: Node, after: Node): Promise<boolean> {
+  const patch = mergePatchOf(before, after)
+  if (patch === undefined) return true
+  const { name, resourceVersion } = before.metadata
+  try {
+    await client.patch(kinds.node, { name }, patch, {
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    })
+    return true
+  } catch (error) {
+    if (isKubeError(error, 'conflict', 'notFound')) return false
+    throw error
   }
+}
+
+function withLabels(claim: NodeClaim, added: Readonly<Record<string, string>>): NodeClaim {
+  return { ...claim, metadata: { ...claim.metadata, labels: { ...claim.metadata.labels, ...added } } }
 }
 
 function withCondition(
@@ -90,7 +134,7 @@ function withCondition(
   reason: string,
   message: string,
   nowMs: number,
-): StageResult {
+): StageResult & { readonly kind: 'continue' } {
   const conditions = draft.conditions.set({ type: 'Registered', status, reason, message }, nowMs)
   return { kind: 'continue', draft: { ...draft, conditions } }
 }
@@ -100,8 +144,22 @@ function isMissingTaint(node: Node): boolean {
   return !isRegistered && !(node.spec?.taints ?? []).some((taint) => sameTaint(taint, unregisteredTaint))
 }
 
-/** The Node with everything the claim wants of it, and without the unregistered taint. */
+/** The synced Node, open for pods. */
 function registeredNode(node: Node, claim: NodeClaim): Node {
+  const synced = syncedNode(node, claim)
+  const { labels: present, ...metadata } = synced.metadata
+  return {
+    ...synced,
+    metadata: { ...metadata, labels: { ...present, [labels.registered]: 'true' } },
+    spec: {
+      ...synced.spec,
+      taints: (synced.spec?.taints ?? []).filter((taint) => !sameTaint(taint, unregisteredTaint)),
+    },
+  }
+}
+
+/** The Node with everything the claim wants of it. */
+function syncedNode(node: Node, claim: NodeClaim): Node {
   const { metadata } = node
   const isSyncingTaints = metadata.labels?.[labels.doNotSyncTaints] !== 'true'
   const present = node.spec?.taints ?? []
@@ -109,18 +167,24 @@ function registeredNode(node: Node, claim: NodeClaim): Node {
   const missing = wanted.filter(
     (taint, i) => ![...present, ...wanted.slice(0, i)].some((t) => sameTaint(t, taint)),
   )
-  const taints = [...present, ...missing].filter((taint) => !sameTaint(taint, unregisteredTaint))
+  const taints = [...present, ...missing]
   return {
     ...node,
     metadata: {
       ...metadata,
-      labels: { ...metadata.labels, ...claim.metadata.labels, [labels.registered]: 'true' },
-      annotations: { ...metadata.annotations, ...claim.metadata.annotations },
+      labels: { ...metadata.labels, ...claim.metadata.labels },
+      annotations: { ...metadata.annotations, ...annotationsForNode(claim) },
       finalizers: [...new Set([...(metadata.finalizers ?? []), terminationFinalizer])],
       ownerReferences: withOwner(node, claim),
     },
     spec: { ...node.spec, taints },
   }
+}
+
+/** Which pods a claim was launched for is of no use on its Node. */
+function annotationsForNode({ metadata }: NodeClaim): Readonly<Record<string, string>> {
+  const { [plannedPodsAnnotation]: _, ...annotations } = metadata.annotations ?? {}
+  return annotations
 }
 
 function withOwner(node: Node, claim: NodeClaim): NonNullable<Node['metadata']['ownerReferences']> {

@@ -12,6 +12,7 @@ import { incompatibility, labelRequirements, parseRequirements } from '@tenon/en
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
+import { InstanceTypeDrift } from '../nodeclaim-disruption/instance-type-drift.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 
 const driftPeriodMs = 5 * 60_000
@@ -20,9 +21,11 @@ const nothingUndefined: ReadonlySet<string> = new Set()
 /** Reconciles the disruption conditions of one NodeClaim. */
 export class DisruptionConditions {
   readonly #context: OperatorContext
+  readonly #instanceTypes: InstanceTypeDrift
 
   constructor(context: OperatorContext) {
     this.#context = context
+    this.#instanceTypes = new InstanceTypeDrift(context)
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -33,7 +36,11 @@ export class DisruptionConditions {
     const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
     if (pool === undefined) return done
     const before = ConditionSet.of(claim, nodeClaimConditions)
-    const drifted = await this.#drifted(claim, pool, before, signal)
+    const failures: unknown[] = []
+    const drifted = await this.#drifted(claim, pool, before, signal).catch((error: unknown) => {
+      failures.push(error)
+      return before
+    })
     const { conditions, requeueMs } = this.#consolidatable(claim, pool, drifted)
     if (conditions !== before) {
       try {
@@ -48,6 +55,7 @@ export class DisruptionConditions {
         if (!isKubeError(error, 'notFound')) throw error
       }
     }
+    if (failures.length > 0) throw failures[0]
     return { kind: 'after', delayMs: Math.min(requeueMs, driftPeriodMs) }
   }
 
@@ -60,6 +68,7 @@ export class DisruptionConditions {
     if (!conditions.isTrue('Launched')) return conditions.clear('Drifted')
     const reason =
       staticDrift(claim, pool) ??
+      (await this.#instanceTypes.reasonFor(claim, pool, signal)) ??
       (await this.#providerDrift(claim, signal, conditions.get('Drifted')?.reason))
     if (reason === undefined) return conditions.clear('Drifted')
     return conditions.set(

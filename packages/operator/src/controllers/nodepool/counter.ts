@@ -19,7 +19,7 @@ export class NodePoolCounter {
 
   async run(): Promise<ReconcileResult> {
     const { caches, state } = this.#context
-    if (state.unlaunched().length > 0) return { kind: 'after', delayMs: unsyncedMs }
+    if (!state.synced()) return { kind: 'after', delayMs: unsyncedMs }
     const nodes = state.stateNodes()
     for (const { metadata } of caches.nodePools.list()) {
       const pool = managedPool(this.#context, metadata.name)

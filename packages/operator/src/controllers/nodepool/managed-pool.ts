@@ -1,4 +1,4 @@
-import type { NodePool } from '@tenon/api'
+import type { NodeClass, NodePool } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 
 /** The pool of that name if this provider serves its node class. */
@@ -9,4 +9,11 @@ export function managedPool(context: OperatorContext, name: string): NodePool | 
     (type) => type.group === ref?.group && type.kind === ref.kind,
   )
   return isManaged ? pool : undefined
+}
+
+/** The node class that a pool names; undefined while there is none. */
+export function nodeClassOf({ caches }: OperatorContext, pool: NodePool): NodeClass | undefined {
+  const ref = pool.spec.template.spec.nodeClassRef
+  const cache = caches.nodeClasses.find(({ type }) => type.group === ref.group && type.kind === ref.kind)
+  return cache?.get({ name: ref.name })
 }

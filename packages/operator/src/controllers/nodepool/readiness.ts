@@ -6,12 +6,11 @@ import {
   karpenterKinds,
   type NewCondition,
   type NodeClass,
-  type NodePool,
 } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { nodePoolConditions } from '../nodeclaim-lifecycle/conditions.ts'
-import { managedPool } from './managed-pool.ts'
+import { managedPool, nodeClassOf } from './managed-pool.ts'
 import { validatePool } from './validation.ts'
 
 /** Reconciles the conditions of one NodePool. */
@@ -30,7 +29,7 @@ export class NodePoolReadiness {
     const problems = validatePool(pool, provider.wellKnownLabels)
     const after = before
       .set(validationCondition(problems), clock.now())
-      .set(nodeClassCondition(this.#nodeClassOf(pool)), clock.now())
+      .set(nodeClassCondition(nodeClassOf(this.#context, pool)), clock.now())
     const isStored = after.conditions.every((condition) =>
       isSame(condition, conditionOf(pool, condition.type)),
     )
@@ -47,14 +46,6 @@ export class NodePoolReadiness {
       if (!isKubeError(error, 'notFound')) throw error
     }
     return done
-  }
-
-  #nodeClassOf(pool: NodePool): NodeClass | undefined {
-    const ref = pool.spec.template.spec.nodeClassRef
-    const cache = this.#context.caches.nodeClasses.find(
-      ({ type }) => type.group === ref.group && type.kind === ref.kind,
-    )
-    return cache?.get({ name: ref.name })
   }
 }
 

@@ -1,6 +1,7 @@
 import type { CrdCase } from './crd-case.test-support.ts'
 import { nodeClaimCases } from './nodeclaim-cases.test-support.ts'
 import { nodeClassCases } from './node-class-cases.test-support.ts'
+import { nodeOverlayCases } from './nodeoverlay-cases.test-support.ts'
 import { nodePoolCases } from './nodepool-cases.test-support.ts'
 import { publicExamples } from './public-examples.test-support.ts'
 import { templateCases } from './template-cases.test-support.ts'
@@ -10,6 +11,7 @@ export const crdCases: Readonly<Record<string, readonly CrdCase[]>> = {
   NodePool: nodePoolCases,
   'requirements and taints': templateCases,
   NodeClaim: nodeClaimCases,
+  NodeOverlay: nodeOverlayCases,
   'node classes': nodeClassCases,
   'public examples': publicExamples,
 }

@@ -44,6 +44,7 @@ export type SendRequest = (method: string, path: string, body?: object) => Promi
 const plurals: Readonly<Record<string, string>> = {
   NodePool: 'nodepools',
   NodeClaim: 'nodeclaims',
+  NodeOverlay: 'nodeoverlays',
   ExoscaleNodeClass: 'exoscalenodeclasses',
   KWOKNodeClass: 'kwoknodeclasses',
 }

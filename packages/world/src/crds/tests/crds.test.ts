@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { nodeClaimCrd, nodePoolCrd } from '@tenon/api'
+import { nodeClaimCrd, nodeOverlayCrd, nodePoolCrd } from '@tenon/api'
 import {
   type ApiServer,
   createApiServer,
@@ -34,7 +34,7 @@ import {
   showsColumns,
 } from './kubectl-story.test-support.ts'
 
-const crds = [nodePoolCrd, nodeClaimCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]
+const crds = [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]
 const crdsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 let credentials: Credentials

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { publicExamplesStream } from './public-examples.test-support.ts'
-import { aNodePool, poolOf } from './manifests.test-support.ts'
+import { aNodeOverlay, aNodePool, poolOf } from './manifests.test-support.ts'
 
 /** Runs kubectl to its end; `input` goes to its standard input. */
 export type Kubectl = (args: readonly string[], input?: string) => Promise<KubectlOutcome>
@@ -110,10 +110,23 @@ async function showsNodeClaims(kubectl: Kubectl): Promise<void> {
   await ok(kubectl, 'delete nodeclaim columns')
 }
 
+async function showsNodeOverlays(kubectl: Kubectl): Promise<void> {
+  await ok(kubectl, 'create -f -', named(aNodeOverlay({ weight: 10 }), 'columns'))
+  const status = { conditions: [condition('Ready')] }
+  await ok(
+    kubectl,
+    `patch nodeoverlay columns --subresource=status --type=merge -p ${JSON.stringify({ status })}`,
+  )
+  assert.match(await ok(kubectl, 'get overlays columns'), /^NAME +READY +AGE\ncolumns +True +\d+s\n$/)
+  assert.match(await ok(kubectl, 'get nodeoverlays columns -o wide'), /AGE +WEIGHT\n.* \d+s +10\n$/)
+  await ok(kubectl, 'delete nodeoverlay columns')
+}
+
 /** API-1.1 and EXO-14: the printer columns, wide ones too. */
 export async function showsColumns(kubectl: Kubectl): Promise<void> {
   await showsNodePools(kubectl)
   await showsNodeClaims(kubectl)
+  await showsNodeOverlays(kubectl)
 }
 
 /** The category, the descriptions, and the types that `explain` shows. */
@@ -131,6 +144,7 @@ export async function explains(kubectl: Kubectl): Promise<void> {
     'exoscalenodeclasses.karpenter.exoscale.com',
     'kwoknodeclasses.karpenter.kwok.sh',
     'nodeclaims.karpenter.sh',
+    'nodeoverlays.karpenter.sh',
     'nodepools.karpenter.sh',
   ])
 }

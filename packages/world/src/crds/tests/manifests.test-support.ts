@@ -39,6 +39,16 @@ export function aNodeClaim(fields: Fields = {}, metadata: Manifest['metadata'] =
   return { apiVersion: 'karpenter.sh/v1', kind: 'NodeClaim', metadata, spec: templateSpec(fields) }
 }
 
+/** A NodeOverlay of everything that changes nothing, with what is given. */
+export function aNodeOverlay(spec: Fields = {}): Manifest {
+  return {
+    apiVersion: 'karpenter.sh/v1alpha1',
+    kind: 'NodeOverlay',
+    metadata: {},
+    spec: { requirements: [], ...spec },
+  }
+}
+
 /** An ExoscaleNodeClass that follows the control plane's version, with what is given. */
 export function anExoscaleNodeClass(spec: Fields = {}): Manifest {
   return {

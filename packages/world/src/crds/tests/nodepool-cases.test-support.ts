@@ -275,7 +275,7 @@ const limitsWeightReplicas: readonly CrdCase[] = [
     aNodePool({ replicas }),
   ),
   ...refuses(
-    'API-33 limits of a static pool',
+    'API-33 STA-90 limits of a static pool',
     /only 'limits.nodes' works with 'replicas'/,
     [{ cpu: '10' }, { memory: '1Gi' }, { pods: 5 }, { 'ephemeral-storage': '1Gi' }, { nodes: 5, cpu: 10 }],
     (limits) => aNodePool({ replicas: 3, limits }),
@@ -283,8 +283,11 @@ const limitsWeightReplicas: readonly CrdCase[] = [
   ...accepts('API-33 limits of a static pool', [{ nodes: 100 }, { nodes: '100' }, {}], (limits) =>
     aNodePool({ replicas: 3, limits }),
   ),
-  ...refuses('API-33 weight of a static pool', /'weight' does not work with 'replicas'/, [10], (weight) =>
-    aNodePool({ replicas: 3, weight }),
+  ...refuses(
+    'API-33 STA-90 weight of a static pool',
+    /'weight' does not work with 'replicas'/,
+    [10],
+    (weight) => aNodePool({ replicas: 3, weight }),
   ),
   {
     name: 'API-34 a static pool changes its size',
@@ -299,7 +302,7 @@ const limitsWeightReplicas: readonly CrdCase[] = [
     refused: modeChange,
   },
   {
-    name: 'API-34 a dynamic pool stays dynamic',
+    name: 'API-34 STA-90 a dynamic pool stays dynamic',
     create: aNodePool(),
     change: { manifest: aNodePool({ replicas: 3 }) },
     refused: modeChange,

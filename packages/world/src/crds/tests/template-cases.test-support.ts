@@ -69,7 +69,8 @@ function taintCases(kind: string, build: Build): readonly CrdCase[] {
   ]
 }
 
-function keyCases(kind: string, build: Build): readonly CrdCase[] {
+/** Which labels may be bounded, whatever the kind. */
+export function keyCases(kind: string, build: Build): readonly CrdCase[] {
   const required = (key: string | undefined) =>
     build({ requirements: [requirement('Exists', undefined, { key })] })
   return [
@@ -116,7 +117,8 @@ function keyCases(kind: string, build: Build): readonly CrdCase[] {
 const integerRule = /requirements: .*operators "Gt", "Lt", "Gte" and "Lte" need a single non-negative integer/
 const comparisons = ['Gt', 'Lt', 'Gte', 'Lte']
 
-function operatorCases(kind: string, build: Build): readonly CrdCase[] {
+/** How labels may be bounded, whatever the kind. */
+export function operatorCases(kind: string, build: Build): readonly CrdCase[] {
   const only = (item: object) => build({ requirements: [item] })
   const valued = (operator: string) => (values: readonly string[] | undefined) =>
     only(requirement(operator, values))
@@ -143,7 +145,6 @@ function operatorCases(kind: string, build: Build): readonly CrdCase[] {
       [[], undefined],
       valued('In'),
     ),
-    ...accepts(`${kind} NotIn`, [[], ['a'], undefined], valued('NotIn')),
     ...refuses(`${kind} values`, /values\[0\].* must be of type string/, [4], (value) =>
       only({ key: 'a', operator: 'In', values: [value] }),
     ),
@@ -215,6 +216,9 @@ export const templateCases: readonly CrdCase[] = [
     ...keyCases(kind, build),
     ...operatorCases(kind, build),
     ...minValuesCases(kind, build),
+    ...accepts(`${kind} NotIn`, [[], ['a'], undefined], (values) =>
+      build({ requirements: [requirement('NotIn', values)] }),
+    ),
   ]),
   {
     name: 'API-17 a NodePool may not require karpenter.sh/nodepool',

@@ -1,0 +1,206 @@
+/** The operator in this process, with its decisions kept for judging. */
+import { type KubeObject, nodeClaimCrd, nodePoolCrd, type ResourceType } from '@tenon/api'
+import {
+  createCacheRegistry,
+  createKubeClient,
+  type EventInput,
+  isKubeError,
+  type KubeClient,
+  loadKubeConfig,
+} from '@tenon/kube'
+import { defaultSettings, Operator } from '@tenon/operator'
+import { KwokProvider, kwokNodeClassCrd } from '@tenon/provider-kwok'
+import { type Clock, type LogFields, type Logger, type LogLevel, type Random, rfc3339 } from '@tenon/runtime'
+import { proofKinds } from './objects.ts'
+
+export interface AutoscalerOptions {
+  readonly kubeconfigPath: string
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** Short, so that several passes look at a launch before its nodes are there. */
+const settings = { ...defaultSettings, batchIdleMs: 300, batchMaxMs: 5000, pendingRetryMs: 100 }
+
+/** What the operator said since {@link Autoscaler.forget}. */
+export interface Decisions {
+  /** Passes that had pods to place, from the first that launched something. */
+  readonly passes: number
+  /** NodeClaims of each pass that wanted some. */
+  readonly launches: readonly number[]
+  /** Where the pod was meant to go when it first was: pod UID to NodeClaim. */
+  readonly plan: ReadonlyMap<string, string>
+  /** NodeClaims a pod was meant for after that, when others: pod UID to NodeClaims. */
+  readonly changes: ReadonlyMap<string, ReadonlySet<string>>
+  /** Why a pod found no place in the first pass that launched something: pod UID to reason. */
+  readonly refusals: ReadonlyMap<string, string>
+  /** The same for later passes, the last reason of each pod. */
+  readonly laterRefusals: ReadonlyMap<string, string>
+}
+
+/** Tenon's operator with the provider `kwok`. */
+export class Autoscaler {
+  readonly client: KubeClient
+  readonly operator: Operator
+  readonly #journal: Journal
+  readonly #close: () => void
+
+  private constructor(client: KubeClient, operator: Operator, journal: Journal, close: () => void) {
+    this.client = client
+    this.operator = operator
+    this.#journal = journal
+    this.#close = close
+  }
+
+  /** Applies the CRDs and starts an operator that leads. */
+  static async start({ kubeconfigPath, clock, random }: AutoscalerOptions): Promise<Autoscaler> {
+    const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
+    const client = createKubeClient({ transport: config.transport, clock, userAgent: 'scheduling-proof' })
+    await applyCrds(client, clock)
+    const journal = new Journal(clock)
+    const registry = createCacheRegistry({ client, clock, logger: journal, random })
+    const provider = new KwokProvider({ client, clock, random, logger: journal })
+    const operator = new Operator({
+      client,
+      registry,
+      provider,
+      events: journal,
+      clock,
+      random,
+      logger: journal,
+      settings,
+    })
+    await operator.observe(AbortSignal.timeout(20_000))
+    operator.lead()
+    return new Autoscaler(client, operator, journal, () => config.close())
+  }
+
+  get decisions(): Decisions {
+    return this.#journal
+  }
+
+  /** What went wrong and was logged as such. */
+  get complaints(): readonly string[] {
+    return this.#journal.complaints
+  }
+
+  /** The log of the current round, for a failure's report. */
+  get log(): readonly string[] {
+    return this.#journal.lines
+  }
+
+  forget(): void {
+    this.#journal.forget()
+  }
+
+  async stop(): Promise<void> {
+    await this.operator.stop()
+    this.#close()
+  }
+}
+
+/** Takes log and events of the operator, and reads decisions off them. */
+class Journal implements Logger, Decisions {
+  passes = 0
+  launches: number[] = []
+  plan: Map<string, string> = new Map()
+  changes: Map<string, Set<string>> = new Map()
+  refusals: Map<string, string> = new Map()
+  laterRefusals: Map<string, string> = new Map()
+  complaints: string[] = []
+  lines: string[] = []
+  /** Refusals of the pass under way. */
+  #refused = new Map<string, string>()
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  forget(): void {
+    this.passes = 0
+    this.launches = []
+    this.plan = new Map()
+    this.changes = new Map()
+    this.refusals = new Map()
+    this.laterRefusals = new Map()
+    this.complaints = []
+    this.lines = []
+  }
+
+  record({ object, reason, message }: EventInput): void {
+    const uid = object.metadata.uid ?? ''
+    if (reason === 'FailedScheduling') {
+      this.#refused.set(uid, message)
+      if (this.passes > 1) this.laterRefusals.set(uid, message)
+    }
+    const claim = /nodeclaim\/([^,\s]+)/.exec(message)?.[1]
+    if (reason !== 'Nominated' || claim === undefined) return
+    const planned = this.plan.get(uid)
+    if (planned === undefined) this.plan.set(uid, claim)
+    else if (planned !== claim) this.changes.set(uid, (this.changes.get(uid) ?? new Set()).add(claim))
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#line('debug', message, fields)
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#line('info', message, fields)
+    if (message === 'found provisionable pod(s)') {
+      this.#refused = new Map()
+      if (this.launches.length > 0) this.passes++
+    }
+    if (message === 'computed new nodeclaim(s) to fit pod(s)') {
+      // A pass tells its refusals before what it launches.
+      if (this.launches.length === 0) {
+        this.refusals = this.#refused
+        this.passes = 1
+      }
+      this.launches.push(Number(fields?.['nodeclaims'] ?? 0))
+    }
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#line('warn', message, fields)
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#line('error', message, fields)
+    this.complaints.push(`${message}: ${text(fields)}`)
+  }
+
+  with(): Logger {
+    return this
+  }
+
+  #line(level: LogLevel, message: string, fields?: LogFields): void {
+    this.lines.push(`${rfc3339(this.#clock.now())} ${level} ${message} ${text(fields)}`)
+  }
+}
+
+function text(fields: LogFields | undefined): string {
+  return JSON.stringify(fields ?? {}, (_, value: unknown) => (value instanceof Error ? value.message : value))
+}
+
+interface Definition extends KubeObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] }
+}
+
+/** Serves Tenon's kinds; those that are served already stay. */
+export async function applyCrds(client: KubeClient, clock: Clock): Promise<void> {
+  const type = proofKinds.customResourceDefinition as ResourceType<Definition>
+  const definitions = [nodePoolCrd, nodeClaimCrd, kwokNodeClassCrd] as unknown as readonly Definition[]
+  for (const definition of definitions) {
+    await client.create(type, definition).catch((error: unknown) => {
+      if (!isKubeError(error, 'alreadyExists')) throw error
+    })
+  }
+  const isServed = async (name: string): Promise<boolean> => {
+    const { conditions = [] } = (await client.get(type, { name }))?.status ?? {}
+    return conditions.some((each) => each.type === 'Established' && each.status === 'True')
+  }
+  for (const { metadata } of definitions) {
+    while (!(await isServed(metadata.name))) await clock.sleep(100)
+  }
+}

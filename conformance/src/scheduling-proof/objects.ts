@@ -1,0 +1,131 @@
+/** What a round is made of: objects as they are sent, and builders for the pods among them. */
+import {
+  kinds,
+  type PodSpec,
+  type ResourceList,
+  type ResourceType,
+  type UnstructuredObject,
+} from '@tenon/api'
+import { integerBetween, type Random } from '@tenon/runtime'
+
+const namespaced = (group: string, kind: string, plural: string): ResourceType => ({
+  group,
+  version: 'v1',
+  kind,
+  plural,
+  namespaced: true,
+})
+
+/** Kinds that only the proof writes. */
+export const proofKinds = {
+  deployment: namespaced('apps', 'Deployment', 'deployments'),
+  replicaSet: namespaced('apps', 'ReplicaSet', 'replicasets'),
+  serviceAccount: namespaced('', 'ServiceAccount', 'serviceaccounts'),
+  runtimeClass: {
+    group: 'node.k8s.io',
+    version: 'v1',
+    kind: 'RuntimeClass',
+    plural: 'runtimeclasses',
+    namespaced: false,
+  },
+  customResourceDefinition: {
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    kind: 'CustomResourceDefinition',
+    plural: 'customresourcedefinitions',
+    namespaced: false,
+  },
+} as const satisfies Record<string, ResourceType>
+
+/** An object to create, with where its kind is served. */
+export interface Item {
+  readonly type: ResourceType
+  readonly object: UnstructuredObject
+  /** Pods that come of it. */
+  readonly pods: number
+}
+
+/** Fields of a pod that a round sets; `requests` are those of its one container. */
+export interface PodParts {
+  readonly namespace: string
+  readonly name: string
+  /** Beside `app`, which is the name unless given here. */
+  readonly labels?: Readonly<Record<string, string>>
+  readonly requests?: ResourceList
+  readonly spec?: Partial<PodSpec> & { readonly runtimeClassName?: string }
+}
+
+const image = 'registry.k8s.io/pause:3.10'
+
+function podTemplate({ name, labels, requests, spec }: PodParts) {
+  const resources = { requests: requests ?? { cpu: '250m', memory: '256Mi' } }
+  return {
+    metadata: { labels: { app: name, ...labels } },
+    spec: { terminationGracePeriodSeconds: 0, containers: [{ name: 'main', image, resources }], ...spec },
+  }
+}
+
+/** A pod that nothing owns. */
+export function barePod(parts: PodParts): Item {
+  const { namespace, name } = parts
+  const { metadata, spec } = podTemplate(parts)
+  return {
+    type: kinds.pod,
+    object: { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, name, namespace }, spec },
+    pods: 1,
+  }
+}
+
+/** A Deployment whose pods carry `app: name`. */
+export function deployment(replicas: number, parts: PodParts): Item {
+  const { namespace, name } = parts
+  const template = podTemplate(parts)
+  const selector = { matchLabels: { app: template.metadata.labels.app ?? name } }
+  return {
+    type: proofKinds.deployment,
+    object: {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name, namespace },
+      spec: { replicas, selector, template },
+    },
+    pods: replicas,
+  }
+}
+
+/** An object without pods. */
+export function item(type: ResourceType, object: UnstructuredObject): Item {
+  return { type, object, pods: 0 }
+}
+
+/** One container asking for `requests`. */
+export function container(name: string, requests: ResourceList, restartPolicy?: 'Always') {
+  return { name, image, resources: { requests }, ...(restartPolicy && { restartPolicy }) }
+}
+
+/** Selects the pods of one app. */
+export const ofApp = (app: string) => ({ matchLabels: { app } })
+
+/** Reproducible choices of a round. */
+export class Draw {
+  readonly #random: Random
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  between(low: number, high: number): number {
+    return integerBetween(this.#random, low, high)
+  }
+
+  pick<T>(list: readonly T[]): T {
+    return list[this.between(0, list.length - 1)] as T
+  }
+
+  /** Requests of an ordinary pod: 0.1 to 3 CPU with 1 to 6 GiB per CPU. */
+  requests(): ResourceList {
+    const cpu = this.pick([100, 250, 500, 750, 1000, 1500, 2000, 3000])
+    const memory = Math.max(128, Math.round(cpu * this.pick([1, 2, 3, 4, 6])))
+    return { cpu: `${cpu}m`, memory: `${memory}Mi` }
+  }
+}

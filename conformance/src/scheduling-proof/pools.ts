@@ -1,0 +1,116 @@
+/** The NodePools of every round: weights, taints, zones, architectures, custom labels. */
+import { type NodePool, type Requirement, type Taint, labels } from '@tenon/api'
+
+/** Zones of the KWOK catalogue. */
+export const zones = ['test-zone-a', 'test-zone-b', 'test-zone-c', 'test-zone-d'] as const
+
+/** Labels that only these pools give to nodes. */
+export const proofLabels = {
+  team: 'proof.example/team',
+  rack: 'proof.example/rack',
+  generation: 'proof.example/generation',
+} as const
+
+/** Labels the KWOK provider gives to nodes. */
+export const kwokLabels = {
+  cpu: 'karpenter.kwok.sh/instance-cpu',
+  family: 'karpenter.kwok.sh/instance-family',
+} as const
+
+/** Keeps ordinary pods off the pools that carry it. */
+export const dedicatedTaint: Taint = { key: 'proof.example/dedicated', value: 'batch', effect: 'NoSchedule' }
+/** As {@link dedicatedTaint}, and evicts. */
+export const hazardTaint: Taint = { key: 'proof.example/hazard', value: '7', effect: 'NoExecute' }
+/** Asks pods to go elsewhere if they can. */
+const quietTaint: Taint = { key: 'proof.example/quiet', effect: 'PreferNoSchedule' }
+
+/** On new nodes until they are opened to pods. */
+export const heldTaint: Taint = { key: 'proof.example/held', effect: 'NoSchedule' }
+
+/** Name of the node class. While it does not exist, no pool is ready and nothing is launched. */
+export const nodeClassName = 'scheduling-proof'
+
+const is = (key: string, ...values: string[]): Requirement => ({ key, operator: 'In', values })
+
+interface PoolParts {
+  readonly name: string
+  readonly weight?: number
+  readonly labels?: Readonly<Record<string, string>>
+  readonly requirements: readonly Requirement[]
+  readonly taints?: readonly Taint[]
+}
+
+function pool({ name, weight, taints, requirements, ...more }: PoolParts): NodePool {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name: `proof-${name}` },
+    spec: {
+      ...(weight !== undefined && { weight }),
+      // What a round launched stays until the round is over.
+      disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter: 'Never' },
+      template: {
+        ...(more.labels && { metadata: { labels: more.labels } }),
+        spec: {
+          expireAfter: 'Never',
+          nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: nodeClassName },
+          requirements: [is(labels.os, 'linux'), ...requirements],
+          ...(taints && { taints }),
+          startupTaints: [heldTaint],
+        },
+      },
+    },
+  }
+}
+
+const onDemand = is(labels.capacityType, 'on-demand')
+const amd64 = is(labels.arch, 'amd64')
+
+/** Every pool, whatever the round. */
+export const proofPools: readonly NodePool[] = [
+  pool({
+    name: 'dedicated',
+    weight: 80,
+    labels: { [proofLabels.team]: 'batch', [proofLabels.rack]: 'r3' },
+    requirements: [onDemand, amd64, is(labels.zone, zones[2], zones[3]), is(kwokLabels.cpu, '4', '8', '16')],
+    taints: [dedicatedTaint],
+  }),
+  pool({
+    name: 'general',
+    weight: 50,
+    requirements: [
+      onDemand,
+      amd64,
+      { key: kwokLabels.cpu, operator: 'Gt', values: ['1'] },
+      { key: kwokLabels.cpu, operator: 'Lt', values: ['17'] },
+    ],
+  }),
+  pool({
+    name: 'labelled',
+    weight: 20,
+    labels: { [proofLabels.team]: 'red' },
+    requirements: [
+      onDemand,
+      is(proofLabels.rack, 'r1', 'r2'),
+      is(proofLabels.generation, '3', '5', '7'),
+      is(kwokLabels.cpu, '4', '8'),
+    ],
+  }),
+  pool({
+    name: 'hazardous',
+    weight: 10,
+    labels: { [proofLabels.team]: 'hazard' },
+    requirements: [onDemand, amd64, is(kwokLabels.cpu, '4', '8')],
+    taints: [dedicatedTaint, hazardTaint],
+  }),
+  pool({
+    name: 'spot',
+    requirements: [is(labels.capacityType, 'spot'), { key: kwokLabels.cpu, operator: 'Lt', values: ['65'] }],
+  }),
+  pool({
+    name: 'quiet',
+    labels: { [proofLabels.team]: 'quiet' },
+    requirements: [onDemand, amd64, is(kwokLabels.cpu, '4', '8')],
+    taints: [quietTaint],
+  }),
+]

@@ -1,0 +1,98 @@
+/** Pods go where they were planned, placed by the real scheduler. */
+import assert from 'node:assert/strict'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { defaultSettings, type Settings } from '@tenon/operator'
+import { type Group, type Outcome, type Requirements, Stand } from '../src/planned-placement/stand.ts'
+import { sharedControlPlane } from './cluster.ts'
+
+const withinMs = 90_000
+/** Nodes of 8 CPU with 16 or 64 GiB. */
+const twoShapes: Requirements = [
+  { key: 'karpenter.kwok.sh/instance-cpu', operator: 'In', values: ['8'] },
+  { key: 'karpenter.kwok.sh/instance-family', operator: 'In', values: ['c', 'm'] },
+]
+const below17: Requirements = [{ key: 'karpenter.kwok.sh/instance-cpu', operator: 'Lt', values: ['17'] }]
+/** 100 m of each CPU, and 10 MiB, are the kubelet's. */
+const sixteen: readonly Group[] = [
+  { name: 'small', replicas: 8, cpu: '980m', memory: '1Gi' },
+  { name: 'large', replicas: 8, cpu: '980m', memory: '8190Mi' },
+]
+const eightShapes: readonly Group[] = [
+  ['250m', '512Mi'],
+  ['500m', '1Gi'],
+  ['1', '2Gi'],
+  ['100m', '256Mi'],
+  ['1500m', '4Gi'],
+  ['2', '16Gi'],
+  ['4', '8Gi'],
+  ['750m', '6Gi'],
+].map(([cpu = '', memory = ''], index) => ({ name: `shape-${index}`, replicas: 100, cpu, memory }))
+/** What the cheapest fractions of nodes would cost that hold the eight shapes. */
+const lowerBoundPerHour = 29.3
+
+const gate = (plannedPlacement: boolean): Partial<Settings> => ({
+  featureGates: { ...defaultSettings.featureGates, plannedPlacement },
+})
+
+describe('planned placement', () => {
+  let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
+
+  before(async () => {
+    controlPlane = await sharedControlPlane()
+  })
+
+  after(async () => {
+    await controlPlane.stop()
+  })
+
+  async function play(
+    context: TestContext,
+    groups: readonly Group[],
+    requirements: Requirements,
+    settings: Partial<Settings> = {},
+  ): Promise<Outcome> {
+    const stand = await Stand.start(controlPlane.kubeconfigPath, settings)
+    try {
+      const outcome = await stand.play(groups, requirements, withinMs)
+      context.diagnostic(figures(outcome))
+      return outcome
+    } finally {
+      await stand.clear(groups).finally(() => stand.stop())
+    }
+  }
+
+  test('PLA-1 sixteen pods of two shapes run where they were planned, with no third node', async (context) => {
+    const outcome = await play(context, sixteen, twoShapes)
+    assert.deepEqual(outcome.complaints, [])
+    assert.equal(outcome.bound, 16)
+    assert.equal(outcome.wherePlanned, 16)
+    assert.deepEqual([outcome.nodes, outcome.launches], [2, [2]])
+  })
+
+  test('PLA-2 with the gate off all of them run on the nodes of the first decision', async (context) => {
+    const outcome = await play(context, sixteen, twoShapes, gate(false))
+    assert.deepEqual(outcome.complaints, [])
+    assert.equal(outcome.bound, 16)
+    assert.equal(outcome.nominations, 0)
+    assert.deepEqual(outcome.launches, [outcome.nodes])
+  })
+
+  test('PLA-4 of 800 pods of eight shapes at least 99 % run where they were planned', async (context) => {
+    const outcome = await play(context, eightShapes, below17)
+    assert.deepEqual(outcome.complaints, [])
+    assert.equal(outcome.bound, 800)
+    assert.ok(outcome.wherePlanned >= 792, `${outcome.wherePlanned} where planned`)
+    // Beyond the bound, the last writes have to be made and seen.
+    assert.ok(outcome.slowestRegistrationMs <= defaultSettings.nominationHoldMs + 2000)
+  })
+})
+
+function figures(outcome: Outcome): string {
+  const { pods, bound, wherePlanned, nodes, launches, pricePerHour, seconds, nominations } = outcome
+  return (
+    `${bound} of ${pods} bound after ${seconds.toFixed(1)} s, ${wherePlanned} where planned, ` +
+    `${nominations} nominated; ${nodes} nodes launched as ${launches.join(' + ')}, ` +
+    `${pricePerHour.toFixed(2)} per hour (lower bound of the eight shapes ${lowerBoundPerHour.toFixed(2)}), ` +
+    `registered within ${outcome.slowestRegistrationMs.toFixed(0)} ms`
+  )
+}

@@ -1,0 +1,59 @@
+/** `nodepool.registrationhealth`: keeps condition NodeRegistrationHealthy (lifecycle.md 3.6, cluster-state.md 17.3). */
+import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type NodePool } from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../../context.ts'
+import { registrationHealthy } from '../../state/registration-health.ts'
+import { nodePoolConditions } from '../nodeclaim-lifecycle/conditions.ts'
+import { managedPool, nodeClassOf } from '../nodepool/managed-pool.ts'
+
+const awaiting: NewCondition = {
+  type: registrationHealthy,
+  status: 'Unknown',
+  reason: 'AwaitingReconciliation',
+  message: 'object is awaiting reconciliation',
+}
+
+/** Reconciles the registration health of one NodePool. */
+export class NodePoolRegistrationHealth {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string): Promise<ReconcileResult> {
+    const { client, clock, state } = this.#context
+    const pool = managedPool(this.#context, name)
+    const nodeClass = pool && nodeClassOf(this.#context, pool)
+    if (pool === undefined || nodeClass === undefined) return done
+    const nodeClassGeneration = nodeClass.metadata.generation ?? 0
+    const isStale = isOutdated(pool, nodeClassGeneration)
+    const wanted = isStale ? awaiting : state.registrationHealth.verdictOn(pool)
+    if (wanted === undefined) return done
+    if (!isStale && wanted.status === conditionOf(pool, registrationHealthy)?.status) return done
+    const { conditions } = ConditionSet.of(pool, nodePoolConditions).set(wanted, clock.now())
+    try {
+      await client.patch(
+        karpenterKinds.nodePool,
+        { name },
+        { status: { conditions, nodeClassObservedGeneration: nodeClassGeneration } },
+        { subresource: 'status', resourceVersion: pool.metadata.resourceVersion ?? '' },
+      )
+    } catch (error) {
+      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+    if (isStale) state.registrationHealth.reset(pool)
+    return done
+  }
+}
+
+/** Whether what is known was learnt with another pool specification or node class. */
+function isOutdated(pool: NodePool, nodeClassGeneration: number): boolean {
+  const condition = conditionOf(pool, registrationHealthy)
+  return (
+    condition === undefined ||
+    pool.status?.nodeClassObservedGeneration !== nodeClassGeneration ||
+    condition.observedGeneration !== (pool.metadata.generation ?? 0)
+  )
+}

@@ -1,0 +1,83 @@
+/** Whether pods are steered to the nodes they are planned for (planned-placement.md). */
+import type { SchedulingPolicy } from '@tenon/engine'
+import type { KubeClient } from '@tenon/kube'
+import type { Logger } from '@tenon/runtime'
+import type { Settings } from '../../settings.ts'
+
+/** First minor version of Kubernetes 1 whose scheduler honours nominations by others as it is. */
+const firstMinor = 35
+
+export interface PlacementGateOptions {
+  readonly client: Pick<KubeClient, 'serverVersion'>
+  readonly settings: Pick<Settings, 'featureGates' | 'compatibility'>
+  readonly logger: Logger
+}
+
+/** Closed until {@link settled}; once the API server refuses nominations it stays closed. */
+export class PlacementGate {
+  readonly #options: PlacementGateOptions
+  #isOpen = false
+  #isRefused = false
+  #settling: Promise<void> | undefined
+
+  constructor(options: PlacementGateOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when it is known whether the gate is on; asks the server at most once. Never rejects. */
+  settled(): Promise<void> {
+    this.#settling ??= this.#settle()
+    return this.#settling
+  }
+
+  get isOn(): boolean {
+    return this.#isOpen && !this.#isRefused
+  }
+
+  /** Whether plans are held on to: a pod stays with the node that was launched for it. */
+  get keepsPlans(): boolean {
+    return this.#options.settings.compatibility !== 'karpenter'
+  }
+
+  /** What a cheaper plan has to hold for; absent when there is to be none. */
+  get improvement(): Pick<SchedulingPolicy, 'improvement'> {
+    if (!this.keepsPlans) return {}
+    return { improvement: this.isOn ? 'planned' : 'free' }
+  }
+
+  /** The API server does not let this process nominate pods. */
+  refuse(error: Error): void {
+    if (this.#isRefused) return
+    this.#isRefused = true
+    this.#options.logger.warn(
+      'cannot nominate pods for nodes, which needs the right to patch pods/status; the gate PlannedPlacement counts as off',
+      { error },
+    )
+  }
+
+  async #settle(): Promise<void> {
+    const { client, settings, logger } = this.#options
+    const { plannedPlacement } = settings.featureGates
+    if (!this.keepsPlans) return
+    if (plannedPlacement !== 'auto') {
+      this.#isOpen = plannedPlacement
+      return
+    }
+    try {
+      const version = await client.serverVersion()
+      this.#isOpen = honoursNominations(version)
+      logger.info('planned placement', { isOn: this.#isOpen, server: version })
+    } catch (error) {
+      logger.warn('the API server does not tell its version; the gate PlannedPlacement counts as off', {
+        error,
+      })
+    }
+  }
+}
+
+/** @param gitVersion such as `v1.36.3` or `v1.35.1-eks-1a2b3c`. */
+export function honoursNominations(gitVersion: string): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? []
+  if (major === undefined || minor === undefined) return false
+  return Number(major) > 1 || Number(minor) >= firstMinor
+}

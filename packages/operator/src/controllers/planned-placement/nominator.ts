@@ -1,0 +1,169 @@
+/** `pod.nomination`: asks the Kubernetes scheduler to follow the plan (planned-placement.md). */
+import { type Change, done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { kinds, type NodeClaim, type Pod } from '@tenon/api'
+import type { OperatorContext } from '../../context.ts'
+import { nominatedNodeOf } from '../../state/nominated-pods.ts'
+import type { PodPlan } from '../../state/pod-plans.ts'
+import { isTerminating } from '../../state/pods.ts'
+
+/** A nomination that did not stand is set again after this long: the cache needs time to tell. */
+const repeatMs = 200
+/** A pod that changed while it was nominated is looked at again. */
+const conflictMs = 50
+
+/**
+ * Writes `status.nominatedNodeName` of pods as their plans say, again and again until they are bound.
+ * Keys are pod UIDs. Values that others wrote are left alone.
+ */
+export class Nominator {
+  readonly #context: OperatorContext
+  /** Set by the composition root. */
+  enqueue: (uid: string) => void = () => undefined
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /** Looks at pods whenever something about their plan, their node or themselves changes. */
+  follow(): void {
+    const { caches, state } = this.#context
+    const { plans } = state
+    plans.onPlanned = (uid) => {
+      if (plans.get(uid)?.isSteered === true) this.enqueue(uid)
+    }
+    plans.onDropped((uids) => {
+      for (const uid of uids) if (plans.written(uid) !== undefined) this.enqueue(uid)
+    })
+    caches.pods.onChange((change) => {
+      this.#seePod(change)
+    })
+    // The Node of a claim, and which machine the claim has, become known in either order.
+    caches.nodes.onChange((change) => {
+      if (change.kind === 'deleted') return
+      const { spec } = change.object
+      if (change.kind === 'updated' && change.old.spec?.providerID === spec?.providerID) return
+      const claim = state.claimOf(change.object)
+      if (claim !== undefined) this.#enqueuePods(claim)
+    })
+    caches.nodeClaims.onChange((change) => {
+      if (change.kind === 'deleted') return
+      const { status } = change.object
+      if (change.kind === 'updated' && change.old.status?.providerID === status?.providerID) return
+      this.#enqueuePods(change.object)
+    })
+  }
+
+  async reconcile(uid: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { state, clock, placementGate } = this.#context
+    await placementGate.settled()
+    if (!placementGate.isOn) return done
+    const pod = state.pods.unplaced(uid)
+    if (pod === undefined || isTerminating(pod)) return done
+    const present = nominatedNodeOf(pod)
+    if (present !== '' && !state.nominations.isOurs(pod)) return done
+    const wanted = this.#wantedNode(uid, pod)
+    if (wanted === present) return done
+    const written = state.plans.written(uid)
+    const pauseMs = written?.node === wanted ? written.atMs + repeatMs - clock.now() : 0
+    if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
+    return await this.#write(pod, wanted, signal)
+  }
+
+  /** Empty when the pod should not be nominated, or cannot be yet. */
+  #wantedNode(uid: string, pod: Pod): string {
+    const { state } = this.#context
+    const plan = state.plans.get(uid)
+    if (plan?.isSteered !== true) return ''
+    if (!isAsPlanned(pod, plan)) {
+      state.plans.drop(uid)
+      return ''
+    }
+    const node = state.nominations.nodeFor(plan.target)
+    if (node === undefined || node.spec?.unschedulable === true) return ''
+    return node.metadata.name
+  }
+
+  async #write(pod: Pod, node: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { client, clock, state, metrics, placementGate } = this.#context
+    const { plans } = state
+    const { uid = '', name, namespace = '', resourceVersion } = pod.metadata
+    const before = plans.written(uid)
+    // Noted first: the watch may tell of it before the answer comes.
+    const isAccepted = before?.node === node && before.isAccepted
+    if (node !== '') plans.write(uid, { node, atMs: clock.now(), isAccepted })
+    try {
+      await client.patch(
+        kinds.pod,
+        { name, namespace },
+        { status: { nominatedNodeName: node === '' ? null : node } },
+        // Somebody else may have nominated the pod a moment ago.
+        { subresource: 'status', signal, ...(resourceVersion !== undefined && { resourceVersion }) },
+      )
+    } catch (error) {
+      if (isKubeError(error, 'conflict', 'notFound')) {
+        plans.write(uid, before)
+        return error.kind === 'notFound' ? done : { kind: 'after', delayMs: conflictMs }
+      }
+      if (!isKubeError(error, 'forbidden')) throw error
+      plans.write(uid, before)
+      placementGate.refuse(error)
+      return done
+    }
+    if (node === '') plans.write(uid, undefined)
+    else if (state.pods.unplaced(uid) !== undefined) {
+      plans.write(uid, { node, atMs: clock.now(), isAccepted: true })
+      if (!isAccepted) metrics.nominations.inc()
+    }
+    return done
+  }
+
+  #seePod(change: Change<Pod>): void {
+    const { plans } = this.#context.state
+    const { object } = change
+    const uid = object.metadata.uid ?? ''
+    if (change.kind === 'deleted') return
+    const plan = plans.get(uid)
+    if (plan?.isSteered !== true && plans.written(uid) === undefined) {
+      if (plan !== undefined && isBinding(change)) plans.forget(uid)
+      return
+    }
+    if (isBinding(change)) {
+      this.#account(object, plan)
+      plans.forget(uid)
+    } else this.enqueue(uid)
+  }
+
+  /** Counts how a pod's plan ended. */
+  #account(pod: Pod, plan: PodPlan | undefined): void {
+    const { state, metrics, logger, placementGate } = this.#context
+    const written = state.plans.written(pod.metadata.uid ?? '')
+    if (!placementGate.isOn || (plan === undefined && written === undefined)) return
+    const node = pod.spec.nodeName ?? ''
+    const isHonoured = written?.node === node
+    const outcome = isHonoured ? 'honoured' : written?.isAccepted === true ? 'missed' : 'too_late'
+    metrics.nominationOutcomes.inc({ outcome })
+    const planned = plan === undefined ? written?.node : state.nominations.nodeFor(plan.target)?.metadata.name
+    if (isHonoured || planned === node) return
+    logger.info('pod bound elsewhere than planned', {
+      Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
+      Node: { name: node },
+      planned: planned ?? plan?.target.name ?? '',
+      outcome,
+    })
+  }
+
+  #enqueuePods({ metadata: { name } }: NodeClaim): void {
+    for (const uid of this.#context.state.plans.podsOf({ kind: 'claim', name })) this.enqueue(uid)
+  }
+}
+
+/** Whether the pod of this change has just been given its node. */
+function isBinding(change: Change<Pod>): boolean {
+  if (change.kind !== 'updated') return false
+  return (change.old.spec.nodeName ?? '') === '' && (change.object.spec.nodeName ?? '') !== ''
+}
+
+/** Whether the pod asks for what it asked for when its plan was made. */
+function isAsPlanned(pod: Pod, { spec }: PodPlan): boolean {
+  return spec === undefined || spec === pod.spec || JSON.stringify(spec) === JSON.stringify(pod.spec)
+}

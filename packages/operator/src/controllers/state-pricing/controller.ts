@@ -1,0 +1,77 @@
+/** `state.pricing` and its kin: keeps what each NodePool costs up to date (cluster-state.md 12). */
+import { done, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../../context.ts'
+import { managedPool } from '../nodepool/managed-pool.ts'
+
+const refreshMs = 60 * 60_000
+const showMs = 10_000
+
+/** Reads prices when something new is bought, and all of them every hour. */
+export class PoolPricing {
+  readonly #context: OperatorContext
+  #shown: readonly string[] = []
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /**
+   * Prices what the pool has bought and knows no price of yet.
+   * @throws what listing the pool's types fails with, an evaluation of overlays that is still to come included.
+   */
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { logger, state } = this.#context
+    if (state.poolCosts.unpriced(name).length === 0) return done
+    const types = await this.#typesOf(name, signal)
+    for (const bought of types === undefined ? [] : state.poolCosts.price(name, types))
+      logger.error('found no price, it counts as free', { NodePool: { name }, ...bought })
+    return done
+  }
+
+  /**
+   * Takes today's prices of every pool.
+   * @throws AggregateError naming the pools whose types could not be listed; the others are done.
+   */
+  async refresh(signal: AbortSignal): Promise<ReconcileResult> {
+    const { caches, state } = this.#context
+    const failures: Error[] = []
+    for (const { metadata } of caches.nodePools.list()) {
+      try {
+        const types = await this.#typesOf(metadata.name, signal)
+        if (types !== undefined) state.poolCosts.reprice(metadata.name, types)
+      } catch (cause) {
+        signal.throwIfAborted()
+        const text = cause instanceof Error ? cause.message : String(cause)
+        failures.push(new Error(`NodePool ${metadata.name}: ${text}`, { cause }))
+      }
+    }
+    if (failures.length === 0) return { kind: 'after', delayMs: refreshMs }
+    const texts = failures.map(({ message }) => message)
+    throw new AggregateError(failures, `reading prices: ${texts.join('; ')}`)
+  }
+
+  /** Shows the costs as metrics. */
+  show(): Promise<ReconcileResult> {
+    const { caches, metrics, state } = this.#context
+    const pools = caches.nodePools
+      .list()
+      .map(({ metadata }) => metadata.name)
+      .filter((name) => managedPool(this.#context, name) !== undefined)
+    for (const nodepool of this.#shown) if (!pools.includes(nodepool)) metrics.nodePoolCost.remove({ nodepool })
+    for (const nodepool of pools) metrics.nodePoolCost.set({ nodepool }, state.poolCosts.of(nodepool))
+    this.#shown = pools
+    return Promise.resolve({ kind: 'after', delayMs: showMs })
+  }
+
+  async #typesOf(name: string, signal: AbortSignal) {
+    const { metrics, provider } = this.#context
+    const pool = managedPool(this.#context, name)
+    if (pool === undefined) return undefined
+    try {
+      return await provider.getInstanceTypes(pool, signal)
+    } catch (error) {
+      if (!signal.aborted) metrics.nodePoolCostErrors.inc({ nodepool: name })
+      throw error
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/** `static.provisioning`: creates the claims that a static NodePool lacks (cluster-state.md 15.3). */
+import { isConditionTrue, karpenterKinds, labels } from '@tenon/api'
+import { done, type ReconcileResult } from '@tenon/kube'
+import { inParallel } from '../../act/in-parallel.ts'
+import { createStaticClaim, nodeLimit, reserveStaticClaims } from '../../act/static-claims.ts'
+import type { OperatorContext } from '../../context.ts'
+import { type StaticPool, staticPool } from './static-pool.ts'
+
+const unsyncedMs = 1000
+const settledMs = 60_000
+const limitedMs = 30_000
+const parallelCreates = 20
+/** Claims created in one go, at most; the next go follows at once. */
+const batchLimit = 500
+
+/** Reconciles one static NodePool that has too few claims. */
+export class StaticProvisioning {
+  readonly #context: OperatorContext
+  /** UIDs of NodePools whose claims the API server itself was asked for once. */
+  readonly #learned = new Set<string>()
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { state, logger } = this.#context
+    const pool = this.#readyPool(name)
+    if (pool === undefined) {
+      // Without the pool nobody will create these again.
+      if (staticPool(this.#context, name) === undefined)
+        state.poolClaims.release(...state.poolClaims.unsettled(name))
+      return done
+    }
+    if (!state.hasSynced && !state.synced()) return { kind: 'after', delayMs: unsyncedMs }
+    if (!this.#learned.has(pool.metadata.uid ?? '')) {
+      await this.#learn(pool, signal)
+      return { kind: 'after', delayMs: 0 }
+    }
+    const { active, pendingDisruption } = state.poolClaims.of(name)
+    const unsettled = state.poolClaims.unsettled(name)
+    const isFull = active.length + pendingDisruption.length >= pool.spec.replicas
+    const missing = isFull ? 0 : pool.spec.replicas - active.length
+    const wanted = Math.min(missing, batchLimit)
+    const again = unsettled.slice(0, wanted)
+    const names = [...again, ...reserveStaticClaims(this.#context, pool, wanted - again.length)]
+    await this.#create(pool, names, signal)
+    await this.#settle(unsettled.slice(wanted), signal)
+    if (missing === 0) return { kind: 'after', delayMs: settledMs }
+    if (names.length === 0) {
+      logger.info('nodepool has reached its limit for nodes', {
+        NodePool: { name },
+        nodes: active.length,
+        replicas: pool.spec.replicas,
+        limit: nodeLimit(pool),
+      })
+      return { kind: 'after', delayMs: limitedMs }
+    }
+    return { kind: 'after', delayMs: names.length === batchLimit ? 0 : settledMs }
+  }
+
+  #readyPool(name: string): StaticPool | undefined {
+    const pool = staticPool(this.#context, name)
+    return pool !== undefined && isConditionTrue(pool, 'Ready') ? pool : undefined
+  }
+
+  /**
+   * Makes the state know every claim of the pool. A process that takes over may watch with a delay,
+   * and would make claims that another has just made.
+   */
+  async #learn({ metadata }: StaticPool, signal: AbortSignal): Promise<void> {
+    const { client, state } = this.#context
+    const labelSelector = { matchLabels: { [labels.nodePool]: metadata.name } }
+    const claims = await client.list(karpenterKinds.nodeClaim, { labelSelector, signal })
+    for (const claim of claims) state.seed(claim)
+    this.#learned.add(metadata.uid ?? '')
+  }
+
+  /** @throws AggregateError of those that failed, after all were tried. */
+  async #create(pool: StaticPool, names: readonly string[], signal: AbortSignal): Promise<void> {
+    const failures = await inParallel(names, parallelCreates, async (name) => {
+      const current = this.#current(pool)
+      if (typeof current === 'string') {
+        this.#context.state.poolClaims.release(name)
+        throw new Error(current)
+      }
+      await createStaticClaim(this.#context, current, name, 'provisioned', signal)
+    })
+    if (failures.length === 0) return
+    const [first] = failures
+    throw new AggregateError(
+      failures,
+      `creating ${failures.length} NodeClaim(s): ${first instanceof Error ? first.message : String(first)}`,
+    )
+  }
+
+  /** The pool as it is by now; a sentence when it may not grow any more. */
+  #current(pool: StaticPool): StaticPool | string {
+    const { name, uid } = pool.metadata
+    const current = this.#readyPool(name)
+    if (current === undefined || current.metadata.uid !== uid)
+      return `NodePool ${name} may not launch any more`
+    if (this.#context.state.poolClaims.occupied(name) > nodeLimit(current))
+      return `NodePool ${name} exceeds its limit for nodes`
+    return current
+  }
+
+  /** Looks up claims that are wanted no more and may exist. */
+  async #settle(names: readonly string[], signal: AbortSignal): Promise<void> {
+    const { client, state } = this.#context
+    for (const name of names) {
+      const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
+      if (claim !== undefined) state.seed(claim)
+      state.poolClaims.release(name)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/** Who decides where pods go. */
+import { schedule, type SchedulingInput, type SchedulingResult } from '@tenon/engine'
+import type { Clock } from '@tenon/runtime'
+
+/** When a decision ends although it is not complete. */
+export interface DecisionOptions {
+  /** Milliseconds from the call. */
+  readonly deadlineMs: number
+  readonly signal: AbortSignal
+}
+
+/** Makes scheduling decisions, one at a time; others wait for their turn. */
+export interface SchedulingDecider {
+  /**
+   * Decides for every pod of the input. At the deadline, or when the signal aborts, it returns what is
+   * decided by then; the other pods are listed as undecided.
+   */
+  decide(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult>
+  /** Ends what is under way and gives back what is held. */
+  close(): Promise<void>
+}
+
+/** Decides in the calling thread, without a pause: for few pods, and where time is virtual. */
+export class InlineDecider implements SchedulingDecider {
+  readonly #clock: Pick<Clock, 'monotonic'>
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  decide(input: SchedulingInput, { deadlineMs, signal }: DecisionOptions): Promise<SchedulingResult> {
+    const start = this.#clock.monotonic()
+    const shouldStop = () => signal.aborted || this.#clock.monotonic() - start >= deadlineMs
+    return Promise.try(() => schedule(input, { shouldStop }))
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+/** The result of a decision that ended before it began. */
+export function nothingDecided({ pods }: SchedulingInput): SchedulingResult {
+  return {
+    claims: [],
+    placements: [],
+    failures: [],
+    undecided: pods,
+    poolsWithoutTypes: [],
+    malformed: [],
+    validZones: new Map(),
+    pricePerHour: 0,
+    firstFitPricePerHour: 0,
+  }
+}

@@ -1,0 +1,45 @@
+/* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
+/** Entry of the thread that decides: hears problems, answers with solutions. Holds one decision at a time. */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { solve } from '@tenon/engine'
+import { SystemClock } from '@tenon/runtime'
+import { PieceSize } from './parts.ts'
+import { ProblemReader, type ToThread } from './problem-parts.ts'
+import { solutionParts } from './solution-parts.ts'
+
+/** What the thread is started with. */
+export interface ThreadData {
+  /** Takes the parts of each solution. */
+  readonly replies: MessagePort
+  /** Shared with the starting thread: other than zero while the decision under way should stop. */
+  readonly stop: Int32Array
+}
+
+/** From the start of a decision; a plan that is not found by then is not waited for. */
+const improvementMs = 3000
+
+const { replies, stop } = workerData as ThreadData
+const clock = new SystemClock()
+const problems = new ProblemReader()
+const size = new PieceSize()
+
+// An error here ends the thread, and with it the decision, which is what the other side waits to hear.
+parentPort?.on('message', (message: ToThread) => {
+  if (message.kind === 'solve') decide(message.deadlineMs)
+  else problems.hear(message)
+})
+
+function decide(deadlineMs: number): void {
+  const start = clock.monotonic()
+  const shouldStop = () => Atomics.load(stop, 0) !== 0 || clock.monotonic() - start >= deadlineMs
+  // Looking for a cheaper plan may take as long again as first fit, but pods wait meanwhile.
+  const shouldImprove = () => clock.monotonic() - start < improvementMs
+  const solution = solve(problems.problem(), { shouldStop, shouldImprove })
+  for (const part of solutionParts(solution, size)) {
+    const before = clock.monotonic()
+    replies.postMessage(part)
+    size.took(clock.monotonic() - before)
+  }
+  // Told last and elsewhere: all parts are there when this arrives.
+  parentPort?.postMessage('solved')
+}

@@ -1,0 +1,2 @@
+/** Longest time a scheduling pass holds the event loop before others get their turn, in milliseconds. */
+export const sliceMs = 8

@@ -1,0 +1,105 @@
+/** Decides in a thread of its own, so that the calling thread stays free for everything else. */
+import { problemInSteps, resultOf, type SchedulingInput, type SchedulingResult } from '@tenon/engine'
+import { type Clock, inSlices, type Logger, type Slicing, type Turns } from '@tenon/runtime'
+import { type DecisionOptions, nothingDecided, type SchedulingDecider } from './decider.ts'
+import { sliceMs } from './slice.ts'
+import { ThreadSession } from './thread-session.ts'
+
+/** A thread that has not answered this long after it should have stopped is given up. */
+const graceMs = 30_000
+
+export interface ThreadDeciderOptions {
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>
+  readonly turns: Turns
+  readonly logger: Logger
+}
+
+/**
+ * Starts its thread with the first decision. A decision whose thread fails is rejected; the next one
+ * gets a new thread.
+ */
+export class ThreadDecider implements SchedulingDecider {
+  readonly #options: ThreadDeciderOptions
+  readonly #slicing: Slicing
+  readonly #closing = new AbortController()
+  #session: ThreadSession | undefined
+  #failures = 0
+  /** Settles when the decision before has. */
+  #previous: Promise<unknown> = Promise.resolve()
+
+  constructor(options: ThreadDeciderOptions) {
+    this.#options = options
+    this.#slicing = { clock: options.clock, turns: options.turns, sliceMs }
+  }
+
+  decide(input: SchedulingInput, { deadlineMs, signal }: DecisionOptions): Promise<SchedulingResult> {
+    const { clock } = this.#options
+    const end = clock.monotonic() + deadlineMs
+    const remainingMs = () => end - clock.monotonic()
+    const decision = this.#previous.then(() => this.#decide(input, remainingMs, signal))
+    this.#previous = decision.catch(() => undefined)
+    return decision
+  }
+
+  async close(): Promise<void> {
+    const error = new Error('the scheduling thread was closed')
+    this.#closing.abort(error)
+    await this.#session?.end(error)
+  }
+
+  async #decide(
+    input: SchedulingInput,
+    remainingMs: () => number,
+    signal: AbortSignal,
+  ): Promise<SchedulingResult> {
+    const closing = this.#closing.signal
+    closing.throwIfAborted()
+    const isOver = () => signal.aborted || closing.aborted || remainingMs() <= 0
+    if (isOver()) return nothingDecided(input)
+    // It starts while the problem is made.
+    const session = this.#running()
+    const problem = await inSlices(problemInSteps(input), this.#slicing, isOver)
+    closing.throwIfAborted()
+    if (problem === undefined) return nothingDecided(input)
+    const unwatch = this.#watch(session, remainingMs(), signal)
+    try {
+      const solution = await session.solve(problem, { signal, remainingMs })
+      if (solution === undefined) return nothingDecided(input)
+      await this.#slicing.turns.next()
+      return resultOf(input, problem, solution)
+    } finally {
+      unwatch()
+    }
+  }
+
+  #running(): ThreadSession {
+    if (this.#session === undefined || this.#session.isOver)
+      this.#session = new ThreadSession(this.#slicing, (error) => {
+        this.#failures++
+        this.#options.logger.error('scheduling thread failed, the next decision starts another', {
+          error,
+          failures: this.#failures,
+        })
+      })
+    return this.#session
+  }
+
+  /** Gives the thread up when it does not stop although it should. */
+  #watch(session: ThreadSession, remainingMs: number, signal: AbortSignal): () => void {
+    const { clock, logger } = this.#options
+    const giveUp = () => {
+      const error = new Error(`the scheduling thread did not stop within ${graceMs} ms after it was asked to`)
+      logger.error('ended a scheduling thread that did not stop', { error })
+      void session.end(error)
+    }
+    const cancels = [clock.after(remainingMs + graceMs, giveUp)]
+    const onAbort = () => {
+      cancels.push(clock.after(graceMs, giveUp))
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    return () => {
+      signal.removeEventListener('abort', onAbort)
+      for (const cancel of cancels) cancel()
+    }
+  }
+}

@@ -1,0 +1,136 @@
+/** One thread that decides, as the thread that started it sees it. */
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import type { Problem, Solution } from '@tenon/engine'
+import { inSlices, type Slicing } from '@tenon/runtime'
+import { Assembly, type Part, PieceSize } from './parts.ts'
+import { problemMessages, SentTypes, type ToThread } from './problem-parts.ts'
+import type { ThreadData } from './scheduling-thread.ts'
+import { solutionFrom } from './solution-parts.ts'
+
+/** What bounds a decision of the thread. */
+export interface Bounds {
+  readonly signal: AbortSignal
+  /** Milliseconds that are left. */
+  readonly remainingMs: () => number
+}
+
+/**
+ * Starts its thread at once. The thread keeps the process alive only while it decides; an error in it
+ * ends it, and whatever it was doing.
+ */
+export class ThreadSession {
+  readonly #slicing: Slicing
+  readonly #worker: Worker
+  readonly #replies: MessagePort
+  readonly #stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  readonly #types = new SentTypes()
+  readonly #size = new PieceSize()
+  #failure: Error | undefined
+  #waiting: PromiseWithResolvers<void> | undefined
+
+  /** @param onFailure told when the thread ends, unless it was asked to. */
+  constructor(slicing: Slicing, onFailure: (error: Error) => void) {
+    this.#slicing = slicing
+    const { port1, port2 } = new MessageChannel()
+    this.#replies = port1
+    const data: ThreadData = { replies: port2, stop: this.#stop }
+    this.#worker = new Worker(new URL('./scheduling-thread.ts', import.meta.url), {
+      name: 'scheduling',
+      workerData: data,
+      transferList: [port2],
+    })
+    const fail = (error: Error) => {
+      if (this.#failure !== undefined) return
+      this.#end(error)
+      onFailure(error)
+    }
+    this.#worker.on('error', (cause: Error) => {
+      fail(new Error(`the scheduling thread failed: ${cause.message}`, { cause }))
+    })
+    this.#worker.on('exit', (code) => {
+      fail(new Error(`the scheduling thread ended with code ${code}`))
+    })
+    this.#worker.on('message', () => {
+      this.#waiting?.resolve()
+    })
+    this.#worker.unref()
+  }
+
+  get isOver(): boolean {
+    return this.#failure !== undefined
+  }
+
+  /**
+   * Has the thread solve the problem; one at a time.
+   * @returns what was decided when the bounds were reached; undefined when they were before it began.
+   * @throws Error when the thread ends meanwhile, or the problem cannot be sent; the session is over then.
+   */
+  async solve(problem: Problem, { signal, remainingMs }: Bounds): Promise<Solution | undefined> {
+    const stop = () => {
+      Atomics.store(this.#stop, 0, 1)
+    }
+    Atomics.store(this.#stop, 0, 0)
+    signal.addEventListener('abort', stop, { once: true })
+    this.#worker.ref()
+    try {
+      const isOver = () => signal.aborted || remainingMs() <= 0 || this.isOver
+      await inSlices(this.#sending(problem), this.#slicing, isOver)
+      if (this.#failure !== undefined) throw this.#failure
+      if (isOver()) return undefined
+      this.#waiting = Promise.withResolvers()
+      this.#post({ kind: 'solve', deadlineMs: remainingMs() })
+      await this.#waiting.promise
+      const assembly = await inSlices(this.#receiving(), this.#slicing)
+      await this.#slicing.turns.next()
+      if (this.#failure !== undefined) throw this.#failure
+      return solutionFrom(assembly)
+    } catch (error) {
+      // Nobody knows what the thread has heard.
+      await this.end(error as Error)
+      throw error
+    } finally {
+      this.#waiting = undefined
+      this.#worker.unref()
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Ends the thread; what it is doing is rejected with `error`. */
+  async end(error: Error): Promise<void> {
+    this.#end(error)
+    await this.#worker.terminate()
+  }
+
+  #end(error: Error): void {
+    this.#failure ??= error
+    this.#waiting?.reject(this.#failure)
+    this.#replies.close()
+  }
+
+  *#sending(problem: Problem): Generator<undefined, void, undefined> {
+    const { clock } = this.#slicing
+    for (const message of problemMessages(problem, this.#types, this.#size)) {
+      const start = clock.monotonic()
+      this.#post(message)
+      this.#size.took(clock.monotonic() - start)
+      yield
+    }
+  }
+
+  /** Takes the parts one by one: left to the event loop, they would arrive in one turn. */
+  *#receiving(): Generator<undefined, Assembly, undefined> {
+    const assembly = new Assembly()
+    for (;;) {
+      const received = receiveMessageOnPort(this.#replies)
+      if (received === undefined) break
+      assembly.add(received.message as Part)
+      yield
+    }
+    return assembly
+  }
+
+  #post(message: ToThread): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    this.#worker.postMessage(message)
+  }
+}

@@ -1,0 +1,136 @@
+/** What the machines of each NodePool cost an hour (cluster-state.md 12). */
+import { type InstanceType, labels, type NodeClaim, type Requirement } from '@tenon/api'
+import type { Caches } from '../observe/caches.ts'
+import { indexes } from '../observe/caches.ts'
+
+/** One thing that can be bought: a type in a zone, with a capacity type. */
+export interface Bought {
+  readonly instanceType: string
+  readonly zone: string
+  readonly capacityType: string
+}
+
+const keyOf = ({ instanceType, zone, capacityType }: Bought) => `${zone}/${capacityType}/${instanceType}`
+
+/** Counts the claims of the caches; remembers only prices, for as long as a claim has them. */
+export class PoolCosts {
+  readonly #claims: Caches['nodeClaims']
+  readonly #pools: Caches['nodePools']
+  readonly #isManaged: (claim: NodeClaim) => boolean
+  /** By NodePool, then by what is bought. */
+  readonly #prices = new Map<string, Map<string, number>>()
+
+  constructor(
+    { nodeClaims, nodePools }: Pick<Caches, 'nodeClaims' | 'nodePools'>,
+    isManaged: (claim: NodeClaim) => boolean,
+  ) {
+    this.#claims = nodeClaims
+    this.#pools = nodePools
+    this.#isManaged = isManaged
+    nodePools.onChange(({ kind, object }) => {
+      if (kind === 'deleted') this.#prices.delete(object.metadata.name)
+    })
+    nodeClaims.onChange((change) => {
+      const { kind, object } = change
+      if (kind === 'deleted') this.#prune(poolOf(object))
+      else if (kind === 'updated' && poolOf(change.old) !== poolOf(object)) this.#prune(poolOf(change.old))
+    })
+  }
+
+  /** Price an hour of all machines of a pool, 0 when there are none; those going away cost until they are gone. */
+  of(pool: string): number {
+    const prices = this.#prices.get(pool)
+    let total = 0
+    for (const [key, { count }] of this.#bought(pool)) total += count * (prices?.get(key) ?? 0)
+    return total
+  }
+
+  /** Whether the claim says what it is, and no price is known for that. */
+  lacksPrice(claim: NodeClaim): boolean {
+    const bought = boughtFor(claim)
+    return bought !== undefined && this.#prices.get(poolOf(claim))?.has(keyOf(bought)) !== true
+  }
+
+  /** What the pool's machines are and no price is known for. */
+  unpriced(pool: string): readonly Bought[] {
+    const prices = this.#prices.get(pool)
+    return [...this.#bought(pool)].filter(([key]) => prices?.has(key) !== true).map(([, { bought }]) => bought)
+  }
+
+  /**
+   * Takes prices for what has none yet.
+   * @returns what `types` do not offer: it counts as free until they do.
+   */
+  price(pool: string, types: readonly InstanceType[]): readonly Bought[] {
+    const missing: Bought[] = []
+    for (const bought of this.unpriced(pool)) {
+      const price = priceIn(types, bought)
+      if (price === undefined) missing.push(bought)
+      this.#set(pool, bought, price ?? 0)
+    }
+    return missing
+  }
+
+  /** Takes today's prices; what is no longer offered keeps the price it had. */
+  reprice(pool: string, types: readonly InstanceType[]): void {
+    for (const { bought } of this.#bought(pool).values()) {
+      const price = priceIn(types, bought)
+      if (price !== undefined) this.#set(pool, bought, price)
+    }
+  }
+
+  #set(pool: string, bought: Bought, price: number): void {
+    const prices = this.#prices.get(pool) ?? new Map<string, number>()
+    this.#prices.set(pool, prices.set(keyOf(bought), price))
+  }
+
+  /** A price goes with the last claim that had it. */
+  #prune(pool: string): void {
+    const prices = this.#prices.get(pool)
+    if (prices === undefined) return
+    const bought = this.#bought(pool)
+    for (const key of prices.keys()) if (!bought.has(key)) prices.delete(key)
+    if (prices.size === 0) this.#prices.delete(pool)
+  }
+
+  #bought(pool: string): ReadonlyMap<string, { readonly bought: Bought; readonly count: number }> {
+    const counts = new Map<string, { readonly bought: Bought; readonly count: number }>()
+    if (this.#pools.get({ name: pool }) === undefined) return counts
+    for (const claim of this.#claims.byIndex(indexes.byNodePool, pool)) {
+      const bought = boughtFor(claim)
+      if (bought === undefined || !this.#isManaged(claim)) continue
+      const key = keyOf(bought)
+      counts.set(key, { bought, count: (counts.get(key)?.count ?? 0) + 1 })
+    }
+    return counts
+  }
+}
+
+const poolOf = (claim: NodeClaim) => claim.metadata.labels?.[labels.nodePool] ?? ''
+
+/** Undefined until the claim says all of it. */
+function boughtFor({ metadata }: NodeClaim): Bought | undefined {
+  const tags = metadata.labels ?? {}
+  const [instanceType = '', zone = '', capacityType = ''] = [
+    tags[labels.instanceType],
+    tags[labels.zone],
+    tags[labels.capacityType],
+  ]
+  if (instanceType === '' || zone === '' || capacityType === '') return undefined
+  return { instanceType, zone, capacityType }
+}
+
+/** Offerings that cannot be had now have a price all the same; unknown prices are no prices. */
+function priceIn(types: readonly InstanceType[], bought: Bought): number | undefined {
+  const type = types.find(({ name }) => name === bought.instanceType)
+  const offering = type?.offerings.find(
+    ({ requirements }) =>
+      isOneOf(requirements, labels.zone, bought.zone) &&
+      isOneOf(requirements, labels.capacityType, bought.capacityType),
+  )
+  return offering !== undefined && Number.isFinite(offering.pricePerHour) ? offering.pricePerHour : undefined
+}
+
+function isOneOf(requirements: readonly Requirement[], key: string, value: string): boolean {
+  return requirements.some((each) => each.key === key && (each.values ?? []).includes(value))
+}
