@@ -16,6 +16,7 @@ import { deployment, proofKinds } from '../scheduling-proof/objects.ts'
 
 const pollMs = 50
 const clearingMs = 60_000
+const preparingMs = 60_000
 const parallelWrites = 16
 const poolName = 'planned'
 const className = 'planned-placement'
@@ -80,7 +81,7 @@ export class Stand {
   static async start(kubeconfigPath: string, settings: Partial<Settings> = {}): Promise<Stand> {
     const clock = new SystemClock()
     const random = new SeededRandom('planned-placement')
-    const notes = new Notes()
+    const notes = new Notes(clock)
     const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
     const client = createKubeClient({
       transport: config.transport,
@@ -113,16 +114,22 @@ export class Stand {
     return new Stand({ clock, client, operator, notes, close: () => config.close() })
   }
 
-  /** Creates the groups as Deployments, and tells what stood when all pods were bound or time was up. */
+  /**
+   * Creates the groups as Deployments. Once the scheduler has refused every pod, lets nodes be launched, and
+   * tells what stood when all pods were bound or `withinMs` had passed.
+   */
   async play(groups: readonly Group[], requirements: Requirements, withinMs: number): Promise<Outcome> {
     const { pods, nodes, nodeClaims } = this.#operator.caches
     const total = groups.reduce((sum, { replicas }) => sum + replicas, 0)
-    await this.#client.create(karpenterKinds.nodePool, pool(requirements))
-    const start = this.#clock.monotonic()
     for (const { name, replicas, cpu, memory } of groups) {
       const { type, object } = deployment(replicas, { namespace: 'default', name, requests: { cpu, memory } })
       await this.#client.create(type, object)
     }
+    const patienceEnds = this.#clock.monotonic() + preparingMs
+    while (!(pods.size === total && pods.list().every(isRefused)) && this.#clock.monotonic() < patienceEnds)
+      await this.#clock.sleep(pollMs)
+    const start = this.#clock.monotonic()
+    await this.#client.create(karpenterKinds.nodePool, pool(requirements))
     const isDone = () => pods.size === total && pods.list().every(isBound)
     while (!isDone() && this.#clock.monotonic() - start < withinMs) await this.#clock.sleep(pollMs)
     const seconds = (this.#clock.monotonic() - start) / 1000
@@ -151,6 +158,11 @@ export class Stand {
       nominations: await this.#made(),
       complaints: [...this.#notes.complaints],
     }
+  }
+
+  /** What the operator logged, for a failure's report. */
+  get log(): readonly string[] {
+    return this.#notes.lines
   }
 
   /** Removes everything that {@link play} made. */
@@ -220,8 +232,15 @@ class Notes implements Logger {
   readonly plan = new Map<string, string>()
   launches: number[] = []
   complaints: string[] = []
+  lines: string[] = []
+  readonly #clock: SystemClock
+
+  constructor(clock: SystemClock) {
+    this.#clock = clock
+  }
 
   forget(): void {
+    this.lines = []
     this.plan.clear()
     this.launches = []
     this.complaints = []
@@ -238,20 +257,27 @@ class Notes implements Logger {
   }
 
   info(message: string, fields?: LogFields): void {
+    this.#line(message, fields)
     if (message === 'computed new nodeclaim(s) to fit pod(s)')
       this.launches.push(Number(fields?.['nodeclaims'] ?? 0))
   }
 
   warn(message: string, fields?: LogFields): void {
+    this.#line(message, fields)
     this.complaints.push(`${message}: ${textOf(fields)}`)
   }
 
   error(message: string, fields?: LogFields): void {
+    this.#line(message, fields)
     this.complaints.push(`${message}: ${textOf(fields)}`)
   }
 
   with(): Logger {
     return this
+  }
+
+  #line(message: string, fields?: LogFields): void {
+    this.lines.push(`${(this.#clock.monotonic() / 1000).toFixed(2)} ${message} ${textOf(fields)}`)
   }
 }
 
@@ -280,6 +306,9 @@ function pool(requirements: Requirements): NodePool {
 
 const textOf = (fields: LogFields = {}) =>
   JSON.stringify(fields, (_, value: unknown) => (value instanceof Error ? value.message : value))
+
+const isRefused = ({ status }: Pod) =>
+  (status?.conditions ?? []).some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable')
 
 const isBound = ({ spec }: Pod) => (spec.nodeName ?? '') !== ''
 

@@ -184,7 +184,9 @@ function text(fields: LogFields | undefined): string {
 }
 
 interface Definition extends KubeObject {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] }
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[] | null
+  }
 }
 
 /** Serves Tenon's kinds; those that are served already stay. */
@@ -197,8 +199,9 @@ export async function applyCrds(client: KubeClient, clock: Clock): Promise<void>
     })
   }
   const isServed = async (name: string): Promise<boolean> => {
-    const { conditions = [] } = (await client.get(type, { name }))?.status ?? {}
-    return conditions.some((each) => each.type === 'Established' && each.status === 'True')
+    const { conditions } = (await client.get(type, { name }))?.status ?? {}
+    // A definition that nobody has looked at yet has null there.
+    return (conditions ?? []).some((each) => each.type === 'Established' && each.status === 'True')
   }
   for (const { metadata } of definitions) {
     while (!(await isServed(metadata.name))) await clock.sleep(100)

@@ -144,7 +144,7 @@ function addController(program: Command, io: Io): void {
     )
     .option(
       '--feature-gates <list>',
-      'behaviour to switch on or off, Name=true,…: NodeOverlay, NodeRepair, PlannedPlacement (FEATURE_GATES)',
+      'behaviour to switch on or off, Name=true,…: NodeOverlay, NodeRepair, PlannedPlacement, StaticCapacity (FEATURE_GATES)',
     )
     .option(
       '--compatibility <mode>',

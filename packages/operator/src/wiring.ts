@@ -8,7 +8,7 @@ import {
   type ReconcileResult,
 } from '@tenon/kube'
 import type { OperatorContext } from './context.ts'
-import { Emptiness } from './controllers/disruption/emptiness.ts'
+import { Disruption } from './controllers/disruption/controller.ts'
 import { NodeHealth } from './controllers/node-health/controller.ts'
 import { isHealthChange } from './controllers/node-health/unhealthy.ts'
 import { EvictionQueue } from './controllers/node-termination/eviction-queue.ts'
@@ -39,6 +39,7 @@ import {
 } from './controllers/static-provisioning/static-pool.ts'
 import { PoolPricing } from './controllers/state-pricing/controller.ts'
 import { reportSync } from './controllers/state-sync/report.ts'
+import { measuredProvider } from './metrics/measured-provider.ts'
 import { type Caches, indexes, nodeNamesOf } from './observe/caches.ts'
 import { scaledConcurrency } from './settings.ts'
 
@@ -86,17 +87,16 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     createSingleton({ name, run, clock, logger, random })
 
   reportSync(context)
-  const lifecycle = new NodeClaimLifecycle(context)
+  const lifecycle = new NodeClaimLifecycle(measured(context, 'nodeclaim.lifecycle'))
   const evictions = new EvictionQueue(context)
-  const termination = new NodeTermination(context, evictions)
-  const disruptionConditions = new DisruptionConditions(context)
+  const termination = new NodeTermination(measured(context, 'node.termination'), evictions)
+  const disruptionConditions = new DisruptionConditions(measured(context, 'nodeclaim.disruption'))
   const expiration = new NodeClaimExpiration(context)
   const hydration = new NodeClaimHydration(context)
   const podEvents = new PodEvents(context)
-  const garbageCollection = new NodeClaimGarbageCollection(context)
+  const garbageCollection = new NodeClaimGarbageCollection(measured(context, 'nodeclaim.garbagecollection'))
   const counter = new NodePoolCounter(context)
-  const emptiness = new Emptiness(context)
-  const provisioner = new Provisioner(context)
+  const provisioner = new Provisioner(measured(context, 'provisioner'))
 
   const lifecycleQueue = queue(
     'nodeclaim.lifecycle',
@@ -180,7 +180,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     ...pricingLoops(context, queue, singleton),
     singleton('nodeclaim.garbagecollection', (signal) => garbageCollection.run(signal)),
     singleton('nodepool.counter', () => counter.run()),
-    singleton('disruption', (signal) => emptiness.run(signal)),
+    ...disruptionLoops(context, queue, singleton),
     loop('provisioner', (signal) => provisioner.run(signal)),
   ]
 }
@@ -278,7 +278,7 @@ function pricingLoops(
   singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
 ): readonly Runnable[] {
   const { caches, state } = context
-  const pricing = new PoolPricing(context)
+  const pricing = new PoolPricing(measured(context, 'state.pricing'))
   const controller = queue('state.nodeclaim', { least: 10, most: 3000 }, (key, signal) =>
     pricing.reconcile(key, signal),
   )
@@ -294,6 +294,23 @@ function pricingLoops(
     singleton('state.pricing', (signal) => pricing.refresh(signal)),
     singleton('metrics.nodepool', () => pricing.show()),
   ]
+}
+
+/** What removes and replaces nodes. */
+function disruptionLoops(
+  context: OperatorContext,
+  queue: NewQueue,
+  singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
+): readonly Runnable[] {
+  const disruption = new Disruption(context)
+  const { replacements } = disruption
+  const controller = queue('disruption.queue', { least: 100, most: 1000 }, (key) =>
+    replacements.reconcile(key),
+  )
+  replacements.enqueue = (providerID) => {
+    controller.enqueue(providerID)
+  }
+  return [controller, singleton('disruption', (signal) => disruption.run(signal))]
 }
 
 /** The queues that keep static NodePools at their size; none without the feature gate. */
@@ -331,6 +348,11 @@ function overlayQueues(context: OperatorContext, queue: NewQueue): readonly Cont
   overlays.follow(evaluate)
   evaluate()
   return [overlayQueue]
+}
+
+/** The context of one controller, whose calls to the cloud are measured under its name. */
+function measured(context: OperatorContext, controller: string): OperatorContext {
+  return { ...context, provider: measuredProvider(context.provider, controller, context) }
 }
 
 function onChange<T extends KubeObject>(cache: Cache<T>, listener: (name: string) => void): void {

@@ -258,7 +258,7 @@ describe('what nominations are not made for', () => {
 
 describe('the plan', () => {
   test('is kept while its nodes are on their way: later passes launch nothing', async (t) => {
-    const field = await Field.open(t, { settings: gate(false), nodeRegistrationDelay: '45s' })
+    const field = await Field.open(t, { nodeRegistrationDelay: '45s' })
     await field.start()
     field.sixteen()
     await field.pass(40 * seconds)

@@ -14,7 +14,7 @@ import {
 import { podList, SchedulingReport, shortened } from '../decide/scheduling-report.ts'
 import { sliceMs } from '../decide/slice.ts'
 import { Triggers } from '../decide/triggers.ts'
-import { labelsOf } from '../state/cluster-state.ts'
+import { labelsOf } from '../state/state-node.ts'
 import { DecisionPlan } from './planned-placement/planner.ts'
 
 const controller = 'provisioner'

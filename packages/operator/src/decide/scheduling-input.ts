@@ -1,6 +1,7 @@
 /** Gathers what the engine needs for one decision. */
 import {
   conditionOf,
+  type DaemonSet,
   isConditionTrue,
   type NodePool,
   type Pod,
@@ -24,7 +25,7 @@ import { isProviderError } from '@tenon/provider'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
 import { indexes } from '../observe/caches.ts'
-import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/cluster-state.ts'
+import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/state-node.ts'
 import { useOf } from '../state/pod-index.ts'
 import { isCurrentlyReschedulable } from '../state/pods.ts'
 import { eligiblePods, type IgnoredPod, type RefusedPod } from './eligible-pods.ts'
@@ -235,7 +236,7 @@ function daemonInputs(context: OperatorContext): readonly DaemonInput[] {
       if (shapeProblems({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec }) !== undefined) return []
       const pods = caches.pods
         .byIndex(indexes.byOwner, daemonSet.metadata.uid ?? '')
-        .filter((pod) => state.isWellFormed(pod))
+        .filter((pod) => isControlledBy(pod, daemonSet) && state.isWellFormed(pod))
       const newest = pods.toSorted((a, b) =>
         (b.metadata.creationTimestamp ?? '') < (a.metadata.creationTimestamp ?? '') ? -1 : 1,
       )[0]
@@ -255,6 +256,10 @@ function daemonInputs(context: OperatorContext): readonly DaemonInput[] {
       ]
     })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function isControlledBy({ metadata }: Pod, { metadata: { uid } }: DaemonSet): boolean {
+  return (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid)
 }
 
 /** Why no pool is eligible, for the log: the pools that are not ready and what they wait for. */

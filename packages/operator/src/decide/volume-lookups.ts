@@ -2,7 +2,7 @@
 import type { Pod } from '@tenon/api'
 import { attachedClaims, type VolumeLookups } from '@tenon/engine'
 import type { Caches } from '../observe/caches.ts'
-import type { NodeStorage } from '../state/cluster-state.ts'
+import type { NodeStorage } from '../state/state-node.ts'
 import { isTerminal } from '../state/pods.ts'
 
 export function volumeLookups(caches: Caches): VolumeLookups {

@@ -136,15 +136,24 @@ export class Metrics {
     'Machines that decisions take into account',
     [],
   )
-  readonly nodePoolCost = this.#gauge(
-    'nodepools_cost_total',
-    'Price an hour of all machines of a NodePool',
-    ['nodepool'],
-  )
+  readonly nodePoolCost = this.#gauge('nodepools_cost_total', 'Price an hour of all machines of a NodePool', [
+    'nodepool',
+  ])
   readonly nodePoolCostErrors = this.#counter(
     'nodepools_cost_tracker_errors_total',
     'Prices of a NodePool that could not be read',
     ['nodepool'],
+  )
+  readonly cloudProviderDuration = this.#histogram(
+    'cloudprovider_duration_seconds',
+    'How long calls to the cloud provider take',
+    ['controller', 'method', 'provider'],
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  )
+  readonly cloudProviderErrors = this.#counter(
+    'cloudprovider_errors_total',
+    'Calls to the cloud provider that failed, by what the error means',
+    ['controller', 'method', 'provider', 'error'],
   )
 
   #counter(name: string, help: string, labelNames: string[]): Counter {

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Node, NodeClaim, Pod } from '@tenon/api'
-import { capacityOf, nodeInput, type StateNode } from './cluster-state.ts'
+import { capacityOf, nodeInput, type StateNode } from './state-node.ts'
 import { useOf } from './pod-index.ts'
 
 const startup = { key: 'boot', effect: 'NoSchedule' } as const
 const ephemeral = [
+  { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' },
   { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' },
+  { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' },
+  { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' },
+  { key: 'readiness.k8s.io/x', effect: 'NoSchedule' },
+  { key: 'readiness.k8s.io/x', effect: 'NoExecute' },
   { key: 'readiness.k8s.io/x', effect: 'PreferNoSchedule' },
 ] as const
 const claim: NodeClaim = {
@@ -50,7 +55,8 @@ test('STA-35 STA-36 after initialization all taints of the Node count', () => {
 })
 
 test('STA-37 taints of a foreign node always count', () => {
-  assert.deepEqual(taintsOf(aState({ claim: undefined, isInitialized: false })), node.spec?.taints)
+  for (const isInitialized of [true, false])
+    assert.deepEqual(taintsOf(aState({ claim: undefined, isInitialized })), node.spec?.taints)
 })
 
 test('until it is registered a machine has the taints of its claim', () => {

@@ -96,7 +96,10 @@ describe('whether consolidation is worth another look', () => {
     assert.equal(see(aClaim('second', { providerID: 'p://2' })), true)
     assert.equal(see(aNode('second', starting)), false)
     assert.equal(see(aNode('second', { providerID: 'p://2', pool: 'default' })), true)
-    assert.equal(see(aNode('second', { providerID: 'p://2', pool: 'default', capacity: { cpu: '1' } })), false)
+    assert.equal(
+      see(aNode('second', { providerID: 'p://2', pool: 'default', capacity: { cpu: '1' } })),
+      false,
+    )
     const mark = () => {
       cluster.state.mark('p://1')
     }

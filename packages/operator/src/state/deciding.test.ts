@@ -132,7 +132,11 @@ describe('pods that keep others away', () => {
 
   test('STA-30 those whose node is gone keep nobody away', async () => {
     const other = aNode('other', { providerID: 'p://2', labels: zone })
-    const cluster = aCluster(other, aWaitingPod('web', {}, web), aPod('lonely', 'other', required(labels.zone)))
+    const cluster = aCluster(
+      other,
+      aWaitingPod('web', {}, web),
+      aPod('lonely', 'other', required(labels.zone)),
+    )
     assert.deepEqual(await places(cluster), { web: 'nowhere' })
     cluster.miss(other)
     assert.deepEqual(await places(cluster), { web: 'node' })
@@ -140,7 +144,9 @@ describe('pods that keep others away', () => {
 })
 
 describe('pods of DaemonSets', () => {
-  const sized = (cpu: string): PodSpec => ({ containers: [{ name: 'app', resources: { requests: { cpu } } }] })
+  const sized = (cpu: string): PodSpec => ({
+    containers: [{ name: 'app', resources: { requests: { cpu } } }],
+  })
   const daemonSet: DaemonSet = {
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import type { Pod, PodSpec } from '@tenon/api'
 import { hostPortsOf } from '@tenon/engine'
 import { aClaim, aNode, aPod } from './machines.test-support.ts'
-import { nodeInput } from './cluster-state.ts'
+import { nodeInput } from './state-node.ts'
 import { ObservedCluster } from './observed-cluster.test-support.ts'
 
 const daemon = {
@@ -44,7 +44,7 @@ describe('what pods take', () => {
     cluster.see(aPod('a', 'three'), aPod('b', 'three'))
     cluster.see(aNode('three', { providerID: 'p://3', capacity: { cpu: '8', pods: '10' } }))
     cluster.see(aPod('a', 'three'))
-    const [state] = cluster.state.stateNodes().filter(({ name }) => name === 'three')
+    const state = cluster.state.stateNodes().find(({ name }) => name === 'three')
     assert.ok(state !== undefined)
     const { available } = nodeInput(state, cluster.state.pods.useOf('three'))
     assert.deepEqual(available, { cpu: 6000, pods: 8 })
@@ -116,7 +116,7 @@ describe('what pods take', () => {
     cluster.see(aClaim('claim', { providerID: 'p://1' }), pod)
     for (const capacity of [{ cpu: '4' }, { cpu: '5' }])
       cluster.see(aClaim('claim', { providerID: 'p://1', capacity }))
-    const [state] = cluster.state.stateNodes().filter(({ claim }) => claim !== undefined)
+    const state = cluster.state.stateNodes().find(({ claim }) => claim !== undefined)
     assert.ok(state !== undefined)
     assert.deepEqual(nodeInput(state, use('one')).usedHostPorts, hostPortsOf(pod.spec))
     assert.deepEqual(use('one').podsWithVolumes, [pod])

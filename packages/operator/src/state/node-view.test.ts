@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Node, NodeClaim, NodePool, Pod, Taint } from '@tenon/api'
 import { schedule } from '@tenon/engine'
-import { nodeInput, type StateNode } from './cluster-state.ts'
+import { nodeInput, type StateNode } from './state-node.ts'
 import { useOf } from './pod-index.ts'
 
 const room = { cpu: '4', memory: '8Gi', pods: '110' }

@@ -45,7 +45,10 @@ function shop(...types: readonly InstanceType[]) {
   const cluster = new ObservedCluster()
   const metrics = new Metrics()
   const errors: LogFields[] = []
-  const catalogue = { types, list: (_: NodePool): readonly InstanceType[] => catalogue.types }
+  const catalogue: {
+    types: readonly InstanceType[]
+    list: (pool: NodePool) => readonly InstanceType[]
+  } = { types, list: () => catalogue.types }
   const provider = {
     nodeClasses: [nodeClassKind],
     getInstanceTypes: async (pool: NodePool) => await Promise.resolve(catalogue.list(pool)),

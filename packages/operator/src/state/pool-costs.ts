@@ -31,9 +31,9 @@ export class PoolCosts {
       if (kind === 'deleted') this.#prices.delete(object.metadata.name)
     })
     nodeClaims.onChange((change) => {
-      const { kind, object } = change
-      if (kind === 'deleted') this.#prune(poolOf(object))
-      else if (kind === 'updated' && poolOf(change.old) !== poolOf(object)) this.#prune(poolOf(change.old))
+      if (change.kind === 'deleted') this.#prune(change.object)
+      else if (change.kind === 'updated' && whereIs(change.old) !== whereIs(change.object))
+        this.#prune(change.old)
     })
   }
 
@@ -51,10 +51,17 @@ export class PoolCosts {
     return bought !== undefined && this.#prices.get(poolOf(claim))?.has(keyOf(bought)) !== true
   }
 
+  /** Whether the pool has machines that may cost something. */
+  hasBought(pool: string): boolean {
+    return this.#bought(pool).size > 0
+  }
+
   /** What the pool's machines are and no price is known for. */
   unpriced(pool: string): readonly Bought[] {
     const prices = this.#prices.get(pool)
-    return [...this.#bought(pool)].filter(([key]) => prices?.has(key) !== true).map(([, { bought }]) => bought)
+    return [...this.#bought(pool)]
+      .filter(([key]) => prices?.has(key) !== true)
+      .map(([, { bought }]) => bought)
   }
 
   /**
@@ -84,13 +91,16 @@ export class PoolCosts {
     this.#prices.set(pool, prices.set(keyOf(bought), price))
   }
 
-  /** A price goes with the last claim that had it. */
-  #prune(pool: string): void {
-    const prices = this.#prices.get(pool)
-    if (prices === undefined) return
-    const bought = this.#bought(pool)
-    for (const key of prices.keys()) if (!bought.has(key)) prices.delete(key)
-    if (prices.size === 0) this.#prices.delete(pool)
+  /** A price goes with the last claim that had it. @param gone the claim as it was. */
+  #prune(gone: NodeClaim): void {
+    const bought = boughtFor(gone)
+    const prices = this.#prices.get(poolOf(gone))
+    if (bought === undefined || prices === undefined) return
+    const where = whereIs(gone)
+    if (this.#claims.byIndex(indexes.byNodePool, poolOf(gone)).some((claim) => whereIs(claim) === where))
+      return
+    prices.delete(keyOf(bought))
+    if (prices.size === 0) this.#prices.delete(poolOf(gone))
   }
 
   #bought(pool: string): ReadonlyMap<string, { readonly bought: Bought; readonly count: number }> {
@@ -107,6 +117,12 @@ export class PoolCosts {
 }
 
 const poolOf = (claim: NodeClaim) => claim.metadata.labels?.[labels.nodePool] ?? ''
+
+/** What the claim counts as, and in which pool; undefined while it does not count. */
+function whereIs(claim: NodeClaim): string | undefined {
+  const bought = boughtFor(claim)
+  return bought && `${poolOf(claim)}/${keyOf(bought)}`
+}
 
 /** Undefined until the claim says all of it. */
 function boughtFor({ metadata }: NodeClaim): Bought | undefined {

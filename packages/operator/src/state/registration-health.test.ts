@@ -87,6 +87,13 @@ test('STA-67 two failures among the last four make a pool unhealthy, fewer sampl
     assert.equal(new Story(aPool('one')).after(outcomes), verdict, outcomes)
 })
 
+test('STA-68 a healthy pool stays healthy with one failure, which would be too many with another', () => {
+  const story = new Story(aPool('one', 'True'))
+  assert.equal(story.after('+-'), 'True/')
+  assert.equal(new Story(aPool('one', 'True')).after('+--'), failed)
+  assert.equal(story.after(''), 'True/')
+})
+
 test('the first failure that makes a pool unhealthy stays the reason until it is healthy again', () => {
   const story = new Story(aPool('one'))
   assert.equal(story.after('--', 'NoQuota'), 'False/NoQuota')

@@ -20,7 +20,7 @@ function shown() {
   const metrics = new Metrics()
   const errors: LogFields[] = []
   const logger = { ...silentLogger, error: (_: string, fields: LogFields = {}) => errors.push(fields) }
-  reportSync({ clock: cluster.clock, state: cluster.state, metrics, logger } as unknown as OperatorContext)
+  reportSync({ clock: cluster.clock, state: cluster.state, metrics, logger })
   const gauge = async (name: string) => {
     const metric = await metrics.registry.getSingleMetric(`karpenter_cluster_state_${name}`)?.get()
     return metric?.values[0]?.value
@@ -66,7 +66,8 @@ describe('synced', () => {
 
   test('STA-11 metrics tell of a thousand nodes that are all known', async () => {
     const { cluster, gauge } = shown()
-    for (let i = 0; i < 1000; i++) cluster.see(aNode(`node-${i}`, { providerID: `p://${i}`, pool: 'default' }))
+    for (let i = 0; i < 1000; i++)
+      cluster.see(aNode(`node-${i}`, { providerID: `p://${i}`, pool: 'default' }))
     assert.equal(cluster.state.synced(), true)
     assert.deepEqual(
       [await gauge('node_count'), await gauge('unsynced_time_seconds'), await gauge('synced')],

@@ -70,6 +70,7 @@ export class ScriptedCloud implements CloudProvider {
       providerID: `fake://${claim.metadata.name}`,
       imageID: 'image-1',
       labels: {
+        [labels.os]: 'linux',
         [labels.instanceType]: 'medium',
         [labels.zone]: 'zone-1',
         [labels.capacityType]: 'on-demand',

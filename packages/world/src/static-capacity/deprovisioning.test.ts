@@ -116,7 +116,7 @@ test('pods weigh less on a node that expires soon', async (t) => {
 test('STA-83 a node that is going already counts as gone', async (t) => {
   const stage = await openStatic(t, 3)
   const [first = '', ...others] = await joinAll(stage)
-  await stage.pod('slow', `node-${first}`)
+  await stage.pod('slow', `node-${first}`, keep)
   await reportReady(stage, 'False')
   await stage.deleteClaim(first)
   await resize(stage, 2)

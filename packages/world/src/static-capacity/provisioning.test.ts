@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, conditionOf, karpenterKinds, labels, nodePoolHash } from '@tenon/api'
+import { ProviderError } from '@tenon/provider'
 import { minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
 import { createPool, madeClaims, waitingPod } from '../provisioning.test-support.ts'
 import { aKwokPool } from '../world.ts'
@@ -90,17 +91,35 @@ test('STA-75 a pool of fifteen with a limit of ten has ten nodes', async (t) => 
 test('a node that is going away counts against the limit until it is gone', async (t) => {
   const stage = await openStatic(t, 2, { pool: { limits: { nodes: '2' } } })
   const [first = ''] = await joinAll(stage)
-  await stage.pod('busy', `node-${first}`)
+  await stage.pod('kept', `node-${first}`, { annotations: { [annotations.doNotDisrupt]: 'true' } })
   await stage.deleteClaim(first)
   await stage.pass(2 * minutes)
-  assert.equal(madeClaims(stage).length, 2)
-  await stage.end('busy')
+  assert.deepEqual([madeClaims(stage).length, staying(stage).length], [2, 1])
+  await stage.end('kept')
   await stage.pass(30 * seconds)
   assert.equal(stage.claimNow(first), undefined)
   assert.equal(staying(stage).length, 2)
 })
 
-test('a claim that is deleted is replaced at once, and one whose launch fails too', async (t) => {
+test('while the cloud has no machines it is asked less and less often, and again at once when it had one', async (t) => {
+  const stage = await openStatic(t, 3, { idle: true })
+  let isSoldOut = true
+  stage.cloud.onCreate = () => {
+    if (isSoldOut) throw new ProviderError('insufficientCapacity', 'no machines left')
+  }
+  await stage.start()
+  await stage.pass(58 * seconds)
+  // After 1, 3, 7, 15 and 31 seconds.
+  assert.equal(stage.cloud.count('create'), 6 * 3)
+  await stage.pass(10 * minutes)
+  assert.ok(stage.cloud.count('create') <= 17 * 3)
+  isSoldOut = false
+  await stage.pass(minutes)
+  assert.equal(stage.cloud.instances.length, 3)
+  assert.equal(staying(stage).length, 3)
+})
+
+test('a claim that is deleted is replaced at once, and one that is torn out too', async (t) => {
   const stage = await openStatic(t, 2)
   const [first = '', second = ''] = await joinAll(stage)
   await stage.deleteClaim(first)
@@ -113,7 +132,7 @@ test('a claim that is deleted is replaced at once, and one whose launch fails to
   assert.ok(!stayingNames(stage).includes(first) && !stayingNames(stage).includes(second))
 })
 
-test('STA-77 STA-80 a pool that is not ready gets no nodes until it is, and gives nodes up all the same', async (t) => {
+test('STA-77 a pool that is not ready gets no nodes until it is, and gives nodes up all the same', async (t) => {
   const stage = await openStatic(t, 3)
   await joinAll(stage)
   await reportReady(stage, 'False')

@@ -15,7 +15,7 @@ import {
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
-import { isNodeReady } from '../../state/cluster-state.ts'
+import { isNodeReady } from '../../state/state-node.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
 import { type Departure, type TerminationStage, terminationStages } from './stages.ts'

@@ -4,7 +4,7 @@ import type { OperatorContext } from '../../context.ts'
 import { isReschedulable } from '../../state/pods.ts'
 
 /** Causes that hit claims with pods on them, whose number is counted too. */
-const causesWithPods: ReadonlySet<string> = new Set(['expired', 'garbage_collected', 'unhealthy'])
+const causesWithPods: ReadonlySet<string> = new Set(['drifted', 'expired', 'garbage_collected', 'unhealthy'])
 
 /** `graceful` without a deadline, `forceful` with a zero one, `eventual` otherwise (lifecycle.md 14). */
 function terminationMode(claim: NodeClaim): string {

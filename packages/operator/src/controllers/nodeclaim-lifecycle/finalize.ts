@@ -15,7 +15,7 @@ import { isProviderError } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
-import { transitionMs } from '../../state/cluster-state.ts'
+import { transitionMs } from '../../state/state-node.ts'
 import { nodeClaimConditions } from './conditions.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }

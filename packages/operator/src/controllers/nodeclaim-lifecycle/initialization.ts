@@ -12,7 +12,7 @@ import {
 } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
-import { isNodeReady } from '../../state/cluster-state.ts'
+import { isNodeReady } from '../../state/state-node.ts'
 import { unpublishedDriver } from './device-pools.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
 

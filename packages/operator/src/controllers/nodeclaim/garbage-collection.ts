@@ -2,7 +2,7 @@
 import { isConditionTrue, karpenterKinds } from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
-import { isNodeReady } from '../../state/cluster-state.ts'
+import { isNodeReady } from '../../state/state-node.ts'
 import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
 
 const periodMs = 2 * 60_000

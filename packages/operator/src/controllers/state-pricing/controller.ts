@@ -29,13 +29,14 @@ export class PoolPricing {
   }
 
   /**
-   * Takes today's prices of every pool.
+   * Takes today's prices for every pool that has machines.
    * @throws AggregateError naming the pools whose types could not be listed; the others are done.
    */
   async refresh(signal: AbortSignal): Promise<ReconcileResult> {
     const { caches, state } = this.#context
     const failures: Error[] = []
     for (const { metadata } of caches.nodePools.list()) {
+      if (!state.poolCosts.hasBought(metadata.name)) continue
       try {
         const types = await this.#typesOf(metadata.name, signal)
         if (types !== undefined) state.poolCosts.reprice(metadata.name, types)
@@ -57,7 +58,8 @@ export class PoolPricing {
       .list()
       .map(({ metadata }) => metadata.name)
       .filter((name) => managedPool(this.#context, name) !== undefined)
-    for (const nodepool of this.#shown) if (!pools.includes(nodepool)) metrics.nodePoolCost.remove({ nodepool })
+    for (const nodepool of this.#shown)
+      if (!pools.includes(nodepool)) metrics.nodePoolCost.remove({ nodepool })
     for (const nodepool of pools) metrics.nodePoolCost.set({ nodepool }, state.poolCosts.of(nodepool))
     this.#shown = pools
     return Promise.resolve({ kind: 'after', delayMs: showMs })

@@ -1,6 +1,6 @@
 /** Which machines of a static NodePool are missed least (cluster-state.md 15.4). */
 import { type NodeClaim, parseNillableDuration, type Pod } from '@tenon/api'
-import type { StateNode } from '../../state/cluster-state.ts'
+import type { StateNode } from '../../state/state-node.ts'
 import { doNotDisrupt, evictionCost, isDaemonPod } from '../../state/pods.ts'
 
 /** A machine and every pod bound to it, ended ones too. */

@@ -4,6 +4,7 @@ import { done, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../act/in-parallel.ts'
 import { createStaticClaim, nodeLimit, reserveStaticClaims } from '../../act/static-claims.ts'
 import type { OperatorContext } from '../../context.ts'
+import { LaunchPauses } from './launch-pauses.ts'
 import { type StaticPool, staticPool } from './static-pool.ts'
 
 const unsyncedMs = 1000
@@ -18,9 +19,14 @@ export class StaticProvisioning {
   readonly #context: OperatorContext
   /** UIDs of NodePools whose claims the API server itself was asked for once. */
   readonly #learned = new Set<string>()
+  readonly #pauses: LaunchPauses
 
   constructor(context: OperatorContext) {
     this.#context = context
+    this.#pauses = new LaunchPauses(context.clock)
+    context.caches.nodeClaims.onChange((change) => {
+      this.#pauses.note(change)
+    })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -37,6 +43,8 @@ export class StaticProvisioning {
       await this.#learn(pool, signal)
       return { kind: 'after', delayMs: 0 }
     }
+    const pauseMs = this.#pauses.leftMs(name)
+    if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
     const { active, pendingDisruption } = state.poolClaims.of(name)
     const unsettled = state.poolClaims.unsettled(name)
     const isFull = active.length + pendingDisruption.length >= pool.spec.replicas
