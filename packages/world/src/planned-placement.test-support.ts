@@ -286,9 +286,10 @@ function nominatedNodeIn(body: string | Uint8Array | undefined): string | null |
 }
 
 function refusal(fate: 'forbidden' | 'error') {
-  const [code, reason] = fate === 'forbidden' ? [403, 'Forbidden'] : [500, 'InternalError']
+  const code = fate === 'forbidden' ? 403 : 500
+  const reason = fate === 'forbidden' ? 'Forbidden' : 'InternalError'
   const message = 'refused by the test'
   const status = { apiVersion: 'v1', kind: 'Status', status: 'Failure', code, reason, message }
   const headers = { 'content-type': 'application/json' }
-  return { status: code as number, headers, body: Readable.from([JSON.stringify(status)]) }
+  return { status: code, headers, body: Readable.from([JSON.stringify(status)]) }
 }

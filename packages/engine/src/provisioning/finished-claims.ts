@@ -261,7 +261,10 @@ function rowKey(rows: readonly TypeRow[]): string {
 }
 
 /** Concrete labels for keys that no provider fills in (scheduling.md 11.3). */
-export function customLabels(requirements: Requirements, wellKnown: ReadonlySet<string>): Record<string, string> {
+export function customLabels(
+  requirements: Requirements,
+  wellKnown: ReadonlySet<string>,
+): Record<string, string> {
   const result: Record<string, string> = {}
   for (const [key, set] of requirements) {
     if (wellKnown.has(key) || key === labels.hostname || operatorOf(set) === 'DoesNotExist') continue

@@ -42,12 +42,12 @@ export async function createStaticClaim(
   reason: string,
   signal: AbortSignal,
 ): Promise<NodeClaim> {
-  const { state, metrics, logger } = context
+  const { clock, state, metrics, logger } = context
   let created: NodeClaim
   try {
     created = await createOrAdopt(context, pool, name, signal)
   } catch (error) {
-    if (isUnclear(error)) state.poolClaims.leaveUnsettled(name)
+    if (isUnclear(error)) state.poolClaims.leaveUnsettled(name, clock.monotonic())
     else state.poolClaims.release(name)
     throw error
   }

@@ -16,7 +16,7 @@ export const nodeClassKind: ResourceType = {
 }
 
 /** A provider of which only the node classes are asked. */
-export const provider = {
+const provider = {
   nodeClasses: [nodeClassKind],
   wellKnownLabels: [],
 } as unknown as CloudProvider

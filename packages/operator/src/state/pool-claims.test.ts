@@ -115,8 +115,8 @@ test('STA-122 a claim that launches while its sibling is being created costs the
 test('a claim that a watch shows before its creation is answered takes the room it was given', () => {
   const { cluster, ledger } = aLedger()
   ledger.reserve('fixed', 3, ['a'])
-  ledger.leaveUnsettled('a')
-  assert.deepEqual(ledger.unsettled('fixed'), ['a'])
+  ledger.leaveUnsettled('a', 5)
+  assert.deepEqual([ledger.unsettled('fixed'), ledger.unsettled('fixed', 5)], [['a'], []])
   cluster.see(aClaim('a'))
   assert.deepEqual([ledger.unsettled('fixed'), ledger.occupied('fixed')], [[], 1])
 })

@@ -22,7 +22,8 @@ export interface ClaimSources {
 
 interface Hold {
   readonly pool: string
-  readonly isUnsettled: boolean
+  /** Since when it is not known whether the claim exists; absent while it is being created. */
+  readonly unsettledSinceMs?: number
 }
 
 /**
@@ -75,7 +76,7 @@ export class PoolClaims {
   reserve(pool: string, limit: number, names: readonly string[]): readonly string[] {
     const free = Math.max(0, Math.floor(limit - this.occupied(pool)))
     const granted = names.slice(0, free)
-    for (const name of granted) this.#held.set(name, { pool, isUnsettled: false })
+    for (const name of granted) this.#held.set(name, { pool })
     return granted
   }
 
@@ -85,15 +86,21 @@ export class PoolClaims {
   }
 
   /** Keeps a name whose creation had no clear answer: the claim may exist, or may come to. */
-  leaveUnsettled(name: string): void {
+  leaveUnsettled(name: string, nowMs: number): void {
     const hold = this.#held.get(name)
-    if (hold !== undefined) this.#held.set(name, { ...hold, isUnsettled: true })
+    if (hold !== undefined) this.#held.set(name, { ...hold, unsettledSinceMs: nowMs })
   }
 
-  /** Names to create once more, or to look up and release. */
-  unsettled(pool: string): readonly string[] {
-    const own = [...this.#held].filter(([, hold]) => hold.pool === pool && hold.isUnsettled)
-    return own.map(([name]) => name)
+  /**
+   * Names to create once more, or to look up and release.
+   * @param beforeMs only those that were left before.
+   */
+  unsettled(pool: string, beforeMs: number = Number.POSITIVE_INFINITY): readonly string[] {
+    return [...this.#held].flatMap(([name, hold]) =>
+      hold.pool === pool && hold.unsettledSinceMs !== undefined && hold.unsettledSinceMs < beforeMs
+        ? [name]
+        : [],
+    )
   }
 
   /** The API server has accepted the deletion of a claim. One that is gone already is passed over. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { annotations, disruptedTaint, karpenterKinds, kinds, labels, sameTaint } from '@tenon/api'
 import { minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool } from '../provisioning.test-support.ts'
+import { aType, createPool } from '../provisioning.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import { joinAll, openStatic, resize, stayingNames } from './static-stage.test-support.ts'
 
@@ -154,6 +154,29 @@ test('DIS-83 a node that must not be disrupted is not replaced, whatever its pod
   assert.deepEqual(tainted(stage, old), [free])
 })
 
+test('the pods of a node that is replaced get no other node than its successor', async (t) => {
+  const { stage, old } = await openDrifted(t, 1)
+  stage.cloud.instanceTypes = [aType('medium', 4)]
+  createPool(stage, aKwokPool('dynamic'))
+  const [name = ''] = old
+  await stage.pod('app', `node-${name}`, {
+    spec: { containers: [{ name: 'app', image: 'i', resources: { requests: { cpu: '3' } } }] },
+  })
+  await allow(stage, '1')
+  await stage.pass(minutes)
+  assert.deepEqual(counts(stage), [1, 1, 0])
+  assert.equal(stage.world.claims().length, 2)
+  await joinAll(stage)
+  await stage.pass(10 * seconds)
+  assert.ok(stage.isLeaving('app'))
+  const series = { nodepool: 'default', reason: 'drifted' }
+  assert.equal(await stage.metric('pods_disruption_initiated_total', series), 1)
+  await stage.end('app')
+  await stage.pass(minutes)
+  assert.equal(stage.world.claims().length, 1)
+  assert.equal(await stage.metric('nodeclaims_created_total', { nodepool: 'dynamic' }), 0)
+})
+
 test('a node stays when its successor does not become one, and the successor goes', async (t) => {
   const { stage, old } = await openDrifted(t, 2)
   await allow(stage, '1')
@@ -200,7 +223,9 @@ test('DIS-172 a node whose successor cannot be created is active again, and no r
   assert.deepEqual(tainted(stage, old), [])
   for (const name of old) assert.equal(stage.state(name, 'DisruptionReason'), 'absent')
 
+  // The room is given back once the request cannot come true any more.
   isRefusing = false
+  await stage.pass(minutes)
   await allow(stage, '1')
   assert.deepEqual(counts(stage), [2, 1, 0])
   await joinAll(stage)

@@ -10,6 +10,8 @@ import type { DisruptionMarks } from './marks.ts'
 
 const reason: DisruptionReason = 'Drifted'
 const pollMs = 1000
+/** A request without an answer is taken to have ended, one way or the other, after this long. */
+const lateMs = 60_000
 const perNodeMs = 80
 const leastTimeoutMs = 10 * 60_000
 const longestTimeoutMs = 60 * 60_000
@@ -43,9 +45,11 @@ export class Replacements {
 
   /** Looks up claims that may have been created although nobody said so, and gives their room back. */
   async settle(signal: AbortSignal): Promise<void> {
-    const { client, state } = this.#context
+    const { client, clock, state } = this.#context
     for (const [name, pool] of this.#unclear) {
       if (state.poolClaims.unsettled(pool).includes(name)) {
+        // What can still come to be keeps its room.
+        if (!state.poolClaims.unsettled(pool, clock.monotonic() - lateMs).includes(name)) continue
         const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
         if (claim !== undefined) state.seed(claim)
         state.poolClaims.release(name)
@@ -128,15 +132,17 @@ export class Replacements {
     return done
   }
 
-  /** The successor as it is by now; the state knows it before the caches show it. */
+  /** A claim as it is by now; the state knows new ones before the caches show them. */
   #known({ metadata }: NodeClaim): NodeClaim | undefined {
     const { caches, state } = this.#context
     const current = caches.nodeClaims.get({ name: metadata.name }) ?? state.seedOf(metadata.name)
     return current?.metadata.uid === metadata.uid ? current : undefined
   }
 
-  /** Deletes the claim of the node that goes. */
+  /** Deletes the claim of the node that goes, unless others have. */
   async #finish({ candidate: { claim, node } }: Replacement): Promise<boolean> {
+    const current = this.#known(claim)
+    if (current === undefined || current.metadata.deletionTimestamp !== undefined) return true
     try {
       if (!(await deleteClaim(this.#context, claim, reason.toLowerCase()))) return true
     } catch (error) {

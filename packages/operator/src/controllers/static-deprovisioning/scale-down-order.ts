@@ -46,7 +46,7 @@ function readiness({ node, isInitialized }: StateNode): number {
 }
 
 /** From 1 for a new machine to 0 for one that expires now; 1 for one that never does. */
-export function lifetimeRemaining(claim: NodeClaim | undefined, nowMs: number): number {
+function lifetimeRemaining(claim: NodeClaim | undefined, nowMs: number): number {
   const expireAfterMs = parseNillableDuration(claim?.spec.expireAfter)
   if (expireAfterMs === undefined || !Number.isFinite(expireAfterMs)) return 1
   if (expireAfterMs <= 0) return 0

@@ -10,6 +10,8 @@ import { type StaticPool, staticPool } from './static-pool.ts'
 const unsyncedMs = 1000
 const settledMs = 60_000
 const limitedMs = 30_000
+/** A request without an answer is taken to have ended, one way or the other, after this long. */
+const lateMs = 60_000
 const parallelCreates = 20
 /** Claims created in one go, at most; the next go follows at once. */
 const batchLimit = 500
@@ -53,7 +55,7 @@ export class StaticProvisioning {
     const again = unsettled.slice(0, wanted)
     const names = [...again, ...reserveStaticClaims(this.#context, pool, wanted - again.length)]
     await this.#create(pool, names, signal)
-    await this.#settle(unsettled.slice(wanted), signal)
+    if (unsettled.length > wanted) await this.#settle(name, unsettled.slice(wanted), signal)
     if (missing === 0) return { kind: 'after', delayMs: settledMs }
     if (names.length === 0) {
       logger.info('nodepool has reached its limit for nodes', {
@@ -113,10 +115,11 @@ export class StaticProvisioning {
     return current
   }
 
-  /** Looks up claims that are wanted no more and may exist. */
-  async #settle(names: readonly string[], signal: AbortSignal): Promise<void> {
-    const { client, state } = this.#context
-    for (const name of names) {
+  /** Looks up claims that are wanted no more and may exist; what can still come to be stays held. */
+  async #settle(pool: string, names: readonly string[], signal: AbortSignal): Promise<void> {
+    const { client, clock, state } = this.#context
+    const ended = new Set(state.poolClaims.unsettled(pool, clock.monotonic() - lateMs))
+    for (const name of names.filter((each) => ended.has(each))) {
       const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
       if (claim !== undefined) state.seed(claim)
       state.poolClaims.release(name)

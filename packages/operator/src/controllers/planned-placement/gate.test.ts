@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { silentLogger } from '@tenon/runtime'
+import { defaultSettings, type Settings } from '../../settings.ts'
+import { honoursNominations, PlacementGate } from './gate.ts'
+
+async function aGate(
+  serverVersion: () => Promise<string>,
+  plannedPlacement: boolean | 'auto' = 'auto',
+  compatibility: Settings['compatibility'] = 'none',
+): Promise<PlacementGate> {
+  const settings = {
+    featureGates: { ...defaultSettings.featureGates, plannedPlacement },
+    compatibility,
+  }
+  const gate = new PlacementGate({ client: { serverVersion }, settings, logger: silentLogger })
+  assert.equal(gate.isOn, false)
+  await gate.settled()
+  return gate
+}
+
+const version = (text: string) => () => Promise.resolve(text)
+const unknown = () => Promise.reject(new Error('unreachable'))
+
+describe('the gate PlannedPlacement', () => {
+  test('follows the version of the server unless it is set', async () => {
+    assert.equal((await aGate(version('v1.34.9'))).isOn, false)
+    assert.equal((await aGate(version('v1.35.0'))).isOn, true)
+    assert.equal((await aGate(unknown)).isOn, false)
+    assert.equal((await aGate(unknown, true)).isOn, true)
+    assert.equal((await aGate(version('v1.36.3'), false)).isOn, false)
+  })
+
+  test('reads versions of every distribution', () => {
+    for (const text of ['v1.35.1-eks-1a2b3c', 'v1.36.0+k3s1', '1.40.2', 'v2.0.0'])
+      assert.ok(honoursNominations(text), text)
+    for (const text of ['v1.34.9-gke.100', 'v1.9.0', '', 'unknown'])
+      assert.ok(!honoursNominations(text), text)
+  })
+
+  test('counts as off once the server refuses, and plans have to hold anywhere then', async () => {
+    const gate = await aGate(version('v1.36.3'))
+    assert.deepEqual(gate.improvement, { improvement: 'planned' })
+    gate.refuse(new Error('forbidden'))
+    assert.equal(gate.isOn, false)
+    assert.deepEqual(gate.improvement, { improvement: 'free' })
+  })
+
+  test('compatibility with Karpenter closes it and leaves plans as first fit makes them', async () => {
+    const gate = await aGate(version('v1.36.3'), true, 'karpenter')
+    assert.deepEqual([gate.isOn, gate.keepsPlans, gate.improvement], [false, false, {}])
+  })
+})
