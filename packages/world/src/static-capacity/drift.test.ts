@@ -210,15 +210,18 @@ test('a node stays when its successor is deleted, which is noticed at once', asy
 
 test('DIS-172 a node whose successor cannot be created is active again, and no room is lost', async (t) => {
   let isRefusing = false
-  const apiPath = refusing((method, path) =>
-    isRefusing && method === 'POST' && path.endsWith('/nodeclaims') ? 'error' : 'pass',
-  )
+  let refused = 0
+  const apiPath = refusing((method, path) => {
+    if (!isRefusing || method !== 'POST' || !path.endsWith('/nodeclaims')) return 'pass'
+    refused++
+    return 'error'
+  })
   const { stage, old } = await openDrifted(t, 2, { apiPath, pool: { limits: { nodes: '3' } } })
   isRefusing = true
-  await allow(stage, '1')
+  stage.patch(karpenterKinds.nodePool, 'default', { spec: { disruption: { budgets: [{ nodes: '1' }] } } })
+  await stage.world.clock.advanceUntil(() => refused > 0, 11 * seconds)
   assert.deepEqual(counts(stage), [1, 0, 1])
   await allow(stage, '0')
-  await stage.pass(minutes)
   assert.deepEqual(counts(stage), [2, 0, 0])
   assert.deepEqual(tainted(stage, old), [])
   for (const name of old) assert.equal(stage.state(name, 'DisruptionReason'), 'absent')
