@@ -183,6 +183,12 @@ export class Field {
     await this.#until('pods, claims, volumes and nodes of the round are gone', leavingMs, () => {
       return [nodes, nodeClaims, pods, persistentVolumeClaims].every((cache) => cache.size === 0)
     })
+    // A volume whose claim has gone stays a little longer, and the next round may use its name.
+    await this.#until(
+      'volumes of the round are gone',
+      leavingMs,
+      async () => (await this.#client.list(kinds.persistentVolume)).length === 0,
+    )
   }
 
   #pods(): readonly Pod[] {
