@@ -78,7 +78,7 @@ describe('planned placement', () => {
     assert.deepEqual(outcome.launches, [outcome.nodes])
   })
 
-  test('PLA-4 of 800 pods of eight shapes at least 99 % run where they were planned', async (context) => {
+  test('of 800 pods of eight shapes at least 99 % run where they were planned', async (context) => {
     const outcome = await play(context, eightShapes, below17)
     assert.deepEqual(outcome.complaints, [])
     assert.equal(outcome.bound, 800)
