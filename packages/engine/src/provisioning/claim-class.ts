@@ -4,7 +4,7 @@
  */
 import type { ValueSet } from '../requirements/requirement.ts'
 import { compatible, type Requirements } from '../requirements/requirements.ts'
-import type { RequirementStates, StateId } from '../requirements/states.ts'
+import { anything, type RequirementStates, type StateId } from '../requirements/states.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import type { HostPort } from './host-ports.ts'
 import { type CompiledOffering, meets, unmetMinValues } from './instance-rows.ts'
@@ -50,7 +50,7 @@ export class ClaimClasses {
   /** The class once a pod with these wishes is in; undefined when its requirements cannot be met. */
   narrowed(from: ClaimClass, wish: Wish): ClaimClass | undefined {
     if (wish.host !== undefined && !allowsNewHost(wish.host)) return undefined
-    if (wish.state === 0) return from
+    if (wish.state === anything) return from
     const key = from.index * 0x400_0000 + wish.state
     if (this.#narrowed.has(key)) return this.#narrowed.get(key)
     const wanted = this.#states.get(wish.state)

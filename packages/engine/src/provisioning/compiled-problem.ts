@@ -86,8 +86,8 @@ export class CompiledProblem {
       (a, b) =>
         amount(b, cpu) - amount(a, cpu) ||
         amount(b, memory) - amount(a, memory) ||
-        compare(created[a], created[b]) ||
-        compare(uids[a], uids[b]),
+        compareText(created[a], created[b]) ||
+        compareText(uids[a], uids[b]),
     )
   }
 
@@ -204,6 +204,7 @@ function hasSoftTaint({ taints }: CompiledPool): boolean {
   return taints.some((taint) => taint.effect === 'PreferNoSchedule')
 }
 
-function compare(a: string | undefined, b: string | undefined): number {
+/** Order of texts by code unit; an absent one is empty. */
+export function compareText(a: string | undefined, b: string | undefined): number {
   return (a ?? '') < (b ?? '') ? -1 : (a ?? '') > (b ?? '') ? 1 : 0
 }

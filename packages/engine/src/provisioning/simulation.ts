@@ -4,10 +4,11 @@ import type { NodeInput, SchedulingPolicy } from '../snapshot/input.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
 import { type Admission, ClaimAdmission } from './claim-admission.ts'
 import type { ClaimClass } from './claim-class.ts'
-import type { CompiledProblem } from './compiled-problem.ts'
+import { type CompiledProblem, compareText } from './compiled-problem.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './finished-claims.ts'
 import { regrouped } from './improvement/regroup.ts'
+import type { NodeFill } from './node-fill.ts'
 import { NodeQueue } from './node-queue.ts'
 import { ClaimQueue, isBefore, type OpenClaim } from './open-claims.ts'
 import type { PodShape } from './pod-shape.ts'
@@ -174,7 +175,9 @@ export class Simulation {
     this.#refuseUninitialized(failures)
     const firstUid = ({ pods }: FinishedClaim) => problem.uids[pods[0] ?? -1]
     return {
-      claims: claims.toSorted((a, b) => compare(a.nodePool, b.nodePool) || compare(firstUid(a), firstUid(b))),
+      claims: claims.toSorted(
+        (a, b) => compareText(a.nodePool, b.nodePool) || compareText(firstUid(a), firstUid(b)),
+      ),
       placements: this.#placed(),
       failures: new Map([...failures].toSorted(([a], [b]) => this.#byUid(a, b))),
       undecided: this.#undecided.toSorted((a, b) => this.#byUid(a, b)),
@@ -190,7 +193,7 @@ export class Simulation {
 
   #byUid(a: number, b: number): number {
     const { uids } = this.#compiled.problem
-    return compare(uids[a], uids[b])
+    return compareText(uids[a], uids[b])
   }
 
   /** In a disruption, only pods that must move anyway may count on a node that is still starting. */
@@ -267,10 +270,14 @@ export class Simulation {
     if (shape.usesResourceClaims) return false
     while (shape !== undefined && !this.#nodes.takes(node, shape, volumes)) shape = shape.relaxed()
     if (shape === undefined) return false
-    this.#nodes.take(node, pod, shape, volumes)
-    this.#nodeOf[pod] = this.#nodeIndex.get(node.input) ?? -1
+    this.#onNode(node, pod, shape)
     this.#placements++
     return true
+  }
+
+  #onNode(node: NodeFill, pod: number, shape: PodShape): void {
+    this.#nodes.take(node, pod, shape, this.#compiled.problem.volumeClaims.get(pod))
+    this.#nodeOf[pod] = this.#nodeIndex.get(node.input) ?? -1
   }
 
   #place(pod: number, wanted: PodShape): boolean {
@@ -298,8 +305,7 @@ export class Simulation {
     for (let shape: PodShape | undefined = wanted; shape !== undefined; shape = shape.relaxed()) {
       const node = this.#nodes.first(shape, volumes)
       if (node !== undefined) {
-        this.#nodes.take(node, pod, shape, volumes)
-        this.#nodeOf[pod] = this.#nodeIndex.get(node.input) ?? -1
+        this.#onNode(node, pod, shape)
         return 'placed'
       }
       if (this.#onOpenClaim(pod, shape)) return 'placed'
@@ -467,8 +473,4 @@ export class Simulation {
 
 function placeholder(number: number): string {
   return `hostname-placeholder-${String(number).padStart(4, '0')}`
-}
-
-function compare(a: string | undefined, b: string | undefined): number {
-  return (a ?? '') < (b ?? '') ? -1 : (a ?? '') > (b ?? '') ? 1 : 0
 }

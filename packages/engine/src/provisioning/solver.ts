@@ -2,6 +2,7 @@
 import type { Problem } from '../snapshot/problem.ts'
 import type { MalformedObject, PoolWithoutTypes, SchedulingControl } from '../snapshot/result.ts'
 import { CompiledProblem } from './compiled-problem.ts'
+import { isCheaper } from './improvement/cheaper.ts'
 import { type Outcome, Simulation } from './simulation.ts'
 
 /** A decision by indexes of the problem. Plain data. */
@@ -13,9 +14,6 @@ export interface Solution extends Outcome {
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number
 }
-
-/** More nodes than first fit has must save at least this part of the price. */
-const worthMoreNodes = 0.01
 
 /** Decides for every pod of the problem. */
 export function solve(problem: Problem, control: SchedulingControl): Solution {
@@ -51,9 +49,8 @@ function improved(firstFit: Simulation, compiled: CompiledProblem, control: Sche
 }
 
 function isBetter(plan: Simulation, than: Simulation): boolean {
-  const most =
-    plan.claims.length > than.claims.length ? than.pricePerHour * (1 - worthMoreNodes) : than.pricePerHour
-  if (!(plan.pricePerHour < most - 1e-9)) return false
+  const costOf = ({ claims, pricePerHour }: Simulation) => ({ nodes: claims.length, pricePerHour })
+  if (!isCheaper(costOf(plan), costOf(than))) return false
   const before = than.failed
   return [...plan.failed].every((pod) => before.has(pod))
 }

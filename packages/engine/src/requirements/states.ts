@@ -6,7 +6,7 @@ import { merged, type Requirements } from './requirements.ts'
 export type StateId = number
 
 /** No requirement at all. */
-const anything: StateId = 0
+export const anything: StateId = 0
 
 export class RequirementStates {
   readonly #states: Requirements[] = []

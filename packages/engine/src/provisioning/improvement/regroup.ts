@@ -11,6 +11,7 @@ import type { PodShape } from '../pod-shape.ts'
 import { addTo } from '../resource-space.ts'
 import type { PoolBudget, Template, TypeRow } from '../pool-template.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
+import { isCheaper } from './cheaper.ts'
 import type { Group, PlannedBin } from './group.ts'
 import { plannedBins } from './planned-bins.ts'
 import { uniformBins } from './uniform-bins.ts'
@@ -30,8 +31,6 @@ export interface RegroupContext {
 
 /** Work for one decision, in comparisons of a size with a room: about a tenth of a second. */
 const effortUnits = 30_000_000
-/** More nodes than first fit has must save at least this part of the price. */
-const worthMoreNodes = 0.01
 
 /** The claims of a cheaper plan; the same list when none was found. */
 export function regrouped(claims: readonly OpenClaim[], context: RegroupContext): OpenClaim[] {
@@ -141,7 +140,9 @@ function isAcceptable(
   // A plan for free placement was chosen for being safe, and has its own bound on the price.
   if (improvement === 'free') return true
   const pricePerHour = renewed.reduce((sum, claim) => sum + finisher.priceOf(claim), 0)
-  const most =
-    renewed.length > group.claims.length ? group.pricePerHour * (1 - worthMoreNodes) : group.pricePerHour
-  return pricePerHour < most - 1e-9
+  const { claims } = group
+  return isCheaper(
+    { nodes: renewed.length, pricePerHour },
+    { nodes: claims.length, pricePerHour: group.pricePerHour },
+  )
 }
