@@ -8,6 +8,7 @@ export {
   sum,
   withRequestsFromLimits,
 } from './provisioning/pod-resources.ts'
+export { TypeReader } from './provisioning/instance-rows.ts'
 export { resultOf, schedule } from './provisioning/schedule.ts'
 export { type Solution, solve } from './provisioning/solver.ts'
 export { type PodReason, renderPodReason, type TemplateReason } from './reasons/reasons.ts'

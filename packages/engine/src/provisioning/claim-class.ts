@@ -3,11 +3,11 @@
  * requirements, same types still allowed. Whatever is worked out for one of them serves all.
  */
 import type { ValueSet } from '../requirements/requirement.ts'
-import { compatible, type Requirements } from '../requirements/requirements.ts'
+import { compatible } from '../requirements/requirements.ts'
 import { anything, type RequirementStates, type StateId } from '../requirements/states.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import type { HostPort } from './host-ports.ts'
-import { type CompiledOffering, meets, unmetMinValues } from './instance-rows.ts'
+import { type CompiledOffering, meets, type Sale, unmetMinValues } from './instance-rows.ts'
 import type { Wish } from './pod-shape.ts'
 import { frontierOf, portsFree, type Template, type TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit, sumFits } from './resource-space.ts'
@@ -27,6 +27,13 @@ export interface ClaimClass {
   readonly hasReservations: boolean
 }
 
+/** What a state allows of a sale. */
+interface Openings {
+  /** Of the offerings, cheapest first. */
+  readonly indexes: readonly number[]
+  readonly capacityTypes: readonly string[]
+}
+
 /** Makes classes and knows how they narrow. */
 export class ClaimClasses {
   readonly #states: RequirementStates
@@ -35,7 +42,7 @@ export class ClaimClasses {
   readonly #allowed = new Map<string, number>()
   readonly #allowedIds = new WeakMap<readonly TypeRow[], number>()
   readonly #narrowed = new Map<number, ClaimClass | undefined>()
-  readonly #sold = new Map<StateId, Map<Requirements, boolean>>()
+  readonly #sold = new Map<StateId, Map<Sale, Openings>>()
 
   constructor(states: RequirementStates, policy: SchedulingPolicy) {
     this.#states = states
@@ -109,23 +116,39 @@ export class ClaimClasses {
   }
 
   /** The offerings of a row that the class allows, cheapest first. */
-  offerings(of: ClaimClass, row: TypeRow): readonly CompiledOffering[] {
-    return row.group.offerings.filter(({ requirements }) => this.#sells(of.state, requirements))
+  offerings(of: ClaimClass, { group }: TypeRow): readonly CompiledOffering[] {
+    return this.#openings(of.state, group.sale).indexes.map(
+      (index) => group.offerings[index] as CompiledOffering,
+    )
   }
 
-  /** Whether a state allows offerings with these terms. */
-  #sells(state: StateId, terms: Requirements): boolean {
+  /** Of a row that the class allows: the price of its cheapest offering, and how it is sold. */
+  bestOffer(of: ClaimClass, { group }: TypeRow): { pricePerHour: number; capacityTypes: readonly string[] } {
+    const { indexes, capacityTypes } = this.#openings(of.state, group.sale)
+    const [first = -1] = indexes
+    return { pricePerHour: group.offerings[first]?.pricePerHour ?? Number.POSITIVE_INFINITY, capacityTypes }
+  }
+
+  #openings(state: StateId, sale: Sale): Openings {
     let known = this.#sold.get(state)
     if (known === undefined) {
       known = new Map()
       this.#sold.set(state, known)
     }
-    let verdict = known.get(terms)
-    if (verdict === undefined) {
-      verdict = compatible(this.#states.get(state), terms, this.#policy.wellKnownLabels)
-      known.set(terms, verdict)
+    let openings = known.get(sale)
+    if (openings === undefined) {
+      const wanted = this.#states.get(state)
+      const indexes: number[] = []
+      const sold = new Set<string>()
+      for (const [index, { requirements, capacityType }] of sale.terms.entries()) {
+        if (!compatible(wanted, requirements, this.#policy.wellKnownLabels)) continue
+        indexes.push(index)
+        if (capacityType !== undefined) sold.add(capacityType)
+      }
+      openings = { indexes, capacityTypes: [...sold] }
+      known.set(sale, openings)
     }
-    return verdict
+    return openings
   }
 
   #class(
@@ -140,9 +163,7 @@ export class ClaimClasses {
     const requirements = this.#states.get(state)
     const candidates = from !== undefined && from.allowed === allowed ? from.rows : allowed
     const rows = candidates.filter(
-      (row) =>
-        meets(row.type, requirements) &&
-        row.group.offerings.some((offering) => this.#sells(state, offering.requirements)),
+      (row) => meets(row.type, requirements) && this.#openings(state, row.group.sale).indexes.length > 0,
     )
     const created: ClaimClass = {
       index: this.#classes.size,

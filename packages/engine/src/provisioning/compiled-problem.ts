@@ -1,11 +1,11 @@
 /** A problem read once: shapes, templates and everything else that no placement changes. */
-import { labels, normalizedLabel, type Resources } from '@tenon/api'
+import { type InstanceType, labels, normalizedLabel, type Resources } from '@tenon/api'
 import { RequirementStates } from '../requirements/states.ts'
 import { type Problem, problemText } from '../snapshot/problem.ts'
 import type { MalformedObject, PoolWithoutTypes } from '../snapshot/result.ts'
 import { ClaimClasses } from './claim-class.ts'
 import { ClaimFinisher } from './finished-claims.ts'
-import { TypeReader } from './instance-rows.ts'
+import type { TypeReader } from './instance-rows.ts'
 import { podRequests } from './pod-resources.ts'
 import { type PodShape, PodShapes } from './pod-shape.ts'
 import {
@@ -42,7 +42,8 @@ export class CompiledProblem {
   /** Per shape what its pods ask for, or what is wrong with that. */
   readonly #requests: readonly (Resources | string)[]
 
-  constructor(problem: Problem) {
+  /** @param reader of instance types; one that is kept from problem to problem reads a catalogue once. */
+  constructor(problem: Problem, reader: TypeReader) {
     this.problem = problem
     this.#requests = problem.shapes.map(({ spec, status }) => {
       try {
@@ -52,7 +53,7 @@ export class CompiledProblem {
       }
     })
     this.daemons = this.#compileDaemons()
-    const pools = this.#compilePools()
+    const pools = this.#compilePools(reader)
     this.#learnResources(pools)
     this.templates = this.#compileTemplates(pools)
     this.shapes = this.#compileShapes(new PodShapes(this.states, this.space, pools.some(hasSoftTaint)))
@@ -102,15 +103,18 @@ export class CompiledProblem {
     })
   }
 
-  #compilePools(): readonly CompiledPool[] {
-    const reader = new TypeReader()
+  #compilePools(reader: TypeReader): readonly CompiledPool[] {
     const pools: CompiledPool[] = []
+    // Several pools often sell the same types.
+    const reported = new Set<InstanceType>()
     for (const input of this.problem.pools) {
       try {
         pools.push(
-          compilePool(input, reader, ({ name }, problem) =>
-            this.malformed.push({ kind: 'InstanceType', name, problem: problemText(problem) }),
-          ),
+          compilePool(input, reader, (type, problem) => {
+            if (reported.has(type)) return
+            reported.add(type)
+            this.malformed.push({ kind: 'InstanceType', name: nameOf(type), problem: problemText(problem) })
+          }),
         )
       } catch (error) {
         const name = input.nodePool.metadata?.name ?? ''
@@ -182,6 +186,12 @@ export class CompiledProblem {
     keys.delete(labels.hostname)
     return keys
   }
+}
+
+/** The name of a type that may be anything. */
+function nameOf(type: unknown): string {
+  const { name = '' } = (type ?? {}) as { readonly name?: unknown }
+  return String(name)
 }
 
 function collectKeys({ spec }: PodShape, keys: Set<string>): void {

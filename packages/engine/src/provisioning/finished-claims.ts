@@ -67,34 +67,29 @@ export class ClaimFinisher {
   priced(of: ClaimClass): readonly PricedRow[] {
     let priced = this.#priced.get(of.index)
     if (priced === undefined) {
-      priced = this.#price(of, () => true)
+      priced = of.rows.map((row) => ({ row, ...this.#classes.bestOffer(of, row) })).toSorted(cheapestFirst)
       this.#priced.set(of.index, priced)
     }
     return priced
   }
 
-  #price(of: ClaimClass, isWanted: (offering: CompiledOffering) => boolean): readonly PricedRow[] {
-    return of.rows
-      .map((row) => {
-        const offerings = this.#classes.offerings(of, row).filter(isWanted)
-        return {
-          row,
-          pricePerHour: offerings[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
-          capacityTypes: [...new Set(offerings.flatMap(({ capacityType }) => capacityType ?? []))],
-        }
-      })
-      .toSorted(
-        (a, b) => a.pricePerHour - b.pricePerHour || (a.row.type.type.name < b.row.type.type.name ? -1 : 1),
-      )
-  }
-
   /** Only what a claim with reservations may launch has a price. */
   #pricedReserved(of: ClaimClass, reservations: ReadonlySet<string>): readonly PricedRow[] {
     const label = this.#policy.reservations?.label ?? ''
-    return this.#price(of, ({ capacityType, requirements }) => {
+    const isHeld = ({ capacityType, requirements }: CompiledOffering) => {
       const [id = ''] = requirements.get(label)?.values ?? []
       return capacityType === capacityTypes.reserved && reservations.has(id)
-    })
+    }
+    return of.rows
+      .map((row) => {
+        const held = this.#classes.offerings(of, row).find(isHeld)
+        return {
+          row,
+          pricePerHour: held?.pricePerHour ?? Number.POSITIVE_INFINITY,
+          capacityTypes: held === undefined ? [] : [capacityTypes.reserved],
+        }
+      })
+      .toSorted(cheapestFirst)
   }
 
   /** What the claim costs as the cheapest type that holds what it has; Infinity when none does. */
@@ -139,15 +134,15 @@ export class ClaimFinisher {
     const key = `${claim.class.index} ${[...claim.reservations].toSorted().join(',')} ${rowKey(holding)}`
     let frame = this.#frames.get(key)
     if (frame === undefined) {
-      frame = this.#makeFrame(claim)
+      frame = this.#makeFrame(claim, new Set(holding))
       this.#frames.set(key, frame)
     }
     return frame
   }
 
-  #makeFrame({ class: of, reservations, amounts }: OpenClaim): Frame | Truncated {
+  #makeFrame({ class: of, reservations }: OpenClaim, holding: ReadonlySet<TypeRow>): Frame | Truncated {
     const all = reservations.size === 0 ? this.priced(of) : this.#pricedReserved(of, reservations)
-    const holders = all.filter(({ row }) => amountsFit(amounts, row.room))
+    const holders = all.filter(({ row }) => holding.has(row))
     const names = namesOf(holders).slice(0, this.#policy.maxInstanceTypes)
     const isCut = names.length === this.#policy.maxInstanceTypes && names.length < holders.length
     const listed = isCut ? new Set(names) : undefined
@@ -159,7 +154,7 @@ export class ClaimFinisher {
     const final = this.#finalRequirements(of, kept, reservations)
     return {
       labels: { ...customLabels(final, this.#policy.wellKnownLabels), ...of.template.labels },
-      requirements: withInstanceTypes(final, isCut ? names.toSorted() : this.#namesInOrder(of, amounts)),
+      requirements: withInstanceTypes(final, isCut ? names.toSorted() : this.#namesInOrder(of, holding)),
       instanceTypes: names,
       pricePerHour: holders[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
       overlaid: {
@@ -173,14 +168,14 @@ export class ClaimFinisher {
     }
   }
 
-  /** Names of the types that hold `amounts`, in alphabetical order; the rows of a class are sorted once. */
-  #namesInOrder(of: ClaimClass, amounts: Amounts): readonly string[] {
+  /** Names of the types that are held, in alphabetical order; the rows of a class are sorted once. */
+  #namesInOrder(of: ClaimClass, holding: ReadonlySet<TypeRow>): readonly string[] {
     let byName = this.#byName.get(of.index)
     if (byName === undefined) {
       byName = this.priced(of).toSorted((a, b) => (a.row.type.type.name < b.row.type.type.name ? -1 : 1))
       this.#byName.set(of.index, byName)
     }
-    return namesOf(byName.filter(({ row }) => amountsFit(amounts, row.room)))
+    return namesOf(byName.filter(({ row }) => holding.has(row)))
   }
 
   /** The class's requirements as the claim states them, its instance types apart. */
@@ -199,7 +194,13 @@ export class ClaimFinisher {
       return final
     }
     const offered = new Set<string>()
-    for (const row of rows) for (const capacityType of row.capacityTypes) offered.add(capacityType)
+    let last: readonly string[] | undefined
+    for (const { capacityTypes: sold } of rows) {
+      // Neighbours are mostly sold alike, in one and the same list.
+      if (sold === last) continue
+      last = sold
+      for (const capacityType of sold) offered.add(capacityType)
+    }
     if (offered.size > 0) {
       const before = final.get(labels.capacityType)
       const narrowed = oneOf(labels.capacityType, ...[...offered].toSorted())
@@ -210,6 +211,11 @@ export class ClaimFinisher {
     }
     return final
   }
+}
+
+/** Ties by name. */
+function cheapestFirst(a: PricedRow, b: PricedRow): number {
+  return a.pricePerHour - b.pricePerHour || (a.row.type.type.name < b.row.type.type.name ? -1 : 1)
 }
 
 /** From `start` on, the first row with enough room; the number of rows when there is none. */

@@ -1,5 +1,5 @@
 /** Instance types as rows that are cheap to test: what they leave for pods, and what they cost. */
-import { type InstanceType, labels, type Requirement, type Resources } from '@tenon/api'
+import { type InstanceType, labels, type Offering, type Requirement, type Resources } from '@tenon/api'
 import { requireReadableType } from '../eligibility/pool-shape.ts'
 import { compatible, overlaps, parseRequirements, type Requirements } from '../requirements/requirements.ts'
 import { allocatableGroups } from './allocatable.ts'
@@ -19,6 +19,12 @@ export interface OfferingGroup {
   readonly allocatable: Resources
   /** Available ones, cheapest first. */
   readonly offerings: readonly CompiledOffering[]
+  readonly sale: Sale
+}
+
+/** What offerings say beside their prices, in their order: one object for groups that are sold alike. */
+export interface Sale {
+  readonly terms: readonly Terms[]
 }
 
 export interface CompiledType {
@@ -27,35 +33,63 @@ export interface CompiledType {
   readonly groups: readonly OfferingGroup[]
 }
 
-/** Reads types. A catalogue sells most of them in the same few ways, which are read once. */
+/**
+ * Reads types. A catalogue sells most of them in the same few ways, which are read once; and it hardly
+ * changes, so a reader that is kept from one decision to the next reads no type twice. Types are told
+ * apart by identity: a type that changes has to be a new object.
+ */
 export class TypeReader {
-  readonly #known = new Map<InstanceType, CompiledType | undefined>()
+  readonly #known = new WeakMap<InstanceType, CompiledType | Misread>()
   readonly #terms = new Map<string, Terms>()
+  readonly #sales = new Map<string, Sale>()
+  #nextTerms = 0
 
-  /**
-   * @returns undefined for a type that was found malformed before.
-   * @throws RangeError or TypeError when the type is malformed, once for each type.
-   */
-  read(type: InstanceType): CompiledType | undefined {
-    if (this.#known.has(type)) return this.#known.get(type)
-    this.#known.set(type, undefined)
-    requireReadableType(type)
-    const compiled = {
-      type,
-      requirements: parseRequirements(type.requirements),
-      groups: allocatableGroups(type).map(({ allocatable, offerings }) => ({
-        allocatable,
-        offerings: offerings
-          .map((offering) => ({
-            ...this.#termsOf(offering.requirements),
-            pricePerHour: offering.pricePerHour,
-            reservationCapacity: offering.reservationCapacity ?? 0,
-          }))
-          .toSorted((a, b) => a.pricePerHour - b.pricePerHour),
-      })),
+  /** What the type says, or what is wrong with it. */
+  read(type: InstanceType): CompiledType | Misread {
+    let known = this.#known.get(type)
+    if (known === undefined) {
+      known = this.#compile(type)
+      if (isObject(type)) this.#known.set(type, known)
     }
-    this.#known.set(type, compiled)
-    return compiled
+    return known
+  }
+
+  #compile(type: InstanceType): CompiledType | Misread {
+    try {
+      requireReadableType(type)
+      return {
+        type,
+        requirements: parseRequirements(type.requirements),
+        groups: allocatableGroups(type).map((group) => ({
+          allocatable: group.allocatable,
+          ...this.#sold(group.offerings),
+        })),
+      }
+    } catch (error) {
+      return { problem: error }
+    }
+  }
+
+  #sold(offerings: readonly Offering[]): Pick<OfferingGroup, 'offerings' | 'sale'> {
+    const sorted = offerings
+      .map((offering) => ({ terms: this.#termsOf(offering.requirements), offering }))
+      .toSorted((a, b) => a.offering.pricePerHour - b.offering.pricePerHour)
+    const key = sorted.map(({ terms }) => terms.id).join(' ')
+    let sale = this.#sales.get(key)
+    if (sale === undefined) {
+      if (this.#sales.size >= termsKept) this.#sales.clear()
+      sale = { terms: sorted.map(({ terms }) => terms) }
+      this.#sales.set(key, sale)
+    }
+    return {
+      offerings: sorted.map(({ terms: { requirements, capacityType }, offering }) => ({
+        requirements,
+        capacityType,
+        pricePerHour: offering.pricePerHour,
+        reservationCapacity: offering.reservationCapacity ?? 0,
+      })),
+      sale,
+    }
   }
 
   #termsOf(list: readonly Requirement[]): Terms {
@@ -63,17 +97,32 @@ export class TypeReader {
     for (const { key: label, operator, values } of list) key += `${label} ${operator} ${values?.join(',')};`
     let terms = this.#terms.get(key)
     if (terms === undefined) {
+      if (this.#terms.size >= termsKept) this.#terms.clear()
       const requirements = parseRequirements(list)
       const only = (label: string) => requirements.get(label)?.values.values().next().value
-      terms = { requirements, capacityType: only(labels.capacityType) }
+      terms = { id: this.#nextTerms++, requirements, capacityType: only(labels.capacityType) }
       this.#terms.set(key, terms)
     }
     return terms
   }
 }
 
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** A type that cannot be read. */
+export interface Misread {
+  readonly problem: unknown
+}
+
+/** Ways of selling that a reader remembers; reservations come and go, each with an id of its own. */
+const termsKept = 10_000
+
 /** What an offering says beside its price. */
-type Terms = Pick<CompiledOffering, 'requirements' | 'capacityType'>
+interface Terms extends Pick<CompiledOffering, 'requirements' | 'capacityType'> {
+  readonly id: number
+}
 
 /** Whether a type meets the requirements on the keys that both name. */
 export function meets(type: CompiledType, requirements: Requirements): boolean {

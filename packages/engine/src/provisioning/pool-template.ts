@@ -114,12 +114,10 @@ export function compilePool(
       ]),
     ),
     types: input.instanceTypes.flatMap((type) => {
-      try {
-        return reader.read(type) ?? []
-      } catch (error) {
-        report(type, error)
-        return []
-      }
+      const read = reader.read(type)
+      if (!('problem' in read)) return read
+      report(type, read.problem)
+      return []
     }),
   }
 }

@@ -3,6 +3,7 @@ import type { Problem } from '../snapshot/problem.ts'
 import type { MalformedObject, PoolWithoutTypes, SchedulingControl } from '../snapshot/result.ts'
 import { CompiledProblem } from './compiled-problem.ts'
 import { isCheaper } from './improvement/cheaper.ts'
+import { TypeReader } from './instance-rows.ts'
 import { type Outcome, Simulation } from './simulation.ts'
 
 /** A decision by indexes of the problem. Plain data. */
@@ -17,7 +18,7 @@ export interface Solution extends Outcome {
 
 /** Decides for every pod of the problem. */
 export function solve(problem: Problem, control: SchedulingControl): Solution {
-  const compiled = new CompiledProblem(problem)
+  const compiled = new CompiledProblem(problem, control.types ?? new TypeReader())
   const firstFit = new Simulation(compiled, 'firstFit')
   const validZones = firstFit.validZones()
   firstFit.run(control)

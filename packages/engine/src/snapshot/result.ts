@@ -1,5 +1,6 @@
 /** What a scheduling decision says. */
 import type { NodePool, Pod, Requirement, Resources } from '@tenon/api'
+import type { TypeReader } from '../provisioning/instance-rows.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 
 /** A claim to create: data for the shell, with the pods it is meant to hold. */
@@ -72,9 +73,12 @@ export interface SchedulingResult {
   readonly firstFitPricePerHour: number
 }
 
-/** Tells a running decision to stop; it then returns what it has. Asked often, so it must be cheap. */
+/** What surrounds a decision and does not change it, unless it stops it. */
 export interface SchedulingControl {
+  /** Tells a running decision to stop; it then returns what it has. Asked often, so it must be cheap. */
   readonly shouldStop: () => boolean
   /** Says false when no more time is to be spent on finding a cheaper plan; absent = any. */
   readonly shouldImprove?: () => boolean
+  /** Kept by the caller from one decision to the next, it spares reading the same instance types again. */
+  readonly types?: TypeReader
 }

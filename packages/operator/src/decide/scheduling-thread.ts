@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
 /** Entry of the thread that decides: hears problems, answers with solutions. Holds one decision at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { solve } from '@tenon/engine'
+import { solve, TypeReader } from '@tenon/engine'
 import { SystemClock } from '@tenon/runtime'
 import { PieceSize } from './parts.ts'
 import { ProblemReader, type ToThread } from './problem-parts.ts'
@@ -21,6 +21,7 @@ const improvementMs = 3000
 const { replies, stop } = workerData as ThreadData
 const clock = new SystemClock()
 const problems = new ProblemReader()
+const types = new TypeReader()
 const size = new PieceSize()
 
 // An error here ends the thread, and with it the decision, which is what the other side waits to hear.
@@ -34,7 +35,7 @@ function decide(deadlineMs: number): void {
   const shouldStop = () => Atomics.load(stop, 0) !== 0 || clock.monotonic() - start >= deadlineMs
   // Looking for a cheaper plan may take as long again as first fit, but pods wait meanwhile.
   const shouldImprove = () => clock.monotonic() - start < improvementMs
-  const solution = solve(problems.problem(), { shouldStop, shouldImprove })
+  const solution = solve(problems.problem(), { shouldStop, shouldImprove, types })
   for (const part of solutionParts(solution, size)) {
     const before = clock.monotonic()
     replies.postMessage(part)
