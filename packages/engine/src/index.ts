@@ -25,7 +25,7 @@ export {
   type Requirements,
   requirementsOf,
 } from './requirements/requirements.ts'
-export { type Problem, problemInSteps, type ShapeSource } from './snapshot/problem.ts'
+export { type Problem, problemInSteps, problemOf, type ShapeSource } from './snapshot/problem.ts'
 export type {
   DaemonInput,
   NodeInput,
@@ -38,7 +38,26 @@ export type {
   TopologyNode,
   VolumeUse,
 } from './snapshot/input.ts'
+export { balancedThreshold } from './disruption/balanced.ts'
 export { allowedDisruptions, unlimited } from './disruption/budgets.ts'
+export { examine } from './disruption/examine.ts'
+export {
+  type ConsolidationRemark,
+  type ConsolidationResult,
+  type DisruptionResult,
+  disruptionResult,
+  type NodeRefusal,
+  type PlannedMove,
+  type RemovalResult,
+} from './disruption/answer.ts'
+export type {
+  CandidateInput,
+  ConsolidationQuestion,
+  DisruptionAnswer,
+  DisruptionQuestion,
+  PoolTotals,
+  Verdict,
+} from './disruption/question.ts'
 export type {
   Failure,
   NewClaim,

@@ -92,6 +92,18 @@ export class CompiledProblem {
     )
   }
 
+  /** Pods that cannot be read, with what is wrong. */
+  unreadable(): ReadonlyMap<number, string> {
+    const { malformed, shapeOf } = this.problem
+    if (this.malformedShapes.size === 0) return malformed
+    const all = new Map(malformed)
+    for (const [pod, shape] of shapeOf.entries()) {
+      const problem = this.malformedShapes.get(shape)
+      if (problem !== undefined) all.set(pod, problem)
+    }
+    return all
+  }
+
   #compileDaemons(): readonly CompiledDaemon[] {
     return this.problem.daemons.flatMap((daemon) => {
       try {

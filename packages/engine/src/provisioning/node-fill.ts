@@ -24,6 +24,8 @@ export interface NodeFill extends Place {
   readonly pods: number[]
   hostPorts: readonly HostPort[]
   volumes: VolumeUse
+  /** Set while the simulation does without the node. */
+  isExcluded: boolean
 }
 
 /** Nodes with the same taints and the same values for every label that some rule looks at. */
@@ -84,6 +86,7 @@ export class NodeReader {
       pods: [],
       hostPorts: input.usedHostPorts,
       volumes: input.volumesInUse ?? {},
+      isExcluded: false,
     }
     nodeClass.nodes.push(node)
     return node

@@ -6,7 +6,7 @@ import type { NodeInput, VolumeUse } from '../snapshot/input.ts'
 import { portsClash } from './host-ports.ts'
 import { type NodeClass, type NodeContext, type NodeFill, nodeOrder, NodeReader } from './node-fill.ts'
 import type { PodShape, Wish } from './pod-shape.ts'
-import { amountsFit, takeFrom } from './resource-space.ts'
+import { addTo, amountsFit, takeFrom } from './resource-space.ts'
 import { untolerated } from './taints.ts'
 import type { Narrowing, PodTopology } from './topology/pod-topology.ts'
 
@@ -15,9 +15,14 @@ const nothingUndefined: ReadonlySet<string> = new Set()
 /** What a shape has learnt about a class: wishes of its volumes that suit, and nodes that never will. */
 interface Knowledge {
   readonly volumes: readonly Wish[]
+  /** The class's nodes, those that could not hold the shape from the start apart. */
+  readonly nodes: readonly NodeFill[]
   /** Nodes before this one are dead for the shape. */
   head: number
 }
+
+/** How to take one change back. */
+type Undo = () => void
 
 export class NodeQueue {
   readonly all: readonly NodeFill[]
@@ -27,12 +32,19 @@ export class NodeQueue {
   readonly #topology: PodTopology
   readonly #states: RequirementStates
   readonly #knowledge: (readonly (Knowledge | undefined)[] | undefined)[] = []
+  /** Changes since the first mark. */
+  #log: Undo[] | undefined
 
-  constructor(inputs: readonly NodeInput[], context: NodeContext) {
+  /** @param order in which nodes are tried. */
+  constructor(
+    inputs: readonly NodeInput[],
+    context: NodeContext,
+    order: (a: NodeInput, b: NodeInput) => number = nodeOrder,
+  ) {
     this.#topology = context.topology
     this.#states = context.states
     const reader = new NodeReader(context)
-    this.all = inputs.toSorted(nodeOrder).map((input, order) => reader.read(input, order))
+    this.all = inputs.toSorted(order).map((input, place) => reader.read(input, place))
     this.#classes = reader.classes
     this.#byInput = new Map(this.all.map((node) => [node.input, node]))
     for (const nodeClass of this.#classes)
@@ -42,17 +54,15 @@ export class NodeQueue {
   /** The first node that takes a pod of this shape; undefined when none does. */
   first(shape: PodShape, volumes: VolumeUse | undefined): NodeFill | undefined {
     if (this.all.length === 0 || shape.hasUnknownVolumes) return undefined
-    const knowledge = (this.#knowledge[shape.index] ??= this.#classes.map((each) =>
-      this.#knowledgeOf(shape, each),
-    ))
+    const knowledge = this.#knowledge[shape.index] ?? this.#learn(shape)
     let best: NodeFill | undefined
     for (const [index, nodeClass] of this.#classes.entries()) {
       const known = knowledge[index]
-      if (known === undefined || known.head >= nodeClass.nodes.length) continue
-      const next = nodeClass.nodes[known.head] as NodeFill
+      if (known === undefined || known.head >= known.nodes.length) continue
+      const next = known.nodes[known.head] as NodeFill
       if (best !== undefined && next.order > best.order) continue
       if (!this.#isSuitable(shape, nodeClass)) continue
-      const found = this.#firstOf(shape, nodeClass, known, volumes, best)
+      const found = this.#firstOf(shape, known, volumes, best)
       if (found !== undefined) best = found
     }
     return best
@@ -79,6 +89,15 @@ export class NodeQueue {
   }
 
   take(node: NodeFill, pod: number, shape: PodShape, volumes: VolumeUse | undefined): void {
+    if (this.#log !== undefined) {
+      const { hostPorts, volumes: attached } = node
+      this.#log.push(() => {
+        node.pods.pop()
+        addTo(node.remaining, shape.amounts)
+        node.hostPorts = hostPorts
+        node.volumes = attached
+      })
+    }
     node.pods.push(pod)
     takeFrom(node.remaining, shape.amounts)
     if (shape.hostPorts.length > 0) node.hostPorts = [...node.hostPorts, ...shape.hostPorts]
@@ -86,13 +105,59 @@ export class NodeQueue {
     this.#topology.record(shape, node)
   }
 
+  /** From now on what changes can be taken back, to where this was called. */
+  mark(): number {
+    this.#log ??= []
+    return this.#log.length
+  }
+
+  /** Takes back everything since the mark. */
+  rollback(mark: number): void {
+    const log = this.#log ?? []
+    while (log.length > mark) (log.pop() as Undo)()
+  }
+
+  /** Does without a node; call {@link mark} before. */
+  exclude(node: NodeFill): void {
+    if (node.isExcluded) return
+    node.isExcluded = true
+    this.#log?.push(() => {
+      node.isExcluded = false
+    })
+  }
+
+  /**
+   * Finds out which nodes could hold a shape as things are. Later only these are looked at, so nodes
+   * must only get fuller from here on.
+   */
+  prepare(shape: PodShape): void {
+    this.#knowledge[shape.index] ??= this.#classes.map((each) => {
+      const known = this.#knowledgeOf(shape, each)
+      return known && { ...known, nodes: each.nodes.filter((node) => this.#holds(node, shape, known)) }
+    })
+  }
+
+  #learn(shape: PodShape): readonly (Knowledge | undefined)[] {
+    const knowledge = this.#classes.map((each) => this.#knowledgeOf(shape, each))
+    this.#knowledge[shape.index] = knowledge
+    return knowledge
+  }
+
+  #bury(known: Knowledge, head: number): void {
+    const before = known.head
+    this.#log?.push(() => {
+      known.head = before
+    })
+    known.head = head
+  }
+
   /** Undefined when no node of the class can ever take the shape. */
-  #knowledgeOf(shape: PodShape, { requirements, taints }: NodeClass): Knowledge | undefined {
+  #knowledgeOf(shape: PodShape, { requirements, taints, nodes }: NodeClass): Knowledge | undefined {
     if (untolerated(taints, shape.tolerations).length > 0) return undefined
     const suits = ({ state }: Wish) => compatible(requirements, this.#states.get(state), nothingUndefined)
     if (!suits(shape.wanted)) return undefined
     const volumes = shape.volumes.filter(suits)
-    return volumes.length === 0 ? undefined : { volumes, head: 0 }
+    return volumes.length === 0 ? undefined : { volumes, nodes, head: 0 }
   }
 
   /** Whether the rules about domains allow nodes of the class now. */
@@ -104,29 +169,35 @@ export class NodeQueue {
 
   #firstOf(
     shape: PodShape,
-    { nodes }: NodeClass,
     known: Knowledge,
     volumes: VolumeUse | undefined,
     best: NodeFill | undefined,
   ): NodeFill | undefined {
+    const { nodes } = known
+    let head = known.head
     let isDeadSoFar = true
+    let found: NodeFill | undefined
     const isBound = this.#topology.refusesHostsForNow(shape)
-    for (let i = known.head; i < nodes.length; i++) {
+    for (let i = head; i < nodes.length; i++) {
       const node = nodes[i] as NodeFill
-      if (best !== undefined && node.order > best.order) return undefined
+      if (best !== undefined && node.order > best.order) break
       const isFull = !this.#holds(node, shape, known)
       const isRefused = !isFull && !this.#topology.allowsHost(shape, node.host)
-      if (!isFull && !isRefused && withinVolumeLimits(node, volumes)) return node
+      if (!isFull && !isRefused && withinVolumeLimits(node, volumes)) {
+        found = node
+        break
+      }
       if (isFull || (isRefused && !isBound)) {
-        if (isDeadSoFar) known.head = i + 1
+        if (isDeadSoFar) head = i + 1
       } else isDeadSoFar = false
     }
-    return undefined
+    if (head > known.head) this.#bury(known, head)
+    return found
   }
 
   /** Whether the pod fits, rules about other pods apart; once false, it stays false. */
   #holds(node: NodeFill, shape: PodShape, { volumes }: Knowledge): boolean {
-    if (node.takesNothing || !amountsFit(shape.amounts, node.remaining)) return false
+    if (node.takesNothing || node.isExcluded || !amountsFit(shape.amounts, node.remaining)) return false
     if (shape.origin === 'candidate' && node.input.refusesCandidatePods === true) return false
     if (shape.wanted.host !== undefined && !has(shape.wanted.host, node.hostname)) return false
     if (volumes.every(({ host }) => host !== undefined && !has(host, node.hostname))) return false

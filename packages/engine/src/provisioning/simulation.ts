@@ -1,21 +1,23 @@
 /** One pass over all pods: where each goes, and which claims are opened for it (scheduling.md 6). */
+import type { Resources } from '@tenon/api'
 import type { PodReason } from '../reasons/reasons.ts'
-import type { NodeInput, SchedulingPolicy } from '../snapshot/input.ts'
+import type { SchedulingPolicy } from '../snapshot/input.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
 import { type Admission, ClaimAdmission } from './claim-admission.ts'
 import type { ClaimClass } from './claim-class.ts'
 import { type CompiledProblem, compareText } from './compiled-problem.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './finished-claims.ts'
+import { Ground } from './ground.ts'
 import { regrouped } from './improvement/regroup.ts'
 import type { NodeFill } from './node-fill.ts'
-import { NodeQueue } from './node-queue.ts'
+import type { NodeQueue } from './node-queue.ts'
 import { ClaimQueue, isBefore, type OpenClaim } from './open-claims.ts'
 import type { PodShape } from './pod-shape.ts'
 import { PoolBudget, type Template } from './pool-template.ts'
 import { addTo } from './resource-space.ts'
 import { Reservations } from './reservations.ts'
-import { PodTopology } from './topology/pod-topology.ts'
+import type { PodTopology } from './topology/pod-topology.ts'
 
 /** Pods placed between two questions whether to stop. */
 const podsPerCheck = 64
@@ -47,6 +49,26 @@ interface ShapeMemory {
   failedAt: number
 }
 
+/** What one simulation decides, and on what ground. */
+export interface Scope {
+  readonly ground: Ground
+  /** Pods to place, in the order in which they are tried. */
+  readonly pods: readonly number[]
+  /** What is wrong with pods that cannot be read, by pod. */
+  readonly unreadable: ReadonlyMap<number, string>
+  /** What the pool with this index in the problem has in use. */
+  readonly usageOf: (pool: number) => Resources
+}
+
+function wholeOf(compiled: CompiledProblem): Scope {
+  return {
+    ground: new Ground(compiled),
+    pods: compiled.order(),
+    unreadable: compiled.unreadable(),
+    usageOf: (pool) => compiled.problem.pools[pool]?.usage ?? {},
+  }
+}
+
 /** How a claim is chosen among those that accept a pod. */
 export type Selection = 'firstFit' | 'thrifty'
 
@@ -66,39 +88,44 @@ export class Simulation {
   readonly #queues = new Map<ClaimClass, ClaimQueue>()
   readonly #memory: (ShapeMemory | undefined)[] = []
   readonly #failures = new Map<number, PodReason | PodShape>()
-  readonly #nodeOf: Int32Array
-  readonly #nodeIndex = new Map<NodeInput, number>()
+  readonly #scope: Scope
+  readonly #ground: Ground
+  /** Index of the node by pod. */
+  readonly #nodeOf = new Map<number, number>()
   readonly #choices: number
   #undecided: readonly number[] = []
   #placements = 0
   #newHost: number
 
-  constructor(compiled: CompiledProblem, selection: Selection) {
+  /** @param scope what is decided, and on what ground; the whole problem unless given. */
+  constructor(compiled: CompiledProblem, selection: Selection, scope: Scope = wholeOf(compiled)) {
     this.#compiled = compiled
     this.#selection = selection
-    const { problem, states, space, daemons, templates, classes, universe, nodeKeys: keys } = compiled
+    this.#scope = scope
+    this.#ground = scope.ground
+    this.#topology = scope.ground.topology
+    this.#nodes = scope.ground.nodes
+    const { problem, templates, classes } = compiled
     const { policy } = problem
-    this.#topology = new PodTopology(problem, states, universe)
-    this.#topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
-    this.#nodes = new NodeQueue(problem.nodes, { states, space, daemons, topology: this.#topology, keys })
-    for (const [index, node] of problem.nodes.entries()) this.#nodeIndex.set(node, index)
     this.#budgets = new Map(
       templates.map((template) => {
-        const pool = problem.pools[compiled.poolIndexOf(template)]
-        return [template, new PoolBudget(template.nodePool, pool?.usage ?? {}, template.rows)]
+        const usage = scope.usageOf(compiled.poolIndexOf(template))
+        return [template, new PoolBudget(template.nodePool, usage, template.rows)]
       }),
     )
     this.#reservations =
       policy.reservations === undefined ? undefined : new Reservations(policy.reservations, templates)
-    this.#admission = new ClaimAdmission(classes, this.#topology, policy, this.#reservations)
-    this.#nodeOf = new Int32Array(problem.shapeOf.length).fill(-1)
+    this.#admission =
+      this.#reservations === undefined
+        ? scope.ground.admission
+        : new ClaimAdmission(classes, this.#topology, policy, this.#reservations)
     this.#newHost = this.#topology.hostOf(placeholder(0))
-    this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / problem.shapeOf.length)))
+    this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / scope.pods.length)))
   }
 
   /** Tries every pod; those that fail are tried again for as long as others still find places. */
   run(control: SchedulingControl): void {
-    let queue = this.#withoutPlanned(this.#compiled.order())
+    let queue = this.#withoutPlanned(this.#scope.pods)
     while (queue.length > 0) {
       const failed: number[] = []
       for (const [done, pod] of queue.entries()) {
@@ -139,6 +166,21 @@ export class Simulation {
   /** Pods that found no place. */
   get failed(): ReadonlySet<number> {
     return new Set(this.#failures.keys())
+  }
+
+  /** Pods whose node is not initialized, although they need not move to one (scheduling.md 14). */
+  get prematurelyPlaced(): readonly number[] {
+    const { nodes } = this.#compiled.problem
+    const pods: number[] = []
+    for (const [pod, index] of this.#nodeOf)
+      if (nodes[index]?.initialized === false && this.#compiled.shapeOf(pod).origin !== 'deleting')
+        pods.push(pod)
+    return pods
+  }
+
+  /** Index of the node by pod, of pods that go to one. */
+  get nodeOf(): ReadonlyMap<number, number> {
+    return this.#nodeOf
   }
 
   /** Packs claims anew whose pods follow no rule about others; see improvement/regroup.ts. */
@@ -185,10 +227,8 @@ export class Simulation {
   }
 
   #placed(): Int32Array {
-    const pods: number[] = []
-    for (const [pod, node] of this.#nodeOf.entries()) if (node >= 0) pods.push(pod)
-    pods.sort((a, b) => this.#byUid(a, b))
-    return Int32Array.from(pods.flatMap((pod) => [pod, this.#nodeOf[pod] as number]))
+    const pods = [...this.#nodeOf.keys()].sort((a, b) => this.#byUid(a, b))
+    return Int32Array.from(pods.flatMap((pod) => [pod, this.#nodeOf.get(pod) as number]))
   }
 
   #byUid(a: number, b: number): number {
@@ -199,27 +239,17 @@ export class Simulation {
   /** In a disruption, only pods that must move anyway may count on a node that is still starting. */
   #refuseUninitialized(failures: Map<number, PodReason>): void {
     if (this.#compiled.problem.policy.simulation !== 'disruption') return
-    for (const node of this.#nodes.all) {
-      if (node.input.initialized) continue
-      for (const pod of node.pods) {
-        if (this.#compiled.shapeOf(pod).origin === 'deleting') continue
-        this.#nodeOf[pod] = -1
-        failures.set(pod, { kind: 'uninitializedNode', node: node.input.name })
-      }
+    for (const pod of this.prematurelyPlaced) {
+      const node = this.#compiled.problem.nodes[this.#nodeOf.get(pod) ?? -1]?.name ?? ''
+      this.#nodeOf.delete(pod)
+      failures.set(pod, { kind: 'uninitializedNode', node })
     }
   }
 
   #finalFailures(): Map<number, PodReason> {
     const reasons = new Map<PodShape, PodReason>()
     const failures = new Map<number, PodReason>()
-    const { malformed, shapeOf } = this.#compiled.problem
-    for (const [pod, problem] of malformed) failures.set(pod, { kind: 'malformed', problem })
-    if (this.#compiled.malformedShapes.size > 0) {
-      for (const [pod, shape] of shapeOf.entries()) {
-        const problem = this.#compiled.malformedShapes.get(shape)
-        if (problem !== undefined) failures.set(pod, { kind: 'malformed', problem })
-      }
-    }
+    for (const [pod, problem] of this.#scope.unreadable) failures.set(pod, { kind: 'malformed', problem })
     for (const [pod, failure] of this.#failures) {
       if ('kind' in failure) failures.set(pod, failure)
       else {
@@ -277,7 +307,7 @@ export class Simulation {
 
   #onNode(node: NodeFill, pod: number, shape: PodShape): void {
     this.#nodes.take(node, pod, shape, this.#compiled.problem.volumeClaims.get(pod))
-    this.#nodeOf[pod] = this.#nodeIndex.get(node.input) ?? -1
+    this.#nodeOf.set(pod, this.#ground.indexOf(node))
   }
 
   #place(pod: number, wanted: PodShape): boolean {
@@ -376,7 +406,7 @@ export class Simulation {
   }
 
   /** An affinity names the nodes: only claims among them are asked. */
-  #onBoundHost(pod: number, shape: PodShape, hosts: readonly number[]): boolean {
+  #onBoundHost(pod: number, shape: PodShape, hosts: Iterable<number>): boolean {
     let best: OpenClaim | undefined
     let bestConfined: readonly ClaimClass[] = []
     for (const host of hosts) {

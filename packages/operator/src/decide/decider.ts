@@ -1,5 +1,16 @@
 /** Who decides where pods go. */
-import { schedule, type SchedulingInput, type SchedulingResult } from '@tenon/engine'
+import {
+  type DisruptionQuestion,
+  type DisruptionResult,
+  disruptionResult,
+  examine,
+  problemOf,
+  schedule,
+  type SchedulingControl,
+  type SchedulingInput,
+  type SchedulingResult,
+  TypeReader,
+} from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
 
 /** When a decision ends although it is not complete. */
@@ -16,6 +27,16 @@ export interface SchedulingDecider {
    * decided by then; the other pods are listed as undecided.
    */
   decide(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult>
+  /**
+   * Answers a question about removing nodes of the input. At the deadline, or when the signal aborts, it
+   * says what it found by then.
+   * @returns undefined when that was before the question was looked at.
+   */
+  examine(
+    input: SchedulingInput,
+    question: DisruptionQuestion,
+    options: DecisionOptions,
+  ): Promise<DisruptionResult | undefined>
   /** Ends what is under way and gives back what is held. */
   close(): Promise<void>
 }
@@ -23,15 +44,30 @@ export interface SchedulingDecider {
 /** Decides in the calling thread, without a pause: for few pods, and where time is virtual. */
 export class InlineDecider implements SchedulingDecider {
   readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #types = new TypeReader()
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock
   }
 
-  decide(input: SchedulingInput, { deadlineMs, signal }: DecisionOptions): Promise<SchedulingResult> {
+  decide(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult> {
+    return Promise.try(() => schedule(input, this.#control(options)))
+  }
+
+  examine(
+    input: SchedulingInput,
+    question: DisruptionQuestion,
+    options: DecisionOptions,
+  ): Promise<DisruptionResult | undefined> {
+    return Promise.try(() =>
+      disruptionResult(input, examine(problemOf(input), question, this.#control(options))),
+    )
+  }
+
+  #control({ deadlineMs, signal }: DecisionOptions): SchedulingControl {
     const start = this.#clock.monotonic()
     const shouldStop = () => signal.aborted || this.#clock.monotonic() - start >= deadlineMs
-    return Promise.try(() => schedule(input, { shouldStop }))
+    return { shouldStop, types: this.#types }
   }
 
   close(): Promise<void> {

@@ -16,6 +16,7 @@ import {
 import type { CloudProvider } from '@tenon/provider'
 import type { OperatorContext } from '../context.ts'
 import { applicationLookups } from './application-lookups.ts'
+import { canonicalPod } from './canonical-keys.ts'
 
 /** A pending pod that is left out of this round. */
 export interface IgnoredPod {
@@ -80,7 +81,8 @@ export function* eligiblePods(
       }
       volumes.set(pod.metadata.uid ?? '', resolved)
     }
-    const served = settings.ignoreDraRequests ? pod : withoutResourceClaims(pod)
+    const readable = canonicalPod(pod, provider.labelAliases)
+    const served = settings.ignoreDraRequests ? readable : withoutResourceClaims(readable)
     pods.push(
       applications === undefined ? served : withDefaultSpread(served, settings.defaultSpread, applications),
     )

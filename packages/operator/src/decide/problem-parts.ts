@@ -1,6 +1,6 @@
 /** A problem on its way to the thread that decides. */
 import type { InstanceType, PodSpec } from '@tenon/api'
-import type { PoolInput, Problem, ShapeSource } from '@tenon/engine'
+import type { DisruptionQuestion, PoolInput, Problem, ShapeSource } from '@tenon/engine'
 import { Assembly, type Part, partsOf, type PieceSize, pieces, Shared } from './parts.ts'
 
 /** What the deciding thread is told. */
@@ -12,6 +12,8 @@ export type ToThread =
   | { readonly kind: 'part'; readonly part: Part }
   /** The problem is complete; decide within this many milliseconds from now. */
   | { readonly kind: 'solve'; readonly deadlineMs: number }
+  /** The problem is complete; answer a question about it within this many milliseconds from now. */
+  | { readonly kind: 'examine'; readonly question: DisruptionQuestion; readonly deadlineMs: number }
 
 /** A problem whose instance types are named by id, and whose specs by index. */
 interface ProblemRecord extends Omit<Problem, 'pools' | 'shapes'> {
@@ -95,7 +97,7 @@ export class ProblemReader {
   readonly #types = new Map<number, InstanceType>()
   #assembly = new Assembly()
 
-  hear(message: Exclude<ToThread, { readonly kind: 'solve' }>): void {
+  hear(message: Exclude<ToThread, { readonly kind: 'solve' | 'examine' }>): void {
     switch (message.kind) {
       case 'begin':
         this.#assembly = new Assembly()

@@ -28,6 +28,7 @@ import { indexes } from '../observe/caches.ts'
 import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/state-node.ts'
 import { useOf } from '../state/pod-index.ts'
 import { isCurrentlyReschedulable } from '../state/pods.ts'
+import { canonicalPool } from './canonical-keys.ts'
 import { eligiblePods, type IgnoredPod, type RefusedPod } from './eligible-pods.ts'
 import { sliceMs } from './slice.ts'
 import { nodeStorage, volumeLookups } from './volume-lookups.ts'
@@ -154,13 +155,15 @@ function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[
     .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
 }
 
-/** Pools that may launch: managed, dynamic, ready and staying (scheduling.md 3). */
+/** Pools that may launch: managed, dynamic, ready and staying (scheduling.md 3), and not stuck. */
 function eligiblePools(context: OperatorContext): readonly NodePool[] {
+  const stuck = context.state.stuckPools()
   return context.caches.nodePools.list().filter((pool) => {
     const ref = pool.spec.template.spec.nodeClassRef
     return (
       context.provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind) &&
       pool.spec.replicas === undefined &&
+      !stuck.has(pool.metadata.name) &&
       isConditionTrue(pool, 'Ready') &&
       pool.metadata.deletionTimestamp === undefined
     )
@@ -177,7 +180,8 @@ async function listTypes(
   signal: AbortSignal,
 ): Promise<Listing | undefined> {
   try {
-    return { nodePool, instanceTypes: await provider.getInstanceTypes(nodePool, signal) }
+    const instanceTypes = await provider.getInstanceTypes(nodePool, signal)
+    return { nodePool: canonicalPool(nodePool, provider.labelAliases), instanceTypes }
   } catch (error) {
     if (signal.aborted) throw error
     const details = { NodePool: { name: nodePool.metadata.name }, error }
@@ -262,11 +266,16 @@ function isControlledBy({ metadata }: Pod, { metadata: { uid } }: DaemonSet): bo
   return (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid)
 }
 
-/** Why no pool is eligible, for the log: the pools that are not ready and what they wait for. */
-export function unreadyPools(context: OperatorContext): readonly string[] {
-  return context.caches.nodePools
+/** Why no pool is eligible, for the log: the pools that cannot launch and what they wait for. */
+export function unreadyPools({ caches, state }: OperatorContext): readonly string[] {
+  const stuck = state.stuckPools()
+  return caches.nodePools
     .list()
-    .filter((pool) => !isConditionTrue(pool, 'Ready'))
-    .map((pool) => `${pool.metadata.name}: ${conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet'}`)
+    .flatMap((pool) => {
+      const { name } = pool.metadata
+      if (stuck.has(name)) return [`${name}: a NodeClaim of it cannot be launched`]
+      if (isConditionTrue(pool, 'Ready')) return []
+      return [`${name}: ${conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet'}`]
+    })
     .toSorted()
 }

@@ -92,6 +92,7 @@ export class SchedulingReport {
       else failures.push({ pod, reason: text })
       yield
     }
+    this.#limitsReached(texts.keys())
     this.#context.metrics.unschedulablePods.set({ controller }, failures.length)
     for (const { pod, reason } of failures) {
       yield
@@ -105,6 +106,20 @@ export class SchedulingReport {
     }
     if (result.undecided.length > 0)
       this.#context.logger.info('stopped deciding, the rest follows', { pods: result.undecided.length })
+  }
+
+  /** Tells of pools that pods wait for because of their limits. */
+  #limitsReached(reasons: Iterable<PodReason>): void {
+    const names = new Set<string>()
+    for (const reason of reasons) {
+      if (reason.kind !== 'noTemplate') continue
+      for (const { nodePool, reason: why } of reason.templates)
+        if (why.kind === 'nodeLimit' || why.kind === 'limits') names.add(nodePool)
+    }
+    for (const name of names) {
+      const pool = this.#context.caches.nodePools.get({ name })
+      if (pool !== undefined) recordLimitReached(this.#context, pool, 'pods wait that it could take')
+    }
   }
 
   /** A pod has a place; pods that move off a leaving node were decided about long ago. */
@@ -174,6 +189,23 @@ export class SchedulingReport {
   #observe(waitedMs: number | undefined): void {
     if (waitedMs !== undefined) this.#context.metrics.schedulingDecisionDuration.observe(waitedMs / 1000)
   }
+}
+
+/** Tells that a pool may not grow although it should; not where Karpenter would be silent. */
+export function recordLimitReached(
+  { events, settings }: Pick<OperatorContext, 'events' | 'settings'>,
+  pool: NodePool,
+  consequence: string,
+): void {
+  if (settings.compatibility === 'karpenter') return
+  events.record({
+    object: pool,
+    type: 'Warning',
+    reason: 'LimitReached',
+    message: `NodePool ${pool.metadata.name} has reached its limits and ${consequence}; raise spec.limits`,
+    dedupe: [pool.metadata.uid ?? ''],
+    dedupeTtlMs: failedDedupeMs,
+  })
 }
 
 function hinderingWishes({ spec }: Pod): readonly string[] {

@@ -1,9 +1,9 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
 /** Entry of the thread that decides: hears problems, answers with solutions. Holds one decision at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { solve, TypeReader } from '@tenon/engine'
+import { examine, type SchedulingControl, solve, TypeReader } from '@tenon/engine'
 import { SystemClock } from '@tenon/runtime'
-import { PieceSize } from './parts.ts'
+import { type Part, partsOf, PieceSize } from './parts.ts'
 import { ProblemReader, type ToThread } from './problem-parts.ts'
 import { solutionParts } from './solution-parts.ts'
 
@@ -26,21 +26,24 @@ const size = new PieceSize()
 
 // An error here ends the thread, and with it the decision, which is what the other side waits to hear.
 parentPort?.on('message', (message: ToThread) => {
-  if (message.kind === 'solve') decide(message.deadlineMs)
-  else problems.hear(message)
+  if (message.kind === 'solve')
+    answer(message.deadlineMs, (control) => solutionParts(solve(problems.problem(), control), size))
+  else if (message.kind === 'examine') {
+    const { question, deadlineMs } = message
+    answer(deadlineMs, (control) => partsOf({ answer: examine(problems.problem(), question, control) }, size))
+  } else problems.hear(message)
 })
 
-function decide(deadlineMs: number): void {
+function answer(deadlineMs: number, partsFor: (control: SchedulingControl) => Iterable<Part>): void {
   const start = clock.monotonic()
   const shouldStop = () => Atomics.load(stop, 0) !== 0 || clock.monotonic() - start >= deadlineMs
   // Looking for a cheaper plan may take as long again as first fit, but pods wait meanwhile.
   const shouldImprove = () => clock.monotonic() - start < improvementMs
-  const solution = solve(problems.problem(), { shouldStop, shouldImprove, types })
-  for (const part of solutionParts(solution, size)) {
+  for (const part of partsFor({ shouldStop, shouldImprove, types })) {
     const before = clock.monotonic()
     replies.postMessage(part)
     size.took(clock.monotonic() - before)
   }
   // Told last and elsewhere: all parts are there when this arrives.
-  parentPort?.postMessage('solved')
+  parentPort?.postMessage('answered')
 }

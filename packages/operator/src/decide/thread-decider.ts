@@ -1,12 +1,24 @@
 /** Decides in a thread of its own, so that the calling thread stays free for everything else. */
-import { problemInSteps, resultOf, type SchedulingInput, type SchedulingResult } from '@tenon/engine'
+import {
+  type DisruptionQuestion,
+  type DisruptionResult,
+  disruptionResult,
+  type Problem,
+  problemInSteps,
+  resultOf,
+  type SchedulingInput,
+  type SchedulingResult,
+} from '@tenon/engine'
 import { type Clock, inSlices, type Logger, type Slicing, type Turns } from '@tenon/runtime'
 import { type DecisionOptions, nothingDecided, type SchedulingDecider } from './decider.ts'
 import { sliceMs } from './slice.ts'
-import { ThreadSession } from './thread-session.ts'
+import { type Bounds, ThreadSession } from './thread-session.ts'
 
 /** A thread that has not answered this long after it should have stopped is given up. */
 const graceMs = 30_000
+
+/** What is to be had from the thread once the problem is made. */
+type Ask<T> = (session: ThreadSession, problem: Problem, bounds: Bounds) => Promise<T | undefined>
 
 export interface ThreadDeciderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>
@@ -33,12 +45,23 @@ export class ThreadDecider implements SchedulingDecider {
   }
 
   decide(input: SchedulingInput, { deadlineMs, signal }: DecisionOptions): Promise<SchedulingResult> {
-    const { clock } = this.#options
-    const end = clock.monotonic() + deadlineMs
-    const remainingMs = () => end - clock.monotonic()
-    const decision = this.#previous.then(() => this.#decide(input, remainingMs, signal))
-    this.#previous = decision.catch(() => undefined)
-    return decision
+    return this.#inTurn(input, { deadlineMs, signal }, async (session, problem, bounds) => {
+      const solution = await session.solve(problem, bounds)
+      if (solution === undefined) return undefined
+      await this.#slicing.turns.next()
+      return resultOf(input, problem, solution)
+    }).then((result) => result ?? nothingDecided(input))
+  }
+
+  examine(
+    input: SchedulingInput,
+    question: DisruptionQuestion,
+    options: DecisionOptions,
+  ): Promise<DisruptionResult | undefined> {
+    return this.#inTurn(input, options, async (session, problem, bounds) => {
+      const answer = await session.examine(problem, question, bounds)
+      return answer && disruptionResult(input, answer)
+    })
   }
 
   async close(): Promise<void> {
@@ -47,26 +70,34 @@ export class ThreadDecider implements SchedulingDecider {
     await this.#session?.end(error)
   }
 
-  async #decide(
+  /** Has one thing done after the other; undefined when the bounds were reached before it began. */
+  #inTurn<T>(
     input: SchedulingInput,
-    remainingMs: () => number,
-    signal: AbortSignal,
-  ): Promise<SchedulingResult> {
+    { deadlineMs, signal }: DecisionOptions,
+    ask: Ask<T>,
+  ): Promise<T | undefined> {
+    const { clock } = this.#options
+    const end = clock.monotonic() + deadlineMs
+    const bounds = { signal, remainingMs: () => end - clock.monotonic() }
+    const turn = this.#previous.then(() => this.#ask(input, bounds, ask))
+    this.#previous = turn.catch(() => undefined)
+    return turn
+  }
+
+  async #ask<T>(input: SchedulingInput, bounds: Bounds, ask: Ask<T>): Promise<T | undefined> {
+    const { signal, remainingMs } = bounds
     const closing = this.#closing.signal
     closing.throwIfAborted()
     const isOver = () => signal.aborted || closing.aborted || remainingMs() <= 0
-    if (isOver()) return nothingDecided(input)
+    if (isOver()) return undefined
     // It starts while the problem is made.
     const session = this.#running()
     const problem = await inSlices(problemInSteps(input), this.#slicing, isOver)
     closing.throwIfAborted()
-    if (problem === undefined) return nothingDecided(input)
+    if (problem === undefined) return undefined
     const unwatch = this.#watch(session, remainingMs(), signal)
     try {
-      const solution = await session.solve(problem, { signal, remainingMs })
-      if (solution === undefined) return nothingDecided(input)
-      await this.#slicing.turns.next()
-      return resultOf(input, problem, solution)
+      return await ask(session, problem, bounds)
     } finally {
       unwatch()
     }

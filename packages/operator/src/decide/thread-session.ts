@@ -1,6 +1,6 @@
 /** One thread that decides, as the thread that started it sees it. */
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import type { Problem, Solution } from '@tenon/engine'
+import type { DisruptionAnswer, DisruptionQuestion, Problem, Solution } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import { Assembly, type Part, PieceSize } from './parts.ts'
 import { problemMessages, SentTypes, type ToThread } from './problem-parts.ts'
@@ -13,6 +13,9 @@ export interface Bounds {
   /** Milliseconds that are left. */
   readonly remainingMs: () => number
 }
+
+/** A thread that decides now and then needs no room for young objects that a busy one would gain from. */
+const resourceLimits = { maxYoungGenerationSizeMb: 16 }
 
 /**
  * Starts its thread at once. The thread keeps the process alive only while it decides; an error in it
@@ -38,6 +41,7 @@ export class ThreadSession {
       name: 'scheduling',
       workerData: data,
       transferList: [port2],
+      resourceLimits,
     })
     const fail = (error: Error) => {
       if (this.#failure !== undefined) return
@@ -65,7 +69,30 @@ export class ThreadSession {
    * @returns what was decided when the bounds were reached; undefined when they were before it began.
    * @throws Error when the thread ends meanwhile, or the problem cannot be sent; the session is over then.
    */
-  async solve(problem: Problem, { signal, remainingMs }: Bounds): Promise<Solution | undefined> {
+  async solve(problem: Problem, bounds: Bounds): Promise<Solution | undefined> {
+    const assembly = await this.#ask(problem, bounds, (deadlineMs) => ({ kind: 'solve', deadlineMs }))
+    return assembly && solutionFrom(assembly)
+  }
+
+  /** The same for a question about removing nodes. */
+  async examine(
+    problem: Problem,
+    question: DisruptionQuestion,
+    bounds: Bounds,
+  ): Promise<DisruptionAnswer | undefined> {
+    const assembly = await this.#ask(problem, bounds, (deadlineMs) => ({
+      kind: 'examine',
+      question,
+      deadlineMs,
+    }))
+    return (assembly?.record() as { readonly answer: DisruptionAnswer } | undefined)?.answer
+  }
+
+  async #ask(
+    problem: Problem,
+    { signal, remainingMs }: Bounds,
+    request: (deadlineMs: number) => ToThread,
+  ): Promise<Assembly | undefined> {
     const stop = () => {
       Atomics.store(this.#stop, 0, 1)
     }
@@ -78,12 +105,12 @@ export class ThreadSession {
       if (this.#failure !== undefined) throw this.#failure
       if (isOver()) return undefined
       this.#waiting = Promise.withResolvers()
-      this.#post({ kind: 'solve', deadlineMs: remainingMs() })
+      this.#post(request(remainingMs()))
       await this.#waiting.promise
       const assembly = await inSlices(this.#receiving(), this.#slicing)
       await this.#slicing.turns.next()
       if (this.#failure !== undefined) throw this.#failure
-      return solutionFrom(assembly)
+      return assembly
     } catch (error) {
       // Nobody knows what the thread has heard.
       await this.end(error as Error)

@@ -42,8 +42,7 @@ export class TopologyGroup {
   readonly filtersHosts: boolean
   /** Pods by domain, -1 for domains the rule does not know. */
   #counts = new Int32Array(8).fill(unknown)
-  /** Domains with at least one pod, in the order in which they got it. */
-  readonly #populated: number[] = []
+  readonly #populated = new Set<number>()
 
   constructor(rule: GroupRule, domains: DomainNames) {
     this.rule = rule
@@ -58,12 +57,24 @@ export class TopologyGroup {
     if (this.#counts[id] === unknown) this.#counts[id] = 0
   }
 
-  /** Counts pods. */
+  /** Counts pods; a negative number takes back what was counted. */
   record(id: number, pods = 1): void {
     if (pods === 0) return
     this.addDomain(id)
-    if (this.#counts[id] === 0) this.#populated.push(id)
-    this.#counts[id] = (this.#counts[id] as number) + pods
+    const count = (this.#counts[id] as number) + pods
+    this.#counts[id] = count
+    if (count > 0) this.#populated.add(id)
+    else this.#populated.delete(id)
+  }
+
+  /** Whether the domain is known. */
+  knows(id: number): boolean {
+    return (this.#counts[id] ?? unknown) !== unknown
+  }
+
+  /** Makes a domain without pods unknown again. */
+  forgetDomain(id: number): void {
+    if (this.#counts[id] === 0) this.#counts[id] = unknown
   }
 
   /** Pods in a domain; 0 for one that is not known. */
@@ -73,7 +84,7 @@ export class TopologyGroup {
   }
 
   /** Domains with at least one pod. */
-  get populated(): readonly number[] {
+  get populated(): ReadonlySet<number> {
     return this.#populated
   }
 
@@ -120,7 +131,9 @@ export class TopologyGroup {
 
   /** A pod that selects itself may be the first one where no other can be reached. */
   mayBootstrap(wanted: ValueSet | undefined): boolean {
-    return !this.#populated.some((id) => wanted === undefined || has(wanted, this.domains.name(id)))
+    for (const id of this.#populated)
+      if (wanted === undefined || has(wanted, this.domains.name(id))) return false
+    return true
   }
 
   /**

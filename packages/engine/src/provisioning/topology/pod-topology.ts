@@ -51,6 +51,30 @@ export interface Unsatisfiable {
   readonly group: TopologyGroup
 }
 
+/** A point to which changes can be taken back. */
+export interface TopologyMark {
+  readonly changes: number
+  readonly placed: number
+}
+
+/** A domain of a group that some nodes have and no pool. */
+interface DomainUse {
+  readonly group: TopologyGroup
+  readonly id: number
+  /** How many of them are there. */
+  nodes: number
+}
+
+type TopologyChange =
+  | {
+      readonly kind: 'counted'
+      readonly group: TopologyGroup
+      readonly id: number
+      readonly pods: number
+      readonly wasKnown: boolean
+    }
+  | { readonly kind: 'excluded'; readonly use: DomainUse; readonly isGone: boolean }
+
 const unrestricted: Narrowing = []
 
 export class PodTopology {
@@ -68,6 +92,9 @@ export class PodTopology {
   readonly #nodeLabels = new Map<TopologyNode, Requirements>()
   readonly #countsOfShape: readonly (readonly BoundCount[])[]
   readonly #admitted = new Map<TopologyGroup, Map<StateId, boolean>>()
+  /** What was counted since the first mark. */
+  #log: TopologyChange[] | undefined
+  #domainUses: ReadonlyMap<TopologyNode, readonly DomainUse[]> | undefined
 
   constructor(problem: Problem, states: RequirementStates, universe: DomainUniverse) {
     this.#problem = problem
@@ -116,7 +143,7 @@ export class PodTopology {
   }
 
   /** Hosts to which an affinity binds the shape; undefined when any host may do. */
-  boundHosts(shape: PodShape): readonly number[] | undefined {
+  boundHosts(shape: PodShape): Iterable<number> | undefined {
     const rule = this.#rulesOf(shape).hostAffinity
     if (rule === undefined) return undefined
     return rule.selfSelects && rule.group.mayBootstrap(shape.strict.host) ? undefined : rule.group.populated
@@ -185,9 +212,80 @@ export class PodTopology {
   /** Counts a placed pod. */
   record(shape: PodShape, place: Place): void {
     this.#placed.push({ shape, place })
+    this.#count(shape, place, 1)
+  }
+
+  /** Counts a pod no more that was recorded, or bound, at a place. All rules have to be known by now. */
+  remove(shape: PodShape, place: Place): void {
+    this.#count(shape, place, -1)
+  }
+
+  /** From now on what changes can be taken back, to where this was called. */
+  mark(): TopologyMark {
+    this.#log ??= []
+    return { changes: this.#log.length, placed: this.#placed.length }
+  }
+
+  /** Takes back everything since the mark. */
+  rollback({ changes, placed }: TopologyMark): void {
+    const log = this.#log ?? []
+    while (log.length > changes) undo(log.pop() as TopologyChange)
+    this.#placed.length = placed
+  }
+
+  /** Leaves out domains that no other node has; call {@link mark} before. */
+  exclude(node: TopologyNode): void {
+    for (const use of this.#domainsOfNodes().get(node) ?? []) {
+      use.nodes--
+      const isGone = use.nodes === 0 && use.group.countIn(use.id) === 0
+      this.#log?.push({ kind: 'excluded', use, isGone })
+      if (isGone) use.group.forgetDomain(use.id)
+    }
+  }
+
+  #count(shape: PodShape, place: Place, pods: 1 | -1): void {
     const rules = this.#rulesOf(shape)
-    for (const group of this.#counting(shape, rules)) this.#countIn(group, place)
-    for (const group of rules.inverse) for (const id of this.#possible(group, place)) group.record(id)
+    for (const group of this.#counting(shape, rules)) this.#countIn(group, place, pods)
+    for (const group of rules.inverse)
+      for (const id of this.#possible(group, place)) this.#recordIn(group, id, pods)
+  }
+
+  #recordIn(group: TopologyGroup, id: number, pods: number): void {
+    this.#log?.push({ kind: 'counted', group, id, pods, wasKnown: group.knows(id) })
+    group.record(id, pods)
+  }
+
+  /** By node the domains that are there because nodes have them, not because a pool could. */
+  #domainsOfNodes(): ReadonlyMap<TopologyNode, readonly DomainUse[]> {
+    if (this.#domainUses !== undefined) return this.#domainUses
+    const byNode = new Map<TopologyNode, DomainUse[]>()
+    for (const group of [...this.#groups.values(), ...this.#inverseGroups.values()]) {
+      if (group.isHost) continue
+      const { rule, domains } = group
+      const ofPools = new Set(this.#universe.domains(rule.key, rule.filter.tolerations))
+      const uses = new Map<string, DomainUse>()
+      for (const node of this.#problem.topologyNodes.values()) {
+        const domain = this.#domainAt(group, node)
+        if (domain === undefined || ofPools.has(domain)) continue
+        const use = uses.get(domain) ?? { group, id: domains.idOf(domain), nodes: 0 }
+        use.nodes++
+        uses.set(domain, use)
+        const known = byNode.get(node)
+        if (known === undefined) byNode.set(node, [use])
+        else known.push(use)
+      }
+    }
+    this.#domainUses = byNode
+    return byNode
+  }
+
+  /** The domain that a node which may take pods makes known to a group. */
+  #domainAt(group: TopologyGroup, node: TopologyNode): string | undefined {
+    const domain = node.isCandidate ? node.labels[group.rule.key] : undefined
+    if (domain === undefined) return undefined
+    return group.rule.kind === 'spread' && !group.admits(this.#labelsOf(node), node.taints)
+      ? undefined
+      : domain
   }
 
   #counting(shape: PodShape, rules: ShapeRules): readonly TopologyGroup[] {
@@ -199,11 +297,11 @@ export class PodTopology {
   }
 
   /** Counts a pod at a place: everywhere it may be for anti-affinity, else only where it surely is. */
-  #countIn(group: TopologyGroup, place: Place): void {
+  #countIn(group: TopologyGroup, place: Place, pods: 1 | -1): void {
     if (group.rule.kind === 'spread' && !this.#admits(group, place)) return
     const ids = this.#possible(group, place)
-    if (group.rule.kind === 'antiAffinity') for (const id of ids) group.record(id)
-    else if (ids.length === 1) group.record(ids[0] as number)
+    if (group.rule.kind === 'antiAffinity') for (const id of ids) this.#recordIn(group, id, pods)
+    else if (ids.length === 1) this.#recordIn(group, ids[0] as number, pods)
   }
 
   #possible(group: TopologyGroup, place: Place): readonly number[] {
@@ -282,7 +380,7 @@ export class PodTopology {
     this.#countBoundPods(group)
     // A rule that came in late must know what this simulation has placed already.
     for (const { shape, place } of this.#placed)
-      if (group.selects(shape.selectable)) this.#countIn(group, place)
+      if (group.selects(shape.selectable)) this.#countIn(group, place, 1)
     return group
   }
 
@@ -304,10 +402,8 @@ export class PodTopology {
     for (const domain of this.#universe.domains(rule.key, rule.filter.tolerations))
       group.addDomain(group.domains.idOf(domain))
     for (const node of this.#problem.topologyNodes.values()) {
-      const domain = node.isCandidate ? node.labels[rule.key] : undefined
-      if (domain === undefined) continue
-      if (rule.kind === 'spread' && !group.admits(this.#labelsOf(node), node.taints)) continue
-      group.addDomain(group.domains.idOf(domain))
+      const domain = this.#domainAt(group, node)
+      if (domain !== undefined) group.addDomain(group.domains.idOf(domain))
     }
     return group
   }
@@ -353,6 +449,16 @@ export class PodTopology {
     }
     return requirements
   }
+}
+
+function undo(change: TopologyChange): void {
+  if (change.kind === 'counted') {
+    change.group.record(change.id, -change.pods)
+    if (!change.wasKnown) change.group.forgetDomain(change.id)
+    return
+  }
+  change.use.nodes++
+  if (change.isGone) change.use.group.addDomain(change.use.id)
 }
 
 /** A candidate that can never carry the key is no place the rule is about. */

@@ -1,0 +1,54 @@
+/** Whether a move is worth its disruption, as NodePools with the policy Balanced see it (disruption.md 12). */
+import type { CandidateInput, PoolTotals, Verdict } from './question.ts'
+
+/** A move must save at least this share of the pool's price per share of its disruption cost. */
+export const balancedThreshold = 0.5
+
+/** What each NodePool with a node in the move makes of it. */
+export function verdictsOn(
+  candidates: readonly CandidateInput[],
+  savings: number,
+  totals: ReadonlyMap<string, PoolTotals>,
+): readonly Verdict[] {
+  const pools = Map.groupBy(candidates, ({ nodePool }) => nodePool)
+  const price = sumOf(candidates, ({ pricePerHour }) => pricePerHour)
+  return [...pools].map(([nodePool, members]) => {
+    const share =
+      pools.size === 1 || price === 0 ? 1 : sumOf(members, ({ pricePerHour }) => pricePerHour) / price
+    const disruption = sumOf(members, ({ disruptionCost }) => disruptionCost)
+    const fractions = fractionsOf(savings * share, disruption, totals.get(nodePool))
+    const score = scoreOf(fractions)
+    const policy = members[0]?.policy ?? 'WhenEmptyOrUnderutilized'
+    return {
+      nodePool,
+      policy,
+      score,
+      ...fractions,
+      isApproved: policy !== 'Balanced' || score >= balancedThreshold,
+    }
+  })
+}
+
+/** Whether a node may be worth looking at: what its removal without replacement would score. */
+export function mayPass(candidate: CandidateInput, totals: ReadonlyMap<string, PoolTotals>): boolean {
+  const total = totals.get(candidate.nodePool)
+  if (candidate.policy !== 'Balanced' || total === undefined || total.cost <= 0) return true
+  return scoreOf(fractionsOf(candidate.pricePerHour, candidate.disruptionCost, total)) >= balancedThreshold
+}
+
+type Fractions = Pick<Verdict, 'savingsFraction' | 'disruptionFraction'>
+
+function fractionsOf(savings: number, disruption: number, total: PoolTotals | undefined): Fractions {
+  if (total === undefined || total.cost <= 0 || total.disruption <= 0)
+    return { savingsFraction: 0, disruptionFraction: 0 }
+  return { savingsFraction: savings / total.cost, disruptionFraction: disruption / total.disruption }
+}
+
+function scoreOf({ savingsFraction, disruptionFraction }: Fractions): number {
+  if (savingsFraction <= 0) return 0
+  return disruptionFraction === 0 ? Number.POSITIVE_INFINITY : savingsFraction / disruptionFraction
+}
+
+function sumOf<T>(items: readonly T[], amount: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + amount(item), 0)
+}

@@ -1,0 +1,45 @@
+/** The engine's door for questions about removing nodes. */
+import { TypeReader } from '../provisioning/instance-rows.ts'
+import type { Problem } from '../snapshot/problem.ts'
+import type { SchedulingControl } from '../snapshot/result.ts'
+import { searchMulti } from './multi.ts'
+import type {
+  Consolidation,
+  ConsolidationQuestion,
+  DisruptionAnswer,
+  DisruptionQuestion,
+} from './question.ts'
+import { searchSingle, survey } from './single.ts'
+import { WhatIf } from './what-if.ts'
+
+/**
+ * Answers a question about a problem whose pods are those without a place and those of the candidates,
+ * whose policy is that of a disruption, and whose nodes have the candidates among them, in use as they are.
+ */
+export function examine(
+  problem: Problem,
+  question: DisruptionQuestion,
+  control: SchedulingControl,
+): DisruptionAnswer {
+  const reader = control.types ?? new TypeReader()
+  const whatIf = new WhatIf(problem, question.candidates, reader, control)
+  if (question.kind === 'consolidate') return { kind: 'consolidation', ...search(whatIf, question, control) }
+  return {
+    kind: 'removal',
+    removal: whatIf.without(whatIf.candidates, (simulation) => ({
+      ending: 'undo',
+      value: whatIf.removal(simulation),
+    })),
+  }
+}
+
+function search(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl): Consolidation {
+  switch (question.search) {
+    case 'single':
+      return searchSingle(whatIf, question, control)
+    case 'multi':
+      return searchMulti(whatIf, question, control)
+    case 'survey':
+      return survey(whatIf, question, control)
+  }
+}

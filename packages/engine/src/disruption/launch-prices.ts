@@ -1,0 +1,80 @@
+/** What the instance types of a claim may cost once it is launched (disruption.md 9, 10). */
+import { capacityTypes } from '@tenon/api'
+import type { CompiledProblem } from '../provisioning/compiled-problem.ts'
+import type { FinishedClaim } from '../provisioning/finished-claims.ts'
+import type { CompiledType, Sale } from '../provisioning/instance-rows.ts'
+import { compatible, type Requirements } from '../requirements/requirements.ts'
+
+/** A type of a claim with the prices, per hour, of the offerings that the claim allows. */
+export interface LaunchPrice {
+  readonly name: string
+  readonly type: CompiledType
+  /** Infinity when the claim allows none of its offerings. */
+  readonly cheapest: number
+  /** The most a launch may cost: it takes reserved capacity if there is any, else spot, else on-demand. */
+  readonly worst: number
+}
+
+const launchOrder: readonly string[] = [capacityTypes.reserved, capacityTypes.spot, capacityTypes.onDemand]
+
+export class LaunchPrices {
+  readonly #compiled: CompiledProblem
+  readonly #types = new Map<string, ReadonlyMap<string, CompiledType>>()
+
+  constructor(compiled: CompiledProblem) {
+    this.#compiled = compiled
+  }
+
+  /** The types that a claim names, cheapest first, those that cannot be launched last. */
+  of({ nodePool, instanceTypes }: FinishedClaim, requirements: Requirements): readonly LaunchPrice[] {
+    const types = this.#typesOf(nodePool)
+    const open = new Map<Sale, readonly number[]>()
+    const openOf = (sale: Sale) => {
+      let indexes = open.get(sale)
+      if (indexes === undefined) {
+        indexes = [...sale.terms.keys()].filter((index) =>
+          compatible(
+            requirements,
+            sale.terms[index]?.requirements ?? new Map(),
+            this.#compiled.problem.policy.wellKnownLabels,
+          ),
+        )
+        open.set(sale, indexes)
+      }
+      return indexes
+    }
+    return instanceTypes
+      .flatMap((name) => {
+        const type = types.get(name)
+        return type === undefined ? [] : [{ name, type, ...pricesOf(type, openOf) }]
+      })
+      .toSorted((a, b) => (a.cheapest === b.cheapest ? 0 : a.cheapest - b.cheapest))
+  }
+
+  #typesOf(nodePool: string): ReadonlyMap<string, CompiledType> {
+    let types = this.#types.get(nodePool)
+    if (types === undefined) {
+      const template = this.#compiled.templates.find(({ name }) => name === nodePool)
+      types = new Map((template?.rows ?? []).map(({ type }) => [type.type.name, type]))
+      this.#types.set(nodePool, types)
+    }
+    return types
+  }
+}
+
+function pricesOf(
+  { groups }: CompiledType,
+  openOf: (sale: Sale) => readonly number[],
+): Pick<LaunchPrice, 'cheapest' | 'worst'> {
+  let cheapest = Number.POSITIVE_INFINITY
+  const worst = new Map<string, number>()
+  for (const { offerings, sale } of groups) {
+    for (const index of openOf(sale)) {
+      const { pricePerHour = Number.POSITIVE_INFINITY, capacityType = '' } = offerings[index] ?? {}
+      cheapest = Math.min(cheapest, pricePerHour)
+      worst.set(capacityType, Math.max(worst.get(capacityType) ?? 0, pricePerHour))
+    }
+  }
+  const first = launchOrder.find((capacityType) => worst.has(capacityType))
+  return { cheapest, worst: first === undefined ? Number.POSITIVE_INFINITY : (worst.get(first) as number) }
+}

@@ -1,0 +1,160 @@
+/** Simulations without some of the nodes, on common ground (scheduling.md 14, disruption.md 11). */
+import type { NodeInput } from '../snapshot/input.ts'
+import type { Resources } from '@tenon/api'
+import { CompiledProblem } from '../provisioning/compiled-problem.ts'
+import { Ground } from '../provisioning/ground.ts'
+import type { TypeReader } from '../provisioning/instance-rows.ts'
+import type { NodeFill } from '../provisioning/node-fill.ts'
+import { difference } from '../provisioning/pod-resources.ts'
+import { Simulation } from '../provisioning/simulation.ts'
+import type { Problem } from '../snapshot/problem.ts'
+import type { SchedulingControl } from '../snapshot/result.ts'
+import type { CandidateInput, Removal } from './question.ts'
+
+/** A candidate as the simulations know it. */
+export interface Candidate {
+  readonly input: CandidateInput
+  readonly node: NodeFill
+  /** Indexes of the pods that must move. */
+  readonly pods: readonly number[]
+}
+
+/** What becomes of a simulation's placements. */
+export type Ending = 'undo' | 'keep'
+
+/**
+ * All candidates' pods are where they run until a question takes their node away. A question costs what
+ * the pods concerned cost, not what the cluster does.
+ */
+export class WhatIf {
+  readonly compiled: CompiledProblem
+  readonly candidates: readonly Candidate[]
+  readonly #ground: Ground
+  readonly #control: SchedulingControl
+  /** Place in the order in which pods are tried. */
+  readonly #rank: Int32Array
+  /** Pods of the candidates. */
+  readonly #settled = new Set<number>()
+  /** Pods that have no place, or lose it whatever is decided. */
+  readonly #homeless: readonly number[]
+  readonly #unreadable: ReadonlyMap<number, string>
+  readonly #poolIndexes: ReadonlyMap<string, number>
+  /** Nodes that are gone for good. */
+  readonly #gone: Candidate[] = []
+  #areHomelessPlaced = false
+
+  /** @param order in which nodes are tried; initialized ones first, then by name, unless given. */
+  constructor(
+    problem: Problem,
+    candidates: readonly CandidateInput[],
+    reader: TypeReader,
+    control: SchedulingControl,
+    order?: (a: NodeInput, b: NodeInput) => number,
+  ) {
+    this.compiled = new CompiledProblem(problem, reader)
+    this.#control = control
+    this.#ground = new Ground(this.compiled, order)
+    this.#ground.observeRelaxations()
+    this.#unreadable = this.compiled.unreadable()
+    this.#rank = new Int32Array(problem.shapeOf.length).fill(-1)
+    for (const [rank, pod] of this.compiled.order().entries()) this.#rank[pod] = rank
+    this.#poolIndexes = new Map(problem.pools.map(({ nodePool }, index) => [nodePool.metadata.name, index]))
+    const nodes = new Map(problem.nodes.map(({ name }, index) => [name, index]))
+    const pods = new Map(problem.uids.map((uid, index) => [uid, index]))
+    this.candidates = candidates.flatMap((input) => {
+      const node = nodes.get(input.node)
+      if (node === undefined) return []
+      return [
+        { input, node: this.#ground.nodeAt(node), pods: input.pods.flatMap((uid) => pods.get(uid) ?? []) },
+      ]
+    })
+    for (const candidate of this.candidates) {
+      for (const pod of candidate.pods) {
+        this.#settled.add(pod)
+        if (this.#isReadable(pod)) this.#ground.topology.record(this.compiled.shapeOf(pod), candidate.node)
+      }
+    }
+    this.#homeless = problem.uids.flatMap((_, pod) => (this.#settled.has(pod) ? [] : [pod]))
+    this.#ground.mark()
+  }
+
+  /** Whether the pod has no place now, so that nothing is lost when it finds none. */
+  isPending(pod: number): boolean {
+    if (this.#settled.has(pod)) return false
+    const shape = this.compiled.problem.shapeOf[pod] ?? -1
+    return (this.compiled.problem.shapes[shape]?.origin ?? 'pending') === 'pending'
+  }
+
+  /**
+   * Lets the pods of the nodes find other places, together with those that have none.
+   * @param look is shown the simulation before it is undone, and may have it kept.
+   */
+  without<T>(
+    candidates: readonly Candidate[],
+    look: (simulation: Simulation) => { readonly ending: Ending; readonly value: T },
+  ): T {
+    const ground = this.#ground
+    const homeless = this.#areHomelessPlaced ? [] : this.#homeless
+    const pods = [...homeless, ...candidates.flatMap((candidate) => candidate.pods)]
+    const readable = pods.filter((pod) => this.#isReadable(pod))
+    for (const pod of readable) ground.nodes.prepare(this.compiled.shapeOf(pod))
+    const mark = ground.mark()
+    for (const candidate of candidates) {
+      for (const pod of candidate.pods)
+        if (this.#isReadable(pod)) ground.topology.remove(this.compiled.shapeOf(pod), candidate.node)
+    }
+    for (const { node } of candidates) ground.exclude(node)
+    const simulation = new Simulation(this.compiled, 'firstFit', {
+      ground,
+      pods: readable.sort((a, b) => (this.#rank[a] as number) - (this.#rank[b] as number)),
+      unreadable: new Map(
+        pods.flatMap((pod) => {
+          const problem = this.#unreadable.get(pod)
+          return problem === undefined ? [] : [[pod, problem]]
+        }),
+      ),
+      usageOf: (pool) => this.#usageWithout(pool, candidates),
+    })
+    simulation.run(this.#control)
+    const { ending, value } = look(simulation)
+    if (ending === 'undo') ground.rollback(mark)
+    else {
+      this.#gone.push(...candidates)
+      this.#areHomelessPlaced = true
+    }
+    return value
+  }
+
+  /** Pods that would lose their place, as far as that is known without finishing the claims. */
+  stranded(simulation: Simulation): readonly number[] {
+    return [...simulation.failed, ...simulation.prematurelyPlaced].filter((pod) => !this.isPending(pod))
+  }
+
+  /** The simulation in full. */
+  removal(simulation: Simulation): Removal {
+    const { claims, placements, failures } = simulation.outcome()
+    return {
+      claims,
+      placements,
+      stranded: new Map([...failures].filter(([pod]) => !this.isPending(pod))),
+      isComplete: simulation.isComplete,
+    }
+  }
+
+  #isReadable(pod: number): boolean {
+    return (this.#rank[pod] as number) >= 0
+  }
+
+  /** What a pool uses once the nodes are gone: their capacity may be bought again. */
+  #usageWithout(pool: number, candidates: readonly Candidate[]): Resources {
+    let usage = this.compiled.problem.pools[pool]?.usage ?? {}
+    for (const { input } of [...this.#gone, ...candidates])
+      if (this.#poolIndexes.get(input.nodePool) === pool) usage = difference(usage, input.capacity)
+    return usage
+  }
+}
+
+/** The most money for the least disruption first; ties by node name (disruption.md 4). */
+export function bySavings({ input: a }: Candidate, { input: b }: Candidate): number {
+  return b.pricePerHour / b.disruptionCost - a.pricePerHour / a.disruptionCost || (a.node < b.node ? -1 : 1)
+}
