@@ -35,16 +35,10 @@ export class TokenBucket {
     return true
   }
 
-  /** Takes one token and waits until it is due; gives it back when `signal` aborts. */
-  async take(signal?: AbortSignal): Promise<void> {
-    const waitMs = this.reserve()
-    if (waitMs === 0) return
-    try {
-      await this.#clock.sleep(waitMs, signal)
-    } catch (error) {
-      this.#tokens += 1
-      throw error
-    }
+  /** Milliseconds until {@link tryTake} can succeed. */
+  dueMs(): number {
+    this.#fill()
+    return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) / this.#rate.perSecond) * 1000
   }
 
   #fill(): void {

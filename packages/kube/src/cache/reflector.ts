@@ -4,11 +4,13 @@ import { type Clock, integerBetween, type Logger, type Random } from '@tenon/run
 import { linkedAbort } from '../abortable.ts'
 import { Backoff } from '../backoff.ts'
 import { type WatchingKubeClient, withType } from '../client/client.ts'
+import { resourceVersionTooLarge } from '../client/errors.ts'
 import type { WatchEvent } from '../client/watch.ts'
 import { isKubeError, KubeError, type ListOptions } from '../contract.ts'
 import { Pacer } from '../pacer.ts'
 import { compareResourceVersions } from './resource-version.ts'
-import { keyText, type Store } from './store.ts'
+import { StallGuard, type WatchLimits } from './stall-guard.ts'
+import { type Entry, keyText, type Store } from './store.ts'
 
 export interface ReflectorOptions extends ListOptions {
   readonly clock: Clock
@@ -26,8 +28,18 @@ export interface ReflectorOptions extends ListOptions {
 /** A watch that lived this long, or told something, was not a failure. */
 const healthyWatchMs = 10_000
 const defaultStallMs = 120_000
-/** The same while a streamed first list arrives, which a server without the feature never completes. */
-const streamStallMs = 30_000
+/**
+ * The same while a streamed first list arrives, which a server without the feature never completes.
+ * Changes on a busy cluster keep even such a stream alive, hence the bound of the whole; pages have
+ * none, as each of them gets further.
+ */
+const streamLimits: WatchLimits = { silentMs: 30_000, totalMs: 120_000 }
+/** A server's wish to be left alone is followed for so long at most. */
+const retryAfterLimitMs = 300_000
+/** Failures after which a stream is not tried again, even when the server never said no. */
+const streamAttempts = 3
+/** A server that is behind has this many attempts to catch up before the collection is listed. */
+const catchUpAttempts = 3
 /** Bounds of the life the server is asked to give a watch, drawn so that watches do not end together. */
 const watchSeconds = { low: 300, high: 600 }
 
@@ -93,14 +105,15 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const listing = await this.#client.listing(this.#type, { ...this.#selection(), signal })
+    const options = { ...this.#selection(), signal, lane: 'urgent' } as const
+    const listing = await this.#client.listing(this.#type, options, (object) => this.#store.entryOf(object))
     await this.#replace(listing.items, signal)
     this.#complete(listing.resourceVersion)
   }
 
   /** Makes the store equal to a complete list, one change at a time. */
-  async #replace(items: readonly T[], signal: AbortSignal): Promise<void> {
-    const present = new Set(items.map((item) => keyText(item.metadata)))
+  async #replace(items: readonly Entry<T>[], signal: AbortSignal): Promise<void> {
+    const present = new Set(items.map((item) => item.key))
     for (const key of this.#store.keys()) if (!present.has(key)) this.#store.removeKey(key)
     for (const item of items) {
       this.#pacer.begin()
@@ -119,27 +132,29 @@ export class Reflector<T extends KubeObject> {
   async #watch(signal: AbortSignal): Promise<number> {
     const { clock, random } = this.#options
     const isInitial = this.#resourceVersion === undefined
-    const stallMs = isInitial ? streamStallMs : (this.#options.stallMs ?? defaultStallMs)
-    const timeoutSeconds = integerBetween(random, watchSeconds.low, watchSeconds.high)
     const link = linkedAbort(signal)
-    const guard = new StallGuard(clock, stallMs, () => {
-      link.controller.abort(new KubeError('transport', 0, `the watch of ${this.#type.plural} has stalled`))
-    })
     try {
+      // Until the server accepts it, the request's own time-outs guard the watch.
       const events = await this.#client.watch(this.#type, {
         ...this.#selection(),
         ...(this.#resourceVersion !== undefined && { resourceVersion: this.#resourceVersion }),
         ...(isInitial && { sendInitialEvents: true }),
-        timeoutSeconds,
+        timeoutSeconds: integerBetween(random, watchSeconds.low, watchSeconds.high),
         signal: link.controller.signal,
+        lane: 'urgent',
       })
       this.#isStreaming = isInitial
-      return await this.#follow(events, guard, signal)
+      const guard = new StallGuard(clock, isInitial ? streamLimits : this.#limits(), () => {
+        const message = `the watch of ${this.#type.plural} has stalled`
+        link.controller.abort(new KubeError('transport', 0, message))
+      })
+      return await this.#follow(events, guard, signal).finally(() => {
+        guard.stop()
+      })
     } catch (error) {
       if (signal.aborted || !link.controller.signal.aborted) throw error
       throw link.controller.signal.reason
     } finally {
-      guard.stop()
       link.unlink()
     }
   }
@@ -151,7 +166,7 @@ export class Reflector<T extends KubeObject> {
   ): Promise<number> {
     let told = 0
     // Collects a streamed first list, which replaces the store only when it is complete.
-    let initial = this.#resourceVersion === undefined ? new Map<string, T>() : undefined
+    let initial = this.#resourceVersion === undefined ? new Map<string, Entry<T>>() : undefined
     for await (const event of events) {
       guard.touch()
       if (initial === undefined) {
@@ -162,12 +177,20 @@ export class Reflector<T extends KubeObject> {
         if (!event.isInitialEnd) continue
         await this.#replace([...initial.values()], signal)
         this.#complete(event.resourceVersion)
-        guard.limitMs = this.#options.stallMs ?? defaultStallMs
+        guard.limit(this.#limits())
         initial = undefined
-      } else collect(initial, withType(this.#type, event.object), event.kind === 'deleted')
+      } else if (event.kind === 'deleted') initial.delete(keyText(event.object.metadata))
+      else {
+        const entry = this.#store.entryOf(withType(this.#type, event.object))
+        initial.set(entry.key, entry)
+      }
     }
     if (initial !== undefined) this.#refuseStream('the stream ended before the list was complete')
     return told
+  }
+
+  #limits(): WatchLimits {
+    return { silentMs: this.#options.stallMs ?? defaultStallMs }
   }
 
   #apply(event: WatchEvent<T>): void {
@@ -192,21 +215,21 @@ export class Reflector<T extends KubeObject> {
   #pauseAfter(error: unknown): number {
     const failures = this.#backoff.failures
     const waitMs = this.#backoff.next()
-    if (isKubeError(error, 'gone')) {
+    if (isKubeError(error, 'gone') || (isAhead(error) && failures >= catchUpAttempts)) {
       this.#logger.info('version is gone, listing again', { resourceVersion: this.#resourceVersion })
       this.#resourceVersion = undefined
       return failures === 0 ? 0 : waitMs
     }
-    if (this.#resourceVersion === undefined && this.#useStreamedList && isRefusal(error)) {
+    const wantsStream = this.#resourceVersion === undefined && this.#useStreamedList
+    if (wantsStream && isRefusal(error)) {
       this.#refuseStream(error.message)
       return 0
     }
-    // A stream that broke or stalled may be one the server cannot give; a list is sure to work.
+    // A stream that broke, stalled or never began may be one the server cannot give; a list is sure to work.
     if (this.#isStreaming) this.#refuseStream('the stream broke')
-    const pauseMs = Math.max(
-      waitMs,
-      isKubeError(error, 'tooManyRequests', 'server') ? (error.retryAfterMs ?? 0) : 0,
-    )
+    else if (wantsStream && failures + 1 >= streamAttempts) this.#refuseStream('the stream did not begin')
+    const retryAfterMs = isKubeError(error, 'tooManyRequests', 'server') ? (error.retryAfterMs ?? 0) : 0
+    const pauseMs = Math.max(waitMs, Math.min(retryAfterMs, retryAfterLimitMs))
     this.#logger.warn('following failed, will retry', { error, delayMs: Math.round(pauseMs) })
     return pauseMs
   }
@@ -243,40 +266,7 @@ function isRefusal(error: unknown): error is KubeError {
   return isKubeError(error, 'invalid') || (error instanceof KubeError && error.status === 406)
 }
 
-function collect<T extends KubeObject>(objects: Map<string, T>, object: T, isDeleted: boolean): void {
-  if (isDeleted) objects.delete(keyText(object.metadata))
-  else objects.set(keyText(object.metadata), object)
-}
-
-/** Calls `onStall` when nothing touched it for a while; one timer, however many events arrive. */
-class StallGuard {
-  limitMs: number
-  readonly #clock: Clock
-  readonly #onStall: () => void
-  #touchedAt: number
-  #cancel: () => void
-
-  constructor(clock: Clock, limitMs: number, onStall: () => void) {
-    this.limitMs = limitMs
-    this.#clock = clock
-    this.#onStall = onStall
-    this.#touchedAt = clock.monotonic()
-    this.#cancel = this.#arm(limitMs)
-  }
-
-  touch(): void {
-    this.#touchedAt = this.#clock.monotonic()
-  }
-
-  stop(): void {
-    this.#cancel()
-  }
-
-  #arm(ms: number): () => void {
-    return this.#clock.after(ms, () => {
-      const leftMs = this.#touchedAt + this.limitMs - this.#clock.monotonic()
-      if (leftMs <= 0) this.#onStall()
-      else this.#cancel = this.#arm(leftMs)
-    })
-  }
+/** The server does not know the version yet: it lags behind, or was restored from a backup. */
+function isAhead(error: unknown): boolean {
+  return error instanceof KubeError && error.reason === resourceVersionTooLarge
 }

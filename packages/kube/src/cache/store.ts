@@ -4,7 +4,8 @@ import type { Change, ObjectKey } from '../contract.ts'
 import { compareResourceVersions } from './resource-version.ts'
 
 /** An object as kept, with what identifies its state on the server before any trimming. */
-interface Entry<T> {
+export interface Entry<T> {
+  readonly key: string
   readonly object: T
   readonly uid: string
   readonly resourceVersion: string
@@ -82,37 +83,47 @@ export class Store<T extends KubeObject> {
     }
   }
 
-  /** Takes in a state the server told; one that is not newer than what is held changes nothing. */
-  put(raw: T): void {
+  /**
+   * The object as it would be kept, without keeping it yet. One that is held in the same state
+   * already is not trimmed again, so that a list of what is known needs hardly any memory.
+   */
+  entryOf(raw: T): Entry<T> {
     const key = keyText(raw.metadata)
-    const held = this.#entries.get(key)
     const uid = raw.metadata.uid ?? ''
     const resourceVersion = raw.metadata.resourceVersion ?? ''
-    if (held !== undefined && isStale(resourceVersion, held)) return
-    if (held !== undefined && held.uid !== uid) {
+    const held = this.#entries.get(key)
+    const isHeld = held?.uid === uid && held.resourceVersion === resourceVersion && resourceVersion !== ''
+    return isHeld ? held : { key, object: this.#transformed(raw), uid, resourceVersion }
+  }
+
+  /** Takes in a state the server told; one that is not newer than what is held changes nothing. */
+  put(raw: T): void {
+    const held = this.#entries.get(keyText(raw.metadata))
+    if (held !== undefined && isStale(raw.metadata.resourceVersion ?? '', held)) return
+    this.#keep(this.entryOf(raw), held)
+  }
+
+  /** The same for an object that a complete list shows: a list is right even when it goes back. */
+  putListed(entry: Entry<T>): void {
+    const held = this.#entries.get(entry.key)
+    if (held?.uid === entry.uid && held.resourceVersion === entry.resourceVersion) return
+    this.#keep(entry, held)
+  }
+
+  #keep(entry: Entry<T>, held: Entry<T> | undefined): void {
+    if (held !== undefined && held.uid !== entry.uid) {
       // Another object of the same name: the end of the first one went unseen.
-      this.#drop(key, held, held.object)
-      this.put(raw)
+      this.#drop(held, held.object)
+      this.#keep(entry, undefined)
       return
     }
-    const object = this.#transformed(raw)
-    this.#entries.set(key, { object, uid, resourceVersion })
+    const { key, object } = entry
+    this.#entries.set(key, entry)
     for (const index of this.#indexes.values()) {
       if (held !== undefined) this.#removeFromIndex(index, key, held.object)
       this.#addToIndex(index, key, object)
     }
     this.#tell(held === undefined ? { kind: 'added', object } : { kind: 'updated', object, old: held.object })
-  }
-
-  /** The same for an object that a complete list shows: a list is right even when it goes back. */
-  putListed(raw: T): void {
-    const held = this.#entries.get(keyText(raw.metadata))
-    if (held !== undefined) {
-      if (held.uid === (raw.metadata.uid ?? '') && held.resourceVersion === raw.metadata.resourceVersion)
-        return
-      this.#entries.set(keyText(raw.metadata), { ...held, resourceVersion: '' })
-    }
-    this.put(raw)
   }
 
   /** Takes in the end of an object; `last` is its final state, unless that is older than what is held. */
@@ -123,18 +134,18 @@ export class Store<T extends KubeObject> {
     const order = compareResourceVersions(last.metadata.resourceVersion ?? '', held.resourceVersion)
     if (order !== undefined && order < 0) return
     const isSame = held.uid === (last.metadata.uid ?? '')
-    this.#drop(key, held, isSame ? this.#transformed(last) : held.object)
+    this.#drop(held, isSame ? this.#transformed(last) : held.object)
   }
 
   /** Ends an object that a complete list does not show any more. */
   removeKey(key: string): void {
     const held = this.#entries.get(key)
-    if (held !== undefined) this.#drop(key, held, held.object)
+    if (held !== undefined) this.#drop(held, held.object)
   }
 
-  #drop(key: string, held: Entry<T>, last: T): void {
-    this.#entries.delete(key)
-    for (const index of this.#indexes.values()) this.#removeFromIndex(index, key, held.object)
+  #drop(held: Entry<T>, last: T): void {
+    this.#entries.delete(held.key)
+    for (const index of this.#indexes.values()) this.#removeFromIndex(index, held.key, held.object)
     this.#tell({ kind: 'deleted', object: last })
   }
 

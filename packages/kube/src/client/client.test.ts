@@ -71,7 +71,11 @@ test('a list is put together from its pages', async () => {
   const server = new MemoryServer()
   for (let i = 0; i < 7; i++) server.put('/api/v1/namespaces/n/pods', `p${i}`)
   const client = createKubeClient({ transport: server, clock: new VirtualClock(), pageLimit: 3 })
-  const { items, resourceVersion } = await client.listing(kinds.pod, { fieldSelector: 'spec.nodeName=' })
+  const { items, resourceVersion } = await client.listing(
+    kinds.pod,
+    { fieldSelector: 'spec.nodeName=' },
+    (object) => object,
+  )
   assert.equal(items.length, 7)
   assert.equal(resourceVersion, '107')
   assert.deepEqual([items[0]?.apiVersion, items[0]?.kind], ['v1', 'Pod'])
@@ -129,6 +133,58 @@ test('Retry-After may be a date, or stand in the body only', async () => {
   const got = createKubeClient({ transport, clock }).get(kinds.pod, pod)
   await clock.advance(6_000)
   assert.deepEqual(await got, aPod)
+})
+
+test('a Retry-After date is measured by the clock of the server that sent it', async () => {
+  const clock = new VirtualClock()
+  for (const skewMs of [-3_600_000, 3_600_000]) {
+    const serverNow = clock.now() + skewMs
+    const transport = new ScriptedTransport(
+      text(429, '', {
+        date: new Date(serverNow).toUTCString(),
+        'retry-after': new Date(serverNow + 4000).toUTCString(),
+      }),
+      json(200, aPod),
+    )
+    const got = createKubeClient({ transport, clock }).get(kinds.pod, pod)
+    await clock.advance(3_999)
+    assert.equal(transport.requests.length, 1)
+    await clock.advance(1)
+    assert.deepEqual(await got, aPod)
+  }
+})
+
+test('a watch has its whole time-out for each attempt, however long it was told to wait before', async () => {
+  const clock = new VirtualClock()
+  const busy = text(429, '', { 'retry-after': '20' })
+  const transport = new ScriptedTransport(busy, busy, busy, text(200, ''))
+  const opened = createKubeClient({ transport, clock }).watch(kinds.pod, {
+    resourceVersion: '1',
+    timeoutSeconds: 300,
+  })
+  await clock.advance(60_000)
+  for await (const event of await opened) assert.fail(event.kind)
+  assert.equal(transport.requests.length, 4)
+  const late = failure(
+    createKubeClient({ transport: new ScriptedTransport(busy, silence), clock }).watch(kinds.pod, {
+      resourceVersion: '1',
+      timeoutSeconds: 300,
+    }),
+  )
+  await clock.advance(50_000)
+  assert.match((await late).message, /no answer within 30000 ms/)
+})
+
+test('a list in one piece may take longer than a page', async () => {
+  const clock = new VirtualClock()
+  const page = json(200, { metadata: { continue: 'more' }, items: [] })
+  const transport = new ScriptedTransport(page, json(410, refusal(410, 'Expired')), async (request) => {
+    await clock.sleep(200_000)
+    return json(200, { metadata: { resourceVersion: '9' }, items: [aPod] })(request, undefined)
+  })
+  const listed = createKubeClient({ transport, clock }).list(kinds.pod)
+  await clock.advance(200_000)
+  assert.equal((await listed).length, 1)
 })
 
 test('writes are repeated only when the server refused them with 429 and Retry-After', async () => {

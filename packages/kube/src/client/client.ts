@@ -1,5 +1,4 @@
 import { apiVersionOf, type KubeObject, type NewObject, pathOf, type ResourceType } from '@tenon/api'
-import { KubeError } from '../contract.ts'
 import type {
   DeleteOptions,
   KubeClient,
@@ -8,6 +7,7 @@ import type {
   PatchOptions,
   WriteOptions,
 } from '../contract.ts'
+import { isKubeError } from '../contract.ts'
 import { queryText } from './queries.ts'
 import { Requester, type RequesterOptions } from './requester.ts'
 import { openWatch, type WatchEvent, type WatchOptions } from './watch.ts'
@@ -25,10 +25,15 @@ export interface Listing<T> {
 
 /** A client that can also follow collections; caches are built on it. */
 export interface WatchingKubeClient extends KubeClient {
-  listing<T extends KubeObject>(
+  /**
+   * @param keep what to remember of each object as soon as its page has arrived; the pages
+   * themselves are not held, so that a large collection is never in memory untrimmed.
+   */
+  listing<T extends KubeObject, K>(
     type: ResourceType<T>,
-    options?: ListOptions & WriteOptions,
-  ): Promise<Listing<T>>
+    options: ListOptions & WriteOptions,
+    keep: (object: T) => K,
+  ): Promise<Listing<K>>
   /** Opens a watch; the events end when the server ends it and throw when it breaks. */
   watch<T extends KubeObject>(
     type: ResourceType<T>,
@@ -47,6 +52,9 @@ const patchTypes = {
   json: 'application/json-patch+json',
 } as const
 
+/** A whole collection takes many times as long as one page; in times of the usual time-out. */
+const wholeListPatience = 10
+
 interface ListPage<T> {
   readonly items?: T[] | null
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
@@ -64,17 +72,18 @@ class HttpKubeClient implements WatchingKubeClient {
   async get<T extends KubeObject>(
     type: ResourceType<T>,
     key: ObjectKey,
-    { signal }: WriteOptions = {},
+    { signal, lane }: WriteOptions = {},
   ): Promise<T | undefined> {
     try {
       return await this.#requester.json<T>({
         method: 'GET',
         path: objectPath(type, key),
         signal,
+        lane,
         retry: 'read',
       })
     } catch (error) {
-      if (error instanceof KubeError && error.kind === 'notFound') return undefined
+      if (isKubeError(error, 'notFound')) return undefined
       throw error
     }
   }
@@ -83,26 +92,27 @@ class HttpKubeClient implements WatchingKubeClient {
     type: ResourceType<T>,
     options: ListOptions & WriteOptions = {},
   ): Promise<T[]> {
-    return (await this.listing(type, options)).items
+    return (await this.listing(type, options, (object) => object)).items
   }
 
-  async listing<T extends KubeObject>(
+  async listing<T extends KubeObject, K>(
     type: ResourceType<T>,
-    options: ListOptions & WriteOptions = {},
-  ): Promise<Listing<T>> {
-    const items: T[] = []
+    options: ListOptions & WriteOptions,
+    keep: (object: T) => K,
+  ): Promise<Listing<K>> {
+    const items: K[] = []
     let next: string | undefined
     for (;;) {
       let page: ListPage<T>
       try {
         page = await this.#page(type, options, { limit: String(this.#pageLimit), continue: next })
       } catch (error) {
-        if (next === undefined || !(error instanceof KubeError) || error.kind !== 'gone') throw error
+        if (next === undefined || !isKubeError(error, 'gone')) throw error
         // The snapshot behind the pages is compacted; only a list in one piece is sure to end.
-        page = await this.#page(type, options, {})
+        page = await this.#page(type, options, {}, wholeListPatience)
         items.length = 0
       }
-      for (const item of page.items ?? []) items.push(withType(type, item))
+      for (const item of page.items ?? []) items.push(keep(withType(type, item)))
       next = page.metadata?.continue === '' ? undefined : page.metadata?.continue
       if (next === undefined) return { items, resourceVersion: page.metadata?.resourceVersion ?? '' }
     }
@@ -118,17 +128,17 @@ class HttpKubeClient implements WatchingKubeClient {
   async create<T extends KubeObject>(
     type: ResourceType<T>,
     object: NewObject<T>,
-    { signal }: WriteOptions = {},
+    { signal, lane }: WriteOptions = {},
   ): Promise<T> {
     const path = pathOf(type, namespaceFor(type, object.metadata.namespace))
-    return await this.#requester.json<T>({ method: 'POST', path, body: object, signal, retry: 'write' })
+    return await this.#requester.json<T>({ method: 'POST', path, body: object, signal, lane, retry: 'write' })
   }
 
   async patch<T extends KubeObject>(
     type: ResourceType<T>,
     key: ObjectKey,
     patch: object,
-    { subresource, kind = 'merge', resourceVersion, signal }: PatchOptions = {},
+    { subresource, kind = 'merge', resourceVersion, signal, lane }: PatchOptions = {},
   ): Promise<T> {
     return await this.#requester.json<T>({
       method: 'PATCH',
@@ -136,6 +146,7 @@ class HttpKubeClient implements WatchingKubeClient {
       body: withResourceVersion(kind, patch, resourceVersion),
       contentType: patchTypes[kind],
       signal,
+      lane,
       retry: 'write',
     })
   }
@@ -157,11 +168,12 @@ class HttpKubeClient implements WatchingKubeClient {
         ...(options.propagationPolicy !== undefined && { propagationPolicy: options.propagationPolicy }),
       },
       signal: options.signal,
+      lane: options.lane,
       retry: 'write',
     })
   }
 
-  async evict(pod: ObjectKey, uid: string, { signal }: WriteOptions = {}): Promise<void> {
+  async evict(pod: ObjectKey, uid: string, { signal, lane }: WriteOptions = {}): Promise<void> {
     const podType = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
     await this.#requester.json({
       method: 'POST',
@@ -173,6 +185,7 @@ class HttpKubeClient implements WatchingKubeClient {
         deleteOptions: { preconditions: { uid } },
       },
       signal,
+      lane,
       // 429 is how a disruption budget says no: the caller decides when to ask again.
       retry: 'once',
     })
@@ -191,9 +204,11 @@ class HttpKubeClient implements WatchingKubeClient {
     type: ResourceType<T>,
     options: ListOptions & WriteOptions,
     paging: Readonly<Record<string, string | undefined>>,
+    patience = 1,
   ): Promise<ListPage<T>> {
     const path = `${pathOf(type, options.namespace)}${queryText(options, paging)}`
-    return this.#requester.json<ListPage<T>>({ method: 'GET', path, signal: options.signal, retry: 'read' })
+    const { signal, lane } = options
+    return this.#requester.json<ListPage<T>>({ method: 'GET', path, signal, lane, patience, retry: 'read' })
   }
 }
 

@@ -31,6 +31,9 @@ const kindOfCode: Readonly<Record<number, KubeErrorKind>> = {
   429: 'tooManyRequests',
 }
 
+/** Reason given to errors about a version that the server has not reached; it says so in a cause only. */
+export const resourceVersionTooLarge = 'ResourceVersionTooLarge'
+
 /** What was asked, for messages: `GET /api/v1/pods`. */
 export type Asked = string
 
@@ -42,7 +45,7 @@ export function errorOfResponse(
   clock: Pick<Clock, 'now'>,
 ): KubeError {
   const status = parseStatus(body)
-  const retryAfterMs = retryAfterOf(response.headers['retry-after'], clock) ?? retryAfterOfStatus(status)
+  const retryAfterMs = retryAfterOf(response.headers, clock) ?? retryAfterOfStatus(status)
   if (status !== undefined) return errorOfStatus(asked, status, response.status, retryAfterMs)
   const text = body.trim().slice(0, 200)
   const message = `${asked}: the server answered ${response.status}${text === '' ? '' : `: ${text}`}`
@@ -58,9 +61,11 @@ export function errorOfStatus(
   httpStatus = status.code ?? 500,
   retryAfterMs = retryAfterOfStatus(status),
 ): KubeError {
+  const isTooLarge = status.details?.causes?.some(({ reason }) => reason === resourceVersionTooLarge) === true
+  const reason = isTooLarge ? resourceVersionTooLarge : status.reason
   const message = status.message ?? status.reason ?? `the server answered ${httpStatus}`
   return new KubeError(kindOf(status.reason, httpStatus), httpStatus, `${asked}: ${message}`, {
-    ...(status.reason !== undefined && { reason: status.reason }),
+    ...(reason !== undefined && { reason }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   })
 }
@@ -93,11 +98,17 @@ function retryAfterOfStatus(status: Status | undefined): number | undefined {
   return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000
 }
 
-/** RFC 9110: a number of seconds or a date. */
-function retryAfterOf(header: string | undefined, clock: Pick<Clock, 'now'>): number | undefined {
+/**
+ * RFC 9110: a number of seconds or a date. A date is measured against the moment at which the
+ * server says it answered, so that clocks that disagree do not turn seconds into hours or nothing.
+ */
+function retryAfterOf(headers: HttpResponse['headers'], clock: Pick<Clock, 'now'>): number | undefined {
+  const header = headers['retry-after']
   if (header === undefined) return undefined
   const seconds = Number(header)
   if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000)
   const at = Date.parse(header)
-  return Number.isNaN(at) ? undefined : Math.max(0, at - clock.now())
+  const answeredAt = Date.parse(headers['date'] ?? '')
+  if (Number.isNaN(at)) return undefined
+  return Math.max(0, at - (Number.isNaN(answeredAt) ? clock.now() : answeredAt))
 }

@@ -1,9 +1,10 @@
 /** One request to the API server: credentials, rate, time-outs, retries and errors. */
 import { type Clock, type HttpResponse, readText, type Transport } from '@tenon/runtime'
 import { linkedAbort, untilAborted, withDeadline } from '../abortable.ts'
-import { KubeError } from '../contract.ts'
-import { type Rate, TokenBucket } from '../token-bucket.ts'
+import { KubeError, type Lane } from '../contract.ts'
+import type { Rate } from '../token-bucket.ts'
 import { type Asked, errorOfResponse, errorOfTransport } from './errors.ts'
+import { RequestLanes } from './request-lanes.ts'
 
 /** One answered or failed attempt, for metrics. `status` is 0 when nothing was answered. */
 export interface RequestSample {
@@ -34,6 +35,9 @@ export interface Call {
   readonly body?: object
   readonly contentType?: string
   readonly signal?: AbortSignal | undefined
+  readonly lane?: Lane | undefined
+  /** How many times the usual time-out the answer may take; default 1. */
+  readonly patience?: number
   /**
    * `read` is repeated after 429 and 503 with Retry-After, `write` only after 429 (the server
    * refused it before doing anything), `once` never.
@@ -50,12 +54,12 @@ export interface OpenStream {
 
 export class Requester {
   readonly #options: RequesterOptions
-  readonly #bucket: TokenBucket | undefined
+  readonly #lanes: RequestLanes | undefined
   readonly #timeoutMs: number
 
   constructor(options: RequesterOptions) {
     this.#options = options
-    this.#bucket = options.rate === undefined ? undefined : new TokenBucket(options.rate, options.clock)
+    this.#lanes = options.rate === undefined ? undefined : new RequestLanes(options.rate, options.clock)
     this.#timeoutMs = options.requestTimeoutMs ?? 30_000
   }
 
@@ -66,10 +70,11 @@ export class Requester {
   /** The parsed body of a successful answer. */
   async json<T>(call: Call): Promise<T> {
     const asked = askedOf(call)
+    const ms = this.#timeoutMs * (call.patience ?? 1)
     const text = await this.#repeated(call, () =>
       withDeadline(
         this.#options.clock,
-        { ms: this.#timeoutMs, late: () => this.#lateError(asked), signal: call.signal },
+        { ms, late: () => lateError(asked, ms), signal: call.signal },
         async (signal) => {
           const response = await this.#send(call, signal)
           const body = await readText(response.body)
@@ -85,20 +90,25 @@ export class Requester {
     }
   }
 
-  /** Opens a watch. The time-out covers the answer's head only; the body lives until closed. */
+  /** Opens a watch. The time-out covers the head of each answer; the body lives until closed. */
   async stream(call: Call): Promise<OpenStream> {
     const asked = askedOf(call)
     const { controller, unlink } = linkedAbort(call.signal)
-    const cancel = this.#options.clock.after(this.#timeoutMs, () => {
-      controller.abort(this.#lateError(asked))
-    })
     const { signal } = controller
     try {
       const response = await this.#repeated(call, async () => {
-        const answer = await untilAborted(this.#send(call, signal), signal)
-        if (answer.status < 400) return answer
-        const body = await untilAborted(readText(answer.body), signal)
-        throw errorOfResponse(asked, answer, body, this.#options.clock)
+        // The signal of one attempt must outlive it, as the body ends with it; so it is the call's own.
+        const cancel = this.#options.clock.after(this.#timeoutMs, () => {
+          controller.abort(lateError(asked, this.#timeoutMs))
+        })
+        try {
+          const answer = await untilAborted(this.#send(call, signal), signal)
+          if (answer.status < 400) return answer
+          const body = await untilAborted(readText(answer.body), signal)
+          throw errorOfResponse(asked, answer, body, this.#options.clock)
+        } finally {
+          cancel()
+        }
       })
       return {
         body: response.body,
@@ -111,8 +121,6 @@ export class Requester {
     } catch (error) {
       unlink()
       throw error
-    } finally {
-      cancel()
     }
   }
 
@@ -120,8 +128,8 @@ export class Requester {
     let hasRenewedToken = false
     for (let attempts = 1; ; attempts++) {
       try {
-        await this.#bucket?.take(call.signal)
-        return await attempt()
+        if (this.#lanes === undefined) return await attempt()
+        return await this.#lanes.run(call.lane ?? 'normal', call.signal, attempt)
       } catch (cause) {
         if (call.signal?.aborted) throw cause
         const error = errorOfTransport(askedOf(call), cause)
@@ -171,10 +179,10 @@ export class Requester {
       throw error
     }
   }
+}
 
-  #lateError(asked: Asked): KubeError {
-    return new KubeError('transport', 0, `${asked}: no answer within ${this.#timeoutMs} ms`)
-  }
+function lateError(asked: Asked, ms: number): KubeError {
+  return new KubeError('transport', 0, `${asked}: no answer within ${ms} ms`)
 }
 
 function askedOf(call: Call): Asked {

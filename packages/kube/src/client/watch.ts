@@ -46,8 +46,13 @@ export async function openWatch<T extends KubeObject>(
       resourceVersionMatch: 'NotOlderThan',
     }),
   })
-  const call = { method: 'GET', path: `${path}${query}`, signal: options.signal, retry: 'read' } as const
-  const stream = await requester.stream(call)
+  const stream = await requester.stream({
+    method: 'GET',
+    path: `${path}${query}`,
+    signal: options.signal,
+    lane: options.lane,
+    retry: 'read',
+  })
   return eventsOf<T>(`WATCH ${path}`, stream, new Pacer(requester.clock))
 }
 

@@ -1,19 +1,34 @@
 /** Requests over sockets, with the credentials of a kubeconfig. */
-import http from 'node:http'
-import https from 'node:https'
-import type { KubeConfig } from '@kubernetes/client-node'
-import type { Clock, HttpRequest, HttpResponse, Transport } from '@tenon/runtime'
+import type http from 'node:http'
+import type https from 'node:https'
+import { createRequire } from 'node:module'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
+import { type Clock, type HttpRequest, type HttpResponse, readText, type Transport } from '@tenon/runtime'
+import type { ClusterAccess } from './cluster-access.ts'
 
 export interface HttpTransportOptions {
   readonly server: URL
-  readonly config: KubeConfig
+  /**
+   * Begins anew, without any token that was remembered. It is asked for again when the server refuses
+   * the credentials.
+   */
+  readonly newAccess: () => ClusterAccess
   readonly clock: Clock
 }
 
-/** Credentials are read again after this long, so that rotated files and tokens come into use. */
+/** Credentials are asked for again after this long, so that rotated files and tokens come into use. */
 const credentialsTtlMs = 1000
-/** About ten watches hold one socket each; the rest is for reads and writes. */
-const socketLimit = 64
+/** A plugin that takes longer than this is taken to hang, and started once more. */
+const credentialsPatienceMs = 30_000
+/** Refused credentials are renewed this often at most, so that a plugin is not started per request. */
+const renewalPauseMs = 5_000
+/** Each watch holds a socket, about twenty of them; the rest is for reads and writes. */
+const socketLimit = 128
+
+/** Not imported: that would load Node's client of the web's kind as well, which is large. */
+const require = createRequire(import.meta.url)
+const httpModule = require('node:http') as typeof http
+const httpsModule = require('node:https') as typeof https
 
 interface Credentials {
   readonly agent: http.Agent
@@ -28,51 +43,72 @@ interface TlsOptions {
   readonly rejectUnauthorized?: boolean
 }
 
+/** One reading of the credentials, shared by the requests of its time. */
+interface CredentialsReading {
+  readonly startedAt: number
+  readonly credentials: Promise<Credentials>
+  endedAt?: number
+}
+
 export class HttpTransport implements Transport {
   readonly #options: HttpTransportOptions
-  #credentials: Promise<Credentials> | undefined
-  #credentialsReadAt = 0
+  #access: ClusterAccess
+  #reading: CredentialsReading | undefined
+  #renewedAt = Number.NEGATIVE_INFINITY
   #agent: { readonly id: string; readonly agent: http.Agent } | undefined
 
   constructor(options: HttpTransportOptions) {
     this.#options = options
+    this.#access = options.newAccess()
   }
 
   async send(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> {
-    const credentials = await this.#currentCredentials()
-    try {
-      return await this.#exchange(request, credentials, signal)
-    } catch (error) {
-      // The server may close an idle connection at the moment it is used again; a read is safe to repeat.
-      if (!isLostReuse(error) || request.method !== 'GET' || signal?.aborted === true) throw error
-      return this.#exchange(request, credentials, signal)
-    }
+    const reading = this.#currentReading()
+    const credentials = await reading.credentials
+    const response = await this.#exchangeSafely(request, credentials, signal)
+    if (response.status !== 401) return response
+    // Rotated before its time, or revoked: a 401 did nothing, so that even a write may be repeated.
+    const renewed = await this.#renewedAfter(reading).catch(() => credentials)
+    if (isSame(renewed, credentials)) return response
+    await readText(response.body)
+    return this.#exchangeSafely(request, renewed, signal)
   }
 
   /** Closes the connections that are idle; others close when their request ends. */
   close(): void {
     this.#agent?.agent.destroy()
     this.#agent = undefined
-    this.#credentials = undefined
+    this.#reading = undefined
   }
 
-  #currentCredentials(): Promise<Credentials> {
+  #currentReading(): CredentialsReading {
     const now = this.#options.clock.monotonic()
-    if (this.#credentials === undefined || now - this.#credentialsReadAt > credentialsTtlMs) {
-      this.#credentialsReadAt = now
-      this.#credentials = this.#readCredentials()
-      // A failed plugin or file must not be remembered.
-      this.#credentials.catch(() => {
-        this.#credentials = undefined
-      })
+    const current = this.#reading
+    if (current !== undefined && isFresh(current, now)) return current
+    const reading: CredentialsReading = { startedAt: now, credentials: this.#readCredentials() }
+    const end = () => {
+      reading.endedAt = this.#options.clock.monotonic()
     }
-    return this.#credentials
+    // A failure is kept as long as a success, so that a broken plugin is not started per request.
+    reading.credentials.then(end, end)
+    this.#reading = reading
+    return reading
+  }
+
+  /** Credentials read after those of `refused`; the first request that is refused reads for all. */
+  #renewedAfter(refused: CredentialsReading): Promise<Credentials> {
+    const now = this.#options.clock.monotonic()
+    if (this.#reading === refused && now - this.#renewedAt >= renewalPauseMs) {
+      this.#renewedAt = now
+      this.#reading = undefined
+      this.#access = this.#options.newAccess()
+    }
+    return this.#currentReading().credentials
   }
 
   async #readCredentials(): Promise<Credentials> {
-    const { config } = this.#options
     const options: https.RequestOptions = {}
-    await config.applyToHTTPSOptions(options)
+    await this.#access.applyToHTTPSOptions(options)
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(options.headers ?? {})) {
       // Token files usually end with a line break, which no header may.
@@ -85,9 +121,9 @@ export class HttpTransport implements Transport {
 
   /** One agent for as long as the certificates stay the same. */
   #agentFor(options: https.RequestOptions): http.Agent {
-    const { config, server } = this.#options
+    const { server } = this.#options
     // Through a proxy the client library's own agent is used, which knows how to tunnel.
-    if ((config.getCurrentCluster()?.proxyUrl ?? '') !== '') return options.agent as http.Agent
+    if (this.#access.isProxied) return options.agent as http.Agent
     const tls: TlsOptions = {
       ...(options.ca !== undefined && { ca: options.ca }),
       ...(options.cert !== undefined && { cert: options.cert }),
@@ -102,10 +138,24 @@ export class HttpTransport implements Transport {
     const keeping = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: socketLimit, timeout: 60_000 }
     const agent =
       server.protocol === 'http:'
-        ? new http.Agent(keeping)
-        : new https.Agent({ ...keeping, ...(tls as https.AgentOptions) })
+        ? new httpModule.Agent(keeping)
+        : new httpsModule.Agent({ ...keeping, ...shared(tls) })
     this.#agent = { id, agent }
     return agent
+  }
+
+  async #exchangeSafely(
+    request: HttpRequest,
+    credentials: Credentials,
+    signal: AbortSignal | undefined,
+  ): Promise<HttpResponse> {
+    try {
+      return await this.#exchange(request, credentials, signal)
+    } catch (error) {
+      // The server may close an idle connection at the moment it is used again; a read is safe to repeat.
+      if (!isLostReuse(error) || request.method !== 'GET' || signal?.aborted === true) throw error
+      return this.#exchange(request, credentials, signal)
+    }
   }
 
   #exchange(
@@ -114,7 +164,7 @@ export class HttpTransport implements Transport {
     signal: AbortSignal | undefined,
   ): Promise<HttpResponse> {
     const { server } = this.#options
-    const { request: open } = server.protocol === 'http:' ? http : https
+    const { request: open } = server.protocol === 'http:' ? httpModule : httpsModule
     return new Promise((resolve, reject) => {
       const outgoing = open(
         {
@@ -145,6 +195,22 @@ export class HttpTransport implements Transport {
       outgoing.end(request.body)
     })
   }
+}
+
+/**
+ * The same for every connection: reading the certificates again for each, and comparing them for each
+ * request, takes more time than all else about it.
+ */
+function shared({ ca, cert, key, ...rest }: TlsOptions): https.AgentOptions {
+  return { ...rest, secureContext: createSecureContext({ ca, cert, key } as SecureContextOptions) }
+}
+
+function isFresh({ startedAt, endedAt }: CredentialsReading, now: number): boolean {
+  return endedAt === undefined ? now - startedAt < credentialsPatienceMs : now - endedAt <= credentialsTtlMs
+}
+
+function isSame(a: Credentials, b: Credentials): boolean {
+  return a.agent === b.agent && a.headers['authorization'] === b.headers['authorization']
 }
 
 /** A kept connection was closed before the answer began. */

@@ -1,7 +1,9 @@
 /** Reads kubeconfig files and merges them as kubectl does: the first one that names a thing wins. */
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
-import { type Cluster, type Context, KubeConfig, loadYaml, type User } from '@kubernetes/client-node'
+import type { Cluster, Context, User } from '@kubernetes/client-node'
+import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js'
+import { load as loadYaml } from 'js-yaml'
 import { KubeConfigError } from './kubeconfig-errors.ts'
 
 /** The merged content of one or several files. */
@@ -16,9 +18,10 @@ export interface KubeConfigContent {
 
 /** A file as far as it is changed before the client library reads it. */
 interface RawKubeConfig {
-  readonly kind?: string
   readonly clusters?: readonly { readonly name?: string; readonly cluster?: RawCluster }[] | null
   readonly users?: readonly { readonly name?: string; readonly user?: RawUser | null }[] | null
+  readonly contexts?: unknown
+  readonly 'current-context'?: string
 }
 
 interface RawCluster {
@@ -57,18 +60,31 @@ export function readKubeConfigFiles(paths: string, isListed: boolean): KubeConfi
   }
 }
 
-function readOne(file: string): KubeConfig {
+function readOne(file: string): Omit<KubeConfigContent, 'source'> {
   const raw = parse(file, readText(file))
   const folder = dirname(file)
-  const config = new KubeConfig()
   try {
-    config.loadFromString(JSON.stringify({ ...raw, users: raw.users?.map((user) => withUser(user, folder)) }))
-    config.makePathsAbsolute(folder)
+    const users = raw.users?.map((user) => withUser(user, folder))
+    return {
+      clusters: newClusters(raw.clusters).map((cluster) => withAbsolute(cluster, ['caFile'], folder)),
+      users: newUsers(users).map((user) => withAbsolute(user, ['certFile', 'keyFile'], folder)),
+      contexts: newContexts(raw.contexts),
+      currentContext: raw['current-context'],
+    }
   } catch (cause) {
     const text = cause instanceof Error ? cause.message : String(cause)
     throw new KubeConfigError(`kubeconfig ${file} is not valid: ${text}`, cause)
   }
-  return config
+}
+
+/** Paths in a file are relative to it. */
+function withAbsolute<T extends object>(entry: T, fields: readonly (keyof T)[], folder: string): T {
+  const copy = { ...entry }
+  for (const field of fields) {
+    const path = copy[field]
+    if (typeof path === 'string' && path !== '') copy[field] = absolute(path, folder) as T[keyof T]
+  }
+  return copy
 }
 
 function readText(file: string): string {

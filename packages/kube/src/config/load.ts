@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Cluster, KubeConfig } from '@kubernetes/client-node'
+import type { Cluster, User } from '@kubernetes/client-node'
 import { type Clock, SystemClock, type Transport } from '@tenon/runtime'
+import { newClusterAccess } from './cluster-access.ts'
 import { HttpTransport } from './http-transport.ts'
 import { inClusterContent } from './in-cluster.ts'
 import { KubeConfigError } from './kubeconfig-errors.ts'
@@ -41,16 +42,10 @@ export interface LoadedKubeConfig {
  */
 export function loadKubeConfig(options: KubeConfigOptions): LoadedKubeConfig {
   const content = findContent(options)
-  const { name, cluster, namespace } = selectContext(content, options.context)
+  const { name, cluster, user, namespace } = selectContext(content, options.context)
   const server = serverUrl(content, cluster)
-  const config = new KubeConfig()
-  config.loadFromOptions({
-    clusters: content.clusters.map(withPlainHttp),
-    users: content.users,
-    contexts: content.contexts,
-    currentContext: name,
-  })
-  const transport = new HttpTransport({ server, config, clock: options.clock ?? new SystemClock() })
+  const newAccess = () => newClusterAccess(withPlainHttp(cluster), user)
+  const transport = new HttpTransport({ server, newAccess, clock: options.clock ?? new SystemClock() })
   const certificateAuthority = authorityOf(content, cluster)
   return {
     transport,
@@ -82,6 +77,7 @@ function findContent({ kubeconfig, env }: KubeConfigOptions): KubeConfigContent 
 interface SelectedContext {
   readonly name: string
   readonly cluster: Cluster
+  readonly user?: User
   readonly namespace?: string
 }
 
@@ -103,12 +99,18 @@ function selectContext(content: KubeConfigContent, wanted: string | undefined): 
     throw new KubeConfigError(
       `kubeconfig ${source}: context ${name} names the cluster ${context.cluster}, which is not there: add it under clusters`,
     )
-  const { user } = context as { readonly user?: string }
-  if (user !== undefined && user !== '' && !users.some((candidate) => candidate.name === user))
+  const { user: userName } = context as { readonly user?: string }
+  const user = users.find((candidate) => candidate.name === userName)
+  if (user === undefined && userName !== undefined && userName !== '')
     throw new KubeConfigError(
-      `kubeconfig ${source}: context ${name} names the user ${user}, which is not there: add it under users`,
+      `kubeconfig ${source}: context ${name} names the user ${userName}, which is not there: add it under users`,
     )
-  return { name, cluster, ...(context.namespace !== undefined && { namespace: context.namespace }) }
+  return {
+    name,
+    cluster,
+    ...(user !== undefined && { user }),
+    ...(context.namespace !== undefined && { namespace: context.namespace }),
+  }
 }
 
 function serverUrl({ source }: KubeConfigContent, cluster: Cluster): URL {

@@ -37,7 +37,7 @@ const defaultBackoff = { baseMs: 5, capMs: 1_000_000 }
 /**
  * A controller: a queue of keys and workers that reconcile them. The rate of
  * {@link ControllerOptions} spaces out what comes back with back-off over all keys; what is
- * enqueued anew is not held back by it.
+ * enqueued anew is not held back by it, and goes before what comes back while both wait.
  */
 export function createController(options: ControllerOptions, deps: ControllerDependencies): Controller {
   return new QueueController(options, deps)
@@ -162,7 +162,7 @@ class QueueController implements Controller {
     this.#failures.set(key, failures + 1)
     const pauseMs = backoffMs(this.#options.backoff ?? defaultBackoff, failures)
     this.#deps.metrics?.retried?.(this.name)
-    this.#queue.addAfter(key, Math.max(pauseMs, this.#bucket?.reserve() ?? 0))
+    this.#queue.addAfter(key, Math.max(pauseMs, this.#bucket?.reserve() ?? 0), 'retry')
   }
 }
 

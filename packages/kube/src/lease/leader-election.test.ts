@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lease } from '@tenon/api'
+import { kinds, type Lease } from '@tenon/api'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
+import type { KubeClient } from '../contract.ts'
 import { MemoryServer } from '../test-support/memory-server.ts'
 import { createLeaderElector, type LeaderElector } from './leader-election.ts'
 
@@ -14,7 +15,11 @@ interface World {
   readonly history: string[]
   readonly spec: () => NonNullable<Lease['spec']>
   /** Each candidate has a way of its own to the server, that can be cut. */
-  readonly candidate: (identity: string) => {
+  readonly candidate: (
+    identity: string,
+    options?: { readonly skewMs?: number; readonly rate?: { perSecond: number; burst: number } },
+  ) => {
+    readonly client: KubeClient
     readonly elector: LeaderElector
     readonly cut: (how: boolean) => void
   }
@@ -29,17 +34,23 @@ function world(): World {
     clock,
     history,
     spec: () => (server.get(`${leases}/tenon`) as Lease).spec ?? {},
-    candidate(identity) {
+    candidate(identity, { skewMs = 0, rate } = {}) {
       let isCut = false
       const client = createKubeClient({
         clock,
+        ...(rate !== undefined && { rate }),
         transport: {
           send: (request, signal) => (isCut ? new Promise(() => undefined) : server.send(request, signal)),
         },
       })
       const elector = createLeaderElector({
         client,
-        clock,
+        clock: {
+          now: () => clock.now() + skewMs,
+          monotonic: () => clock.monotonic(),
+          sleep: (ms, signal) => clock.sleep(ms, signal),
+          after: (ms, callback) => clock.after(ms, callback),
+        },
         random: new SeededRandom(identity),
         logger: silentLogger,
         identity,
@@ -50,6 +61,7 @@ function world(): World {
         onStopped: () => history.push(`${identity} stopped`),
       })
       return {
+        client,
         elector,
         cut: (how) => {
           isCut = how
@@ -135,5 +147,36 @@ test('a leader whose lease was taken by somebody else stops at once', async () =
   server.put(leases, 'tenon', { spec: { holderIdentity: 'thief', leaseDurationSeconds: 15 } })
   await clock.advance(5_000)
   assert.deepEqual([history, elector.isLeader], [['a_1 started', 'a_1 stopped'], false])
+  await elector.stop()
+})
+
+test('clocks that are hours apart neither cost nor give anybody the lease', async () => {
+  for (const skewMs of [-7_200_000, 7_200_000]) {
+    const { clock, history, candidate } = world()
+    const [a, b] = [candidate('a'), candidate('b', { skewMs })]
+    a.elector.start()
+    await clock.advance(5_000)
+    b.elector.start()
+    await clock.advance(120_000)
+    assert.deepEqual(history, ['a started'])
+    a.cut(true)
+    await clock.advance(30_000)
+    assert.deepEqual(history, ['a started', 'a stopped', 'b started'])
+    await b.elector.stop()
+  }
+})
+
+test('a leader renews in time behind a long row of writes of its own client', async () => {
+  const { server, clock, history, candidate } = world()
+  server.put('/api/v1/nodes', 'x')
+  const { client, elector } = candidate('a', { rate: { perSecond: 10, burst: 1 } })
+  elector.start()
+  await clock.advance(2_000)
+  const bulk = Promise.all(
+    Array.from({ length: 600 }, () => client.patch(kinds.node, { name: 'x' }, { spec: {} })),
+  )
+  await clock.advance(80_000)
+  await bulk
+  assert.deepEqual(history, ['a started'])
   await elector.stop()
 })

@@ -39,6 +39,9 @@ export function createLeaderElector(options: LeaderElectorOptions): LeaderElecto
   return new LeaseElector(options)
 }
 
+/** A renewal that waits behind bulk writes would come too late. */
+const lane = 'urgent'
+
 type LeaseSpec = NonNullable<Lease['spec']>
 
 class LeaseElector implements LeaderElector {
@@ -133,7 +136,7 @@ class LeaseElector implements LeaderElector {
   async #take(signal: AbortSignal): Promise<boolean> {
     const { client, clock } = this.#options
     if (!this.#isLeader || this.#lease === undefined) {
-      const seen = await client.get(kinds.lease, this.#key(), { signal })
+      const seen = await client.get(kinds.lease, this.#key(), { signal, lane })
       if (seen === undefined) return this.#create(signal)
       this.#observe(seen)
     }
@@ -156,7 +159,7 @@ class LeaseElector implements LeaderElector {
         metadata: { name, namespace, ...(labels !== undefined && { labels }) },
         spec: this.#ownSpec(undefined),
       },
-      { signal },
+      { signal, lane },
     )
     this.#observe(lease)
     return true
@@ -188,6 +191,7 @@ class LeaseElector implements LeaderElector {
       { spec },
       {
         signal,
+        lane,
         ...(resourceVersion !== undefined && { resourceVersion }),
       },
     )
