@@ -96,8 +96,12 @@ class ExoscaleProvider implements CloudProvider {
     })
   }
 
-  async create(claim: NodeClaim, signal?: AbortSignal): Promise<ProviderInstance> {
-    return this.#speak(() => this.#launcher.launch(claim, signal), signal)
+  async create(
+    claim: NodeClaim,
+    signal?: AbortSignal,
+    instanceTypes?: readonly InstanceType[],
+  ): Promise<ProviderInstance> {
+    return this.#speak(() => this.#launcher.launch(claim, signal, instanceTypes), signal)
   }
 
   async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {

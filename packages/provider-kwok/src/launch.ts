@@ -17,7 +17,12 @@ import { offeringAllows, singleValues, valuesOf } from './matching.ts'
 /** How provider IDs of this provider begin; the name of the node follows. */
 export const providerIdPrefix = 'kwok://'
 /** On a Node: the name of its claim, so that a restart finds it again. */
-export const claimAnnotation = 'karpenter.kwok.sh/node-claim'
+const claimAnnotation = 'karpenter.kwok.sh/node-claim'
+
+/** The claim a simulated machine was made for; machines of the Go version tell by their hostname only. */
+export function claimNameOf({ metadata }: Node): string | undefined {
+  return metadata.annotations?.[claimAnnotation] ?? metadata.labels?.[labels.hostname]
+}
 
 /** The type and offering a claim is launched with. */
 export interface Choice {
@@ -37,6 +42,25 @@ export function cheapestChoice(claim: NodeClaim, types: readonly InstanceType[])
     }
   }
   return best
+}
+
+/** Whether what the claim asks for exists, but none of it is available. */
+export function isSoldOut(claim: NodeClaim, types: readonly InstanceType[]): boolean {
+  const { requirements } = claim.spec
+  const names = valuesOf(requirements, labels.instanceType)
+  return types.some(
+    ({ name, offerings }) =>
+      names.includes(name) && offerings.some((offering) => offeringAllows(requirements, offering)),
+  )
+}
+
+/** The type and offering that a simulated Node says it is of, if they are still to be had. */
+export function choiceOf({ metadata }: Node, types: readonly InstanceType[]): Choice | undefined {
+  const type = types.find(({ name }) => name === metadata.labels?.[labels.instanceType])
+  const offering = type?.offerings.find(({ requirements }) =>
+    Object.entries(singleValues(requirements)).every(([key, value]) => metadata.labels?.[key] === value),
+  )
+  return type === undefined || offering === undefined ? undefined : { type, offering }
 }
 
 const alphanumeric = 'abcdefghijklmnopqrstuvwxyz0123456789'

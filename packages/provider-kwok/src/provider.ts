@@ -9,12 +9,28 @@ import {
   parseDuration,
   type ResourceType,
 } from '@tenon/api'
-import { isKubeError, type KubeClient } from '@tenon/kube'
-import { type CloudProvider, ProviderError, type ProviderInstance, type RepairPolicy } from '@tenon/provider'
+import { isKubeError, type KubeClient, type KubeErrorKind } from '@tenon/kube'
+import {
+  type CloudProvider,
+  ProviderError,
+  type ProviderErrorKind,
+  type ProviderInstance,
+  type RepairPolicy,
+} from '@tenon/provider'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import { defaultCatalogue, kwokLabels } from './catalogue.ts'
-import { cheapestChoice, claimAnnotation, nodeName, providerIdPrefix, simulatedNode } from './launch.ts'
+import {
+  type Choice,
+  cheapestChoice,
+  choiceOf,
+  claimNameOf,
+  isSoldOut,
+  nodeName,
+  providerIdPrefix,
+  simulatedNode,
+} from './launch.ts'
 import { kwokNodeClassKind } from './nodeclass.ts'
+import { SharedRead } from './shared-read.ts'
 
 const repairTolerationMs = 10 * 60_000
 const createAttempts = 4
@@ -43,6 +59,10 @@ export class KwokProvider implements CloudProvider {
   readonly #deps: KwokDependencies
   readonly #types: readonly InstanceType[]
   readonly #stopped = new AbortController()
+  /** Calls machines off whose Nodes have not appeared yet; by the Node's name. */
+  readonly #coming = new Map<string, AbortController>()
+  /** Launches come by the dozen. */
+  readonly #machines = new SharedRead(() => this.#nodes())
   #sequence = 0
 
   constructor(deps: KwokDependencies) {
@@ -50,10 +70,30 @@ export class KwokProvider implements CloudProvider {
     this.#types = deps.instanceTypes ?? defaultCatalogue()
   }
 
-  async create(claim: NodeClaim, signal?: AbortSignal): Promise<ProviderInstance> {
+  async create(
+    claim: NodeClaim,
+    signal?: AbortSignal,
+    instanceTypes: readonly InstanceType[] = this.#types,
+  ): Promise<ProviderInstance> {
+    return await speak(() => this.#launch(claim, signal, instanceTypes), signal)
+  }
+
+  async #launch(
+    claim: NodeClaim,
+    signal: AbortSignal | undefined,
+    instanceTypes: readonly InstanceType[],
+  ): Promise<ProviderInstance> {
     const { client, random } = this.#deps
-    const choice = cheapestChoice(claim, this.#types)
+    const existing = (await this.#machines.ask()).find((node) => claimNameOf(node) === claim.metadata.name)
+    if (existing !== undefined) return this.#asLaunched(existing, claim)
+    const choice = this.#choice(claim, instanceTypes)
     if (choice === undefined) {
+      if (isSoldOut(claim, instanceTypes)) {
+        throw new ProviderError(
+          'insufficientCapacity',
+          `NodeClaim ${claim.metadata.name}: no offering that it asks for is available now`,
+        )
+      }
       throw new ProviderError(
         'other',
         `NodeClaim ${claim.metadata.name}: requirements name no instance type with a matching offering; list some under node.kubernetes.io/instance-type`,
@@ -69,8 +109,6 @@ export class KwokProvider implements CloudProvider {
     }
     const ready = conditionOf(nodeClass, 'Ready')
     if (ready?.status === 'False') throw new ProviderError('nodeClassNotReady', ready.message)
-    const existing = (await this.#nodes(signal)).find((node) => isNodeOf(node, claim))
-    if (existing !== undefined) return instanceOf(existing)
     const node = simulatedNode(claim, choice, nodeName(claim, this.#sequence++, random))
     const delayMs = parseDuration(nodeClass.spec?.nodeRegistrationDelay ?? '0s') ?? 0
     if (delayMs === 0) return instanceOf(await client.create(kinds.node, node, options))
@@ -80,9 +118,13 @@ export class KwokProvider implements CloudProvider {
 
   /** There is no machine beside the Node: one that never registered goes with this call. */
   async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
+    await speak(() => this.#delete(claim.status?.providerID ?? '', signal), signal)
+  }
+
+  async #delete(providerID: string, signal: AbortSignal | undefined): Promise<void> {
     const { client } = this.#deps
-    const providerID = claim.status?.providerID ?? ''
-    const name = providerID.slice(providerIdPrefix.length)
+    const name = nodeNameIn(providerID)
+    this.#coming.get(name)?.abort()
     const options = signal === undefined ? {} : { signal }
     const node = name === '' ? undefined : await client.get(kinds.node, { name }, options)
     if (node !== undefined && node.metadata.deletionTimestamp === undefined) {
@@ -94,13 +136,12 @@ export class KwokProvider implements CloudProvider {
   }
 
   async get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance> {
-    const name = providerID.startsWith(providerIdPrefix)
-      ? providerID.slice(providerIdPrefix.length)
-      : undefined
+    const name = nodeNameIn(providerID)
+    const options = signal === undefined ? {} : { signal }
     const node =
-      name === undefined || name === ''
+      name === ''
         ? undefined
-        : await this.#deps.client.get(kinds.node, { name }, signal === undefined ? {} : { signal })
+        : await speak(() => this.#deps.client.get(kinds.node, { name }, options), signal)
     if (node === undefined || node.metadata.deletionTimestamp !== undefined) {
       throw new ProviderError('nodeClaimNotFound', `no instance ${providerID}`)
     }
@@ -108,7 +149,7 @@ export class KwokProvider implements CloudProvider {
   }
 
   async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
-    return (await this.#nodes(signal)).map(instanceOf)
+    return (await speak(() => this.#nodes(signal), signal)).map(instanceOf)
   }
 
   getInstanceTypes(): Promise<readonly InstanceType[]> {
@@ -125,6 +166,22 @@ export class KwokProvider implements CloudProvider {
     })
   }
 
+  /** What others say of a type decides which is taken; the machine is what this provider makes of it. */
+  #choice(claim: NodeClaim, instanceTypes: readonly InstanceType[]): Choice | undefined {
+    const choice = cheapestChoice(claim, instanceTypes)
+    const type = this.#types.find(({ name }) => name === choice?.type.name)
+    return choice === undefined || type === undefined ? undefined : { type, offering: choice.offering }
+  }
+
+  /** What the launch answered, or would have: by now others may have labelled the Node as well. */
+  #asLaunched(node: Node, claim: NodeClaim): ProviderInstance {
+    const choice = choiceOf(node, this.#types)
+    if (choice === undefined) return instanceOf(node)
+    const { metadata } = node
+    const made = simulatedNode(claim, choice, metadata.name)
+    return instanceOf({ ...made, metadata: { ...metadata, ...made.metadata } })
+  }
+
   async #nodes(signal?: AbortSignal): Promise<readonly Node[]> {
     const nodes = await this.#deps.client.list(kinds.node, signal === undefined ? {} : { signal })
     return nodes.filter((node) => node.spec?.providerID?.startsWith(providerIdPrefix) === true)
@@ -133,34 +190,63 @@ export class KwokProvider implements CloudProvider {
   /** The node appears after its registration delay; one that never does is the registration timeout's to find. */
   async #createLater(node: Node, delayMs: number): Promise<void> {
     const { client, clock, logger } = this.#deps
+    const { name } = node.metadata
+    const calledOff = new AbortController()
+    const signal = AbortSignal.any([this.#stopped.signal, calledOff.signal])
+    this.#coming.set(name, calledOff)
     try {
-      await clock.sleep(delayMs, this.#stopped.signal)
+      await clock.sleep(delayMs, signal)
       for (let attempt = 1; attempt <= createAttempts; attempt++) {
         try {
           await client.create(kinds.node, node)
+          // Whoever called it off meanwhile found no Node to delete.
+          if (calledOff.signal.aborted) await client.delete(kinds.node, { name })
           return
         } catch (error) {
           if (isKubeError(error, 'alreadyExists')) return
           logger.error('creating the simulated node failed', {
-            Node: { name: node.metadata.name },
+            Node: { name },
             attempt,
             error,
           })
-          await clock.sleep(10 * 5 ** attempt, this.#stopped.signal)
+          await clock.sleep(10 * 5 ** attempt, signal)
         }
       }
     } catch (error) {
-      if (!this.#stopped.signal.aborted) throw error
+      if (!signal.aborted) throw error
+    } finally {
+      this.#coming.delete(name)
     }
   }
 }
 
-function isNodeOf(node: Node, claim: NodeClaim): boolean {
-  return node.metadata.annotations?.[claimAnnotation] === claim.metadata.name
+/** The name of the Node in a provider ID; empty when the ID is another provider's. */
+function nodeNameIn(providerID: string): string {
+  return providerID.startsWith(providerIdPrefix) ? providerID.slice(providerIdPrefix.length) : ''
+}
+
+/** Lets nothing but the contract's errors, and the caller's own abort, out. */
+async function speak<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (!isKubeError(error)) throw error
+    const { retryAfterMs } = error
+    const details = { cause: error, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+    const kind = contractKinds[error.kind] ?? 'other'
+    throw new ProviderError(kind, `Kubernetes API: ${error.message}`, details)
+  }
+}
+
+const contractKinds: Partial<Readonly<Record<KubeErrorKind, ProviderErrorKind>>> = {
+  tooManyRequests: 'throttled',
+  unauthorized: 'unauthorized',
+  forbidden: 'unauthorized',
 }
 
 function instanceOf(node: Node): ProviderInstance {
-  const claimName = node.metadata.annotations?.[claimAnnotation]
+  const claimName = claimNameOf(node)
   return {
     providerID: node.spec?.providerID ?? '',
     labels: node.metadata.labels ?? {},

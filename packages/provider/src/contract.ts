@@ -18,6 +18,13 @@ export interface ProviderInstance {
   readonly deleting: boolean
 }
 
+/** One way to get a machine: a type in a zone, with a capacity type. */
+export interface OfferingRef {
+  readonly instanceType: string
+  readonly zone: string
+  readonly capacityType: string
+}
+
 /** A node condition that, once it has lasted longer than is tolerated, makes the node to be replaced. */
 export interface RepairPolicy {
   readonly conditionType: string
@@ -55,11 +62,18 @@ export class ProviderError extends Error {
   /** Condition reason for `create` errors, UpperCamel. */
   readonly reason: string | undefined
   readonly retryAfterMs: number | undefined
+  /** Of `insufficientCapacity`: what was tried in vain; empty when it is not offerings that are short. */
+  readonly offerings: readonly OfferingRef[]
 
   constructor(
     kind: ProviderErrorKind,
     message: string,
-    details: { reason?: string; retryAfterMs?: number; cause?: unknown } = {},
+    details: {
+      reason?: string
+      retryAfterMs?: number
+      offerings?: readonly OfferingRef[]
+      cause?: unknown
+    } = {},
   ) {
     super(`${prefixes[kind]}${message}`, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'ProviderError'
@@ -67,6 +81,7 @@ export class ProviderError extends Error {
     this.detail = message
     this.reason = details.reason
     this.retryAfterMs = details.retryAfterMs
+    this.offerings = details.offerings ?? []
   }
 }
 
@@ -120,8 +135,16 @@ export interface CloudProvider {
   readonly reservationLabel?: string
   /** Grace period of claims whose NodePool sets none; absent = no limit. */
   readonly defaultTerminationGracePeriodMs?: number
-  /** Launches a machine that satisfies the claim's requirements and requests. */
-  create(claim: NodeClaim, signal?: AbortSignal): Promise<ProviderInstance>
+  /**
+   * Launches a machine that satisfies the claim's requirements and requests.
+   * @param instanceTypes the types of the claim's NodePool as decisions see them: prices with overlays, and
+   * no offering available that should not be tried now. Absent: as the provider lists them.
+   */
+  create(
+    claim: NodeClaim,
+    signal?: AbortSignal,
+    instanceTypes?: readonly InstanceType[],
+  ): Promise<ProviderInstance>
   /**
    * Starts, or goes on with, deletion. Resolves when the cloud has accepted;
    * rejects with `nodeClaimNotFound` once the machine is gone.

@@ -1,6 +1,7 @@
 export {
   type CloudProvider,
   isProviderError,
+  type OfferingRef,
   ProviderError,
   type ProviderErrorKind,
   type ProviderInstance,

@@ -20,6 +20,25 @@ export function suitableTypes(claim: NodeClaim, types: readonly InstanceType[]):
     })
 }
 
+/** The types with the offers that decisions saw, where they are stricter or priced otherwise. */
+export function withOffers(
+  types: readonly InstanceType[],
+  offered: readonly InstanceType[] = [],
+): readonly InstanceType[] {
+  const byName = new Map(offered.map((type) => [type.name, type.offerings[0]]))
+  return types.map((type) => {
+    const offer = byName.get(type.name)
+    if (offer === undefined) return type
+    const { pricePerHour } = offer
+    const offerings = type.offerings.map((own) => ({
+      ...own,
+      pricePerHour,
+      available: own.available && offer.available,
+    }))
+    return { ...type, offerings }
+  })
+}
+
 /** What in the claim no machine of this cloud can satisfy, or undefined. Needs no call. */
 export function impossibleRequirement(claim: NodeClaim): string | undefined {
   const fixed: Readonly<Record<string, string>> = { [labels.os]: 'linux', [labels.arch]: 'amd64' }

@@ -25,7 +25,7 @@ import { diskSizeGib, kubeletSettings, nodeClassHash } from '../nodeclass/settin
 import type { TemplateResolver } from '../nodeclass/template.ts'
 import { type ExoscaleNodeClass, exoscaleNodeClassKind } from '../nodeclass/types.ts'
 import type { BootstrapToken, BootstrapTokens } from './bootstrap-token.ts'
-import { impossibleRequirement, suitableTypes } from './choice.ts'
+import { impossibleRequirement, suitableTypes, withOffers } from './choice.ts'
 import { ensureEarlyNode } from './early-node.ts'
 import { attachPrivateNetworks } from './private-networks.ts'
 import { Refusals } from './refusals.ts'
@@ -71,10 +71,15 @@ export class Launcher {
 
   constructor(deps: LauncherDependencies) {
     this.#deps = deps
-    this.#refusals = new Refusals(deps.api, deps.unavailable)
+    this.#refusals = new Refusals(deps)
   }
 
-  async launch(claim: NodeClaim, signal?: AbortSignal): Promise<ProviderInstance> {
+  /** @param offered the types as decisions see them; prices and availability are taken from there. */
+  async launch(
+    claim: NodeClaim,
+    signal?: AbortSignal,
+    offered?: readonly InstanceType[],
+  ): Promise<ProviderInstance> {
     const nodeClass = await this.#readyNodeClass(claim, signal)
     const name = this.#nameOf(claim)
     const adopted = await this.#machineOf(claim, signal).catch((error: unknown) => {
@@ -82,7 +87,7 @@ export class Launcher {
     })
     const instance =
       adopted === undefined
-        ? await this.#make(await this.#plan(claim, nodeClass, name), signal)
+        ? await this.#make(await this.#plan(claim, nodeClass, name, offered), signal)
         : await this.#settled(adopted, signal)
     await this.#attachNetworks(nodeClass, instance, signal)
     return this.#introduced(name, nodeClass, instance)
@@ -119,7 +124,12 @@ export class Launcher {
     )
   }
 
-  async #plan(claim: NodeClaim, nodeClass: ExoscaleNodeClass, name: string): Promise<Plan> {
+  async #plan(
+    claim: NodeClaim,
+    nodeClass: ExoscaleNodeClass,
+    name: string,
+    offered: readonly InstanceType[] | undefined,
+  ): Promise<Plan> {
     const impossible = impossibleRequirement(claim)
     if (impossible !== undefined) {
       throw new ProviderError('create', `NodeClaim ${claim.metadata.name}: ${impossible}`, {
@@ -138,7 +148,7 @@ export class Launcher {
       systemReserved,
       isUnavailable: (entry) => unavailable.isUnavailable(entry.name, entry.family),
     })
-    return { claim, nodeClass, name, entry: chosenEntry(claim, types, view.byName) }
+    return { claim, nodeClass, name, entry: chosenEntry(claim, withOffers(types, offered), view.byName) }
   }
 
   /** The oldest living machine of a claim; younger ones are accidents and are deleted. */

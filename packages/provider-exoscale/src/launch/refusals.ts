@@ -1,5 +1,6 @@
 /** Why the cloud did not make an instance, and what that means for the next decision. */
-import { ProviderError } from '@tenon/provider'
+import { capacityTypes } from '@tenon/api'
+import { type OfferingRef, ProviderError } from '@tenon/provider'
 import type { ExoscaleClient } from '../api/client.ts'
 import { ExoscaleApiError, ExoscaleOperationError, isApiError } from '../api/errors.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
@@ -10,16 +11,22 @@ import { launchError, launchReasons } from '../errors.ts'
 export class Refusals {
   readonly #api: ExoscaleClient
   readonly #unavailable: UnavailableOfferings
+  readonly #zone: string
 
-  constructor(api: ExoscaleClient, unavailable: UnavailableOfferings) {
-    this.#api = api
-    this.#unavailable = unavailable
+  constructor(deps: {
+    readonly api: ExoscaleClient
+    readonly unavailable: UnavailableOfferings
+    readonly zone: string
+  }) {
+    this.#api = deps.api
+    this.#unavailable = deps.unavailable
+    this.#zone = deps.zone
   }
 
   async explain(error: unknown, entry: CatalogueEntry, signal?: AbortSignal): Promise<ProviderError> {
     if (error instanceof ExoscaleOperationError && error.reason === 'unavailable') {
       this.#unavailable.mark({ kind: 'type', typeName: entry.name })
-      return shortage(`${entry.name} is not to be had in this zone now`, error)
+      return shortage(`${entry.name} is not to be had in this zone now`, error, [this.#offeringOf(entry)])
     }
     if (!mayBeQuota(error)) return launchError(error, launchReasons.instance)
     if (await this.#isExhausted('instance', signal)) {
@@ -28,9 +35,15 @@ export class Refusals {
     }
     if (entry.gpus > 0 && (await this.#isExhausted(entry.family, signal))) {
       this.#unavailable.mark({ kind: 'family', family: entry.family })
-      return shortage(`the quota of ${entry.family} is used up; ask Exoscale to raise it`, error)
+      return shortage(`the quota of ${entry.family} is used up; ask Exoscale to raise it`, error, [
+        this.#offeringOf(entry),
+      ])
     }
     return launchError(error, launchReasons.instance)
+  }
+
+  #offeringOf({ name }: CatalogueEntry): OfferingRef {
+    return { instanceType: name, zone: this.#zone, capacityType: capacityTypes.onDemand }
   }
 
   async #isExhausted(entity: string, signal: AbortSignal | undefined): Promise<boolean> {
@@ -50,7 +63,7 @@ function mayBeQuota(error: unknown): boolean {
   return isApiError(error, 'bad-request', 'payment-required', 'forbidden', 'conflict', 'unprocessable')
 }
 
-function shortage(message: string, cause: unknown): ProviderError {
+function shortage(message: string, cause: unknown, offerings: readonly OfferingRef[] = []): ProviderError {
   const said = cause instanceof Error ? ` (${cause.message})` : ''
-  return new ProviderError('insufficientCapacity', `${message}${said}`, { cause })
+  return new ProviderError('insufficientCapacity', `${message}${said}`, { cause, offerings })
 }

@@ -1,8 +1,8 @@
 /** A provider with its fake cloud and fake cluster on virtual time, and builders. */
 import { kinds, karpenterKinds, type NodeClaim, type NodePool, type Requirement } from '@tenon/api'
-import type { Controller, ControllerOptions } from '@tenon/kube'
+import type { Controller, ControllerOptions, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
-import { SeededRandom, Secret, silentLogger, VirtualClock } from '@tenon/runtime'
+import { SeededRandom, Secret, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
 import { ExoscaleClient } from '../api/client.ts'
 import {
   type ExoscaleNodeClass,
@@ -26,12 +26,26 @@ export interface World {
   readonly settle: <T>(work: Promise<T>) => Promise<T>
 }
 
-export function aWorld(env: Record<string, string> = {}): World {
+/** What several processes share, and how one of them reaches it. */
+export interface Ground {
+  readonly clock: VirtualClock
+  readonly cloud: FakeCloud
+  readonly kube: FakeKube
+  readonly transport: Transport
+  readonly client: KubeClient
+}
+
+export function aGround(): Ground {
   const clock = new VirtualClock()
   const cloud = new FakeCloud(clock)
   const kube = new FakeKube(clock)
+  return { clock, cloud, kube, transport: cloud, client: kube }
+}
+
+export function aWorld(env: Record<string, string> = {}, ground: Ground = aGround()): World {
+  const { clock, cloud, kube, transport, client } = ground
   const credentials = { key: 'EXOtest', secret: new Secret('s3cret-value') }
-  const api = new ExoscaleClient({ transport: cloud, basePath: '/v2', credentials, clock, userAgent: 'test' })
+  const api = new ExoscaleClient({ transport, basePath: '/v2', credentials, clock, userAgent: 'test' })
   const read = readExoscaleOptions({
     EXOSCALE_ZONE: zone,
     EXOSCALE_SKS_CLUSTER_ID: clusterId,
@@ -44,7 +58,7 @@ export function aWorld(env: Record<string, string> = {}): World {
   const provider = createExoscaleProvider({
     options: read.ok,
     api,
-    kube,
+    kube: client,
     caches: {
       nodeClasses: kube.cache(exoscaleNodeClassKind),
       nodeClaims: kube.cache(karpenterKinds.nodeClaim),

@@ -1,0 +1,131 @@
+import { karpenterKinds, kinds, labels, type NodePool } from '@tenon/api'
+import { type KubeClient, KubeError } from '@tenon/kube'
+import { type ContractWorld, type Death, examineProvider } from '@tenon/provider/contract-suite'
+import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { defaultCatalogue } from './catalogue.ts'
+import { kwokNodeClassKind } from './nodeclass.ts'
+import { KwokProvider } from './provider.ts'
+import { FakeKube } from './testing/fake-kube.test-support.ts'
+
+const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' }
+const pool: NodePool = {
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name: 'default' },
+  spec: { template: { spec: { nodeClassRef, requirements: [] } } },
+}
+
+async function open(): Promise<ContractWorld> {
+  const clock = new VirtualClock()
+  const kube = new FakeKube(clock)
+  const random = new SeededRandom(1)
+  let isSoldOut = false
+  const instanceTypes = defaultCatalogue().map((type) => ({
+    ...type,
+    offerings: type.offerings.map((offering) => ({
+      ...offering,
+      get available() {
+        return !isSoldOut
+      },
+    })),
+  }))
+  const nodeClass = {
+    apiVersion: 'karpenter.kwok.sh/v1alpha1',
+    kind: 'KWOKNodeClass',
+    metadata: { name: 'default' },
+  }
+  kube.put(kwokNodeClassKind, nodeClass)
+  const startProcess: ContractWorld['startProcess'] = (death) => {
+    const { client, isDead } = mortal(kube, death)
+    return {
+      provider: new KwokProvider({ client, clock, random, logger: silentLogger, instanceTypes }),
+      isDead,
+    }
+  }
+  return await Promise.resolve({
+    provider: startProcess().provider,
+    pool,
+    unknownProviderID: 'kwok://nobody',
+    malformedProviderIDs: (existing) => ['', 'kwok://', existing.replace('kwok', 'fake'), existing.slice(7)],
+    startProcess,
+    advanceUntil: (done, limitMs) => clock.advanceUntil(done, limitMs),
+    createClaim: (name) =>
+      kube.put(karpenterKinds.nodeClaim, {
+        apiVersion: 'karpenter.sh/v1',
+        kind: 'NodeClaim',
+        metadata: { name, labels: { [labels.nodePool]: 'default' } },
+        spec: {
+          nodeClassRef,
+          requirements: [
+            { key: labels.instanceType, operator: 'In', values: ['c-1x-amd64-linux', 's-2x-amd64-linux'] },
+            { key: labels.capacityType, operator: 'In', values: ['on-demand'] },
+          ],
+        },
+      }),
+    storeClaim: (claim) => kube.put(karpenterKinds.nodeClaim, claim),
+    machinesOf: (name) =>
+      kube
+        .all(kinds.node)
+        .filter(({ metadata }) => metadata.annotations?.['karpenter.kwok.sh/node-claim'] === name)
+        .map(({ spec }) => spec?.providerID ?? ''),
+    addForeignMachine: () => {
+      const metadata = { name: 'foreign' }
+      const providerID = 'other://foreign'
+      kube.put(kinds.node, { apiVersion: 'v1', kind: 'Node', metadata, spec: { providerID } })
+      return providerID
+    },
+    loseNextAnswer: () => {
+      kube.faults.push({ error: new KubeError('transport', 0, 'socket hang up'), hasEffect: true })
+    },
+    obstruct: async (obstacle) => {
+      const refuse = (error: KubeError) => kube.faults.push({ error, hasEffect: false })
+      if (obstacle === 'nodeClassMissing') await kube.delete(kwokNodeClassKind, { name: 'default' })
+      else if (obstacle === 'soldOut') isSoldOut = true
+      else if (obstacle === 'refused') refuse(new KubeError('invalid', 422, 'Node is invalid'))
+      else if (obstacle === 'throttled') refuse(new KubeError('tooManyRequests', 429, 'too many requests'))
+      else {
+        const condition = {
+          type: 'Ready',
+          status: 'False',
+          reason: 'Told',
+          message: 'not yet',
+          lastTransitionTime: '2026-01-01T00:00:00Z',
+        } as const
+        kube.put(kwokNodeClassKind, { ...nodeClass, status: { conditions: [condition] } })
+      }
+      return true
+    },
+    // What a simulated machine is made of cannot change.
+    causeDrift: () => false,
+  })
+}
+
+/** The API server as a process sees it that may die at one of its writes. */
+function mortal(
+  kube: FakeKube,
+  death?: Death,
+): { readonly client: KubeClient; readonly isDead: () => boolean } {
+  let writes = 0
+  let isDead = false
+  const forever = async (): Promise<never> => await new Promise<never>(() => undefined)
+  const write = async <T>(act: () => Promise<T>): Promise<T> => {
+    if (isDead) return await forever()
+    const isLast = ++writes === death?.atWrite
+    isDead = isLast
+    if (isLast && death?.when === 'before') return await forever()
+    const answer = await act()
+    return isLast ? await forever() : answer
+  }
+  const client: KubeClient = {
+    get: (type, key) => kube.get(type, key),
+    list: (type) => kube.list(type),
+    create: (type, object) => write(() => kube.create(type, object)),
+    patch: () => kube.patch(),
+    delete: (type, key) => write(() => kube.delete(type, key)),
+    evict: () => kube.evict(),
+    serverVersion: () => kube.serverVersion(),
+  }
+  return { client, isDead: () => isDead }
+}
+
+examineProvider('kwok', open)
