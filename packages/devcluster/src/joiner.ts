@@ -18,29 +18,41 @@ export interface JoinTarget {
   readonly certificateAuthority: string
 }
 
-/** Lets machines in whose endpoint, authority and bootstrap token are right, and starts their kubelets. */
+/**
+ * Lets machines in whose endpoint, authority and bootstrap token are right, and starts their kubelets;
+ * the token counts for the first time only.
+ */
 export function createJoiner(server: ApiServer, kubelets: KubeletRunner, target: JoinTarget): NodeJoiner {
   const running = new Map<string, KubeletHandle>()
+  /** Machines that have joined keep a certificate of their own on their disks, so that they survive a reboot. */
+  const certified = new Set<string>()
   return {
     join(credentials: JoinCredentials, spec: KubeletSpec): Promise<JoinResult> {
-      const refusal = refusalOf(server, credentials, target)
+      const refusal = refusalOf(server, credentials, target, certified.has(spec.providerId))
       if (refusal !== undefined) return Promise.resolve({ kind: 'refused', reason: refusal })
       const before = running.get(spec.nodeName)
       before?.stop()
       const kubelet = kubelets.start(spec)
       running.set(spec.nodeName, kubelet)
+      certified.add(spec.providerId)
       return Promise.resolve({ kind: 'joined', kubelet })
     },
   }
 }
 
-function refusalOf(server: ApiServer, credentials: JoinCredentials, target: JoinTarget): string | undefined {
+function refusalOf(
+  server: ApiServer,
+  credentials: JoinCredentials,
+  target: JoinTarget,
+  isCertified: boolean,
+): string | undefined {
   if (credentials.endpoint.replace(/\/$/, '') !== target.endpoint()) {
     return `no API server answers at ${credentials.endpoint}`
   }
   if (credentials.certificateAuthority.trim() !== target.certificateAuthority.trim()) {
     return 'the API server presents a certificate of an authority the machine does not trust'
   }
+  if (isCertified) return undefined
   const user = server.authenticate({ authorization: `Bearer ${credentials.bootstrapToken}` })
   if (user === undefined) return 'the API server answers 401: the bootstrap token is unknown or has expired'
   if (!user.groups.some((group) => group.startsWith(bootstrappers))) {

@@ -1,9 +1,16 @@
-/** Puts an {@link HttpHandler} on a socket. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+/**
+ * Puts an {@link HttpHandler} on a socket. Node's modules for it are taken when they are needed: an import
+ * would load its client of the web's kind too, in every thread, which takes a good part of a start.
+ */
+import type http from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type https from 'node:https'
+import { createRequire } from 'node:module'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Secret } from './log.ts'
 import type { HttpHandler, HttpResponse } from './transport.ts'
+
+const require = createRequire(import.meta.url)
 
 export interface ListenOptions {
   readonly host: string
@@ -38,6 +45,7 @@ const timeouts = { keepAliveTimeout: 60_000, requestTimeout: 0 }
  * @throws Error naming the port when it is taken or not allowed.
  */
 export async function serveHttp(handler: HttpHandler, options: ListenOptions): Promise<SocketServer> {
+  const { createServer } = require('node:http') as typeof http
   const server = createServer(timeouts, (request, response) => void answer(handler, request, response))
   return await listen(server, 'http', options)
 }
@@ -47,7 +55,8 @@ export async function serveHttp(handler: HttpHandler, options: ListenOptions): P
  * @throws Error naming the port when it is taken or not allowed.
  */
 export async function serveHttps(handler: HttpHandler, options: HttpsOptions): Promise<SocketServer> {
-  const server = createTlsServer(
+  const { createServer } = require('node:https') as typeof https
+  const server = createServer(
     {
       ...timeouts,
       cert: options.certificate + options.certificateAuthority,

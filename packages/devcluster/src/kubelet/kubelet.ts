@@ -33,6 +33,7 @@ export class Kubelet implements KubeletHandle {
   #ready = false
   #reportedAt = Number.NEGATIVE_INFINITY
   #registered = false
+  #silentUntil = Number.NEGATIVE_INFINITY
   #stopped = false
 
   /** @param subnet `a.b.c`, the first three parts of this node's pod addresses. */
@@ -80,6 +81,11 @@ export class Kubelet implements KubeletHandle {
     this.#stopped = true
     for (const worker of this.#workers.values()) worker.abandon()
     this.#onStop()
+  }
+
+  /** Neither renews its lease nor reports for so long; pods go on. */
+  silence(ms: number): void {
+    this.#silentUntil = this.#context.clock.monotonic() + ms
   }
 
   /** A pod bound to this node appeared or changed. */
@@ -144,6 +150,7 @@ export class Kubelet implements KubeletHandle {
     if (this.#stopped) return
     const { clock, settings, timers } = this.#context
     timers.after(settings.leaseRenewMs, () => this.#beat())
+    if (clock.monotonic() < this.#silentUntil) return
     const node = this.#node()
     if (node === undefined) {
       if (settings.reRegister || !this.#registered) this.#register()
@@ -164,6 +171,8 @@ export class Kubelet implements KubeletHandle {
     attempt(logger, 'node status could not be written', () =>
       api.patch(kinds.node, undefined, this.nodeName, { status }, 'status'),
     )
+    const wasReady = node.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True')
+    if (this.#ready && wasReady !== true) for (const worker of this.#workers.values()) worker.reassert()
   }
 
   #renewLease(node: Node): void {

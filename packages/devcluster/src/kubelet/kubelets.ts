@@ -23,6 +23,8 @@ export interface Kubelets extends KubeletRunner {
   stop(): void
   /** Names of the nodes whose kubelets run, sorted. */
   running(): readonly string[]
+  /** The kubelet of the node, if it runs, gives no sign of life for so long. */
+  silence(nodeName: string, ms: number): void
 }
 
 /** Prepares kubelets; each one begins with `start`. */
@@ -83,6 +85,10 @@ class KubeletPool implements Kubelets {
 
   running(): readonly string[] {
     return [...this.#kubelets.keys()].toSorted()
+  }
+
+  silence(nodeName: string, ms: number): void {
+    this.#kubelets.get(nodeName)?.silence(ms)
   }
 
   #observePod(pod: Pod): void {

@@ -88,6 +88,13 @@ export class PodWorker {
     if (pod.metadata.deletionTimestamp !== undefined) this.#stopPod()
   }
 
+  /** Says once more that the pod is ready, when others took it for lost with its node. */
+  reassert(): void {
+    const conditions = this.#pod.status?.conditions ?? []
+    if (this.#stage !== 'running' || this.#pod.status?.phase !== 'Running') return
+    if (conditions.some(({ type, status }) => type === 'Ready' && status === 'False')) this.#report()
+  }
+
   /** Ends the keeping of the pod without a word: it is gone, or the machine is. */
   abandon(): void {
     this.#end()

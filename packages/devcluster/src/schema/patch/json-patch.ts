@@ -51,6 +51,13 @@ function applyOne(document: { root: unknown }, operation: Operation): string | u
     failure = error instanceof Error ? error : new Error(String(error))
   }
   if (failure === null || failure === undefined) return undefined
+  if (failure.name === 'TestError' && isNullWhereNothingIs(operation, failure)) return undefined
   if (failure.name === 'TestError') return `testing value ${operation.path} failed: test failed`
   return `${operation.op} operation does not apply: doc is missing path: ${operation.path}: missing value`
+}
+
+/** To the API server, what is not there equals null. */
+function isNullWhereNothingIs(operation: Operation, failure: Error): boolean {
+  const { actual } = failure as { readonly actual?: unknown }
+  return operation.op === 'test' && operation.value === null && actual === undefined
 }

@@ -21,6 +21,12 @@ test('a failed test of a JSON patch is an error', () => {
   assert.match(jsonPatch(aPod(), { op: 'remove' }).error ?? '', /must be a list/)
 })
 
+test('a test of a JSON patch for null passes where nothing is, and only there', () => {
+  const isNull = (path: string) => jsonPatch(aPod(), [{ op: 'test', path, value: null }]).error
+  assert.equal(isNull('/metadata/nope'), undefined)
+  assert.equal(isNull('/metadata/name'), 'testing value /metadata/name failed: test failed')
+})
+
 test('a merge patch deletes with null and replaces lists', () => {
   const pod = aPod({ nodeName: 'n', tolerations: [{ key: 'a' }, { key: 'b' }] })
   const patched = mergePatch(pod, { spec: { nodeName: null, tolerations: [{ key: 'c' }] } })
