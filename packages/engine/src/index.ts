@@ -1,5 +1,5 @@
 export { type HostPort, hostPortsOf } from './provisioning/host-ports.ts'
-export { allocatableOf } from './provisioning/allocatable.ts'
+export { allocatableOf, worstLaunchPrice } from './provisioning/allocatable.ts'
 export {
   difference,
   fits,
@@ -39,7 +39,7 @@ export type {
   VolumeUse,
 } from './snapshot/input.ts'
 export { balancedThreshold } from './disruption/balanced.ts'
-export { allowedDisruptions, unlimited } from './disruption/budgets.ts'
+export { allowedDisruptions, unlimited, unreadableBudget } from './disruption/budgets.ts'
 export { examine } from './disruption/examine.ts'
 export {
   type ConsolidationRemark,

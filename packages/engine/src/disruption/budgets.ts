@@ -25,6 +25,11 @@ export function allowedDisruptions(
   return allowed
 }
 
+/** The first budget that cannot be read now, which closes its pool. */
+export function unreadableBudget(budgets: readonly Budget[], nowMs: number): Budget | undefined {
+  return budgets.find((budget) => budgetValue(budget, 100, nowMs) === undefined)
+}
+
 function budgetValue(budget: Budget, total: number, nowMs: number): number | undefined {
   const active = isActive(budget, nowMs)
   if (active === undefined) return undefined

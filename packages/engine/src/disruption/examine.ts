@@ -2,6 +2,7 @@
 import { TypeReader } from '../provisioning/instance-rows.ts'
 import type { Problem } from '../snapshot/problem.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
+import { keepersFirst, searchGlobal } from './global.ts'
 import { searchMulti } from './multi.ts'
 import type {
   Consolidation,
@@ -22,11 +23,14 @@ export function examine(
   control: SchedulingControl,
 ): DisruptionAnswer {
   const reader = control.types ?? new TypeReader()
-  const whatIf = new WhatIf(problem, question.candidates, reader, control)
+  const isGlobal = question.kind === 'consolidate' && question.search === 'global'
+  const order = isGlobal ? keepersFirst(question.candidates) : undefined
+  const whatIf = new WhatIf(problem, question.candidates, reader, control, order)
   if (question.kind === 'consolidate') return { kind: 'consolidation', ...search(whatIf, question, control) }
+  const gone = whatIf.candidates.filter(({ input }) => question.gone.includes(input.node))
   return {
     kind: 'removal',
-    removal: whatIf.without(whatIf.candidates, (simulation) => ({
+    removal: whatIf.without(gone, (simulation) => ({
       ending: 'undo',
       value: whatIf.removal(simulation),
     })),
@@ -39,6 +43,8 @@ function search(whatIf: WhatIf, question: ConsolidationQuestion, control: Schedu
       return searchSingle(whatIf, question, control)
     case 'multi':
       return searchMulti(whatIf, question, control)
+    case 'global':
+      return searchGlobal(whatIf, question, control)
     case 'survey':
       return survey(whatIf, question, control)
   }

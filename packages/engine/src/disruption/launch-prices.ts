@@ -1,8 +1,9 @@
 /** What the instance types of a claim may cost once it is launched (disruption.md 9, 10). */
-import { capacityTypes } from '@tenon/api'
+import { capacityTypes, type Resources } from '@tenon/api'
 import type { CompiledProblem } from '../provisioning/compiled-problem.ts'
 import type { FinishedClaim } from '../provisioning/finished-claims.ts'
 import type { CompiledType, Sale } from '../provisioning/instance-rows.ts'
+import { fits } from '../provisioning/pod-resources.ts'
 import { compatible, type Requirements } from '../requirements/requirements.ts'
 
 /** A type of a claim with the prices, per hour, of the offerings that the claim allows. */
@@ -26,7 +27,10 @@ export class LaunchPrices {
   }
 
   /** The types that a claim names, cheapest first, those that cannot be launched last. */
-  of({ nodePool, instanceTypes }: FinishedClaim, requirements: Requirements): readonly LaunchPrice[] {
+  of(
+    { nodePool, instanceTypes, requests }: FinishedClaim,
+    requirements: Requirements,
+  ): readonly LaunchPrice[] {
     const types = this.#typesOf(nodePool)
     const open = new Map<Sale, readonly number[]>()
     const openOf = (sale: Sale) => {
@@ -46,7 +50,7 @@ export class LaunchPrices {
     return instanceTypes
       .flatMap((name) => {
         const type = types.get(name)
-        return type === undefined ? [] : [{ name, type, ...pricesOf(type, openOf) }]
+        return type === undefined ? [] : [{ name, type, ...pricesOf(type, requests, openOf) }]
       })
       .toSorted((a, b) => (a.cheapest === b.cheapest ? 0 : a.cheapest - b.cheapest))
   }
@@ -64,11 +68,14 @@ export class LaunchPrices {
 
 function pricesOf(
   { groups }: CompiledType,
+  requests: Resources,
   openOf: (sale: Sale) => readonly number[],
 ): Pick<LaunchPrice, 'cheapest' | 'worst'> {
   let cheapest = Number.POSITIVE_INFINITY
   const worst = new Map<string, number>()
-  for (const { offerings, sale } of groups) {
+  for (const { offerings, sale, allocatable } of groups) {
+    // Not every way to buy a type leaves as much for pods.
+    if (groups.length > 1 && !fits(requests, allocatable)) continue
     for (const index of openOf(sale)) {
       const { pricePerHour = Number.POSITIVE_INFINITY, capacityType = '' } = offerings[index] ?? {}
       cheapest = Math.min(cheapest, pricePerHour)

@@ -96,40 +96,70 @@ export class MoveFinder {
     const admits = (capacityType: string) => capacity === undefined || has(capacity, capacityType)
     const isSpotToSpot = isAllSpot && admits(capacityTypes.spot)
     if (isSpotToSpot && !this.#rules.spotToSpot) return { kind: 'spotToSpotDisabled' }
-    const narrowed = isSpotToSpot ? withSpotOnly(requirements) : requirements
+    const kept = this.#cheaper(claim, candidates, price, isSpotToSpot)
+    if ('kind' in kept) return kept
+    const isOpen = admits(capacityTypes.spot) && admits(capacityTypes.onDemand)
+    const only = isSpotToSpot || !isOpen ? undefined : this.#only(claim, requirements, kept)
+    const capacityType = isSpotToSpot ? capacityTypes.spot : only?.capacityType
+    const types = only?.types ?? kept.toSorted(byPrice)
+    const names = types.map(({ name }) => name)
+    return {
+      ...claim,
+      requirements: restricted(claim.requirements, names, capacityType),
+      instanceTypes: names,
+      pricePerHour: types[0]?.cheapest ?? 0,
+    }
+  }
+
+  /** The types of a claim that may take the candidates' place. */
+  #cheaper(
+    claim: FinishedClaim,
+    candidates: readonly Candidate[],
+    price: number,
+    isSpotToSpot: boolean,
+  ): Refusal | readonly LaunchPrice[] {
+    const requirements = parseRequirements(claim.requirements)
+    const narrowed = isSpotToSpot ? withOnly(capacityTypes.spot, requirements) : requirements
     // The order is made before the claim is restricted to spot, and kept.
     const sorted = this.#prices.of(claim, requirements)
     const known = new Map(
       (isSpotToSpot ? this.#prices.of(claim, narrowed) : sorted).map((each) => [each.name, each]),
     )
-    const launchable = sorted.flatMap(({ name }) => {
-      const type = known.get(name)
-      return type === undefined || (isSpotToSpot && type.worst === Number.POSITIVE_INFINITY) ? [] : [type]
-    })
-    const cheaper = launchable.filter(({ worst }) => worst < price)
+    const cheaper = sorted
+      .flatMap(({ name }) => known.get(name) ?? [])
+      .filter(({ worst }) => worst < price && worst < Number.POSITIVE_INFINITY)
     if (cheaper.length === 0) return { kind: 'noCheaper' }
     const missing = unmet(cheaper, narrowed)
     if (missing.size > 0) return { kind: 'minValues', missing }
-    let kept: readonly LaunchPrice[] = cheaper
-    if (isSpotToSpot && candidates.length === 1) {
+    if (candidates.length === 1) {
+      if (!isSpotToSpot) return cheaper
       if (cheaper.length < spotToSpotTypes) return { kind: 'spotToSpotTypes', found: cheaper.length }
-      kept = cheaper.slice(0, leastPrefix(cheaper, narrowed))
+      return cheaper.slice(0, leastPrefix(cheaper, narrowed))
     }
-    if (this.#rules.guardSameTypes && candidates.length > 1) {
-      const ceiling = ceilingOf(kept, candidates)
-      kept = kept.filter(({ worst }) => worst < ceiling)
-      if (kept.length === 0) return { kind: 'noCheaper' }
-      const lost = unmet(kept, narrowed)
-      if (lost.size > 0) return { kind: 'minValues', missing: lost }
+    if (!this.#rules.guardSameTypes) return cheaper
+    const ceiling = ceilingOf(cheaper, candidates)
+    const kept = cheaper.filter(({ worst }) => worst < ceiling)
+    if (kept.length === 0) return { kind: 'noCheaper' }
+    const lost = unmet(kept, narrowed)
+    return lost.size > 0 ? { kind: 'minValues', missing: lost } : kept
+  }
+
+  /**
+   * What to restrict a claim to that may be spot or on-demand, so that a lack of spot does not buy dearer
+   * on-demand capacity. Types that are not sold so go, unless minValues need them.
+   */
+  #only(
+    claim: FinishedClaim,
+    requirements: Requirements,
+    kept: readonly LaunchPrice[],
+  ): { readonly capacityType: string; readonly types: readonly LaunchPrice[] } | undefined {
+    const instanceTypes = kept.map(({ name }) => name)
+    for (const capacityType of [capacityTypes.spot, capacityTypes.onDemand]) {
+      const types = this.#prices.of({ ...claim, instanceTypes }, withOnly(capacityType, requirements))
+      const sold = types.filter(({ cheapest }) => Number.isFinite(cheapest))
+      if (sold.length > 0) return { capacityType, types: unmet(sold, requirements).size > 0 ? types : sold }
     }
-    const isSpotOnly = isSpotToSpot || (admits(capacityTypes.spot) && admits(capacityTypes.onDemand))
-    const names = kept.map(({ name }) => name)
-    return {
-      ...claim,
-      requirements: restricted(claim.requirements, names, isSpotOnly),
-      instanceTypes: names,
-      pricePerHour: kept[0]?.cheapest ?? 0,
-    }
+    return undefined
   }
 }
 
@@ -137,6 +167,8 @@ export class MoveFinder {
 export function priceOf(candidates: readonly Candidate[]): number {
   return candidates.reduce((sum, { input }) => sum + input.pricePerHour, 0)
 }
+
+const byPrice = (a: LaunchPrice, b: LaunchPrice) => (a.cheapest === b.cheapest ? 0 : a.cheapest - b.cheapest)
 
 const finite = (price: number) => (Number.isFinite(price) ? price : 0)
 
@@ -162,30 +194,24 @@ function ceilingOf(types: readonly LaunchPrice[], candidates: readonly Candidate
     .reduce((least, { input }) => Math.min(least, input.pricePerHour), Number.POSITIVE_INFINITY)
 }
 
-function withSpotOnly(requirements: Requirements): Requirements {
-  const spot = parseRequirements([{ key: labels.capacityType, operator: 'In', values: [capacityTypes.spot] }])
-  return new Map([...requirements, ...spot])
+function withOnly(capacityType: string, requirements: Requirements): Requirements {
+  const only = parseRequirements([{ key: labels.capacityType, operator: 'In', values: [capacityType] }])
+  return new Map([...requirements, ...only])
 }
 
+/** @param capacityType the only one that is left, whatever its minValues; as before when there is none. */
 function restricted(
   requirements: readonly Requirement[],
   types: readonly string[],
-  isSpotOnly: boolean,
+  capacityType: string | undefined,
 ): readonly Requirement[] {
-  const isCapacity = ({ key }: Requirement) => key === labels.capacityType
-  const values = [capacityTypes.spot]
-  const least = requirements.find(isCapacity)?.minValues
-  const spot: Requirement = {
-    key: labels.capacityType,
-    operator: 'In',
-    values,
-    ...(least !== undefined && { minValues: least }),
-  }
-  const others = isSpotOnly ? requirements.filter((each) => !isCapacity(each)) : requirements
+  const only: readonly Requirement[] =
+    capacityType === undefined ? [] : [{ key: labels.capacityType, operator: 'In', values: [capacityType] }]
+  const others = requirements.filter(({ key }) => only.length === 0 || key !== labels.capacityType)
   return [
     ...others.map((each) =>
       each.key === labels.instanceType ? { ...each, values: types.toSorted() } : each,
     ),
-    ...(isSpotOnly ? [spot] : []),
+    ...only,
   ].toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }

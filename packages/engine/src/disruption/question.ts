@@ -2,6 +2,7 @@
 import type { Resources } from '@tenon/api'
 import type { FinishedClaim } from '../provisioning/finished-claims.ts'
 import type { PodReason } from '../reasons/reasons.ts'
+import type { SchedulingPolicy } from '../snapshot/input.ts'
 
 /** A node that may go, with what a decision about it needs. */
 export interface CandidateInput {
@@ -30,19 +31,23 @@ export interface PoolTotals {
 }
 
 /** Where would the pods go if these nodes were gone? */
-export interface RemovalQuestion {
+interface RemovalQuestion {
   readonly kind: 'remove'
+  /** Every node whose pods are among the input's; those of nodes that stay do not move. */
   readonly candidates: readonly CandidateInput[]
+  /** Names of those that are gone. */
+  readonly gone: readonly string[]
 }
 
 /** Is there a set of nodes whose removal, or replacement, pays? */
 export interface ConsolidationQuestion {
   readonly kind: 'consolidate'
   /**
-   * `single` and `multi` are the methods of disruption.md 12 and 9; `survey` looks at every node by itself,
-   * whatever the budgets, and decides nothing.
+   * `single` and `multi` are the methods of disruption.md 12 and 9. `global` looks for any number of nodes
+   * to replace by any number of cheaper ones. `survey` looks at every node by itself, whatever the budgets,
+   * and decides nothing.
    */
-  readonly search: 'single' | 'multi' | 'survey'
+  readonly search: 'single' | 'multi' | 'global' | 'survey'
   readonly candidates: readonly CandidateInput[]
   /** Nodes that may still be disrupted, by NodePool; none where a pool is not listed. */
   readonly budgets: ReadonlyMap<string, number>
@@ -51,6 +56,8 @@ export interface ConsolidationQuestion {
   readonly spotToSpot: boolean
   /** NodePools that the last search did not reach; theirs come first. */
   readonly unseenPools: readonly string[]
+  /** As of a scheduling policy: how several new nodes are planned that replace others. */
+  readonly improvement?: NonNullable<SchedulingPolicy['improvement']>
 }
 
 export type DisruptionQuestion = RemovalQuestion | ConsolidationQuestion

@@ -37,8 +37,9 @@ export function searchSingle(
       value: finder.judge([candidate], simulation),
     }))
     if (outcome.kind === 'refused') {
-      if (outcome.refusal.kind !== 'undecided')
-        remarks.push({ kind: 'refused', node: input.node, refusal: outcome.refusal })
+      if (outcome.refusal.kind === 'undecided')
+        return ending({ moves: [], isTimedOut: true, unseenPools: [...unseen] })
+      remarks.push({ kind: 'refused', node: input.node, refusal: outcome.refusal })
       continue
     }
     const { move } = outcome

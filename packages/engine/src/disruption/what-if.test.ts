@@ -2,84 +2,36 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { TypeReader } from '../provisioning/instance-rows.ts'
-import { difference } from '../provisioning/pod-resources.ts'
 import { schedule } from '../provisioning/schedule.ts'
-import type { PodOrigin, SchedulingInput } from '../snapshot/input.ts'
+import type { SchedulingInput } from '../snapshot/input.ts'
 import { problemOf } from '../snapshot/problem.ts'
 import { cluster } from '../testing/checker/arbitrary-clusters.ts'
 import type { CandidateInput } from './question.ts'
+import { movingPods, without, withPodsOf } from './removal.test-support.ts'
 import { WhatIf } from './what-if.ts'
 
 const never = { shouldStop: () => false }
-const disruption = { simulation: 'disruption' } as const
 
 /** Nodes with pods that could be asked to move, as candidates. */
 function candidatesOf(input: SchedulingInput): readonly CandidateInput[] {
   const pool = input.pools[0]?.nodePool.metadata.name ?? ''
-  return input.nodes.flatMap(({ name }) => {
-    const pods = input.topology.pods.filter(
-      ({ spec, status, metadata }) =>
-        spec.nodeName === name &&
-        metadata.deletionTimestamp === undefined &&
-        status?.phase !== 'Succeeded' &&
-        status?.phase !== 'Failed',
-    )
-    if (input.topology.nodes.get(name)?.isCandidate !== true) return []
-    return [
-      {
-        node: name,
-        nodePool: pool,
-        policy: 'WhenEmptyOrUnderutilized' as const,
-        capacityType: 'on-demand',
-        instanceType: '',
-        pricePerHour: 1,
-        disruptionCost: 1,
-        capacity: { cpu: 1000, nodes: 1 },
-        pods: pods.map(({ metadata }) => metadata.uid ?? ''),
-      },
-    ]
-  })
-}
-
-/** The input with pods of these nodes among those to place, and with the origin they then have. */
-function withPodsOf(input: SchedulingInput, candidates: readonly CandidateInput[]): SchedulingInput {
-  const uids = new Set(candidates.flatMap(({ pods }) => pods))
-  const moving = input.topology.pods.filter(({ metadata }) => uids.has(metadata.uid ?? ''))
-  const origins = new Map<string, PodOrigin>(input.origins)
-  for (const uid of uids) origins.set(uid, 'candidate')
-  return {
-    ...input,
-    pods: [...input.pods, ...moving],
-    origins,
-    policy: { ...input.policy, ...disruption },
-  }
-}
-
-/** The same cluster after the nodes are gone, their pods waiting. */
-function without(input: SchedulingInput, candidates: readonly CandidateInput[]): SchedulingInput {
-  const gone = new Set(candidates.map(({ node }) => node))
-  const withPods = withPodsOf(input, candidates)
-  return {
-    ...withPods,
-    nodes: input.nodes.filter(({ name }) => !gone.has(name)),
-    pools: input.pools.map((pool, index) =>
-      index > 0
-        ? pool
-        : {
-            ...pool,
-            usage: candidates.reduce((usage, { capacity }) => difference(usage, capacity), pool.usage),
+  return input.nodes.flatMap(({ name }) =>
+    input.topology.nodes.get(name)?.isCandidate === true
+      ? [
+          {
+            node: name,
+            nodePool: pool,
+            policy: 'WhenEmptyOrUnderutilized' as const,
+            capacityType: 'on-demand',
+            instanceType: '',
+            pricePerHour: 1,
+            disruptionCost: 1,
+            capacity: { cpu: 1000, nodes: 1 },
+            pods: movingPods(input, name),
           },
-    ),
-    topology: {
-      ...input.topology,
-      nodes: new Map(
-        [...input.topology.nodes].map(([name, node]) => [
-          name,
-          gone.has(name) ? { ...node, isCandidate: false } : node,
-        ]),
-      ),
-    },
-  }
+        ]
+      : [],
+  )
 }
 
 test('a question on common ground is answered as if it were the only one', () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Container, Pod, PodSpec } from '@tenon/api'
+import { problemOf } from '../snapshot/problem.ts'
+import { anInput, aPod } from '../testing/builders.ts'
 import { podRequests, withRequestsFromLimits } from './pod-resources.ts'
 
 const asking = (cpu: string, name = 'app'): Container => ({ name, resources: { requests: { cpu } } })
@@ -96,4 +98,21 @@ test('amounts below one unit are never lost in a sum', () => {
   assert.deepEqual(podRequests(many({ cpu: '100u', memory: '500m' })), { cpu: 20, memory: 20, pods: 1 })
   assert.deepEqual(podRequests(many({ cpu: '0.5m', memory: '0' })), { cpu: 20, memory: 0, pods: 1 })
   assert.throws(() => podRequests(many({ cpu: 'much' })), RangeError)
+})
+
+test('pods that hold what they ask for are alike, whatever else their status says', () => {
+  const running = (name: string, cpu: string): Pod => {
+    const pod = aPod({ cpu: '250m' })
+    return {
+      ...pod,
+      metadata: { ...pod.metadata, name, uid: name },
+      status: {
+        phase: 'Running',
+        podIP: name,
+        containerStatuses: [{ name: 'app', resources: { requests: { cpu } }, allocatedResources: { cpu } }],
+      },
+    }
+  }
+  const pods = [running('a', '250m'), running('b', '250m'), running('c', '500m')]
+  assert.equal(problemOf(anInput({ pods })).shapes.length, 2)
 })

@@ -104,8 +104,11 @@ export interface PodVolumes {
   readonly unknownClaims?: boolean
 }
 
-/** Where a pod comes from: not bound yet, on a node that is going away, or on a disruption candidate. */
-export type PodOrigin = 'pending' | 'deleting' | 'candidate'
+/**
+ * Where a pod comes from: not bound yet, on a node that is going away, or on a disruption candidate; there it
+ * may still be `starting`, and then goes anywhere.
+ */
+export type PodOrigin = 'pending' | 'deleting' | 'candidate' | 'starting'
 
 /** Everything a scheduling decision depends on. */
 export interface SchedulingInput {

@@ -75,6 +75,8 @@ export interface Problem {
   readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
+type Held = NonNullable<PodStatus['containerStatuses']>[number]
+
 /** Pods read between two yields of {@link problemInSteps}. */
 const podsPerStep = 500
 
@@ -319,10 +321,42 @@ function containerKey({ resources, ports }: PodSpec['containers'][number]): stri
   return key
 }
 
-/** The status of a pod with containers resized in place; it may hold more than its spec asks for. */
-function resized({ status }: Pod): PodStatus | undefined {
-  const all = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]
-  return all.some((each) => each.resources !== undefined) ? status : undefined
+/**
+ * What counts of the status of a pod with containers that hold something else than they ask for, as during
+ * a resize in place. Nothing else of it: a status is hardly ever the same for two pods.
+ */
+function resized({ spec, status }: Pod): PodStatus | undefined {
+  const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status ?? {}
+  const isDifferent =
+    containerStatuses.some((each) => holdsOther(spec.containers, each)) ||
+    initContainerStatuses.some((each) => holdsOther(spec.initContainers ?? [], each))
+  if (!isDifferent) return undefined
+  return {
+    conditions: conditions
+      .filter(({ type }) => type === 'PodResizePending')
+      .map(({ type, status: value, reason = '' }) => ({ type, status: value, reason })),
+    containerStatuses: containerStatuses.map(held),
+    initContainerStatuses: initContainerStatuses.map(held),
+  }
+}
+
+function holdsOther(
+  containers: PodSpec['containers'],
+  { name, resources, allocatedResources }: Held,
+): boolean {
+  if (resources === undefined) return false
+  const asked = containers.find((each) => each.name === name)?.resources?.requests
+  const isAsked = (amounts: Held['allocatedResources']) =>
+    Object.entries(amounts ?? {}).every(([key, amount]) => String(asked?.[key]) === amount)
+  return !isAsked(resources.requests) || !isAsked(allocatedResources)
+}
+
+function held({ name, resources, allocatedResources }: Held): Held {
+  return {
+    name,
+    ...(resources !== undefined && { resources: { requests: resources.requests ?? {} } }),
+    ...(allocatedResources !== undefined && { allocatedResources }),
+  }
 }
 
 function only(

@@ -47,7 +47,7 @@ export function canonicalPod(pod: Pod, aliases: LabelAliases | undefined): Pod {
 /** What a NodePool requires of its nodes, under the names that types and offerings have. */
 export function canonicalPool(pool: NodePool, aliases: LabelAliases | undefined): NodePool {
   const { template } = pool.spec
-  const { requirements = [] } = template.spec
+  const { requirements } = template.spec
   if (aliases === undefined || !requirements.some(({ key }) => Object.hasOwn(aliases, key))) return pool
   const renamed = requirements.map((each): Requirement => ({ ...each, key: aliases[each.key] ?? each.key }))
   return {

@@ -30,7 +30,8 @@ export interface SchedulingDecider {
   /**
    * Answers a question about removing nodes of the input. At the deadline, or when the signal aborts, it
    * says what it found by then.
-   * @returns undefined when that was before the question was looked at.
+   * @returns undefined when that was before the question was looked at, or a decision about pods that wait
+   * came in between.
    */
   examine(
     input: SchedulingInput,

@@ -32,6 +32,12 @@ export interface RefusedPod {
   readonly reason: string
 }
 
+/** A pod that has a place now and needs another one. */
+export interface LeavingPod {
+  readonly pod: Pod
+  readonly origin: Exclude<PodOrigin, 'pending'>
+}
+
 export interface EligiblePods {
   /** Pods to decide about; those that get the default spread are copies. */
   readonly pods: readonly Pod[]
@@ -61,7 +67,7 @@ export function eligibilityPolicy(provider: CloudProvider): EligibilityPolicy {
 export function* eligiblePods(
   { provider, settings, caches, state }: OperatorContext,
   pending: readonly Pod[],
-  leaving: readonly Pod[],
+  leaving: readonly LeavingPod[],
   lookups: VolumeLookups,
 ): Generator<undefined, EligiblePods, undefined> {
   const policy = eligibilityPolicy(provider)
@@ -93,14 +99,14 @@ export function* eligiblePods(
     if (problems === undefined) take(pod)
     else ignored.push(ignoredPod(pod, problems))
   }
-  for (const pod of leaving) {
+  for (const { pod, origin } of leaving) {
     yield
     const problems = shapeProblems(pod)
     if (problems !== undefined) {
       refused.push({ pod, reason: renderPodProblems(problems) })
       continue
     }
-    origins.set(pod.metadata.uid ?? '', 'deleting')
+    origins.set(pod.metadata.uid ?? '', origin)
     take(pod)
   }
   return { pods, origins, volumes, ignored, refused }

@@ -29,7 +29,7 @@ import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/state-
 import { useOf } from '../state/pod-index.ts'
 import { isCurrentlyReschedulable } from '../state/pods.ts'
 import { canonicalPool } from './canonical-keys.ts'
-import { eligiblePods, type IgnoredPod, type RefusedPod } from './eligible-pods.ts'
+import { eligiblePods, type IgnoredPod, type LeavingPod, type RefusedPod } from './eligible-pods.ts'
 import { sliceMs } from './slice.ts'
 import { nodeStorage, volumeLookups } from './volume-lookups.ts'
 
@@ -73,18 +73,59 @@ export async function gatherSchedulingInput(
   return await inSlices(gathering(context, hasPods, listings), slicing)
 }
 
+/** A machine that may be removed, with the pods that would have to move. */
+export interface RemovableMachine {
+  readonly name: string
+  readonly pods: readonly Pod[]
+}
+
+/**
+ * The same for a question about removing some of the machines: their pods are among those to place, and they
+ * are among the nodes.
+ * @param refusing names of machines that are not to receive pods of candidates.
+ */
+export async function gatherRemovalInput(
+  context: OperatorContext,
+  removable: readonly RemovableMachine[],
+  refusing: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<GatheredInput> {
+  const { caches, clock, state, turns } = context
+  const slicing = { clock, turns, sliceMs }
+  const listed = await Promise.all(eligiblePools(context).map((pool) => listTypes(context, pool, signal)))
+  const listings = listed.filter((listing) => listing !== undefined)
+  await inSlices(state.pods.readUses(caches.nodes.list().map((node) => node.metadata.name)), slicing)
+  const moving = removable.flatMap(({ pods }) =>
+    pods.map(
+      (pod): LeavingPod => ({ pod, origin: pod.status?.phase === 'Pending' ? 'starting' : 'candidate' }),
+    ),
+  )
+  const { policy, nodes, ...input } = await inSlices(gathering(context, true, listings, moving), slicing)
+  const { improvement: _, reservations, ...rules } = policy
+  return {
+    ...input,
+    nodes: nodes.map((node) => (refusing.has(node.name) ? { ...node, refusesCandidatePods: true } : node)),
+    policy: {
+      ...rules,
+      simulation: 'disruption',
+      ...(reservations && { reservations: { ...reservations, mode: 'Fallback' } }),
+    },
+  }
+}
+
 /** Reads everything in its first step; what becomes of each pod is worked out in those after it. */
 function* gathering(
   context: OperatorContext,
   hasPods: boolean,
   listings: readonly Listing[],
+  moving: readonly LeavingPod[] = [],
 ): Generator<undefined, GatheredInput, undefined> {
   const { caches, state } = context
   const lookups = volumeLookups(caches)
   const stateNodes = hasPods ? state.stateNodes() : []
   const staying = stateNodes.filter((node) => !node.isMarkedForDeletion)
   const pending = hasPods ? state.pods.waiting() : []
-  const leaving = podsOfLeavingNodes(context, stateNodes)
+  const leaving = [...podsOfLeavingNodes(context, stateNodes), ...moving]
   const input = {
     nodes: staying.map((node) => nodeInputOf(context, node, lookups)),
     pools: listings.flatMap(({ nodePool, instanceTypes }) =>
@@ -145,7 +186,7 @@ function nodeInputOf(context: OperatorContext, state: StateNode, lookups: Volume
   return nodeInput(state, use, nodeStorage(context.caches, name, use.podsWithVolumes, lookups), parsed)
 }
 
-function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[]): readonly Pod[] {
+function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[]): readonly LeavingPod[] {
   const { caches, clock, state } = context
   const budgets = caches.podDisruptionBudgets.list()
   const now = clock.now()
@@ -153,6 +194,7 @@ function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[
     .filter(isLeaving)
     .flatMap((node) => state.podsOn(node.node?.metadata.name ?? ''))
     .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
+    .map((pod) => ({ pod, origin: 'deleting' }))
 }
 
 /** Pools that may launch: managed, dynamic, ready and staying (scheduling.md 3), and not stuck. */

@@ -12,6 +12,7 @@ import {
   wellKnownLabels,
 } from '@tenon/api'
 import {
+  type ConsolidationQuestion,
   type NodeInput,
   type PoolInput,
   schedule,
@@ -150,6 +151,45 @@ function aBusyCluster(): SchedulingInput {
   )
 }
 
+/** A cluster of nodes that are hardly used, and whether some of them can go. */
+function aQuestion(count: number): {
+  readonly input: SchedulingInput
+  readonly question: ConsolidationQuestion
+} {
+  const nodes = some(count, (i) => ({
+    ...aNode(`node-${i}`),
+    available: parseResources({ cpu: '3', memory: '15Gi', pods: '109' }),
+  }))
+  const pods = some(count, (i) => aPod(`p-${i}`, '1', { nodeName: `node-${i}` }))
+  return {
+    input: {
+      ...anInput(pods, {
+        nodes,
+        origins: new Map(pods.map(({ metadata }) => [metadata.uid ?? '', 'candidate'])),
+      }),
+    },
+    question: {
+      kind: 'consolidate',
+      search: 'multi',
+      candidates: nodes.map(({ name }, i) => ({
+        node: name,
+        nodePool: 'default',
+        policy: 'WhenEmptyOrUnderutilized',
+        capacityType: 'on-demand',
+        instanceType: 'type-4',
+        pricePerHour: 0.2,
+        disruptionCost: 2,
+        capacity: { cpu: 4000, nodes: 1 },
+        pods: [`p-${i}`],
+      })),
+      budgets: new Map([['default', count]]),
+      totals: new Map(),
+      spotToSpot: false,
+      unseenPools: [],
+    },
+  }
+}
+
 /** Takes long enough to be interrupted: every pod but the first thousands needs a claim of its own. */
 function aLongDecision(): SchedulingInput {
   const apart = {
@@ -189,6 +229,23 @@ describe('deciding in a thread', () => {
     assert.ok(claims.every((claim) => claim.pods.every((pod) => pods.has(pod))))
     assert.ok(claims.every(({ pool }) => input.pools.some(({ nodePool }) => nodePool === pool)))
     assert.ok(placements.every(({ pod }) => pods.has(pod)))
+  })
+
+  test('a question about removing nodes has the same answer as in this thread', async () => {
+    const { input, question } = aQuestion(12)
+    const inline = await new InlineDecider(options.clock).examine(input, question, inAMinute)
+    const answer = await decider.examine(input, question, inAMinute)
+    assert.deepEqual(answer, inline)
+    assert.ok(answer?.kind === 'consolidation' && answer.moves[0]?.candidates.length === 9)
+  })
+
+  test('pods that wait do not wait for a question, which is left unanswered', async () => {
+    const { input, question } = aQuestion(2000)
+    const survey = { ...question, search: 'survey' as const }
+    const answer = decider.examine(input, survey, inAMinute)
+    const decision = anInput([aPod('p', '1')])
+    assert.deepEqual(await decider.decide(decision, inAMinute), schedule(decision))
+    assert.equal(await answer, undefined)
   })
 
   test('decisions asked for at once are made one after the other', async () => {

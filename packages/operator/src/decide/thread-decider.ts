@@ -36,6 +36,8 @@ export class ThreadDecider implements SchedulingDecider {
   readonly #closing = new AbortController()
   #session: ThreadSession | undefined
   #failures = 0
+  /** Questions under way, or waiting for their turn. */
+  readonly #examinations = new Set<AbortController>()
   /** Settles when the decision before has. */
   #previous: Promise<unknown> = Promise.resolve()
 
@@ -45,6 +47,8 @@ export class ThreadDecider implements SchedulingDecider {
   }
 
   decide(input: SchedulingInput, { deadlineMs, signal }: DecisionOptions): Promise<SchedulingResult> {
+    // Pods that wait go first; what was found by then is not worth waiting for.
+    for (const examination of this.#examinations) examination.abort()
     return this.#inTurn(input, { deadlineMs, signal }, async (session, problem, bounds) => {
       const solution = await session.solve(problem, bounds)
       if (solution === undefined) return undefined
@@ -58,10 +62,14 @@ export class ThreadDecider implements SchedulingDecider {
     question: DisruptionQuestion,
     options: DecisionOptions,
   ): Promise<DisruptionResult | undefined> {
-    return this.#inTurn(input, options, async (session, problem, bounds) => {
+    const interruption = new AbortController()
+    const signal = AbortSignal.any([options.signal, interruption.signal])
+    const examination = this.#inTurn(input, { ...options, signal }, async (session, problem, bounds) => {
       const answer = await session.examine(problem, question, bounds)
-      return answer && disruptionResult(input, answer)
+      return answer === undefined || interruption.signal.aborted ? undefined : disruptionResult(input, answer)
     })
+    this.#examinations.add(interruption)
+    return examination.finally(() => this.#examinations.delete(interruption))
   }
 
   async close(): Promise<void> {

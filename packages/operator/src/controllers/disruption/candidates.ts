@@ -1,34 +1,192 @@
-/** Which nodes may be disrupted at all, whatever the reason (disruption.md 3). */
-import { annotations, labels, type Node, type NodeClaim } from '@tenon/api'
+/** Which nodes may be disrupted at all, whatever the reason (disruption.md 3, 4). */
+import {
+  annotations,
+  type InstanceType,
+  labels,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  type Pod,
+} from '@tenon/api'
+import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
+import {
+  doNotDisrupt,
+  evictionCost,
+  isActive,
+  isCurrentlyReschedulable,
+  isReschedulable,
+  keyOf,
+} from '../../state/pods.ts'
+import { blockingBudgets, unreadableBudget } from '../../state/pod-budgets.ts'
 import { labelsOf, type StateNode } from '../../state/state-node.ts'
-import { doNotDisrupt, isActive, isPausedByBudget } from '../../state/pods.ts'
+import type { ObstacleCause } from './answers.ts'
+import { type Catalogue, nodePrice } from './catalogue.ts'
+import { awaitsPods } from './predecessors.ts'
 
-/** A node that may go, with everything known to be there. */
-export type Candidate = StateNode & { readonly node: Node; readonly claim: NodeClaim; readonly pool: string }
+/** A node that may go, with what decisions need to know of it. */
+export type Candidate = StateNode & {
+  readonly node: Node
+  readonly claim: NodeClaim
+  readonly pool: NodePool
+  /** Undefined when the NodePool does not sell the type that the node says it is. */
+  readonly type: InstanceType | undefined
+  /** Pods that need another place when the node goes. */
+  readonly pods: readonly Pod[]
+  /** Those of them that nothing keeps where they are. */
+  readonly movable: readonly Pod[]
+  readonly pricePerHour: number
+  /** What moving its pods costs; 1 when nothing on it costs anything. */
+  readonly disruptionCost: number
+}
 
-/** Initialized nodes that nothing but their pods could keep, in order of name. */
-export function candidates({ state }: OperatorContext): readonly Candidate[] {
-  return state.stateNodes().flatMap((machine): readonly Candidate[] => {
-    const { node, claim, providerID, isInitialized, isMarkedForDeletion } = machine
-    const pool = labelsOf(machine)[labels.nodePool] ?? ''
-    const mayGo =
-      isInitialized &&
-      !isMarkedForDeletion &&
-      node?.metadata.deletionTimestamp === undefined &&
-      !state.isNominated(providerID) &&
-      node?.metadata.annotations?.[annotations.doNotDisrupt] !== 'true'
-    if (node === undefined || claim === undefined || pool === '' || !mayGo) return []
-    return [{ ...machine, node, claim, pool }]
+/**
+ * How pods count that must not be touched: always, or (`eventual`) not once the claim's own
+ * terminationGracePeriod sees to it that the node goes in the end.
+ */
+export type DisruptionClass = 'graceful' | 'eventual'
+
+/**
+ * Nodes that may be disrupted, in order of name; for the others an event says why not.
+ * @param isWanted whether a machine is looked at at all.
+ * @throws when the selector of a PDB cannot be read.
+ */
+export function findCandidates(
+  context: OperatorContext,
+  catalogue: Catalogue,
+  disruptionClass: DisruptionClass,
+  isWanted: (machine: StateNode) => boolean,
+): readonly Candidate[] {
+  const unreadable = unreadableBudget(context.caches.podDisruptionBudgets.list())
+  if (unreadable !== undefined) throw new Error(unreadable)
+  return context.state.stateNodes().flatMap((machine): readonly Candidate[] => {
+    if (!isWanted(machine)) return []
+    const found = candidateOf(context, machine, catalogue, disruptionClass)
+    if (found === undefined) return []
+    if (!('by' in found)) return [found]
+    tellBlocked(context, machine, found.text)
+    return []
   })
 }
 
-/** Whether a pod of the node, or a budget of its pods, keeps the node where it is for now. */
-export function isHeldByPods({ state, caches, clock }: OperatorContext, { node }: Candidate): boolean {
-  const pods = state.podsOn(node.metadata.name)
+/** What keeps a node from being disrupted. */
+export interface Obstacle {
+  readonly by: ObstacleCause
+  readonly text: string
+}
+
+const blocked = (by: Obstacle['by'], text: string): Obstacle => ({ by, text })
+
+/** The candidate, why the node is none, or nothing when nobody needs to be told. */
+export function candidateOf(
+  context: OperatorContext,
+  machine: StateNode,
+  catalogue: Catalogue,
+  disruptionClass: DisruptionClass,
+): Candidate | Obstacle | undefined {
+  const { state, clock, caches } = context
+  const { node, claim } = machine
+  if (claim === undefined) return undefined
+  if (node === undefined) return blocked('node', 'the NodeClaim has no Node')
+  const busy = ownObstacle(context, machine, claim, disruptionClass)
+  if (busy !== undefined) return busy
+  const { doNotDisrupt: key } = annotations
+  if (node.metadata.annotations?.[key] === 'true')
+    return blocked('annotation', `disruption is blocked by annotation (${key}=true)`)
+  const tags = labelsOf(machine)
+  const poolName = tags[labels.nodePool] ?? ''
+  if (poolName === '') return blocked('nodePool', `required label is missing (label=${labels.nodePool})`)
+  const listed = catalogue.get(poolName)
+  if (listed === undefined || listed.types.size === 0)
+    return blocked('nodePool', `NodePool not found (NodePool=${poolName})`)
+  const pods = state.podsOn(node.metadata.name).filter((pod) => state.isWellFormed(pod))
+  const goesInTheEnd = disruptionClass === 'eventual' && claim.spec.terminationGracePeriod !== undefined
+  const held = goesInTheEnd ? undefined : obstacleOfPods(context, pods)
+  if (held !== undefined) return held
   const now = clock.now()
-  return (
-    pods.some((pod) => isActive(pod) && doNotDisrupt(pod, now).kind === 'active') ||
-    pods.some((pod) => isPausedByBudget(pod, caches.podDisruptionBudgets.list(), now))
+  const budgets = caches.podDisruptionBudgets.list()
+  const reschedulable = pods.filter(isReschedulable)
+  const type = listed.types.get(tags[labels.instanceType] ?? '')
+  return {
+    ...machine,
+    node,
+    claim,
+    pool: listed.pool,
+    type,
+    pods: reschedulable,
+    movable: reschedulable.filter((pod) => isCurrentlyReschedulable(pod, budgets, now)),
+    pricePerHour: nodePrice(type, tags),
+    disruptionCost: reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
+  }
+}
+
+/** What the state of a node says against it, whatever is on it. */
+function ownObstacle(
+  context: OperatorContext,
+  machine: StateNode,
+  claim: NodeClaim,
+  disruptionClass: DisruptionClass,
+): Obstacle | undefined {
+  if (!machine.isInitialized) return blocked('node', 'the Node is not initialized')
+  if (machine.isMarkedForDeletion) return blocked('node', 'the Node is being deleted, or about to be')
+  if (context.state.isNominated(machine.providerID))
+    return blocked('node', 'the Node is kept for a pending pod')
+  return disruptionClass === 'graceful' && awaitsPods(context, claim)
+    ? blocked('node', 'the Node is kept for the pods of nodes that it replaces')
+    : undefined
+}
+
+/** The first pod that must not be touched; users are told of annotations that say until when. */
+function obstacleOfPods(
+  { clock, caches, events }: OperatorContext,
+  pods: readonly Pod[],
+): Obstacle | undefined {
+  const now = clock.now()
+  const active = pods.filter(isActive)
+  for (const pod of active) {
+    const notice = protectionNotice(pod, now)
+    if (notice !== undefined) events.record({ object: pod, ...notice })
+  }
+  const held = active.find((pod) => doNotDisrupt(pod, now).kind === 'active')
+  if (held !== undefined)
+    return blocked('pod', `a pod is annotated with ${annotations.doNotDisrupt} (Pod=${keyOf(held.metadata)})`)
+  const blocking = blockingBudgets(pods, caches.podDisruptionBudgets.list(), now)
+  if (blocking === undefined) return undefined
+  const names = blocking.budgets.join(',')
+  return blocked(
+    'podDisruptionBudget',
+    blocking.kind === 'several'
+      ? `a pod has several PDBs, which is not supported (Pod=${blocking.pod}, PDBs=${names})`
+      : `a PDB prevents pod evictions (PDB=${names})`,
   )
+}
+
+/** Whether moving the pod costs anything. */
+export function costsSomething(pod: Pod): boolean {
+  return isReschedulable(pod) && evictionCost(pod) > 0
+}
+
+/** The most money for the least disruption first; ties by node name (disruption.md 4). */
+export function bySavings(a: Candidate, b: Candidate): number {
+  const ratio = ({ pricePerHour, disruptionCost }: Candidate) => pricePerHour / disruptionCost
+  return ratio(b) - ratio(a) || (a.name < b.name ? -1 : 1)
+}
+
+/** Whether nothing on the node costs anything to move. */
+export function isEmpty({ disruptionCost }: Candidate): boolean {
+  return disruptionCost <= 1
+}
+
+/** Says on the Node and its claim why they stay. */
+export function tellBlocked({ events }: OperatorContext, { node, claim }: StateNode, reason: string): void {
+  for (const object of [node, claim]) {
+    if (object === undefined) continue
+    events.record({
+      object,
+      type: 'Normal',
+      reason: 'DisruptionBlocked',
+      message: reason.charAt(0).toUpperCase() + reason.slice(1),
+      dedupe: [object.metadata.uid ?? object.metadata.name],
+    })
+  }
 }

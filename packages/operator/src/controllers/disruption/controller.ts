@@ -1,31 +1,42 @@
 /** `disruption`: looks for nodes to remove or replace, one method after the other (disruption.md 2). */
 import { isKubeError, type ReconcileResult } from '@tenon/kube'
+import { settlePlannedClaims } from '../../act/planned-claims.ts'
 import type { OperatorContext } from '../../context.ts'
+import type { StateNode } from '../../state/state-node.ts'
+import { logUnreadableBudgets } from './budget.ts'
+import { type Candidate, findCandidates } from './candidates.ts'
+import { readCatalogue } from './catalogue.ts'
+import { Commands } from './commands.ts'
+import { Consolidation } from './consolidation.ts'
+import { Drift } from './drift.ts'
 import { Emptiness } from './emptiness.ts'
+import { explainNodes } from './explain.ts'
 import { DisruptionMarks } from './marks.ts'
-import { Replacements } from './replacements.ts'
+import type { DisruptionMethod } from './method.ts'
 import { StaticDrift } from './static-drift.ts'
 
 const unsyncedMs = 1000
-
-/** One way to find nodes that may go. */
-interface DisruptionMethod {
-  /** @returns whether anything was begun. */
-  pass(signal: AbortSignal): Promise<boolean>
-}
 
 /** Begins what the first method wants that wants anything; the next pass goes on from there. */
 export class Disruption {
   readonly #context: OperatorContext
   readonly #marks: DisruptionMarks
-  readonly replacements: Replacements
+  readonly commands: Commands
   readonly #methods: readonly DisruptionMethod[]
 
   constructor(context: OperatorContext) {
     this.#context = context
     this.#marks = new DisruptionMarks(context)
-    this.replacements = new Replacements(context, this.#marks)
-    this.#methods = [new Emptiness(context, this.#marks), new StaticDrift(context, this.replacements)]
+    this.commands = new Commands(context, this.#marks)
+    context.answers.ask = (signal) => explainNodes(context, this.commands, signal)
+    this.#methods = [
+      new Emptiness(context),
+      new StaticDrift(context),
+      new Drift(context),
+      ...(context.settings.featureGates.globalConsolidation
+        ? [new Consolidation(context, 'global')]
+        : [new Consolidation(context, 'multi'), new Consolidation(context, 'single')]),
+    ]
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
@@ -39,23 +50,61 @@ export class Disruption {
 
   async #pass(signal: AbortSignal): Promise<ReconcileResult> {
     const { state, settings } = this.#context
-    if (!state.synced()) return { kind: 'after', delayMs: unsyncedMs }
+    logUnreadableBudgets(this.#context)
+    if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
+    await settlePlannedClaims(this.#context, signal)
     await this.#cleanUp()
     for (const method of this.#methods) {
-      if (await method.pass(signal)) return { kind: 'after', delayMs: 0 }
+      if (await this.#try(method, signal)) return { kind: 'after', delayMs: 0 }
       // Methods may take their time.
-      if (!state.synced()) return { kind: 'after', delayMs: unsyncedMs }
+      if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     }
     return { kind: 'after', delayMs: settings.disruptionPollMs }
+  }
+
+  async #try(method: DisruptionMethod, signal: AbortSignal): Promise<boolean> {
+    const context = this.#context
+    const { metrics, clock } = context
+    const { reason, type, disruptionClass } = method
+    const series = { reason: reason.toLowerCase(), consolidation_type: type }
+    const start = clock.monotonic()
+    const isWanted = (machine: StateNode) =>
+      !this.commands.has(machine.providerID) &&
+      !this.commands.isResting(machine.providerID) &&
+      method.concerns(machine)
+    if (method.isQuiet?.() === true) return false
+    if (!context.state.stateNodes().some(isWanted)) {
+      metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
+      return false
+    }
+    const read = async () => {
+      const catalogue = await readCatalogue(context, signal)
+      const all = findCandidates(context, catalogue, disruptionClass, isWanted)
+      const candidates = all.filter((candidate) => method.accepts(candidate))
+      metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, candidates.length)
+      return { catalogue, all, candidates }
+    }
+    try {
+      const seen = await read()
+      if (seen.candidates.length === 0) return false
+      const find = async (): Promise<readonly Candidate[]> => (await read()).candidates
+      return await method.pass(
+        { ...seen, find, begin: (command) => this.commands.begin(command, signal) },
+        signal,
+      )
+    } finally {
+      metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
+    }
   }
 
   /** Takes marks of commands that did not finish off again (disruption.md 2, step 3). */
   async #cleanUp(): Promise<void> {
     for (const machine of this.#context.state.stateNodes()) {
       const { node, claim, providerID, isMarkedForDeletion, isInitialized } = machine
-      if (isMarkedForDeletion || this.replacements.has(providerID)) continue
-      if (node === undefined || claim === undefined || node.metadata.deletionTimestamp !== undefined) continue
-      await this.#marks.taint(node, false)
+      if (isMarkedForDeletion || this.commands.has(providerID)) continue
+      if (claim === undefined) continue
+      if (node !== undefined && node.metadata.deletionTimestamp === undefined)
+        await this.#marks.taint(node, false)
       if (isInitialized) await this.#marks.clearReason(claim)
     }
   }

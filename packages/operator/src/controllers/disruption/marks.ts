@@ -14,7 +14,7 @@ import { isKubeError, mergePatchOf } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 
-const attempts = 3
+const attempts = 4
 
 /** Puts marks on and takes them off; what is so already is not written. */
 export class DisruptionMarks {
@@ -24,10 +24,13 @@ export class DisruptionMarks {
     this.#context = context
   }
 
-  /** @returns false when the Node is gone, or changes faster than it can be written. */
-  async taint(node: Node, isWanted: boolean): Promise<boolean> {
+  /**
+   * A Node that is gone needs no marks.
+   * @throws KubeError; `conflict` when it changes faster than it can be written.
+   */
+  async taint(node: Node, isWanted: boolean): Promise<void> {
     const key = { name: node.metadata.name }
-    return await writeLatest(
+    await writeLatest(
       node,
       () => this.#context.client.get(kinds.node, key),
       async (latest) => {
@@ -45,9 +48,9 @@ export class DisruptionMarks {
     )
   }
 
-  /** @returns as {@link taint}, of the claim. */
-  async setReason(claim: NodeClaim, reason: DisruptionReason): Promise<boolean> {
-    return await this.#writeConditions(claim, (latest) =>
+  /** @throws as {@link taint}, of the claim. */
+  async setReason(claim: NodeClaim, reason: DisruptionReason): Promise<void> {
+    await this.#writeConditions(claim, (latest) =>
       ConditionSet.of(latest, nodeClaimConditions).set(
         { type: 'DisruptionReason', status: 'True', reason, message: reason },
         this.#context.clock.now(),
@@ -55,17 +58,30 @@ export class DisruptionMarks {
     )
   }
 
-  /** @returns as {@link taint}, of the claim. */
-  async clearReason(claim: NodeClaim): Promise<boolean> {
-    if (!isConditionTrue(claim, 'DisruptionReason')) return true
-    return await this.#writeConditions(claim, (latest) =>
+  /** @throws as {@link taint}, of the claim. */
+  async clearReason(claim: NodeClaim): Promise<void> {
+    if (!isConditionTrue(claim, 'DisruptionReason')) return
+    await this.#writeConditions(claim, (latest) =>
       ConditionSet.of(latest, nodeClaimConditions).clear('DisruptionReason'),
     )
   }
 
-  async #writeConditions(claim: NodeClaim, wanted: (latest: NodeClaim) => ConditionSet): Promise<boolean> {
+  /** Takes taint and reason off, whatever the caches show by now. @throws as {@link taint}. */
+  async takeOff({ metadata: node }: Node, { metadata: claim }: NodeClaim): Promise<void> {
+    const { client } = this.#context
+    const [currentNode, currentClaim] = await Promise.all([
+      client.get(kinds.node, { name: node.name }),
+      client.get(karpenterKinds.nodeClaim, { name: claim.name }),
+    ])
+    if (currentNode?.metadata.uid === node.uid && currentNode !== undefined)
+      await this.taint(currentNode, false)
+    if (currentClaim?.metadata.uid === claim.uid && currentClaim !== undefined)
+      await this.clearReason(currentClaim)
+  }
+
+  async #writeConditions(claim: NodeClaim, wanted: (latest: NodeClaim) => ConditionSet): Promise<void> {
     const key = { name: claim.metadata.name }
-    return await writeLatest(
+    await writeLatest(
       claim,
       () => this.#context.client.get(karpenterKinds.nodeClaim, key),
       async (latest) => {
@@ -85,17 +101,16 @@ async function writeLatest<T>(
   cached: T,
   current: () => Promise<T | undefined>,
   write: (object: T) => Promise<void>,
-): Promise<boolean> {
+): Promise<void> {
   let object: T | undefined = cached
-  for (let attempt = 0; attempt < attempts && object !== undefined; attempt++) {
+  for (let attempt = 1; object !== undefined; attempt++) {
     try {
       await write(object)
-      return true
+      return
     } catch (error) {
-      if (isKubeError(error, 'notFound')) return false
-      if (!isKubeError(error, 'conflict')) throw error
+      if (isKubeError(error, 'notFound')) return
+      if (!isKubeError(error, 'conflict') || attempt === attempts) throw error
       object = await current()
     }
   }
-  return false
 }

@@ -1,35 +1,52 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
-import { isConditionTrue } from '@tenon/api'
-import { reserveStaticClaims } from '../../act/static-claims.ts'
+import { isConditionTrue, karpenterKinds } from '@tenon/api'
+import { createStaticClaim, nodeLimit, reserveStaticClaims } from '../../act/static-claims.ts'
 import type { OperatorContext } from '../../context.ts'
+import type { StateNode } from '../../state/state-node.ts'
 import { type StaticPool, staticPool } from '../static-provisioning/static-pool.ts'
 import { remainingDisruptions } from './budget.ts'
-import { type Candidate, candidates, isHeldByPods } from './candidates.ts'
-import type { Replacements } from './replacements.ts'
+import type { Candidate } from './candidates.ts'
+import type { Command, Replacement } from './command.ts'
+import type { DisruptionMethod, Pass } from './method.ts'
+
+const reason = 'Drifted'
+/** A request without an answer is taken to have ended, one way or the other, after this long. */
+const lateMs = 60_000
 
 /** Replaces nodes one by one within budgets and limits; each only goes once its successor is initialized. */
-export class StaticDrift {
+export class StaticDrift implements DisruptionMethod {
+  readonly reason = reason
+  readonly type = ''
+  readonly disruptionClass = 'eventual'
   readonly #context: OperatorContext
-  readonly #replacements: Replacements
+  /** Names whose creation had no clear answer, with their NodePool. */
+  readonly #unclear = new Map<string, string>()
 
-  constructor(context: OperatorContext, replacements: Replacements) {
+  constructor(context: OperatorContext) {
     this.#context = context
-    this.#replacements = replacements
+  }
+
+  concerns({ claim }: StateNode): boolean {
+    return claim !== undefined && isConditionTrue(claim, 'Drifted')
+  }
+
+  accepts({ pool, claim }: Candidate): boolean {
+    return pool.spec.replicas !== undefined && isConditionTrue(claim, 'Drifted')
   }
 
   /**
    * @returns whether anything was begun.
    * @throws AggregateError of the replacements that could not be begun, after all were tried.
    */
-  async pass(signal: AbortSignal): Promise<boolean> {
-    await this.#replacements.settle(signal)
-    const begun = [...Map.groupBy(this.#drifted(), ({ pool }) => pool)].flatMap(([name, nodes]) => {
+  async pass({ candidates, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+    await this.#settle(signal)
+    const byPool = Map.groupBy(candidates, ({ pool }) => pool.metadata.name)
+    const remaining = remainingDisruptions(this.#context, reason)
+    const commands = [...byPool].flatMap(([name, nodes]) => {
       const pool = staticPool(this.#context, name)
-      return pool === undefined ? [] : this.#commands(pool, nodes)
+      return pool === undefined ? [] : this.#commands(pool, nodes, remaining.get(name) ?? 0)
     })
-    const outcomes = await Promise.allSettled(
-      begun.map(([pool, candidate, name]) => this.#replacements.begin(pool, candidate, name, signal)),
-    )
+    const outcomes = await Promise.allSettled(commands.map(begin))
     const failures = outcomes.flatMap((outcome) =>
       outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
     )
@@ -38,34 +55,65 @@ export class StaticDrift {
         failures,
         `replacing ${failures.length} node(s): ${(failures[0] as Error).message}`,
       )
-    return begun.length > 0
+    return commands.length > 0
   }
 
-  #drifted(): readonly Candidate[] {
-    return candidates(this.#context).filter(
-      (candidate) =>
-        isConditionTrue(candidate.claim, 'Drifted') &&
-        staticPool(this.#context, candidate.pool) !== undefined &&
-        // With a grace period pods cannot hold the node for good, and need not be waited for.
-        (candidate.claim.spec.terminationGracePeriod !== undefined ||
-          !isHeldByPods(this.#context, candidate)),
-    )
-  }
-
-  /** The nodes of a pool to replace now, each with the name that is reserved for its successor. */
-  #commands(
-    pool: StaticPool,
-    nodes: readonly Candidate[],
-  ): readonly (readonly [StaticPool, Candidate, string])[] {
-    const { name } = pool.metadata
-    const { active, pendingDisruption } = this.#context.state.poolClaims.of(name)
+  /** What to do about the nodes of a pool now, each with a name that is reserved for its successor. */
+  #commands(pool: StaticPool, nodes: readonly Candidate[], remaining: number): readonly Command[] {
+    const { active, pendingDisruption } = this.#context.state.poolClaims.of(pool.metadata.name)
     // There are nodes too many: those that go first may be these.
     if (active.length + pendingDisruption.length > pool.spec.replicas) return []
-    const wanted = Math.min(nodes.length, remainingDisruptions(this.#context, pool, 'Drifted'))
-    const names = reserveStaticClaims(this.#context, pool, wanted)
-    return names.flatMap((successor, i) => {
+    const names = reserveStaticClaims(this.#context, pool, Math.min(nodes.length, remaining))
+    return names.flatMap((name, i) => {
       const candidate = nodes[i]
-      return candidate === undefined ? [] : [[pool, candidate, successor] as const]
+      if (candidate === undefined) return []
+      const replacements = [this.#replacement(pool, name)]
+      return [{ reason, type: '' as const, candidates: [candidate], replacements, destinations: [] }]
     })
+  }
+
+  #replacement(pool: StaticPool, name: string): Replacement {
+    const { state } = this.#context
+    const { name: poolName, uid } = pool.metadata
+    const abandon = () => {
+      state.poolClaims.release(name)
+    }
+    return {
+      requirements: pool.spec.template.spec.requirements ?? [],
+      instanceTypes: [],
+      abandon,
+      create: async (_, signal) => {
+        const current = staticPool(this.#context, poolName)
+        if (current === undefined || current.metadata.uid !== uid) {
+          abandon()
+          throw new Error(`NodePool ${poolName} is gone or being deleted`)
+        }
+        if (state.poolClaims.occupied(poolName) > nodeLimit(current)) {
+          abandon()
+          throw new Error(`NodePool ${poolName} exceeds its limit for nodes`)
+        }
+        try {
+          return await createStaticClaim(this.#context, current, name, reason.toLowerCase(), signal)
+        } catch (error) {
+          if (state.poolClaims.unsettled(poolName).includes(name)) this.#unclear.set(name, poolName)
+          throw error
+        }
+      },
+    }
+  }
+
+  /** Looks up claims that may have been created although nobody said so, and gives their room back. */
+  async #settle(signal: AbortSignal): Promise<void> {
+    const { client, clock, state } = this.#context
+    for (const [name, pool] of this.#unclear) {
+      if (state.poolClaims.unsettled(pool).includes(name)) {
+        // What can still come to be keeps its room.
+        if (!state.poolClaims.unsettled(pool, clock.monotonic() - lateMs).includes(name)) continue
+        const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
+        if (claim !== undefined) state.seed(claim)
+        state.poolClaims.release(name)
+      }
+      this.#unclear.delete(name)
+    }
   }
 }

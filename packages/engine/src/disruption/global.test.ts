@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { InstanceType } from '@tenon/api'
+import { aPod, aType, times } from '../testing/builders.ts'
+import { consolidate } from './consolidation.test-support.ts'
+
+const pods = (count: number, cpu: string) => times(count, () => aPod({ cpu }))
+const types = [2, 4, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4))
+const [two, four, eight, sixteen] = types as [InstanceType, InstanceType, InstanceType, InstanceType]
+
+test('nodes whose pods find room on others go together, however many they are', () => {
+  const machines = Object.fromEntries(times(10, (i) => [`node-${i}`, { type: four, pods: pods(1, '700m') }]))
+  const [move] = consolidate('global', { types, machines }).moves
+  assert.equal(move?.candidates.length, 8)
+  assert.deepEqual(move.claims, [])
+  assert.equal(move.placements.length, 8)
+  const staying = new Set(Object.keys(machines).filter((name) => !move.candidates.includes(name)))
+  assert.ok(move.placements.every(({ node }) => staying.has(node)))
+})
+
+test('one large node gives way to two small ones where that is cheaper', () => {
+  const machines = { large: { type: sixteen, pods: pods(5, '1900m') } }
+  const [move] = consolidate('global', { types, machines, improvement: 'planned' }).moves
+  assert.deepEqual(move?.claims.map(({ instanceTypes }) => instanceTypes[0]).toSorted(), ['type-2', 'type-8'])
+  assert.ok(Math.abs(move.savings - 0.3) < 1e-9)
+})
+
+test('a budget bounds how many go at once, and says that it did', () => {
+  const machines = Object.fromEntries(times(10, (i) => [`node-${i}`, { type: four, pods: pods(1, '700m') }]))
+  const result = consolidate('global', { types, machines, budgets: { default: 3 } })
+  assert.equal(result.moves[0]?.candidates.length, 3)
+  assert.ok(result.isLimitedByBudget)
+})
+
+test('what would save next to nothing is left alone', () => {
+  const story = {
+    types,
+    machines: { a: { type: two, pods: pods(1, '1900m') }, b: { type: eight, pods: pods(4, '1900m') } },
+  }
+  assert.deepEqual(consolidate('global', story).moves, [])
+})

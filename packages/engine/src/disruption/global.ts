@@ -1,0 +1,197 @@
+/**
+ * Looks for any number of nodes that can go for any number of cheaper ones. First nodes whose pods find
+ * room on others go, as many as possible; where none can, groups of nodes with much waste are packed anew.
+ */
+import type { NodeInput } from '../snapshot/input.ts'
+import type { SchedulingControl } from '../snapshot/result.ts'
+import { verdictsOn } from './balanced.ts'
+import { MoveFinder, type MoveOutcome, priceOf } from './move.ts'
+import type { CandidateInput, Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
+import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+
+/** Sizes of the groups that are packed anew. */
+const groupSizes = [1, 2, 3, 4, 6, 8, 12, 16]
+/** Groups of a size that are tried, from the most wasteful nodes on; of single nodes, all. */
+const groupsOfSize = 12
+/** A group is only packed anew if that saves this share of its price; moving pods has a price, too. */
+const leastShare = 0.03
+/** What a new node must save on top, as a share of the price of what it replaces. */
+const sharePerLaunch = 0.01
+
+/** Nodes that consolidation would rather keep come first, so that pods gather there. */
+export function keepersFirst(candidates: readonly CandidateInput[]): (a: NodeInput, b: NodeInput) => number {
+  const ratios = new Map(
+    candidates.map(({ node, pricePerHour, disruptionCost }) => [node, pricePerHour / disruptionCost]),
+  )
+  const ratio = ({ name }: NodeInput) => ratios.get(name) ?? Number.NEGATIVE_INFINITY
+  return (a, b) => {
+    if (a.initialized !== b.initialized) return a.initialized ? -1 : 1
+    return ratio(a) - ratio(b) || (a.name < b.name ? -1 : 1)
+  }
+}
+
+export function searchGlobal(
+  whatIf: WhatIf,
+  question: ConsolidationQuestion,
+  control: SchedulingControl,
+): Consolidation {
+  const search = new GlobalSearch(whatIf, question, control)
+  return search.run()
+}
+
+class GlobalSearch {
+  readonly #whatIf: WhatIf
+  readonly #question: ConsolidationQuestion
+  readonly #control: SchedulingControl
+  readonly #finder: MoveFinder
+  readonly #remarks: Remark[] = []
+  #isLimitedByBudget = false
+  #examined = 0
+
+  constructor(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl) {
+    this.#whatIf = whatIf
+    this.#question = question
+    this.#control = control
+    const mostClaims = Math.max(...groupSizes)
+    this.#finder = new MoveFinder(whatIf, {
+      spotToSpot: question.spotToSpot,
+      mostClaims,
+      guardSameTypes: true,
+    })
+  }
+
+  run(): Consolidation {
+    const sorted = this.#whatIf.candidates.toSorted(bySavings)
+    const fewest = this.#fewest(sorted)
+    const move = fewest === 'none' ? this.#cheapest(sorted) : fewest
+    return {
+      moves: move === undefined ? [] : [move],
+      remarks: this.#remarks,
+      isTimedOut: this.#control.shouldStop(),
+      isLimitedByBudget: this.#isLimitedByBudget,
+      examined: this.#examined,
+      unseenPools: [],
+    }
+  }
+
+  /** As many nodes as can go without a new one, the best first; undefined when that is not worth it. */
+  #fewest(sorted: readonly Candidate[]): Move | undefined | 'none' {
+    const budget = this.#budget()
+    const gone: Candidate[] = []
+    const homes = new Map<number, number>()
+    for (const candidate of sorted) {
+      if (this.#control.shouldStop()) break
+      // A node that is to receive pods stays.
+      if (candidate.node.pods.length > 0 || !budget.allows([candidate])) continue
+      this.#examined++
+      const isGone = this.#whatIf.without([candidate], (simulation) => {
+        const fits =
+          simulation.isComplete &&
+          simulation.claims.length === 0 &&
+          this.#whatIf.stranded(simulation).length === 0
+        if (fits) {
+          // What waits may go on waiting for a node that is starting.
+          const early = new Set(simulation.prematurelyPlaced)
+          for (const [pod, node] of simulation.nodeOf) if (!early.has(pod)) homes.set(pod, node)
+        }
+        return { ending: fits ? 'keep' : 'undo', value: fits }
+      })
+      if (!isGone) continue
+      budget.spend([candidate])
+      gone.push(candidate)
+    }
+    this.#isLimitedByBudget ||= budget.isSpent
+    if (gone.length === 0) return 'none'
+    const inputs = gone.map(({ input }) => input)
+    const move: Move = {
+      candidates: inputs.map(({ node }) => node),
+      claims: [],
+      placements: Int32Array.from([...homes].flat()),
+      savings: priceOf(gone),
+    }
+    return this.#isApproved(inputs, move) ? move : undefined
+  }
+
+  /** The group of nodes whose pods are packed anew for the most money. */
+  #cheapest(sorted: readonly Candidate[]): Move | undefined {
+    const budget = this.#budget()
+    const wasteful = sorted
+      .map((candidate) => ({ candidate, waste: wasteOf(candidate) }))
+      .toSorted((a, b) => b.waste - a.waste || (a.candidate.input.node < b.candidate.input.node ? -1 : 1))
+      .map(({ candidate }) => candidate)
+    let best: { readonly move: Move; readonly worth: number } | undefined
+    for (const size of groupSizes) {
+      const groups = size === 1 ? wasteful.length : groupsOfSize
+      for (let start = 0; start < groups && start + size <= wasteful.length; start++) {
+        if (this.#control.shouldStop()) return best?.move
+        const group = wasteful.slice(start, start + size)
+        if (!budget.allows(group)) continue
+        this.#examined++
+        const outcome = this.#packedAnew(group)
+        if (outcome.kind === 'refused') continue
+        const { move } = outcome
+        const price = priceOf(group)
+        const worth = move.savings - price * sharePerLaunch * move.claims.length
+        if (move.savings < leastShare * price || worth <= (best?.worth ?? 0)) continue
+        const inputs = group.map(({ input }) => input)
+        if (this.#isApproved(inputs, move)) best = { move, worth }
+      }
+    }
+    this.#isLimitedByBudget ||= budget.isSpent
+    return best?.move
+  }
+
+  #packedAnew(group: readonly Candidate[]): MoveOutcome {
+    const { improvement } = this.#question
+    return this.#whatIf.without(group, (simulation) => {
+      if (improvement !== undefined && simulation.isComplete)
+        simulation.regroup(improvement, () => this.#control.shouldStop())
+      return { ending: 'undo', value: this.#finder.judge(group, simulation) }
+    })
+  }
+
+  #isApproved(inputs: readonly CandidateInput[], move: Move): boolean {
+    const verdicts = verdictsOn(inputs, move.savings, this.#question.totals)
+    const isApproved = verdicts.every((verdict) => verdict.isApproved)
+    this.#remarks.push({ kind: 'scored', nodes: move.candidates, verdicts, isApproved })
+    return isApproved
+  }
+
+  #budget(): Budget {
+    return new Budget(this.#question.budgets)
+  }
+}
+
+/** Disruptions that are left, by NodePool. */
+class Budget {
+  readonly #left: Map<string, number>
+  isSpent = false
+
+  constructor(budgets: ReadonlyMap<string, number>) {
+    this.#left = new Map(budgets)
+  }
+
+  allows(candidates: readonly Candidate[]): boolean {
+    const counts = new Map<string, number>()
+    for (const { input } of candidates) counts.set(input.nodePool, (counts.get(input.nodePool) ?? 0) + 1)
+    const isAllowed = [...counts].every(([pool, count]) => (this.#left.get(pool) ?? 0) >= count)
+    this.isSpent ||= !isAllowed
+    return isAllowed
+  }
+
+  spend(candidates: readonly Candidate[]): void {
+    for (const { input } of candidates)
+      this.#left.set(input.nodePool, (this.#left.get(input.nodePool) ?? 0) - 1)
+  }
+}
+
+/** What is paid for room that nobody uses, per hour: the price times the share of the fullest resource that is free. */
+function wasteOf({ input, node }: Candidate): number {
+  let used = 0
+  for (const [name, total] of Object.entries(input.capacity)) {
+    const free = node.input.available[name]
+    if (free === undefined || total <= 0 || name === 'pods') continue
+    used = Math.max(used, 1 - free / total)
+  }
+  return input.pricePerHour * (1 - used)
+}

@@ -1,0 +1,60 @@
+/** Why each node is still there, for whoever asks: what is known, and what searches said last. */
+
+/** What keeps a node from being touched at all. */
+export type ObstacleCause = 'node' | 'annotation' | 'nodePool' | 'pod' | 'podDisruptionBudget'
+
+/**
+ * What decides about a node now. `command`: it goes. `failedCommand`: commands came to nothing, and it is not
+ * tried again yet. `budget`: no more nodes of its NodePool may go now. `policy`: its NodePool does not want
+ * it, or not yet. `pods`: they have no other place. `price`: nothing cheaper serves. `score`: the disruption
+ * is not worth it. `possible`: it may go. `unknown`: nobody has looked yet.
+ */
+type DecisionCause =
+  | ObstacleCause
+  | 'command'
+  | 'failedCommand'
+  | 'budget'
+  | 'policy'
+  | 'pods'
+  | 'price'
+  | 'score'
+  | 'possible'
+  | 'unknown'
+
+/** The answer for one node. */
+export interface NodeDecision {
+  /** Name of the Node; absent until there is one. */
+  readonly node?: string
+  readonly nodeClaim: string
+  readonly nodePool: string
+  readonly cause: DecisionCause
+  readonly message: string
+  /** When this was found out, RFC 3339. */
+  readonly at: string
+}
+
+/** An answer without the node it is about; found out just now when there is no time. */
+export interface Verdict extends Pick<NodeDecision, 'cause' | 'message'> {
+  readonly atMs?: number
+}
+
+/** Keeps what searches said of nodes; everything else is looked up when somebody asks. */
+export class DisruptionAnswers {
+  /** By name of the node. */
+  readonly #verdicts = new Map<string, Verdict>()
+  /** Set by the disruption loop: answers for every node, as things are now. */
+  ask: (signal: AbortSignal) => Promise<readonly NodeDecision[]> = () => Promise.resolve([])
+
+  keep(node: string, verdict: Required<Verdict>): void {
+    this.#verdicts.set(node, verdict)
+  }
+
+  verdictOn(node: string): Verdict | undefined {
+    return this.#verdicts.get(node)
+  }
+
+  /** Forgets nodes that are not among these. */
+  retain(names: ReadonlySet<string>): void {
+    for (const name of this.#verdicts.keys()) if (!names.has(name)) this.#verdicts.delete(name)
+  }
+}

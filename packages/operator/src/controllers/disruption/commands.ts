@@ -1,0 +1,265 @@
+/** `disruption.queue`: begins what was decided, and sees it through (disruption.md 14, 15). */
+import { isConditionTrue, type KubeObject, type NodeClaim } from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { uuid } from '@tenon/runtime'
+import type { OperatorContext } from '../../context.ts'
+import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
+import type { Candidate } from './candidates.ts'
+import { type Command, decisionOf, logFields, policyLabel, poolsOf, type Replacement } from './command.ts'
+import type { DisruptionMarks } from './marks.ts'
+import { Retreats } from './retreats.ts'
+
+const pollMs = 1000
+const perNodeMs = 80
+const leastTimeoutMs = 10 * 60_000
+const longestTimeoutMs = 60 * 60_000
+
+interface UnderWay {
+  readonly command: Command
+  readonly successors: readonly NodeClaim[]
+  readonly initialized: Set<string>
+  readonly deleted: Set<string>
+  readonly sinceMs: number
+}
+
+/** After which time a command is given up; longer the more nodes are in the queue (disruption.md 1). */
+export function commandTimeoutMs(queuedNodes: number): number {
+  return Math.min(longestTimeoutMs, Math.max(leastTimeoutMs, perNodeMs * queuedNodes))
+}
+
+/** Commands under way. */
+export class Commands {
+  readonly #context: OperatorContext
+  readonly #marks: DisruptionMarks
+  readonly #retreats: Retreats
+  readonly #underWay = new Map<string, UnderWay>()
+  readonly #queued = new Map<string, string>()
+  /** Set by the composition root: asks for {@link reconcile} of a command's id. */
+  enqueue: (id: string) => void = () => undefined
+
+  constructor(context: OperatorContext, marks: DisruptionMarks) {
+    this.#context = context
+    this.#marks = marks
+    this.#retreats = new Retreats(context.clock)
+  }
+
+  /** Whether a command is about the node. */
+  has(providerID: string): boolean {
+    return this.#queued.has(providerID)
+  }
+
+  /** Whether the node's last commands came to nothing, and it is not yet time to try again. */
+  isResting(providerID: string): boolean {
+    return this.#retreats.isResting(providerID)
+  }
+
+  /**
+   * Marks the nodes, creates what comes in their place, and takes the command on.
+   * @throws when that fails. Then the marks are taken off, by the next pass of the loop if need be; claims
+   * that were created stay.
+   */
+  async begin(command: Command, signal: AbortSignal): Promise<void> {
+    const { state, random, clock } = this.#context
+    const id = uuid(random)
+    const replacements = new Set(command.replacements)
+    const queued = command.candidates.find(({ providerID }) => this.has(providerID))
+    try {
+      if (queued !== undefined)
+        throw new Error(`node ${queued.node.metadata.name} is being disrupted already`)
+      this.#context.logger.info('disrupting node(s)', logFields(id, command))
+      const marked = await this.#mark(command)
+      const going = marked.filter((candidate) => command.mayStillGo?.(candidate) ?? true)
+      if (going.length === 0) return
+      const successors = await this.#create(command, replacements, signal)
+      // Not before: the provisioner would launch nodes for the same pods.
+      for (const { providerID } of going) {
+        state.mark(providerID)
+        this.#queued.set(providerID, id)
+      }
+      for (const destination of command.destinations) state.nominate(destination, this.#nominationMs)
+      this.#underWay.set(id, {
+        command: { ...command, candidates: going },
+        successors,
+        initialized: new Set(),
+        deleted: new Set(),
+        sinceMs: clock.monotonic(),
+      })
+      this.#count(command)
+      this.enqueue(id)
+    } catch (error) {
+      if (queued === undefined && !signal.aborted) await this.#retreat(command, error)
+      throw error
+    } finally {
+      for (const replacement of replacements) replacement.abandon?.()
+    }
+  }
+
+  /** Undoes what {@link begin} has done so far, as well as that goes. */
+  async #retreat({ candidates }: Command, because: unknown): Promise<void> {
+    const { state, logger } = this.#context
+    if (!isKubeError(because, 'conflict')) this.#retreats.note(candidates.map(({ providerID }) => providerID))
+    await Promise.all(
+      candidates.map(async ({ node, claim }) => {
+        state.poolClaims.unmark(claim.metadata.name)
+        try {
+          await this.#marks.takeOff(node, claim)
+        } catch (error) {
+          logger.debug('marks of a command that was not begun stay until the next pass', {
+            Node: { name: node.metadata.name },
+            error,
+          })
+        }
+      }),
+    )
+  }
+
+  get #nominationMs(): number {
+    return Math.max(2 * this.#context.settings.batchMaxMs, 10_000)
+  }
+
+  /** The candidates that carry the marks; all of them where something has to come in their place. */
+  async #mark({ candidates, replacements, reason }: Command): Promise<readonly Candidate[]> {
+    const { caches, state } = this.#context
+    const outcomes = await Promise.allSettled(
+      candidates.map(async ({ node, claim, pool }) => {
+        await this.#marks.taint(node, true)
+        await this.#marks.setReason(claim, reason)
+        if (caches.nodePools.get({ name: pool.metadata.name })?.spec.replicas !== undefined)
+          state.poolClaims.markPendingDisruption(claim.metadata.name)
+      }),
+    )
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    const marked = candidates.filter((_, index) => outcomes[index]?.status === 'fulfilled')
+    if (failed !== undefined && (replacements.length > 0 || marked.length === 0)) throw failed.reason
+    return marked
+  }
+
+  async #create(
+    { replacements, candidates }: Command,
+    untried: Set<Replacement>,
+    signal: AbortSignal,
+  ): Promise<readonly NodeClaim[]> {
+    const replaced = candidates.map(({ claim }) => claim)
+    const outcomes = await Promise.allSettled(
+      replacements.map((replacement) => {
+        untried.delete(replacement)
+        return replacement.create(replaced, signal)
+      }),
+    )
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+    return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  }
+
+  /** Looks at one command. */
+  async reconcile(id: string): Promise<ReconcileResult> {
+    const underWay = this.#underWay.get(id)
+    if (underWay === undefined) return done
+    const { command, successors, initialized } = underWay
+    for (const successor of successors) {
+      const { name } = successor.metadata
+      if (initialized.has(name)) continue
+      const current = this.#known(successor)
+      if (current === undefined) return await this.#giveUp(id, underWay, `its replacement ${name} is gone`)
+      this.#tell(current, 'DisruptionLaunching', `Launching NodeClaim: ${command.reason}`, command.reason)
+      if (isConditionTrue(current, 'Initialized')) initialized.add(name)
+      else this.#tell(current, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
+    }
+    const isReady = successors.every(({ metadata }) => initialized.has(metadata.name))
+    if (isReady && (await this.#finish(underWay))) {
+      this.#forget(id, underWay)
+      this.#retreats.forget(command.candidates.map(({ providerID }) => providerID))
+      this.#context.logger.debug('command succeeded', { 'command-id': id })
+      return done
+    }
+    if (this.#context.clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
+      return await this.#giveUp(id, underWay, 'it did not come to an end in time')
+    return { kind: 'after', delayMs: pollMs }
+  }
+
+  /** A claim as it is by now; the state knows new ones before the caches show them. */
+  #known({ metadata }: NodeClaim): NodeClaim | undefined {
+    const { caches, state } = this.#context
+    const current = caches.nodeClaims.get({ name: metadata.name }) ?? state.seedOf(metadata.name)
+    return current?.metadata.uid === metadata.uid ? current : undefined
+  }
+
+  /** Deletes the claims of the nodes that go, unless others have. */
+  async #finish({ command, deleted }: UnderWay): Promise<boolean> {
+    const { reason, candidates } = command
+    const outcomes = await Promise.all(
+      candidates.map(async ({ claim, node, pool }) => {
+        const { name } = claim.metadata
+        if (deleted.has(name)) return true
+        const current = this.#known(claim)
+        if (current !== undefined && current.metadata.deletionTimestamp === undefined) {
+          const policy = reason === 'Drifted' ? '' : policyLabel(pool.spec.disruption?.consolidationPolicy)
+          try {
+            if (await deleteClaim(this.#context, claim, reason.toLowerCase(), undefined, policy))
+              for (const object of [node, claim])
+                this.#tell(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
+          } catch (error) {
+            this.#context.logger.error('deleting a disrupted nodeclaim failed', {
+              NodeClaim: { name },
+              error,
+            })
+            return false
+          }
+        }
+        deleted.add(name)
+        return true
+      }),
+    )
+    return outcomes.every(Boolean)
+  }
+
+  /** Lets the nodes stay. Replacements that exist stay too, and serve pods. */
+  async #giveUp(id: string, underWay: UnderWay, because: string): Promise<ReconcileResult> {
+    const { state, caches, logger, metrics } = this.#context
+    const { command, successors, initialized } = underWay
+    for (const { node, claim, providerID } of command.candidates) {
+      await this.#marks.taint(caches.nodes.get({ name: node.metadata.name }) ?? node, false)
+      await this.#marks.clearReason(caches.nodeClaims.get({ name: claim.metadata.name }) ?? claim)
+      state.unmark(providerID)
+      state.poolClaims.unmark(claim.metadata.name)
+    }
+    this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
+    const decision = decisionOf(command)
+    const late = successors.filter(({ metadata }) => !initialized.has(metadata.name)).length
+    metrics.disruptionQueueFailures.inc(
+      { decision, reason: command.reason.toLowerCase(), consolidation_type: command.type },
+      late,
+    )
+    logger.error('failed to disrupt node(s)', {
+      'command-id': id,
+      Nodes: command.candidates.map(({ node }) => node.metadata.name),
+      error: new Error(because),
+    })
+    this.#forget(id, underWay)
+    return done
+  }
+
+  #forget(id: string, { command }: UnderWay): void {
+    this.#underWay.delete(id)
+    for (const { providerID } of command.candidates) this.#queued.delete(providerID)
+  }
+
+  #count(command: Command): void {
+    const { metrics } = this.#context
+    const decision = decisionOf(command)
+    const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: command.type }
+    metrics.disruptionDecisions.inc(series)
+    for (const nodepool of poolsOf(command)) metrics.disruptionDecisionsByPool.inc({ nodepool, ...series })
+  }
+
+  #tell(object: KubeObject, eventReason: string, message: string, value: string): void {
+    const { uid, name } = object.metadata
+    this.#context.events.record({
+      object,
+      type: 'Normal',
+      reason: eventReason,
+      message,
+      dedupe: value === '' ? [uid ?? name] : [uid ?? name, value],
+    })
+  }
+}

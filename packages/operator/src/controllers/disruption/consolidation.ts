@@ -1,0 +1,143 @@
+/** `disruption`, methods Global, Multi and Single: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
+import { isConditionTrue, labels } from '@tenon/api'
+import type { ConsolidationResult, PoolTotals } from '@tenon/engine'
+import type { OperatorContext } from '../../context.ts'
+import { evictionCost, isDaemonPod } from '../../state/pods.ts'
+import { labelsOf } from '../../state/state-node.ts'
+import { remainingDisruptions } from './budget.ts'
+import { type Candidate, isEmpty } from './candidates.ts'
+import { keepRemarks } from './explain.ts'
+import type { DisruptionMethod, Pass } from './method.ts'
+import { plannedReplacement } from './planned-replacement.ts'
+import { unconsolidatable } from './policy.ts'
+import { tellRejected, tellRemarks, tellUnconsolidatable } from './remarks.ts'
+import { ask, destinationsOf, removalGround } from './simulation.ts'
+import { rejectionOf } from './validation.ts'
+
+const reason = 'Underutilized'
+const limitsMs = { global: 60_000, multi: 60_000, single: 3 * 60_000 } as const
+
+export class Consolidation implements DisruptionMethod {
+  readonly reason = reason
+  readonly type: 'multi' | 'single'
+  readonly disruptionClass = 'graceful'
+  readonly #context: OperatorContext
+  readonly #search: 'global' | 'multi' | 'single'
+  /** State of the cluster in which there was nothing to do. */
+  #quietAt: number | undefined
+  /** NodePools that the last search did not reach. */
+  #unseenPools: readonly string[] = []
+
+  /** @param search metrics count what a global search finds as `multi`. */
+  constructor(context: OperatorContext, search: 'global' | 'multi' | 'single') {
+    this.#context = context
+    this.#search = search
+    this.type = search === 'single' ? 'single' : 'multi'
+    context.metrics.consolidationTimeouts.inc({ consolidation_type: this.type }, 0)
+  }
+
+  /** Nothing has changed since there was nothing to do. */
+  isQuiet(): boolean {
+    return this.#context.state.consolidation.read() === this.#quietAt
+  }
+
+  concerns(): boolean {
+    return true
+  }
+
+  accepts(candidate: Candidate): boolean {
+    const { pool, claim } = candidate
+    if (pool.spec.replicas !== undefined) return false
+    const because = unconsolidatable(candidate)
+    if (because !== undefined) tellUnconsolidatable(this.#context, candidate, because)
+    else if (!isEmpty(candidate)) return isConditionTrue(claim, 'Consolidatable')
+    return false
+  }
+
+  async pass(pass: Pass, signal: AbortSignal): Promise<boolean> {
+    const context = this.#context
+    const { candidates, find, begin } = pass
+    const version = context.state.consolidation.read()
+    const budgets = remainingDisruptions(context, reason)
+    const ground = await removalGround(context, candidates, true, signal)
+    const judged = [...ground.candidates.values()]
+    if (judged.length === 0) return false
+    const result = await ask(
+      context,
+      ground,
+      {
+        kind: 'consolidate',
+        search: this.#search,
+        ...context.placementGate.improvement,
+        candidates: judged.map(ground.describe),
+        budgets,
+        totals: this.#totals(pass),
+        spotToSpot: context.settings.featureGates.spotToSpotConsolidation,
+        unseenPools: this.#unseenPools,
+      },
+      limitsMs[this.#search],
+      signal,
+    )
+    if (result?.kind !== 'consolidation') return false
+    tellRemarks(context, result.remarks, ground.candidates)
+    keepRemarks(context, result.remarks)
+    if (result.isTimedOut) context.metrics.consolidationTimeouts.inc({ consolidation_type: this.type })
+    this.#unseenPools = result.unseenPools
+    const [move] = result.moves
+    if (move === undefined) {
+      this.#remember(result, version)
+      return false
+    }
+    const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
+    const rejection = await rejectionOf(context, move, find, this.#search === 'global', signal)
+    if (rejection !== undefined) {
+      const summary = { replacements: move.claims.length, savings: move.savings }
+      tellRejected(context, nodes, summary, rejection)
+      if (rejection === 'churn' || rejection === 'budget')
+        context.metrics.failedValidations.inc({ consolidation_type: this.type }, nodes.length)
+      return false
+    }
+    await begin({
+      reason,
+      type: this.type,
+      candidates: nodes,
+      replacements: move.claims.map((claim) => plannedReplacement(context, claim, reason)),
+      destinations: destinationsOf(ground, move.placements),
+      savings: move.savings,
+    })
+    return true
+  }
+
+  /** Looking again is in vain until something changes, unless something was left out. */
+  #remember({ isLimitedByBudget, isTimedOut }: ConsolidationResult, version: number): void {
+    if (!isLimitedByBudget && !(isTimedOut && this.type === 'single')) this.#quietAt = version
+  }
+
+  /** What moves of Balanced NodePools are weighed against (disruption.md 12). */
+  #totals({ all }: Pass): ReadonlyMap<string, PoolTotals> {
+    const { state } = this.#context
+    const totals = new Map<string, { cost: number; disruption: number }>()
+    const known = new Map(all.map((candidate) => [candidate.name, candidate]))
+    for (const candidate of all) {
+      const name = candidate.pool.metadata.name
+      if (!totals.has(name)) totals.set(name, { cost: 0, disruption: 0 })
+      const total = totals.get(name)
+      if (total !== undefined) total.cost += candidate.pricePerHour
+    }
+    for (const [name, total] of totals) {
+      const tracked = state.poolCosts.of(name)
+      if (tracked > 0) total.cost = tracked
+    }
+    for (const machine of state.stateNodes()) {
+      const total = totals.get(labelsOf(machine)[labels.nodePool] ?? '')
+      if (total === undefined) continue
+      const { node } = machine
+      const pods =
+        node === undefined ? [] : state.podsOn(node.metadata.name).filter((pod) => !isDaemonPod(pod))
+      total.disruption +=
+        known.get(machine.name)?.disruptionCost ??
+        pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1)
+    }
+    return totals
+  }
+}

@@ -1,0 +1,73 @@
+/** `disruption`, method Drift: replaces drifted nodes, one after the other (disruption.md 8). */
+import { isConditionTrue } from '@tenon/api'
+import type { OperatorContext } from '../../context.ts'
+import { type StateNode, transitionMs } from '../../state/state-node.ts'
+import { remainingDisruptions } from './budget.ts'
+import { type Candidate, tellBlocked } from './candidates.ts'
+import { keepStranded } from './explain.ts'
+import type { DisruptionMethod, Pass } from './method.ts'
+import { plannedReplacement } from './planned-replacement.ts'
+import { claimNames, strandedText } from './remarks.ts'
+import { destinationsOf, removalGround, withoutNodes } from './simulation.ts'
+
+const reason = 'Drifted'
+
+export class Drift implements DisruptionMethod {
+  readonly reason = reason
+  readonly type = ''
+  readonly disruptionClass = 'eventual'
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  concerns({ claim }: StateNode): boolean {
+    return claim !== undefined && isConditionTrue(claim, 'Drifted')
+  }
+
+  accepts({ pool, claim }: Candidate): boolean {
+    return pool.spec.replicas === undefined && isConditionTrue(claim, 'Drifted')
+  }
+
+  async pass({ candidates, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+    const context = this.#context
+    const remaining = remainingDisruptions(context, reason)
+    const allowed = candidates.filter(({ pool }) => (remaining.get(pool.metadata.name) ?? 0) > 0)
+    if (allowed.length === 0) return false
+    const ground = await removalGround(context, allowed, false, signal)
+    for (const candidate of inOrder([...ground.candidates.values()])) {
+      const removal = await withoutNodes(context, ground, [candidate], signal)
+      if (removal === undefined) return false
+      if (removal.stranded.length > 0) {
+        const text = strandedText(removal.stranded, claimNames(context))
+        tellBlocked(context, candidate, text)
+        keepStranded(context, candidate.name, text)
+        continue
+      }
+      // Nodes for other pods are launched by the provisioner; this node need not wait for them.
+      const moving = new Set(candidate.movable.map(({ metadata }) => metadata.uid))
+      const claims = removal.claims.filter(({ pods }) =>
+        pods.some(({ metadata }) => moving.has(metadata.uid)),
+      )
+      await begin({
+        reason,
+        type: '',
+        candidates: [candidate],
+        replacements: claims.map((claim) => plannedReplacement(context, claim, reason)),
+        destinations: destinationsOf(ground, removal.placements),
+      })
+      return true
+    }
+    return false
+  }
+}
+
+/** Nodes without pods to move first; among equals the one that has drifted for longest. */
+function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
+  const since = ({ claim }: Candidate) => transitionMs(claim, 'Drifted') ?? 0
+  const isBusy = ({ pods }: Candidate) => (pods.length === 0 ? 0 : 1)
+  return candidates.toSorted(
+    (a, b) => isBusy(a) - isBusy(b) || since(a) - since(b) || (a.name < b.name ? -1 : 1),
+  )
+}

@@ -1,0 +1,49 @@
+/** Claims in place of nodes that go, as the engine planned them. */
+import { type DisruptionReason, parseResources } from '@tenon/api'
+import type { NewClaim } from '@tenon/engine'
+import { nodeClaimFor } from '../../act/create-claim.ts'
+import { createPlannedClaim } from '../../act/planned-claims.ts'
+import type { OperatorContext } from '../../context.ts'
+import { poolUsage } from '../../decide/scheduling-input.ts'
+import { shortened } from '../../decide/scheduling-report.ts'
+import type { Replacement } from './command.ts'
+import { predecessorsAnnotation } from './predecessors.ts'
+
+/** @returns what creates the claim, unless its NodePool has exceeded a limit by then. */
+export function plannedReplacement(
+  context: OperatorContext,
+  claim: NewClaim,
+  reason: DisruptionReason,
+): Replacement {
+  const { requirements, instanceTypes, nodePool, minValuesRelaxed } = claim
+  return {
+    requirements,
+    instanceTypes,
+    create: async (replaced, signal) => {
+      const { caches, state, provider, metrics, logger } = context
+      const pool = caches.nodePools.get({ name: nodePool })
+      if (pool === undefined) throw new Error(`NodePool ${nodePool} is gone`)
+      const usage = poolUsage(nodePool, state.stateNodes(), state.parsed)
+      const limits = parseResources(pool.spec.limits)
+      const exceeded = Object.keys(limits).find((name) => (usage[name] ?? 0) > (limits[name] as number))
+      if (exceeded !== undefined) throw new Error(`NodePool ${nodePool} exceeds its limit for ${exceeded}`)
+      const object = nodeClaimFor(
+        claim,
+        provider.defaultTerminationGracePeriodMs,
+        predecessorsAnnotation(replaced),
+      )
+      const created = await createPlannedClaim(context, pool, object, signal)
+      metrics.nodeClaimsCreated.inc({
+        reason: reason.toLowerCase(),
+        nodepool: nodePool,
+        min_values_relaxed: String(minValuesRelaxed),
+      })
+      logger.info('created nodeclaim', {
+        NodePool: { name: nodePool },
+        NodeClaim: { name: created.metadata.name },
+        'instance-types': shortened(instanceTypes),
+      })
+      return created
+    },
+  }
+}

@@ -1,0 +1,36 @@
+/** What NodePools and labels say against consolidation of a node (disruption.md 8). */
+import { isConditionTrue, labels, parseNillableDuration } from '@tenon/api'
+import { labelsOf } from '../../state/state-node.ts'
+import { type Candidate, isEmpty } from './candidates.ts'
+
+/** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
+export function unconsolidatable(candidate: Candidate): string | undefined {
+  const { pool, type } = candidate
+  const tags = labelsOf(candidate)
+  const { consolidateAfter = '0s', consolidationPolicy } = pool.spec.disruption ?? {}
+  const nodePool = `NodePool=${pool.metadata.name}`
+  if (type === undefined) return `instance type not found (instance-type=${tags[labels.instanceType] ?? ''})`
+  for (const label of [labels.capacityType, labels.zone])
+    if ((tags[label] ?? '') === '') return `the Node has no label ${label} (label=${label})`
+  if (!Number.isFinite(parseNillableDuration(consolidateAfter) ?? 0))
+    return `consolidation is disabled (${nodePool})`
+  return !isEmpty(candidate) && consolidationPolicy === 'WhenEmpty'
+    ? `only empty nodes are consolidated (${nodePool}, consolidationPolicy=WhenEmpty)`
+    : undefined
+}
+
+/** Why the NodePool wants the node as it is, or wants it so for now; drift is another matter. */
+export function policyAgainst(candidate: Candidate): string | undefined {
+  const { pool, claim } = candidate
+  const { name } = pool.metadata
+  if (pool.spec.replicas !== undefined)
+    return `the NodePool keeps so many nodes (NodePool=${name}, replicas=${pool.spec.replicas})`
+  const { consolidateAfter = '0s' } = pool.spec.disruption ?? {}
+  const isDisabled = !Number.isFinite(parseNillableDuration(consolidateAfter) ?? 0)
+  if (isDisabled) return `consolidation is disabled (NodePool=${name})`
+  const against = isEmpty(candidate) ? undefined : unconsolidatable(candidate)
+  if (against !== undefined) return against
+  return isConditionTrue(claim, 'Consolidatable')
+    ? undefined
+    : `the node has not been at rest for long enough (NodePool=${name}, consolidateAfter=${consolidateAfter})`
+}

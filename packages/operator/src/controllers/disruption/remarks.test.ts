@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Pod } from '@tenon/api'
+import type { NodeRefusal } from '@tenon/engine'
+import { refusalText } from './remarks.ts'
+
+const said = (refusal: NodeRefusal) => refusalText(refusal, (node) => `claim-of-${node}`)
+
+const aPod = (name: string): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default' },
+  spec: { containers: [] },
+})
+
+test('DIS-90 a spot node is told which feature gate keeps it', () => {
+  assert.match(said({ kind: 'spotToSpotDisabled' }), /disabled .*SpotToSpotConsolidation/)
+})
+
+test('DIS-91 a spot node is told how many cheaper types it takes, and how many there are', () => {
+  assert.match(said({ kind: 'spotToSpotTypes', found: 1 }), /requires 15 cheaper instance types, had 1$/)
+})
+
+test('DIS-168 that nothing is cheaper is told without a word of minValues', () => {
+  assert.equal(said({ kind: 'noCheaper' }), "can't replace with a cheaper node")
+})
+
+test('five pods without another place are named with their reasons, and the others counted', () => {
+  const pods = Array.from({ length: 7 }, (_, index) => ({
+    pod: aPod(`p-${index}`),
+    reason: { kind: 'uninitializedNode' as const, node: 'n' },
+  }))
+  const text = said({ kind: 'stranded', pods })
+  assert.equal(text.match(/default\/p-\d => /g)?.length, 5)
+  assert.equal(text.match(/\(NodeClaim claim-of-n\)/g)?.length, 5)
+  assert.match(text, / and 2 other\(s\)$/)
+})

@@ -1,0 +1,100 @@
+/** Looks once more, after a while, whether a move of consolidation still holds (disruption.md 13). */
+import { labels, wellKnownLabels } from '@tenon/api'
+import { parseRequirements, type PlannedMove, type RemovalResult, worstLaunchPrice } from '@tenon/engine'
+import type { OperatorContext } from '../../context.ts'
+import { remainingDisruptions } from './budget.ts'
+import type { Candidate } from './candidates.ts'
+import { readCatalogue } from './catalogue.ts'
+import type { Pass } from './method.ts'
+import { removalGround, withoutNodes } from './simulation.ts'
+
+/** Why a move is not carried out. */
+export type Rejection = 'budget' | 'scheduling' | 'churn' | 'price' | 'unknown'
+
+const reason = 'Underutilized'
+
+/**
+ * @param isPacked whether the move was packed otherwise than a simulation would by itself: then its pods only
+ * have to find places, where it says or elsewhere, for less.
+ * @returns why the move is not to be carried out; undefined when it is.
+ */
+export async function rejectionOf(
+  context: OperatorContext,
+  move: PlannedMove,
+  find: Pass['find'],
+  isPacked: boolean,
+  signal: AbortSignal,
+): Promise<Rejection | undefined> {
+  const { clock, settings, state } = context
+  await clock.sleep(settings.validationDelayMs, signal)
+  if (!state.decidable()) return 'churn'
+  const nodes = await stillThere(context, move, find)
+  if (typeof nodes === 'string') return nodes
+  const ground = await removalGround(context, nodes, true, signal)
+  if (ground.candidates.size < nodes.length) return 'scheduling'
+  const plan = isPacked ? move.placements : []
+  const removal = await withoutNodes(context, ground, nodes, signal, plan)
+  if (removal === undefined) return 'unknown'
+  if (removal.stranded.length > 0 || !(isPacked ? isCovered(removal, move, nodes) : isSame(removal, move)))
+    return 'scheduling'
+  if (!(await isStillCheaper(context, move, nodes, signal))) return 'price'
+  const again = await stillThere(context, move, find)
+  return typeof again === 'string' ? again : undefined
+}
+
+function isSame({ claims }: RemovalResult, move: PlannedMove): boolean {
+  const offered = new Set(claims.flatMap(({ instanceTypes }) => instanceTypes))
+  return (
+    claims.length === move.claims.length &&
+    move.claims.every(({ instanceTypes }) => instanceTypes.every((name) => offered.has(name)))
+  )
+}
+
+/** Whether the pods need no new node where none was planned, and else none that cost as much as the old ones. */
+function isCovered({ claims }: RemovalResult, move: PlannedMove, nodes: readonly Candidate[]): boolean {
+  if (move.claims.length === 0) return claims.length === 0
+  const price = claims.reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
+  return price < nodes.reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
+}
+
+/** Whether the new nodes cost less than the old ones, whichever of their types is launched, as prices are now. */
+async function isStillCheaper(
+  context: OperatorContext,
+  { claims }: PlannedMove,
+  nodes: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (claims.length === 0) return true
+  const catalogue = await readCatalogue(context, signal)
+  const wellKnown = new Set([...wellKnownLabels, ...context.provider.wellKnownLabels])
+  const dearest = claims.map(({ nodePool, instanceTypes, requirements }) => {
+    const types = catalogue.get(nodePool)?.types
+    const wanted = parseRequirements(requirements)
+    const prices = instanceTypes.map((name) => {
+      const type = types?.get(name)
+      return type === undefined ? Number.POSITIVE_INFINITY : worstLaunchPrice(type, wanted, wellKnown)
+    })
+    return Math.max(...prices)
+  })
+  const sum = (prices: readonly number[]) => prices.reduce((total, price) => total + price, 0)
+  return sum(dearest) < sum(nodes.map(({ pricePerHour }) => pricePerHour))
+}
+
+/** The move's nodes as they are by now, if all of them may still go. */
+async function stillThere(
+  context: OperatorContext,
+  { candidates }: PlannedMove,
+  find: Pass['find'],
+): Promise<readonly Candidate[] | Rejection> {
+  const names = new Set(candidates)
+  const nodes = (await find()).filter(({ name }) => names.has(name))
+  if (nodes.length < names.size) return 'churn'
+  const remaining = remainingDisruptions(context, reason)
+  for (const { providerID, claim } of nodes) {
+    const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
+    const left = remaining.get(pool) ?? 0
+    if (left <= 0 || context.state.isNominated(providerID)) return 'budget'
+    remaining.set(pool, left - 1)
+  }
+  return nodes
+}
