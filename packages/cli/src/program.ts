@@ -1,12 +1,11 @@
-/** The commands of `tenon`, their options and their help. */
+/** The commands of `tenon`, their options and their help. Each loads what it is made of when it runs. */
 import { parseDuration } from '@tenon/api'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { runController } from './commands/controller.ts'
-import { crdsYaml } from './commands/crds.ts'
-import { runDevCluster } from './commands/devcluster.ts'
-import { runUp } from './commands/up.ts'
 import type { Io } from './io.ts'
 import { version } from './version.ts'
+import type { ControllerFlags } from './commands/controller-options.ts'
+import type { UpOptions } from './commands/up.ts'
+import type { ClusterPorts } from './up/cluster.ts'
 
 /** The command tree; running it writes to `io` only. */
 export function createProgram(io: Io): Command {
@@ -32,7 +31,8 @@ export function createProgram(io: Io): Command {
     .summary('Print the CustomResourceDefinitions')
     .description('Prints the CustomResourceDefinitions of every kind Tenon serves, as one YAML stream.')
     .addHelpText('after', examples('tenon crds', 'tenon crds | kubectl apply --server-side -f -'))
-    .action(() => {
+    .action(async () => {
+      const { crdsYaml } = await import('./commands/crds.ts')
       io.out(crdsYaml())
     })
   program
@@ -82,7 +82,8 @@ function addUp(program: Command, io: Io): void {
         'export KUBECONFIG=.tenon/kubeconfig; kubectl get nodeclaims -w',
       ),
     )
-    .action(async (options: Parameters<typeof runUp>[1]) => {
+    .action(async (options: UpOptions) => {
+      const { runUp } = await import('./commands/up.ts')
       await runUp(io, options)
     })
 }
@@ -111,7 +112,8 @@ function addDevCluster(program: Command, io: Io): void {
         'tenon devcluster --boot-delay 2s',
       ),
     )
-    .action(async (options: Parameters<typeof runDevCluster>[1]) => {
+    .action(async (options: ClusterPorts & { readonly filename: readonly string[] }) => {
+      const { runDevCluster } = await import('./commands/devcluster.ts')
       await runDevCluster(io, options)
     })
 }
@@ -143,6 +145,10 @@ function addController(program: Command, io: Io): void {
       'refuse pods with resource claims; false places them as if they had none (IGNORE_DRA_REQUESTS, true)',
     )
     .option(
+      '--disable-cluster-state-observability [boolean]',
+      'leave out the metrics of single nodes, pods and NodePools (DISABLE_CLUSTER_STATE_OBSERVABILITY, false)',
+    )
+    .option(
       '--feature-gates <list>',
       'behaviour to switch on or off, Name=true,…: NodeOverlay, NodeRepair, PlannedPlacement, StaticCapacity (FEATURE_GATES)',
     )
@@ -161,7 +167,8 @@ function addController(program: Command, io: Io): void {
         'EXOSCALE_ZONE=ch-gva-2 EXOSCALE_SKS_CLUSTER_ID=… EXOSCALE_API_KEY=… EXOSCALE_API_SECRET=… \\\n    tenon controller --provider exoscale --leader-election-namespace kube-system',
       ),
     )
-    .action(async (options: Parameters<typeof runController>[1]) => {
+    .action(async (options: ControllerFlags) => {
+      const { runController } = await import('./commands/controller.ts')
       await runController(io, options)
     })
 }

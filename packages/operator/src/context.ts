@@ -1,10 +1,13 @@
 import type { Clock, Logger, Random, Turns } from '@tenon/runtime'
 import type { EventRecorder, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
+import type { LaunchGuard } from './act/launch-guard.ts'
+import type { DisruptionAnswers } from './controllers/disruption/answers.ts'
 import type { PlacementGate } from './controllers/planned-placement/gate.ts'
 import type { OverlayLayer } from './controllers/nodeoverlay/overlaid-provider.ts'
 import type { SchedulingDecider } from './decide/decider.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { PassAges } from './metrics/pass-ages.ts'
 import type { Caches } from './observe/caches.ts'
 import type { Settings } from './settings.ts'
 import type { ClusterState } from './state/cluster-state.ts'
@@ -18,10 +21,15 @@ export interface OperatorContext {
   readonly provider: CloudProvider
   /** What is beneath; absent without the feature gate. */
   readonly overlays?: OverlayLayer
+  /** Knows which offerings failed lately; absent with `compatibility: karpenter`. */
+  readonly launchGuard?: LaunchGuard
   readonly events: EventRecorder
   readonly decider: SchedulingDecider
   readonly placementGate: PlacementGate
+  /** Why nodes are still there. */
+  readonly answers: DisruptionAnswers
   readonly metrics: Metrics
+  readonly passAges: PassAges
   readonly clock: Clock
   readonly turns: Turns
   readonly random: Random

@@ -2,13 +2,19 @@
 import { type Clock, eventLoopTurns, type Logger, type Random } from '@tenon/runtime'
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
+import { LaunchGuard } from './act/launch-guard.ts'
 import { overlaidProvider, overlayLayer } from './controllers/nodeoverlay/overlaid-provider.ts'
+import { DisruptionAnswers, type NodeDecision } from './controllers/disruption/answers.ts'
+import type { DrainReport } from './controllers/node-termination/drain-report.ts'
+import { drainReports } from './controllers/node-termination/drain-state.ts'
 import { PlacementGate } from './controllers/planned-placement/gate.ts'
 import { InlineDecider, type SchedulingDecider } from './decide/decider.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { PassAges } from './metrics/pass-ages.ts'
 import { type Caches, openCaches } from './observe/caches.ts'
 import type { Settings } from './settings.ts'
 import { ClusterState } from './state/cluster-state.ts'
+import type { OfferingTrouble } from './state/offering-health.ts'
 import { type Runnable, wireControllers } from './wiring.ts'
 
 /** What an operator runs on. */
@@ -26,13 +32,29 @@ export interface OperatorDependencies {
   readonly settings: Settings
 }
 
+/** Why nothing may be happening. */
+export interface Blockage {
+  /** Types of objects whose first list has not arrived. */
+  readonly caches: readonly string[]
+  /** Claims and nodes that keep the state from being complete, as `nodeclaim/NAME` and `node/NAME`. */
+  readonly objects: readonly string[]
+  /** NodePools that decisions leave out until their claims are launched or gone. */
+  readonly nodePools: readonly string[]
+  /** How long work has been waiting for a complete pass, by controller. */
+  readonly passAgesSeconds: Readonly<Record<string, number>>
+}
+
 /** One operator. `start` may be called once, `stop` at any time after it. */
 export class Operator {
   readonly metrics = new Metrics()
   readonly caches: Caches
   readonly state: ClusterState
   readonly #deps: OperatorDependencies
+  /** Knows which offerings failed lately; undefined where decisions are those of Karpenter. */
+  readonly launchGuard: LaunchGuard | undefined
+  readonly #passAges: PassAges
   readonly #decider: SchedulingDecider
+  readonly #answers = new DisruptionAnswers()
   readonly #stopping = new AbortController()
   #controllers: readonly Runnable[] = []
 
@@ -41,7 +63,11 @@ export class Operator {
     this.#decider = deps.decider ?? new InlineDecider(deps.clock)
     this.caches = openCaches(deps.registry, deps.provider, deps.settings)
     const { provider, clock, settings } = deps
+    this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
+    this.state.isIsolating = settings.compatibility !== 'karpenter'
+    this.#passAges = new PassAges(clock)
+    this.metrics.passAgesMs = () => this.#passAges.agesMs()
   }
 
   /** Starts watching. Resolves when every cache holds a complete list; rejects when `signal` aborts. */
@@ -61,23 +87,64 @@ export class Operator {
       state: this.state,
       provider: overlays === undefined ? provider : overlaidProvider(provider, overlays.store),
       ...(overlays && { overlays }),
+      ...(this.launchGuard && { launchGuard: this.launchGuard }),
       events,
       decider: this.#decider,
       placementGate: new PlacementGate({ client, settings, logger }),
+      answers: this.#answers,
       metrics: this.metrics,
+      passAges: this.#passAges,
       clock,
       turns: eventLoopTurns,
       random,
       logger,
       settings,
     })
+    this.#showOfferings()
     for (const controller of this.#controllers) controller.start()
     provider.startControllers(this.#stopping.signal)
+  }
+
+  /** Offerings that launches avoid because they had no capacity. */
+  offerings(): readonly OfferingTrouble[] {
+    return this.launchGuard?.health.troubles(this.#deps.clock.now()) ?? []
+  }
+
+  #showOfferings(): void {
+    if (this.launchGuard === undefined) return
+    this.metrics.offeringTroubles = () => this.offerings()
+    this.launchGuard.onRefused = ({ instanceType, zone, capacityType }) => {
+      this.metrics.offeringRefusals.inc({ instance_type: instanceType, zone, capacity_type: capacityType })
+    }
   }
 
   /** Types of objects whose first list has not arrived. */
   get waitingFor(): readonly string[] {
     return this.#deps.registry.waitingFor
+  }
+
+  /** What decisions wait for, or go on without. */
+  blockage(): Blockage {
+    const { state } = this
+    return {
+      caches: this.waitingFor,
+      objects: state.waitingFor(),
+      nodePools: [...state.stuckPools()].toSorted(),
+      passAgesSeconds: Object.fromEntries(
+        Array.from(this.#passAges.agesMs(), ([name, ageMs]) => [name, ageMs / 1000]),
+      ),
+    }
+  }
+
+  /** Why each node is still there; nothing while another process leads. */
+  async decisions(): Promise<readonly NodeDecision[]> {
+    return await this.#answers.ask(this.#stopping.signal)
+  }
+
+  /** Every drain under way, with what it waits for. */
+  drains(): readonly DrainReport[] {
+    const { clock, provider } = this.#deps
+    return drainReports(this, provider.nodeClasses, clock.now())
   }
 
   async stop(): Promise<void> {

@@ -10,6 +10,10 @@ interface FeatureGates {
   readonly staticCapacity: boolean
   /** Pods are steered to the nodes they are planned for; `auto`: if the API server is new enough. */
   readonly plannedPlacement: boolean | 'auto'
+  /** Spot nodes may be replaced by cheaper spot nodes. */
+  readonly spotToSpotConsolidation: boolean
+  /** Several nodes may be replaced by several cheaper ones, not only by one. */
+  readonly globalConsolidation: boolean
 }
 
 /** Behaviour that users may set (operations.md 2). Durations are in milliseconds. */
@@ -36,6 +40,8 @@ export interface Settings {
   /** Whether pods with resource claims are refused; else they are placed as if they had none. */
   readonly ignoreDraRequests: boolean
   readonly featureGates: FeatureGates
+  /** Whether there are metrics of single nodes, pods and NodePools (operations.md 9.2, 9.3). */
+  readonly clusterStateObservability: boolean
   /** With `karpenter`, decisions are made as Karpenter makes them, without what Tenon adds. */
   readonly compatibility: 'none' | 'karpenter'
   /** Longest time the registration of a node waits for the nominations of its pods. */
@@ -57,7 +63,15 @@ export const defaultSettings: Settings = {
   solveTimeoutMs: 60_000,
   defaultSpread: [],
   ignoreDraRequests: true,
-  featureGates: { nodeRepair: false, nodeOverlay: false, staticCapacity: false, plannedPlacement: 'auto' },
+  featureGates: {
+    nodeRepair: false,
+    nodeOverlay: false,
+    staticCapacity: false,
+    plannedPlacement: 'auto',
+    spotToSpotConsolidation: false,
+    globalConsolidation: false,
+  },
+  clusterStateObservability: true,
   compatibility: 'none',
   nominationHoldMs: 5_000,
 }

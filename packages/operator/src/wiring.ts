@@ -7,8 +7,10 @@ import {
   createSingleton,
   type ReconcileResult,
 } from '@tenon/kube'
+import { guardedProvider } from './act/guarded-provider.ts'
 import type { OperatorContext } from './context.ts'
 import { Disruption } from './controllers/disruption/controller.ts'
+import { NodeHydration } from './controllers/node-hydration/controller.ts'
 import { NodeHealth } from './controllers/node-health/controller.ts'
 import { isHealthChange } from './controllers/node-health/unhealthy.ts'
 import { EvictionQueue } from './controllers/node-termination/eviction-queue.ts'
@@ -137,10 +139,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     if (change.object.metadata.deletionTimestamp !== undefined)
       terminationQueue.enqueue(change.object.metadata.name)
     if (!isWorthLooking(change)) return
-    for (const name of claimNames(caches, change.object)) {
-      lifecycleQueue.enqueue(name)
-      hydrationQueue.enqueue(name)
-    }
+    for (const name of claimNames(caches, change.object)) lifecycleQueue.enqueue(name)
   })
   caches.resourceSlices?.onChange((change) => {
     for (const name of nodeNamesOf(change.object)) {
@@ -169,6 +168,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     disruptionQueue,
     expirationQueue,
     hydrationQueue,
+    nodeHydrationQueue(context, queue),
     consistencyQueue(context, queue),
     ...repairQueues(context, queue),
     ...overlayQueues(context, queue),
@@ -202,6 +202,22 @@ function consistencyQueue(context: OperatorContext, queue: NewQueue): Controller
   caches.nodes.onChange((change) => {
     if (!isWorthLooking(change)) return
     for (const name of claimNames(caches, change.object)) controller.enqueue(name)
+  })
+  return controller
+}
+
+/** The queue of Nodes that may lack the label of their node class. */
+function nodeHydrationQueue(context: OperatorContext, queue: NewQueue): Controller {
+  const { caches, state } = context
+  const hydration = new NodeHydration(context)
+  const options = { least: 1000, most: 5000, baseMs: 100, capMs: 60_000, perSecond: 10 }
+  const controller = queue('node.hydration', options, (key) => hydration.reconcile(key))
+  caches.nodes.onChange((change) => {
+    if (isWorthLooking(change)) controller.enqueue(change.object.metadata.name)
+  })
+  caches.nodeClaims.onChange(({ object }) => {
+    const node = state.nodeOf(object)
+    if (node !== undefined) controller.enqueue(node.metadata.name)
   })
   return controller
 }
@@ -277,7 +293,7 @@ function pricingLoops(
   queue: NewQueue,
   singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
 ): readonly Runnable[] {
-  const { caches, state } = context
+  const { caches, settings, state } = context
   const pricing = new PoolPricing(measured(context, 'state.pricing'))
   const controller = queue('state.nodeclaim', { least: 10, most: 3000 }, (key, signal) =>
     pricing.reconcile(key, signal),
@@ -292,7 +308,7 @@ function pricingLoops(
   return [
     controller,
     singleton('state.pricing', (signal) => pricing.refresh(signal)),
-    singleton('metrics.nodepool', () => pricing.show()),
+    ...(settings.clusterStateObservability ? [singleton('metrics.nodepool', () => pricing.show())] : []),
   ]
 }
 
@@ -302,15 +318,21 @@ function disruptionLoops(
   queue: NewQueue,
   singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
 ): readonly Runnable[] {
-  const disruption = new Disruption(context)
-  const { replacements } = disruption
-  const controller = queue('disruption.queue', { least: 100, most: 1000 }, (key) =>
-    replacements.reconcile(key),
-  )
-  replacements.enqueue = (providerID) => {
-    controller.enqueue(providerID)
+  const disruption = new Disruption(measured(context, 'disruption'))
+  const { commands } = disruption
+  const controller = queue('disruption.queue', { least: 100, most: 1000 }, (id) => commands.reconcile(id))
+  commands.enqueue = (id) => {
+    controller.enqueue(id)
   }
-  return [controller, singleton('disruption', (signal) => disruption.run(signal))]
+  const { passAges, state } = context
+  const pass = async (signal: AbortSignal): Promise<ReconcileResult> => {
+    passAges.waiting('disruption')
+    const result = await disruption.run(signal)
+    if (result.kind !== 'backoff' && state.waitingFor().length === 0) passAges.complete('disruption')
+    passAges.waiting('disruption')
+    return result
+  }
+  return [controller, singleton('disruption', pass)]
 }
 
 /** The queues that keep static NodePools at their size; none without the feature gate. */
@@ -352,7 +374,13 @@ function overlayQueues(context: OperatorContext, queue: NewQueue): readonly Cont
 
 /** The context of one controller, whose calls to the cloud are measured under its name. */
 function measured(context: OperatorContext, controller: string): OperatorContext {
-  return { ...context, provider: measuredProvider(context.provider, controller, context) }
+  const { caches, launchGuard } = context
+  const provider = measuredProvider(context.provider, controller, context)
+  if (launchGuard === undefined) return { ...context, provider }
+  return {
+    ...context,
+    provider: guardedProvider(provider, context.provider, launchGuard, caches.nodePools),
+  }
 }
 
 function onChange<T extends KubeObject>(cache: Cache<T>, listener: (name: string) => void): void {

@@ -7,8 +7,6 @@ import {
 } from '@tenon/kube'
 import { Operator, type Settings, ThreadDecider } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
-import { HttpsTransport, openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
-import { KwokProvider } from '@tenon/provider-kwok'
 import { type Clock, eventLoopTurns, type Logger, type Random, type Transport } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import { version } from '../version.ts'
@@ -29,18 +27,19 @@ export interface OperatorPlan {
 
 export interface ComposedOperator {
   readonly operator: Operator
-  readonly client: WatchingKubeClient
+  /** For the lease alone: it has no rate to wait for, and no patience with a slow server. */
+  readonly leaseClient: WatchingKubeClient
 }
+
+/** Of requests about the lease, which must not be late. */
+const leaseRequestTimeoutMs = 5000
 
 /** @throws CliError naming the setting that is missing or wrong. */
 export async function composeOperator(plan: OperatorPlan): Promise<ComposedOperator> {
   const { clock, random, logger, transport, rate, settings } = plan
-  const client = createKubeClient({
-    transport,
-    clock,
-    userAgent: `karpenter/${version}`,
-    ...(rate && { rate }),
-  })
+  const server = { transport, clock, userAgent: `karpenter/${version}` }
+  const client = createKubeClient({ ...server, ...(rate && { rate }) })
+  const leaseClient = createKubeClient({ ...server, requestTimeoutMs: leaseRequestTimeoutMs })
   const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
   const registry = createCacheRegistry({ client, clock, logger, random })
   const provider = await createProvider(plan, client, registry, events)
@@ -56,7 +55,7 @@ export async function composeOperator(plan: OperatorPlan): Promise<ComposedOpera
     logger,
     settings,
   })
-  return { operator, client }
+  return { operator, leaseClient }
 }
 
 async function createProvider(
@@ -66,7 +65,11 @@ async function createProvider(
   events: ReturnType<typeof createEventRecorder>,
 ): Promise<CloudProvider> {
   const { clock, random, logger, env } = plan
-  if (plan.provider === 'kwok') return new KwokProvider({ client, clock, random, logger })
+  if (plan.provider === 'kwok') {
+    const { KwokProvider } = await import('@tenon/provider-kwok')
+    return new KwokProvider({ client, clock, random, logger })
+  }
+  const { HttpsTransport, openExoscale, readExoscaleOptions } = await import('@tenon/provider-exoscale')
   const options = readExoscaleOptions(env)
   if ('error' in options) throw new CliError(options.error)
   return await openExoscale({

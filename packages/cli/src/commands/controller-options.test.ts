@@ -65,6 +65,12 @@ describe('requests for dynamic resources', () => {
   test('a variable that cannot be read leaves the default, a flag ends the start', () => {
     assert.equal(settings({}, { IGNORE_DRA_REQUESTS: 'maybe' }).ignoreDraRequests, true)
     assert.throws(() => settings({ ignoreDraRequests: 'maybe' }), /give true or false/)
+    assert.equal(settings({}).clusterStateObservability, true)
+    assert.equal(
+      settings({}, { DISABLE_CLUSTER_STATE_OBSERVABILITY: 'true' }).clusterStateObservability,
+      false,
+    )
+    assert.equal(settings({ disableClusterStateObservability: true }).clusterStateObservability, false)
   })
 })
 

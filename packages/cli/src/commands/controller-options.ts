@@ -22,6 +22,8 @@ export interface ControllerFlags {
   /** `Name=bool,…` */
   readonly featureGates?: string
   readonly compatibility?: string
+  /** True when the flag stands without a value. */
+  readonly disableClusterStateObservability?: string | true
   readonly disableLeaderElection?: boolean
   readonly leaderElectionNamespace?: string
   readonly leaderElectionName?: string
@@ -76,6 +78,12 @@ export function controllerOptions(flags: ControllerFlags, env: Env): ControllerO
         flags.featureGates === undefined
           ? featureGates('FEATURE_GATES', env['FEATURE_GATES'] ?? '')
           : featureGates('--feature-gates', flags.featureGates),
+      clusterStateObservability: !boolean(
+        '--disable-cluster-state-observability',
+        flags.disableClusterStateObservability,
+        env['DISABLE_CLUSTER_STATE_OBSERVABILITY'],
+        !defaultSettings.clusterStateObservability,
+      ),
       compatibility:
         flags.compatibility === undefined
           ? oneOf('COMPATIBILITY', env['COMPATIBILITY'], ['none', 'karpenter'])

@@ -86,14 +86,14 @@ async function leadUntil(operator: Operator, signal: AbortSignal): Promise<void>
 }
 
 async function leadWhileElected(
-  { operator, client }: ComposedOperator,
+  { operator, leaseClient }: ComposedOperator,
   { namespace, name }: { readonly namespace: string; readonly name: string },
   signal: AbortSignal,
   deps: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
 ): Promise<void> {
   const lost = new AbortController()
   const elector = createLeaderElector({
-    client,
+    client: leaseClient,
     ...deps,
     ...lease,
     namespace,

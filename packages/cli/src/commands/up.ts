@@ -97,6 +97,7 @@ function operatorPages(
       body: oneChunk('starting\n'),
     })
   }
-  const handler = request.path.startsWith('/metrics') ? metricsHandler(operator) : probesHandler(operator)
+  const isForMetrics = ['/metrics', '/debug'].some((path) => request.path.startsWith(path))
+  const handler = isForMetrics ? metricsHandler(operator) : probesHandler(operator)
   return handler(request, signal)
 }

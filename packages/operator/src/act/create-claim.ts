@@ -21,14 +21,20 @@ const capacityOverlayApplied = 'karpenter.sh/capacity-overlay-applied'
  * The NodeClaim for a planned node, after the NodePool that the decision saw. It carries no
  * finalizer: the lifecycle adds it before launch.
  * @param defaultGracePeriodMs grace period of claims whose NodePool sets none.
+ * @param more annotations that say why there is this claim.
  */
-export function nodeClaimFor(claim: NewClaim, defaultGracePeriodMs?: number): NewObject<NodeClaim> {
+export function nodeClaimFor(
+  claim: NewClaim,
+  defaultGracePeriodMs?: number,
+  more: Readonly<Record<string, string>> = {},
+): NewObject<NodeClaim> {
   return claimOf(claim.pool, defaultGracePeriodMs, {
     metadata: { labels: claim.labels },
     annotations: {
       [annotations.minValuesRelaxed]: String(claim.minValuesRelaxed),
       ...(claim.overlaid.price && { [priceOverlayApplied]: 'true' }),
       ...(claim.overlaid.capacity && { [capacityOverlayApplied]: 'true' }),
+      ...more,
     },
     spec: {
       requirements: claim.requirements,

@@ -1,14 +1,9 @@
 /** Creates the claims of static NodePools, for no pod in particular (cluster-state.md 15.3, 15.5). */
-import { karpenterKinds, type NodeClaim, type NodePool, parseResources, wellKnownLabels } from '@tenon/api'
+import { type NodeClaim, type NodePool, parseResources, wellKnownLabels } from '@tenon/api'
 import { templateClaim } from '@tenon/engine'
-import { isKubeError } from '@tenon/kube'
-import { randomString } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
 import { staticClaimFor } from './create-claim.ts'
-
-/** As the API server generates names: cut so that they stay valid labels, without ambiguous letters. */
-const prefixLimit = 58
-const suffix = { length: 5, alphabet: 'bcdfghjklmnpqrstvwxz2456789' } as const
+import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
 
 /** How many claims the pool may have at most. */
 export function nodeLimit(pool: NodePool): number {
@@ -25,8 +20,7 @@ export function reserveStaticClaims(
   wanted: number,
 ): readonly string[] {
   const { name } = pool.metadata
-  const prefix = `${name}-`.slice(0, prefixLimit)
-  const fresh = () => prefix + randomString(random, suffix.length, suffix.alphabet)
+  const fresh = () => freshClaimName(pool, random)
   return state.poolClaims.reserve(name, nodeLimit(pool), Array.from({ length: wanted }, fresh))
 }
 
@@ -45,7 +39,7 @@ export async function createStaticClaim(
   const { clock, state, metrics, logger } = context
   let created: NodeClaim
   try {
-    created = await createOrAdopt(context, pool, name, signal)
+    created = await createOrAdopt(context.client, pool, newClaim(context, pool, name), signal)
   } catch (error) {
     if (isUnclear(error)) state.poolClaims.leaveUnsettled(name, clock.monotonic())
     else state.poolClaims.release(name)
@@ -61,38 +55,9 @@ export async function createStaticClaim(
   return created
 }
 
-async function createOrAdopt(
-  { client, provider }: OperatorContext,
-  pool: NodePool,
-  name: string,
-  signal: AbortSignal,
-): Promise<NodeClaim> {
+function newClaim({ provider }: OperatorContext, pool: NodePool, name: string) {
   const wellKnown = new Set([...wellKnownLabels, ...provider.wellKnownLabels])
   const { defaultTerminationGracePeriodMs: gracePeriodMs } = provider
   const object = staticClaimFor(pool, templateClaim(pool, wellKnown), name, gracePeriodMs)
-  try {
-    return await client.create(karpenterKinds.nodeClaim, object, { signal })
-  } catch (error) {
-    if (!isKubeError(error, 'alreadyExists')) throw error
-    const existing = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
-    // What an earlier attempt has made; a claim of anybody else's is in the way.
-    const isOwn = existing?.metadata.ownerReferences?.some(({ uid }) => uid === pool.metadata.uid) === true
-    if (existing === undefined || !isOwn) throw error
-    return existing
-  }
-}
-
-/** Whether the server may have carried out, or may yet carry out, what it was asked. */
-function isUnclear(error: unknown): boolean {
-  return !isKubeError(
-    error,
-    'notFound',
-    'alreadyExists',
-    'conflict',
-    'gone',
-    'invalid',
-    'forbidden',
-    'unauthorized',
-    'tooManyRequests',
-  )
+  return { ...object, metadata: { ...object.metadata, name } }
 }

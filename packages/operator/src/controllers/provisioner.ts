@@ -3,6 +3,7 @@ import { karpenterKinds, labels, parseResources, type Resources } from '@tenon/a
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { inSlices, uuid } from '@tenon/runtime'
 import { nodeClaimFor } from '../act/create-claim.ts'
+import { createPlannedClaim, settlePlannedClaims } from '../act/planned-claims.ts'
 import type { OperatorContext } from '../context.ts'
 import { Batcher } from '../decide/batcher.ts'
 import {
@@ -29,6 +30,7 @@ export class Provisioner {
   readonly #batcher: Batcher
   readonly #triggers: Triggers
   readonly #report: SchedulingReport
+  #hasLearned = false
 
   constructor(context: OperatorContext) {
     this.#context = context
@@ -39,14 +41,19 @@ export class Provisioner {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#context
+    const { clock, logger, passAges } = this.#context
+    passAges.complete(controller)
     const unfollow = this.#triggers.follow()
     let failures = 0
     while (!signal.aborted) {
       try {
         await this.#batcher.wait(signal)
+        passAges.waiting(controller)
+        await this.#learn(signal)
+        await settlePlannedClaims(this.#context, signal)
         await this.#synced(signal)
         await this.#pass(signal)
+        passAges.complete(controller)
         failures = 0
       } catch (error) {
         if (signal.aborted) break
@@ -59,10 +66,13 @@ export class Provisioner {
     unfollow()
   }
 
-  /** Waits until every created claim is launched or gone: before that, capacity on its way is unknown. */
+  /**
+   * Waits until every created claim is launched or gone: before that, capacity on its way is unknown. Those
+   * that are stuck only hold up their own NodePool.
+   */
   async #synced(signal: AbortSignal): Promise<void> {
     const { clock, state } = this.#context
-    while (!state.synced()) await clock.sleep(unsyncedPollMs, signal)
+    while (!state.decidable()) await clock.sleep(unsyncedPollMs, signal)
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
@@ -81,7 +91,7 @@ export class Provisioner {
       return
     }
     this.#report.preferences(input.pods)
-    const result = await this.#decide(input, signal)
+    const result = this.#withoutCrowds(input, await this.#decide(input, signal))
     signal.throwIfAborted()
     await this.#inSlices(this.#report.pendingZones(input, result))
     metrics.schedulingDuration.observe({ controller }, (clock.monotonic() - start) / 1000)
@@ -116,6 +126,18 @@ export class Provisioner {
       metrics.schedulingQueueDepth.remove(series)
       metrics.schedulingUnfinishedWork.remove(series)
     }
+  }
+
+  /** Leaves pods for later whose claims would all stand or fall with one that is on trial. */
+  #withoutCrowds({ pools }: GatheredInput, result: SchedulingResult): SchedulingResult {
+    const { launchGuard } = this.#context
+    if (launchGuard === undefined) return result
+    const types = new Map(pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]))
+    const claims = launchGuard.withoutCrowds(result.claims, types)
+    if (claims.length === result.claims.length) return result
+    const kept = new Set(claims)
+    const later = result.claims.filter((claim) => !kept.has(claim)).flatMap(({ pods }) => pods)
+    return { ...result, claims, undecided: [...result.undecided, ...later] }
   }
 
   #nominate({ stateNodes }: GatheredInput, { placements }: SchedulingResult): void {
@@ -188,6 +210,15 @@ export class Provisioner {
       )
   }
 
+  /** Makes the state know every claim: a cache that follows late may not show what another process made. */
+  async #learn(signal: AbortSignal): Promise<void> {
+    if (this.#hasLearned) return
+    const { client, state } = this.#context
+    for (const claim of await client.list(karpenterKinds.nodeClaim, { signal }))
+      if (state.isManaged(claim)) state.seed(claim)
+    this.#hasLearned = true
+  }
+
   /** What the machines of the claims' NodePools have, once for all claims: there may be thousands. */
   #usages(claims: readonly NewClaim[]): ReadonlyMap<string, Resources> {
     const { state } = this.#context
@@ -202,7 +233,7 @@ export class Provisioner {
     plan: DecisionPlan,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, caches, state, metrics, logger, provider } = this.#context
+    const { caches, metrics, logger, provider } = this.#context
     const pool = caches.nodePools.get({ name: claim.nodePool })
     if (pool === undefined) throw new Error(`NodePool ${claim.nodePool} is gone`)
     const limits = parseResources(pool.spec.limits)
@@ -210,8 +241,7 @@ export class Provisioner {
     if (exceeded !== undefined)
       throw new Error(`NodePool ${claim.nodePool} exceeds its limit for ${exceeded}`)
     const object = plan.noted(nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs), claim.pods)
-    const created = await client.create(karpenterKinds.nodeClaim, object, { signal })
-    state.seed(created)
+    const created = await createPlannedClaim(this.#context, pool, object, signal)
     plan.launched(created, claim.pods)
     metrics.nodeClaimsCreated.inc({
       reason: 'provisioned',

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry, Summary } from 'prom-client'
+import type { OfferingTrouble } from '../state/offering-health.ts'
 
 const durationBuckets = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5,
@@ -12,6 +13,7 @@ const lifetimeBuckets = [
   ...[1, 2, 3, 5, 10, 15, 20, 25, 30].map((n) => n * 24 * hour),
 ]
 const quantiles = [0, 0.5, 0.9, 0.99, 1]
+const offeringLabels = ['instance_type', 'zone', 'capacity_type']
 const powersOfTwo = (count: number) => Array.from({ length: count + 1 }, (_, n) => 2 ** n)
 
 /** The metrics of the running operator, by their Karpenter names (lifecycle.md 14, scheduling.md 12.4). */
@@ -44,6 +46,63 @@ export class Metrics {
     'pods_disruption_initiated_total',
     'Pods that need another place because their NodeClaim was deleted, by cause',
     ['reason', 'nodepool', 'capacity_type', 'consolidation_policy', 'termination_mode'],
+  )
+  readonly disruptionEvaluation = this.#histogram(
+    'voluntary_disruption_decision_evaluation_duration_seconds',
+    'Time one method of disruption took to look for a decision',
+    ['reason', 'consolidation_type'],
+    durationBuckets,
+  )
+  readonly disruptionDecisions = this.#counter(
+    'voluntary_disruption_decisions_total',
+    'Decisions to disrupt nodes that were begun',
+    ['decision', 'reason', 'consolidation_type'],
+  )
+  readonly disruptionDecisionsByPool = this.#counter(
+    'voluntary_disruption_decisions_by_nodepool_total',
+    'Decisions to disrupt nodes that were begun, once for each NodePool concerned',
+    ['nodepool', 'decision', 'reason', 'consolidation_type'],
+  )
+  readonly disruptionEligibleNodes = this.#gauge(
+    'voluntary_disruption_eligible_nodes',
+    'Nodes that may be disrupted, before budgets',
+    ['reason'],
+  )
+  readonly consolidationTimeouts = this.#counter(
+    'voluntary_disruption_consolidation_timeouts_total',
+    'Searches for consolidation that ended before they had looked at everything',
+    ['consolidation_type'],
+  )
+  readonly failedValidations = this.#counter(
+    'voluntary_disruption_failed_validations_total',
+    'Nodes whose disruption was decided and then not begun, because the cluster had changed',
+    ['consolidation_type'],
+  )
+  readonly disruptionQueueFailures = this.#counter(
+    'voluntary_disruption_queue_failures_total',
+    'Replacements that did not come up, so that the nodes they were for stay',
+    ['decision', 'reason', 'consolidation_type'],
+  )
+  readonly allowedDisruptions = this.#gauge(
+    'nodepools_allowed_disruptions',
+    'Nodes of a NodePool that its budgets let go at the same time',
+    ['nodepool', 'reason'],
+  )
+  readonly nodesConsumingBudgets = this.#gauge(
+    'nodepools_nodes_consuming_budgets',
+    'Nodes of a NodePool that are going or not ready, and so use its budgets',
+    ['nodepool', 'reason'],
+  )
+  readonly consolidationScore = this.#histogram(
+    'consolidation_score',
+    'Savings of a move by its disruption, both as shares of what the NodePool has',
+    ['decision', 'nodepool', 'policy'],
+    [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10],
+  )
+  readonly consolidationMoves = this.#counter(
+    'consolidation_moves_total',
+    'Moves of consolidation that were weighed',
+    ['decision', 'nodepool', 'policy'],
   )
   readonly nodesCreated = this.#counter('nodes_created_total', 'Nodes registered', ['nodepool', 'zone'])
   readonly nodesTerminated = this.#counter('nodes_terminated_total', 'Nodes gone for good', [
@@ -155,6 +214,40 @@ export class Metrics {
     'Calls to the cloud provider that failed, by what the error means',
     ['controller', 'method', 'provider', 'error'],
   )
+
+  /** Set by the composition root: offerings that failed lately, as of now. */
+  offeringTroubles: () => readonly OfferingTrouble[] = () => []
+  /** Set by the composition root: how long work has been waiting for a complete pass, by controller. */
+  passAgesMs: () => ReadonlyMap<string, number> = () => new Map()
+  readonly offeringRefusals = new Counter({
+    name: 'tenon_offerings_launch_refusals_total',
+    help: 'Launches that an offering had no capacity for',
+    labelNames: offeringLabels,
+    registers: [this.registry],
+  })
+  readonly offeringsAvoided = new Gauge({
+    name: 'tenon_offerings_avoided',
+    help: '1 for each offering that launches avoid, or try one at a time, because it had no capacity',
+    labelNames: [...offeringLabels, 'phase'],
+    registers: [this.registry],
+    collect: () => {
+      this.offeringsAvoided.reset()
+      for (const { instanceType, zone, capacityType, phase } of this.offeringTroubles())
+        this.offeringsAvoided.set(
+          { instance_type: instanceType, zone, capacity_type: capacityType, phase },
+          1,
+        )
+    },
+  })
+  readonly passAge = new Gauge({
+    name: 'tenon_last_complete_pass_age_seconds',
+    help: 'How long work has been waiting since the last complete pass; 0 while nothing waits',
+    labelNames: ['controller'],
+    registers: [this.registry],
+    collect: () => {
+      for (const [controller, ageMs] of this.passAgesMs()) this.passAge.set({ controller }, ageMs / 1000)
+    },
+  })
 
   #counter(name: string, help: string, labelNames: string[]): Counter {
     return new Counter({ name: `karpenter_${name}`, help, labelNames, registers: [this.registry] })

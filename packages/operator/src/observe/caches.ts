@@ -3,6 +3,7 @@ import {
   type DaemonSet,
   karpenterKinds,
   kinds,
+  type KubeObject,
   type Namespace,
   type Node,
   type NodeClaim,
@@ -16,6 +17,7 @@ import {
   type PodDisruptionBudget,
   type ReplicationController,
   type ResourceSlice,
+  type ResourceType,
   type SelectingWorkload,
   type Service,
   type StorageClass,
@@ -24,6 +26,7 @@ import {
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import type { Settings } from '../settings.ts'
+import { keptNode, PodTrimmer, withoutBulk } from './kept-fields.ts'
 
 /** Local copies of everything the operator reads, with the indexes it looks things up by. */
 export interface Caches {
@@ -71,25 +74,28 @@ export function openCaches(
   provider: CloudProvider,
   settings: Pick<Settings, 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'>,
 ): Caches {
+  const trimmer = new PodTrimmer()
+  const trimmed = <T extends KubeObject>(type: ResourceType<T>) =>
+    registry.cache(type, { transform: withoutBulk })
   const caches: Caches = {
-    pods: registry.cache(kinds.pod, { transform: withoutBulk }),
-    nodes: registry.cache(kinds.node, { transform: withoutBulk }),
-    nodeClaims: registry.cache(karpenterKinds.nodeClaim),
-    nodePools: registry.cache(karpenterKinds.nodePool),
-    namespaces: registry.cache(kinds.namespace),
-    daemonSets: registry.cache(kinds.daemonSet, { transform: withoutBulk }),
-    podDisruptionBudgets: registry.cache(kinds.podDisruptionBudget),
-    volumeAttachments: registry.cache(kinds.volumeAttachment),
-    persistentVolumeClaims: registry.cache(kinds.persistentVolumeClaim),
-    persistentVolumes: registry.cache(kinds.persistentVolume),
-    storageClasses: registry.cache(kinds.storageClass),
-    csiNodes: registry.cache(kinds.csiNode),
+    pods: registry.cache(kinds.pod, { transform: trimmer.pod }),
+    nodes: registry.cache(kinds.node, { transform: keptNode }),
+    nodeClaims: trimmed(karpenterKinds.nodeClaim),
+    nodePools: trimmed(karpenterKinds.nodePool),
+    namespaces: trimmed(kinds.namespace),
+    daemonSets: registry.cache(kinds.daemonSet, { transform: trimmer.daemonSet }),
+    podDisruptionBudgets: trimmed(kinds.podDisruptionBudget),
+    volumeAttachments: trimmed(kinds.volumeAttachment),
+    persistentVolumeClaims: trimmed(kinds.persistentVolumeClaim),
+    persistentVolumes: trimmed(kinds.persistentVolume),
+    storageClasses: trimmed(kinds.storageClass),
+    csiNodes: trimmed(kinds.csiNode),
     ...(!settings.ignoreDraRequests && { resourceSlices: openResourceSlices(registry) }),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry) }),
     ...(settings.featureGates.nodeOverlay && {
-      nodeOverlays: registry.cache(karpenterKinds.nodeOverlay),
+      nodeOverlays: trimmed(karpenterKinds.nodeOverlay),
     }),
-    nodeClasses: provider.nodeClasses.map((type) => registry.cache(type)),
+    nodeClasses: provider.nodeClasses.map((type) => trimmed(type)),
   }
   const optional = (value: string | undefined) => (value === undefined || value === '' ? [] : [value])
   caches.pods.addIndex(indexes.byNode, (pod) => optional(pod.spec.nodeName))
@@ -169,10 +175,4 @@ function named({ name, namespace, uid, resourceVersion }: ObjectMeta): ObjectMet
     ...(uid !== undefined && { uid }),
     ...(resourceVersion !== undefined && { resourceVersion }),
   }
-}
-
-/** Field ownership is of no use here and often the largest part of an object. */
-function withoutBulk<T extends Pod | Node | DaemonSet>(object: T): T {
-  const { managedFields: _, ...metadata } = object.metadata
-  return { ...object, metadata }
 }

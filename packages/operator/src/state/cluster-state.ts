@@ -1,5 +1,6 @@
 /** Nodes and claims joined by provider ID, with what runs on them (cluster-state.md). */
 import {
+  labels,
   type Node,
   type NodeClaim,
   type NodePool,
@@ -21,6 +22,7 @@ import { PoolClaims } from './pool-claims.ts'
 import { PoolCosts } from './pool-costs.ts'
 import { RegistrationHealth } from './registration-health.ts'
 import { isDeleted, isTracked, joined, type StateNode } from './state-node.ts'
+import { isStuckClaim, isStuckNode } from './stuck-objects.ts'
 
 /** Whether decisions can be made. */
 export interface SyncAnswer {
@@ -40,6 +42,10 @@ export class ClusterState {
   readonly #nominatedUntil = new Map<string, number>()
   /** Claims this process created that its cache has not shown yet. */
   readonly #seeded = new Map<string, NodeClaim>()
+  /** Claims of the cache that are not launched yet, by name: asked for all the time, and mostly none. */
+  readonly #unlaunched = new Map<string, NodeClaim>()
+  /** What {@link stateNodes} answers until an object or a mark changes. */
+  #stateNodes: readonly StateNode[] | undefined
   /** Objects of a cache never change, so that each is read only once. */
   readonly #amounts = new WeakMap<ResourceList, Resources>()
   readonly pods: PodIndex
@@ -47,6 +53,8 @@ export class ClusterState {
   onSeed: (name: string) => void = () => undefined
   /** Set by the composition root: told of every answer of {@link synced}. */
   onSyncAnswer: (answer: SyncAnswer) => void = () => undefined
+  /** Set by the composition root: whether decisions go on without what is stuck. */
+  isIsolating = false
   #hasSynced = false
   #unsyncedSinceMs: number | undefined
   /** What was decided about pods, and when. */
@@ -73,6 +81,15 @@ export class ClusterState {
     this.#caches = caches
     this.#provider = provider
     this.#clock = clock
+    // First of all that listens, so that nobody who hears of a change is answered from before it.
+    caches.nodes.onChange(() => {
+      this.#stateNodes = undefined
+    })
+    caches.nodeClaims.onChange(({ kind, object }) => {
+      this.#stateNodes = undefined
+      if (kind !== 'deleted' && this.#isUnlaunched(object)) this.#unlaunched.set(object.metadata.name, object)
+      else this.#unlaunched.delete(object.metadata.name)
+    })
     this.plans = new PodPlans(clock, planAgeMs)
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)
     this.nominations = new NominatedPods(caches, nodeOf, this.plans, clock, planAgeMs)
@@ -130,11 +147,14 @@ export class ClusterState {
 
   /** Claims that are not launched yet; while there are any, decisions would be made blind. */
   unlaunched(): readonly NodeClaim[] {
-    const listed = this.#caches.nodeClaims
-      .list()
-      .filter((claim) => this.isManaged(claim) && (claim.status?.providerID ?? '') === '')
-      .filter((claim) => claim.metadata.deletionTimestamp === undefined)
-    return [...this.#seeded.values(), ...listed]
+    return [...this.#seeded.values(), ...this.#unlaunched.values()]
+  }
+
+  #isUnlaunched(claim: NodeClaim): boolean {
+    const { metadata, status } = claim
+    return (
+      (status?.providerID ?? '') === '' && metadata.deletionTimestamp === undefined && this.isManaged(claim)
+    )
   }
 
   /**
@@ -142,17 +162,47 @@ export class ClusterState {
    * what it is.
    */
   synced(): boolean {
-    const claims = this.unlaunched().map(({ metadata }) => `nodeclaim/${metadata.name}`)
-    const nodes = this.#hasSynced
-      ? []
-      : this.#caches.nodes.list().flatMap((node) => (isTracked(node) ? [] : [`node/${node.metadata.name}`]))
-    const waitingFor = [...claims, ...nodes]
+    const waitingFor = this.waitingFor()
     const isSynced = waitingFor.length === 0
     const nowMs = this.#clock.monotonic()
     this.#hasSynced ||= isSynced
     this.#unsyncedSinceMs = isSynced ? undefined : (this.#unsyncedSinceMs ?? nowMs)
     this.onSyncAnswer({ isSynced, unsyncedMs: nowMs - (this.#unsyncedSinceMs ?? nowMs), waitingFor })
     return isSynced
+  }
+
+  /** What keeps the state from being complete, as `nodeclaim/NAME` and `node/NAME`. */
+  waitingFor(): readonly string[] {
+    const claims = this.unlaunched().map(({ metadata }) => `nodeclaim/${metadata.name}`)
+    return [...claims, ...this.#untracked().map(({ metadata }) => `node/${metadata.name}`)]
+  }
+
+  #untracked(): readonly Node[] {
+    return this.#hasSynced ? [] : this.#caches.nodes.list().filter((node) => !isTracked(node))
+  }
+
+  /** Whether decisions can be made, if need be without the {@link stuckPools}. */
+  decidable(): boolean {
+    if (this.synced()) return true
+    if (!this.isIsolating) return false
+    const now = this.#clock.now()
+    return (
+      this.unlaunched().every(
+        (claim) => !this.#seeded.has(claim.metadata.name) && isStuckClaim(claim, now),
+      ) && this.#untracked().every((node) => isStuckNode(node, now))
+    )
+  }
+
+  /**
+   * NodePools with a claim that cannot be launched, or of which it is not known whether it exists, by name.
+   * Decisions leave them out: what is on its way there is not known, and another claim would likely fail too.
+   */
+  stuckPools(): ReadonlySet<string> {
+    const unsettled = this.poolClaims.unsettledPools()
+    if (!this.isIsolating) return new Set(unsettled)
+    const now = this.#clock.now()
+    const stuck = this.unlaunched().filter((claim) => isStuckClaim(claim, now))
+    return new Set([...stuck.map(({ metadata }) => metadata.labels?.[labels.nodePool] ?? ''), ...unsettled])
   }
 
   /** Whether there was a moment when the state was complete: all that earlier processes left was known. */
@@ -162,6 +212,11 @@ export class ClusterState {
 
   /** Every node and every launched claim, in order of name. Nodes that do not say yet what they are count not. */
   stateNodes(): readonly StateNode[] {
+    this.#stateNodes ??= this.#joinedAll()
+    return this.#stateNodes
+  }
+
+  #joinedAll(): readonly StateNode[] {
     const claimed = this.#caches.nodeClaims
       .list()
       .filter((claim) => this.isManaged(claim) && (claim.status?.providerID ?? '') !== '')
@@ -226,11 +281,13 @@ export class ClusterState {
   /** Marks a machine as going away, before any object says so. */
   mark(providerID: string): void {
     this.#marked.add(providerID)
+    this.#stateNodes = undefined
     this.#unmarkClaims(providerID)
   }
 
   unmark(providerID: string): void {
     this.#marked.delete(providerID)
+    this.#stateNodes = undefined
     this.#unmarkClaims(providerID)
   }
 
@@ -252,6 +309,7 @@ export class ClusterState {
   #forget(providerID: string | undefined): void {
     if (providerID === undefined) return
     this.#marked.delete(providerID)
+    this.#stateNodes = undefined
     this.#nominatedUntil.delete(providerID)
   }
 

@@ -25,6 +25,8 @@ export interface WrittenNomination {
   readonly atMs: number
   /** Whether the API server took it. */
   readonly isAccepted: boolean
+  /** Of the pod as the API server answered. */
+  readonly resourceVersion?: string
 }
 
 const keyOf = ({ kind, name }: PlanTarget) => `${kind}/${name}`

@@ -80,7 +80,7 @@ export function isEvictable(pod: Pod, nowMs: number): boolean {
 }
 
 /** The PDBs that cover a pod. */
-function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
+export function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
   return budgets.filter(
     (pdb) =>
       pdb.metadata.namespace === pod.metadata.namespace &&

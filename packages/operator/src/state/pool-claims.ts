@@ -103,6 +103,14 @@ export class PoolClaims {
     )
   }
 
+  /** Names of the pools with claims of which it is not known whether they exist. */
+  unsettledPools(): readonly string[] {
+    const unsettled = [...this.#held.values()].filter(
+      ({ unsettledSinceMs }) => unsettledSinceMs !== undefined,
+    )
+    return [...new Set(unsettled.map(({ pool }) => pool))]
+  }
+
   /** The API server has accepted the deletion of a claim. One that is gone already is passed over. */
   markDeleting(name: string): void {
     if (this.#knows(name)) this.#deleting.add(name)

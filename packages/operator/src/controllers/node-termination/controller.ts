@@ -8,7 +8,6 @@ import {
   labels,
   type Node,
   type NodeClaim,
-  nodeClassLabel,
   sameTaint,
   terminationFinalizer,
 } from '@tenon/api'
@@ -17,10 +16,15 @@ import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import { isNodeReady } from '../../state/state-node.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
+import { deadlineMsOf, isTerminatingNode } from './drain-state.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
-import { type Departure, type TerminationStage, terminationStages } from './stages.ts'
+import type { Departure } from './departure.ts'
+import { type TerminationStage, terminationStages } from './stages.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
+/** The deadline stays the same, and each event on the drain repeats it. */
+const deadlineEventMs = 60 * 60_000
+
 /** Reconciles one deleting Node. */
 export class NodeTermination {
   readonly #context: OperatorContext
@@ -33,8 +37,7 @@ export class NodeTermination {
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const node = this.#context.caches.nodes.get({ name })
-    if (node?.metadata.deletionTimestamp === undefined || !this.#isManaged(node)) return done
-    if (!(node.metadata.finalizers ?? []).includes(terminationFinalizer)) return done
+    if (node === undefined || !isTerminatingNode(node, this.#context.provider.nodeClasses)) return done
     try {
       return await this.#terminate(node, signal)
     } catch (error) {
@@ -42,12 +45,6 @@ export class NodeTermination {
       if (isKubeError(error, 'notFound')) return done
       throw error
     }
-  }
-
-  #isManaged(node: Node): boolean {
-    return this.#context.provider.nodeClasses.some(
-      (type) => node.metadata.labels?.[nodeClassLabel(type)] !== undefined,
-    )
   }
 
   async #terminate(node: Node, signal: AbortSignal): Promise<ReconcileResult> {
@@ -81,7 +78,7 @@ export class NodeTermination {
   #deadlineOf(node: Node, claim: NodeClaim | undefined): number {
     const text = claim?.metadata.annotations?.[annotations.terminationTimestamp]
     if (text === undefined) return Number.POSITIVE_INFINITY
-    const deadlineMs = Date.parse(text)
+    const deadlineMs = deadlineMsOf(claim)
     if (Number.isNaN(deadlineMs)) {
       throw new Error(
         `NodeClaim ${claim?.metadata.name}: annotation ${annotations.terminationTimestamp} "${text}" is no RFC 3339 time; correct or remove it`,
@@ -93,6 +90,7 @@ export class NodeTermination {
       reason: 'TerminationGracePeriodExpiring',
       message: `All pods will be deleted by ${text}`,
       dedupe: [node.metadata.name],
+      dedupeTtlMs: deadlineEventMs,
     })
     return deadlineMs
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Pod } from '@tenon/api'
 import { evictionCost, isCurrentlyReschedulable, isEvictable, isPausedByBudget } from '../../state/pods.ts'
 import { planDrain } from './drain.ts'
-import { isForceEligible } from './eviction-queue.ts'
+import { isForceEligible } from './force.ts'
 
 const now = Date.parse('2026-01-01T00:10:00Z')
 const at = (seconds: number) => new Date(now + seconds * 1000).toISOString().replace('.000', '')
@@ -28,7 +28,8 @@ test('LIF-71 LIF-92 only the first tier goes, and what is past its deadline', ()
   ]
   const plan = planDrain(pods, now + 300_000, now)
   assert.deepEqual(names(plan.waiting), ['plain', 'critical', 'long'])
-  assert.deepEqual(names(plan.evictNow), ['long', 'plain'])
+  assert.deepEqual(names(plan.force), ['long'])
+  assert.deepEqual(names(plan.evict), ['plain'])
 })
 
 test('LIF-76 a pod is stuck strictly more than 60 s after its deletion time', () => {

@@ -1,9 +1,11 @@
 /** Evicts pods of draining nodes within their PDBs, and by force past the deadline (lifecycle.md 4.2). */
-import { annotations, conditionOf, isConditionTrue, kinds, type Pod } from '@tenon/api'
+import { conditionOf, isConditionTrue, kinds, type Pod } from '@tenon/api'
 import { done, isKubeError, KubeError, type ReconcileResult } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
+import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
-import { doNotDisrupt, isActive, isEvictable, keyOf } from '../../state/pods.ts'
+import { isActive, isEvictable, keyOf } from '../../state/pods.ts'
+import { grantedSeconds, isForceEligible } from './force.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 /** For so long a pod that was told to go is not told again: the cache may not show it yet. */
@@ -11,25 +13,11 @@ const settleMs = 10_000
 
 interface Entry {
   readonly uid: string
-  readonly deadlineMs: number
-}
-
-/** Seconds a pod gets that is deleted for the deadline; never 0, which would skip its kubelet. */
-const grantedSeconds = (deadlineMs: number, nowMs: number) =>
-  Math.max(Math.floor((deadlineMs - nowMs) / 1000), 1)
-
-/**
- * Whether the deadline leaves the pod less than its own grace period (lifecycle.md 4.3). A pod that
- * ends no earlier for being deleted again is left alone.
- */
-export function isForceEligible(pod: Pod, deadlineMs: number, nowMs: number): boolean {
-  if (!Number.isFinite(deadlineMs)) return false
-  if (pod.metadata.deletionTimestamp !== undefined) {
-    const endsMs = Date.parse(pod.metadata.deletionTimestamp)
-    return endsMs > deadlineMs && endsMs > nowMs + grantedSeconds(deadlineMs, nowMs) * 1000
-  }
-  const grace = pod.spec.terminationGracePeriodSeconds
-  return grace !== undefined && nowMs > deadlineMs - grace * 1000
+  deadlineMs: number
+  /** Whether the deadline has overtaken what protects the pod. */
+  isForced: boolean
+  /** What the pod was told about its protection. */
+  said: string
 }
 
 /** Pods waiting for their eviction; keys are `namespace/name`, guarded by UID. */
@@ -47,24 +35,31 @@ export class EvictionQueue {
 
   /** Adds pods; of two deadlines the earlier holds. Infinity means none. */
   add(pods: readonly Pod[], deadlineMs: number): void {
+    this.#add(pods, deadlineMs, false)
+  }
+
+  /** Adds pods to be deleted for the deadline: those that back off already are woken, once. */
+  addForced(pods: readonly Pod[], deadlineMs: number): void {
+    this.#add(pods, deadlineMs, true)
+  }
+
+  #add(pods: readonly Pod[], deadlineMs: number, isForced: boolean): void {
     this.#sweep()
     for (const pod of pods) {
       const key = keyOf(pod.metadata)
       const uid = pod.metadata.uid ?? ''
       if (this.#told.has(uid) && pod.metadata.deletionTimestamp === undefined) continue
       const known = this.#entries.get(key)
-      if (known?.uid === uid) {
-        if (deadlineMs < known.deadlineMs) this.#entries.set(key, { uid, deadlineMs })
+      if (known?.uid !== uid) {
+        this.#entries.set(key, { uid, deadlineMs, isForced, said: '' })
+        this.enqueue(key)
         continue
       }
-      this.#entries.set(key, { uid, deadlineMs })
+      known.deadlineMs = Math.min(known.deadlineMs, deadlineMs)
+      if (!isForced || known.isForced) continue
+      known.isForced = true
       this.enqueue(key)
     }
-  }
-
-  /** How many pods wait. */
-  get size(): number {
-    return this.#entries.size
   }
 
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -76,42 +71,21 @@ export class EvictionQueue {
     const now = this.#context.clock.now()
     if (isForceEligible(pod, entry.deadlineMs, now)) return await this.#forceDelete(pod, entry, key)
     if (!isActive(pod)) return this.#drop(key, entry)
-    this.#tellDoNotDisrupt(pod, now)
+    this.#tellDoNotDisrupt(pod, entry, now)
     if (!isEvictable(pod, now)) return backoff
     return await this.#evict(pod, entry, key, signal)
   }
 
-  /** Says what annotation `karpenter.sh/do-not-disrupt` does to the pod (lifecycle.md 4.4). */
-  #tellDoNotDisrupt(pod: Pod, nowMs: number): void {
-    const protection = doNotDisrupt(pod, nowMs)
-    const { uid = '' } = pod.metadata
-    const key = annotations.doNotDisrupt
-    if (protection.kind === 'invalid') {
-      this.#context.events.record({
-        object: pod,
-        type: 'Warning',
-        reason: 'InvalidDoNotDisruptAnnotation',
-        message: `Annotation ${key} "${protection.value}" is neither "true" nor a positive duration; it is ignored`,
-        dedupe: [uid, protection.value],
-      })
-    } else if (protection.kind === 'elapsed') {
-      this.#context.events.record({
-        object: pod,
-        type: 'Normal',
-        reason: 'DoNotDisruptGracePeriodElapsed',
-        message: `The time for which ${key} protects the pod is over`,
-        dedupe: [uid],
-      })
-    } else if (protection.kind === 'active' && Number.isFinite(protection.untilMs)) {
-      const until = rfc3339(protection.untilMs)
-      this.#context.events.record({
-        object: pod,
-        type: 'Normal',
-        reason: 'DoNotDisruptUntil',
-        message: `${key} protects the pod until ${until}`,
-        dedupe: [uid, until],
-      })
-    }
+  /**
+   * Says what annotation `karpenter.sh/do-not-disrupt` does to the pod (lifecycle.md 4.4): once, as a
+   * thousand protected pods that back off would otherwise repeat it for as long as the drain lasts.
+   */
+  #tellDoNotDisrupt(pod: Pod, entry: Entry, nowMs: number): void {
+    const notice = protectionNotice(pod, nowMs)
+    const said = notice === undefined ? '' : `${notice.reason}-${notice.dedupe.join('-')}`
+    if (entry.said === said) return
+    entry.said = said
+    if (notice !== undefined) this.#context.events.record({ object: pod, ...notice })
   }
 
   #sweep(): void {
@@ -122,7 +96,7 @@ export class EvictionQueue {
     }
   }
 
-  /** The pod was told to go. */
+  /** The pod was told to go, or has gone already. */
   #leave(key: string, entry: Entry): ReconcileResult {
     this.#told.delete(entry.uid)
     this.#told.set(entry.uid, this.#context.clock.now() + settleMs)
@@ -130,8 +104,8 @@ export class EvictionQueue {
   }
 
   #drop(key: string, entry: Entry): ReconcileResult {
-    // By UID: a deadline that became tighter meanwhile has replaced the entry, not the pod.
-    if (this.#entries.get(key)?.uid === entry.uid) this.#entries.delete(key)
+    // A pod of the same name may have taken its place.
+    if (this.#entries.get(key) === entry) this.#entries.delete(key)
     return done
   }
 
@@ -144,10 +118,12 @@ export class EvictionQueue {
     } catch (error) {
       if (!(error instanceof KubeError)) throw error
       if (error.status > 0) metrics.podsEvictionRequests.inc({ code: String(error.status) })
-      if (error.kind === 'notFound' || error.kind === 'conflict') return this.#drop(key, entry)
+      // The cache is behind: asking again at once would find the same.
+      if (error.kind === 'notFound') return this.#leave(key, entry)
+      if (error.kind === 'conflict') return this.#drop(key, entry)
       const isMisconfigured = error.message.includes('more than one PodDisruptionBudget')
+      // What holds the pod is in the report of its drain, and in the event on its Node.
       if (error.kind !== 'tooManyRequests' && !isMisconfigured) throw error
-      this.#blocked(pod, isMisconfigured)
       return backoff
     }
     metrics.podsEvictionRequests.inc({ code: '200' })
@@ -180,26 +156,12 @@ export class EvictionQueue {
         { gracePeriodSeconds: grace, preconditionUid: entry.uid },
       )
     } catch (error) {
-      if (!isKubeError(error, 'notFound', 'conflict')) throw error
+      if (isKubeError(error, 'notFound')) return this.#leave(key, entry)
+      if (!isKubeError(error, 'conflict')) throw error
       return this.#drop(key, entry)
     }
     metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
     return this.#leave(key, entry)
-  }
-
-  #blocked(pod: Pod, isMisconfigured: boolean): void {
-    const node = this.#context.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
-    if (node === undefined) return
-    const why = isMisconfigured
-      ? 'several PodDisruptionBudgets cover the pod, which evictions do not allow'
-      : 'a PodDisruptionBudget does not allow it now'
-    this.#context.events.record({
-      object: node,
-      type: 'Warning',
-      reason: 'FailedDraining',
-      message: `Could not evict a pod: ${why} (Pod=${keyOf(pod.metadata)})`,
-      dedupe: [node.metadata.name],
-    })
   }
 
   /** Why the pod's node goes, as in metric `karpenter_pods_drained_total`. */

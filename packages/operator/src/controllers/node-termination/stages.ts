@@ -1,8 +1,10 @@
 /** What a Node goes through before it may go: drain, volumes, machine (lifecycle.md 4.1, 4.5, 4.6). */
-import type { ConditionSet, Node, NodeClaim } from '@tenon/api'
+import type { ConditionSet } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { deletesInstance } from '../nodeclaim-lifecycle/finalize.ts'
+import type { Departure } from './departure.ts'
 import { isDrainable, planDrain } from './drain.ts'
+import { drainEventMs, DrainEvents } from './drain-events.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
 import { pendingVolumes } from './volumes.ts'
 
@@ -10,15 +12,6 @@ const pollMs = 1000
 const instancePollMs = 5000
 /** Pods may have been bound before the scheduler saw the taint. */
 const leastDrainMs = 5000
-
-/** A Node on its way out. */
-export interface Departure {
-  readonly node: Node
-  /** Absent when no claim, or several, have the Node. */
-  readonly claim: NodeClaim | undefined
-  /** Infinity when nothing limits the drain. */
-  readonly deadlineMs: number
-}
 
 /** How far a stage came. */
 interface StageOutcome {
@@ -40,33 +33,32 @@ export function terminationStages(
   context: OperatorContext,
   evictions: EvictionQueue,
 ): readonly TerminationStage[] {
+  const story = new DrainEvents(context)
   return [
-    (departure, conditions) => drain(context, evictions, departure, conditions),
+    (departure, conditions) => drain(context, { evictions, story }, departure, conditions),
     (departure, conditions) => detachVolumes(context, departure, conditions),
     (departure, conditions, signal) => endInstance(context, departure, conditions, signal),
   ]
 }
 
 function drain(
-  { clock, state, events }: OperatorContext,
-  evictions: EvictionQueue,
-  { node, deadlineMs }: Departure,
+  { clock, state }: OperatorContext,
+  { evictions, story }: { readonly evictions: EvictionQueue; readonly story: DrainEvents },
+  departure: Departure,
   before: ConditionSet | undefined,
 ): StageOutcome {
   const now = clock.now()
+  const { node, deadlineMs } = departure
   const plan = planDrain(state.podsOn(node.metadata.name), deadlineMs, now)
   const draining = { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' } as const
   const conditions = before?.get('Drained') === undefined ? before?.set(draining, now) : before
   if (plan.waiting.length > 0) {
-    evictions.add(plan.evictNow, deadlineMs)
-    events.record({
-      object: node,
-      type: 'Warning',
-      reason: 'FailedDraining',
-      message: `Waiting for ${plan.waiting.length} pod(s) to leave the node`,
-      dedupe: [node.metadata.name],
-    })
-    return { conditions, requeueMs: pollMs }
+    evictions.addForced(plan.force, deadlineMs)
+    evictions.add(plan.evict, deadlineMs)
+    story.tell(departure, plan)
+    // In time for the next pod that the deadline overtakes: it has no more than its grace period left.
+    const forceMs = Math.max(1, plan.nextForceMs - now + 1)
+    return { conditions, requeueMs: Math.min(pollMs, forceMs) }
   }
   if (conditions === undefined || conditions.isTrue('Drained')) return { conditions }
   const since = Date.parse(conditions.get('Drained')?.lastTransitionTime ?? '')
@@ -96,6 +88,7 @@ function detachVolumes(
     reason,
     message: `Waiting for volumes to detach: ${pending.slice(0, 5).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`,
     dedupe: [node.metadata.name],
+    dedupeTtlMs: drainEventMs,
   })
   return {
     conditions: conditions?.set({ type, status: 'Unknown', reason, message: reason }, now),

@@ -1,6 +1,6 @@
 /** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
 import { ConditionSet, karpenterKinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
-import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
+import { compareResourceVersions, done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { RegistrationHold } from '../planned-placement/registration-hold.ts'
 import { nodeClaimConditions } from './conditions.ts'
@@ -11,14 +11,18 @@ import { checkLiveness } from './liveness.ts'
 import { register } from './registration.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
-/** Lets the cache catch up with what this pass wrote. */
+/** Pause after a pass that wrote something, unless a change wakes the claim before. */
 const settleMs = 1000
+/** The cache shows within this time what a pass wrote, or it is not waited for any longer. */
+const catchUpMs = 10_000
 
 /** Reconciles one NodeClaim through its stages. */
 export class NodeClaimLifecycle {
   readonly #context: OperatorContext
   readonly #launcher: Launcher
   readonly #hold: RegistrationHold
+  /** What passes wrote last, by claim name, until the cache shows it. */
+  readonly #written = new Map<string, { readonly claim: NodeClaim; readonly untilMs: number }>()
 
   constructor(context: OperatorContext) {
     this.#context = context
@@ -29,10 +33,28 @@ export class NodeClaimLifecycle {
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { caches, state } = this.#context
     const cached = caches.nodeClaims.get({ name })
+    const settlingMs = this.#settlingMs(name, cached)
     if (cached === undefined || !state.isManaged(cached)) return done
+    // An older claim would lead to the same writes again, and to conflicts.
+    if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
     if (cached.metadata.deletionTimestamp !== undefined) return await finalize(this.#context, cached, signal)
     const claim = await this.#withFinalizer(cached)
     return claim === undefined ? backoff : await this.#advance(claim, signal)
+  }
+
+  /** How long the cache may still show an older claim than the last pass stored; 0 once it has caught up. */
+  #settlingMs(name: string, cached: NodeClaim | undefined): number {
+    const written = this.#written.get(name)
+    if (written === undefined) return 0
+    const { claim, untilMs } = written
+    const leftMs = untilMs - this.#context.clock.now()
+    const { uid, resourceVersion = '' } = cached?.metadata ?? {}
+    const isBehind =
+      uid === claim.metadata.uid &&
+      (compareResourceVersions(resourceVersion, claim.metadata.resourceVersion ?? '') ?? 0) < 0
+    if (isBehind && leftMs > 0) return leftMs
+    this.#written.delete(name)
+    return 0
   }
 
   /** Nothing is launched before the finalizer is stored. */
@@ -94,7 +116,7 @@ export class NodeClaimLifecycle {
     before: NodeClaim,
     { claim, conditions }: ClaimDraft,
   ): Promise<'unchanged' | 'stored' | 'conflict'> {
-    const { client } = this.#context
+    const { client, clock } = this.#context
     const key = { name: before.metadata.name }
     const metadata = mergePatchOf(
       { labels: before.metadata.labels, annotations: before.metadata.annotations },
@@ -104,18 +126,20 @@ export class NodeClaimLifecycle {
     const lock = ({ metadata: { resourceVersion } }: NodeClaim) =>
       resourceVersion === undefined ? {} : { resourceVersion }
     try {
-      const current =
+      let current =
         metadata === undefined
           ? before
           : await client.patch(karpenterKinds.nodeClaim, key, { metadata }, lock(before))
       if (status !== undefined) {
-        await client.patch(
+        current = await client.patch(
           karpenterKinds.nodeClaim,
           key,
           { status },
           { subresource: 'status', ...lock(current) },
         )
       }
+      if (current !== before)
+        this.#written.set(key.name, { claim: current, untilMs: clock.now() + catchUpMs })
     } catch (error) {
       if (isKubeError(error, 'conflict')) return 'conflict'
       if (!isKubeError(error, 'notFound')) throw error

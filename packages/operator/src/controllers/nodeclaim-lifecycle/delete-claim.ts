@@ -4,7 +4,14 @@ import type { OperatorContext } from '../../context.ts'
 import { isReschedulable } from '../../state/pods.ts'
 
 /** Causes that hit claims with pods on them, whose number is counted too. */
-const causesWithPods: ReadonlySet<string> = new Set(['drifted', 'expired', 'garbage_collected', 'unhealthy'])
+const causesWithPods: ReadonlySet<string> = new Set([
+  'drifted',
+  'empty',
+  'expired',
+  'garbage_collected',
+  'underutilized',
+  'unhealthy',
+])
 
 /** `graceful` without a deadline, `forceful` with a zero one, `eventual` otherwise (lifecycle.md 14). */
 function terminationMode(claim: NodeClaim): string {
@@ -17,6 +24,7 @@ function terminationMode(claim: NodeClaim): string {
  * Deletes a claim and counts why. One that is gone already is fine and not counted.
  * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
  * @param tags labels that tell the NodePool and the capacity type.
+ * @param policy consolidation policy of the NodePool, as in that metric; only of consolidation.
  * @returns whether this call did it.
  */
 export async function deleteClaim(
@@ -24,6 +32,7 @@ export async function deleteClaim(
   claim: NodeClaim,
   reason: string,
   tags: Readonly<Record<string, string>> = claim.metadata.labels ?? {},
+  policy = '',
 ): Promise<boolean> {
   const nodeName = claim.status?.nodeName ?? ''
   const pods = nodeName === '' ? [] : context.state.podsOn(nodeName).filter(isReschedulable)
@@ -42,7 +51,7 @@ export async function deleteClaim(
     reason,
     nodepool: tags[labels.nodePool] ?? '',
     capacity_type: tags[labels.capacityType] ?? '',
-    consolidation_policy: '',
+    consolidation_policy: policy,
     termination_mode: terminationMode(claim),
   }
   context.metrics.nodeClaimsDisrupted.inc(series)

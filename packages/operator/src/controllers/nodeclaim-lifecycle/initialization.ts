@@ -32,7 +32,7 @@ export async function initialize(context: OperatorContext, draft: ClaimDraft): P
     }
   }
   if (!conditions.isTrue('Registered')) return { kind: 'continue', draft }
-  const node = state.nodeOf(claim)
+  const node = draft.node ?? state.nodeOf(claim)
   const obstacle =
     node === undefined ? nodeNotFound : (obstacleOf(node, claim) ?? missingDevices(context, node, claim))
   if (node === undefined || obstacle !== undefined) {

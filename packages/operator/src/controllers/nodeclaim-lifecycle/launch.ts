@@ -1,5 +1,5 @@
 /** The first stage: a claim gets its machine (lifecycle.md 3.1). */
-import { type ConditionSet, labels, type NodeClaim } from '@tenon/api'
+import { type ConditionSet, labels, type Node, type NodeClaim } from '@tenon/api'
 import { isProviderError, type ProviderInstance } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import { deleteClaim } from './delete-claim.ts'
@@ -15,6 +15,8 @@ const validReason = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/
 export interface ClaimDraft {
   readonly claim: NodeClaim
   readonly conditions: ConditionSet
+  /** The claim's Node as this pass stored it; the cache may show an older one. */
+  readonly node?: Node
 }
 
 /** How a stage of a claim ended: on to the next one, or no further. */

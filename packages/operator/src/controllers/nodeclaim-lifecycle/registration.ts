@@ -68,12 +68,12 @@ export async function register(
   const holdMs = isPending ? 0 : hold.waitMs(claim)
   if (holdMs > 0) return { kind: 'continue', draft, requeueMs: holdMs }
   const taken = isPending ? claim : withLabels(claim, hooks.labels)
-  const isStored = await storeNode(
+  const stored = await storeNode(
     context,
     node,
     isPending ? syncedNode(node, taken) : registeredNode(node, taken),
   )
-  if (!isStored)
+  if (stored === undefined)
     return { kind: 'continue', draft, requeueMs: hold.isHolding(claim) ? 100 : 1000, isLast: true }
   if (isPending) {
     const message = hooks.pending.join(', ')
@@ -88,6 +88,7 @@ export async function register(
     draft: {
       claim: { ...taken, status: { ...taken.status, nodeName: node.metadata.name } },
       conditions: conditions.set({ type: 'Registered', status: 'True' }, clock.now()),
+      node: stored,
     },
     afterStore: () => {
       tellRegistered(context, taken, node)
@@ -108,18 +109,18 @@ function tellRegistered({ metrics, logger, state }: OperatorContext, claim: Node
   })
 }
 
-/** @returns false when the Node has changed or gone meanwhile. */
-async function storeNode({ client }: OperatorContext, before: Node, after: Node): Promise<boolean> {
+/** @returns the Node as it stands then; undefined when it has changed or gone meanwhile. */
+async function storeNode({ client }: OperatorContext, before: Node, after: Node): Promise<Node | undefined> {
   const patch = mergePatchOf(before, after)
-  if (patch === undefined) return true
+  if (patch === undefined) return before
   const { name, resourceVersion } = before.metadata
   try {
-    await client.patch(kinds.node, { name }, patch, {
+    return await client.patch(kinds.node, { name }, patch, {
+      lane: 'urgent',
       ...(resourceVersion !== undefined && { resourceVersion }),
     })
-    return true
   } catch (error) {
-    if (isKubeError(error, 'conflict', 'notFound')) return false
+    if (isKubeError(error, 'conflict', 'notFound')) return undefined
     throw error
   }
 }

@@ -1,9 +1,9 @@
-/** `nodeclaim.hydration`: the node class label on claims and Nodes of older versions (lifecycle.md 10). */
-import { karpenterKinds, kinds, nodeClassLabel } from '@tenon/api'
+/** `nodeclaim.hydration`: the node class label on claims of older versions (lifecycle.md 10). */
+import { karpenterKinds, nodeClassLabel } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 
-/** Reconciles the labels of one NodeClaim and its Node. */
+/** Reconciles the labels of one NodeClaim. */
 export class NodeClaimHydration {
   readonly #context: OperatorContext
 
@@ -17,14 +17,9 @@ export class NodeClaimHydration {
     if (claim === undefined || !state.isManaged(claim)) return done
     const ref = claim.spec.nodeClassRef
     const key = nodeClassLabel(ref)
-    const patch = { metadata: { labels: { [key]: ref.name } } }
-    const node = state.nodeOf(claim)
+    if (claim.metadata.labels?.[key] === ref.name) return done
     try {
-      if (claim.metadata.labels?.[key] !== ref.name)
-        await client.patch(karpenterKinds.nodeClaim, { name }, patch)
-      if (node !== undefined && node.metadata.labels?.[key] !== ref.name) {
-        await client.patch(kinds.node, { name: node.metadata.name }, patch)
-      }
+      await client.patch(karpenterKinds.nodeClaim, { name }, { metadata: { labels: { [key]: ref.name } } })
     } catch (error) {
       if (!isKubeError(error, 'notFound')) throw error
     }

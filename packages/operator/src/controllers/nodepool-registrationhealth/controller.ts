@@ -1,7 +1,15 @@
 /** `nodepool.registrationhealth`: keeps condition NodeRegistrationHealthy (lifecycle.md 3.6, cluster-state.md 17.3). */
-import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type NodePool } from '@tenon/api'
+import {
+  ConditionSet,
+  conditionOf,
+  isConditionTrue,
+  karpenterKinds,
+  type NewCondition,
+  type NodePool,
+} from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { indexes } from '../../observe/caches.ts'
 import { registrationHealthy } from '../../state/registration-health.ts'
 import { nodePoolConditions } from '../nodeclaim-lifecycle/conditions.ts'
 import { managedPool, nodeClassOf } from '../nodepool/managed-pool.ts'
@@ -16,9 +24,11 @@ const awaiting: NewCondition = {
 /** Reconciles the registration health of one NodePool. */
 export class NodePoolRegistrationHealth {
   readonly #context: OperatorContext
+  readonly #startedMs: number
 
   constructor(context: OperatorContext) {
     this.#context = context
+    this.#startedMs = context.clock.now()
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
@@ -28,6 +38,7 @@ export class NodePoolRegistrationHealth {
     if (pool === undefined || nodeClass === undefined) return done
     const nodeClassGeneration = nodeClass.metadata.generation ?? 0
     const isStale = isOutdated(pool, nodeClassGeneration)
+    if (!isStale) this.#recordUntold(pool)
     const wanted = isStale ? awaiting : state.registrationHealth.verdictOn(pool)
     if (wanted === undefined) return done
     if (!isStale && wanted.status === conditionOf(pool, registrationHealthy)?.status) return done
@@ -45,6 +56,23 @@ export class NodePoolRegistrationHealth {
     }
     if (isStale) state.registrationHealth.reset(pool)
     return done
+  }
+
+  /**
+   * A process may have died between a claim's registration and what the pool was to be told of it:
+   * while the pool knows nothing, a claim that registered since it began to know nothing speaks for it.
+   */
+  #recordUntold(pool: NodePool): void {
+    const { caches, state } = this.#context
+    const condition = conditionOf(pool, registrationHealthy)
+    if (condition?.status !== 'Unknown' || state.registrationHealth.verdictOn(pool) !== undefined) return
+    const sinceMs = Date.parse(condition.lastTransitionTime)
+    for (const claim of caches.nodeClaims.byIndex(indexes.byNodePool, pool.metadata.name)) {
+      const atMs = Date.parse(conditionOf(claim, 'Registered')?.lastTransitionTime ?? '')
+      const isUntold = isConditionTrue(claim, 'Registered') && atMs >= sinceMs && atMs <= this.#startedMs
+      if (isUntold) state.registrationHealth.record(claim)
+      if (state.registrationHealth.verdictOn(pool) !== undefined) return
+    }
   }
 }
 

@@ -19,12 +19,22 @@ export class NodePoolCounter {
 
   async run(): Promise<ReconcileResult> {
     const { caches, state } = this.#context
-    if (!state.synced()) return { kind: 'after', delayMs: unsyncedMs }
+    if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     const nodes = state.stateNodes()
+    const failures: Error[] = []
     for (const { metadata } of caches.nodePools.list()) {
       const pool = managedPool(this.#context, metadata.name)
-      if (pool !== undefined) await this.#write(pool, { ...alwaysShown, ...poolUsage(metadata.name, nodes) })
+      if (pool === undefined) continue
+      try {
+        await this.#write(pool, { ...alwaysShown, ...poolUsage(metadata.name, nodes, state.parsed) })
+      } catch (cause) {
+        // One pool that cannot be written does not keep the others from being counted.
+        const text = cause instanceof Error ? cause.message : String(cause)
+        failures.push(new Error(`NodePool ${metadata.name}: ${text}`, { cause }))
+      }
     }
+    if (failures.length > 0)
+      throw new AggregateError(failures, failures.map(({ message }) => message).join('; '))
     return { kind: 'after', delayMs: periodMs }
   }
 

@@ -1,15 +1,13 @@
 /** `pod.nomination`: asks the Kubernetes scheduler to follow the plan (planned-placement.md). */
-import { type Change, done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { type Change, compareResourceVersions, done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { kinds, type NodeClaim, type Pod } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
-import type { PodPlan } from '../../state/pod-plans.ts'
+import type { PodPlan, WrittenNomination } from '../../state/pod-plans.ts'
 import { isTerminating } from '../../state/pods.ts'
 
-/** A nomination that did not stand is set again after this long: the cache needs time to tell. */
-const repeatMs = 200
-/** A pod that changed while it was nominated is looked at again. */
-const conflictMs = 50
+/** Nominations that do not show in the cache are set again after this long: accepted ones, and all others. */
+const repeatMs = { accepted: 5000, other: 200 } as const
 
 /**
  * Writes `status.nominatedNodeName` of pods as their plans say, again and again until they are bound.
@@ -64,8 +62,11 @@ export class Nominator {
     const wanted = this.#wantedNode(uid, pod)
     if (wanted === present) return done
     const written = state.plans.written(uid)
-    const pauseMs = written?.node === wanted ? written.atMs + repeatMs - clock.now() : 0
-    if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
+    if (written?.node === wanted && !isOlder(written, pod)) {
+      const isAccepted = written.resourceVersion !== undefined
+      const pauseMs = written.atMs + repeatMs[isAccepted ? 'accepted' : 'other'] - clock.now()
+      if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
+    }
     return await this.#write(pod, wanted, signal)
   }
 
@@ -86,23 +87,25 @@ export class Nominator {
   async #write(pod: Pod, node: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { client, clock, state, metrics, placementGate } = this.#context
     const { plans } = state
-    const { uid = '', name, namespace = '', resourceVersion } = pod.metadata
+    const { uid = '', name, namespace = '' } = pod.metadata
     const before = plans.written(uid)
     // Noted first: the watch may tell of it before the answer comes.
     const isAccepted = before?.node === node && before.isAccepted
     if (node !== '') plans.write(uid, { node, atMs: clock.now(), isAccepted })
+    let resourceVersion: string | undefined
     try {
-      await client.patch(
-        kinds.pod,
-        { name, namespace },
-        { status: { nominatedNodeName: node === '' ? null : node } },
-        // Somebody else may have nominated the pod a moment ago.
-        { subresource: 'status', signal, ...(resourceVersion !== undefined && { resourceVersion }) },
-      )
+      const answer = await client.patch(kinds.pod, { name, namespace }, changeOf(pod, node), {
+        kind: 'json',
+        subresource: 'status',
+        signal,
+        lane: 'urgent',
+      })
+      resourceVersion = answer.metadata.resourceVersion
     } catch (error) {
-      if (isKubeError(error, 'conflict', 'notFound')) {
+      if (isKubeError(error, 'conflict', 'invalid', 'notFound')) {
         plans.write(uid, before)
-        return error.kind === 'notFound' ? done : { kind: 'after', delayMs: conflictMs }
+        // Invalid: somebody else nominated the pod in between.
+        return error.kind === 'notFound' ? done : { kind: 'backoff' }
       }
       if (!isKubeError(error, 'forbidden')) throw error
       plans.write(uid, before)
@@ -111,7 +114,12 @@ export class Nominator {
     }
     if (node === '') plans.write(uid, undefined)
     else if (state.pods.unplaced(uid) !== undefined) {
-      plans.write(uid, { node, atMs: clock.now(), isAccepted: true })
+      plans.write(uid, {
+        node,
+        atMs: clock.now(),
+        isAccepted: true,
+        ...(resourceVersion !== undefined && { resourceVersion }),
+      })
       if (!isAccepted) metrics.nominations.inc()
     }
     return done
@@ -161,6 +169,26 @@ export class Nominator {
 function isBinding(change: Change<Pod>): boolean {
   if (change.kind !== 'updated') return false
   return (change.old.spec.nodeName ?? '') === '' && (change.object.spec.nodeName ?? '') !== ''
+}
+
+/**
+ * Changes the nomination alone, and only as long as it is the one that was seen: others may nominate the pod,
+ * and its name may pass on to another pod. Whatever else changes meanwhile does not matter.
+ */
+function changeOf(pod: Pod, node: string): readonly object[] {
+  const path = '/status/nominatedNodeName'
+  const present = nominatedNodeOf(pod)
+  return [
+    { op: 'test', path: '/metadata/uid', value: pod.metadata.uid },
+    { op: 'test', path, value: present === '' ? null : present },
+    node === '' ? { op: 'remove', path } : { op: 'add', path, value: node },
+  ]
+}
+
+/** Whether the pod was changed after the nomination was written, as far as versions can tell. */
+function isOlder({ resourceVersion: written }: WrittenNomination, { metadata }: Pod): boolean {
+  if (written === undefined || metadata.resourceVersion === undefined) return false
+  return (compareResourceVersions(written, metadata.resourceVersion) ?? 0) < 0
 }
 
 /** Whether the pod asks for what it asked for when its plan was made. */

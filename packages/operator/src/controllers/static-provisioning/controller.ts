@@ -4,6 +4,7 @@ import { done, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../act/in-parallel.ts'
 import { createStaticClaim, nodeLimit, reserveStaticClaims } from '../../act/static-claims.ts'
 import type { OperatorContext } from '../../context.ts'
+import { recordLimitReached } from '../../decide/scheduling-report.ts'
 import { LaunchPauses } from './launch-pauses.ts'
 import { type StaticPool, staticPool } from './static-pool.ts'
 
@@ -40,8 +41,9 @@ export class StaticProvisioning {
         state.poolClaims.release(...state.poolClaims.unsettled(name))
       return done
     }
-    if (!state.hasSynced && !state.synced()) return { kind: 'after', delayMs: unsyncedMs }
     if (!this.#learned.has(pool.metadata.uid ?? '')) {
+      // Later claims of others hold nothing up: what is here of this pool is known by then.
+      if (!state.hasSynced && !state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
       await this.#learn(pool, signal)
       return { kind: 'after', delayMs: 0 }
     }
@@ -64,6 +66,7 @@ export class StaticProvisioning {
         replicas: pool.spec.replicas,
         limit: nodeLimit(pool),
       })
+      recordLimitReached(this.#context, pool, `has ${active.length} of ${pool.spec.replicas} nodes`)
       return { kind: 'after', delayMs: limitedMs }
     }
     return { kind: 'after', delayMs: names.length === batchLimit ? 0 : settledMs }

@@ -1,0 +1,45 @@
+import { type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon/api'
+import type { Cache } from '@tenon/kube'
+import { type CloudProvider, ProviderError } from '@tenon/provider'
+import type { LaunchGuard } from './launch-guard.ts'
+
+/**
+ * The provider as decisions and launches use it: it lists no offering as available that failed lately, and
+ * launches around shortages.
+ * @param listing lists the types a launch may choose from; not measured as calls of the launch.
+ */
+export function guardedProvider(
+  provider: CloudProvider,
+  listing: Pick<CloudProvider, 'getInstanceTypes'>,
+  guard: LaunchGuard,
+  nodePools: Cache<NodePool>,
+): CloudProvider {
+  const getInstanceTypes: CloudProvider['getInstanceTypes'] = async (pool, signal) =>
+    guard.usable(await provider.getInstanceTypes(pool, signal))
+  const typesOf = async (claim: NodeClaim, signal?: AbortSignal): Promise<readonly InstanceType[]> => {
+    const pool = nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
+    if (pool === undefined) return []
+    try {
+      return await listing.getInstanceTypes(pool, signal)
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!(error instanceof ProviderError)) throw error
+      // Whether the claim can be launched without a list is the provider's to say, in its own words.
+      return []
+    }
+  }
+  const create: CloudProvider['create'] = async (claim, signal) => {
+    const types = await typesOf(claim, signal)
+    if (types.length === 0) return await provider.create(claim, signal)
+    return await guard.launch(claim, types, (offered) => provider.create(claim, signal, offered), signal)
+  }
+  // A proxy, so that nothing a provider offers, optional parts included, can be forgotten here.
+  return new Proxy(provider, {
+    get(target, key) {
+      if (key === 'getInstanceTypes') return getInstanceTypes
+      if (key === 'create') return create
+      const value: unknown = Reflect.get(target, key, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}

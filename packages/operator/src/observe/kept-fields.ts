@@ -1,0 +1,258 @@
+/**
+ * What the caches keep of an object: the fields that something reads. The rest, above all field
+ * ownership and what containers run, is the largest part of most objects.
+ *
+ * Objects may be misshapen. What is not as the API promises stays as it is, so that those who
+ * check shapes still see and report it.
+ */
+import type {
+  Container,
+  ContainerStatus,
+  DaemonSet,
+  KubeObject,
+  Node,
+  ObjectMeta,
+  Pod,
+  PodCondition,
+  PodSpec,
+  PodStatus,
+  Volume,
+} from '@tenon/api'
+import { SharedParts } from './shared-parts.ts'
+
+/** Which fields of a type are kept; a field that is added to the type has to be decided here. */
+type Kept<T> = { readonly [Field in keyof Required<T>]: boolean }
+
+const keptOfPodSpec: Kept<PodSpec> = {
+  nodeName: true,
+  nodeSelector: true,
+  affinity: true,
+  tolerations: true,
+  topologySpreadConstraints: true,
+  containers: true,
+  initContainers: true,
+  overhead: true,
+  resources: true,
+  volumes: true,
+  priority: true,
+  priorityClassName: true,
+  preemptionPolicy: true,
+  schedulerName: true,
+  schedulingGates: true,
+  terminationGracePeriodSeconds: true,
+  restartPolicy: true,
+  hostNetwork: true,
+  resourceClaims: true,
+}
+const keptOfContainer: Kept<Container> = {
+  name: true,
+  image: false,
+  ports: true,
+  resources: true,
+  restartPolicy: true,
+}
+const keptOfVolume: Kept<Volume> = { name: true, persistentVolumeClaim: true, ephemeral: true }
+const keptOfPodStatus: Kept<PodStatus> = {
+  phase: true,
+  conditions: true,
+  nominatedNodeName: true,
+  reason: true,
+  message: false,
+  startTime: true,
+  podIP: false,
+  containerStatuses: true,
+  initContainerStatuses: true,
+}
+const keptOfPodCondition: Kept<PodCondition> = {
+  type: true,
+  status: true,
+  reason: true,
+  message: false,
+  lastTransitionTime: true,
+  lastProbeTime: false,
+  observedGeneration: false,
+}
+const keptOfContainerStatus: Kept<ContainerStatus> = {
+  name: true,
+  resources: true,
+  allocatedResources: true,
+  ready: false,
+  restartCount: false,
+  state: false,
+}
+const keptOfNodeStatus: Kept<NonNullable<Node['status']>> = {
+  capacity: true,
+  allocatable: true,
+  conditions: true,
+  addresses: true,
+  phase: true,
+  nodeInfo: true,
+  volumesAttached: false,
+  volumesInUse: false,
+}
+/** Written by `kubectl apply`: the whole object once more. */
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** Any object, without field ownership and the copy of itself that `kubectl apply` leaves. */
+export function withoutBulk<T extends KubeObject>(object: T): T {
+  return isFields(object.metadata) ? { ...object, metadata: keptMetadata(object.metadata) } : object
+}
+
+/** A Node without its bulk, its list of images and what the kubelet says of its volumes and itself. */
+export function keptNode(node: Node): Node {
+  const trimmed = withoutBulk(node)
+  return isFields(node.status) ? { ...trimmed, status: only(node.status, keptOfNodeStatus) } : trimmed
+}
+
+/** Trims pods and daemon sets, and shares what is the same in many of them. */
+export class PodTrimmer {
+  readonly #shared = new SharedParts()
+  /** Apart, as their times make them many. */
+  readonly #conditions = new SharedParts()
+
+  readonly pod = (pod: Pod): Pod => {
+    const { apiVersion, kind, metadata, spec, status } = pod
+    if (!isFields(metadata) || !isFields(spec)) return withoutBulk(pod)
+    return {
+      apiVersion,
+      kind,
+      metadata: this.#metadata(metadata),
+      spec: this.#spec(spec),
+      ...(status !== undefined && { status: this.#status(status, spec) }),
+    }
+  }
+
+  readonly daemonSet = (set: DaemonSet): DaemonSet => {
+    const { apiVersion, kind, metadata, spec } = set
+    if (!isFields(spec) || !isFields(spec.template) || !isFields(spec.template.spec)) return withoutBulk(set)
+    const { selector, template } = spec
+    return {
+      apiVersion,
+      kind,
+      metadata: keptMetadata(metadata),
+      spec: {
+        selector,
+        template: {
+          ...(template.metadata !== undefined && { metadata: template.metadata }),
+          spec: this.#spec(template.spec),
+        },
+      },
+    }
+  }
+
+  #metadata(metadata: ObjectMeta): ObjectMeta {
+    const { labels, annotations, ownerReferences, ...kept } = keptMetadata(metadata)
+    return {
+      ...kept,
+      ...(labels !== undefined && { labels: this.#shared.of(labels) }),
+      ...(annotations !== undefined && { annotations: this.#shared.of(annotations) }),
+      ...(ownerReferences !== undefined && { ownerReferences: this.#shared.of(ownerReferences) }),
+    }
+  }
+
+  #spec(spec: PodSpec): PodSpec {
+    const { nodeName, containers, initContainers, volumes, ...kept } = only(spec, keptOfPodSpec)
+    // All that pods of one workload have in common, as one part; the others differ from pod to pod.
+    const common = this.#shared.of({
+      ...kept,
+      containers: each(containers, keptContainer),
+      ...(initContainers !== undefined && { initContainers: each(initContainers, keptContainer) }),
+    })
+    const claimed = keptVolumes(volumes)
+    return {
+      ...common,
+      ...(nodeName !== undefined && { nodeName }),
+      ...(claimed !== undefined && { volumes: claimed }),
+    }
+  }
+
+  #status(status: PodStatus, spec: PodSpec): PodStatus {
+    if (!isFields(status)) return status
+    const { conditions, containerStatuses, initContainerStatuses, ...kept } = only(status, keptOfPodStatus)
+    const resized = changedStatuses(containerStatuses, spec.containers)
+    const initResized = changedStatuses(initContainerStatuses, spec.initContainers)
+    return {
+      ...kept,
+      ...(conditions !== undefined && {
+        conditions: each(conditions, (one) => this.#conditions.of(only(one, keptOfPodCondition))),
+      }),
+      ...(resized !== undefined && { containerStatuses: resized }),
+      ...(initResized !== undefined && { initContainerStatuses: initResized }),
+    }
+  }
+}
+
+function keptMetadata(all: ObjectMeta): ObjectMeta {
+  const { managedFields: _, ...metadata } = all
+  const { annotations } = metadata
+  if (!isFields(annotations) || annotations[lastApplied] === undefined) return metadata
+  const { [lastApplied]: __, ...rest } = annotations
+  return { ...metadata, annotations: rest }
+}
+
+/** Of its ports, a container's host ports alone take something away from others. */
+function keptContainer(container: Container): Container {
+  const { ports, ...kept } = only(container, keptOfContainer)
+  if (!Array.isArray(ports)) return ports === undefined ? kept : { ...kept, ports }
+  const onHost = ports.filter((port: unknown) => !isFields(port) || port['hostPort'] !== undefined)
+  return onHost.length === 0 ? kept : { ...kept, ports: onHost }
+}
+
+/** Configuration, tokens and empty folders say nothing about where a pod can run. */
+function keptVolumes(volumes: PodSpec['volumes']): PodSpec['volumes'] {
+  if (!Array.isArray(volumes)) return volumes
+  const claimed = volumes.filter(
+    (volume: unknown) =>
+      !isFields(volume) ||
+      (volume['persistentVolumeClaim'] ?? undefined) !== undefined ||
+      (volume['ephemeral'] ?? undefined) !== undefined,
+  )
+  return claimed.length === 0 ? undefined : each(claimed, (volume: Volume) => only(volume, keptOfVolume))
+}
+
+/** Statuses of containers that hold something else than they ask for; of the others there is nothing to know. */
+function changedStatuses(
+  statuses: readonly ContainerStatus[] | undefined,
+  containers: readonly Container[] | undefined,
+): readonly ContainerStatus[] | undefined {
+  if (!Array.isArray(statuses) || !Array.isArray(containers)) return statuses
+  const changed = statuses.filter((status: ContainerStatus) => {
+    if (!isFields(status)) return true
+    const container = containers.find((one: unknown) => isFields(one) && one['name'] === status.name)
+    return !holdsWhatItAsks(status, container?.resources?.requests)
+  })
+  return changed.length === 0 ? undefined : each(changed, (one) => only(one, keptOfContainerStatus))
+}
+
+function holdsWhatItAsks(status: ContainerStatus, asked: unknown): boolean {
+  const { resources, allocatedResources } = status
+  if (typeof status.name !== 'string') return false
+  if (resources === undefined && allocatedResources === undefined) return true
+  if (resources !== undefined && !isFields(resources)) return false
+  return (
+    isSameList(resources?.requests, asked) &&
+    (allocatedResources === undefined || isSameList(allocatedResources, asked))
+  )
+}
+
+function isSameList(a: unknown, b: unknown): boolean {
+  const [left, right] = [a ?? {}, b ?? {}]
+  if (!isFields(left) || !isFields(right)) return false
+  const names = Object.keys(left)
+  return names.length === Object.keys(right).length && names.every((name) => left[name] === right[name])
+}
+
+function each<T>(list: readonly T[], trim: (item: T) => T): readonly T[] {
+  return Array.isArray(list) ? list.map((item: T) => (isFields(item) ? trim(item) : item)) : list
+}
+
+function only<T extends object>(from: T, kept: Kept<T>): T {
+  const result: Partial<Record<keyof T, unknown>> = {}
+  for (const field in kept) if (kept[field] && from[field] !== undefined) result[field] = from[field]
+  // Fields that are left out are optional, or this is not the type it says it is.
+  return result as T
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

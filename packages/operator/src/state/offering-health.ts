@@ -1,0 +1,104 @@
+/**
+ * Which offerings are out of capacity, as launches have found (user-asks.md ASK-8). An offering is left
+ * alone for a time that doubles with every failure; then one launch tries it, and the others follow only
+ * when that one has succeeded.
+ */
+import type { OfferingRef } from '@tenon/provider'
+
+/** How long an offering is left alone after its first failure, and at most. */
+const firstPauseMs = 3 * 60_000
+const longestPauseMs = 30 * 60_000
+/** A failure so long ago says nothing about the next one. */
+const forgetMs = 2 * 60 * 60_000
+
+/** An offering that failed, as shown to people. */
+export interface OfferingTrouble extends OfferingRef {
+  /** Failures without a success between them; those of one moment are one. */
+  readonly failures: number
+  /** `waiting` for its time to pass, `due` for a try, or being tried by one launch: `probed`. */
+  readonly phase: 'waiting' | 'due' | 'probed'
+  /** Unix milliseconds: no launch before. */
+  readonly untilMs: number
+}
+
+interface Entry {
+  readonly offering: OfferingRef
+  readonly failures: number
+  readonly untilMs: number
+  readonly isProbed: boolean
+}
+
+/** Pure bookkeeping: all times are those of the caller's clock, in Unix milliseconds. */
+export class OfferingHealth {
+  readonly #entries = new Map<string, Entry>()
+
+  /** Whether nothing is known against the offering, so that any number of launches may use it. */
+  isTrusted(offering: OfferingRef): boolean {
+    return !this.#entries.has(keyOf(offering))
+  }
+
+  /** Whether a decision may count on the offering: it is trusted, or due for a try. */
+  isUsable(offering: OfferingRef, nowMs: number): boolean {
+    const entry = this.#entries.get(keyOf(offering))
+    return entry === undefined || (!entry.isProbed && entry.untilMs <= nowMs)
+  }
+
+  /** Whether one launch is trying the offering, for all others. */
+  isProbed(offering: OfferingRef): boolean {
+    return this.#entries.get(keyOf(offering))?.isProbed === true
+  }
+
+  /** Whether a launch may try the offering now; of one that is due, it is the only one until it ends. */
+  begin(offering: OfferingRef, nowMs: number): boolean {
+    if (!this.isUsable(offering, nowMs)) return false
+    const key = keyOf(offering)
+    const entry = this.#entries.get(key)
+    if (entry !== undefined) this.#entries.set(key, { ...entry, isProbed: true })
+    return true
+  }
+
+  /** A launch got a machine. */
+  succeeded(offering: OfferingRef): void {
+    this.#entries.delete(keyOf(offering))
+  }
+
+  /** A launch was refused. Refusals while the offering is left alone are of launches already under way. */
+  refused(offering: OfferingRef, nowMs: number): void {
+    const key = keyOf(offering)
+    const before = this.#entries.get(key)
+    if (before !== undefined && !before.isProbed && before.untilMs > nowMs) return
+    const failures = (before?.failures ?? 0) + 1
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
+    this.#entries.set(key, { offering, failures, untilMs: nowMs + pauseMs, isProbed: false })
+  }
+
+  /** A launch ended for another reason and tells nothing: the next one may try. */
+  ended(offering: OfferingRef): void {
+    const key = keyOf(offering)
+    const entry = this.#entries.get(key)
+    if (entry?.isProbed === true) this.#entries.set(key, { ...entry, isProbed: false })
+  }
+
+  /** Everything that is known against offerings, in order of name. */
+  troubles(nowMs: number): readonly OfferingTrouble[] {
+    return [...this.#entries]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, { offering, failures, untilMs, isProbed }]) => ({
+        ...offering,
+        failures,
+        phase: isProbed ? 'probed' : untilMs > nowMs ? 'waiting' : 'due',
+        untilMs,
+      }))
+  }
+
+  /** Forgets what was so long ago that it is not worth a probe. */
+  sweep(nowMs: number): void {
+    for (const [key, { untilMs, isProbed }] of this.#entries)
+      if (!isProbed && untilMs + forgetMs <= nowMs) this.#entries.delete(key)
+  }
+}
+
+/** A name for maps and texts. */
+export function keyOf({ instanceType, zone, capacityType }: OfferingRef): string {
+  return `${instanceType}/${zone}/${capacityType}`
+}

@@ -1,0 +1,59 @@
+/** PodDisruptionBudgets that keep the pods of a node where they are (disruption.md 3). */
+import type { LabelSelectorRequirement, Pod, PodDisruptionBudget } from '@tenon/api'
+import { budgetsOf, isEvictable, isPausedByBudget, keyOf } from './pods.ts'
+
+/** The first pod that is held, by `namespace/name`, and the PDBs that hold it. */
+export interface BlockingBudgets {
+  /** Whether one PDB allows no disruption now, or there are several, which eviction does not support. */
+  readonly kind: 'exhausted' | 'several'
+  readonly pod: string
+  readonly budgets: readonly string[]
+}
+
+/** What holds the first of the pods that is held; undefined when none is. */
+export function blockingBudgets(
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+): BlockingBudgets | undefined {
+  for (const pod of pods) {
+    if (!isEvictable(pod, nowMs)) continue
+    const covering = budgetsOf(pod, budgets)
+    const isSeveral = covering.length > 1
+    if (!isSeveral && !isPausedByBudget(pod, covering, nowMs)) continue
+    return {
+      kind: isSeveral ? 'several' : 'exhausted',
+      pod: keyOf(pod.metadata),
+      budgets: covering.map(({ metadata }) => keyOf(metadata)).toSorted(),
+    }
+  }
+  return undefined
+}
+
+/**
+ * Says of the first PDB whose selector nobody can read which one and why. Which pods it holds is not known
+ * then, so that none of them may be taken for free.
+ */
+export function unreadableBudget(budgets: readonly PodDisruptionBudget[]): string | undefined {
+  for (const { metadata, spec } of budgets) {
+    for (const expression of spec.selector?.matchExpressions ?? []) {
+      const problem = expressionProblem(expression)
+      if (problem !== undefined)
+        return `PodDisruptionBudget ${keyOf(metadata)}: spec.selector.matchExpressions, key ${expression.key}: ${problem}`
+    }
+  }
+  return undefined
+}
+
+function expressionProblem({ operator, values = [] }: LabelSelectorRequirement): string | undefined {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return values.length === 0 ? `operator ${operator} needs at least one of values` : undefined
+    case 'Exists':
+    case 'DoesNotExist':
+      return values.length > 0 ? `operator ${operator} takes no values` : undefined
+    default:
+      return `operator "${String(operator)}" is none of In, NotIn, Exists, DoesNotExist`
+  }
+}
