@@ -103,30 +103,4 @@ for (const provider of ['kwok', 'exoscale'] as const) {
       await world.stop()
     })
   })
-
-  describe(`${provider}: the controller dies at any write`, () => {
-    for (const when of ['before', 'after'] as const) {
-      test(`${when} each of the first forty writes takes effect, and nothing is lost or doubled`, async () => {
-        for (let crashAt = 1; crashAt <= 40; crashAt++) {
-          const world = await aWorld(provider, crashAt)
-          const first = await world.startOperator(crashAt, when)
-          world.create(deploymentKind, aDeployment('web', 12))
-          await world.clock.advanceUntil(() => first.process.isDead, 2 * minutes)
-          await world.bury(first)
-          const second = await world.startOperator()
-          const story = `crash ${when} write ${crashAt}`
-          assert.ok(
-            await world.clock.advanceUntil(() => isRunning(world, 12), 30 * minutes),
-            `${story}: pods run`,
-          )
-          const doubled = [...world.machinesByClaim()].filter(([, machines]) => machines.length > 1)
-          assert.deepEqual(doubled, [], `${story}: one machine for each claim`)
-          world.scale('web', 0)
-          assert.ok(await world.clock.advanceUntil(() => isEmpty(world), 40 * minutes), `${story}: all gone`)
-          await world.bury(second)
-          await world.stop()
-        }
-      })
-    }
-  })
 }

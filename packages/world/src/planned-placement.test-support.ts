@@ -5,7 +5,7 @@ import { karpenterKinds, kinds, labels, type Node, type NodeClaim, type Pod, typ
 import type { Settings } from '@tenon/operator'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { type LogFields, type Logger, rfc3339, type Transport } from '@tenon/runtime'
-import { aKwokPool, type RunningOperator, World } from './world.ts'
+import { aKwokPool, type RunningOperator, World, type WorldOptions } from './world.ts'
 
 export const seconds = 1000
 const forever = 1e12
@@ -16,6 +16,11 @@ export interface FieldOptions {
   readonly gitVersion?: string
   /** How long after its launch a node appears. */
   readonly nodeRegistrationDelay?: string
+  /** Most CPUs of a node, instead of 8 for each. */
+  readonly mostCpu?: number
+  readonly rate?: WorldOptions['rate']
+  /** How long the API server takes for an answer. */
+  readonly latencyMs?: number
 }
 
 /** A nomination, or its end, that the operator asked the API server for. */
@@ -23,6 +28,12 @@ export interface Nomination {
   readonly pod: string
   readonly node: string | null
   readonly atMs: number
+}
+
+interface Answer {
+  readonly method: string
+  readonly path: string
+  readonly status: number
 }
 
 interface Line {
@@ -39,20 +50,29 @@ export class Field {
   readonly world: World
   readonly nominations: readonly Nomination[]
   readonly lines: readonly Line[]
+  /** What the API server answered to the operator's writes, in order. */
+  readonly answers: readonly Answer[]
   /** Decides about requests; may be changed at any time. */
   fate: (method: string, path: string) => Fate = () => 'pass'
   operator!: RunningOperator
 
-  private constructor(world: World, nominations: readonly Nomination[], lines: readonly Line[]) {
+  private constructor({
+    world,
+    nominations,
+    lines,
+    answers,
+  }: Pick<Field, 'world' | 'nominations' | 'lines' | 'answers'>) {
     this.world = world
     this.nominations = nominations
     this.lines = lines
+    this.answers = answers
   }
 
   /** The operator is started on its own. */
   static async open(t: TestContext, options: FieldOptions = {}): Promise<Field> {
-    const { gitVersion = 'v1.36.3', settings, nodeRegistrationDelay = '0s' } = options
+    const { gitVersion = 'v1.36.3', settings, nodeRegistrationDelay = '0s', latencyMs = 0 } = options
     const nominations: Nomination[] = []
+    const answers: Answer[] = []
     const lines: Line[] = []
     let field: Field | undefined
     const apiPath = (inner: Transport): Transport => ({
@@ -63,7 +83,11 @@ export class Field {
         const node = pod === undefined ? undefined : nominatedNodeIn(request.body)
         if (pod !== undefined && node !== undefined)
           nominations.push({ pod, node, atMs: field?.world.clock.now() ?? 0 })
-        return await inner.send(request, signal)
+        if (latencyMs > 0) await field?.world.clock.sleep(latencyMs, signal)
+        const response = await inner.send(request, signal)
+        if (request.method !== 'GET')
+          answers.push({ method: request.method, path: request.path, status: response.status })
+        return response
       },
     })
     const world = await World.start({
@@ -74,8 +98,9 @@ export class Field {
       logger: new LineLogger(lines),
       apiPath,
       ...(settings && { settings }),
+      ...(options.rate && { rate: options.rate }),
     })
-    field = new Field(world, nominations, lines)
+    field = new Field({ world, nominations, lines, answers })
     const nodeClass = { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass' }
     world.create(kwokNodeClassKind, {
       ...nodeClass,
@@ -84,7 +109,13 @@ export class Field {
     })
     const pool = aKwokPool()
     const { spec } = pool.spec.template
-    const sizes = { key: 'karpenter.kwok.sh/instance-cpu', operator: 'In', values: ['8'] } as const
+    const { mostCpu } = options
+    const sizes = {
+      key: 'karpenter.kwok.sh/instance-cpu',
+      ...(mostCpu === undefined
+        ? ({ operator: 'In', values: ['8'] } as const)
+        : ({ operator: 'Lt', values: [String(mostCpu + 1)] } as const)),
+    }
     world.create(karpenterKinds.nodePool, {
       ...pool,
       spec: {
@@ -281,8 +312,9 @@ function podOfStatusPatch(method: string, path: string): string | undefined {
 
 function nominatedNodeIn(body: string | Uint8Array | undefined): string | null | undefined {
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
-  const { status } = JSON.parse(text) as { status?: { nominatedNodeName?: string | null } }
-  return status?.nominatedNodeName
+  const operations = JSON.parse(text) as readonly { op: string; path: string; value?: string }[]
+  const change = operations.find(({ op, path }) => op !== 'test' && path === '/status/nominatedNodeName')
+  return change?.op === 'remove' ? null : change?.value
 }
 
 function refusal(fate: 'forbidden' | 'error') {

@@ -14,15 +14,27 @@ import {
 } from '@tenon/api'
 import {
   createCredentials,
+  type Credentials,
   type DevCluster,
   type DevClusterOptions,
   type KubeletHandle,
   startDevCluster,
 } from '@tenon/devcluster'
-import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
-import { defaultSettings, InlineDecider, Operator, type Settings } from '@tenon/operator'
+import { createCacheRegistry, createEventRecorder, createKubeClient, type Rate } from '@tenon/kube'
+import {
+  defaultSettings,
+  InlineDecider,
+  Operator,
+  type SchedulingDecider,
+  type Settings,
+} from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
-import { exoscaleNodeClassCrd, openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
+import {
+  type ExoscaleOptions,
+  exoscaleNodeClassCrd,
+  openExoscale,
+  readExoscaleOptions,
+} from '@tenon/provider-exoscale'
 import { KwokProvider, kwokNodeClassCrd } from '@tenon/provider-kwok'
 import { type Logger, Secret, SeededRandom, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
 import { Mortality } from './mortality.ts'
@@ -45,6 +57,7 @@ export const deploymentKind: ResourceType = {
 
 const host = '127.0.0.1'
 const direct = (inner: Transport): Transport => inner
+const inline = (clock: VirtualClock): SchedulingDecider => new InlineDecider(clock)
 const apiPort = 6443
 const cloud = {
   zone: 'ch-gva-2',
@@ -52,6 +65,22 @@ const cloud = {
   key: 'EXOtenon0000000000000000001',
   secret: 'simulated-secret',
 } as const
+
+/** Where machines reach the API server. */
+export const clusterEndpoint = `https://${host}:${apiPort}`
+
+/** How the provider reaches the simulated cloud, with the credentials the cloud knows. */
+export function exoscaleOptions(): ExoscaleOptions {
+  const options = readExoscaleOptions({
+    EXOSCALE_API_ENDPOINT: `http://${host}/v2`,
+    EXOSCALE_ZONE: cloud.zone,
+    EXOSCALE_SKS_CLUSTER_ID: cloud.clusterId,
+    EXOSCALE_API_KEY: cloud.key,
+    EXOSCALE_API_SECRET: cloud.secret,
+  })
+  if ('error' in options) throw new Error(options.error)
+  return options.ok
+}
 
 /** What a world starts with; the same options replay the same run. */
 export interface WorldOptions {
@@ -62,6 +91,14 @@ export interface WorldOptions {
   readonly settings?: Partial<Settings>
   /** What stands between the operator and the API server, for faults. */
   readonly apiPath?: (inner: Transport) => Transport
+  /** The operator's own limit of its requests to the API server; none unless given. */
+  readonly rate?: Rate
+  /** Who decides; decisions take no time unless given. */
+  readonly decider?: (clock: VirtualClock) => SchedulingDecider
+  /** What stands between the operator and the simulated cloud. */
+  readonly cloudPath?: (inner: Transport) => Transport
+  /** Keys of the cluster; made for this world unless given. */
+  readonly credentials?: Credentials
   readonly logger?: Logger
   readonly cluster?: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler' | 'gitVersion'>
   readonly cloudSettings?: DevClusterOptions['cloud']['settings']
@@ -96,7 +133,7 @@ export class World {
   /** Starts the cluster with Tenon's kinds served; the operator is started on its own. */
   static async start(options: WorldOptions): Promise<World> {
     const clock = new VirtualClock()
-    const credentials = await createCredentials(clock.now())
+    const credentials = options.credentials ?? (await createCredentials(clock.now()))
     const cluster = startDevCluster({
       clock,
       random: new SeededRandom(`cluster-${options.seed}`),
@@ -120,17 +157,23 @@ export class World {
     return world
   }
 
+  /** Texts that no log line may show. */
+  secrets(): readonly string[] {
+    return [this.#adminToken.reveal(), cloud.secret]
+  }
+
   /** Starts an operator that leads at once; it dies at write `crashAt`, if given. */
   async startOperator(
     crashAt = Number.POSITIVE_INFINITY,
     when: 'before' | 'after' = 'after',
   ): Promise<RunningOperator> {
     const { clock } = this
+    const { rate } = this.#options
     const random = this.#random.fork(`operator-${this.#operators++}`)
     const logger = this.#logger
     const process = new Mortality(crashAt, when)
-    const transport = process.guard((this.#options.apiPath ?? direct)(this.#kubeTransport()))
-    const client = createKubeClient({ transport, clock, userAgent: 'karpenter/world' })
+    const transport = process.guard((this.#options.apiPath ?? direct)(this.kubeTransport()))
+    const client = createKubeClient({ transport, clock, userAgent: 'karpenter/world', ...(rate && { rate }) })
     const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })
     const connecting = this.#provider({ client, registry, events, random, process })
@@ -145,7 +188,7 @@ export class World {
       registry,
       provider: await connecting,
       events,
-      decider: new InlineDecider(clock),
+      decider: (this.#options.decider ?? inline)(clock),
       clock,
       random,
       logger,
@@ -206,7 +249,8 @@ export class World {
     await this.clock.advance(1000)
   }
 
-  #kubeTransport(): Transport {
+  /** The way to the API server, as a cluster administrator. */
+  kubeTransport(): Transport {
     const authorization = `Bearer ${this.#adminToken.reveal()}`
     return {
       send: (request, signal) =>
@@ -226,17 +270,10 @@ export class World {
     const logger = this.#logger
     if (typeof this.#options.provider !== 'string') return this.#options.provider
     if (this.#options.provider === 'kwok') return new KwokProvider({ client, clock, random, logger })
-    const options = readExoscaleOptions({
-      EXOSCALE_API_ENDPOINT: `http://${host}/v2`,
-      EXOSCALE_ZONE: cloud.zone,
-      EXOSCALE_SKS_CLUSTER_ID: cloud.clusterId,
-      EXOSCALE_API_KEY: cloud.key,
-      EXOSCALE_API_SECRET: cloud.secret,
-    })
-    if ('error' in options) throw new Error(options.error)
-    const cloudTransport = deps.process.guard({ send: this.cluster.exoscale.handle })
+    const cloudPath = this.#options.cloudPath ?? direct
+    const cloudTransport = deps.process.guard(cloudPath({ send: this.cluster.exoscale.handle }))
     return await openExoscale({
-      options: options.ok,
+      options: exoscaleOptions(),
       connect: () => cloudTransport,
       kube: client,
       registry,
@@ -244,7 +281,7 @@ export class World {
       clock,
       random,
       logger,
-      clusterEndpoint: `https://${host}:${apiPort}`,
+      clusterEndpoint,
     })
   }
 

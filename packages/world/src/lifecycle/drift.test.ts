@@ -9,6 +9,8 @@ const reservation = 'example.com/reservation'
 const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' }
 const linux = { key: labels.os, operator: 'In', values: ['linux'] } as const
 const anyCapacity = { spec: { nodeClassRef, requirements: [linux] } }
+/** Drifted nodes stay to be looked at. */
+const kept = { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] }
 
 /** The type with offerings of these capacity types in its zone. */
 function offering(type: InstanceType, ...capacityTypes: readonly string[]): InstanceType {
@@ -29,7 +31,7 @@ function offering(type: InstanceType, ...capacityTypes: readonly string[]): Inst
 }
 
 test('LIF-125 a claim of two hours whose type is not offered has drifted, a young one is not checked', async (t) => {
-  const stage = await Stage.open(t)
+  const stage = await Stage.open(t, { pool: { disruption: kept } })
   stage.cloud.instanceTypes = [aType('small', 2)]
   await stage.ready('old')
   await stage.ready('unlabelled')
@@ -53,7 +55,7 @@ test('LIF-125 a claim of two hours whose type is not offered has drifted, a youn
 })
 
 test('a type that was found is not looked for again for half an hour', async (t) => {
-  const stage = await Stage.open(t)
+  const stage = await Stage.open(t, { pool: { disruption: kept } })
   stage.cloud.instanceTypes = [aType('medium', 4)]
   await stage.ready('a')
   await stage.pass(hours + 6 * minutes)
@@ -68,7 +70,7 @@ test('LIF-126 a reserved machine stays while its type is sold reserved or on dem
   const drifted: string[] = []
   const listings = [['reserved'], ['on-demand'], ['spot'], []]
   for (const capacityTypes of listings) {
-    const stage = await Stage.open(t, { idle: true, pool: { template: anyCapacity } })
+    const stage = await Stage.open(t, { idle: true, pool: { template: anyCapacity, disruption: kept } })
     Object.assign(stage.cloud, { reservationLabel: reservation })
     stage.cloud.extras = {
       labels: {

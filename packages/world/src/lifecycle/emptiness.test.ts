@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { annotations, karpenterKinds, kinds } from '@tenon/api'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { annotations, karpenterKinds, kinds, labels } from '@tenon/api'
+import { mediumLabels, openDisruption } from '../disruption/disruption-stage.test-support.ts'
+import { minutes, refusing, seconds, type Stage } from './stage.test-support.ts'
 
-const pool = (nodes = '100%') => ({ pool: { disruption: { consolidateAfter: '30s', budgets: [{ nodes }] } } })
+const pool = (nodes = '100%') => ({ disruption: { consolidateAfter: '30s', budgets: [{ nodes }] } })
 /** Nodes that are not on their way out, after the pool has had time to act. */
 const left = (stage: Stage) =>
   stage.world
@@ -12,8 +13,9 @@ const left = (stage: Stage) =>
     .map(({ metadata }) => metadata.name)
 
 test('DIS-56 DIS-67 an empty node is removed, also one without a zone', async (t) => {
-  const stage = await Stage.open(t, pool())
-  stage.cloud.extras = { labels: {} }
+  const stage = await openDisruption(t, pool())
+  const { [labels.zone]: _, ...others } = mediumLabels
+  stage.cloud.extras = { labels: others }
   await stage.ready('a')
   await stage.pass(minutes + 10 * seconds)
   assert.deepEqual(left(stage), [])
@@ -21,14 +23,14 @@ test('DIS-56 DIS-67 an empty node is removed, also one without a zone', async (t
 })
 
 test('DIS-37 with a budget of 0 nothing is removed', async (t) => {
-  const stage = await Stage.open(t, pool('0'))
+  const stage = await openDisruption(t, pool('0'))
   await stage.ready('a')
   await stage.pass(5 * minutes)
   assert.deepEqual(left(stage), ['a'])
 })
 
 test('DIS-36 a budget of 30 % lets 3 of 10 nodes go at a time', async (t) => {
-  const stage = await Stage.open(t, pool('0'))
+  const stage = await openDisruption(t, pool('0'))
   for (let i = 0; i < 10; i++) await stage.ready(`n${i}`)
   await stage.pass(minutes)
   stage.patch(karpenterKinds.nodePool, 'default', { spec: { disruption: { budgets: [{ nodes: '30%' }] } } })
@@ -37,7 +39,7 @@ test('DIS-36 a budget of 30 % lets 3 of 10 nodes go at a time', async (t) => {
 })
 
 test('DIS-40 nodes that are not Ready use the budget up', async (t) => {
-  const stage = await Stage.open(t, pool('2'))
+  const stage = await openDisruption(t, pool('2'))
   for (const name of ['a', 'b', 'c']) await stage.ready(name)
   for (const name of ['b', 'c']) {
     await stage.pod(`on-${name}`, `node-${name}`)
@@ -47,8 +49,8 @@ test('DIS-40 nodes that are not Ready use the budget up', async (t) => {
   assert.deepEqual(left(stage), ['a', 'b', 'c'])
 })
 
-test('DIS-57 DIS-58 DIS-59 daemon pods, ending pods and pods that cost nothing leave a node empty', async (t) => {
-  const stage = await Stage.open(t, pool())
+test('DIS-57 daemon pods, ending pods and pods that cost nothing leave a node empty', async (t) => {
+  const stage = await openDisruption(t, pool())
   for (const name of ['daemon', 'ending', 'free', 'plain']) await stage.ready(name)
   await stage.pod('daemon', 'node-daemon', { ownerReferences: [await stage.daemonSet('agent')] })
   await stage.pod('ending', 'node-ending', { spec: { terminationGracePeriodSeconds: 3600 } })
@@ -61,7 +63,7 @@ test('DIS-57 DIS-58 DIS-59 daemon pods, ending pods and pods that cost nothing l
 })
 
 test('DIS-16 DIS-17 do-not-disrupt on the node or on any of its pods keeps it', async (t) => {
-  const stage = await Stage.open(t, pool())
+  const stage = await openDisruption(t, pool())
   const keep = { annotations: { [annotations.doNotDisrupt]: 'true' } }
   await stage.ready('node', {}, keep)
   await stage.ready('pod')
@@ -72,7 +74,7 @@ test('DIS-16 DIS-17 do-not-disrupt on the node or on any of its pods keeps it', 
 })
 
 test('DIS-65 a node that gets a pod while the removal is checked stays', async (t) => {
-  const stage = await Stage.open(t, pool())
+  const stage = await openDisruption(t, pool())
   await stage.ready('a')
   await stage.ready('b')
   await stage.pass(38 * seconds)
@@ -83,7 +85,7 @@ test('DIS-65 a node that gets a pod while the removal is checked stays', async (
 })
 
 test('a node that becomes empty while another is checked waits for a check of its own', async (t) => {
-  const stage = await Stage.open(t, pool())
+  const stage = await openDisruption(t, pool())
   await stage.ready('a')
   await stage.pass(20 * seconds)
   await stage.ready('b')
@@ -95,12 +97,12 @@ test('a node that becomes empty while another is checked waits for a check of it
   assert.ok((deletedAt['b'] ?? 0) - (deletedAt['a'] ?? 0) >= 14 * seconds, JSON.stringify(deletedAt))
 })
 
-test('DIS-145 a claim that cannot be deleted at first is untainted or removed later, not forgotten', async (t) => {
+test('a claim that cannot be deleted at first is untainted or removed later, not forgotten', async (t) => {
   let isRefusing = true
   const apiPath = refusing((method, path) =>
     isRefusing && method === 'DELETE' && path.includes('/nodeclaims/') ? 'error' : 'pass',
   )
-  const stage = await Stage.open(t, { ...pool(), apiPath })
+  const stage = await openDisruption(t, { ...pool(), apiPath })
   await stage.ready('a')
   await stage.pass(2 * minutes)
   assert.deepEqual(left(stage), ['a'])
@@ -110,7 +112,7 @@ test('DIS-145 a claim that cannot be deleted at first is untainted or removed la
 })
 
 test('LIF-145 DIS-2 taint and reason of a process that died are taken off again', async (t) => {
-  const stage = await Stage.open(t, pool('0'))
+  const stage = await openDisruption(t, pool('0'))
   await stage.ready('a')
   const conditions = stage.claimNow('a')?.status?.conditions ?? []
   const reason = {

@@ -168,11 +168,11 @@ test('LIF-97 a pod that is gone when its time is up is dropped, until the drain 
   await stage.pod('p', 'node-a')
   await stage.deleteClaim('a')
   await stage.pass(minutes)
-  // An entry that stayed in the queue would back off up to 10 s between attempts.
-  assert.ok(attempts > 40, String(attempts))
+  // The cache shows it still; asking each second would only find that it does.
+  assert.ok(attempts >= 5 && attempts <= 7, String(attempts))
   assert.equal(await stage.metric('pods_drained_total'), 0)
   isRefusing = false
-  await stage.pass(10 * seconds)
+  await stage.pass(12 * seconds)
   assert.ok(stage.isLeaving('p'))
   assert.equal(await stage.metric('pods_drained_total', { reason: 'Forceful Termination' }), 1)
 })

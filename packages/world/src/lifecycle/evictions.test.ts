@@ -120,6 +120,21 @@ test('LIF-91 a protected pod is left alone until its own grace period is all tha
   assert.ok(stage.isLeaving('p'))
 })
 
+test('a protected pod with a short grace period is deleted in time, however long it was left alone', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a', { terminationGracePeriod: '300s' })
+  await stage.pod('p', 'node-a', { ...protectedBy('true'), spec: { terminationGracePeriodSeconds: 3 } })
+  await stage.deleteClaim('a')
+  const deadline = Date.parse(
+    stage.claimNow('a')?.metadata.annotations?.[annotations.terminationTimestamp] ?? '',
+  )
+  await stage.pass(deadline - stage.now - 3 * seconds)
+  assert.ok(!stage.isLeaving('p'))
+  await stage.pass(100)
+  assert.ok(stage.isLeaving('p'))
+  assert.ok(Date.parse(stage.podNow('p')?.metadata.deletionTimestamp ?? '') <= deadline)
+})
+
 test('LIF-92 a critical pod past its deadline goes at once beside the first tier', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a', { terminationGracePeriod: '300s' })

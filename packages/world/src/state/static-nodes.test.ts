@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { karpenterKinds, labels } from '@tenon/api'
 import { rfc3339, type Transport } from '@tenon/runtime'
 import { minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool, madeClaims } from '../provisioning.test-support.ts'
+import { aType, createPool, madeClaims } from '../provisioning.test-support.ts'
 import { openStatic } from '../static-capacity/static-stage.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
@@ -20,6 +20,7 @@ function forceConsolidatable(stage: Stage, name: string): void {
 test('STA-89 an empty static node stays, even if its claim says that it may be consolidated', async (t) => {
   const disruption = { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] } as const
   const stage = await Stage.open(t, { pool: { replicas: 1, disruption } })
+  stage.cloud.instanceTypes = [aType('medium', 4)]
   createPool(stage, aKwokPool('dynamic', { disruption }))
   await stage.ready('static')
   await stage.ready('dynamic', {}, { labels: { [labels.nodePool]: 'dynamic' } })

@@ -4,19 +4,23 @@ import { karpenterKinds, type NodeClaim, type NodePool } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { madeClaims } from '../provisioning.test-support.ts'
+import { aType, madeClaims } from '../provisioning.test-support.ts'
 
 type StageOptions = NonNullable<Parameters<typeof Stage.open>[1]>
 
 export const isOn = { featureGates: { ...defaultSettings.featureGates, staticCapacity: true } }
 
-/** A stage whose pool `default` keeps so many nodes. */
+/** A stage whose pool `default` keeps so many nodes, of the type that the cloud makes. */
 export async function openStatic(
   t: TestContext,
   replicas: number,
   { pool, ...options }: StageOptions = {},
 ): Promise<Stage> {
-  return await Stage.open(t, { settings: isOn, pool: { replicas, ...pool }, ...options })
+  const { idle = false, ...others } = options
+  const stage = await Stage.open(t, { settings: isOn, pool: { replicas, ...pool }, ...others, idle: true })
+  stage.cloud.instanceTypes = [aType('medium', 4)]
+  if (!idle) await stage.start()
+  return stage
 }
 
 /** Claims that were made for the pool and are not on their way out. */

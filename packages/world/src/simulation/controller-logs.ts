@@ -1,0 +1,40 @@
+/** The controllers' log lines, and what must never stand in them. */
+
+/** Lines kept for the trace. */
+const keptLines = 2000
+
+/** What JavaScript says of a mistake in the program, which no fault of the world excuses. */
+const programErrors =
+  /is not a function|Cannot (read|set) propert|is not iterable|is not defined|Assertion|Maximum call stack/
+
+/** Receives what all controllers log. */
+export class ControllerLogs {
+  readonly #secrets: readonly string[]
+  readonly #lines: string[] = []
+  #leak: string | undefined
+  #mistake: string | undefined
+
+  /** @param secrets texts that no line may show. */
+  constructor(secrets: readonly string[]) {
+    this.#secrets = secrets
+  }
+
+  write(line: string): void {
+    if (this.#secrets.some((secret) => line.includes(secret))) this.#leak ??= line
+    if (programErrors.test(line)) this.#mistake ??= line
+    this.#lines.push(line)
+    if (this.#lines.length > 2 * keptLines) this.#lines.splice(0, keptLines)
+  }
+
+  /** The newest lines, oldest first. */
+  get lines(): readonly string[] {
+    return this.#lines
+  }
+
+  /** Says what is wrong with the lines so far. */
+  check(violate: (invariant: string, text: string) => void): void {
+    if (this.#leak !== undefined)
+      violate('noSecretsInLogs', `a log line shows a secret: ${this.#leak.slice(0, 80)}`)
+    if (this.#mistake !== undefined) violate('noProgramError', this.#mistake.trim().slice(0, 400))
+  }
+}

@@ -1,0 +1,26 @@
+/** A person, or the provider's staff, with the same API key as the controller. */
+import { connectExoscale, type ExoscaleClient } from '@tenon/provider-exoscale'
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import { exoscaleOptions, type World } from '../../world.ts'
+
+/** Deletes instances behind the controller's back. */
+export class CloudAdministrator {
+  readonly #api: Promise<ExoscaleClient>
+
+  constructor(
+    world: World,
+    deps: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
+  ) {
+    this.#api = connectExoscale({
+      ...deps,
+      options: exoscaleOptions(),
+      connect: () => ({ send: world.cluster.exoscale.handle }),
+    })
+  }
+
+  /** One that is being deleted already stays as it is. */
+  async deleteInstance(id: string): Promise<void> {
+    const api = await this.#api
+    await api.deleteInstance(id).catch(() => undefined)
+  }
+}

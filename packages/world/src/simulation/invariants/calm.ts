@@ -1,0 +1,68 @@
+/** What has to hold once nothing goes wrong any more: every pod runs, nothing is left over, nothing moves. */
+import { kinds, type NodeClaim, type Pod } from '@tenon/api'
+import type { World } from '../../world.ts'
+import { unsatisfiableLabel } from '../workload/workload-context.ts'
+
+const isOver = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+const isLeaving = (object: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean =>
+  object.metadata.deletionTimestamp !== undefined
+
+/** What is not as it should be in the end, in words; empty when all is well. */
+export function unrest(world: World): readonly string[] {
+  const pods = world.pods()
+  const claims = world.claims()
+  const nodes = world.nodes()
+  const instances = world.cluster.exoscale.instances()
+  const told: string[] = []
+  const waiting = pods.filter(
+    (pod) => !isOver(pod) && pod.metadata.labels?.[unsatisfiableLabel] === undefined && !isRunning(pod),
+  )
+  if (waiting.length > 0) told.push(`${waiting.length} pod(s) do not run: ${some(waiting)}`)
+  const claimed = new Set(claims.map(({ status }) => status?.providerID ?? ''))
+  const unowned = instances.filter(({ id }) => !claimed.has(`exoscale://${id}`))
+  if (unowned.length > 0)
+    told.push(`${unowned.length} machine(s) without a NodeClaim: ${unowned.map(({ id }) => id).join(', ')}`)
+  const alive = new Set(instances.map(({ id }) => `exoscale://${id}`))
+  const hollow = claims.filter(({ status }) => !alive.has(status?.providerID ?? ''))
+  if (hollow.length > 0) told.push(`${hollow.length} NodeClaim(s) without a machine: ${some(hollow)}`)
+  const lost = nodes.filter((node) => !alive.has(node.spec?.providerID ?? ''))
+  if (lost.length > 0) told.push(`${lost.length} Node(s) without a machine: ${some(lost)}`)
+  const held = new Set(
+    pods.filter((pod) => !isOver(pod) && mayHold(pod)).map(({ spec }) => spec.nodeName ?? ''),
+  )
+  const stuck = claims.filter((claim) => isLeaving(claim) && !held.has(claim.status?.nodeName ?? ''))
+  if (stuck.length > 0) told.push(`${stuck.length} NodeClaim(s) still being deleted: ${some(stuck)}`)
+  const unready = claims.filter((claim) => !isLeaving(claim) && !isInitialized(claim))
+  if (unready.length > 0) told.push(`${unready.length} NodeClaim(s) not initialized: ${some(unready)}`)
+  const tokens = world.cluster.server.local
+    .list(kinds.secret, { namespace: 'kube-system' })
+    .filter(({ metadata }) => metadata.labels?.['exoscale.com/token-provider'] !== undefined)
+  if (tokens.length > 0) told.push(`${tokens.length} bootstrap token(s) left: ${some(tokens)}`)
+  return told
+}
+
+/** Machines come and go no more when this stays the same. */
+export function fleetOf(world: World): string {
+  return world
+    .claims()
+    .map(({ metadata }) => `${metadata.uid}${metadata.deletionTimestamp === undefined ? '' : '-'}`)
+    .join(' ')
+}
+
+const isRunning = (pod: Pod): boolean =>
+  pod.status?.phase === 'Running' &&
+  pod.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true &&
+  !isLeaving(pod)
+
+const isInitialized = ({ status }: NodeClaim): boolean =>
+  status?.conditions?.some((each) => each.type === 'Initialized' && each.status === 'True') === true
+
+/** Pods that keep a node which has no deadline: protected ones, and those of a budget that allows nothing. */
+const mayHold = (pod: Pod): boolean =>
+  pod.metadata.annotations?.['karpenter.sh/do-not-disrupt'] !== undefined ||
+  pod.metadata.labels?.['app'] === 'guarded'
+
+function some(objects: readonly { readonly metadata: { readonly name: string } }[]): string {
+  const names = objects.slice(0, 5).map(({ metadata }) => metadata.name)
+  return names.join(', ') + (objects.length > 5 ? ', …' : '')
+}

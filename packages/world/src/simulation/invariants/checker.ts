@@ -1,0 +1,275 @@
+/** Tells every invariant what happens, and keeps what they say. */
+import { karpenterKinds, kinds, type KubeObject, type Node, type NodeClaim, type Pod } from '@tenon/api'
+import type { Clock, HttpRequest, Transport } from '@tenon/runtime'
+import type { World } from '../../world.ts'
+import type { EventLog } from '../event-log.ts'
+import type { OperatorProcess } from '../process/operator-process.ts'
+import {
+  claimSpecUnchanged,
+  expiredInTime,
+  finalizerFirst,
+  finalizerLast,
+  noOrphanedInstance,
+  oneInstancePerClaim,
+  registrationTaintRemoved,
+} from './instances.ts'
+import {
+  deadlineKept,
+  drainedBeforeEnd,
+  placementAllowed,
+  podsLeftAlone,
+  protectedNodesKept,
+} from './pods.ts'
+import { budgetsKept, limitsKept } from './pools.ts'
+import { onlyTheLeaderWrites } from './processes.ts'
+import type { ApiWrite, Invariant, Rule, Scene, Violation } from './scene.ts'
+
+const invariants: readonly Invariant[] = [
+  oneInstancePerClaim,
+  finalizerFirst,
+  finalizerLast,
+  noOrphanedInstance,
+  claimSpecUnchanged,
+  expiredInTime,
+  registrationTaintRemoved,
+  podsLeftAlone,
+  drainedBeforeEnd,
+  deadlineKept,
+  placementAllowed,
+  protectedNodesKept,
+  limitsKept,
+  budgetsKept,
+  onlyTheLeaderWrites,
+]
+
+const minute = 60_000
+
+/** Watches one run. */
+export class Checker {
+  readonly #world: World
+  readonly #clock: Clock
+  readonly #log: EventLog
+  readonly #rules: readonly Rule[]
+  readonly #pods = new Map<string, Pod>()
+  readonly #podsByNode = new Map<string, Map<string, Pod>>()
+  readonly #boundAt = new Map<string, number>()
+  readonly #nodesByProviderId = new Map<string, string>()
+  readonly #claimsByProviderId = new Map<string, string>()
+  #violation: Violation | undefined
+  #checks = 0
+  #launches = 0
+  /** Called at the first violation. */
+  onViolation: () => void = () => undefined
+
+  constructor(world: World, log: EventLog) {
+    this.#world = world
+    this.#clock = world.clock
+    this.#log = log
+    const scene = this.#scene()
+    this.#rules = invariants.map((invariant) => invariant(scene))
+  }
+
+  get violation(): Violation | undefined {
+    return this.#violation
+  }
+
+  /** How often an invariant has been asked. */
+  get checks(): number {
+    return this.#checks
+  }
+
+  /** Machines that controllers have asked for. */
+  get launches(): number {
+    return this.#launches
+  }
+
+  /** Begins to follow the API server's objects. */
+  start(): void {
+    const { local } = this.#world.cluster.server
+    local.subscribe(
+      kinds.pod,
+      this.#handler('pods', (now, before) => this.#followPod(now, before), 'pod'),
+    )
+    local.subscribe(
+      kinds.node,
+      this.#handler('nodes', (now, before) => this.#followNode(now, before), 'node'),
+    )
+    local.subscribe(
+      karpenterKinds.nodeClaim,
+      this.#handler('nodeclaims', (now, before) => this.#followClaim(now, before), 'claim'),
+    )
+    local.subscribe(
+      karpenterKinds.nodePool,
+      this.#handler('nodepools', () => undefined, 'pool'),
+    )
+    this.#everyMinute()
+  }
+
+  /** Says that something does not hold; the first one counts. */
+  violate(invariant: string, text: string): void {
+    if (this.#violation !== undefined) return
+    this.#violation = { invariant, text, atMs: this.#clock.monotonic() }
+    this.#log.record('violation', `${invariant}: ${text}`)
+    this.onViolation()
+  }
+
+  /** The way to the API server, seen from behind all faults. */
+  watchingApi(inner: Transport, process: OperatorProcess): Transport {
+    return {
+      send: async (request, signal) => {
+        if (request.method === 'GET') return await inner.send(request, signal)
+        const write = apiWriteOf(process, request)
+        this.#tell('apiWrite', write)
+        const response = await inner.send(request, signal)
+        const { plural, name = '', subresource } = write
+        const what = `${plural}/${name}${subresource === undefined ? '' : `/${subresource}`}`
+        if (plural !== 'events' && plural !== 'leases')
+          this.#log.record('api', `${process.name} ${request.method} ${what} ${response.status}`)
+        return response
+      },
+    }
+  }
+
+  /** The way to the cloud, seen from behind all faults but the cloud's own. */
+  watchingCloud(inner: Transport, process: OperatorProcess): Transport {
+    return {
+      send: async (request, signal) => {
+        if (request.method === 'GET') return await inner.send(request, signal)
+        this.#tell('cloudWrite', { process, request })
+        const path = request.path.split('?')[0] ?? ''
+        try {
+          const response = await inner.send(request, signal)
+          if (request.method === 'POST' && path.endsWith('/instance')) this.#launches++
+          this.#log.record('cloud', `${process.name} ${request.method} ${path} ${response.status}`)
+          return response
+        } finally {
+          this.#tell('cloudWritten')
+        }
+      },
+    }
+  }
+
+  #tell<K extends keyof Rule>(what: K, ...args: Parameters<NonNullable<Rule[K]>>): void {
+    if (this.#violation !== undefined) return
+    for (const rule of this.#rules) {
+      const listener = rule[what] as ((...given: typeof args) => void) | undefined
+      if (listener === undefined) continue
+      this.#checks++
+      listener(...args)
+    }
+  }
+
+  #everyMinute(): void {
+    this.#clock.after(minute, () => {
+      this.#tell('minute')
+      if (this.#violation === undefined) this.#everyMinute()
+    })
+  }
+
+  #handler<T extends KubeObject>(
+    plural: string,
+    follow: (now: T | undefined, before: T | undefined) => void,
+    kind: 'pod' | 'node' | 'claim' | 'pool',
+  ): {
+    readonly added: (object: T) => void
+    readonly updated: (object: T, old: T) => void
+    readonly deleted: (object: T) => void
+  } {
+    const changed = (now: T | undefined, before: T | undefined): void => {
+      const object = (now ?? before) as T
+      const { name, uid, resourceVersion } = object.metadata
+      const verb = now === undefined ? 'deleted' : before === undefined ? 'added' : 'updated'
+      // Heartbeats would fill the log and say nothing.
+      if (plural !== 'nodes' || verb !== 'updated' || isNews(now, before))
+        this.#log.record(plural, `${verb} ${name} ${uid} ${resourceVersion}${told(object)}`)
+      follow(now, before)
+      this.#tell(kind, now, before)
+    }
+    return {
+      added: (object) => changed(object, undefined),
+      updated: (object, old) => changed(object, old),
+      deleted: (object) => changed(undefined, object),
+    }
+  }
+
+  #followPod(now: Pod | undefined, before: Pod | undefined): void {
+    const pod = now ?? before
+    const uid = pod?.metadata.uid ?? ''
+    const nodeName = now?.spec.nodeName
+    if (before?.spec.nodeName !== undefined && before.spec.nodeName !== nodeName)
+      this.#podsByNode.get(before.spec.nodeName)?.delete(uid)
+    if (now === undefined) {
+      this.#pods.delete(uid)
+      this.#boundAt.delete(uid)
+      return
+    }
+    this.#pods.set(uid, now)
+    if (nodeName === undefined) return
+    if (!this.#boundAt.has(uid)) this.#boundAt.set(uid, this.#clock.monotonic())
+    const pods = this.#podsByNode.get(nodeName) ?? new Map<string, Pod>()
+    pods.set(uid, now)
+    this.#podsByNode.set(nodeName, pods)
+  }
+
+  #followNode(now: Node | undefined, before: Node | undefined): void {
+    const providerId = (now ?? before)?.spec?.providerID
+    if (providerId === undefined) return
+    if (now !== undefined) this.#nodesByProviderId.set(providerId, now.metadata.name)
+    else this.#nodesByProviderId.delete(providerId)
+    if (now === undefined) this.#podsByNode.delete(before?.metadata.name ?? '')
+  }
+
+  #followClaim(now: NodeClaim | undefined, before: NodeClaim | undefined): void {
+    const providerId = (now ?? before)?.status?.providerID
+    if (providerId === undefined) return
+    if (now !== undefined) this.#claimsByProviderId.set(providerId, now.metadata.name)
+    else this.#claimsByProviderId.delete(providerId)
+  }
+
+  #scene(): Scene {
+    const { local } = this.#world.cluster.server
+    const nodeByName = (name: string): Node | undefined => local.get(kinds.node, undefined, name)
+    const claimByName = (name: string): NodeClaim | undefined =>
+      local.get(karpenterKinds.nodeClaim, undefined, name)
+    return {
+      world: this.#world,
+      clock: this.#clock,
+      violate: (invariant, text) => {
+        this.violate(invariant, text)
+      },
+      boundMs: ({ metadata }) => {
+        const since = this.#boundAt.get(metadata.uid ?? '')
+        return since === undefined ? 0 : this.#clock.monotonic() - since
+      },
+      podsOn: (name) => [...(this.#podsByNode.get(name)?.values() ?? [])],
+      claimByName,
+      claimByProviderId: (id) => {
+        const name = this.#claimsByProviderId.get(id)
+        return name === undefined ? undefined : claimByName(name)
+      },
+      nodeByName,
+      nodeByProviderId: (id) => {
+        const name = this.#nodesByProviderId.get(id)
+        return name === undefined ? undefined : nodeByName(name)
+      },
+    }
+  }
+}
+
+function apiWriteOf(process: OperatorProcess, { method, path }: HttpRequest): ApiWrite {
+  const parts = (path.split('?')[0] ?? '').split('/').slice(1)
+  const rest = parts.slice(parts[0] === 'api' ? 2 : 3)
+  const isScoped = rest[0] === 'namespaces' && rest.length > 2
+  const [plural = '', name, subresource] = isScoped ? rest.slice(2) : rest
+  return { process, method, plural, namespace: isScoped ? rest[1] : undefined, name, subresource }
+}
+
+/** What a line of the log says besides which object changed. */
+function told(object: KubeObject): string {
+  const { spec, status } = object as Pod
+  return spec?.nodeName === undefined ? '' : ` on ${spec.nodeName} ${status?.phase ?? ''}`
+}
+
+function isNews(now: Node | undefined, before: Node | undefined): boolean {
+  return now?.spec !== before?.spec || now?.metadata.deletionTimestamp !== before?.metadata.deletionTimestamp
+}

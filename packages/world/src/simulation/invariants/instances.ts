@@ -1,0 +1,132 @@
+/** Machines and their claims: none twice, none without an owner, none lost. */
+import { labels, type NodeClaim, parseNillableDuration, terminationFinalizer } from '@tenon/api'
+import type { Invariant } from './scene.ts'
+
+const claimLabel = 'exoscale.com/node-claim'
+const alive: ReadonlySet<string> = new Set(['starting', 'running', 'stopping', 'stopped', 'error'])
+const minute = 60_000
+/** The sweep looks every 5 minutes at machines older than 5; the rest is for retries and hanging deletions. */
+const orphanBoundMs = 60 * minute
+
+/** No claim has two machines. */
+export const oneInstancePerClaim: Invariant = ({ world, violate, claimByName }) => {
+  const check = (): void => {
+    for (const [claim, machines] of world.machinesByClaim()) {
+      if (claim !== '' && machines.length > 1 && claimByName(claim) !== undefined)
+        violate('oneInstancePerClaim', `NodeClaim ${claim} has the machines ${machines.join(', ')}`)
+    }
+  }
+  return { cloudWritten: check }
+}
+
+/** A machine is asked for only when its claim's finalizer is stored. */
+export const finalizerFirst: Invariant = ({ violate, claimByName }) => ({
+  cloudWrite({ request }) {
+    if (request.method !== 'POST' || !(request.path.split('?')[0] ?? '').endsWith('/instance')) return
+    const body = JSON.parse(String(request.body)) as { readonly labels?: Readonly<Record<string, string>> }
+    const name = body.labels?.[claimLabel] ?? ''
+    const claim = claimByName(name)
+    if (claim === undefined) return
+    if (!(claim.metadata.finalizers ?? []).includes(terminationFinalizer))
+      violate('finalizerFirst', `a machine is created for NodeClaim ${name}, which has no finalizer yet`)
+  },
+})
+
+/** A claim goes only after its machine. */
+export const finalizerLast: Invariant = ({ world, violate }) => ({
+  claim(now, before) {
+    if (now !== undefined || before === undefined) return
+    const id = before.status?.providerID?.replace('exoscale://', '')
+    const machine = world.cluster.exoscale.instances().find((instance) => instance.id === id)
+    if (machine !== undefined)
+      violate(
+        'finalizerLast',
+        `NodeClaim ${before.metadata.name} is gone, its machine ${id} is ${machine.state}`,
+      )
+  },
+})
+
+/** No machine is without a claim for longer than the sweep needs. */
+export const noOrphanedInstance: Invariant = ({ world, clock, violate, claimByName, claimByProviderId }) => {
+  const since = new Map<string, number>()
+  return {
+    minute() {
+      const orphans = world.cluster.exoscale
+        .instances()
+        .filter(({ id, labels: tags, state }) => {
+          const name = tags[claimLabel] ?? ''
+          return (
+            name !== '' && alive.has(state) && !claimByName(name) && !claimByProviderId(`exoscale://${id}`)
+          )
+        })
+        .map(({ id }) => id)
+      for (const id of since.keys()) if (!orphans.includes(id)) since.delete(id)
+      for (const id of orphans) {
+        const first = since.get(id) ?? clock.monotonic()
+        since.set(id, first)
+        if (clock.monotonic() - first > orphanBoundMs)
+          violate('noOrphanedInstance', `machine ${id} has had no NodeClaim for an hour`)
+      }
+    },
+  }
+}
+
+/** What a claim asks for never changes. */
+export const claimSpecUnchanged: Invariant = ({ violate }) => ({
+  claim(now, before) {
+    if (now === undefined || before === undefined || now.metadata.uid !== before.metadata.uid) return
+    if (now.spec !== before.spec && JSON.stringify(now.spec) !== JSON.stringify(before.spec))
+      violate('claimSpecUnchanged', `the spec of NodeClaim ${now.metadata.name} has changed`)
+  },
+})
+
+/** A node of a registered claim keeps no taint that says it is not. */
+export const registrationTaintRemoved: Invariant = ({ world, violate, nodeByProviderId, clock }) => {
+  const since = new Map<string, number>()
+  return {
+    minute() {
+      const stuck = world.claims().filter((claim) => isStuck(claim, nodeByProviderId))
+      for (const name of since.keys())
+        if (!stuck.some((claim) => claim.metadata.name === name)) since.delete(name)
+      for (const { metadata } of stuck) {
+        const first = since.get(metadata.name) ?? clock.monotonic()
+        since.set(metadata.name, first)
+        if (clock.monotonic() - first > 20 * minute)
+          violate('registrationTaintRemoved', `the node of NodeClaim ${metadata.name} is still unregistered`)
+      }
+    },
+  }
+}
+
+function isStuck(
+  claim: NodeClaim,
+  nodeByProviderId: (
+    id: string,
+  ) => { readonly spec?: { readonly taints?: readonly { readonly key: string }[] } } | undefined,
+): boolean {
+  const isRegistered = claim.status?.conditions?.some(
+    ({ type, status }) => type === 'Registered' && status === 'True',
+  )
+  if (isRegistered !== true || claim.metadata.deletionTimestamp !== undefined) return false
+  const taints = nodeByProviderId(claim.status?.providerID ?? '')?.spec?.taints ?? []
+  return taints.some(({ key }) => key === 'karpenter.sh/unregistered')
+}
+
+/** Claims go when they have reached their age. */
+export const expiredInTime: Invariant = ({ world, clock, violate }) => ({
+  minute() {
+    for (const { metadata, spec } of world.claims()) {
+      const lastsMs = parseNillableDuration(spec.expireAfter)
+      if (lastsMs === undefined || metadata.deletionTimestamp !== undefined) continue
+      const overdueMs = clock.now() - Date.parse(metadata.creationTimestamp ?? '') - lastsMs
+      if (overdueMs > 15 * minute)
+        violate(
+          'expiredInTime',
+          `NodeClaim ${metadata.name} should have been deleted a quarter of an hour ago`,
+        )
+    }
+  },
+})
+
+/** The name of a claim's NodePool. */
+export const poolOf = (claim: NodeClaim): string => claim.metadata.labels?.[labels.nodePool] ?? ''

@@ -1,0 +1,157 @@
+/** Pods are not disturbed before their time. */
+import {
+  annotations,
+  disruptedTaint,
+  type NodeClaim,
+  parseDuration,
+  type Pod,
+  tolerates,
+  untoleratedTaint,
+} from '@tenon/api'
+import { annotation, blindMs, clockErrorMs, type Invariant } from './scene.ts'
+
+const stuckMs = 60_000
+
+const isTerminal = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed'
+const isLeaving = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined
+const isMirror = (pod: Pod): boolean => annotation(pod, 'kubernetes.io/config.mirror') !== undefined
+const isUndisturbed = (pod: Pod): boolean =>
+  (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, disruptedTaint))
+
+/** When the claim's grace period is over; Infinity without one. */
+function deadlineOf(claim: NodeClaim | undefined): number {
+  const text = claim === undefined ? undefined : annotation(claim, annotations.terminationTimestamp)
+  return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
+}
+
+/** Whether annotation do-not-disrupt protects the pod now, and did a while ago too. */
+function isProtected(pod: Pod, nowMs: number): boolean {
+  const value = annotation(pod, annotations.doNotDisrupt)
+  if (value === 'true') return true
+  const lasts = value === undefined ? undefined : parseDuration(value)
+  const started = Date.parse(pod.status?.startTime ?? '')
+  return lasts !== undefined && !Number.isNaN(started) && nowMs < started + lasts - clockErrorMs
+}
+
+/** Nothing evicts a pod that must not be disrupted, and pods are deleted only when their node's deadline says so. */
+export const podsLeftAlone: Invariant = ({ world, clock, violate, nodeByName, claimByProviderId }) => ({
+  apiWrite({ method, plural, subresource, namespace, name = '' }) {
+    if (plural !== 'pods' || namespace === undefined) return
+    const isEviction = method === 'POST' && subresource === 'eviction'
+    if (!isEviction && method !== 'DELETE') return
+    const pod = world.cluster.server.local.get<Pod>(podType, namespace, name)
+    if (pod === undefined || isTerminal(pod) || isLeaving(pod)) return
+    const now = clock.now()
+    if (isEviction) {
+      if (isProtected(pod, now)) violate('doNotDisrupt', `pod ${name} is evicted in spite of its annotation`)
+      return
+    }
+    const node = nodeByName(pod.spec.nodeName ?? '')
+    const deadline = deadlineOf(claimByProviderId(node?.spec?.providerID ?? ''))
+    const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000
+    if (now < deadline - graceMs - clockErrorMs)
+      violate('deletionBeforeDeadline', `pod ${name} is deleted, not evicted, before its node's deadline`)
+  },
+})
+
+const podType = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true } as const
+
+/** A machine ends only when the pods of its node have left, or its deadline has passed. */
+export const drainedBeforeEnd: Invariant = (scene) => ({
+  cloudWrite({ request }) {
+    const id =
+      request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(request.path)?.[1] : undefined
+    if (id === undefined) return
+    const { clock, violate, podsOn, boundMs } = scene
+    const providerId = `exoscale://${id}`
+    const claim = scene.claimByProviderId(providerId)
+    const node = scene.nodeByProviderId(providerId)
+    if (claim === undefined || node === undefined) return
+    const now = clock.now()
+    if (now > deadlineOf(claim) - clockErrorMs) return
+    const left = podsOn(node.metadata.name).filter(
+      (pod) =>
+        !isTerminal(pod) &&
+        !isMirror(pod) &&
+        !isUndisturbed(pod) &&
+        boundMs(pod) > blindMs &&
+        !(isLeaving(pod) && now - Date.parse(pod.metadata.deletionTimestamp ?? '') > stuckMs - clockErrorMs),
+    )
+    if (left.length > 0) {
+      const names = left.map(({ metadata }) => metadata.name).join(', ')
+      violate('drainedBeforeEnd', `the machine of node ${node.metadata.name} ends under the pods ${names}`)
+    }
+  },
+})
+
+/** A deadline that has passed ends the node, whatever its pods say. */
+export const deadlineKept: Invariant = ({ world, clock, violate, podsOn, nodeByProviderId }) => ({
+  minute() {
+    for (const claim of world.claims()) {
+      if (claim.metadata.deletionTimestamp === undefined) continue
+      const node = nodeByProviderId(claim.status?.providerID ?? '')
+      if (node === undefined || clock.now() < deadlineOf(claim) + deadlineBoundMs) continue
+      const first = podsOn(node.metadata.name).find(
+        (pod) => !isTerminal(pod) && !isLeaving(pod) && !isUndisturbed(pod),
+      )
+      if (first !== undefined)
+        violate(
+          'deadlineKept',
+          `NodeClaim ${claim.metadata.name} is past its deadline and pod ${first.metadata.name} was not told to go`,
+        )
+    }
+  },
+})
+
+/** Crashes, lost leases and storms may use up this much beyond a deadline. */
+const deadlineBoundMs = 20 * 60_000
+
+/** No pod is bound to a node whose pool's taints it does not tolerate. */
+export const placementAllowed: Invariant = ({ violate, nodeByName, claimByProviderId }) => ({
+  pod(now, before) {
+    const nodeName = now?.spec.nodeName
+    if (now === undefined || nodeName === undefined || before?.spec.nodeName === nodeName) return
+    const claim = claimByProviderId(nodeByName(nodeName)?.spec?.providerID ?? '')
+    const taint = untoleratedTaint(claim?.spec.taints ?? [], now.spec.tolerations ?? [])
+    if (taint !== undefined)
+      violate(
+        'placementAllowed',
+        `pod ${now.metadata.name} runs on ${nodeName} in spite of taint ${taint.key}`,
+      )
+  },
+})
+
+/** Voluntary disruption leaves nodes with protected pods alone. */
+export const protectedNodesKept: Invariant = ({
+  clock,
+  violate,
+  podsOn,
+  boundMs,
+  claimByName,
+  nodeByProviderId,
+}) => ({
+  apiWrite({ method, plural, name = '' }) {
+    if (method !== 'DELETE' || plural !== 'nodeclaims') return
+    const claim = claimByName(name)
+    const node = nodeByProviderId(claim?.status?.providerID ?? '')
+    if (claim === undefined || node === undefined || !isVoluntary(claim)) return
+    if (claim.metadata.deletionTimestamp !== undefined) return
+    const held = podsOn(node.metadata.name).find(
+      (pod) =>
+        !isTerminal(pod) &&
+        !isLeaving(pod) &&
+        boundMs(pod) > blindMs &&
+        isProtected(pod, clock.now()) &&
+        !Number.isFinite(parseDuration(claim.spec.terminationGracePeriod ?? '') ?? Number.NaN),
+    )
+    if (held !== undefined)
+      violate('protectedNodesKept', `NodeClaim ${name} is disrupted under pod ${held.metadata.name}`)
+  },
+})
+
+/** Whether the controller itself decided to disrupt the claim's node. */
+export function isVoluntary(claim: NodeClaim): boolean {
+  return (claim.status?.conditions ?? []).some(
+    ({ type, status }) => type === 'DisruptionReason' && status === 'True',
+  )
+}

@@ -1,0 +1,69 @@
+/** What invariants look at, and how they speak up. */
+import type { KubeObject, Node, NodeClaim, NodePool, Pod } from '@tenon/api'
+import type { Clock, HttpRequest } from '@tenon/runtime'
+import type { World } from '../../world.ts'
+import type { OperatorProcess } from '../process/operator-process.ts'
+
+/** A write of a controller, at the moment at which it takes effect. */
+export interface ApiWrite {
+  readonly process: OperatorProcess
+  readonly method: string
+  readonly plural: string
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+  readonly subresource: string | undefined
+}
+
+/** A write of a controller to the cloud, at the moment at which it is sent. */
+interface CloudWrite {
+  readonly process: OperatorProcess
+  readonly request: HttpRequest
+}
+
+/** What a rule wants to be told. */
+export interface Rule {
+  readonly apiWrite?: (write: ApiWrite) => void
+  readonly cloudWrite?: (write: CloudWrite) => void
+  /** After a write to the cloud has been answered. */
+  readonly cloudWritten?: () => void
+  /** `now` is undefined when the object has gone. */
+  readonly pod?: (now: Pod | undefined, before: Pod | undefined) => void
+  readonly node?: (now: Node | undefined, before: Node | undefined) => void
+  readonly claim?: (now: NodeClaim | undefined, before: NodeClaim | undefined) => void
+  readonly pool?: (now: NodePool | undefined, before: NodePool | undefined) => void
+  /** Once a virtual minute. */
+  readonly minute?: () => void
+}
+
+/** An invariant that did not hold. */
+export interface Violation {
+  readonly invariant: string
+  readonly text: string
+  /** Virtual milliseconds since the start. */
+  readonly atMs: number
+}
+
+/** The world as rules see it: the truth of the servers, not what a controller has cached. */
+export interface Scene {
+  readonly world: World
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly violate: (invariant: string, text: string) => void
+  /** How long a pod has been bound, in milliseconds; 0 when it is not. */
+  readonly boundMs: (pod: Pod) => number
+  readonly podsOn: (nodeName: string) => readonly Pod[]
+  readonly claimByName: (name: string) => NodeClaim | undefined
+  readonly claimByProviderId: (providerId: string) => NodeClaim | undefined
+  readonly nodeByName: (name: string) => Node | undefined
+  readonly nodeByProviderId: (providerId: string) => Node | undefined
+}
+
+/** An invariant. Each has a name under which a failing seed reports it. */
+export type Invariant = (scene: Scene) => Rule
+
+/** Controllers' clocks are wrong by no more than this, jumps included. */
+export const clockErrorMs = 25_000
+/** Longest time by which a controller may see the cluster late: delayed watches, lists, retries. */
+export const blindMs = 45_000
+
+export const annotation = ({ metadata }: KubeObject, key: string): string | undefined =>
+  metadata.annotations?.[key]

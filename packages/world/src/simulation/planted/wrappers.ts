@@ -1,0 +1,204 @@
+/** Ports that make a mistake. */
+import { karpenterKinds, terminationFinalizer, unregisteredTaint } from '@tenon/api'
+import type { SchedulingDecider } from '@tenon/operator'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type HttpResponse, type Logger, oneChunk, readText, type Transport } from '@tenon/runtime'
+import type { World } from '../../world.ts'
+import type { PlantedContext } from './planted-bug.ts'
+import { pluralOf } from './sight.ts'
+
+const minute = 60_000
+
+interface Patch {
+  readonly metadata?: { readonly finalizers?: readonly string[] | null }
+  readonly spec?: { readonly taints?: readonly { readonly key: string }[] }
+}
+
+function answer(body: object): HttpResponse {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: oneChunk(JSON.stringify(body)),
+  }
+}
+
+const nameIn = (path: string): string => (path.split('?')[0] ?? '').split('/').at(-1) ?? ''
+
+/** The first write of a finalizer is answered at once and made later. */
+export function finalizerLate(inner: Transport, { world }: PlantedContext): Transport {
+  return {
+    async send(request, signal) {
+      if (request.method !== 'PATCH' || pluralOf(request) !== 'nodeclaims')
+        return await inner.send(request, signal)
+      const { metadata } = JSON.parse(String(request.body)) as Patch
+      const finalizers = metadata?.finalizers ?? []
+      const claim = world.cluster.server.local.get(karpenterKinds.nodeClaim, undefined, nameIn(request.path))
+      const isFirst =
+        finalizers.includes(terminationFinalizer) &&
+        claim !== undefined &&
+        !(claim.metadata.finalizers ?? []).includes(terminationFinalizer)
+      if (!isFirst) return await inner.send(request, signal)
+      world.clock.after(minute, () => {
+        const body = JSON.stringify({ metadata: { finalizers } })
+        inner.send({ ...request, body }).catch(() => undefined)
+      })
+      return answer({ ...claim, metadata: { ...claim.metadata, finalizers } })
+    },
+  }
+}
+
+/** Evictions go out as deletions, which ask no budget. */
+export function evictsByDeleting(inner: Transport): Transport {
+  return {
+    async send(request, signal) {
+      const match = request.method === 'POST' ? /^(.*\/pods\/[^/]+)\/eviction/.exec(request.path) : null
+      if (match === null) return await inner.send(request, signal)
+      const { body: _, ...rest } = request
+      return await inner.send({ ...rest, method: 'DELETE', path: match[1] ?? '' }, signal)
+    },
+  }
+}
+
+/** Whatever is written to a node keeps the taint it joined with. */
+export function keepsUnregisteredTaint(inner: Transport): Transport {
+  return {
+    async send(request, signal) {
+      if (request.method !== 'PATCH' || pluralOf(request) !== 'nodes')
+        return await inner.send(request, signal)
+      const patch = JSON.parse(String(request.body)) as Patch
+      const taints = patch.spec?.taints
+      if (taints === undefined || taints.some(({ key }) => key === unregisteredTaint.key))
+        return await inner.send(request, signal)
+      const body = JSON.stringify({
+        ...patch,
+        spec: { ...patch.spec, taints: [...taints, unregisteredTaint] },
+      })
+      return await inner.send({ ...request, body }, signal)
+    },
+  }
+}
+
+/** Deletions of Secrets are said to have been made. */
+export function keepsBootstrapTokens(inner: Transport): Transport {
+  return {
+    async send(request, signal) {
+      if (request.method !== 'DELETE' || pluralOf(request) !== 'secrets')
+        return await inner.send(request, signal)
+      return answer({ apiVersion: 'v1', kind: 'Status', metadata: {}, status: 'Success' })
+    },
+  }
+}
+
+/** Deletions of machines that no claim owns are said to have been begun. */
+export function keepsOrphans(inner: Transport, { world }: PlantedContext): Transport {
+  return {
+    async send(request, signal) {
+      const id =
+        request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(request.path)?.[1] : undefined
+      if (id === undefined || isOwned(world, id)) return await inner.send(request, signal)
+      return answer({ id: '00000000-0000-4000-8000-000000000000', state: 'success', reference: { id } })
+    },
+  }
+}
+
+function isOwned(world: World, id: string): boolean {
+  const machine = world.cluster.exoscale.instances().find((instance) => instance.id === id)
+  const name = machine?.labels['exoscale.com/node-claim'] ?? ''
+  return world
+    .claims()
+    .some(({ metadata, status }) => metadata.name === name || status?.providerID === `exoscale://${id}`)
+}
+
+/** Lists leave out machines whose claim does not know them yet, so that none is ever adopted. */
+export function hidesUnknownMachines(inner: Transport, { world }: PlantedContext): Transport {
+  return {
+    async send(request, signal) {
+      const response = await inner.send(request, signal)
+      const isList = request.method === 'GET' && (request.path.split('?')[0] ?? '').endsWith('/instance')
+      if (!isList || response.status !== 200) return response
+      const { instances, ...rest } = JSON.parse(await readText(response.body)) as {
+        readonly instances: readonly { readonly labels?: Readonly<Record<string, string>> }[]
+      }
+      const unknown = new Set(
+        world
+          .claims()
+          .filter(({ status }) => (status?.providerID ?? '') === '')
+          .map(({ metadata }) => metadata.name),
+      )
+      const shown = instances.filter(({ labels }) => !unknown.has(labels?.['exoscale.com/node-claim'] ?? ''))
+      return answer({ ...rest, instances: shown })
+    },
+  }
+}
+
+/** The provider with some of its methods made anew. */
+function overriding(inner: CloudProvider, methods: Partial<CloudProvider>): CloudProvider {
+  return new Proxy(inner, {
+    get(target, key): unknown {
+      const own: unknown = Reflect.get(methods, key)
+      if (own !== undefined) return own
+      const value: unknown = Reflect.get(target, key, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
+/** Only the first attempt to delete a machine reaches the cloud. */
+export function deletesOnce(inner: CloudProvider): CloudProvider {
+  const asked = new Set<string>()
+  return overriding(inner, {
+    delete: async (claim, signal) => {
+      const id = claim.status?.providerID ?? ''
+      if (asked.has(id)) {
+        await inner.get(id, signal)
+        return
+      }
+      asked.add(id)
+      await inner.delete(claim, signal)
+    },
+  })
+}
+
+/** A machine counts as gone as soon as its deletion was asked for, whatever the cloud answered. */
+export function takesAskedForGone(inner: CloudProvider): CloudProvider {
+  return overriding(inner, {
+    delete: async (claim, signal) => {
+      await inner.delete(claim, signal).catch((error: unknown) => {
+        if (isProviderError(error, 'nodeClaimNotFound')) throw error
+      })
+      return await inner.delete({ ...claim, status: { ...claim.status, providerID: nobody } }, signal)
+    },
+  })
+}
+
+const nobody = 'exoscale://00000000-0000-4000-8000-000000000000'
+
+/** Every second decision is the one made before. */
+export function reusesOldDecisions(inner: SchedulingDecider): SchedulingDecider {
+  let before: Awaited<ReturnType<SchedulingDecider['decide']>> | undefined
+  return {
+    async decide(input, options) {
+      const old = before
+      before = undefined
+      if (old !== undefined && old.claims.length > 0) return old
+      before = await inner.decide(input, options)
+      return before
+    },
+    examine: (input, question, options) => inner.examine(input, question, options),
+    close: () => inner.close(),
+  }
+}
+
+/** Says too much about its launches. */
+export function talkative(inner: Logger, { world }: PlantedContext): Logger {
+  return {
+    debug: (message, fields) => inner.debug(message, fields),
+    info: (message, fields) => {
+      const [, credential] = world.secrets()
+      inner.info(message, message === 'launched nodeclaim' ? { ...fields, credential } : fields)
+    },
+    warn: (message, fields) => inner.warn(message, fields),
+    error: (message, fields) => inner.error(message, fields),
+    with: (fields) => talkative(inner.with(fields), { world }),
+  }
+}

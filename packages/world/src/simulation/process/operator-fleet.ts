@@ -1,0 +1,89 @@
+/** The controllers of one cluster, and whoever starts them again. */
+import { type Clock, integerBetween, type Logger, type Random, type Transport } from '@tenon/runtime'
+import type { Settings } from '@tenon/operator'
+import type { World } from '../../world.ts'
+import type { EventLog } from '../event-log.ts'
+import type { PlantedBug } from '../planted/planted-bug.ts'
+import { OperatorProcess, type ProcessPlan } from './operator-process.ts'
+
+export interface FleetPlan {
+  readonly world: World
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly log: EventLog
+  readonly replicas: number
+  readonly settings: Partial<Settings>
+  readonly election: ProcessPlan['election']
+  /** The ways to the servers as one process has them, faults included. */
+  readonly apiOf: (process: OperatorProcess) => Transport
+  readonly cloudOf: (process: OperatorProcess) => Transport
+  readonly bug: PlantedBug | undefined
+}
+
+/** Keeps as many controllers as asked for, as a Deployment does. */
+export class OperatorFleet {
+  readonly #plan: FleetPlan
+  readonly #processes = new Set<OperatorProcess>()
+  #started = 0
+  #isStopped = false
+
+  constructor(plan: FleetPlan) {
+    this.#plan = plan
+  }
+
+  start(): void {
+    for (let i = 0; i < this.#plan.replicas; i++) this.#startOne()
+  }
+
+  /** In the order in which they were started. */
+  running(): readonly OperatorProcess[] {
+    return [...this.#processes]
+  }
+
+  leader(): OperatorProcess | undefined {
+    return this.running().find((process) => process.isLeader && !process.clock.isPaused)
+  }
+
+  /** How many processes have been started so far. */
+  get started(): number {
+    return this.#started
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    for (const process of this.#processes) process.port.kill()
+  }
+
+  #startOne(): void {
+    const { clock, random, log, world, logger, settings, election, apiOf, cloudOf, bug } = this.#plan
+    const name = `karpenter-${this.#started++}`
+    const own = random.fork(name)
+    const process: OperatorProcess = new OperatorProcess({
+      name,
+      world,
+      clock,
+      random: own,
+      logger: logger.with({ process: name }),
+      settings,
+      election,
+      api: { send: (request, signal) => api.send(request, signal) },
+      cloud: { send: (request, signal) => cloud.send(request, signal) },
+      bug,
+    })
+    const api = apiOf(process)
+    const cloud = cloudOf(process)
+    this.#processes.add(process)
+    log.record('process', `start ${name}`)
+    process.port.onDeath = () => {
+      this.#processes.delete(process)
+      log.record('process', `end ${name}`)
+      if (!this.#isStopped) clock.after(integerBetween(own, 1000, 30_000), () => this.#restart())
+    }
+    void process.run()
+  }
+
+  #restart(): void {
+    if (!this.#isStopped) this.#startOne()
+  }
+}

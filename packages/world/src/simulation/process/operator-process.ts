@@ -1,0 +1,143 @@
+/** One controller process: client, caches, provider, operator and its candidacy. */
+import {
+  createCacheRegistry,
+  createEventRecorder,
+  createKubeClient,
+  createLeaderElector,
+  type LeaderElector,
+  type LeaderElectorOptions,
+} from '@tenon/kube'
+import { defaultSettings, InlineDecider, Operator, type Settings } from '@tenon/operator'
+import { openExoscale } from '@tenon/provider-exoscale'
+import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import { clusterEndpoint, exoscaleOptions, type World } from '../../world.ts'
+import type { PlantedBug } from '../planted/planted-bug.ts'
+import { ProcessClock } from './process-clock.ts'
+import { ProcessPort } from './process-port.ts'
+
+const lease = { namespace: 'kube-system', name: 'karpenter-leader-election' }
+
+/** What a process is started from. */
+export interface ProcessPlan {
+  readonly name: string
+  readonly world: World
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly settings: Partial<Settings>
+  /** Times of the candidacy. */
+  readonly election: Pick<LeaderElectorOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>
+  /** The ways to the servers as this process has them. */
+  readonly api: Transport
+  readonly cloud: Transport
+  readonly bug: PlantedBug | undefined
+}
+
+/** A running controller. */
+export class OperatorProcess {
+  readonly name: string
+  readonly clock: ProcessClock
+  readonly port: ProcessPort
+  readonly #plan: ProcessPlan
+  #elector: LeaderElector | undefined
+  #operator: Operator | undefined
+
+  constructor(plan: ProcessPlan) {
+    this.name = plan.name
+    this.#plan = plan
+    this.clock = new ProcessClock(plan.clock)
+    this.port = new ProcessPort(this.clock)
+  }
+
+  get isLeader(): boolean {
+    return this.#elector?.isLeader === true || this.#plan.bug?.leadsAtOnce === true
+  }
+
+  /** The operator, once it has been built. */
+  get operator(): Operator | undefined {
+    return this.#operator
+  }
+
+  /** Starts; ends by itself, as the program would, when it cannot start or loses the lease. */
+  async run(): Promise<void> {
+    try {
+      await this.#start()
+    } catch {
+      // A program that cannot start ends, and its Deployment starts another.
+      this.port.kill()
+    }
+  }
+
+  /** Ends the process as SIGTERM does: it gives the lease back. */
+  async stop(): Promise<void> {
+    await this.#operator?.stop()
+    await this.#elector?.stop()
+    this.port.kill()
+  }
+
+  async #start(): Promise<void> {
+    const { world, random, bug, settings, name } = this.#plan
+    const { clock } = this
+    const logger = bug?.logger?.(this.#plan.logger, { world }) ?? this.#plan.logger
+    const cloud = this.port.guard(this.#plan.cloud)
+    const client = createKubeClient({
+      transport: this.port.guard(this.#plan.api),
+      clock,
+      userAgent: 'karpenter/world',
+      rate: { perSecond: 200, burst: 300 },
+    })
+    const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
+    const registry = createCacheRegistry({ client, clock, logger, random })
+    const opened = await openExoscale({
+      options: exoscaleOptions(),
+      connect: () => cloud,
+      kube: client,
+      registry,
+      events,
+      clock,
+      random,
+      logger,
+      clusterEndpoint,
+    })
+    const decider = new InlineDecider(clock)
+    const operator = new Operator({
+      client,
+      registry,
+      provider: bug?.provider?.(opened, { world }) ?? opened,
+      events,
+      decider: bug?.decider?.(decider) ?? decider,
+      clock,
+      random,
+      logger,
+      settings: { ...defaultSettings, ...settings, ...bug?.settings },
+    })
+    this.#operator = operator
+    await operator.observe()
+    if (bug?.leadsAtOnce === true) {
+      operator.lead()
+      return
+    }
+    this.#elector = createLeaderElector({
+      client,
+      clock,
+      random,
+      logger,
+      ...lease,
+      ...this.#plan.election,
+      identity: name,
+      onStarted: () => {
+        operator.lead()
+      },
+      onStopped: () => {
+        void this.#end(operator)
+      },
+    })
+    this.#elector.start()
+  }
+
+  /** Leadership is over: the program stops what it can and exits. */
+  async #end(operator: Operator): Promise<void> {
+    await Promise.race([operator.stop(), this.#plan.clock.sleep(5000)])
+    this.port.kill()
+  }
+}

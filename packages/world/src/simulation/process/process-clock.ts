@@ -1,0 +1,67 @@
+import { type Clock, sleepOn } from '@tenon/runtime'
+
+/**
+ * The clock of one process: its wall time may be wrong, the process may stand still, and once it
+ * has died nothing of it runs any more.
+ */
+export class ProcessClock implements Clock {
+  readonly #machine: Clock
+  /** Added to wall time; timers and `monotonic` do not notice. */
+  skewMs = 0
+  #resumesAt = 0
+  #isDead = false
+
+  constructor(machine: Clock) {
+    this.#machine = machine
+  }
+
+  now(): number {
+    return this.#machine.now() + this.skewMs
+  }
+
+  monotonic(): number {
+    return this.#machine.monotonic()
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, ms, signal)
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    let cancel = this.#machine.after(ms, () => {
+      run()
+    })
+    const run = (): void => {
+      if (this.#isDead) return
+      const leftMs = this.#resumesAt - this.#machine.monotonic()
+      if (leftMs > 0) cancel = this.#machine.after(leftMs, run)
+      else callback()
+    }
+    return () => {
+      cancel()
+    }
+  }
+
+  /** The process gets no time for so long; what falls due meanwhile runs at the end, in order. */
+  pause(ms: number): void {
+    this.#resumesAt = Math.max(this.#resumesAt, this.#machine.monotonic() + ms)
+  }
+
+  get isPaused(): boolean {
+    return this.#resumesAt > this.#machine.monotonic()
+  }
+
+  /** Milliseconds since the end of the last pause; Infinity before the first one. */
+  get awakeMs(): number {
+    return this.#resumesAt === 0 ? Number.POSITIVE_INFINITY : this.#machine.monotonic() - this.#resumesAt
+  }
+
+  /** Resolves when the process runs again. */
+  async resumed(): Promise<void> {
+    while (this.isPaused) await this.#machine.sleep(this.#resumesAt - this.#machine.monotonic())
+  }
+
+  kill(): void {
+    this.#isDead = true
+  }
+}

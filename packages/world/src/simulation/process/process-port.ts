@@ -1,0 +1,87 @@
+import type { HttpResponse, Transport } from '@tenon/runtime'
+import type { ProcessClock } from './process-clock.ts'
+
+/** Answered to nobody: a dead process gets no replies. */
+const never = new Promise<never>(() => undefined)
+
+/** When a process dies, seen from its next write. */
+export type CrashPoint = 'beforeWrite' | 'afterWrite'
+
+/** Everything that one process sends and receives. After its death nothing goes either way. */
+export class ProcessPort {
+  readonly #clock: ProcessClock
+  readonly #gone = new AbortController()
+  #crashAt: CrashPoint | undefined
+  /** Told once, at death. */
+  onDeath: () => void = () => undefined
+
+  constructor(clock: ProcessClock) {
+    this.#clock = clock
+  }
+
+  get isDead(): boolean {
+    return this.#gone.signal.aborted
+  }
+
+  /** The process dies now: its connections break, its timers stop. */
+  kill(): void {
+    if (this.isDead) return
+    this.#clock.kill()
+    this.#gone.abort(new Error('the process has died'))
+    this.onDeath()
+  }
+
+  /** The process dies at its next write. */
+  crashAt(point: CrashPoint): void {
+    this.#crashAt = point
+  }
+
+  guard(inner: Transport): Transport {
+    return {
+      send: async (request, signal) => {
+        if (this.isDead) return await never
+        const isLast = this.#crashAt !== undefined && request.method !== 'GET' && !isLease(request.path)
+        if (isLast && this.#crashAt === 'beforeWrite') this.kill()
+        if (this.isDead) return await never
+        try {
+          const response = await inner.send(request, this.#endingAtDeath(request.path, signal))
+          if (isLast) this.kill()
+          return await this.#delivered(this.#guarded(response))
+        } catch (error) {
+          if (isLast) this.kill()
+          return await this.#delivered(Promise.reject(error as Error))
+        }
+      },
+    }
+  }
+
+  /** Watches of the dead would stay open for ever; short requests end by themselves. */
+  #endingAtDeath(path: string, signal: AbortSignal | undefined): AbortSignal | undefined {
+    if (!path.includes('watch=true')) return signal
+    return signal === undefined ? this.#gone.signal : AbortSignal.any([signal, this.#gone.signal])
+  }
+
+  #guarded(response: HttpResponse): HttpResponse {
+    return { ...response, body: this.#body(response.body) }
+  }
+
+  async *#body(body: AsyncIterable<string | Uint8Array>): AsyncGenerator<string | Uint8Array> {
+    try {
+      for await (const chunk of body) yield await this.#delivered(chunk)
+    } finally {
+      if (this.isDead) await never
+    }
+  }
+
+  /** What reaches the process, when it runs. */
+  async #delivered<T>(value: T | Promise<T>): Promise<T> {
+    const settled = Promise.resolve(value)
+    settled.catch(() => undefined)
+    if (this.isDead) return await never
+    if (this.#clock.isPaused) await this.#clock.resumed()
+    if (this.isDead) return await never
+    return await settled
+  }
+}
+
+const isLease = (path: string): boolean => path.includes('/leases/')

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { simulate } from './simulation.ts'
+import { aStory, type Story } from './story.ts'
+
+/** Stories that failed once, and what was wrong. */
+const stories: readonly (readonly [what: string, story: Story])[] = [
+  [
+    'a machine whose deletion failed starts again and rejoins, although its bootstrap token has expired',
+    aStory(13, { hours: 0.7, nodes: 6 }),
+  ],
+]
+
+describe('stories that failed once', () => {
+  for (const [what, story] of stories) {
+    test(`seed ${story.seed}: ${what}`, async () => {
+      const { violation } = await simulate(story)
+      assert.equal(violation, undefined)
+    })
+  }
+})

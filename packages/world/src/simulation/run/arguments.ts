@@ -1,0 +1,43 @@
+/** Flags of the world's commands. */
+import { parseArgs } from 'node:util'
+
+/** A wrong flag; the message says which, and what would be right. */
+export class UsageError extends Error {}
+
+/** The value of each known flag; `--help` included. @throws UsageError for an unknown flag. */
+export function readFlags(
+  args: readonly string[],
+  known: readonly string[],
+): Readonly<Record<string, string | undefined>> {
+  try {
+    const options = Object.fromEntries(known.map((name) => [name, { type: 'string' as const }]))
+    return parseArgs({ args: [...args], options }).values
+  } catch (cause) {
+    throw new UsageError(
+      `${(cause as Error).message}; known are ${known.map((name) => `--${name}`).join(', ')}`,
+      {
+        cause,
+      },
+    )
+  }
+}
+
+/** @throws UsageError when the text is no number of at least `least`. */
+export function numberFlag(name: string, text: string | undefined, usual: number, least = 0): number {
+  if (text === undefined) return usual
+  const value = Number(text)
+  if (text !== '' && Number.isFinite(value) && value >= least) return value
+  throw new UsageError(`--${name} must be a number of at least ${least}, not ${text}`)
+}
+
+/** Seeds of `7`, `1..30` or `3,8,12`. @throws UsageError */
+export function seedsFlag(text: string): readonly number[] {
+  return text.split(',').flatMap((part) => {
+    const range = /^(\d+)(?:\.\.(\d+))?$/.exec(part)
+    const first = Number(range?.[1])
+    const last = Number(range?.[2] ?? range?.[1])
+    if (range === null || last < first)
+      throw new UsageError(`--seeds must look like 1..30 or 3,8,12, not ${text}`)
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i)
+  })
+}

@@ -1,0 +1,41 @@
+/** `npm run world:many`: plays many seeds on all cores and names those that fail. */
+import { aStory, faultLevels, type Story } from '../story.ts'
+import { numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
+import { playAll } from './crew.ts'
+import type { Io } from './io.ts'
+
+/** @returns the exit code. */
+export async function playMany(io: Io): Promise<number> {
+  const given = readFlags(io.args, ['seeds', 'hours', 'nodes', 'faults', 'jobs'])
+  const seeds = seedsFlag(given['seeds'] ?? '1..30')
+  const faults = faultLevels.find((level) => level === (given['faults'] ?? 'high'))
+  if (faults === undefined) throw new UsageError(`--faults must be one of ${faultLevels.join(', ')}`)
+  const hours = numberFlag('hours', given['hours'], 2)
+  const nodes = numberFlag('nodes', given['nodes'], 15, 1)
+  const started = io.clock.monotonic()
+  const failing: { readonly seed: number; readonly invariant: string }[] = []
+  let done = 0
+  await playAll(
+    seeds.map((seed): Story => aStory(seed, { hours, nodes, faults })),
+    ({ seed }, { violation }) => {
+      done++
+      if (violation !== undefined) {
+        failing.push({ seed, invariant: violation.invariant })
+        io.say(`seed ${seed} FAILED: ${violation.invariant}: ${violation.text}`)
+      }
+      if (done % 10 === 0 || done === seeds.length) {
+        const seconds = (io.clock.monotonic() - started) / 1000
+        io.say(`${done} of ${seeds.length} seeds, ${failing.length} failed, ${seconds.toFixed(0)} s`)
+      }
+      return true
+    },
+    given['jobs'] === undefined ? undefined : numberFlag('jobs', given['jobs'], 1, 1),
+  )
+  if (failing.length === 0) return 0
+  const sorted = failing.toSorted((a, b) => a.seed - b.seed)
+  io.say(`failing seeds: ${sorted.map(({ seed, invariant }) => `${seed} (${invariant})`).join(', ')}`)
+  io.say(
+    `again: npm run world -- --seed ${sorted[0]?.seed} --hours ${hours} --nodes ${nodes} --faults ${faults}`,
+  )
+  return 1
+}

@@ -1,0 +1,129 @@
+/** `npm run world`: plays one seed, tells what happened, and makes a failure small. */
+import { plantedBug } from '../planted/bugs.ts'
+import { shrink } from '../shrink.ts'
+import { type Report, simulate } from '../simulation.ts'
+import { aStory, faultKinds, faultLevels, type Story, workloadKinds } from '../story.ts'
+import { numberFlag, readFlags, UsageError } from './arguments.ts'
+import type { Io, Say } from './io.ts'
+import { readTrace, writeTrace } from './trace.ts'
+
+const flags = [
+  'seed',
+  'hours',
+  'faults',
+  'nodes',
+  'without-faults',
+  'without-workloads',
+  'bug',
+  'trace',
+  'replay',
+  'shrink',
+] as const
+
+/** @returns the exit code. */
+export async function playOne(io: Io): Promise<number> {
+  const given = readFlags(io.args, flags)
+  const recorded = given['replay'] === undefined ? undefined : await readTrace(given['replay'])
+  const story = recorded?.story ?? storyOf(given)
+  const attempts = numberFlag('shrink', given['shrink'], 40)
+  const started = io.clock.monotonic()
+  const report = await play(story)
+  const path = given['trace'] ?? `traces/world-${story.seed}.json`
+  await writeTrace(path, report)
+  tell(io.say, report, (io.clock.monotonic() - started) / 1000, path)
+  if (recorded !== undefined) {
+    const isSame = recorded.hash === report.hash
+    io.say(
+      isSame ? 'The replay is identical.' : `The replay differs: ${report.hash} instead of ${recorded.hash}.`,
+    )
+    return isSame && report.violation === undefined ? 0 : 1
+  }
+  if (report.violation === undefined) return 0
+  if (attempts > 0) await shorten(io.say, report, attempts, path)
+  return 1
+}
+
+function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
+  const bug = given['bug']
+  return aStory(numberFlag('seed', given['seed'], 1), {
+    hours: numberFlag('hours', given['hours'], 2),
+    nodes: numberFlag('nodes', given['nodes'], 15, 1),
+    faults: listed('faults', given['faults'] ?? 'high', faultLevels)[0] ?? 'high',
+    withoutFaults: listed('without-faults', given['without-faults'], faultKinds),
+    withoutWorkloads: listed('without-workloads', given['without-workloads'], workloadKinds),
+    ...(bug !== undefined && { mutation: bug }),
+  })
+}
+
+function listed<T extends string>(flag: string, text: string | undefined, known: readonly T[]): readonly T[] {
+  return (text ?? '')
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const found = known.find((each) => each === part)
+      if (found === undefined) throw new UsageError(`--${flag}: ${part} is none of ${known.join(', ')}`)
+      return found
+    })
+}
+
+async function play(story: Story): Promise<Report> {
+  return await simulate(story, story.mutation === undefined ? undefined : plantedBug(story.mutation))
+}
+
+async function shorten(say: Say, report: Report, attempts: number, path: string): Promise<void> {
+  const { violation, story } = report
+  if (violation === undefined) return
+  say(`Looking for a shorter story (at most ${attempts} runs) …`)
+  let last = report
+  const smallest = await shrink(
+    { story, violation },
+    async (candidate) => {
+      const tried = await play(candidate)
+      if (tried.violation?.invariant === violation.invariant) last = tried
+      return tried.violation
+    },
+    attempts,
+  )
+  const shortPath = path.replace(/(\.json)?$/, '-short.json')
+  await writeTrace(shortPath, last)
+  say(`Shortest story: ${describe(smallest.story)}`)
+  say(`  at ${timeOf(smallest.violation.atMs)}: ${smallest.violation.text}`)
+  say(`  again: npm run world -- --replay ${shortPath}`)
+}
+
+function tell(say: Say, report: Report, seconds: number, path: string): void {
+  const { story, violation, faults } = report
+  const injected = [...faults.values()].reduce((sum, count) => sum + count, 0)
+  say(describe(story))
+  say(
+    `  ${report.events} events, ${report.checks} checks, ${injected} faults; at most ${report.mostPods} pods on ${report.mostNodes} nodes; ` +
+      `${report.launches} launches by ${report.processes} controller(s); calm after ${report.calmMinutes} min`,
+  )
+  if (faults.size > 0) say(`  faults: ${[...faults].map(([kind, count]) => `${kind} ${count}`).join(', ')}`)
+  say(`  hash ${report.hash}, ${seconds.toFixed(1)} s, trace in ${path}`)
+  if (violation === undefined) {
+    say('  every invariant held')
+    return
+  }
+  say(`FAILED: seed ${story.seed}, invariant ${violation.invariant}, at ${timeOf(violation.atMs)}`)
+  say(`  ${violation.text}`)
+}
+
+function describe(story: Story): string {
+  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, mutation } = story
+  const parts = [`seed ${seed}, ${hours} h, ${nodes} nodes, faults ${faults}`]
+  if (withoutFaults.length > 0)
+    parts.push(`only ${faultKinds.filter((kind) => !withoutFaults.includes(kind)).join(' ') || 'no'} faults`)
+  if (withoutWorkloads.length > 0)
+    parts.push(
+      `only ${workloadKinds.filter((kind) => !withoutWorkloads.includes(kind)).join(' ') || 'no'} workload`,
+    )
+  if (mutation !== undefined) parts.push(`with the planted bug ${mutation}`)
+  return parts.join('; ')
+}
+
+function timeOf(ms: number): string {
+  const seconds = Math.floor(ms / 1000)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  return `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { simulate } from './simulation.ts'
+import { aStory, type Story } from './story.ts'
+
+const short = (seed: number): Story => aStory(seed, { hours: 0.2, nodes: 4 })
+
+async function hashInAnotherProcess(story: Story): Promise<string> {
+  const child = fork(join(import.meta.dirname, 'run/worker.ts'))
+  child.send(story)
+  const [verdict] = (await once(child, 'message')) as [{ readonly hash: string }]
+  child.kill()
+  return verdict.hash
+}
+
+describe('a story played again', () => {
+  test('has the same events in this process and in another one, and other seeds have others', async () => {
+    const [first, again, other] = [
+      await simulate(short(3)),
+      await simulate(short(3)),
+      await simulate(short(4)),
+    ]
+    assert.equal(first.violation, undefined)
+    assert.equal(again.hash, first.hash)
+    assert.equal(await hashInAnotherProcess(short(3)), first.hash)
+    assert.notEqual(other.hash, first.hash)
+  })
+})

@@ -1,0 +1,195 @@
+/** One run of a story. */
+import { type KubeObject, kinds as kubeKinds } from '@tenon/api'
+import { JsonLogger, type Logger, SeededRandom } from '@tenon/runtime'
+import { defaultSettings } from '@tenon/operator'
+import { World } from '../world.ts'
+import { ControllerLogs } from './controller-logs.ts'
+import { EventLog } from './event-log.ts'
+import { faultyApi } from './faults/api-faults.ts'
+import { CloudAdministrator } from './faults/cloud-administrator.ts'
+import { faultyCloud, playCloudFaults } from './faults/cloud-faults.ts'
+import { playMachineFaults } from './faults/machine-faults.ts'
+import { playProcessFaults } from './faults/process-faults.ts'
+import { Weather } from './faults/weather.ts'
+import { fleetOf, unrest } from './invariants/calm.ts'
+import { Checker } from './invariants/checker.ts'
+import type { Violation } from './invariants/scene.ts'
+import { paceOf } from './pace.ts'
+import type { PlantedBug } from './planted/planted-bug.ts'
+import { distorted } from './planted/sight.ts'
+import { OperatorFleet } from './process/operator-fleet.ts'
+import type { FaultKind, Story } from './story.ts'
+import { kindsOf, playWorkload } from './workload/play-workload.ts'
+
+const minute = 60_000
+/** Everything has to be well so long after the last fault. */
+const calmBoundMs = 100 * minute
+/** No machine comes or goes for so long, then the fleet is settled. */
+const settledMs = 12 * minute
+
+/** What a run has shown. */
+export interface Report {
+  readonly story: Story
+  readonly violation: Violation | undefined
+  /** Equal for two runs of the same story. */
+  readonly hash: string
+  readonly events: number
+  readonly checks: number
+  readonly faults: ReadonlyMap<FaultKind, number>
+  /** Machines launched, and the most nodes and pods seen at a time. */
+  readonly launches: number
+  readonly mostNodes: number
+  readonly mostPods: number
+  /** Controller processes started. */
+  readonly processes: number
+  /** Virtual minutes from the last fault until all was well. */
+  readonly calmMinutes: number
+  /** The last events, and the last lines of the controllers' logs. */
+  readonly tail: readonly string[]
+  readonly logs: readonly string[]
+  /** The newest Events of the cluster, oldest first. */
+  readonly clusterEvents: readonly string[]
+}
+
+/** Runs a story to its end, or to the first invariant that does not hold. */
+export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> {
+  const random = new SeededRandom(`story-${story.seed}`)
+  const pace = paceOf(story)
+  const world = await World.start({
+    seed: story.seed,
+    provider: 'exoscale',
+    cluster: pace.cluster,
+    cloudSettings: { quotas: { instance: 5000, gpua30: 64 } },
+  })
+  const logs = new ControllerLogs(world.secrets())
+  const { clock } = world
+  const logger: Logger = new JsonLogger(clock, (line) => logs.write(line), { value: 'info' })
+  const log = new EventLog(clock)
+  const checker = new Checker(world, log)
+  checker.start()
+  const weather = new Weather(clock, random.fork('weather'), story)
+  const faults = { weather, clock, log }
+  const kinds = kindsOf(story, random.fork('workload'))
+  const replicas = bug?.replicas ?? (story.faults === 'none' ? 1 : 1 + (random.fork('replicas').uint32() % 2))
+  log.record('workload', `kinds ${[...kinds].join(' ')}; ${replicas} controller(s)`)
+  const fleet = new OperatorFleet({
+    world,
+    clock,
+    random: random.fork('fleet'),
+    logger,
+    log,
+    replicas,
+    bug,
+    election: pace.election,
+    settings: {
+      ...pace.settings,
+      featureGates: {
+        ...defaultSettings.featureGates,
+        nodeOverlay: kinds.has('priceChanges'),
+        staticCapacity: kinds.has('staticPools'),
+      },
+    },
+    apiOf: (process) => {
+      const seen = checker.watchingApi(world.kubeTransport(), process)
+      const faulty = faultyApi(seen, faults)
+      const planted = bug?.api?.(faulty, { world }) ?? faulty
+      return bug?.sees === undefined ? planted : distorted(planted, bug.sees)
+    },
+    cloudOf: (process) => {
+      const seen = checker.watchingCloud({ send: world.cluster.exoscale.handle }, process)
+      const faulty = faultyCloud(seen, faults)
+      return bug?.cloud?.(faulty, { world }) ?? faulty
+    },
+  })
+  let isCalm = false
+  const isOver = (): boolean => isCalm
+  playWorkload(world, story, { kinds, clock, random: random.fork('workload'), log, isOver })
+  fleet.start()
+  const administrator = new CloudAdministrator(world, { clock, random: random.fork('administrator'), logger })
+  const stopFaults = [
+    playCloudFaults(world, faults),
+    playMachineFaults(world, administrator, faults),
+    playProcessFaults(fleet, faults),
+  ]
+  const figures = { mostNodes: 0, mostPods: 0 }
+  const look = (): void => {
+    figures.mostNodes = Math.max(figures.mostNodes, world.nodes().length)
+    figures.mostPods = Math.max(figures.mostPods, world.pods().length)
+    logs.check((invariant, text) => {
+      checker.violate(invariant, text)
+    })
+  }
+  const step = async (): Promise<boolean> => {
+    const failed = await clock.advanceUntil(() => checker.violation !== undefined, minute)
+    look()
+    return failed
+  }
+  const end = story.hours * 60 * minute
+  while (clock.monotonic() < end && !(await step()));
+  isCalm = true
+  weather.clearUp()
+  for (const stop of stopFaults) stop()
+  log.record('fault', 'calm')
+  const calmMs = await untilWell(world, checker, step)
+  const clusterEvents = newestEvents(world, 200)
+  fleet.stop()
+  await world.stop()
+  return {
+    story,
+    violation: checker.violation,
+    hash: log.digest(),
+    events: log.count,
+    checks: checker.checks,
+    faults: weather.struck(),
+    launches: checker.launches,
+    ...figures,
+    processes: fleet.started,
+    calmMinutes: Math.round(calmMs / minute),
+    tail: log.tail(),
+    logs: logs.lines,
+    clusterEvents,
+  }
+}
+
+/** Goes on until everything has been well for a while, or should have been. @returns how long it took. */
+async function untilWell(world: World, checker: Checker, step: () => Promise<boolean>): Promise<number> {
+  const { clock } = world
+  const calmFrom = clock.monotonic()
+  let fleetThen = ''
+  let settledFrom = calmFrom
+  while (checker.violation === undefined) {
+    const fleetNow = fleetOf(world)
+    const wrong = unrest(world)
+    if (fleetNow !== fleetThen || wrong.length > 0) settledFrom = clock.monotonic()
+    fleetThen = fleetNow
+    if (clock.monotonic() - settledFrom >= settledMs) break
+    if (clock.monotonic() - calmFrom > calmBoundMs) {
+      if (wrong.length > 0) checker.violate('everythingIsWellInTheEnd', wrong.join('; '))
+      else checker.violate('costSettles', 'machines still come and go')
+      break
+    }
+    await step()
+  }
+  return settledFrom - calmFrom
+}
+
+interface ClusterEvent extends KubeObject {
+  readonly involvedObject?: { readonly kind?: string; readonly name?: string }
+  readonly reason?: string
+  readonly message?: string
+  readonly lastTimestamp?: string | null
+  readonly eventTime?: string | null
+}
+
+/** The newest Events, oldest first, one line each. */
+function newestEvents(world: World, limit: number): readonly string[] {
+  const timeOf = (event: ClusterEvent): string =>
+    event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? ''
+  return (world.cluster.server.local.list(kubeKinds.event) as readonly ClusterEvent[])
+    .toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1))
+    .slice(-limit)
+    .map((event) => {
+      const { kind, name } = event.involvedObject ?? {}
+      return `${timeOf(event)} ${event.reason} ${kind}/${name}: ${event.message}`
+    })
+}

@@ -1,0 +1,132 @@
+/** What a simulation is made of: everything that a run depends on, as data. */
+
+/** How much goes wrong. */
+export type FaultLevel = 'none' | 'low' | 'high'
+
+export const faultLevels: readonly FaultLevel[] = ['none', 'low', 'high']
+
+/** What may go wrong; each kind draws from a random source of its own, so one can be left out. */
+export const faultKinds = [
+  /** 409 to a write. */
+  'conflict',
+  /** 429 with Retry-After. */
+  'throttle',
+  /** 5xx before the effect. */
+  'serverError',
+  /** The connection breaks before the effect. */
+  'lostRequest',
+  /** The write takes effect, its answer is lost. */
+  'lostReply',
+  /** No answer until the client gives up; half of the time with the effect. */
+  'timeout',
+  /** Lists take seconds. */
+  'slowList',
+  /** Watches break. */
+  'watchDrop',
+  /** Watches end with 410. */
+  'watchGone',
+  /** Watches tell late, each kind by its own delay, so that kinds overtake each other. */
+  'watchDelay',
+  'cloudRefusal',
+  'cloudLostRequest',
+  'cloudLostReply',
+  /** Types and the whole zone run out. */
+  'drought',
+  'failedOperation',
+  /** A deletion that is accepted and then fails: the machine goes on. */
+  'failedDeletion',
+  /** A creation that stays pending, and deletions that take half an hour. */
+  'hangingOperation',
+  'neverBoots',
+  'neverJoins',
+  /** Instances vanish. */
+  'instanceDeath',
+  /** Kubelets fall silent, for seconds or for minutes. */
+  'silentKubelet',
+  /** The controller's process dies, at a write or between two. */
+  'crash',
+  /** The controller's process stands still. */
+  'pause',
+  /** The wall clock of the controller's machine jumps. */
+  'clockJump',
+] as const
+
+export type FaultKind = (typeof faultKinds)[number]
+
+/** What the cluster is asked to do; each kind draws from a random source of its own. */
+export const workloadKinds = [
+  'deployments',
+  'daemonSets',
+  'jobs',
+  'statefulSets',
+  'bursts',
+  'dailyWaves',
+  'disruptionBudgets',
+  'priorities',
+  'affinities',
+  'spreads',
+  'gpus',
+  'doNotDisrupt',
+  'barePods',
+  'poolEdits',
+  'priceChanges',
+  'classDrift',
+  'templateUpgrades',
+  'manualDeletions',
+  'expiry',
+  'staticPools',
+  'unsatisfiable',
+] as const
+
+export type WorkloadKind = (typeof workloadKinds)[number]
+
+/** One run. The same story gives the same events, bit for bit. */
+export interface Story {
+  readonly seed: number
+  /** Virtual hours with workload and faults; the calm after them comes on top. */
+  readonly hours: number
+  /** Nodes that the workload fills at its usual height, roughly. */
+  readonly nodes: number
+  readonly faults: FaultLevel
+  readonly withoutFaults: readonly FaultKind[]
+  readonly withoutWorkloads: readonly WorkloadKind[]
+  /** Name of a planted bug. */
+  readonly mutation?: string
+}
+
+/** A story without anything left out. */
+export function aStory(seed: number, change: Partial<Story> = {}): Story {
+  return { seed, hours: 2, nodes: 15, faults: 'high', withoutFaults: [], withoutWorkloads: [], ...change }
+}
+
+/** @throws Error naming the first field that is wrong. */
+export function parseStory(value: unknown): Story {
+  const fields = value as Partial<Record<keyof Story, unknown>> | null
+  if (typeof fields !== 'object' || fields === null) throw new Error('the trace holds no story')
+  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, mutation } = fields
+  return {
+    seed: numberField('seed', seed),
+    hours: numberField('hours', hours),
+    nodes: numberField('nodes', nodes),
+    faults: oneOf('faults', faults, faultLevels),
+    withoutFaults: listField('withoutFaults', withoutFaults, faultKinds),
+    withoutWorkloads: listField('withoutWorkloads', withoutWorkloads, workloadKinds),
+    ...(typeof mutation === 'string' && { mutation }),
+  }
+}
+
+function numberField(name: string, value: unknown): number {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
+  throw new Error(`the story's ${name} must be a number of at least 0`)
+}
+
+function oneOf<T extends string>(name: string, value: unknown, known: readonly T[]): T {
+  const found = known.find((each) => each === value)
+  if (found === undefined) throw new Error(`the story's ${name} must be one of ${known.join(', ')}`)
+  return found
+}
+
+function listField<T extends string>(name: string, value: unknown, known: readonly T[]): readonly T[] {
+  if (!Array.isArray(value)) throw new Error(`the story's ${name} must be a list`)
+  return value.map((each) => oneOf(name, each, known))
+}

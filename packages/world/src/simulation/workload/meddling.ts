@@ -1,0 +1,35 @@
+/** People who roll out, and people who delete. */
+import { karpenterKinds, kinds } from '@tenon/api'
+import { namespace, workloadTypes } from './objects.ts'
+import type { Hands } from './workload-context.ts'
+
+/** Rolling updates of the long-running applications. */
+export function templateUpgrades(hands: Hands): void {
+  const { dice } = hands
+  const count = Math.max(2, Math.min(20, Math.round(hands.nodes / 4)))
+  let release = 0
+  hands.every(10, 40, () => {
+    const annotations = { 'world.tenon.sh/release': String(release++) }
+    const name = `web-${dice.between(0, count - 1)}`
+    const patch = { spec: { template: { metadata: { annotations } } } }
+    hands.patch(workloadTypes.deployment, name, patch, namespace)
+  })
+}
+
+/** Somebody deletes a claim, a node or a pod. */
+export function manualDeletions(hands: Hands): void {
+  const { dice, world } = hands
+  hands.every(8, 30, () => {
+    const what = dice.oneOf(['claim', 'node', 'pod', 'pod'])
+    if (what === 'claim') {
+      const name = dice.pick(world.claims())?.metadata.name
+      if (name !== undefined) hands.delete(karpenterKinds.nodeClaim, name)
+    } else if (what === 'node') {
+      const name = dice.pick(world.nodes())?.metadata.name
+      if (name !== undefined) hands.delete(kinds.node, name)
+    } else {
+      const name = dice.pick(world.pods())?.metadata.name
+      if (name !== undefined) hands.delete(kinds.pod, name, namespace)
+    }
+  })
+}

@@ -1,0 +1,80 @@
+/** The whole workload of a story. */
+import type { Clock, Random } from '@tenon/runtime'
+import type { World } from '../../world.ts'
+import type { EventLog } from '../event-log.ts'
+import { type Story, type WorkloadKind, workloadKinds } from '../story.ts'
+import {
+  barePods,
+  bursts,
+  daemonSets,
+  dailyWaves,
+  deployments,
+  gpus,
+  jobs,
+  statefulSets,
+  unsatisfiable,
+} from './applications.ts'
+import { affinities, disruptionBudgets, doNotDisrupt, priorities, spreads } from './constraints.ts'
+import { manualDeletions, templateUpgrades } from './meddling.ts'
+import { classDrift, createGpuPool, createPools, createStaticPool, poolEdits, priceChanges } from './pools.ts'
+import { Dice, Hands } from './workload-context.ts'
+
+const players: Readonly<Record<Exclude<WorkloadKind, 'expiry'>, (hands: Hands) => void>> = {
+  deployments,
+  daemonSets,
+  jobs,
+  statefulSets,
+  bursts,
+  dailyWaves,
+  disruptionBudgets,
+  priorities,
+  affinities,
+  spreads,
+  gpus: (hands) => {
+    createGpuPool(hands)
+    gpus(hands)
+  },
+  doNotDisrupt,
+  barePods,
+  poolEdits,
+  priceChanges,
+  classDrift,
+  templateUpgrades,
+  manualDeletions,
+  staticPools: createStaticPool,
+  unsatisfiable,
+}
+
+/** Kinds without which there would be nothing to see. */
+const always: ReadonlySet<WorkloadKind> = new Set(['deployments', 'daemonSets'])
+/** Share of the seeds in which any other kind plays a part. */
+const presence = 0.6
+
+/** The kinds that a story has: drawn from its seed, less those it leaves out. */
+export function kindsOf(story: Story, random: Random): ReadonlySet<WorkloadKind> {
+  const drawn = workloadKinds.filter(
+    (kind) => new Dice(random.fork(`presence/${kind}`)).chance(presence) || always.has(kind),
+  )
+  return new Set(drawn.filter((kind) => !story.withoutWorkloads.includes(kind)))
+}
+
+/** Begins to play all kinds; they end by themselves when `isOver` holds. */
+export function playWorkload(
+  world: World,
+  story: Story,
+  parts: {
+    readonly kinds: ReadonlySet<WorkloadKind>
+    readonly clock: Clock
+    readonly random: Random
+    readonly log: EventLog
+    readonly isOver: () => boolean
+  },
+): void {
+  const { clock, log, isOver, random, kinds } = parts
+  const handsOf = (label: string): Hands =>
+    new Hands({ world, dice: new Dice(random.fork(label)), nodes: story.nodes, clock, log, isOver })
+  createPools(handsOf('pools'), kinds)
+  for (const kind of workloadKinds) {
+    if (kind !== 'expiry' && kinds.has(kind)) players[kind](handsOf(kind))
+  }
+}

@@ -1,0 +1,197 @@
+/** NodePools and node classes, and the people who edit them. */
+import { type KubeObject, karpenterKinds, type NodePool } from '@tenon/api'
+import { exoscaleNodeClassKind } from '@tenon/provider-exoscale'
+import type { WorkloadKind } from '../story.ts'
+import type { Hands } from './workload-context.ts'
+
+const { nodePool } = karpenterKinds
+const version = '1.34.1'
+
+/** Types of the general pools; every shape of the workload fits some of them. */
+const generalTypes = ['standard.medium', 'standard.large', 'standard.extra-large', 'standard.huge'] as const
+
+function nodeClass(name: string, spec: object): KubeObject {
+  const object = {
+    apiVersion: 'karpenter.exoscale.com/v1',
+    kind: 'ExoscaleNodeClass',
+    metadata: { name },
+    spec,
+  }
+  return object
+}
+
+interface PoolShape {
+  readonly nodeClassName: string
+  readonly types: readonly string[]
+  readonly spec?: Partial<NodePool['spec']>
+  readonly template?: Partial<NodePool['spec']['template']['spec']>
+}
+
+function pool(name: string, { nodeClassName, types, spec, template }: PoolShape): NodePool {
+  return {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { 'world.tenon.sh/pool': name } },
+        spec: {
+          nodeClassRef: {
+            group: 'karpenter.exoscale.com',
+            kind: 'ExoscaleNodeClass',
+            name: nodeClassName,
+          },
+          requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: types }],
+          ...template,
+        },
+      },
+      ...spec,
+    },
+  }
+}
+
+/** The pools every run has. One without limits takes what the others may not. */
+export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): void {
+  const { dice, nodes } = hands
+  hands.create(exoscaleNodeClassKind, nodeClass('standard', { imageTemplateSelector: {}, diskSize: 50 }))
+  const budgets = [{ nodes: dice.oneOf(['1', '2', '20%', '50%', '100%']) }]
+  const consolidateAfter = dice.oneOf(['30s', '2m', '5m'])
+  const disruption = { consolidationPolicy: 'WhenEmpty' as const, consolidateAfter, budgets }
+  const expireAfter = kinds.has('expiry') ? dice.oneOf(['20m', '60m', 'Never']) : 'Never'
+  const grace = dice.oneOf([undefined, '5m', '15m'])
+  const limits = { cpu: String(Math.max(8, Math.round(nodes * 4 * 0.6))) }
+  hands.create(
+    nodePool,
+    pool('general', {
+      nodeClassName: 'standard',
+      types: generalTypes,
+      spec: { weight: 10, limits, disruption },
+      template: { expireAfter, ...(grace !== undefined && { terminationGracePeriod: grace }) },
+    }),
+  )
+  hands.create(
+    nodePool,
+    pool('overflow', {
+      nodeClassName: 'standard',
+      types: generalTypes,
+      spec: { disruption: { ...disruption, budgets: [{ nodes: '100%' }] } },
+      template: { expireAfter: 'Never', terminationGracePeriod: '10m' },
+    }),
+  )
+}
+
+export function createGpuPool(hands: Hands): void {
+  const spec = { imageTemplateSelector: { variant: 'nvidia' }, diskSize: 100 }
+  hands.create(exoscaleNodeClassKind, nodeClass('gpu', spec))
+  hands.create(
+    nodePool,
+    pool('gpu', {
+      nodeClassName: 'gpu',
+      types: ['gpua30.small', 'gpua30.medium'],
+      spec: {
+        weight: 5,
+        disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter: '1m', budgets: [{ nodes: '1' }] },
+      },
+      template: {
+        expireAfter: 'Never',
+        terminationGracePeriod: '10m',
+        taints: [{ key: 'nvidia.com/gpu', value: 'true', effect: 'NoSchedule' }],
+      },
+    }),
+  )
+}
+
+export function createStaticPool(hands: Hands): void {
+  const { dice } = hands
+  const replicas = dice.between(1, 3)
+  hands.create(
+    nodePool,
+    pool('static', {
+      nodeClassName: 'standard',
+      types: ['standard.large'],
+      spec: {
+        replicas,
+        limits: { nodes: '6' },
+        disruption: { consolidateAfter: '0s', budgets: [{ nodes: '1' }] },
+      },
+      template: { expireAfter: 'Never', terminationGracePeriod: '10m' },
+    }),
+  )
+  hands.every(15, 50, () => {
+    hands.patch(nodePool, 'static', { spec: { replicas: dice.between(0, 4) } })
+  })
+}
+
+/** Limits, weights, budgets, labels and requirements change; old nodes drift. */
+export function poolEdits(hands: Hands): void {
+  const { dice, nodes } = hands
+  let edition = 0
+  hands.every(15, 45, () => {
+    const change = dice.between(0, 5)
+    if (change === 0) {
+      const cpu = String(Math.max(8, Math.round((nodes * 4 * dice.between(30, 120)) / 100)))
+      hands.patch(nodePool, 'general', { spec: { limits: { cpu } } })
+    }
+    if (change === 1) hands.patch(nodePool, 'overflow', { spec: { weight: dice.oneOf([1, 20]) } })
+    if (change === 2) {
+      const budgets = [{ nodes: dice.oneOf(['0', '1', '10%', '100%']) }]
+      hands.patch(nodePool, 'general', { spec: { disruption: { budgets } } })
+    }
+    if (change === 3) {
+      const labels = { 'world.tenon.sh/edition': String(edition++) }
+      const name = dice.oneOf(['general', 'overflow'])
+      hands.patch(nodePool, name, { spec: { template: { metadata: { labels } } } })
+    }
+    if (change === 4) {
+      const values = dice.oneOf<readonly string[]>([
+        generalTypes,
+        generalTypes.slice(1),
+        generalTypes.slice(1, 3),
+      ])
+      const requirements = [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values }]
+      hands.patch(nodePool, 'general', { spec: { template: { spec: { requirements } } } })
+    }
+    if (change === 5) {
+      const consolidateAfter = dice.oneOf(['0s', '1m', '10m', 'Never'])
+      hands.patch(nodePool, 'general', { spec: { disruption: { consolidateAfter } } })
+    }
+  })
+}
+
+/** Prices change by overlays, as a price list does in the middle of the day. */
+export function priceChanges(hands: Hands): void {
+  const { dice } = hands
+  for (const type of generalTypes.slice(1, 3)) {
+    const name = `price-${type.replace('.', '-')}`
+    const priceAdjustment = '+1%'
+    const object = {
+      apiVersion: 'karpenter.sh/v1alpha1',
+      kind: 'NodeOverlay',
+      metadata: { name },
+      spec: {
+        requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: [type] }],
+        priceAdjustment,
+      },
+    }
+    hands.create(karpenterKinds.nodeOverlay, object)
+    hands.every(20, 60, () => {
+      const percent = dice.oneOf(['-50%', '-10%', '+5%', '+60%'])
+      hands.patch(karpenterKinds.nodeOverlay, name, { spec: { priceAdjustment: percent } })
+    })
+  }
+}
+
+/** New images are published, and disks grow. */
+export function classDrift(hands: Hands): void {
+  const { dice, world } = hands
+  hands.every(30, 90, () => {
+    if (dice.chance(0.5)) {
+      hands.act('publish template', () => {
+        world.cluster.exoscale.publishTemplate({ version, variant: 'standard' })
+      })
+      return
+    }
+    const diskSize = dice.oneOf([50, 60, 80])
+    hands.patch(exoscaleNodeClassKind, 'standard', { spec: { diskSize } })
+  })
+}

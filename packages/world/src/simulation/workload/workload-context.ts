@@ -1,0 +1,113 @@
+/** What every kind of workload is given. */
+import type { KubeObject, ResourceType } from '@tenon/api'
+import { ApiError } from '@tenon/devcluster'
+import { type Clock, integerBetween, type Random, unit } from '@tenon/runtime'
+import type { World } from '../../world.ts'
+import type { EventLog } from '../event-log.ts'
+
+/** On pods that no pool can take: their waiting is not a failure. */
+export const unsatisfiableLabel = 'world.tenon.sh/unsatisfiable'
+
+/** Dice of one kind of workload. */
+export class Dice {
+  readonly #random: Random
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  /** Both ends included. */
+  between(low: number, high: number): number {
+    return integerBetween(this.#random, Math.ceil(low), Math.max(Math.ceil(low), Math.floor(high)))
+  }
+
+  /** True with the given probability. */
+  chance(probability: number): boolean {
+    return unit(this.#random) < probability
+  }
+
+  oneOf<T>(values: readonly [T, ...T[]]): T {
+    return values[this.between(0, values.length - 1)] ?? values[0]
+  }
+
+  /** One of a list that may be empty. */
+  pick<T>(values: readonly T[]): T | undefined {
+    return values[this.between(0, values.length - 1)]
+  }
+}
+
+/** A kind's hands: it acts as a cluster administrator, on virtual time, until the calm. */
+export class Hands {
+  readonly world: World
+  readonly dice: Dice
+  /** Nodes that the whole workload fills at its usual height. */
+  readonly nodes: number
+  readonly #clock: Clock
+  readonly #log: EventLog
+  readonly #isOver: () => boolean
+
+  constructor(parts: {
+    readonly world: World
+    readonly dice: Dice
+    readonly nodes: number
+    readonly clock: Clock
+    readonly log: EventLog
+    readonly isOver: () => boolean
+  }) {
+    this.world = parts.world
+    this.dice = parts.dice
+    this.nodes = parts.nodes
+    this.#clock = parts.clock
+    this.#log = parts.log
+    this.#isOver = parts.isOver
+  }
+
+  get nowMs(): number {
+    return this.#clock.monotonic()
+  }
+
+  create(type: ResourceType, object: KubeObject): void {
+    this.act(`create ${type.plural}/${object.metadata.name}`, () => {
+      this.world.cluster.server.local.create(type, object)
+    })
+  }
+
+  patch(type: ResourceType, name: string, patch: object, namespace?: string): void {
+    this.act(`patch ${type.plural}/${name} ${JSON.stringify(patch)}`, () => {
+      this.world.cluster.server.local.patch(type, namespace, name, patch)
+    })
+  }
+
+  delete(type: ResourceType, name: string, namespace?: string): void {
+    this.act(`delete ${type.plural}/${name}`, () => {
+      this.world.cluster.server.local.delete(type, namespace, name, { propagationPolicy: 'Background' })
+    })
+  }
+
+  /** Does something that a cluster may refuse, as it may refuse a person. */
+  act(text: string, work: () => void): void {
+    try {
+      work()
+      this.#log.record('workload', text)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      this.#log.record('workload', `${text}: ${error.code}`)
+    }
+  }
+
+  /** Once, after about `minutes`, unless the calm comes first. */
+  later(minutes: number, work: () => void): void {
+    this.#clock.after(minutes * 60_000, () => {
+      if (!this.#isOver()) work()
+    })
+  }
+
+  /** Again and again until the calm, with pauses drawn between both ends. */
+  every(leastMinutes: number, mostMinutes: number, work: () => void): void {
+    const seconds = this.dice.between(leastMinutes * 60, mostMinutes * 60)
+    this.later(seconds / 60, () => {
+      work()
+      this.every(leastMinutes, mostMinutes, work)
+    })
+  }
+}
