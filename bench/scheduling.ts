@@ -17,7 +17,7 @@ const usage = `Usage: npm run bench:scheduling -- [options]
 Schedules workloads with the engine alone and prints a table; progress goes to standard error.
 
   --only NAME…         only workloads whose name contains a NAME
-  --runs N             runs of each workload (default: 25 up to 2000 pods, 5, from 10000 pods up 3)
+  --runs N             runs of each workload (default: 75 up to 500 pods, 25 up to 2000, 5, from 10000 on 3)
   --improvement KIND   none, planned or free, for rows that do not name theirs (default: none)
   --json               one JSON object a line
   --help               this text
@@ -115,13 +115,17 @@ async function inOwnProcess(workload: Workload, improvement: Improvement, runs: 
   }
 }
 
-/** Prints row after row; a workload that fails is told and makes the exit code 1. */
-/** Short runs are mostly the compiler's warming up, which the maximum shows; a controller runs on. */
+/**
+ * Some seconds for each workload. The first short runs are mostly the compiler's warming up, which the
+ * maximum shows; a controller runs on.
+ */
 function defaultRuns(pods: number): number {
   if (pods >= 10_000) return 3
-  return pods > 2000 ? 5 : 25
+  if (pods > 2000) return 5
+  return pods > 500 ? 25 : 75
 }
 
+/** Prints row after row; a workload that fails is told and makes the exit code 1. */
 async function main({ selected, runs, improvement, json }: Options): Promise<void> {
   if (!json) console.log(header)
   for (const [i, workload] of selected.entries()) {

@@ -12,7 +12,10 @@ import type { Measurement } from './measure.ts'
 const collection = /ms: [A-Z][\w\s()-]*? (\d+\.\d) \(\d+\.\d\) -> /g
 
 /** Most memory in use during the traced run, in MiB. */
-export function peakHeapMib(trace: string, { heapAtEndMib, arrayBuffersMib }: Measurement): number {
+export function peakHeapMib(
+  trace: string,
+  { heapAtEndMib, arrayBuffersMib }: Pick<Measurement, 'heapAtEndMib' | 'arrayBuffersMib'>,
+): number {
   const before = [...trace.matchAll(collection)].map(([, used]) => Number(used) + arrayBuffersMib)
   return before.reduce((most, used) => Math.max(most, used), heapAtEndMib)
 }

@@ -1,18 +1,31 @@
 /** The operator in this process on a real control plane, with what it planned kept for judging. */
-import { karpenterKinds, kinds, labels, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import {
+  conditionOf,
+  karpenterKinds,
+  kinds,
+  labels,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  type Pod,
+} from '@tenon/api'
+import {
+  type Change,
   createCacheRegistry,
+  createEventRecorder,
   createKubeClient,
-  type EventInput,
   isKubeError,
   type KubeClient,
   loadKubeConfig,
 } from '@tenon/kube'
 import { defaultSettings, Operator, type Settings, ThreadDecider } from '@tenon/operator'
 import { KwokProvider, kwokNodeClassKind } from '@tenon/provider-kwok'
-import { eventLoopTurns, type LogFields, type Logger, SeededRandom, SystemClock } from '@tenon/runtime'
+import { eventLoopTurns, SeededRandom, SystemClock } from '@tenon/runtime'
 import { applyCrds } from '../scheduling-proof/autoscaler.ts'
 import { deployment, proofKinds } from '../scheduling-proof/objects.ts'
+import { Notes } from './notes.ts'
+import { type RequestCount, RequestCounts } from './requests.ts'
+import { type Span, Timeline } from './timeline.ts'
 
 const pollMs = 50
 const clearingMs = 60_000
@@ -33,6 +46,14 @@ export interface Group {
   readonly memory: string
 }
 
+export interface PlayOptions {
+  /** Of the nodes, beside Linux and on demand. */
+  readonly requirements?: Requirements
+  readonly withinMs: number
+  /** Nodes may be launched only once the scheduler has refused every pod, so that one decision sees them all. */
+  readonly isRefusedFirst?: boolean
+}
+
 export interface Outcome {
   readonly pods: number
   readonly bound: number
@@ -43,54 +64,60 @@ export interface Outcome {
   readonly pricePerHour: number
   /** Longest time from a Node's appearance to its registration. */
   readonly slowestRegistrationMs: number
+  /** From the first Deployment, or the NodePool when pods were refused first, until every pod was Ready. */
   readonly seconds: number
+  /** Processor time of this process meanwhile. */
+  readonly cpuSeconds: number
   readonly nominations: number
+  readonly steps: readonly Span[]
+  readonly requests: readonly RequestCount[]
   readonly complaints: readonly string[]
+}
+
+interface Parts {
+  readonly clock: SystemClock
+  readonly client: KubeClient
+  readonly operator: Operator
+  readonly notes: Notes
+  readonly timeline: Timeline
+  readonly requests: RequestCounts
+  readonly close: () => void
 }
 
 /** One operator with the provider `kwok`. */
 export class Stand {
-  readonly #clock: SystemClock
-  readonly #client: KubeClient
-  readonly #operator: Operator
-  readonly #notes: Notes
-  readonly #close: () => void
+  readonly #parts: Parts
   readonly #appearedAt = new Map<string, number>()
   readonly #registeredAt = new Map<string, number>()
 
-  private constructor(parts: {
-    readonly clock: SystemClock
-    readonly client: KubeClient
-    readonly operator: Operator
-    readonly notes: Notes
-    readonly close: () => void
-  }) {
-    this.#clock = parts.clock
-    this.#client = parts.client
-    this.#operator = parts.operator
-    this.#notes = parts.notes
-    this.#close = parts.close
-    this.#operator.caches.nodes.onChange(({ kind, object: { metadata } }) => {
-      const now = this.#clock.monotonic()
-      if (kind === 'added') this.#appearedAt.set(metadata.name, now)
-      if (metadata.labels?.[labels.registered] === 'true' && !this.#registeredAt.has(metadata.name))
-        this.#registeredAt.set(metadata.name, now)
+  private constructor(parts: Parts) {
+    this.#parts = parts
+    const { caches } = parts.operator
+    caches.nodes.onChange((change) => {
+      this.#seeNode(change)
+    })
+    caches.pods.onChange((change) => {
+      this.#seePod(change)
     })
   }
 
   static async start(kubeconfigPath: string, settings: Partial<Settings> = {}): Promise<Stand> {
     const clock = new SystemClock()
     const random = new SeededRandom('planned-placement')
-    const notes = new Notes(clock)
+    const timeline = new Timeline(() => clock.monotonic())
+    const notes = new Notes(clock, timeline)
+    const requests = new RequestCounts()
     const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
     const client = createKubeClient({
       transport: config.transport,
       clock,
       userAgent: 'planned-placement',
       rate,
+      onRequest: requests.onRequest,
     })
     await applyCrds(client, clock)
     const logger = notes
+    notes.events = createEventRecorder({ client, clock, logger, random })
     const operator = new Operator({
       client,
       registry: createCacheRegistry({ client, clock, logger, random }),
@@ -111,42 +138,77 @@ export class Stand {
       spec: {},
     }
     await client.create(kwokNodeClassKind, nodeClass).catch(ignoringExisting)
-    return new Stand({ clock, client, operator, notes, close: () => config.close() })
+    return new Stand({ clock, client, operator, notes, timeline, requests, close: () => config.close() })
   }
 
-  /**
-   * Creates the groups as Deployments. Once the scheduler has refused every pod, lets nodes be launched, and
-   * tells what stood when all pods were bound or `withinMs` had passed.
-   */
-  async play(groups: readonly Group[], requirements: Requirements, withinMs: number): Promise<Outcome> {
-    const { pods, nodes, nodeClaims } = this.#operator.caches
+  /** Creates the groups as Deployments and tells what stood when all pods were Ready, or it took too long. */
+  async play(
+    groups: readonly Group[],
+    { requirements = [], withinMs, isRefusedFirst = false }: PlayOptions,
+  ): Promise<Outcome> {
+    const { clock, client, operator, notes, timeline, requests } = this.#parts
+    const { nodePools, pods } = operator.caches
     const total = groups.reduce((sum, { replicas }) => sum + replicas, 0)
+    const preparedMs = clock.monotonic() + preparingMs
+    const until = async (isSo: () => boolean) => {
+      while (!isSo() && clock.monotonic() < preparedMs) await clock.sleep(pollMs)
+    }
+    const ready = pool(requirements)
+    if (isRefusedFirst) {
+      await this.#deploy(groups)
+      await until(() => pods.size === total && pods.list().every(isRefused))
+    } else {
+      await client.create(karpenterKinds.nodePool, ready)
+      await until(() => nodePools.list().some(isPoolReady))
+    }
+    requests.reset()
+    timeline.start()
+    const start = clock.monotonic()
+    const cpuBefore = process.cpuUsage()
+    if (isRefusedFirst) await client.create(karpenterKinds.nodePool, ready)
+    else await this.#deploy(groups)
+    const isDone = () => pods.size === total && pods.list().every(isReady)
+    while (!isDone() && clock.monotonic() - start < withinMs) await clock.sleep(pollMs)
+    const seconds = (clock.monotonic() - start) / 1000
+    const { user, system } = process.cpuUsage(cpuBefore)
+    const counts = requests.counts
+    // A pass that was under way may still launch.
+    await clock.sleep(3000)
+    return {
+      pods: total,
+      seconds,
+      cpuSeconds: (user + system) / 1e6,
+      ...(await this.#standing()),
+      launches: [...notes.launches],
+      nominations: await this.#made(),
+      steps: timeline.spans,
+      requests: counts,
+      complaints: [...notes.complaints],
+    }
+  }
+
+  async #deploy(groups: readonly Group[]): Promise<void> {
     for (const { name, replicas, cpu, memory } of groups) {
       const { type, object } = deployment(replicas, { namespace: 'default', name, requests: { cpu, memory } })
-      await this.#client.create(type, object)
+      await this.#parts.client.create(type, object)
     }
-    const patienceEnds = this.#clock.monotonic() + preparingMs
-    while (!(pods.size === total && pods.list().every(isRefused)) && this.#clock.monotonic() < patienceEnds)
-      await this.#clock.sleep(pollMs)
-    const start = this.#clock.monotonic()
-    await this.#client.create(karpenterKinds.nodePool, pool(requirements))
-    const isDone = () => pods.size === total && pods.list().every(isBound)
-    while (!isDone() && this.#clock.monotonic() - start < withinMs) await this.#clock.sleep(pollMs)
-    const seconds = (this.#clock.monotonic() - start) / 1000
-    // A pass that was under way may still launch.
-    await this.#clock.sleep(3000)
+  }
+
+  async #standing(): Promise<
+    Pick<Outcome, 'bound' | 'wherePlanned' | 'nodes' | 'pricePerHour' | 'slowestRegistrationMs'>
+  > {
+    const { operator, notes } = this.#parts
+    const { pods, nodes, nodeClaims } = operator.caches
     const claimOf = new Map(
       nodeClaims.list().map(({ metadata, status }) => [status?.nodeName, metadata.name]),
     )
     const bound = pods.list().filter(isBound)
     return {
-      pods: total,
       bound: bound.length,
       wherePlanned: bound.filter(
-        ({ metadata, spec }) => claimOf.get(spec.nodeName) === this.#notes.plan.get(metadata.uid ?? ''),
+        ({ metadata, spec }) => claimOf.get(spec.nodeName) === notes.plan.get(metadata.uid ?? ''),
       ).length,
       nodes: nodes.size,
-      launches: [...this.#notes.launches],
       pricePerHour: await this.#price(nodeClaims.list()),
       slowestRegistrationMs: Math.max(
         ...nodes.list().map(({ metadata: { name } }) => {
@@ -154,61 +216,58 @@ export class Stand {
           return registered - (this.#appearedAt.get(name) ?? 0)
         }),
       ),
-      seconds,
-      nominations: await this.#made(),
-      complaints: [...this.#notes.complaints],
     }
   }
 
   /** What the operator logged, for a failure's report. */
   get log(): readonly string[] {
-    return this.#notes.lines
+    return this.#parts.notes.lines
   }
 
   /** Removes everything that {@link play} made. */
   async clear(groups: readonly Group[]): Promise<void> {
-    const { pods, nodes, nodeClaims, nodePools } = this.#operator.caches
+    const { clock, client, operator, notes } = this.#parts
+    const { pods, nodes, nodeClaims, nodePools } = operator.caches
     const background = { propagationPolicy: 'Background' } as const
-    await this.#client.delete(karpenterKinds.nodePool, { name: poolName }, background).catch(ignoringGone)
+    await client.delete(karpenterKinds.nodePool, { name: poolName }, background).catch(ignoringGone)
     for (const { name } of groups) {
       const key = { name, namespace: 'default' }
-      await this.#client.delete(proofKinds.deployment, key, background).catch(ignoringGone)
+      await client.delete(proofKinds.deployment, key, background).catch(ignoringGone)
     }
     const isOver = () => [pods, nodes, nodeClaims, nodePools].every(({ size }) => size === 0)
-    const until = this.#clock.monotonic() + clearingMs
-    while (!isOver() && this.#clock.monotonic() < until) {
+    const until = clock.monotonic() + clearingMs
+    while (!isOver() && clock.monotonic() < until) {
       await inParallel(nodeClaims.list(), ({ metadata: { name } }) =>
         this.#drop(karpenterKinds.nodeClaim, name),
       )
       await inParallel(nodes.list(), ({ metadata: { name } }) => this.#drop(kinds.node, name))
       await inParallel(pods.list(), ({ metadata: { name, namespace = '' } }) =>
-        this.#client.delete(kinds.pod, { name, namespace }, { gracePeriodSeconds: 0 }).catch(ignoringGone),
+        client.delete(kinds.pod, { name, namespace }, { gracePeriodSeconds: 0 }).catch(ignoringGone),
       )
-      await this.#clock.sleep(1000)
+      await clock.sleep(1000)
     }
-    this.#notes.forget()
+    notes.forget()
+    this.#appearedAt.clear()
+    this.#registeredAt.clear()
   }
 
   async stop(): Promise<void> {
-    await this.#operator.stop()
-    this.#close()
+    await this.#parts.operator.stop()
+    this.#parts.close()
   }
 
   async #drop(type: typeof kinds.node | typeof karpenterKinds.nodeClaim, name: string): Promise<void> {
-    await this.#client.delete(type, { name }).catch(ignoringGone)
-    await this.#client
+    await this.#parts.client.delete(type, { name }).catch(ignoringGone)
+    await this.#parts.client
       .patch<never>(type as never, { name }, { metadata: { finalizers: null } })
       .catch(ignoringGone)
   }
 
   /** What the launched types cost on demand. */
   async #price(claims: readonly NodeClaim[]): Promise<number> {
-    const types = await new KwokProvider({
-      client: this.#client,
-      clock: this.#clock,
-      random: new SeededRandom('prices'),
-      logger: this.#notes,
-    }).getInstanceTypes()
+    const { client, clock, notes } = this.#parts
+    const random = new SeededRandom('prices')
+    const types = await new KwokProvider({ client, clock, random, logger: notes }).getInstanceTypes()
     const prices = new Map(
       types.map(({ name, offerings }) => [
         name,
@@ -221,63 +280,35 @@ export class Stand {
   }
 
   async #made(): Promise<number> {
-    const metric = this.#operator.metrics.registry.getSingleMetric('karpenter_pods_nominations_total')
+    const metric = this.#parts.operator.metrics.registry.getSingleMetric('karpenter_pods_nominations_total')
     return ((await metric?.get())?.values ?? []).reduce((sum, { value }) => sum + value, 0)
   }
-}
 
-/** Takes log and events of the operator. */
-class Notes implements Logger {
-  /** Where each pod was first meant to go: pod UID to NodeClaim. */
-  readonly plan = new Map<string, string>()
-  launches: number[] = []
-  complaints: string[] = []
-  lines: string[] = []
-  readonly #clock: SystemClock
-
-  constructor(clock: SystemClock) {
-    this.#clock = clock
+  #seeNode(change: Change<Node>): void {
+    const { metadata } = change.object
+    const { clock, timeline } = this.#parts
+    const now = clock.monotonic()
+    if (change.kind === 'added') {
+      this.#appearedAt.set(metadata.name, now)
+      timeline.mark('node appeared')
+    }
+    if (metadata.labels?.[labels.registered] !== 'true' || this.#registeredAt.has(metadata.name)) return
+    this.#registeredAt.set(metadata.name, now)
+    timeline.mark('node opened')
   }
 
-  forget(): void {
-    this.lines = []
-    this.plan.clear()
-    this.launches = []
-    this.complaints = []
-  }
-
-  record({ object, reason, message }: EventInput): void {
-    const claim = reason === 'Nominated' ? /nodeclaim\/([^,\s]+)/.exec(message)?.[1] : undefined
-    const uid = object.metadata.uid ?? ''
-    if (claim !== undefined && !this.plan.has(uid)) this.plan.set(uid, claim)
-  }
-
-  debug(): void {
-    // Not of interest.
-  }
-
-  info(message: string, fields?: LogFields): void {
-    this.#line(message, fields)
-    if (message === 'computed new nodeclaim(s) to fit pod(s)')
-      this.launches.push(Number(fields?.['nodeclaims'] ?? 0))
-  }
-
-  warn(message: string, fields?: LogFields): void {
-    this.#line(message, fields)
-    this.complaints.push(`${message}: ${textOf(fields)}`)
-  }
-
-  error(message: string, fields?: LogFields): void {
-    this.#line(message, fields)
-    this.complaints.push(`${message}: ${textOf(fields)}`)
-  }
-
-  with(): Logger {
-    return this
-  }
-
-  #line(message: string, fields?: LogFields): void {
-    this.lines.push(`${(this.#clock.monotonic() / 1000).toFixed(2)} ${message} ${textOf(fields)}`)
+  #seePod(change: Change<Pod>): void {
+    const { timeline } = this.#parts
+    if (change.kind === 'added') timeline.mark('pod appeared')
+    if (change.kind !== 'updated') return
+    const { object, old } = change
+    const nominated = object.status?.nominatedNodeName ?? ''
+    if (nominated !== '' && nominated !== old.status?.nominatedNodeName) timeline.mark('pod nominated')
+    if (isRefused(object) && !isRefused(old)) timeline.mark('pod refused')
+    const isCleared = nominated === '' && (old.status?.nominatedNodeName ?? '') !== ''
+    if (isCleared && !isBound(object)) timeline.mark('nomination cleared')
+    if (isBound(object) && !isBound(old)) timeline.mark('pod bound')
+    if (isReady(object) && !isReady(old)) timeline.mark('pod ready')
   }
 }
 
@@ -304,11 +335,13 @@ function pool(requirements: Requirements): NodePool {
   }
 }
 
-const textOf = (fields: LogFields = {}) =>
-  JSON.stringify(fields, (_, value: unknown) => (value instanceof Error ? value.message : value))
-
 const isRefused = ({ status }: Pod) =>
   (status?.conditions ?? []).some(({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable')
+
+const isReady = (pod: Pod) =>
+  (pod.status?.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True')
+
+const isPoolReady = (each: NodePool) => conditionOf(each, 'Ready')?.status === 'True'
 
 const isBound = ({ spec }: Pod) => (spec.nodeName ?? '') !== ''
 

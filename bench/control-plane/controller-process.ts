@@ -1,0 +1,155 @@
+/** `tenon controller` as a process of its own, with what it takes of the machine (Linux only). */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { Clock } from '@tenon/runtime'
+
+const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
+const probe = new URL('loop-probe.ts', import.meta.url).href
+const pollMs = 100
+/** Units of the times in /proc; Linux tells user space this one on every machine. */
+const ticksPerSecond = 100
+
+/** What a process has taken so far; figures of the kernel, for all its threads. */
+export interface ProcessFigures {
+  readonly cpuSeconds: number
+  readonly rssMiB: number
+  readonly peakRssMiB: number
+}
+
+export interface ControllerPlan {
+  readonly kubeconfigPath: string
+  /** Takes what the process prints. */
+  readonly log: string
+  readonly clock: Clock
+  /** Options of Node, such as `--cpu-prof`. */
+  readonly nodeOptions?: readonly string[]
+  /** Measures how long the event loop is held, which costs a little processor time. */
+  readonly isProbed?: boolean
+}
+
+interface Ports {
+  readonly probes: number
+  readonly metrics: number
+}
+
+/** A running controller with the provider `kwok`. */
+export class ControllerProcess {
+  readonly #process: ChildProcess
+  readonly #plan: ControllerPlan
+  readonly #ports: Ports
+
+  private constructor(process: ChildProcess, plan: ControllerPlan, ports: Ports) {
+    this.#process = process
+    this.#plan = plan
+    this.#ports = ports
+  }
+
+  static async start(plan: ControllerPlan): Promise<ControllerProcess> {
+    const ports = { probes: await freePort(), metrics: await freePort() }
+    const output = openSync(plan.log, 'w')
+    const { nodeOptions = [], isProbed = false } = plan
+    const child = spawn(
+      process.execPath,
+      [
+        ...nodeOptions,
+        ...(isProbed ? ['--import', probe] : []),
+        main,
+        'controller',
+        '--provider=kwok',
+        `--kubeconfig=${plan.kubeconfigPath}`,
+        '--disable-leader-election',
+        `--metrics-port=${ports.metrics}`,
+        `--health-probe-port=${ports.probes}`,
+      ],
+      { stdio: ['ignore', output, output, ...(isProbed ? (['ipc'] as const) : [])] },
+    )
+    closeSync(output)
+    return new ControllerProcess(child, plan, ports)
+  }
+
+  /** Waits until the readiness probe succeeds: every collection is listed. */
+  async ready(withinMs: number): Promise<void> {
+    await this.#until(withinMs, this.#ports.probes, '/readyz', (text) => text === 'ok')
+  }
+
+  /** Waits until decisions can be made: what is listed has become a state without gaps. */
+  async stateSynced(withinMs: number): Promise<void> {
+    await this.ready(withinMs)
+    const isSynced = (text: string) => /^karpenter_cluster_state_synced 1$/m.test(text)
+    await this.#until(withinMs, this.#ports.metrics, '/metrics', isSynced)
+  }
+
+  async #until(
+    withinMs: number,
+    port: number,
+    path: string,
+    isReached: (text: string) => boolean,
+  ): Promise<void> {
+    const { clock, log } = this.#plan
+    const giveUpMs = clock.monotonic() + withinMs
+    for (;;) {
+      this.assertRunning()
+      const text = await fetch(`http://127.0.0.1:${port}${path}`).then(
+        (response) => response.text(),
+        () => '',
+      )
+      if (isReached(text)) return
+      if (clock.monotonic() > giveUpMs) throw new Error(`${path} says nothing good in time, see ${log}`)
+      await clock.sleep(pollMs)
+    }
+  }
+
+  figures(): ProcessFigures {
+    this.assertRunning()
+    const status = readFileSync(`/proc/${this.#process.pid}/status`, 'utf8')
+    const mebibytes = (field: string) =>
+      Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? Number.NaN) / 1024
+    return {
+      cpuSeconds: this.#cpuSeconds(),
+      rssMiB: mebibytes('VmRSS'),
+      peakRssMiB: mebibytes('VmHWM'),
+    }
+  }
+
+  /** The longest time that the event loop was held since this was last asked, in milliseconds. */
+  async longestHoldMs(): Promise<number> {
+    const answer = once(this.#process, 'message')
+    this.#process.send({ kind: 'longestHold' })
+    const [longestMs] = await answer
+    return Number(longestMs)
+  }
+
+  assertRunning(): void {
+    const { exitCode, signalCode } = this.#process
+    if (exitCode === null && signalCode === null) return
+    throw new Error(`the controller ended (${signalCode ?? `exit code ${exitCode}`}), see ${this.#plan.log}`)
+  }
+
+  async stop(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
+    const ended = once(this.#process, 'exit')
+    this.#process.kill('SIGTERM')
+    await ended
+  }
+
+  /** User and system time; fields 14 and 15 of `stat`, counted behind the name, which may hold anything. */
+  #cpuSeconds(): number {
+    const stat = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port was given')
+  return address.port
+}

@@ -1,0 +1,16 @@
+/** Loaded into the controller before its own code: answers how long its event loop was held. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { isMainThread } from 'node:worker_threads'
+
+const resolutionMs = 10
+
+if (isMainThread) {
+  const delay = monitorEventLoopDelay({ resolution: resolutionMs })
+  delay.enable()
+  process.on('message', () => {
+    process.send?.(Math.max(0, delay.max / 1e6 - resolutionMs))
+    delay.reset()
+  })
+  // The parent's questions alone must not keep the controller from ending.
+  process.channel?.unref()
+}

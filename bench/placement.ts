@@ -1,0 +1,48 @@
+/**
+ * Where the pods of a mixed batch go on a real control plane, what their nodes cost, and how long it takes:
+ *
+ *   node bench/placement.ts [--json] [--runs N] [--small-nodes] [--refused-first]
+ *
+ * Eight Deployments of 100 pods each, nodes simulated by kwok, default settings. The control plane is started
+ * and stopped here, unless TENON_CONFORMANCE_DIR and TENON_CONFORMANCE_BIN name a running one. Time counts
+ * from the first Deployment until every pod is Ready, processor time is that of the operator's process.
+ *
+ *   --small-nodes    nodes of at most 16 CPU, so that there are many
+ *   --refused-first  no node may be launched before the scheduler has refused every pod, and time counts from
+ *                    then: one decision sees all pods, however slow the machine
+ */
+import { parseArgs } from 'node:util'
+import { Stand } from '../conformance/src/planned-placement/stand.ts'
+import { eightShapes, smallNodes } from '../conformance/src/planned-placement/workloads.ts'
+import { sharedControlPlane } from '../conformance/suite/cluster.ts'
+import { jsonOf, tableOf } from './placement/table.ts'
+
+const withinMs = 120_000
+
+const { values } = parseArgs({
+  options: {
+    json: { type: 'boolean', default: false },
+    runs: { type: 'string', default: '1' },
+    'small-nodes': { type: 'boolean', default: false },
+    'refused-first': { type: 'boolean', default: false },
+  },
+})
+const controlPlane = await sharedControlPlane()
+try {
+  for (let run = 0; run < Number(values.runs); run++) {
+    const stand = await Stand.start(controlPlane.kubeconfigPath)
+    try {
+      const outcome = await stand.play(eightShapes, {
+        ...(values['small-nodes'] && { requirements: smallNodes }),
+        isRefusedFirst: values['refused-first'],
+        withinMs,
+      })
+      process.stdout.write(values.json ? jsonOf(outcome) : tableOf(outcome))
+      await stand.clear(eightShapes)
+    } finally {
+      await stand.stop()
+    }
+  }
+} finally {
+  await controlPlane.stop()
+}

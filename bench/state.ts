@@ -1,0 +1,199 @@
+/**
+ * What it takes to follow a large cluster: the embedded API server in a process of its own, filled with
+ * nodes, their claims and pods, and `tenon controller` in another, whose figures these are.
+ *
+ *   node bench/state.ts [--nodes N --pods N] [--changes PER_SECOND] [--seconds S] [--json] [--cpu-prof DIR]
+ *
+ * `synced` counts from the start of the controller's process until its readiness says that everything is
+ * listed and `karpenter_cluster_state_synced` is 1. `rest %` and `busy %` are processor time, of one core,
+ * while nothing changes and while pods do (statuses, creations, bindings, deletions); `held` is the longest
+ * time that the event loop was held, and `writes` what the controller wrote, in the same time.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { SystemClock } from '@tenon/runtime'
+import { ControllerProcess } from './control-plane/controller-process.ts'
+import type { Answer, Order } from './state/api-process.ts'
+
+interface Row {
+  readonly nodes: number
+  readonly pods: number
+  readonly podBytes: number
+  readonly syncedSeconds: number
+  readonly syncCpuSeconds: number
+  readonly rssMiB: number
+  readonly peakRssMiB: number
+  readonly syncHeldMs: number
+  readonly restPercent: number
+  readonly restWrites: number
+  readonly busyPercent: number
+  readonly busyHeldMs: number
+  readonly busyWrites: number
+}
+
+const { values } = parseArgs({
+  options: {
+    nodes: { type: 'string' },
+    pods: { type: 'string' },
+    changes: { type: 'string', default: '100' },
+    seconds: { type: 'string', default: '30' },
+    json: { type: 'boolean', default: false },
+    'cpu-prof': { type: 'string' },
+  },
+})
+const sizes =
+  values.nodes === undefined && values.pods === undefined
+    ? [
+        { nodes: 500, pods: 10_000 },
+        { nodes: 2000, pods: 40_000 },
+        { nodes: 5000, pods: 100_000 },
+      ]
+    : [{ nodes: Number(values.nodes ?? 5000), pods: Number(values.pods ?? 100_000) }]
+const perSecond = Number(values.changes)
+const seconds = Number(values.seconds)
+if (![perSecond, seconds, ...sizes.flatMap(({ nodes, pods }) => [nodes, pods])].every((each) => each > 0)) {
+  console.error('state: --nodes, --pods, --changes and --seconds take positive numbers')
+  process.exit(1)
+}
+const syncWithinMs = 300_000
+/** Writes that follow from the start, such as those of conditions, have ended once none came for so long. */
+const quietMs = 5000
+const settleWithinMs = 600_000
+
+const clock = new SystemClock()
+if (!values.json)
+  line(
+    'nodes',
+    'pods',
+    'synced s',
+    'CPU s',
+    'RSS MiB',
+    'peak',
+    'held ms',
+    'rest %',
+    'writes',
+    'busy %',
+    'held ms',
+    'writes',
+  )
+for (const size of sizes) print(await measured(size))
+
+async function measured(size: { readonly nodes: number; readonly pods: number }): Promise<Row> {
+  const api = fork(new URL('state/api-process.ts', import.meta.url), {
+    execArgv: ['--max-old-space-size=8192'],
+  })
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-bench-state-log-'))
+  let isDone = false
+  try {
+    const filled = await ask(api, { kind: 'fill', ...size })
+    if (filled.kind !== 'filled') throw new Error(`the API server answered ${filled.kind}`)
+    const profiling = values['cpu-prof']
+    const start = clock.monotonic()
+    const controller = await ControllerProcess.start({
+      kubeconfigPath: filled.kubeconfigPath,
+      log: join(folder, 'controller.log'),
+      clock,
+      isProbed: true,
+      ...(profiling !== undefined && { nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${profiling}`] }),
+    })
+    try {
+      await controller.stateSynced(syncWithinMs)
+      const syncedSeconds = (clock.monotonic() - start) / 1000
+      const { cpuSeconds: syncCpuSeconds } = controller.figures()
+      const syncHeldMs = await controller.longestHoldMs()
+      await settle(api)
+      const { rssMiB } = controller.figures()
+      const rest = await during(api, controller, () => clock.sleep(seconds * 1000))
+      const busy = await during(api, controller, () => ask(api, { kind: 'churn', perSecond, seconds }))
+      isDone = true
+      return {
+        ...size,
+        podBytes: filled.podBytes,
+        syncedSeconds,
+        syncCpuSeconds,
+        rssMiB,
+        peakRssMiB: controller.figures().peakRssMiB,
+        syncHeldMs,
+        restPercent: rest.percent,
+        restWrites: rest.writes,
+        busyPercent: busy.percent,
+        busyHeldMs: busy.heldMs,
+        busyWrites: busy.writes,
+      }
+    } finally {
+      await controller.stop()
+    }
+  } finally {
+    api.kill()
+    // The log tells what went wrong.
+    if (isDone) await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function settle(api: ChildProcess): Promise<void> {
+  const giveUpMs = clock.monotonic() + settleWithinMs
+  for (let before = -1; clock.monotonic() < giveUpMs; ) {
+    const now = await writesOf(api)
+    if (now === before) return
+    before = now
+    await clock.sleep(quietMs)
+  }
+}
+
+async function during(
+  api: ChildProcess,
+  controller: ControllerProcess,
+  work: () => Promise<unknown>,
+): Promise<{ readonly percent: number; readonly heldMs: number; readonly writes: number }> {
+  await controller.longestHoldMs()
+  const before = { ...controller.figures(), writes: await writesOf(api), at: clock.monotonic() }
+  await work()
+  const elapsed = (clock.monotonic() - before.at) / 1000
+  return {
+    percent: (100 * (controller.figures().cpuSeconds - before.cpuSeconds)) / elapsed,
+    heldMs: await controller.longestHoldMs(),
+    writes: (await writesOf(api)) - before.writes,
+  }
+}
+
+async function writesOf(api: ChildProcess): Promise<number> {
+  const answer = await ask(api, { kind: 'count' })
+  return answer.kind === 'counted' ? answer.writes : 0
+}
+
+async function ask(api: ChildProcess, order: Order): Promise<Answer> {
+  const over = new AbortController()
+  const { signal } = over
+  const answered = Promise.race([once(api, 'message', { signal }), once(api, 'exit', { signal })])
+  api.send(order)
+  const [answer] = (await answered) as unknown[]
+  over.abort()
+  if (typeof answer !== 'object' || answer === null)
+    throw new Error(`the API server ended (${String(answer)})`)
+  return answer as Answer
+}
+
+function print(row: Row): void {
+  if (values.json) {
+    process.stdout.write(`${JSON.stringify(row)}\n`)
+    return
+  }
+  const { syncedSeconds, syncCpuSeconds, rssMiB, peakRssMiB, syncHeldMs } = row
+  const listing = [
+    syncedSeconds.toFixed(1),
+    syncCpuSeconds.toFixed(1),
+    rssMiB.toFixed(0),
+    peakRssMiB.toFixed(0),
+  ]
+  const rest = [row.restPercent.toFixed(1), String(row.restWrites)]
+  const busy = [row.busyPercent.toFixed(1), row.busyHeldMs.toFixed(0), String(row.busyWrites)]
+  line(String(row.nodes), String(row.pods), ...listing, syncHeldMs.toFixed(0), ...rest, ...busy)
+}
+
+function line(...cells: readonly string[]): void {
+  process.stdout.write(`${cells.map((cell) => cell.padStart(9)).join('')}\n`)
+}

@@ -1,0 +1,87 @@
+/** The embedded API server with a large cluster in it, as a process that its parent tells what to do. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type KubeObject, nodeClaimCrd, nodePoolCrd } from '@tenon/api'
+import { createApiServer, createCredentials, kubeconfigYaml } from '@tenon/devcluster'
+import { kwokNodeClassCrd } from '@tenon/provider-kwok'
+import { SeededRandom, serveHttps, silentLogger, SystemClock } from '@tenon/runtime'
+import { Churn } from './churn.ts'
+import { population } from './population.ts'
+
+/** What the parent asks for. */
+export type Order =
+  | { readonly kind: 'fill'; readonly nodes: number; readonly pods: number }
+  | { readonly kind: 'churn'; readonly perSecond: number; readonly seconds: number }
+  | { readonly kind: 'count' }
+
+/** What it is answered. */
+export type Answer =
+  | { readonly kind: 'filled'; readonly kubeconfigPath: string; readonly podBytes: number }
+  | { readonly kind: 'churned'; readonly changes: number }
+  | { readonly kind: 'counted'; readonly writes: number }
+
+const clock = new SystemClock()
+/** Nothing is as young as it looks, so that nothing is done because something is new. */
+const ageMs = 3_600_000
+const crdType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}
+let churn: Churn | undefined
+let writes = 0
+
+process.on('message', (order: Order) => void obey(order).then((answer) => process.send?.(answer)))
+
+async function obey(order: Order): Promise<Answer> {
+  switch (order.kind) {
+    case 'fill':
+      return await fill(order)
+    case 'churn':
+      return { kind: 'churned', changes: (await churn?.run(order.perSecond, order.seconds)) ?? 0 }
+    case 'count':
+      return { kind: 'counted', writes }
+  }
+}
+
+async function fill({ nodes, pods }: { readonly nodes: number; readonly pods: number }): Promise<Answer> {
+  const credentials = await createCredentials(clock.now())
+  const objects = population({ nodes, pods }, clock.now() - ageMs)
+  const server = createApiServer({
+    clock,
+    random: new SeededRandom('bench'),
+    logger: silentLogger,
+    adminToken: credentials.adminToken,
+    signingKey: credentials.signingKey,
+    initial: { revision: 1, objects },
+  })
+  for (const crd of [nodePoolCrd, nodeClaimCrd, kwokNodeClassCrd])
+    server.local.create(crdType, crd as unknown as KubeObject)
+  const socket = await serveHttps(
+    (request, signal) => {
+      if (request.method !== 'GET') writes++
+      return server.handle(request, signal)
+    },
+    {
+      host: '127.0.0.1',
+      port: 0,
+      certificate: credentials.server.certificate,
+      privateKey: credentials.server.privateKey,
+      certificateAuthority: credentials.certificateAuthority.certificate,
+    },
+  )
+  churn = new Churn(server.localAs('kubelet'), clock, { nodes, pods })
+  const folder = mkdtempSync(join(tmpdir(), 'tenon-bench-state-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const kubeconfigPath = join(folder, 'kubeconfig')
+  writeFileSync(kubeconfigPath, kubeconfigYaml({ server: socket.url, credentials }), { mode: 0o600 })
+  let podBytes = 0
+  server.store.collection('pods').scan({}, (pod) => {
+    podBytes = JSON.stringify(pod).length
+    return false
+  })
+  return { kind: 'filled', kubeconfigPath, podBytes }
+}

@@ -1,0 +1,186 @@
+/** The operator in this process on a real control plane, with every write of it noted. */
+import { karpenterKinds, type KubeObject, kinds, type ResourceType } from '@tenon/api'
+import {
+  createCacheRegistry,
+  createEventRecorder,
+  createKubeClient,
+  type DeleteOptions,
+  isKubeError,
+  type KubeClient,
+  loadKubeConfig,
+} from '@tenon/kube'
+import { defaultSettings, Operator } from '@tenon/operator'
+import { KwokProvider, kwokNodeClassKind } from '@tenon/provider-kwok'
+import { type LogFields, type Logger, SeededRandom, SystemClock } from '@tenon/runtime'
+import { budgetKind } from '../../../packages/world/src/takeover/recorded-cluster.test-support.ts'
+import { WriteLog } from '../../../packages/world/src/takeover/write-log.test-support.ts'
+import { applyCrds } from '../scheduling-proof/autoscaler.ts'
+import { proofKinds } from '../scheduling-proof/objects.ts'
+
+const pollMs = 100
+const clearingMs = 60_000
+const gates = { ...defaultSettings.featureGates, staticCapacity: true, nodeRepair: true }
+/** The field manager under which the API server knows what the operator wrote. */
+export const fieldManager = 'tenon-under-test'
+
+/** A cluster as an administrator sees it, and an operator that is started once the cluster is as it should be. */
+export class Stand {
+  readonly clock = new SystemClock()
+  /** Not noted. */
+  readonly admin: KubeClient
+  readonly log = new WriteLog()
+  readonly #journal = new Journal()
+  readonly #kubeconfigPath: string
+  readonly #close: () => void
+  #operator: { readonly operator: Operator; readonly close: () => void } | undefined
+
+  private constructor(kubeconfigPath: string) {
+    this.#kubeconfigPath = kubeconfigPath
+    const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock: this.clock })
+    this.admin = createKubeClient({
+      transport: config.transport,
+      clock: this.clock,
+      userAgent: 'administrator',
+    })
+    this.#close = () => config.close()
+  }
+
+  /** Serves the CRDs; nothing else is there yet. */
+  static async open(kubeconfigPath: string): Promise<Stand> {
+    const stand = new Stand(kubeconfigPath)
+    await applyCrds(stand.admin, stand.clock)
+    return stand
+  }
+
+  /** Starts an operator that leads at once. */
+  async startOperator(): Promise<void> {
+    const { clock } = this
+    const logger = this.#journal
+    const random = new SeededRandom('takeover')
+    const config = loadKubeConfig({ env: {}, kubeconfig: this.#kubeconfigPath, clock })
+    const client = createKubeClient({
+      transport: this.log.listening(config.transport),
+      clock,
+      userAgent: fieldManager,
+    })
+    const operator = new Operator({
+      client,
+      registry: createCacheRegistry({ client, clock, logger, random }),
+      provider: new KwokProvider({ client, clock, random, logger }),
+      events: createEventRecorder({ client, clock, logger, random, component: 'karpenter' }),
+      clock,
+      random,
+      logger,
+      settings: { ...defaultSettings, featureGates: gates },
+    })
+    await operator.observe(AbortSignal.timeout(20_000))
+    operator.lead()
+    this.#operator = { operator, close: () => config.close() }
+  }
+
+  async stopOperator(): Promise<void> {
+    await this.#operator?.operator.stop()
+    this.#operator?.close()
+    this.#operator = undefined
+  }
+
+  /** Errors that the operator logged. */
+  get complaints(): readonly string[] {
+    return this.#journal.complaints
+  }
+
+  /** Polls until the probe holds. @throws Error naming `what` after `seconds`. */
+  async until(what: string, seconds: number, probe: () => Promise<boolean>): Promise<void> {
+    const deadline = this.clock.monotonic() + seconds * 1000
+    while (!(await probe())) {
+      if (this.clock.monotonic() > deadline) {
+        throw new Error(`not within ${seconds} s: ${what}\n${this.#journal.lines.slice(-30).join('\n')}`)
+      }
+      await this.clock.sleep(pollMs)
+    }
+  }
+
+  /** Deletes; an object that is gone already is fine. */
+  async delete(type: ResourceType, name: string, options: DeleteOptions = {}): Promise<void> {
+    await this.admin.delete(type, { name }, options).catch(ignoringGone)
+  }
+
+  /** Empties the cluster of everything that tests make, by force where need be. */
+  async clear(): Promise<void> {
+    const removed: readonly ResourceType[] = [
+      proofKinds.replicaSet,
+      proofKinds.deployment,
+      budgetKind,
+      karpenterKinds.nodePool,
+      karpenterKinds.nodeClaim,
+      kinds.node,
+      kwokNodeClassKind,
+      kinds.pod,
+    ]
+    await this.until('the cluster is empty', clearingMs / 1000, async () => {
+      let left = 0
+      for (const type of removed) left += await this.#tearOut(type)
+      return left === 0
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.stopOperator()
+    this.#close()
+  }
+
+  /** @returns how many there were. */
+  async #tearOut(type: ResourceType): Promise<number> {
+    const objects = await this.admin.list(type)
+    for (const { metadata } of objects) {
+      const key = { name: metadata.name, ...(metadata.namespace && { namespace: metadata.namespace }) }
+      await this.admin
+        .delete(type, key, { propagationPolicy: 'Background', gracePeriodSeconds: 0 })
+        .catch(ignoringGone)
+      if ((metadata.finalizers ?? []).length > 0)
+        await this.admin.patch(type, key, { metadata: { finalizers: null } }).catch(ignoringGone)
+    }
+    return objects.length
+  }
+}
+
+function ignoringGone(error: unknown): void {
+  if (!isKubeError(error, 'notFound')) throw error
+}
+
+/** Of an object, what no takeover may change. */
+export function unchanging(object: KubeObject): unknown {
+  const { name, uid, generation, labels, annotations, finalizers, ownerReferences } = object.metadata
+  const { spec } = object as KubeObject & { readonly spec?: unknown }
+  return { name, uid, generation, labels, annotations, finalizers, ownerReferences, spec }
+}
+
+/** Takes the operator's log. */
+class Journal implements Logger {
+  readonly complaints: string[] = []
+  readonly lines: string[] = []
+
+  debug(): void {
+    // Not of interest.
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.lines.push(`${message} ${textOf(fields)}`)
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.lines.push(`${message} ${textOf(fields)}`)
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.lines.push(`${message} ${textOf(fields)}`)
+    this.complaints.push(`${message} ${textOf(fields)}`)
+  }
+
+  with(): Logger {
+    return this
+  }
+}
+
+const textOf = (fields: LogFields = {}) =>
+  JSON.stringify(fields, (_, value: unknown) => (value instanceof Error ? value.message : value))

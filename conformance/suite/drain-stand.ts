@@ -1,0 +1,230 @@
+/** The operator in this process on a real control plane, and an own look at what a drain does there. */
+import { annotations, karpenterKinds, kinds, matchesSelector, type Pod } from '@tenon/api'
+import {
+  type Cache,
+  createCacheRegistry,
+  createEventRecorder,
+  createKubeClient,
+  loadKubeConfig,
+} from '@tenon/kube'
+import { defaultSettings, Operator, ThreadDecider } from '@tenon/operator'
+import { KwokProvider } from '@tenon/provider-kwok'
+import { eventLoopTurns, SeededRandom, silentLogger, SystemClock, type Transport } from '@tenon/runtime'
+import { applyCrds } from '../src/scheduling-proof/autoscaler.ts'
+
+/** The operator asked for the end of a pod. */
+interface EndRequest {
+  readonly kind: 'evict' | 'delete'
+  readonly pod: string
+  readonly uid: string
+  readonly atMs: number
+  /** Until the answer came, in milliseconds. */
+  readonly tookMs: number
+  readonly status: number
+}
+
+const rate = { perSecond: 200, burst: 300 }
+const pollMs = 100
+const evictionPath = /\/namespaces\/([^/]+)\/pods\/([^/?]+)\/eviction/
+const podPath = /\/namespaces\/([^/]+)\/pods\/([^/?]+)(\?|$)/
+
+/** A PDB whose pods are watched, by how many of them must stay healthy. */
+export interface WatchedBudget {
+  readonly name: string
+  readonly matchLabels: Readonly<Record<string, string>>
+  readonly desiredHealthy: number
+}
+
+export class DrainStand {
+  readonly clock: SystemClock
+  readonly client: ReturnType<typeof createKubeClient>
+  readonly pods: Cache<Pod>
+  readonly operator: Operator
+  /** What went wrong, as sentences. */
+  readonly complaints: string[] = []
+  readonly requests: EndRequest[] = []
+  #deadlineMs = Number.POSITIVE_INFINITY
+  #budgets: readonly WatchedBudget[] = []
+  /** Pods that were deleted for the deadline, by UID. */
+  readonly #forced = new Map<string, Pod>()
+  readonly #stopping = new AbortController()
+  readonly #close: () => void
+
+  private constructor(clock: SystemClock, transport: Transport, close: () => void) {
+    this.clock = clock
+    this.#close = close
+    const random = new SeededRandom('drain')
+    const logger = silentLogger
+    this.client = createKubeClient({ transport, clock, userAgent: 'drain-test', rate })
+    const own = createCacheRegistry({ client: this.client, clock, logger, random })
+    this.pods = own.cache(kinds.pod)
+    const budgets = own.cache(kinds.podDisruptionBudget)
+    own.start(this.#stopping.signal)
+    this.pods.onChange((change) => {
+      if (change.kind === 'added') return
+      const isLost =
+        change.kind === 'deleted'
+          ? isHealthy(change.object)
+          : isHealthy(change.old) && !isHealthy(change.object)
+      if (isLost) this.#lost(change.object)
+    })
+    budgets.onChange(({ object: { metadata, status } }) => {
+      const { disruptionsAllowed = 0 } = status ?? {}
+      if (disruptionsAllowed < 0) this.complaints.push(`${metadata.name}: ${disruptionsAllowed} allowed`)
+    })
+    const client = createKubeClient({
+      transport: this.#between(transport),
+      clock,
+      userAgent: 'karpenter/drain-test',
+      rate,
+    })
+    this.operator = new Operator({
+      client,
+      registry: createCacheRegistry({ client, clock, logger, random }),
+      provider: new KwokProvider({ client, clock, random, logger }),
+      events: createEventRecorder({ client, clock, logger, random }),
+      decider: new ThreadDecider({ clock, turns: eventLoopTurns, logger }),
+      clock,
+      random,
+      logger,
+      settings: defaultSettings,
+    })
+  }
+
+  /** Installs the CRDs and leads. */
+  static async start(kubeconfigPath: string): Promise<DrainStand> {
+    const clock = new SystemClock()
+    const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
+    const stand = new DrainStand(clock, config.transport, () => {
+      config.close()
+    })
+    await applyCrds(stand.client, clock)
+    await stand.operator.observe(AbortSignal.timeout(20_000))
+    stand.operator.lead()
+    return stand
+  }
+
+  /** From now on the PDBs must hold, and pods may be deleted as the deadline allows. */
+  follow(budgets: readonly WatchedBudget[], deadlineMs: number): void {
+    this.#budgets = budgets
+    this.#deadlineMs = deadlineMs
+  }
+
+  /** Waits until `isDone`. Answers whether that came true before `untilMs`, Unix milliseconds. */
+  async wait(isDone: () => boolean, untilMs: number): Promise<boolean> {
+    while (!isDone()) {
+      if (this.clock.now() > untilMs) return false
+      await this.clock.sleep(pollMs)
+    }
+    return true
+  }
+
+  /** Evictions that were asked for, by the status they were answered with. */
+  counts(): Readonly<Record<number, number>> {
+    const counts: Record<number, number> = {}
+    for (const { kind, status } of this.requests) {
+      if (kind === 'evict') counts[status] = (counts[status] ?? 0) + 1
+    }
+    return counts
+  }
+
+  /** How long requests that end pods took, in words. */
+  latencies(): string {
+    const tookMs = this.requests.map((request) => request.tookMs).toSorted((one, other) => one - other)
+    const at = (part: number) => tookMs[Math.floor((tookMs.length - 1) * part)] ?? 0
+    return `half within ${at(0.5)} ms, 99 % within ${at(0.99)} ms`
+  }
+
+  /** Evictions that came sooner after a refusal than the back-off allows. */
+  haste(): readonly string[] {
+    const refusals = new Map<string, { readonly count: number; readonly atMs: number }>()
+    const hasty: string[] = []
+    for (const { kind, pod, uid, atMs, status } of this.requests) {
+      if (kind !== 'evict') continue
+      const last = refusals.get(uid)
+      const pauseMs = last === undefined ? 0 : Math.min(10_000, 100 * 2 ** (last.count - 1))
+      if (last !== undefined && atMs - last.atMs < pauseMs) hasty.push(`${pod} after ${atMs - last.atMs} ms`)
+      if (status >= 400) refusals.set(uid, { count: (last?.count ?? 0) + 1, atMs })
+    }
+    return hasty
+  }
+
+  async stop(): Promise<void> {
+    await this.operator.stop()
+    this.#stopping.abort(new Error('the test is over'))
+    this.#close()
+  }
+
+  /** Removes what the operator launched, once the workloads are gone. */
+  async clear(): Promise<void> {
+    const { nodeClaims, nodes } = this.operator.caches
+    const patient = this.clock.now() + 60_000
+    for (const { metadata } of nodeClaims.list())
+      await this.client.delete(karpenterKinds.nodeClaim, { name: metadata.name }).catch(() => undefined)
+    await this.wait(() => nodeClaims.size === 0 && nodes.size === 0, patient)
+  }
+
+  #between(inner: Transport): Transport {
+    return {
+      send: async (request, signal) => {
+        const evicted = request.method === 'POST' ? evictionPath.exec(request.path) : null
+        const deleted = request.method === 'DELETE' ? podPath.exec(request.path) : null
+        const [, namespace = '', name = ''] = evicted ?? deleted ?? []
+        if (evicted === null && deleted === null) return await inner.send(request, signal)
+        const atMs = this.clock.now()
+        const kind = evicted === null ? 'delete' : 'evict'
+        const pod = this.pods.get({ namespace, name })
+        if (pod !== undefined) this.#judge(kind, pod, atMs)
+        const { status, ...answer } = await inner.send(request, signal)
+        this.requests.push({
+          kind,
+          pod: name,
+          uid: pod?.metadata.uid ?? '',
+          atMs,
+          tookMs: this.clock.now() - atMs,
+          status,
+        })
+        return { status, ...answer }
+      },
+    }
+  }
+
+  #judge(kind: EndRequest['kind'], pod: Pod, atMs: number): void {
+    const { name, uid = '', annotations: notes = {}, deletionTimestamp } = pod.metadata
+    const forcedMs = this.#deadlineMs - (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000
+    if (kind === 'delete') {
+      this.#forced.set(uid, pod)
+      if (atMs <= forcedMs && deletionTimestamp === undefined)
+        this.complaints.push(`${name} was deleted by force ${forcedMs - atMs} ms too early`)
+      return
+    }
+    const value = notes[annotations.doNotDisrupt] ?? ''
+    if (value === 'true') this.complaints.push(`${name} was evicted although it must not be disrupted`)
+    const seconds = /^(\d+)s$/.exec(value)?.[1]
+    const untilMs = Date.parse(pod.status?.startTime ?? '') + Number(seconds ?? 0) * 1000
+    if (seconds !== undefined && atMs < untilMs)
+      this.complaints.push(`${name} was evicted ${untilMs - atMs} ms before its time`)
+  }
+
+  /**
+   * A healthy pod has gone, or is going: its PDBs must still have as many as they need. What the
+   * deadline took counts as there, as the status that evictions are judged by may lag behind it.
+   */
+  #lost(pod: Pod): void {
+    for (const { name, matchLabels, desiredHealthy } of this.#budgets) {
+      const covers = (each: Pod) => matchesSelector({ matchLabels }, each.metadata.labels)
+      if (!covers(pod)) continue
+      const healthy = this.pods.list().filter((each) => isHealthy(each) && covers(each)).length
+      const forced = [...this.#forced.values()].filter(covers).length
+      if (healthy + forced < desiredHealthy)
+        this.complaints.push(`${name}: ${healthy} of ${desiredHealthy} healthy without ${pod.metadata.name}`)
+    }
+  }
+}
+
+function isHealthy({ metadata, status }: Pod): boolean {
+  return (
+    metadata.deletionTimestamp === undefined &&
+    (status?.conditions ?? []).some((each) => each.type === 'Ready' && each.status === 'True')
+  )
+}
