@@ -17,7 +17,7 @@ const usage = `Usage: npm run bench:scheduling -- [options]
 Schedules workloads with the engine alone and prints a table; progress goes to standard error.
 
   --only NAME…         only workloads whose name contains a NAME
-  --runs N             runs of each workload (default: 75 up to 500 pods, 25 up to 2000, 5, from 10000 on 3)
+  --runs N             runs of each workload (default: 75 up to 500 pods, 25, from 10000 on 3)
   --improvement KIND   none, planned or free, for rows that do not name theirs (default: none)
   --json               one JSON object a line
   --help               this text
@@ -121,7 +121,6 @@ async function inOwnProcess(workload: Workload, improvement: Improvement, runs: 
  */
 function defaultRuns(pods: number): number {
   if (pods >= 10_000) return 3
-  if (pods > 2000) return 5
   return pods > 500 ? 25 : 75
 }
 
