@@ -2,12 +2,11 @@
  * What consolidation costs: a scan that decides about every node by itself, and a search for several
  * nodes at once, on clusters of the size of those in benchmarks.md 2. Each in a process of its own.
  */
-import { fork } from 'node:child_process'
-import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { examine, problemOf, TypeReader } from '@tenon/engine'
 import { clusterOf, type ClusterShape } from './consolidation/cluster.ts'
+import { measuredElsewhere } from './own-process.ts'
 import { peakHeapMib } from './scheduling/heap-trace.ts'
 
 interface Workload extends ClusterShape {
@@ -125,18 +124,12 @@ interface Row extends Measurement {
 
 /** Measures a workload in a new process. Throws when that fails. */
 async function inOwnProcess(workload: Workload, runs: number): Promise<Row> {
-  const child = fork(import.meta.filename, ['--child', `--only=${workload.name}`, `--runs=${runs}`], {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  })
-  const received: Measurement[] = []
-  child.on('message', (message) => received.push(message as Measurement))
-  const closed = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', resolve)
-  })
-  const [trace, code] = await Promise.all([child.stdout ? text(child.stdout) : '', closed])
-  const [measured] = received
-  if (measured === undefined || code !== 0) throw new Error(`${workload.name} ended with code ${code}`)
+  const { measured: sent, output: trace } = await measuredElsewhere(workload.name, import.meta.filename, [
+    '--child',
+    `--only=${workload.name}`,
+    `--runs=${runs}`,
+  ])
+  const measured = sent as Measurement
   const sorted = measured.ms.toSorted((a, b) => a - b)
   return { ...measured, workload, sorted, peakHeapMib: peakHeapMib(trace, measured) }
 }

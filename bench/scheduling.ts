@@ -2,9 +2,8 @@
  * Scheduling throughput and price of the engine alone: the workloads of scheduling/workloads.ts, each
  * in a process of its own, against figures of the reference and the lowest price that is possible.
  */
-import { fork } from 'node:child_process'
-import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
+import { measuredElsewhere } from './own-process.ts'
 import { peakHeapMib } from './scheduling/heap-trace.ts'
 import { type Measurement, measure } from './scheduling/measure.ts'
 import { header, jsonRow, type Row, renderRow } from './scheduling/table.ts'
@@ -87,20 +86,13 @@ function select(names: readonly string[]): readonly Workload[] {
 
 /** Measures a workload in a new process. Throws when that fails. */
 async function inOwnProcess(workload: Workload, improvement: Improvement, runs: number): Promise<Row> {
-  const child = fork(
-    import.meta.filename,
-    ['--child', `--only=${workload.name}`, `--improvement=${improvement}`, `--runs=${runs}`],
-    { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] },
-  )
-  const received: Measurement[] = []
-  child.on('message', (message) => received.push(message as Measurement))
-  const closed = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', resolve)
-  })
-  const [trace, code] = await Promise.all([child.stdout ? text(child.stdout) : '', closed])
-  const [measured] = received
-  if (measured === undefined || code !== 0) throw new Error(`${workload.name} ended with code ${code}`)
+  const { measured: sent, output: trace } = await measuredElsewhere(workload.name, import.meta.filename, [
+    '--child',
+    `--only=${workload.name}`,
+    `--improvement=${improvement}`,
+    `--runs=${runs}`,
+  ])
+  const measured = sent as Measurement
   const sorted = measured.ms.toSorted((a, b) => a - b)
   const at = (index: number) => sorted[index] as number
   return {

@@ -1,0 +1,26 @@
+/** Measurements that are made in a process of their own, so that heaps and compilers do not mix. */
+import { fork } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+
+/**
+ * Runs a module with arguments that make it send one measurement to the process that started it.
+ * @returns what it sent, and its standard output.
+ * @throws Error with the workload's name when it ends otherwise.
+ */
+export async function measuredElsewhere(
+  name: string,
+  module: string,
+  args: readonly string[],
+): Promise<{ readonly measured: unknown; readonly output: string }> {
+  const child = fork(module, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  const received: unknown[] = []
+  child.on('message', (message) => received.push(message))
+  const closed = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  const [output, code] = await Promise.all([child.stdout ? text(child.stdout) : '', closed])
+  const [measured] = received
+  if (measured === undefined || code !== 0) throw new Error(`${name} ended with code ${code}`)
+  return { measured, output }
+}
