@@ -41,6 +41,7 @@ export type {
 export { balancedThreshold } from './disruption/balanced.ts'
 export { allowedDisruptions, unlimited, unreadableBudget } from './disruption/budgets.ts'
 export { examine } from './disruption/examine.ts'
+export { savingsOrder } from './disruption/savings-order.ts'
 export {
   type ConsolidationRemark,
   type ConsolidationResult,

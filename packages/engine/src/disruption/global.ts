@@ -63,9 +63,9 @@ class GlobalSearch {
   run(): Consolidation {
     const sorted = this.#whatIf.candidates.toSorted(bySavings)
     const fewest = this.#fewest(sorted)
-    const move = fewest === 'none' ? this.#cheapest(sorted) : fewest
+    const found = fewest === 'noneCanGo' ? this.#cheapest(sorted) : fewest
     return {
-      moves: move === undefined ? [] : [move],
+      moves: found === 'rejected' || found === undefined ? [] : [found],
       remarks: this.#remarks,
       isTimedOut: this.#control.shouldStop(),
       isLimitedByBudget: this.#isLimitedByBudget,
@@ -74,8 +74,8 @@ class GlobalSearch {
     }
   }
 
-  /** As many nodes as can go without a new one, the best first; undefined when that is not worth it. */
-  #fewest(sorted: readonly Candidate[]): Move | undefined | 'none' {
+  /** As many nodes as can go without a new one, the best first; `rejected` when that is not worth it. */
+  #fewest(sorted: readonly Candidate[]): Move | 'noneCanGo' | 'rejected' {
     const budget = this.#budget()
     const gone: Candidate[] = []
     const homes = new Map<number, number>()
@@ -101,7 +101,7 @@ class GlobalSearch {
       gone.push(candidate)
     }
     this.#isLimitedByBudget ||= budget.isSpent
-    if (gone.length === 0) return 'none'
+    if (gone.length === 0) return 'noneCanGo'
     const inputs = gone.map(({ input }) => input)
     const move: Move = {
       candidates: inputs.map(({ node }) => node),
@@ -109,7 +109,7 @@ class GlobalSearch {
       placements: Int32Array.from([...homes].flat()),
       savings: priceOf(gone),
     }
-    return this.#isApproved(inputs, move) ? move : undefined
+    return this.#isApproved(inputs, move) ? move : 'rejected'
   }
 
   /** The group of nodes whose pods are packed anew for the most money. */

@@ -10,6 +10,7 @@ import { Simulation } from '../provisioning/simulation.ts'
 import type { Problem } from '../snapshot/problem.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
 import type { CandidateInput, Removal } from './question.ts'
+import { savingsOrder } from './savings-order.ts'
 
 /** A candidate as the simulations know it. */
 export interface Candidate {
@@ -154,7 +155,7 @@ export class WhatIf {
   }
 }
 
-/** The most money for the least disruption first; ties by node name (disruption.md 4). */
+/** In {@link savingsOrder}. */
 export function bySavings({ input: a }: Candidate, { input: b }: Candidate): number {
-  return b.pricePerHour / b.disruptionCost - a.pricePerHour / a.disruptionCost || (a.node < b.node ? -1 : 1)
+  return savingsOrder({ ...a, name: a.node }, { ...b, name: b.node })
 }

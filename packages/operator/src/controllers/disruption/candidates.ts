@@ -166,12 +166,6 @@ export function costsSomething(pod: Pod): boolean {
   return isReschedulable(pod) && evictionCost(pod) > 0
 }
 
-/** The most money for the least disruption first; ties by node name (disruption.md 4). */
-export function bySavings(a: Candidate, b: Candidate): number {
-  const ratio = ({ pricePerHour, disruptionCost }: Candidate) => pricePerHour / disruptionCost
-  return ratio(b) - ratio(a) || (a.name < b.name ? -1 : 1)
-}
-
 /** Whether nothing on the node costs anything to move. */
 export function isEmpty({ disruptionCost }: Candidate): boolean {
   return disruptionCost <= 1

@@ -11,7 +11,7 @@ import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
 import { unconsolidatable } from './policy.ts'
 import { tellRejected, tellRemarks, tellUnconsolidatable } from './remarks.ts'
-import { ask, destinationsOf, removalGround } from './simulation.ts'
+import { destinationsOf, removalGround } from './simulation.ts'
 import { rejectionOf } from './validation.ts'
 
 const reason = 'Underutilized'
@@ -62,9 +62,8 @@ export class Consolidation implements DisruptionMethod {
     const ground = await removalGround(context, candidates, true, signal)
     const judged = [...ground.candidates.values()]
     if (judged.length === 0) return false
-    const result = await ask(
-      context,
-      ground,
+    const result = await context.decider.examine(
+      ground.input,
       {
         kind: 'consolidate',
         search: this.#search,
@@ -75,8 +74,7 @@ export class Consolidation implements DisruptionMethod {
         spotToSpot: context.settings.featureGates.spotToSpotConsolidation,
         unseenPools: this.#unseenPools,
       },
-      limitsMs[this.#search],
-      signal,
+      { deadlineMs: limitsMs[this.#search], signal },
     )
     if (result?.kind !== 'consolidation') return false
     tellRemarks(context, result.remarks, ground.candidates)

@@ -1,8 +1,9 @@
 /** `disruption`, method Emptiness: removes nodes that hold no pod (disruption.md 8, 13). */
 import { isConditionTrue, parseNillableDuration } from '@tenon/api'
+import { savingsOrder } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { remainingDisruptions } from './budget.ts'
-import { bySavings, type Candidate, costsSomething, isEmpty } from './candidates.ts'
+import { type Candidate, costsSomething, isEmpty } from './candidates.ts'
 import type { StateNode } from '../../state/state-node.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { tellUnconsolidatable } from './remarks.ts'
@@ -68,7 +69,7 @@ export class Emptiness implements DisruptionMethod {
   /** Takes candidates while their pool's budget lasts. */
   #withinBudget(empty: readonly Candidate[]): readonly Candidate[] {
     const remaining = remainingDisruptions(this.#context, reason)
-    return empty.toSorted(bySavings).filter(({ pool, providerID }) => {
+    return empty.toSorted(savingsOrder).filter(({ pool, providerID }) => {
       if (this.#context.state.isNominated(providerID)) return false
       const left = remaining.get(pool.metadata.name) ?? 0
       remaining.set(pool.metadata.name, left - 1)

@@ -1,10 +1,10 @@
 /** Asks the engine what becomes of the pods without some nodes (disruption.md 11). */
 import { isConditionTrue, labels, parseNillableDuration } from '@tenon/api'
-import type { CandidateInput, DisruptionQuestion, DisruptionResult, RemovalResult } from '@tenon/engine'
+import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { type GatheredInput, gatherRemovalInput } from '../../decide/scheduling-input.ts'
 import { capacityOf, labelsOf, transitionMs } from '../../state/state-node.ts'
-import { type Candidate } from './candidates.ts'
+import type { Candidate } from './candidates.ts'
 
 /** The cluster as it is, with the pods of candidates that may have to move. */
 export interface RemovalGround {
@@ -43,17 +43,6 @@ export async function removalGround(
   }
 }
 
-/** @returns undefined when there was no time. */
-export async function ask(
-  { decider }: OperatorContext,
-  { input }: RemovalGround,
-  question: DisruptionQuestion,
-  deadlineMs: number,
-  signal: AbortSignal,
-): Promise<DisruptionResult | undefined> {
-  return await decider.examine(input, question, { deadlineMs, signal })
-}
-
 /**
  * What becomes of the pods without all of these nodes.
  * @param plan where pods are to go if they can; they find other places if not.
@@ -75,7 +64,7 @@ export async function withoutNodes(
   for (const { pod, node } of plan) planned.set(pod.metadata.uid ?? '', node)
   const input = { ...ground.input, planned }
   const { solveTimeoutMs } = context.settings
-  const result = await ask(context, { ...ground, input }, question, solveTimeoutMs, signal)
+  const result = await context.decider.examine(input, question, { deadlineMs: solveTimeoutMs, signal })
   return result?.kind === 'removal' && result.isComplete ? result : undefined
 }
 
@@ -100,7 +89,7 @@ function describe({ state }: OperatorContext, candidate: Candidate): CandidateIn
     instanceType: tags[labels.instanceType] ?? '',
     pricePerHour,
     disruptionCost,
-    capacity: { ...capacityOf(candidate, state.parsed), nodes: 1 },
+    capacity: capacityOf(candidate, state.parsed),
     pods: movable.map(({ metadata }) => metadata.uid ?? ''),
   }
 }
