@@ -1,35 +1,82 @@
-import { spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SystemClock } from '@tenon/runtime'
-import { BuildFailedError, findGo, GoMissingError, missingBinaries } from './src/binaries.ts'
+import { BuildFailedError, ensureBinaries, findGo, GoMissingError, missingBinaries } from './src/binaries.ts'
 import { controlPlaneComponents } from './src/components.ts'
 import { type ControlPlane, StartFailedError, startControlPlane } from './src/control-plane.ts'
 
+/** What takes longest begins first, so that no lane is still at work long after the others. */
+const longestFirst = [
+  'scale',
+  'drain',
+  'scheduling-proof',
+  'takeover',
+  'manual-deletions',
+  'planned-placement',
+]
+
 /**
- * The whole suite against one control plane, which is built if needed, started, and stopped at the end.
- * Arguments are passed on to `node --test`.
+ * The whole suite, or the files whose names are given, in lanes side by side: most of a test is waiting for
+ * what a real cluster takes. Each lane has a control plane of its own, which is built if needed, started,
+ * and stopped at the end; its files run one after the other. Arguments with a dash go on to `node --test`.
  */
 async function main(): Promise<number> {
   const missing = missingBinaries(controlPlaneComponents, process.env)
   if (missing.length > 0 && findGo(process.env) === undefined) return withoutGo(new GoMissingError(missing))
+  // Before the lanes begin, or each of them would build.
+  await ensureBinaries(controlPlaneComponents, { environment: process.env, clock, progress: say })
+  const start = clock.monotonic()
+  const files = suiteFiles(process.argv.slice(2).filter((argument) => !argument.startsWith('-')))
+  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 2), files.length)
+  const lanes = await Promise.all(Array.from({ length: Math.max(count, 1) }, () => runLane(files)))
+  const failed = lanes.flat().filter(({ code }) => code !== 0)
+  for (const { file } of failed) say(`FAILED: ${file}`)
+  say(
+    `suite ended, ${failed.length} of ${lanes.flat().length} files failed, after ${seconds(clock.monotonic() - start)}`,
+  )
+  return failed.length === 0 ? 0 : 1
+}
+
+interface Outcome {
+  readonly file: string
+  readonly code: number
+}
+
+/** Takes files from the shared list until it is empty. */
+async function runLane(files: string[]): Promise<readonly Outcome[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tenon-conformance-'))
-  const clock = new SystemClock()
   const start = clock.monotonic()
   const controlPlane = await startControlPlane({ dir: folder })
   say(`Kubernetes ${controlPlane.version} is ready after ${seconds(clock.monotonic() - start)}`)
-  let code = 1
+  const outcomes: Outcome[] = []
+  let done = false
   try {
-    code = await runTests(controlPlane)
+    for (let file = files.shift(); file !== undefined && !interrupted.signal.aborted; file = files.shift()) {
+      outcomes.push({ file, code: await runFile(file, controlPlane) })
+    }
+    done = true
   } finally {
-    if (code !== 0) keepLogs(folder)
+    if (!done || outcomes.some(({ code }) => code !== 0)) keepLogs(folder)
     await controlPlane.stop()
     rmSync(folder, { recursive: true, force: true })
   }
-  say(`suite ended with exit code ${code} after ${seconds(clock.monotonic() - start)}`)
-  return code
+  return outcomes
+}
+
+function suiteFiles(wanted: readonly string[]): string[] {
+  const folder = fileURLToPath(new URL('suite/', import.meta.url))
+  const rank = (file: string): number => {
+    const at = longestFirst.indexOf(file.replace('.test.ts', ''))
+    return at === -1 ? longestFirst.length : at
+  }
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.test.ts'))
+    .filter((file) => wanted.length === 0 || wanted.some((name) => file === `${name}.test.ts`))
+    .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
+    .map((file) => join(folder, file))
 }
 
 /** Only where it was declared optional may the suite be left out, and never silently. */
@@ -42,22 +89,41 @@ function withoutGo(error: GoMissingError): number {
   return 0
 }
 
-function runTests(controlPlane: ControlPlane): Promise<number> {
-  const args = ['--test', '--test-concurrency=1', '--test-timeout=180000', ...process.argv.slice(2)]
-  const suite = fileURLToPath(new URL('suite/*.test.ts', import.meta.url))
-  const child = spawn(process.execPath, [...args, suite], {
-    stdio: 'inherit',
+/** A file's output is shown when it has ended, so that those of two lanes do not mix. */
+async function runFile(file: string, controlPlane: ControlPlane): Promise<number> {
+  const start = clock.monotonic()
+  const name = basename(file)
+  say(`${name} begins`)
+  const options = ['--test', '--test-concurrency=1', '--test-timeout=180000']
+  const passedOn = process.argv.slice(2).filter((argument) => argument.startsWith('-'))
+  const child = spawn(process.execPath, [...options, ...passedOn, file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
       TENON_CONFORMANCE_DIR: controlPlane.folder,
       TENON_CONFORMANCE_BIN: controlPlane.binDir,
     },
   })
-  // The tests get a terminal's Ctrl-C themselves and end; what was started is still to be stopped here.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
-  return new Promise((resolve) => {
-    child.once('exit', (code) => resolve(code ?? 1))
+  children.add(child)
+  const output: Buffer[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
+  const code = await new Promise<number>((resolve) => {
+    child.once('close', (exit) => resolve(exit ?? 1))
   })
+  children.delete(child)
+  process.stdout.write(Buffer.concat(output))
+  say(`${name} ended with exit code ${code} after ${seconds(clock.monotonic() - start)}`)
+  return code
+}
+
+/** The tests get a terminal's Ctrl-C themselves and end; what was started is still to be stopped here. */
+function stopOnSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      interrupted.abort()
+      for (const child of children) child.kill(signal)
+    })
+  }
 }
 
 function keepLogs(folder: string): void {
@@ -73,6 +139,11 @@ function seconds(ms: number): string {
 function say(line: string): void {
   process.stderr.write(`conformance: ${line}\n`)
 }
+
+const clock = new SystemClock()
+const children = new Set<ChildProcess>()
+const interrupted = new AbortController()
+stopOnSignals()
 
 try {
   process.exitCode = await main()
