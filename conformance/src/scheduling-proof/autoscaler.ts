@@ -17,10 +17,9 @@ export interface AutoscalerOptions {
   readonly kubeconfigPath: string
   readonly clock: Clock
   readonly random: Random
+  /** Whether the scheduler is told the plan; otherwise plans must hold whatever it makes of the nodes. */
+  readonly plannedPlacement: boolean
 }
-
-/** Short, so that several passes look at a launch before its nodes are there. */
-const settings = { ...defaultSettings, batchIdleMs: 300, batchMaxMs: 5000, pendingRetryMs: 100 }
 
 /** What the operator said since {@link Autoscaler.forget}. */
 export interface Decisions {
@@ -38,28 +37,50 @@ export interface Decisions {
   readonly laterRefusals: ReadonlyMap<string, string>
 }
 
+/** Offers nothing until it is opened, so that the first decision sees all pods and all pools at once. */
+class ShutteredProvider extends KwokProvider {
+  isOpen = false
+
+  override getInstanceTypes(): ReturnType<KwokProvider['getInstanceTypes']> {
+    return this.isOpen ? super.getInstanceTypes() : Promise.resolve([])
+  }
+}
+
 /** Tenon's operator with the provider `kwok`. */
 export class Autoscaler {
   readonly client: KubeClient
   readonly operator: Operator
   readonly #journal: Journal
+  readonly #provider: ShutteredProvider
   readonly #close: () => void
 
-  private constructor(client: KubeClient, operator: Operator, journal: Journal, close: () => void) {
+  private constructor(
+    client: KubeClient,
+    operator: Operator,
+    journal: Journal,
+    provider: ShutteredProvider,
+    close: () => void,
+  ) {
     this.client = client
     this.operator = operator
     this.#journal = journal
+    this.#provider = provider
     this.#close = close
   }
 
   /** Applies the CRDs and starts an operator that leads. */
-  static async start({ kubeconfigPath, clock, random }: AutoscalerOptions): Promise<Autoscaler> {
+  static async start({
+    kubeconfigPath,
+    clock,
+    random,
+    plannedPlacement,
+  }: AutoscalerOptions): Promise<Autoscaler> {
     const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
     const client = createKubeClient({ transport: config.transport, clock, userAgent: 'scheduling-proof' })
     await applyCrds(client, clock)
     const journal = new Journal(clock)
     const registry = createCacheRegistry({ client, clock, logger: journal, random })
-    const provider = new KwokProvider({ client, clock, random, logger: journal })
+    const provider = new ShutteredProvider({ client, clock, random, logger: journal })
     const operator = new Operator({
       client,
       registry,
@@ -68,11 +89,20 @@ export class Autoscaler {
       clock,
       random,
       logger: journal,
-      settings,
+      settings: {
+        ...defaultSettings,
+        // Short, so that several passes look at a launch before its nodes are there.
+        batchIdleMs: 300,
+        batchMaxMs: 5000,
+        pendingRetryMs: 100,
+        // What is to be proved is the plan, also where the control plane takes its time.
+        nominationHoldMs: 20_000,
+        featureGates: { ...defaultSettings.featureGates, plannedPlacement },
+      },
     })
     await operator.observe(AbortSignal.timeout(20_000))
     operator.lead()
-    return new Autoscaler(client, operator, journal, () => config.close())
+    return new Autoscaler(client, operator, journal, provider, () => config.close())
   }
 
   get decisions(): Decisions {
@@ -91,6 +121,11 @@ export class Autoscaler {
 
   forget(): void {
     this.#journal.forget()
+  }
+
+  /** Whether the provider has anything to sell; not at first. */
+  offer(isOpen: boolean): void {
+    this.#provider.isOpen = isOpen
   }
 
   async stop(): Promise<void> {

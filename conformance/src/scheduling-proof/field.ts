@@ -1,5 +1,13 @@
 /** Plays rounds on the real control plane, one after the other, each in an empty cluster. */
-import { type KubeObject, karpenterKinds, kinds, labels, type Pod, type ResourceType } from '@tenon/api'
+import {
+  type KubeObject,
+  karpenterKinds,
+  kinds,
+  labels,
+  type NodePool,
+  type Pod,
+  type ResourceType,
+} from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import type { Clock } from '@tenon/runtime'
@@ -7,7 +15,6 @@ import type { Autoscaler } from './autoscaler.ts'
 import { type Item, proofKinds } from './objects.ts'
 import { nodeClassName, proofPools } from './pools.ts'
 import { type Outcome, outcomeOf } from './outcome.ts'
-import { Steering } from './steering.ts'
 import { VolumeProvisioner } from './volume-provisioner.ts'
 
 const pollMs = 50
@@ -29,11 +36,10 @@ const nodeClass = {
 /** How a round is played. */
 export interface Rules {
   readonly withinMs: number
-  readonly mode: 'planned' | 'free'
   readonly isOneDecision: boolean
 }
 
-/** The cluster of a proof: pools that wait for their node class, and the namespaces of all rounds. */
+/** The cluster of a proof: pools, their node class, and the namespaces of all rounds. */
 export class Field {
   readonly #autoscaler: Autoscaler
   readonly #client: KubeClient
@@ -49,7 +55,14 @@ export class Field {
 
   /** Creates pools and namespaces, and waits until pods can be created in all of them. */
   async prepare(namespaces: Readonly<Record<string, Readonly<Record<string, string>>>>): Promise<void> {
+    await this.#client.create(kwokNodeClassKind, nodeClass)
     for (const pool of proofPools) await this.#client.create(karpenterKinds.nodePool, pool)
+    const { nodePools } = this.#autoscaler.operator.caches
+    await this.#until(
+      'every pool is ready',
+      preparingMs,
+      () => nodePools.size === proofPools.length && nodePools.list().every(isReady),
+    )
     const names = Object.keys(namespaces)
     await inParallel(names, async (name) => {
       const metadata = { name, labels: namespaces[name] ?? {} }
@@ -63,20 +76,17 @@ export class Field {
   }
 
   /**
-   * Creates the items; once the scheduler has refused every pod, lets the pools launch, and tells what
+   * Creates the items; once the scheduler has refused every pod, lets nodes be launched, and tells what
    * stood when all pods were bound or `withinMs` had passed. Leaves the cluster as it was.
-   * @param rules.mode how nodes are opened to pods, see {@link Steering}.
    * @param rules.isOneDecision stops the pools after the first decision that launches.
    */
-  async play(items: readonly Item[], { withinMs, mode, isOneDecision }: Rules): Promise<Outcome> {
+  async play(items: readonly Item[], { withinMs, isOneDecision }: Rules): Promise<Outcome> {
     const pods = items.reduce((sum, each) => sum + each.pods, 0)
-    const over = new AbortController()
-    const steering = new Steering(this.#autoscaler, this.#clock, mode).run(over.signal)
     try {
       await this.#create(items, pods)
       this.#autoscaler.forget()
       const start = this.#clock.monotonic()
-      await this.#client.create(kwokNodeClassKind, nodeClass)
+      this.#autoscaler.offer(true)
       if (isOneDecision) await this.#stopLaunching()
       const isComplete = await this.#bound(withinMs)
       const seconds = (this.#clock.monotonic() - start) / 1000
@@ -91,8 +101,6 @@ export class Field {
         seconds,
       })
     } finally {
-      over.abort()
-      await steering
       await this.#clear(items)
     }
   }
@@ -136,6 +144,7 @@ export class Field {
   async leave(namespaces: readonly string[]): Promise<void> {
     this.#volumes.stop()
     for (const { metadata } of proofPools) await this.#delete(karpenterKinds.nodePool, { metadata })
+    await this.#delete(kwokNodeClassKind, nodeClass)
     await inParallel(namespaces, (name) => this.#delete(kinds.namespace, { metadata: { name } }))
     await this.#until('pools are gone', leavingMs, async () => {
       return (await this.#client.list(karpenterKinds.nodePool)).length === 0
@@ -165,7 +174,7 @@ export class Field {
 
   async #clear(items: readonly Item[]): Promise<void> {
     const { nodes, nodeClaims, pods, persistentVolumeClaims } = this.#autoscaler.operator.caches
-    await this.#delete(kwokNodeClassKind, nodeClass)
+    this.#autoscaler.offer(false)
     await inParallel(
       items.filter(({ type }) => type !== kinds.pod),
       ({ type, object }) => this.#delete(type, object),
@@ -226,6 +235,9 @@ export class Field {
     throw new Error(`not within ${ms / 1000} s: ${what}\n${this.#autoscaler.log.slice(-20).join('\n')}`)
   }
 }
+
+const isReady = ({ status }: NodePool) =>
+  (status?.conditions ?? []).some((each) => each.type === 'Ready' && each.status === 'True')
 
 const isBound = (pod: Pod) => (pod.spec.nodeName ?? '') !== ''
 

@@ -24,10 +24,7 @@ export const hazardTaint: Taint = { key: 'proof.example/hazard', value: '7', eff
 /** Asks pods to go elsewhere if they can. */
 const quietTaint: Taint = { key: 'proof.example/quiet', effect: 'PreferNoSchedule' }
 
-/** On new nodes until they are opened to pods. */
-export const heldTaint: Taint = { key: 'proof.example/held', effect: 'NoSchedule' }
-
-/** Name of the node class. While it does not exist, no pool is ready and nothing is launched. */
+/** Name of the node class of every pool. */
 export const nodeClassName = 'scheduling-proof'
 
 const is = (key: string, ...values: string[]): Requirement => ({ key, operator: 'In', values })
@@ -56,7 +53,6 @@ function pool({ name, weight, taints, requirements, ...more }: PoolParts): NodeP
           nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: nodeClassName },
           requirements: [is(labels.os, 'linux'), ...requirements],
           ...(taints && { taints }),
-          startupTaints: [heldTaint],
         },
       },
     },
