@@ -6,7 +6,7 @@ import type { RequirementStates } from '../requirements/states.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import type { NewClaim } from '../snapshot/result.ts'
 import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.ts'
-import { type CompiledOffering, unmetMinValues } from './instance-rows.ts'
+import { type CompiledOffering, type CompiledType, unmetMinValues } from './instance-rows.ts'
 import type { OpenClaim } from './open-claims.ts'
 import { simulationOnlyLabels, type TypeRow } from './pool-template.ts'
 import { addTo, type Amounts, amountsFit, type ResourceSpace, sumFits } from './resource-space.ts'
@@ -24,14 +24,24 @@ export interface Truncated {
   readonly missing: ReadonlyMap<string, number>
 }
 
+/** What claims have in common that hold the same rows at the same prices. */
+interface Stock {
+  readonly types: readonly CompiledType[]
+  /** How they are sold, in alphabetical order. */
+  readonly capacityTypes: readonly string[]
+  /** Cheapest first. */
+  readonly names: readonly string[]
+  readonly namesInOrder: readonly string[]
+  readonly pricePerHour: number
+  readonly overlaid: NewClaim['overlaid']
+  readonly daemons: Float64Array
+}
+
 /** What claims have in common that hold the same types of a class. */
 interface Frame {
   readonly labels: Readonly<Record<string, string>>
   readonly requirements: readonly Requirement[]
-  readonly instanceTypes: readonly string[]
-  readonly pricePerHour: number
-  readonly overlaid: NewClaim['overlaid']
-  readonly daemons: Float64Array
+  readonly stock: Stock
 }
 
 /** A row with what it costs and how it is sold; the rows of a class are priced once. */
@@ -47,9 +57,13 @@ export class ClaimFinisher {
   readonly #space: ResourceSpace
   readonly #policy: SchedulingPolicy
   readonly #priced = new Map<number, readonly PricedRow[]>()
-  /** Rows of a class in alphabetical order. */
-  readonly #byName = new Map<number, readonly PricedRow[]>()
+  /** Classes that are sold alike have the same list. */
+  readonly #lists: (readonly PricedRow[])[] = []
+  /** By list and the rows that are held. */
+  readonly #stocks = new Map<readonly PricedRow[], Map<string, Stock>>()
   readonly #frames = new Map<string, Frame | Truncated>()
+  /** 1 for each row, by its index in its template, that the claim at hand holds. */
+  #held = new Uint8Array(0)
 
   constructor(
     states: RequirementStates,
@@ -67,10 +81,18 @@ export class ClaimFinisher {
   priced(of: ClaimClass): readonly PricedRow[] {
     let priced = this.#priced.get(of.index)
     if (priced === undefined) {
-      priced = of.rows.map((row) => ({ row, ...this.#classes.bestOffer(of, row) })).toSorted(cheapestFirst)
+      priced = this.#interned(
+        of.rows.map((row) => ({ row, ...this.#classes.bestOffer(of, row) })).toSorted(cheapestFirst),
+      )
       this.#priced.set(of.index, priced)
     }
     return priced
+  }
+
+  #interned(list: readonly PricedRow[]): readonly PricedRow[] {
+    const known = this.#lists.find((each) => isSameList(each, list))
+    if (known === undefined) this.#lists.push(list)
+    return known ?? list
   }
 
   /** Only what a claim with reservations may launch has a price. */
@@ -115,11 +137,15 @@ export class ClaimFinisher {
   finish(claim: OpenClaim, poolIndex: number): FinishedClaim | Truncated {
     const frame = this.#frameOf(claim)
     if ('kind' in frame) return frame
-    const { daemons, ...rest } = frame
+    const { names, pricePerHour, overlaid, daemons } = frame.stock
     const requests = claim.amounts.slice()
     addTo(requests, daemons)
     return {
-      ...rest,
+      labels: frame.labels,
+      requirements: frame.requirements,
+      instanceTypes: names,
+      pricePerHour,
+      overlaid,
       nodePool: claim.class.template.name,
       poolIndex,
       requests: this.#space.resources(requests),
@@ -129,59 +155,91 @@ export class ClaimFinisher {
     }
   }
 
-  #frameOf(claim: OpenClaim): Frame | Truncated {
-    const holding = this.holding(claim)
-    const key = `${claim.class.index} ${[...claim.reservations].toSorted().join(',')} ${rowKey(holding)}`
+  #frameOf({ class: of, reservations, amounts }: OpenClaim): Frame | Truncated {
+    const rows = this.#mark(of, amounts)
+    const key = `${of.index} ${[...reservations].toSorted().join(',')} ${rows}`
     let frame = this.#frames.get(key)
     if (frame === undefined) {
-      frame = this.#makeFrame(claim, new Set(holding))
+      frame = this.#makeFrame(of, reservations, rows)
       this.#frames.set(key, frame)
     }
     return frame
   }
 
-  #makeFrame({ class: of, reservations }: OpenClaim, holding: ReadonlySet<TypeRow>): Frame | Truncated {
-    const all = reservations.size === 0 ? this.priced(of) : this.#pricedReserved(of, reservations)
-    const holders = all.filter(({ row }) => holding.has(row))
+  /** Notes which rows hold the amounts. @returns a key for them. */
+  #mark({ template, rows }: ClaimClass, amounts: Amounts): string {
+    if (this.#held.length < template.rows.length) this.#held = new Uint8Array(template.rows.length)
+    const held = this.#held
+    let key = ''
+    let from = -1
+    let last = -2
+    for (const { index, room } of rows) {
+      const isHeld = amountsFit(amounts, room)
+      held[index] = isHeld ? 1 : 0
+      if (!isHeld) continue
+      // Types that hold much are often neighbours, so stretches keep the key short.
+      if (index !== last + 1) {
+        if (from >= 0) key += `${from}-${last} `
+        from = index
+      }
+      last = index
+    }
+    return from >= 0 ? `${key}${from}-${last}` : key
+  }
+
+  /** @param rows the key of the rows that are marked as held. */
+  #makeFrame(of: ClaimClass, reservations: ReadonlySet<string>, rows: string): Frame | Truncated {
+    const stock =
+      reservations.size === 0
+        ? this.#stockOf(this.priced(of), rows)
+        : this.#makeStock(this.#pricedReserved(of, reservations))
+    const missing = unmetMinValues(stock.types, this.#states.get(of.state))
+    if (this.#policy.minValues === 'Strict' && missing.size > 0) return { kind: 'truncated', missing }
+    const final = this.#finalRequirements(of, stock, reservations)
+    return {
+      labels: { ...customLabels(final, this.#policy.wellKnownLabels), ...of.template.labels },
+      requirements: withInstanceTypes(final, stock.namesInOrder),
+      stock,
+    }
+  }
+
+  #stockOf(list: readonly PricedRow[], rows: string): Stock {
+    const known = this.#stocks.get(list) ?? new Map<string, Stock>()
+    this.#stocks.set(list, known)
+    let stock = known.get(rows)
+    if (stock === undefined) {
+      stock = this.#makeStock(list)
+      known.set(rows, stock)
+    }
+    return stock
+  }
+
+  /** What is marked as held of the list, as far as a claim may name it. */
+  #makeStock(list: readonly PricedRow[]): Stock {
+    const holders = list.filter(({ row }) => this.#held[row.index] === 1)
     const names = namesOf(holders).slice(0, this.#policy.maxInstanceTypes)
     const isCut = names.length === this.#policy.maxInstanceTypes && names.length < holders.length
     const listed = isCut ? new Set(names) : undefined
     const kept = listed === undefined ? holders : holders.filter(({ row }) => listed.has(row.type.type.name))
-    const requirements = this.#states.get(of.state)
     const types = kept.map(({ row }) => row.type)
-    const missing = unmetMinValues(types, requirements)
-    if (this.#policy.minValues === 'Strict' && missing.size > 0) return { kind: 'truncated', missing }
-    const final = this.#finalRequirements(of, kept, reservations)
     return {
-      labels: { ...customLabels(final, this.#policy.wellKnownLabels), ...of.template.labels },
-      requirements: withInstanceTypes(final, isCut ? names.toSorted() : this.#namesInOrder(of, holding)),
-      instanceTypes: names,
+      types,
+      capacityTypes: capacityTypesOf(kept),
+      names,
+      namesInOrder: names.toSorted(),
       pricePerHour: holders[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
       overlaid: {
         price: types.some(({ type }) => type.overlaid?.price === true),
         capacity: types.some(({ type }) => type.overlaid?.capacity === true),
       },
-      daemons: commonDaemons(
-        kept.map(({ row }) => row),
-        this.#space,
-      ),
+      daemons: commonDaemons(kept, this.#space),
     }
-  }
-
-  /** Names of the types that are held, in alphabetical order; the rows of a class are sorted once. */
-  #namesInOrder(of: ClaimClass, holding: ReadonlySet<TypeRow>): readonly string[] {
-    let byName = this.#byName.get(of.index)
-    if (byName === undefined) {
-      byName = this.priced(of).toSorted((a, b) => (a.row.type.type.name < b.row.type.type.name ? -1 : 1))
-      this.#byName.set(of.index, byName)
-    }
-    return namesOf(byName.filter(({ row }) => holding.has(row)))
   }
 
   /** The class's requirements as the claim states them, its instance types apart. */
   #finalRequirements(
     of: ClaimClass,
-    rows: readonly PricedRow[],
+    { capacityTypes: offered }: Stock,
     reservations: ReadonlySet<string>,
   ): Requirements {
     const final = new Map<string, ValueSet>()
@@ -193,17 +251,9 @@ export class ClaimFinisher {
       final.set(reservationLabel, oneOf(reservationLabel, ...reservations))
       return final
     }
-    const offered = new Set<string>()
-    let last: readonly string[] | undefined
-    for (const { capacityTypes: sold } of rows) {
-      // Neighbours are mostly sold alike, in one and the same list.
-      if (sold === last) continue
-      last = sold
-      for (const capacityType of sold) offered.add(capacityType)
-    }
-    if (offered.size > 0) {
+    if (offered.length > 0) {
       const before = final.get(labels.capacityType)
-      const narrowed = oneOf(labels.capacityType, ...[...offered].toSorted())
+      const narrowed = oneOf(labels.capacityType, ...offered)
       final.set(
         labels.capacityType,
         before?.minValues === undefined ? narrowed : { ...narrowed, minValues: before.minValues },
@@ -216,6 +266,32 @@ export class ClaimFinisher {
 /** Ties by name. */
 function cheapestFirst(a: PricedRow, b: PricedRow): number {
   return a.pricePerHour - b.pricePerHour || (a.row.type.type.name < b.row.type.type.name ? -1 : 1)
+}
+
+/** Whether the same rows are sold at the same prices in the same ways. */
+function isSameList(one: readonly PricedRow[], other: readonly PricedRow[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ row, pricePerHour, capacityTypes: sold }, i) => {
+      const twin = other[i] as PricedRow
+      return twin.row === row && twin.pricePerHour === pricePerHour && isSameNames(twin.capacityTypes, sold)
+    })
+  )
+}
+
+const isSameNames = (one: readonly string[], other: readonly string[]): boolean =>
+  one === other || (one.length === other.length && one.every((name, i) => name === other[i]))
+
+function capacityTypesOf(rows: readonly PricedRow[]): readonly string[] {
+  const offered = new Set<string>()
+  let last: readonly string[] | undefined
+  for (const { capacityTypes: sold } of rows) {
+    // Neighbours are mostly sold alike, in one and the same list.
+    if (sold === last) continue
+    last = sold
+    for (const capacityType of sold) offered.add(capacityType)
+  }
+  return [...offered].toSorted()
 }
 
 /** From `start` on, the first row with enough room; the number of rows when there is none. */
@@ -250,22 +326,6 @@ function withInstanceTypes(requirements: Requirements, names: readonly string[])
   return [...requirementList(others), types].toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }
 
-function rowKey(rows: readonly TypeRow[]): string {
-  let key = ''
-  let from = -1
-  let last = -2
-  // Types that hold much are often neighbours, so stretches keep the key short.
-  for (const { index } of rows) {
-    if (index === last + 1) last = index
-    else {
-      if (from >= 0) key += `${from}-${last} `
-      from = index
-      last = index
-    }
-  }
-  return from >= 0 ? `${key}${from}-${last}` : key
-}
-
 /** Concrete labels for keys that no provider fills in (scheduling.md 11.3). */
 export function customLabels(
   requirements: Requirements,
@@ -281,12 +341,12 @@ export function customLabels(
 }
 
 /** What the daemons take on every one of these types; nothing when some type runs none. */
-function commonDaemons(rows: readonly TypeRow[], space: ResourceSpace): Float64Array {
-  const [first, ...rest] = rows
-  if (first === undefined || rows.some((row) => row.daemons.isEmpty)) return new Float64Array(space.size)
-  const least = first.daemons.amounts.slice()
-  for (const { daemons } of rest)
+function commonDaemons(rows: readonly PricedRow[], space: ResourceSpace): Float64Array {
+  const [first] = rows
+  if (first === undefined || rows.some(({ row }) => row.daemons.isEmpty)) return new Float64Array(space.size)
+  const least = first.row.daemons.amounts.slice()
+  for (const { row } of rows)
     for (let i = 0; i < least.length; i++)
-      least[i] = Math.min(least[i] as number, daemons.amounts[i] as number)
+      least[i] = Math.min(least[i] as number, row.daemons.amounts[i] as number)
   return least
 }

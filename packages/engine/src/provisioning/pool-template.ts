@@ -295,8 +295,10 @@ export function frontierOf(rows: readonly TypeRow[]): readonly TypeRow[] {
   const frontier: TypeRow[] = []
   for (const row of rows) {
     if (frontier.some((other) => amountsFit(row.room, other.room))) continue
-    const kept = frontier.filter((other) => !amountsFit(other.room, row.room))
-    frontier.splice(0, frontier.length, ...kept, row)
+    let kept = 0
+    for (const other of frontier) if (!amountsFit(other.room, row.room)) frontier[kept++] = other
+    frontier.length = kept
+    frontier.push(row)
   }
   return frontier
 }

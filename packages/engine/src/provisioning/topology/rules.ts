@@ -17,6 +17,8 @@ export interface PodRules {
 
 type Match = (selector: LabelSelector, labels: Readonly<Record<string, string>>) => boolean
 
+const noRules: PodRules = { own: [], inverse: [] }
+
 /** The rules of a pod with this spec; `matches` decides about label selectors. */
 export function podRules(
   spec: PodSpec,
@@ -25,6 +27,11 @@ export function podRules(
   matches: Match,
 ): PodRules {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
+  const spreads = spec.topologySpreadConstraints ?? []
+  if (podAffinity === undefined && podAntiAffinity === undefined) {
+    if (spreads.length === 0) return noRules
+    return { own: spreads.map((constraint) => spreadRule(constraint, spec, pod)), inverse: [] }
+  }
   const requiredAnti = podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const preferredAnti = podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
   const affinity = [
@@ -38,7 +45,7 @@ export function podRules(
     affinityRule(kind, each, spec, termNamespaces(each, pod, namespaces, matches))
   return {
     own: [
-      ...(spec.topologySpreadConstraints ?? []).map((constraint) => spreadRule(constraint, spec, pod)),
+      ...spreads.map((constraint) => spreadRule(constraint, spec, pod)),
       ...affinity.map(term('affinity')),
       ...anti.map(term('antiAffinity')),
     ],
