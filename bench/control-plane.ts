@@ -9,18 +9,11 @@
  * controller's alone, from the start of its process on. The rest of the cluster shares the machine, so
  * that only `CPU s` and `peak MiB` compare well between machines.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { karpenterKinds, kinds, labels, type NodePool, type Pod } from '@tenon/api'
-import { createCacheRegistry, createKubeClient, loadKubeConfig, type WatchingKubeClient } from '@tenon/kube'
-import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
-import { startControlPlane } from '../conformance/src/control-plane.ts'
-import { applyCrds } from '../conformance/src/scheduling-proof/autoscaler.ts'
+import { kinds, labels, type NodePool } from '@tenon/api'
+import { SystemClock } from '@tenon/runtime'
 import { deployment } from '../conformance/src/scheduling-proof/objects.ts'
-import { ControllerProcess } from './control-plane/controller-process.ts'
+import { followReady, onStand, type Stand } from './control-plane/stand.ts'
 
 interface Figures {
   readonly wallSeconds: number
@@ -81,8 +74,6 @@ const pool: NodePool = {
     },
   },
 }
-const readyWithinMs = 60_000
-const settleMs = 2000
 const giveUpMs = 300_000
 const pollMs = 20
 
@@ -106,53 +97,16 @@ if (!values.json) line('workload', 'wall s', 'CPU s', 'of it start', 'peak MiB',
 for (const workload of chosen) print(await measured(workload))
 
 async function measured(workload: Workload): Promise<Row> {
-  const plane = await startControlPlane()
-  const folder = await mkdtemp(join(tmpdir(), 'tenon-bench-control-plane-'))
-  const config = loadKubeConfig({ env: {}, kubeconfig: plane.kubeconfigPath, clock })
-  const client = createKubeClient({ transport: config.transport, clock, userAgent: 'bench' })
-  let isDone = false
-  try {
-    await applyCrds(client, clock)
-    await client.create(kwokNodeClassKind, {
-      apiVersion: 'karpenter.kwok.sh/v1alpha1',
-      kind: 'KWOKNodeClass',
-      metadata: { name: 'default' },
-      spec: {},
-    })
-    await client.create(karpenterKinds.nodePool, pool)
-    const profiling = values['cpu-prof']
-    const controller = await ControllerProcess.start({
-      kubeconfigPath: plane.kubeconfigPath,
-      log: join(folder, 'controller.log'),
-      clock,
-      ...(profiling !== undefined && { nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${profiling}`] }),
-    })
-    try {
-      await controller.ready(readyWithinMs)
-      await clock.sleep(settleMs)
-      const row = await play(workload, client, controller)
-      isDone = true
-      return row
-    } finally {
-      await controller.stop()
-    }
-  } finally {
-    config.close()
-    await plane.stop()
-    // The log tells what went wrong.
-    if (isDone) await rm(folder, { recursive: true, force: true })
-  }
+  const profiling = values['cpu-prof']
+  const nodeOptions = profiling === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiling}`]
+  return await onStand({ clock, pool, nodeOptions }, (stand) => play(workload, stand))
 }
 
-async function play(
-  { name, groups, reference }: Workload,
-  client: WatchingKubeClient,
-  controller: ControllerProcess,
-): Promise<Row> {
+async function play({ name, groups, reference }: Workload, { client, controller }: Stand): Promise<Row> {
   const { cpuSeconds: startCpuSeconds } = controller.figures()
   const stop = new AbortController()
   try {
-    const isReady = await countReady(client, stop.signal)
+    const isReady = await followReady(client, clock, stop.signal)
     const start = clock.monotonic()
     for (const [index, { replicas, cpu, memory }] of groups.entries()) {
       const parts = { namespace: 'default', name: `group-${index}`, requests: { cpu, memory } }
@@ -173,26 +127,6 @@ async function play(
   } finally {
     stop.abort()
   }
-}
-
-/** UIDs of the pods that are Ready, kept up to date until `signal` aborts. */
-async function countReady(client: WatchingKubeClient, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  const isReady = new Set<string>()
-  const random = new SeededRandom('bench')
-  const registry = createCacheRegistry({ client, clock, logger: silentLogger, random })
-  const pods = registry.cache(kinds.pod)
-  pods.onChange(({ kind, object }) => {
-    const uid = object.metadata.uid ?? ''
-    if (kind !== 'deleted' && isPodReady(object)) isReady.add(uid)
-    else isReady.delete(uid)
-  })
-  registry.start(signal)
-  await registry.synced(signal)
-  return isReady
-}
-
-function isPodReady({ status }: Pod): boolean {
-  return (status?.conditions ?? []).some((each) => each.type === 'Ready' && each.status === 'True')
 }
 
 function print(row: Row): void {

@@ -7,6 +7,7 @@ import { SystemClock } from '@tenon/runtime'
 import { BuildFailedError, ensureBinaries, findGo, GoMissingError, missingBinaries } from './src/binaries.ts'
 import { controlPlaneComponents } from './src/components.ts'
 import { type ControlPlane, StartFailedError, startControlPlane } from './src/control-plane.ts'
+import { ensurePrometheus } from './src/prometheus.ts'
 
 /** What takes longest begins first, so that no lane is still at work long after the others. */
 const longestFirst = [
@@ -30,6 +31,7 @@ async function main(): Promise<number> {
   await ensureBinaries(controlPlaneComponents, { environment: process.env, clock, progress: say })
   const start = clock.monotonic()
   const files = suiteFiles(process.argv.slice(2).filter((argument) => !argument.startsWith('-')))
+  if (files.some((file) => basename(file) === 'monitoring.test.ts') && !hasPrometheus()) return 1
   const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 2), files.length)
   const lanes = await Promise.all(Array.from({ length: Math.max(count, 1) }, () => runLane(files)))
   const failed = lanes.flat().filter(({ code }) => code !== 0)
@@ -77,6 +79,14 @@ function suiteFiles(wanted: readonly string[]): string[] {
     .filter((file) => wanted.length === 0 || wanted.some((name) => file === `${name}.test.ts`))
     .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
     .map((file) => join(folder, file))
+}
+
+/** Elsewhere than in CI its test may be left out: it says so itself. */
+function hasPrometheus(): boolean {
+  const programs = ensurePrometheus(process.env, say)
+  if (!('missing' in programs)) return true
+  say(programs.missing)
+  return process.env['CI'] === undefined
 }
 
 /** Only where it was declared optional may the suite be left out, and never silently. */

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '@tenon/runtime'
 import { type ApiProbe, waitForPath } from './api-probe.ts'
+import { auditLogFile, auditPolicy } from './audit.ts'
 import type { Binaries } from './binaries.ts'
 import { type Credentials, prepareCredentials, writeKubeconfigs } from './credentials.ts'
 import { kwokStages } from './kwok-stages.ts'
@@ -31,7 +32,7 @@ const startTimeoutMs = 60_000
 const defaultServiceAccount = '/api/v1/namespaces/default/serviceaccounts/default'
 
 /** The entries a control plane makes in its folder. */
-export const folderEntries = ['etcd', 'pki', 'logs', 'kwok', 'kubeconfig'] as const
+export const folderEntries = ['etcd', 'pki', 'logs', 'kwok', 'audit-policy.json', 'kubeconfig'] as const
 
 /**
  * Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok and waits until pods
@@ -69,7 +70,13 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
     processes.start(name, binaries[name], args, { ...environment, ...more })
   }
   start('etcd', etcdArguments(join(folder, 'etcd'), etcd, `http://127.0.0.1:${peerPort}`))
-  start('kube-apiserver', apiserverArguments(credentials, etcd, apiPort ?? 0))
+  const auditPolicyFile = join(folder, 'audit-policy.json')
+  writeFileSync(auditPolicyFile, auditPolicy(environment))
+  start('kube-apiserver', [
+    ...apiserverArguments(credentials, etcd, apiPort ?? 0),
+    `--audit-policy-file=${auditPolicyFile}`,
+    `--audit-log-path=${auditLogFile(folder)}`,
+  ])
   const probe: ApiProbe = { endpoint, token: credentials.adminToken, clock }
   // Serving comes seconds before ready, and the others need no more to begin with.
   const version = (JSON.parse(await waitForPath(probe, '/version', signal)) as { gitVersion: string })
@@ -113,6 +120,8 @@ function apiserverArguments(credentials: Credentials, etcd: string, port: number
     `--cert-dir=${credentials.certificateFolder}`,
     `--token-auth-file=${credentials.tokenFile}`,
     '--authorization-mode=Node,RBAC',
+    // As on clusters that take care: who makes an object that blocks its owner's deletion needs the right to.
+    '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
     '--enable-bootstrap-token-auth=true',
     '--allow-privileged=true',
     '--service-cluster-ip-range=10.96.0.0/16',

@@ -20,12 +20,17 @@ export function crdsYaml(): string {
 export class Controller {
   readonly #kubeconfigPath: string
   readonly #log: string
+  readonly #environment: Readonly<Record<string, string>>
   #process: ChildProcess | undefined
 
-  /** @param log takes the output of every run. */
-  constructor(kubeconfigPath: string, log: string) {
+  /**
+   * @param log takes the output of every run.
+   * @param environment options beside those that every test needs.
+   */
+  constructor(kubeconfigPath: string, log: string, environment: Readonly<Record<string, string>> = {}) {
     this.#kubeconfigPath = kubeconfigPath
     this.#log = log
+    this.#environment = environment
   }
 
   start(): void {
@@ -39,6 +44,7 @@ export class Controller {
         METRICS_PORT: '0',
         HEALTH_PROBE_PORT: '0',
         LEADER_ELECTION_NAMESPACE: 'kube-system',
+        ...this.#environment,
       },
     })
     closeSync(output)

@@ -19,7 +19,7 @@ import {
   loadKubeConfig,
 } from '@tenon/kube'
 import { defaultSettings, Operator, type Settings, ThreadDecider } from '@tenon/operator'
-import { KwokProvider, kwokNodeClassKind } from '@tenon/provider-kwok'
+import { defaultCatalogue, KwokProvider, kwokNodeClassKind } from '@tenon/provider-kwok'
 import { eventLoopTurns, SeededRandom, SystemClock } from '@tenon/runtime'
 import { applyCrds } from '../scheduling-proof/autoscaler.ts'
 import { deployment, proofKinds } from '../scheduling-proof/objects.ts'
@@ -265,11 +265,8 @@ export class Stand {
 
   /** What the launched types cost on demand. */
   async #price(claims: readonly NodeClaim[]): Promise<number> {
-    const { client, clock, notes } = this.#parts
-    const random = new SeededRandom('prices')
-    const types = await new KwokProvider({ client, clock, random, logger: notes }).getInstanceTypes()
     const prices = new Map(
-      types.map(({ name, offerings }) => [
+      defaultCatalogue().map(({ name, offerings }) => [
         name,
         Math.max(...offerings.map(({ pricePerHour }) => pricePerHour)),
       ]),

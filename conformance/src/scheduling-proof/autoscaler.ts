@@ -1,5 +1,5 @@
 /** The operator in this process, with its decisions kept for judging. */
-import { type KubeObject, nodeClaimCrd, nodePoolCrd, type ResourceType } from '@tenon/api'
+import { type KubeObject, nodeClaimCrd, type NodePool, nodePoolCrd, type ResourceType } from '@tenon/api'
 import {
   createCacheRegistry,
   createKubeClient,
@@ -41,8 +41,8 @@ export interface Decisions {
 class ShutteredProvider extends KwokProvider {
   isOpen = false
 
-  override getInstanceTypes(): ReturnType<KwokProvider['getInstanceTypes']> {
-    return this.isOpen ? super.getInstanceTypes() : Promise.resolve([])
+  override getInstanceTypes(pool: NodePool): ReturnType<KwokProvider['getInstanceTypes']> {
+    return this.isOpen ? super.getInstanceTypes(pool) : Promise.resolve([])
   }
 }
 

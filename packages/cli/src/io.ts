@@ -7,6 +7,8 @@ export interface Io {
   /** Warnings, progress and errors. */
   readonly err: (text: string) => void
   readonly isTerminal: boolean
+  /** All that comes on standard input. */
+  readonly input: () => Promise<string>
   /** Size of the terminal in characters. */
   readonly size: () => { readonly columns: number; readonly rows: number }
   /** Aborts when the user asks the process to end (Ctrl-C or SIGTERM). */

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The `tenon` process: the only place that touches argv, the environment and the standard streams. */
 import module from 'node:module'
+import { text as readAll } from 'node:stream/consumers'
 import type { Io } from './io.ts'
 
 // Most of a start's processor time and memory is compiling; what an earlier start compiled is kept in the
@@ -41,6 +42,7 @@ const io: Io = {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   isTerminal: process.stdout.isTTY,
+  input: () => readAll(process.stdin),
   size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
   interrupted: interrupted.signal,
 }
@@ -51,14 +53,14 @@ try {
   if (error instanceof CommanderError) {
     exitCode = error.exitCode
   } else if (!interrupted.signal.aborted) {
-    exitCode = 1
-    const text =
+    exitCode = error instanceof CliError ? error.exitCode : 1
+    const message =
       error instanceof CliError
         ? error.message
         : error instanceof Error
           ? (error.stack ?? error.message)
           : String(error)
-    io.err(`tenon: ${text}\n`)
+    io.err(`tenon: ${message}\n`)
   }
 }
 process.exitCode = exitCode

@@ -27,12 +27,19 @@ export async function readManifests(paths: readonly string[], cwd: string): Prom
   return manifests
 }
 
-async function filesOf(path: string, cwd: string): Promise<readonly string[]> {
+/**
+ * The file itself, or the manifests of a directory in order of their names; with `isRecursive` those of the
+ * directories below as well.
+ * @throws CliError naming what cannot be read.
+ */
+export async function filesOf(path: string, cwd: string, isRecursive = false): Promise<readonly string[]> {
   const info = await stat(resolve(cwd, path)).catch((cause: unknown) => {
     throw new CliError(`cannot read ${path}: ${reasonOf(cause)}`, { cause })
   })
   if (!info.isDirectory()) return [path]
-  const names = (await readdir(resolve(cwd, path))).filter((name) => extensions.has(extname(name))).toSorted()
+  const names = (await readdir(resolve(cwd, path), { recursive: isRecursive }))
+    .filter((name) => extensions.has(extname(name)))
+    .toSorted()
   if (names.length === 0) throw new CliError(`directory ${path} holds no .yaml, .yml or .json file`)
   return names.map((name) => join(path, name))
 }

@@ -1,10 +1,12 @@
 /** The commands of `tenon`, their options and their help. Each loads what it is made of when it runs. */
 import { parseDuration } from '@tenon/api'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import type { Io } from './io.ts'
 import { version } from './version.ts'
-import type { ControllerFlags } from './commands/controller-options.ts'
+import { controllerHelp } from './options/help.ts'
 import type { UpOptions } from './commands/up.ts'
+import type { CrdsApplyFlags, CrdsClusterFlags } from './commands/crds-cluster.ts'
+import type { ValidateFlags } from './commands/validate.ts'
 import type { ClusterPorts } from './up/cluster.ts'
 
 /** The command tree; running it writes to `io` only. */
@@ -26,15 +28,8 @@ export function createProgram(io: Io): Command {
   addUp(program, io)
   addDevCluster(program, io)
   addController(program, io)
-  program
-    .command('crds')
-    .summary('Print the CustomResourceDefinitions')
-    .description('Prints the CustomResourceDefinitions of every kind Tenon serves, as one YAML stream.')
-    .addHelpText('after', examples('tenon crds', 'tenon crds | kubectl apply --server-side -f -'))
-    .action(async () => {
-      const { crdsYaml } = await import('./commands/crds.ts')
-      io.out(crdsYaml())
-    })
+  addCrds(program, io)
+  addValidate(program, io)
   program
     .command('version')
     .summary('Print the version')
@@ -62,6 +57,8 @@ function addUp(program: Command, io: Io): void {
     )
     .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
     .option('--no-apply', 'apply nothing but the CustomResourceDefinitions')
+    .option('--demo', 'play a guided demonstration of about two minutes, explain each step, and end')
+    .option('--pause <duration>', 'time to read between two steps of --demo', duration, 2000)
     .option('--port <number>', 'port of the simulated Exoscale API, of metrics and of probes', port, 16_080)
     .option('--api-port <number>', 'port of the Kubernetes API', port, 16_443)
     .option(
@@ -77,6 +74,7 @@ function addUp(program: Command, io: Io): void {
       'after',
       examples(
         'tenon up',
+        'tenon up --demo',
         'tenon up -f nodepool.yaml -f workload.yaml',
         'tenon up --no-apply --data-dir .tenon/data',
         'export KUBECONFIG=.tenon/kubeconfig; kubectl get nodeclaims -w',
@@ -118,59 +116,110 @@ function addDevCluster(program: Command, io: Io): void {
     })
 }
 
+/** Reads its own command line: flags and exit codes are those of Karpenter. */
 function addController(program: Command, io: Io): void {
   program
     .command('controller')
     .summary('Run the autoscaler against a cluster')
-    .description(
-      'Runs the autoscaler against the cluster of the kubeconfig, or of the pod it runs in. Settings come from flags, then from the environment variables of Karpenter.',
-    )
-    .addOption(
-      new Option('--provider <name>', 'cloud to launch nodes in')
-        .choices(['exoscale', 'kwok'])
-        .makeOptionMandatory(),
-    )
-    .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
-    .option('--context <name>', 'context of the kubeconfig')
-    .option('--metrics-port <number>', 'port of /metrics (METRICS_PORT, 8080)')
-    .option('--health-probe-port <number>', 'port of /healthz and /readyz (HEALTH_PROBE_PORT, 8081)')
-    .option('--batch-max-duration <duration>', 'longest time pods are collected (BATCH_MAX_DURATION, 10s)')
-    .option('--batch-idle-duration <duration>', 'silence that ends collecting (BATCH_IDLE_DURATION, 1s)')
-    .option(
-      '--scheduler-config <document>',
-      'YAML or JSON with podTopologySpread.defaultConstraints, for pods that set no spread (SCHEDULER_CONFIG)',
-    )
-    .option(
-      '--ignore-dra-requests [boolean]',
-      'refuse pods with resource claims; false places them as if they had none (IGNORE_DRA_REQUESTS, true)',
-    )
-    .option(
-      '--disable-cluster-state-observability [boolean]',
-      'leave out the metrics of single nodes, pods and NodePools (DISABLE_CLUSTER_STATE_OBSERVABILITY, false)',
-    )
-    .option(
-      '--feature-gates <list>',
-      'behaviour to switch on or off, Name=true,…: NodeOverlay, NodeRepair, PlannedPlacement, StaticCapacity (FEATURE_GATES)',
-    )
-    .option(
-      '--compatibility <mode>',
-      'karpenter: decide as Karpenter does, without what Tenon adds (COMPATIBILITY, none)',
-    )
-    .option('--log-level <level>', 'debug, info or error (LOG_LEVEL, info)')
-    .option('--disable-leader-election', 'act at once, without the lease (DISABLE_LEADER_ELECTION)')
-    .option('--leader-election-namespace <name>', 'namespace of the lease (LEADER_ELECTION_NAMESPACE)')
-    .option('--leader-election-name <name>', 'name of the lease (LEADER_ELECTION_NAME)')
-    .addHelpText(
-      'after',
-      examples(
-        'tenon controller --provider kwok --kubeconfig ~/.kube/config --disable-leader-election',
-        'EXOSCALE_ZONE=ch-gva-2 EXOSCALE_SKS_CLUSTER_ID=… EXOSCALE_API_KEY=… EXOSCALE_API_SECRET=… \\\n    tenon controller --provider exoscale --leader-election-namespace kube-system',
-      ),
-    )
-    .action(async (options: ControllerFlags) => {
+    .helpOption(false)
+    .allowUnknownOption()
+    .argument('[options...]')
+    .configureHelp({ formatHelp: controllerHelp })
+    .action(async (options: readonly string[]) => {
       const { runController } = await import('./commands/controller.ts')
       await runController(io, options)
     })
+}
+
+function addCrds(program: Command, io: Io): void {
+  const crds = program
+    .command('crds')
+    .summary('Print the CustomResourceDefinitions, compare them with those of a cluster, apply them')
+    .description('Prints the CustomResourceDefinitions of every kind Tenon serves, as one YAML stream.')
+    .addHelpText('after', examples('tenon crds', 'tenon crds diff', 'tenon crds apply'))
+    .action(async () => {
+      const { crdsYaml } = await import('./commands/crds.ts')
+      io.out(crdsYaml())
+    })
+  crds
+    .command('diff')
+    .summary('Show what applying them would change on a cluster')
+    .description(
+      'Compares the CustomResourceDefinitions of the cluster with those of this release and prints a unified diff. The API server works it out, nothing is changed. Exits with 0 when there is no difference, 1 when there is one, 2 when the cluster cannot be asked.',
+    )
+    .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
+    .option('--context <name>', 'context of the kubeconfig')
+    .addHelpText('after', examples('tenon crds diff', 'tenon crds diff --context production'))
+    .exitOverride(couldNotRun)
+    .action(async (flags: CrdsClusterFlags) => {
+      const { runCrdsDiff } = await import('./commands/crds-cluster.ts')
+      exitWith(await runCrdsDiff(io, flags))
+    })
+  crds
+    .command('apply')
+    .summary('Apply them to a cluster and show what changes')
+    .description(
+      'Applies the CustomResourceDefinitions server-side, prints what changes, and waits until the kinds are served. Exits with 0 when all are applied, 2 when one is not.',
+    )
+    .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--force-conflicts', 'take over fields that another manager, such as Helm, has set')
+    .option('--dry-run', 'only show what would change')
+    .addHelpText(
+      'after',
+      examples('tenon crds apply', 'tenon crds apply --dry-run', 'tenon crds apply --force-conflicts'),
+    )
+    .exitOverride(couldNotRun)
+    .action(async (flags: CrdsApplyFlags) => {
+      const { runCrdsApply } = await import('./commands/crds-cluster.ts')
+      await runCrdsApply(io, flags)
+    })
+}
+
+function addValidate(program: Command, io: Io): void {
+  program
+    .command('validate')
+    .summary('Check manifests without a cluster')
+    .description(
+      'Checks NodePools, NodeClaims, NodeOverlays and node classes as the API server and the controller would, and NodePools against the instance types there are. Every problem is told with its file, line and column. Exits with 0 when there is no error, 1 when there is one, 2 when nothing could be checked.',
+    )
+    .argument('<path...>', 'files or directories with YAML or JSON; - reads standard input')
+    .addOption(
+      new Option(
+        '--provider <name>',
+        'whose instance types to check against (default: that of the node class)',
+      ).choices(['exoscale', 'kwok']),
+    )
+    .option('--zone <name>', 'zone of Exoscale to check against (EXOSCALE_ZONE, default: all)')
+    .option('--feature-gates <list>', 'gates of the controller, Name=true,… (FEATURE_GATES)')
+    .option('-R, --recursive', 'read directories below the given ones as well')
+    .addOption(
+      new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'),
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'tenon validate nodepool.yaml',
+        'tenon validate examples/exoscale --zone ch-gva-2',
+        'helm template ./chart | tenon validate -',
+        'tenon validate manifests -R -o json | jq .problems',
+      ),
+    )
+    .exitOverride(couldNotRun)
+    .action(async (paths: readonly string[], flags: ValidateFlags) => {
+      const { runValidate } = await import('./commands/validate.ts')
+      exitWith(await runValidate(io, paths, flags))
+    })
+}
+
+/** Of commands whose exit code 1 is an answer: a command line that cannot be read exits with 2. */
+function couldNotRun(error: CommanderError): never {
+  throw error.exitCode === 0 ? error : new CommanderError(2, error.code, error.message)
+}
+
+/** Ends the command with an exit code that is an answer and needs no words. */
+function exitWith(code: number): void {
+  if (code !== 0) throw new CommanderError(code, 'tenon.answer', '')
 }
 
 function collect(value: string, previous: readonly string[]): readonly string[] {

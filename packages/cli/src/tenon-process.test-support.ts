@@ -7,6 +7,8 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const main = join(import.meta.dirname, 'main.ts')
+/** Holds calls to the simulated cloud against the API document; a call that does not fit ends the process. */
+const watch = new URL('../../devcluster/src/exoscale/document/watch.test-support.ts', import.meta.url).href
 
 interface Ended {
   readonly code: number | null
@@ -37,14 +39,18 @@ export async function temporaryDirectory(t: TestContext): Promise<string> {
   return path
 }
 
-/** Starts `tenon`; it is killed when the test ends, if it still runs. */
+/**
+ * Starts `tenon`; it is killed when the test ends, if it still runs.
+ * @param program what is run by Node; by default the source.
+ */
 export function startTenon(
   t: TestContext,
   cwd: string,
   args: readonly string[],
   env: Env = {},
+  program: readonly string[] = ['--import', watch, main],
 ): TenonProcess {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [...program, ...args], {
     cwd,
     env: { PATH: process.env['PATH'], HOME: cwd, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

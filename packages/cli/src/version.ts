@@ -1,4 +1,14 @@
+import { arch, version as runtime } from 'node:process'
+import type { BuildInfo } from '@tenon/operator'
 import manifest from '../package.json' with { type: 'json' }
 
 /** Version of this program, as in its package. */
 export const version: string = manifest.version
+
+/** What metrics tell of this program; the architecture as Go names it. */
+export const build: BuildInfo = {
+  version,
+  runtime,
+  arch: arch === 'x64' ? 'amd64' : arch,
+  commit: '',
+}

@@ -15,4 +15,17 @@ export {
 export * from './contract.ts'
 export { type DataDirectory, type DataDirectoryOptions, openDataDirectory } from './data-directory.ts'
 export { type DevCluster, type DevClusterOptions, startDevCluster } from './dev-cluster.ts'
-export { createExoscale, type Exoscale, type ExoscaleSettings } from './exoscale/index.ts'
+export {
+  createExoscale,
+  type Exoscale,
+  type ExoscaleSettings,
+  exoscaleInstanceTypes,
+  exoscalePricePerHour,
+  exoscaleZones,
+} from './exoscale/index.ts'
+export {
+  type CheckedCustomResource,
+  type CrdChecker,
+  createCrdChecker,
+  fieldErrorText,
+} from './schema/index.ts'

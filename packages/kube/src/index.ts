@@ -36,6 +36,7 @@ export {
   type WriteOptions,
 } from './contract.ts'
 export {
+  type ControllerActivity,
   type ControllerDependencies,
   type ControllerMetrics,
   createController,
@@ -47,6 +48,7 @@ export {
   type EventRecorderOptions,
   type FlushableEventRecorder,
 } from './events/recorder.ts'
+export { fencedTransport } from './lease/fence.ts'
 export {
   createLeaderElector,
   type LeaderElector,

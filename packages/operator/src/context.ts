@@ -6,6 +6,7 @@ import type { DisruptionAnswers } from './controllers/disruption/answers.ts'
 import type { PlacementGate } from './controllers/planned-placement/gate.ts'
 import type { OverlayLayer } from './controllers/nodeoverlay/overlaid-provider.ts'
 import type { SchedulingDecider } from './decide/decider.ts'
+import type { FrameworkMetrics } from './metrics/framework.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { PassAges } from './metrics/pass-ages.ts'
 import type { Caches } from './observe/caches.ts'
@@ -29,6 +30,8 @@ export interface OperatorContext {
   /** Why nodes are still there. */
   readonly answers: DisruptionAnswers
   readonly metrics: Metrics
+  /** Told what controllers do. */
+  readonly framework: FrameworkMetrics
   readonly passAges: PassAges
   readonly clock: Clock
   readonly turns: Turns

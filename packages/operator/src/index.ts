@@ -1,9 +1,14 @@
+export { type PoolRules, poolProblems } from './controllers/nodepool/validation.ts'
 export {
   type DecisionOptions,
   InlineDecider,
   type SchedulingDecider,
 } from './decide/decider.ts'
 export { ThreadDecider, type ThreadDeciderOptions } from './decide/thread-decider.ts'
+export { addProcessMetrics } from './metrics/framework-process.ts'
+export type { BuildInfo } from './metrics/metrics.ts'
+export { metricTable } from './metrics/table.ts'
 export { Operator, type OperatorDependencies } from './operator.ts'
-export { metricsHandler, probesHandler } from './probes.ts'
+export { metricsHandler, type ProbeOptions, probesHandler } from './probes.ts'
+export { crdProblem } from './probes-crd.ts'
 export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'

@@ -9,7 +9,9 @@ import type { DrainReport } from './controllers/node-termination/drain-report.ts
 import { drainReports } from './controllers/node-termination/drain-state.ts'
 import { PlacementGate } from './controllers/planned-placement/gate.ts'
 import { InlineDecider, type SchedulingDecider } from './decide/decider.ts'
-import { Metrics } from './metrics/metrics.ts'
+import { FrameworkMetrics } from './metrics/framework.ts'
+import { RequestMetrics } from './metrics/framework-requests.ts'
+import { type BuildInfo, Metrics } from './metrics/metrics.ts'
 import { PassAges } from './metrics/pass-ages.ts'
 import { type Caches, openCaches } from './observe/caches.ts'
 import type { Settings } from './settings.ts'
@@ -30,6 +32,8 @@ export interface OperatorDependencies {
   readonly random: Random
   readonly logger: Logger
   readonly settings: Settings
+  /** What the metrics say of this program. */
+  readonly build?: BuildInfo
 }
 
 /** Why nothing may be happening. */
@@ -46,7 +50,11 @@ export interface Blockage {
 
 /** One operator. `start` may be called once, `stop` at any time after it. */
 export class Operator {
-  readonly metrics = new Metrics()
+  readonly metrics: Metrics
+  /** Told what controllers do, and whether this process leads. */
+  readonly framework: FrameworkMetrics
+  /** Told of requests to the API server. */
+  readonly requests: RequestMetrics
   readonly caches: Caches
   readonly state: ClusterState
   readonly #deps: OperatorDependencies
@@ -62,10 +70,19 @@ export class Operator {
     this.#deps = deps
     this.#decider = deps.decider ?? new InlineDecider(deps.clock)
     this.caches = openCaches(deps.registry, deps.provider, deps.settings)
-    const { provider, clock, settings } = deps
+    const { provider, clock, settings, build } = deps
+    this.metrics = new Metrics({
+      clock,
+      ...(build && { build }),
+      ...(settings.clusterStateObservability && {
+        cluster: { detail: settings.metricsDetail, providerLabels: provider.wellKnownLabels },
+      }),
+    })
     this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
     this.state.isIsolating = settings.compatibility !== 'karpenter'
+    this.requests = new RequestMetrics(this.metrics.registry)
+    this.framework = new FrameworkMetrics(this.metrics.registry, clock)
     this.#passAges = new PassAges(clock)
     this.metrics.passAgesMs = () => this.#passAges.agesMs()
   }
@@ -74,7 +91,12 @@ export class Operator {
   async observe(signal?: AbortSignal): Promise<void> {
     const { registry } = this.#deps
     registry.start(this.#stopping.signal)
-    await registry.synced(signal)
+    await this.synced(signal)
+  }
+
+  /** Resolves when every cache holds a complete list; rejects when `signal` aborts. */
+  async synced(signal?: AbortSignal): Promise<void> {
+    await this.#deps.registry.synced(signal)
   }
 
   /** Starts deciding and acting; call it once this process leads and has observed. */
@@ -93,6 +115,7 @@ export class Operator {
       placementGate: new PlacementGate({ client, settings, logger }),
       answers: this.#answers,
       metrics: this.metrics,
+      framework: this.framework,
       passAges: this.#passAges,
       clock,
       turns: eventLoopTurns,

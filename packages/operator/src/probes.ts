@@ -2,57 +2,110 @@
 import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
 import { shortened } from './decide/scheduling-report.ts'
 import type { Operator } from './operator.ts'
+import { type Check, serveChecks } from './probes-checks.ts'
+
+type Page = (
+  request: Parameters<HttpHandler>[0],
+  signal?: AbortSignal,
+) => Promise<HttpResponse> | HttpResponse
 
 /**
  * Answers scrapes of the metrics port. As JSON, `/debug/drains` tells what each drain waits for,
  * `/debug/decisions` why each node is still there, `/debug/offerings` what launches avoid because it had no
  * capacity, and `/debug/waiting` what decisions wait for, or go on without.
+ * @param others answers other paths; without it there are none.
  */
-export function metricsHandler(operator: Operator): HttpHandler {
-  return async (request) => {
+export function metricsHandler(operator: Operator, others: HttpHandler = notFound): HttpHandler {
+  const pages: Readonly<Record<string, Page>> = {
+    '/metrics': async () => {
+      const { registry } = operator.metrics
+      const body = oneChunk(await registry.metrics())
+      return { status: 200, headers: { 'content-type': registry.contentType }, body }
+    },
+    '/debug/drains': () => json({ drains: operator.drains() }),
+    '/debug/decisions': async () => json({ decisions: await operator.decisions() }),
+    '/debug/offerings': () => json({ avoided: operator.offerings() }),
+    '/debug/waiting': () => json(operator.blockage()),
+  }
+  return async (request, signal) => {
     const path = pathOf(request.path)
-    if (path === '/debug/drains') return json({ drains: operator.drains() })
-    if (path === '/debug/decisions') return json({ decisions: await operator.decisions() })
-    if (path === '/debug/offerings') return json({ avoided: operator.offerings() })
-    if (path === '/debug/waiting') return json(operator.blockage())
-    if (path !== '/metrics') return plain(404, 'not found\n')
-    const { registry } = operator.metrics
-    return {
-      status: 200,
-      headers: { 'content-type': registry.contentType },
-      body: oneChunk(await registry.metrics()),
-    }
+    const page = Object.hasOwn(pages, path) ? pages[path] : undefined
+    return await (page ?? others)(request, signal)
   }
 }
 
+export interface ProbeOptions {
+  /**
+   * Why NodePools and NodeClaims are not served, or nothing when they are. Without it they count as served
+   * once they were listed.
+   */
+  readonly crdProblem?: (signal?: AbortSignal) => Promise<string | undefined>
+}
+
 /**
- * Answers liveness and readiness probes. A failing readiness names what it waits for; `?verbose` asks a
- * successful one, too, for what decisions wait for: that alone makes nobody less ready.
+ * Answers liveness and readiness probes. Beyond what Karpenter checks, `state` says in a listing what
+ * decisions wait for: that alone makes nobody less ready.
  */
-export function probesHandler(operator: Operator): HttpHandler {
-  return (request) => {
+export function probesHandler(operator: Operator, options: ProbeOptions = {}): HttpHandler {
+  const crdProblem = options.crdProblem ?? (() => Promise.resolve(unlistedCrds(operator)))
+  const healthz: readonly Check[] = [{ name: 'healthz', run: alwaysOk }]
+  const readyz: readonly Check[] = [
+    { name: 'crd', run: crdProblem },
+    { name: 'manager', run: (signal) => unsynced(operator, crdProblem, signal) },
+    { name: 'readyz', run: alwaysOk },
+    { name: 'state', run: alwaysOk, remark: () => stateRemark(operator) },
+  ]
+  return async (request, signal) => {
     const path = pathOf(request.path)
-    if (path === '/healthz') return Promise.resolve(plain(200, 'ok'))
-    if (path !== '/readyz') return Promise.resolve(plain(404, 'not found\n'))
-    const { caches, objects, nodePools } = operator.blockage()
-    const stuck = nodePools.length === 0 ? '' : `; going on without NodePools ${shortened(nodePools)}`
-    const state = objects.length === 0 ? '' : `: decisions wait for ${shortened(objects)}${stuck}`
-    if (caches.length > 0) {
-      const manager = `[-]manager failed: waiting for ${caches.join(', ')}\n`
-      return Promise.resolve(plain(500, `${manager}[+]state ok${state}\nreadyz check failed\n`))
-    }
-    const isVerbose = new URLSearchParams(request.path.split('?')[1]).has('verbose')
-    const verbose = `[+]manager ok\n[+]state ok${state}\nreadyz check passed\n`
-    return Promise.resolve(plain(200, isVerbose ? verbose : 'ok'))
+    const [, root = '', name] = path.split('/')
+    const checks = root === 'healthz' ? healthz : root === 'readyz' ? readyz : undefined
+    if (checks === undefined || path.split('/').length > 3) return await notFound(request)
+    return await serveChecks(checks, { name, query: request.path.split('?')[1] ?? '', signal })
   }
+}
+
+const alwaysOk = () => Promise.resolve(undefined)
+
+function unlistedCrds(operator: Operator): string | undefined {
+  const missing = operator.waitingFor.filter((plural) => plural === 'nodeclaims' || plural === 'nodepools')
+  return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`
+}
+
+/** Waits until all caches are filled, unless that cannot be without the definitions. */
+async function unsynced(
+  operator: Operator,
+  crdProblem: () => Promise<string | undefined>,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  const waiting = () => `waiting for ${operator.waitingFor.join(', ')}`
+  if (operator.waitingFor.length === 0) return undefined
+  if ((await crdProblem()) !== undefined) return waiting()
+  try {
+    await operator.synced(signal)
+    return undefined
+  } catch {
+    // Only the end of the request ends the waiting.
+    return waiting()
+  }
+}
+
+function stateRemark(operator: Operator): string {
+  const { objects, nodePools } = operator.blockage()
+  if (objects.length === 0) return ''
+  const stuck = nodePools.length === 0 ? '' : `; going on without NodePools ${shortened(nodePools)}`
+  return `: decisions wait for ${shortened(objects)}${stuck}`
 }
 
 function pathOf(path: string): string {
   return path.split('?')[0] ?? path
 }
 
-function plain(status: number, text: string): HttpResponse {
-  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: oneChunk(text) }
+function notFound(_request: unknown): Promise<HttpResponse> {
+  return Promise.resolve({
+    status: 404,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: oneChunk('not found\n'),
+  })
 }
 
 function json(value: object): HttpResponse {

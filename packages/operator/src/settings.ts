@@ -10,6 +10,8 @@ interface FeatureGates {
   readonly staticCapacity: boolean
   /** Pods are steered to the nodes they are planned for; `auto`: if the API server is new enough. */
   readonly plannedPlacement: boolean | 'auto'
+  /** Reserved capacity is used, and used first. */
+  readonly reservedCapacity: boolean
   /** Spot nodes may be replaced by cheaper spot nodes. */
   readonly spotToSpotConsolidation: boolean
   /** Several nodes may be replaced by several cheaper ones, not only by one. */
@@ -42,6 +44,8 @@ export interface Settings {
   readonly featureGates: FeatureGates
   /** Whether there are metrics of single nodes, pods and NodePools (operations.md 9.2, 9.3). */
   readonly clusterStateObservability: boolean
+  /** With `reduced`, there are no series of single pods and nodes: their number grows with the cluster. */
+  readonly metricsDetail: 'full' | 'reduced'
   /** With `karpenter`, decisions are made as Karpenter makes them, without what Tenon adds. */
   readonly compatibility: 'none' | 'karpenter'
   /** Longest time the registration of a node waits for the nominations of its pods. */
@@ -68,10 +72,12 @@ export const defaultSettings: Settings = {
     nodeOverlay: false,
     staticCapacity: false,
     plannedPlacement: 'auto',
+    reservedCapacity: true,
     spotToSpotConsolidation: false,
     globalConsolidation: false,
   },
   clusterStateObservability: true,
+  metricsDetail: 'full',
   compatibility: 'none',
   nominationHoldMs: 5_000,
 }

@@ -10,6 +10,9 @@ import {
 import { guardedProvider } from './act/guarded-provider.ts'
 import type { OperatorContext } from './context.ts'
 import { Disruption } from './controllers/disruption/controller.ts'
+import { NodeMetrics } from './controllers/metrics-node/controller.ts'
+import { NodePoolMetrics } from './controllers/metrics-nodepool/controller.ts'
+import { PodMetrics } from './controllers/metrics-pod/controller.ts'
 import { NodeHydration } from './controllers/node-hydration/controller.ts'
 import { NodeHealth } from './controllers/node-health/controller.ts'
 import { isHealthChange } from './controllers/node-health/unhealthy.ts'
@@ -41,6 +44,8 @@ import {
 } from './controllers/static-provisioning/static-pool.ts'
 import { PoolPricing } from './controllers/state-pricing/controller.ts'
 import { reportSync } from './controllers/state-sync/report.ts'
+import { statusControllers } from './controllers/status-conditions/kinds.ts'
+import { measuredDecider } from './metrics/measured-decider.ts'
 import { measuredProvider } from './metrics/measured-provider.ts'
 import { type Caches, indexes, nodeNamesOf } from './observe/caches.ts'
 import { scaledConcurrency } from './settings.ts'
@@ -70,7 +75,7 @@ const wide: LoopOptions = { least: 10, most: 1000 }
 
 /** Builds every controller and connects it to the caches. Nothing runs before `start`. */
 export function wireControllers(context: OperatorContext): readonly Runnable[] {
-  const { clock, logger, random, settings, caches } = context
+  const { clock, logger, random, settings, caches, framework } = context
   const queue: NewQueue = (name, { least, most, baseMs = 5, capMs = 1_000_000, perSecond }, reconcile) => {
     const concurrency = scaledConcurrency(least, most, settings.cpuRequestsMillis)
     const qps = perSecond === undefined ? undefined : Math.ceil((concurrency * perSecond) / least)
@@ -82,11 +87,11 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
         ...(qps !== undefined && { rate: { perSecond: qps, burst: 10 * qps } }),
         reconcile,
       },
-      { clock, logger, random },
+      { clock, logger, random, metrics: framework },
     )
   }
   const singleton = (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>): Runnable =>
-    createSingleton({ name, run, clock, logger, random })
+    createSingleton({ name, run, clock, logger, random, metrics: framework })
 
   reportSync(context)
   const lifecycle = new NodeClaimLifecycle(measured(context, 'nodeclaim.lifecycle'))
@@ -178,6 +183,8 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     nominationQueue(context, queue),
     ...poolQueues(context, queue),
     ...pricingLoops(context, queue, singleton),
+    ...metricLoops(context, singleton),
+    ...statusQueues(context, queue),
     singleton('nodeclaim.garbagecollection', (signal) => garbageCollection.run(signal)),
     singleton('nodepool.counter', () => counter.run()),
     ...disruptionLoops(context, queue, singleton),
@@ -287,13 +294,13 @@ function poolQueues(context: OperatorContext, queue: NewQueue): readonly Control
   return [hashQueue, readinessQueue, healthQueue]
 }
 
-/** What keeps the costs of NodePools up to date, and shows them. */
+/** What keeps the costs of NodePools up to date. */
 function pricingLoops(
   context: OperatorContext,
   queue: NewQueue,
   singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
 ): readonly Runnable[] {
-  const { caches, settings, state } = context
+  const { caches, state } = context
   const pricing = new PoolPricing(measured(context, 'state.pricing'))
   const controller = queue('state.nodeclaim', { least: 10, most: 3000 }, (key, signal) =>
     pricing.reconcile(key, signal),
@@ -305,11 +312,36 @@ function pricingLoops(
   onChange(caches.nodePools, (name) => {
     controller.enqueue(name)
   })
+  return [controller, singleton('state.pricing', (signal) => pricing.refresh(signal))]
+}
+
+/** What shows the state of the cluster; none without the setting. */
+function metricLoops(
+  context: OperatorContext,
+  singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
+): readonly Runnable[] {
+  const { cluster } = context.metrics
+  if (cluster === undefined) return []
+  const pods = new PodMetrics(context, cluster)
+  const nodes = new NodeMetrics(context, cluster)
+  const pools = new NodePoolMetrics(context, cluster)
   return [
-    controller,
-    singleton('state.pricing', (signal) => pricing.refresh(signal)),
-    ...(settings.clusterStateObservability ? [singleton('metrics.nodepool', () => pricing.show())] : []),
+    singleton('metrics.pod', () => pods.run()),
+    singleton('metrics.node', () => nodes.run()),
+    singleton('metrics.nodepool', () => pools.run()),
   ]
+}
+
+/** The queues that tell how the conditions of objects change; none without the setting. */
+function statusQueues(context: OperatorContext, queue: NewQueue): readonly Controller[] {
+  if (!context.settings.clusterStateObservability) return []
+  return Array.from(statusControllers(context), ([name, status]) => {
+    const controller = queue(name, { least: 10, most: 10 }, (key) => status.reconcile(key))
+    status.follow((object) => {
+      controller.enqueue(object)
+    })
+    return controller
+  })
 }
 
 /** What removes and replaces nodes. */
@@ -318,7 +350,10 @@ function disruptionLoops(
   queue: NewQueue,
   singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
 ): readonly Runnable[] {
-  const disruption = new Disruption(measured(context, 'disruption'))
+  const disruption = new Disruption({
+    ...measured(context, 'disruption'),
+    decider: measuredDecider(context.decider, 'disruption', context),
+  })
   const { commands } = disruption
   const controller = queue('disruption.queue', { least: 100, most: 1000 }, (id) => commands.reconcile(id))
   commands.enqueue = (id) => {
@@ -361,7 +396,8 @@ function staticQueues(context: OperatorContext, queue: NewQueue): readonly Contr
 /** The queue of the one key that evaluates all overlays; none without the feature gate. */
 function overlayQueues(context: OperatorContext, queue: NewQueue): readonly Controller[] {
   if (context.overlays === undefined) return []
-  const overlays = new NodeOverlayController(context, context.overlays)
+  const provider = measuredProvider(context.overlays.provider, 'nodeoverlay.controller', context)
+  const overlays = new NodeOverlayController(context, { ...context.overlays, provider })
   const options = { least: 1, most: 1, baseMs: 100, capMs: 60_000, perSecond: 10 }
   const overlayQueue = queue('nodeoverlay.controller', options, (_, signal) => overlays.reconcile(signal))
   const evaluate = () => {

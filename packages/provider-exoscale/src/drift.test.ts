@@ -3,8 +3,9 @@ import { describe, it } from 'node:test'
 import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { exoscaleNodeClassKind, type ExoscaleNodeClass } from './nodeclass/types.ts'
 import { aClaim, aNodeClass, aWorld, type World } from './testing/world.test-support.ts'
-import { templateId } from './testing/fake-cloud.test-support.ts'
+import { idOf, templateId } from './testing/fake-cloud.test-support.ts'
 
+const [a, b, c] = [idOf(1), idOf(2), idOf(3)]
 const otherTemplate = '20000000-0000-4000-8000-000000000002'
 
 interface Scene {
@@ -43,17 +44,17 @@ describe('drift', () => {
   })
 
   it('EXO-90 the order of groups does not matter, EXO-91 an added group does', async () => {
-    const { world, drift, change } = await scene({ securityGroups: ['a', 'b'] })
-    change(undefined, { securityGroups: ['b', 'a', 'a'] })
+    const { world, drift, change } = await scene({ securityGroups: [a, b] })
+    change(undefined, { securityGroups: [b, a, a] })
     assert.equal(await drift(), undefined)
-    change(undefined, { securityGroups: ['a', 'b', 'c'] })
+    change(undefined, { securityGroups: [a, b, c] })
     assert.equal(await drift(), 'SecurityGroups')
     assert.ok(world.kube.events.some((event) => event.reason === 'DriftDetected'))
   })
 
   it('groups the cloud adds on its own are no drift', async () => {
     const { drift, instance } = await scene()
-    Object.assign(instance(), { 'security-groups': [{ id: 'default' }] })
+    Object.assign(instance(), { 'security-groups': [{ id: a }] })
     assert.equal(await drift(), undefined)
   })
 
@@ -89,10 +90,57 @@ describe('drift', () => {
     assert.equal(await drift(), 'ImageID')
   })
 
-  it('another disk or kubelet setting is drift', async () => {
+  const settings: readonly [string, ExoscaleNodeClass['spec']][] = [
+    ['disk', { diskSize: 60 }],
+    ['cluster DNS', { kubelet: { clusterDNS: ['10.96.0.53'] } }],
+    ['upper image threshold', { kubelet: { imageGCHighThresholdPercent: 90 } }],
+    ['lower image threshold', { kubelet: { imageGCLowThresholdPercent: 70 } }],
+    ['image age', { kubelet: { imageMinimumGCAge: '5m' } }],
+    ['kubelet reservation', { kubelet: { kubeReserved: { cpu: '300m' } } }],
+    ['system reservation', { kubelet: { systemReserved: { memory: '200Mi' } } }],
+    ['feature gate', { kubelet: { featureGates: { InPlacePodVerticalScaling: true } } }],
+  ]
+  for (const [what, spec] of settings) {
+    it(`another ${what} is drift`, async () => {
+      const { drift, change } = await scene()
+      assert.equal(await drift(), undefined)
+      change({ templateID: templateId, ...spec })
+      assert.equal(await drift(), 'NodeClassSettings')
+    })
+  }
+
+  it('a default written out, and another order, are no drift', async () => {
     const { drift, change } = await scene()
-    change({ templateID: templateId, diskSize: 60 })
-    assert.equal(await drift(), 'NodeClassSettings')
+    const kubelet = { imageMinimumGCAge: '2m', clusterDNS: ['10.96.0.10'], kubeReserved: { cpu: '200m' } }
+    change({ templateID: templateId, diskSize: 50, kubelet })
+    assert.equal(await drift(), undefined)
+  })
+
+  it('another anti-affinity group, and another private network, are drift', async () => {
+    const { drift, change } = await scene()
+    change(undefined, { antiAffinityGroups: [a] })
+    assert.equal(await drift(), 'AntiAffinityGroups')
+    change(undefined, { privateNetworks: [a] })
+    assert.equal(await drift(), 'PrivateNetworks')
+  })
+
+  it('a new image for the same Kubernetes version, and an upgrade of the control plane, are drift', async () => {
+    for (const next of ['1.34.1', '1.35.0']) {
+      const { world, drift, change } = await scene()
+      change({ imageTemplateSelector: {} })
+      assert.equal(await drift(), undefined)
+      world.kube.version = `v${next}`
+      world.cloud.activeTemplates.set(`${next}/standard`, otherTemplate)
+      await world.clock.advance(61_000)
+      assert.equal(await drift(), 'ImageID')
+    }
+  })
+
+  it('a class that is not ready says nothing about the image', async () => {
+    const { world, drift } = await scene()
+    const notReady = aNodeClass({ templateID: otherTemplate }, { conditions: [] })
+    world.kube.put(exoscaleNodeClassKind, notReady)
+    assert.equal(await drift(), undefined)
   })
 
   it('a fleet taken over does not drift, and sees later changes', async () => {

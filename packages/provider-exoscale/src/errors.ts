@@ -1,7 +1,13 @@
 /** The one place where failures of the cloud become the contract's errors. */
 import { isKubeError } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
-import { ExoscaleApiError, ExoscaleOperationError, ExoscaleTransportError, isApiError } from './api/errors.ts'
+import {
+  ExoscaleApiError,
+  type ExoscaleErrorCode,
+  ExoscaleOperationError,
+  ExoscaleTransportError,
+  isApiError,
+} from './api/errors.ts'
 
 /** Condition reasons of failed launches. */
 export const launchReasons = {
@@ -20,7 +26,7 @@ export function providerErrorFrom(error: unknown): ProviderError {
   const details = { cause: error, ...(retryAfterMs !== undefined && { retryAfterMs }) }
   if (isApiError(error, 'throttled')) return new ProviderError('throttled', message, details)
   if (isApiError(error, 'unauthorized', 'forbidden')) {
-    return new ProviderError('unauthorized', `${message}; ${accessFix}`, details)
+    return new ProviderError('unauthorized', message, details)
   }
   return new ProviderError('other', message, details)
 }
@@ -39,10 +45,22 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof ExoscaleApiError && error.status >= 500 && error.status !== 501
 }
 
-const accessFix =
-  'check EXOSCALE_API_KEY and EXOSCALE_API_SECRET, the time of this machine, and that the IAM role allows the compute operations listed in the guide'
+/** What a user can do about a refusal, beside reading what the API said. */
+const fixes: Readonly<Partial<Record<ExoscaleErrorCode, string>>> = {
+  unauthorized:
+    'check EXOSCALE_API_KEY and EXOSCALE_API_SECRET, that the key has not expired, and the time of this machine',
+  forbidden:
+    'check that the IAM role of EXOSCALE_API_KEY allows this compute operation, and that the organisation may use the instance type',
+  'payment-required': 'check the billing of the organisation in the Exoscale portal',
+  'bad-request': 'check templateID, diskSize and the groups and networks of the ExoscaleNodeClass',
+  unprocessable: 'check templateID, diskSize and the groups and networks of the ExoscaleNodeClass',
+  conflict: 'something else changes it now; it is tried again',
+  throttled: 'too many calls with this API key; give other programs a key of their own',
+}
 
 function messageOf(error: unknown): string {
   if (isKubeError(error)) return `Kubernetes API: ${error.message}`
-  return error instanceof Error ? error.message : String(error)
+  const fix = error instanceof ExoscaleApiError ? fixes[error.code] : undefined
+  const said = error instanceof Error ? error.message : String(error)
+  return fix === undefined ? said : `${said}; ${fix}`
 }

@@ -1,4 +1,5 @@
 import { Secret } from '@tenon/runtime'
+import { type Currency, currencies } from './catalogue/prices.ts'
 import { isUuid } from './identifiers.ts'
 
 /** What the process is told about Exoscale (environment variables). */
@@ -17,6 +18,10 @@ export interface ExoscaleOptions {
   readonly apiEndpoint: string | undefined
   /** Only `ppapi` has a meaning. */
   readonly apiEnvironment: string | undefined
+  /** Of the prices that decisions compare. */
+  readonly currency: Currency
+  /** Path of a price list that replaces built-in prices. */
+  readonly priceFile: string | undefined
 }
 
 export type ExoscaleOptionsResult = { readonly ok: ExoscaleOptions } | { readonly error: string }
@@ -45,6 +50,10 @@ export function readExoscaleOptions(
       error: `EXOSCALE_API_ENDPOINT is "${endpoint}", which is no URL: give it whole, for example https://api-ch-gva-2.exoscale.com/v2`,
     }
   }
+  const currency = text('EXOSCALE_CURRENCY').toUpperCase() || currencies[0]
+  if (!isCurrency(currency)) {
+    return { error: `EXOSCALE_CURRENCY is "${currency}": set it to one of ${currencies.join(', ')}` }
+  }
   return {
     ok: {
       zone: text('EXOSCALE_ZONE'),
@@ -56,8 +65,14 @@ export function readExoscaleOptions(
       clusterEndpoint: text('CLUSTER_ENDPOINT') || undefined,
       apiEndpoint: endpoint || undefined,
       apiEnvironment: text('EXOSCALE_API_ENVIRONMENT') || undefined,
+      currency,
+      priceFile: text('EXOSCALE_PRICE_FILE') || undefined,
     },
   }
+}
+
+function isCurrency(text: string): text is Currency {
+  return (currencies as readonly string[]).includes(text)
 }
 
 function isHttpUrl(text: string): boolean {

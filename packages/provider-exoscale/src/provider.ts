@@ -14,6 +14,7 @@ import type { ExoscaleClient } from './api/client.ts'
 import { isApiError } from './api/errors.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { instanceTypesOf } from './catalogue/instance-types.ts'
+import { type PriceFile, pricesByType } from './catalogue/prices.ts'
 import { UnavailableOfferings } from './catalogue/unavailable-offerings.ts'
 import { startProviderControllers } from './controllers.ts'
 import { checkDrift } from './drift.ts'
@@ -51,6 +52,8 @@ export interface ExoscaleProviderDependencies {
   readonly clusterEndpoint: string
   /** PEM; read from the cluster when absent. */
   readonly certificateAuthority?: string
+  /** Prices that replace the built-in ones. */
+  readonly priceFile?: PriceFile
 }
 
 /** Machines of Exoscale Compute that join an SKS cluster. */
@@ -77,7 +80,8 @@ class ExoscaleProvider implements CloudProvider {
   constructor(deps: ExoscaleProviderDependencies) {
     const { options, clock } = deps
     this.#deps = deps
-    this.#catalogue = new Catalogue({ ...deps, zone: options.zone })
+    const prices = pricesByType(options.currency, deps.priceFile)
+    this.#catalogue = new Catalogue({ ...deps, zone: options.zone, prices })
     this.#unavailable = new UnavailableOfferings(clock)
     this.#templates = new TemplateResolver(deps)
     this.#tokens = new BootstrapTokens(deps)

@@ -1,13 +1,6 @@
-/** The instance types of the simulated provider (operations.md 12.2, 12.3). */
-import { type InstanceType, labels, type Offering, type Requirement } from '@tenon/api'
-
-/** Labels that KWOK instance types add. */
-export const kwokLabels = {
-  size: 'karpenter.kwok.sh/instance-size',
-  family: 'karpenter.kwok.sh/instance-family',
-  cpu: 'karpenter.kwok.sh/instance-cpu',
-  memory: 'karpenter.kwok.sh/instance-memory',
-} as const
+/** The instance types that the simulated provider offers by itself (operations.md 12.3). */
+import { type InstanceType, labels, type Offering } from '@tenon/api'
+import { instanceTypeOf, is } from './instance-type.ts'
 
 const cpus = [1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256]
 const families = [
@@ -34,43 +27,26 @@ export function defaultCatalogue(): readonly InstanceType[] {
 }
 
 function instanceType(cpu: number, memoryGi: number, family: string, os: string, arch: string): InstanceType {
-  const name = `${family}-${cpu}x-${arch}-${os}`
   const memory = memoryGi * gibibyte
   const price = 0.025 * cpu + (0.001 * memory) / 1e9
-  const is = (key: string, ...values: string[]): Requirement => ({ key, operator: 'In', values })
-  const offerings = zones.flatMap((zone) =>
-    capacityTypes.map(
-      (capacityType): Offering => ({
-        requirements: [is(labels.zone, zone), is(labels.capacityType, capacityType.name)],
-        pricePerHour: price * capacityType.factor,
-        available: true,
-      }),
-    ),
-  )
-  return {
-    name,
-    requirements: [
-      is(labels.instanceType, name),
-      is(labels.arch, arch),
-      is(labels.os, os),
-      is(labels.zone, ...zones),
-      is(labels.capacityType, ...capacityTypes.map((type) => type.name)),
-      is(kwokLabels.size, String(cpu)),
-      is(kwokLabels.family, family),
-      is(kwokLabels.cpu, String(cpu)),
-      is(kwokLabels.memory, `${memoryGi}Gi`),
-    ],
-    offerings,
+  return instanceTypeOf({
+    name: `${family}-${cpu}x-${arch}-${os}`,
+    arch,
+    operatingSystems: [os],
     capacity: {
       cpu: cpu * 1000,
       memory,
       pods: Math.min(16 * cpu, 1024),
       'ephemeral-storage': 20 * gibibyte,
     },
-    overhead: {
-      kubeReserved: { cpu: 100, memory: 10 * 1024 ** 2 },
-      systemReserved: {},
-      evictionThreshold: {},
-    },
-  }
+    offerings: zones.flatMap((zone) =>
+      capacityTypes.map(
+        (capacityType): Offering => ({
+          requirements: [is(labels.zone, zone), is(labels.capacityType, capacityType.name)],
+          pricePerHour: price * capacityType.factor,
+          available: true,
+        }),
+      ),
+    ),
+  })
 }

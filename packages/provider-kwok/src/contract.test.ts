@@ -1,5 +1,5 @@
 import { karpenterKinds, kinds, labels, type NodePool } from '@tenon/api'
-import { type KubeClient, KubeError } from '@tenon/kube'
+import { type KubeClient, KubeError, type ObjectKey } from '@tenon/kube'
 import { type ContractWorld, type Death, examineProvider } from '@tenon/provider/contract-suite'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { defaultCatalogue } from './catalogue.ts'
@@ -35,10 +35,24 @@ async function open(): Promise<ContractWorld> {
     metadata: { name: 'default' },
   }
   kube.put(kwokNodeClassKind, nodeClass)
+  const nodeClasses = {
+    get: ({ name }: ObjectKey) => kube.all(kwokNodeClassKind).find(({ metadata }) => metadata.name === name),
+  }
+  const annotate = (name: string, value: string) => {
+    const annotations = { [`simulation.karpenter.kwok.sh/${name}`]: value }
+    kube.put(kwokNodeClassKind, { ...nodeClass, metadata: { name: 'default', annotations } })
+  }
   const startProcess: ContractWorld['startProcess'] = (death) => {
     const { client, isDead } = mortal(kube, death)
     return {
-      provider: new KwokProvider({ client, clock, random, logger: silentLogger, instanceTypes }),
+      provider: new KwokProvider({
+        client,
+        nodeClasses,
+        clock,
+        random,
+        logger: silentLogger,
+        instanceTypes,
+      }),
       isDead,
     }
   }
@@ -78,11 +92,11 @@ async function open(): Promise<ContractWorld> {
       kube.faults.push({ error: new KubeError('transport', 0, 'socket hang up'), hasEffect: true })
     },
     obstruct: async (obstacle) => {
-      const refuse = (error: KubeError) => kube.faults.push({ error, hasEffect: false })
+      // A Node that is refused never appears; the launch does not tell.
+      if (obstacle === 'refused') return false
       if (obstacle === 'nodeClassMissing') await kube.delete(kwokNodeClassKind, { name: 'default' })
       else if (obstacle === 'soldOut') isSoldOut = true
-      else if (obstacle === 'refused') refuse(new KubeError('invalid', 422, 'Node is invalid'))
-      else if (obstacle === 'throttled') refuse(new KubeError('tooManyRequests', 429, 'too many requests'))
+      else if (obstacle === 'throttled') annotate('rate-limit', '0')
       else {
         const condition = {
           type: 'Ready',
@@ -95,8 +109,10 @@ async function open(): Promise<ContractWorld> {
       }
       return true
     },
-    // What a simulated machine is made of cannot change.
-    causeDrift: () => false,
+    causeDrift: () => {
+      annotate('image', 'v2')
+      return true
+    },
   })
 }
 

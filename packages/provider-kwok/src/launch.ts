@@ -1,7 +1,6 @@
 /** Which offering a claim gets, and the Node that simulates its machine (operations.md 12.4). */
 import {
   formatResource,
-  formatResources,
   type InstanceType,
   labels,
   type Node,
@@ -18,6 +17,8 @@ import { offeringAllows, singleValues, valuesOf } from './matching.ts'
 export const providerIdPrefix = 'kwok://'
 /** On a Node: the name of its claim, so that a restart finds it again. */
 const claimAnnotation = 'karpenter.kwok.sh/node-claim'
+/** On a Node: which kwok controller plays it. */
+export const partitionLabel = 'kwok-partition'
 
 /** The claim a simulated machine was made for; machines of the Go version tell by their hostname only. */
 export function claimNameOf({ metadata }: Node): string | undefined {
@@ -30,18 +31,40 @@ export interface Choice {
   readonly offering: Offering
 }
 
-/** The cheapest available offering of the types the claim lists; the first type wins among equals. */
-export function cheapestChoice(claim: NodeClaim, types: readonly InstanceType[]): Choice | undefined {
-  let best: Choice | undefined
-  for (const name of valuesOf(claim.spec.requirements, labels.instanceType)) {
-    const type = types.find((each) => each.name === name)
-    for (const offering of type?.offerings ?? []) {
-      if (type === undefined || !offering.available || !offeringAllows(claim.spec.requirements, offering))
-        continue
-      if (best === undefined || offering.pricePerHour < best.offering.pricePerHour) best = { type, offering }
-    }
+/**
+ * The cheapest available offering of the types the claim lists. Among equals the first type wins, and chance
+ * decides between its offerings. Types with nothing that fits are passed over.
+ */
+export function cheapestChoice(
+  claim: NodeClaim,
+  types: readonly InstanceType[],
+  random: Random,
+): Choice | undefined {
+  const { requirements } = claim.spec
+  const byName = new Map(types.map((type) => [type.name, type]))
+  let best: { readonly type: InstanceType; readonly offerings: readonly Offering[] } | undefined
+  let price = Number.POSITIVE_INFINITY
+  for (const name of valuesOf(requirements, labels.instanceType)) {
+    const type = byName.get(name)
+    const fitting = (type?.offerings ?? []).filter(
+      (offering) => offering.available && offeringAllows(requirements, offering),
+    )
+    const least = Math.min(...fitting.map(({ pricePerHour }) => pricePerHour))
+    if (type === undefined || fitting.length === 0 || (best !== undefined && least >= price)) continue
+    best = { type, offerings: fitting.filter(({ pricePerHour }) => pricePerHour === least) }
+    price = least
   }
-  return best
+  if (best === undefined) return undefined
+  const { type, offerings } = best
+  const index = offerings.length === 1 ? 0 : integerBetween(random, 0, offerings.length - 1)
+  const offering = offerings[index]
+  return offering && { type, offering }
+}
+
+/** Names that the claim lists and no type has. */
+export function unknownTypes(claim: NodeClaim, types: readonly InstanceType[]): readonly string[] {
+  const known = new Set(types.map(({ name }) => name))
+  return valuesOf(claim.spec.requirements, labels.instanceType).filter((name) => !known.has(name))
 }
 
 /** Whether what the claim asks for exists, but none of it is available. */
@@ -86,8 +109,20 @@ export function nodeName(claim: NodeClaim, sequence: number, random: Random): st
   return `kwok-${claim.metadata.name}-${word()}-${word()}-${sequence}-${tail}-${random.uint32()}`.toLowerCase()
 }
 
+/** What of a Node its claim and the offering do not tell. */
+export interface NodeParts {
+  readonly name: string
+  /** The kwok controller that plays it. */
+  readonly partition: string
+  readonly annotations: Readonly<Record<string, string>>
+}
+
 /** The Node as the simulated machine's kubelet would register it. */
-export function simulatedNode(claim: NodeClaim, { type, offering }: Choice, name: string): NewObject<Node> {
+export function simulatedNode(
+  claim: NodeClaim,
+  { type, offering }: Choice,
+  { name, partition, annotations }: NodeParts,
+): NewObject<Node> {
   const requests = claim.spec.resources?.requests ?? {}
   const overhead = type.overhead.kubeReserved
   const allocatable = Object.fromEntries(
@@ -108,19 +143,20 @@ export function simulatedNode(claim: NodeClaim, { type, offering }: Choice, name
         ...singleValues(offering.requirements),
         [labels.instanceType]: type.name,
         'eks-node-viewer/instance-price': offering.pricePerHour.toFixed(6),
-        'kwok-partition': 'a',
+        [partitionLabel]: partition,
         [labels.hostname]: claim.metadata.name,
         'kwok.x-k8s.io/node': 'fake',
       },
       annotations: {
         ...claim.metadata.annotations,
+        ...annotations,
         'kwok.x-k8s.io/node': 'fake',
         [claimAnnotation]: claim.metadata.name,
       },
     },
     spec: { providerID: `${providerIdPrefix}${name}`, taints: [unregisteredTaint] },
     status: {
-      capacity: nonZero({ ...formatResources(type.capacity), ...requests }),
+      capacity: nonZero(requests),
       allocatable: nonZero({ ...requests, ...allocatable }),
       phase: 'Pending',
     },

@@ -16,11 +16,15 @@ export function singleValues(requirements: readonly Requirement[]): Readonly<Rec
   )
 }
 
-/** Whether the one value of each of the offering's labels is allowed. */
+/** Whether each of the offering's labels can have a value that is allowed. */
 export function offeringAllows(requirements: readonly Requirement[], offering: Offering): boolean {
-  const fixed = singleValues(offering.requirements)
   return requirements.every((requirement) => {
-    const value = fixed[normalizedLabel(requirement.key)]
-    return value === undefined || admitsValue(requirement, value)
+    const key = normalizedLabel(requirement.key)
+    return offering.requirements.every(
+      (offered) =>
+        normalizedLabel(offered.key) !== key ||
+        offered.operator !== 'In' ||
+        (offered.values ?? []).some((value) => admitsValue(requirement, value)),
+    )
   })
 }

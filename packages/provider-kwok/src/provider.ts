@@ -6,10 +6,13 @@ import {
   type Node,
   type NodeClaim,
   type NodeClass,
+  type NodePool,
+  labels,
   parseDuration,
   type ResourceType,
+  wellKnownLabels,
 } from '@tenon/api'
-import { isKubeError, type KubeClient, type KubeErrorKind } from '@tenon/kube'
+import { type Cache, isKubeError, type KubeClient, type KubeErrorKind } from '@tenon/kube'
 import {
   type CloudProvider,
   ProviderError,
@@ -17,8 +20,11 @@ import {
   type ProviderInstance,
   type RepairPolicy,
 } from '@tenon/provider'
-import type { Clock, Logger, Random } from '@tenon/runtime'
-import { defaultCatalogue, kwokLabels } from './catalogue.ts'
+import { type Clock, integerBetween, type Logger, type Random, unit } from '@tenon/runtime'
+import { defaultCatalogue } from './catalogue.ts'
+import { Failures } from './failures.ts'
+import type { FailureSettings } from './failure-settings.ts'
+import { kwokLabels } from './instance-type.ts'
 import {
   type Choice,
   cheapestChoice,
@@ -26,29 +32,40 @@ import {
   claimNameOf,
   isSoldOut,
   nodeName,
+  partitionLabel,
   providerIdPrefix,
   simulatedNode,
+  unknownTypes,
 } from './launch.ts'
-import { kwokNodeClassKind } from './nodeclass.ts'
+import { type KwokNodeClass, kwokNodeClassKind } from './nodeclass.ts'
 import { SharedRead } from './shared-read.ts'
 
 const repairTolerationMs = 10 * 60_000
-const createAttempts = 4
+/** Of creating a Node: how often, and the pauses between. */
+const creation = { attempts: 4, pauseMs: 10, growth: 5, jitter: 0.1 }
+const kwokDomain = 'karpenter.kwok.sh'
+/** On a Node and its claim: what the machine was made from, if its node class names an image. */
+const imageAnnotation = 'karpenter.kwok.sh/image'
 
 /** What the provider runs on; without `instanceTypes` it offers its own catalogue. */
 export interface KwokDependencies {
   readonly client: KubeClient
+  /** Node classes as this process follows them; without them only launches fail when they are told to. */
+  readonly nodeClasses?: Pick<Cache<KwokNodeClass>, 'get'>
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
   readonly instanceTypes?: readonly InstanceType[]
+  /** Names of the kwok controllers; each Node goes to one of them by chance. Only `a` unless given. */
+  readonly partitions?: readonly string[]
 }
 
 /** The provider `kwok`. */
 export class KwokProvider implements CloudProvider {
   readonly name = 'kwok'
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [kwokNodeClassKind]
-  readonly wellKnownLabels: readonly string[] = Object.values(kwokLabels)
+  readonly wellKnownLabels: readonly string[]
+  readonly restrictedDomains: readonly string[] = [kwokDomain]
   readonly repairPolicies: readonly RepairPolicy[] = (['False', 'Unknown'] as const).map(
     (conditionStatus) => ({
       conditionType: 'Ready',
@@ -58,6 +75,8 @@ export class KwokProvider implements CloudProvider {
   )
   readonly #deps: KwokDependencies
   readonly #types: readonly InstanceType[]
+  readonly #failures: Failures
+  readonly #partitions: readonly string[]
   readonly #stopped = new AbortController()
   /** Calls machines off whose Nodes have not appeared yet; by the Node's name. */
   readonly #coming = new Map<string, AbortController>()
@@ -68,12 +87,15 @@ export class KwokProvider implements CloudProvider {
   constructor(deps: KwokDependencies) {
     this.#deps = deps
     this.#types = deps.instanceTypes ?? defaultCatalogue()
+    this.#failures = new Failures(deps)
+    this.#partitions = deps.partitions ?? ['a']
+    this.wellKnownLabels = labelsBeyondTheCore(this.#types)
   }
 
   async create(
     claim: NodeClaim,
     signal?: AbortSignal,
-    instanceTypes: readonly InstanceType[] = this.#types,
+    instanceTypes?: readonly InstanceType[],
   ): Promise<ProviderInstance> {
     return await speak(() => this.#launch(claim, signal, instanceTypes), signal)
   }
@@ -81,52 +103,67 @@ export class KwokProvider implements CloudProvider {
   async #launch(
     claim: NodeClaim,
     signal: AbortSignal | undefined,
-    instanceTypes: readonly InstanceType[],
+    told: readonly InstanceType[] | undefined,
   ): Promise<ProviderInstance> {
     const { client, random } = this.#deps
+    const { name: className } = claim.spec.nodeClassRef
     const existing = (await this.#machines.ask()).find((node) => claimNameOf(node) === claim.metadata.name)
     if (existing !== undefined) return this.#asLaunched(existing, claim)
-    const choice = this.#choice(claim, instanceTypes)
-    if (choice === undefined) {
-      if (isSoldOut(claim, instanceTypes)) {
-        throw new ProviderError(
-          'insufficientCapacity',
-          `NodeClaim ${claim.metadata.name}: no offering that it asks for is available now`,
-        )
-      }
-      throw new ProviderError(
-        'other',
-        `NodeClaim ${claim.metadata.name}: requirements name no instance type with a matching offering; list some under node.kubernetes.io/instance-type`,
-      )
-    }
+    const instanceTypes = told ?? this.#told(className)
+    this.#refuseUnknown(claim, instanceTypes)
     const options = signal === undefined ? {} : { signal }
-    const nodeClass = await client.get(kwokNodeClassKind, { name: claim.spec.nodeClassRef.name }, options)
-    if (nodeClass === undefined) {
-      throw new ProviderError(
-        'insufficientCapacity',
-        `KWOKNodeClass ${claim.spec.nodeClassRef.name} does not exist`,
-      )
-    }
+    const nodeClass = await client.get(kwokNodeClassKind, { name: className }, options)
+    if (nodeClass === undefined)
+      throw new ProviderError('insufficientCapacity', `KWOKNodeClass ${className} does not exist`)
     const ready = conditionOf(nodeClass, 'Ready')
     if (ready?.status === 'False') throw new ProviderError('nodeClassNotReady', ready.message)
-    const node = simulatedNode(claim, choice, nodeName(claim, this.#sequence++, random))
-    const delayMs = parseDuration(nodeClass.spec?.nodeRegistrationDelay ?? '0s') ?? 0
-    if (delayMs === 0) return instanceOf(await client.create(kinds.node, node, options))
-    void this.#createLater(node as Node, delayMs)
-    return instanceOf(node as Node)
+    const failures = this.#failures.settingsOf(nodeClass)
+    this.#failures.throttle(className, failures)
+    const choice = this.#choice(claim, instanceTypes)
+    if (choice === undefined) {
+      throw new ProviderError(
+        'insufficientCapacity',
+        `NodeClaim ${claim.metadata.name}: no offering that it asks for is available now`,
+      )
+    }
+    this.#failures.refuse(choice, failures)
+    const node = simulatedNode(claim, choice, {
+      name: nodeName(claim, this.#sequence++, random),
+      partition: this.#partitions[integerBetween(random, 0, this.#partitions.length - 1)] ?? 'a',
+      annotations: failures.image === undefined ? {} : { [imageAnnotation]: failures.image },
+    }) as Node
+    await this.#appear(node, parseDuration(nodeClass.spec?.nodeRegistrationDelay ?? '0s') ?? 0)
+    return instanceOf(node)
+  }
+
+  /** @throws ProviderError when the claim cannot be met whatever is available. */
+  #refuseUnknown(claim: NodeClaim, instanceTypes: readonly InstanceType[]): void {
+    const [unknown] = unknownTypes(claim, this.#types)
+    if (unknown === undefined && isSoldOut(claim, instanceTypes)) return
+    throw new ProviderError(
+      'other',
+      unknown === undefined
+        ? `NodeClaim ${claim.metadata.name}: requirements name no instance type with a matching offering; list some under ${labels.instanceType}`
+        : `NodeClaim ${claim.metadata.name}: there is no instance type ${unknown}; list known ones under ${labels.instanceType}`,
+    )
   }
 
   /** There is no machine beside the Node: one that never registered goes with this call. */
   async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
-    await speak(() => this.#delete(claim.status?.providerID ?? '', signal), signal)
+    await speak(() => this.#delete(claim, signal), signal)
   }
 
-  async #delete(providerID: string, signal: AbortSignal | undefined): Promise<void> {
+  async #delete(claim: NodeClaim, signal: AbortSignal | undefined): Promise<void> {
     const { client } = this.#deps
+    const providerID = claim.status?.providerID ?? ''
+    const { name: className } = claim.spec.nodeClassRef
+    const failures = this.#settingsOf(className)
+    this.#failures.throttle(className, failures)
     const name = nodeNameIn(providerID)
     this.#coming.get(name)?.abort()
     const options = signal === undefined ? {} : { signal }
     const node = name === '' ? undefined : await client.get(kinds.node, { name }, options)
+    if (node !== undefined && !this.#failures.hasEnded(providerID, failures)) return
     if (node !== undefined && node.metadata.deletionTimestamp === undefined) {
       await client.delete(kinds.node, { name }, options).catch((error: unknown) => {
         if (!isKubeError(error, 'notFound')) throw error
@@ -142,22 +179,26 @@ export class KwokProvider implements CloudProvider {
       name === ''
         ? undefined
         : await speak(() => this.#deps.client.get(kinds.node, { name }, options), signal)
-    if (node === undefined || node.metadata.deletionTimestamp !== undefined) {
+    const isEnding = this.#failures.isEnding(providerID)
+    if (node === undefined || (node.metadata.deletionTimestamp !== undefined && !isEnding)) {
       throw new ProviderError('nodeClaimNotFound', `no instance ${providerID}`)
     }
-    return instanceOf(node)
+    return { ...instanceOf(node), ...(isEnding && { deleting: true }) }
   }
 
   async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
     return (await speak(() => this.#nodes(signal), signal)).map(instanceOf)
   }
 
-  getInstanceTypes(): Promise<readonly InstanceType[]> {
-    return Promise.resolve(this.#types)
+  getInstanceTypes(pool: NodePool): Promise<readonly InstanceType[]> {
+    return Promise.resolve(this.#told(pool.spec.template.spec.nodeClassRef.name))
   }
 
-  isDrifted(): Promise<string | undefined> {
-    return Promise.resolve(undefined)
+  /** Machines never drift unless their node class names another image than they were made from. */
+  isDrifted({ metadata, spec }: NodeClaim): Promise<string | undefined> {
+    const { image } = this.#settingsOf(spec.nodeClassRef.name)
+    const isDrifted = image !== undefined && metadata.annotations?.[imageAnnotation] !== image
+    return Promise.resolve(isDrifted ? 'ImageDrift' : undefined)
   }
 
   startControllers(signal: AbortSignal): void {
@@ -168,7 +209,7 @@ export class KwokProvider implements CloudProvider {
 
   /** What others say of a type decides which is taken; the machine is what this provider makes of it. */
   #choice(claim: NodeClaim, instanceTypes: readonly InstanceType[]): Choice | undefined {
-    const choice = cheapestChoice(claim, instanceTypes)
+    const choice = cheapestChoice(claim, instanceTypes, this.#deps.random)
     const type = this.#types.find(({ name }) => name === choice?.type.name)
     return choice === undefined || type === undefined ? undefined : { type, offering: choice.offering }
   }
@@ -178,8 +219,21 @@ export class KwokProvider implements CloudProvider {
     const choice = choiceOf(node, this.#types)
     if (choice === undefined) return instanceOf(node)
     const { metadata } = node
-    const made = simulatedNode(claim, choice, metadata.name)
+    const image = metadata.annotations?.[imageAnnotation]
+    const made = simulatedNode(claim, choice, {
+      name: metadata.name,
+      partition: metadata.labels?.[partitionLabel] ?? 'a',
+      annotations: image === undefined ? {} : { [imageAnnotation]: image },
+    })
     return instanceOf({ ...made, metadata: { ...metadata, ...made.metadata } })
+  }
+
+  #settingsOf(nodeClass: string): FailureSettings {
+    return this.#failures.settingsOf(this.#deps.nodeClasses?.get({ name: nodeClass }))
+  }
+
+  #told(nodeClass: string): readonly InstanceType[] {
+    return this.#failures.told(this.#types, this.#settingsOf(nodeClass))
   }
 
   async #nodes(signal?: AbortSignal): Promise<readonly Node[]> {
@@ -187,37 +241,62 @@ export class KwokProvider implements CloudProvider {
     return nodes.filter((node) => node.spec?.providerID?.startsWith(providerIdPrefix) === true)
   }
 
-  /** The node appears after its registration delay; one that never does is the registration timeout's to find. */
-  async #createLater(node: Node, delayMs: number): Promise<void> {
-    const { client, clock, logger } = this.#deps
+  /**
+   * Creates the Node after its delay; one that never appears is the registration timeout's to find. Without a
+   * delay the first attempt is waited for, so that a crash cannot come between the launch and its Node.
+   */
+  async #appear(node: Node, delayMs: number): Promise<void> {
     const { name } = node.metadata
     const calledOff = new AbortController()
     const signal = AbortSignal.any([this.#stopped.signal, calledOff.signal])
+    if (delayMs === 0 && (await this.#attempt(node, 1))) return
     this.#coming.set(name, calledOff)
-    try {
-      await clock.sleep(delayMs, signal)
-      for (let attempt = 1; attempt <= createAttempts; attempt++) {
-        try {
-          await client.create(kinds.node, node)
+    const rest = async (): Promise<void> => {
+      const { clock } = this.#deps
+      try {
+        await clock.sleep(delayMs, signal)
+        for (let attempt = delayMs === 0 ? 2 : 1; attempt <= creation.attempts; attempt++) {
+          if (attempt > 1) await clock.sleep(this.#pauseMs(attempt), signal)
+          if (!(await this.#attempt(node, attempt))) continue
           // Whoever called it off meanwhile found no Node to delete.
-          if (calledOff.signal.aborted) await client.delete(kinds.node, { name })
+          if (calledOff.signal.aborted) await this.#deps.client.delete(kinds.node, { name })
           return
-        } catch (error) {
-          if (isKubeError(error, 'alreadyExists')) return
-          logger.error('creating the simulated node failed', {
-            Node: { name },
-            attempt,
-            error,
-          })
-          await clock.sleep(10 * 5 ** attempt, signal)
         }
+      } catch (error) {
+        if (!signal.aborted) throw error
+      } finally {
+        this.#coming.delete(name)
       }
+    }
+    void rest()
+  }
+
+  /** @returns whether the Node exists. */
+  async #attempt(node: Node, attempt: number): Promise<boolean> {
+    try {
+      await this.#deps.client.create(kinds.node, node)
+      return true
     } catch (error) {
-      if (!signal.aborted) throw error
-    } finally {
-      this.#coming.delete(name)
+      if (isKubeError(error, 'alreadyExists')) return true
+      const { name } = node.metadata
+      this.#deps.logger.error('creating the simulated node failed', { Node: { name }, attempt, error })
+      return false
     }
   }
+
+  #pauseMs(attempt: number): number {
+    const { pauseMs, growth, jitter } = creation
+    return pauseMs * growth ** (attempt - 2) * (1 + jitter * unit(this.#deps.random))
+  }
+}
+
+/** The labels of KWOK's own types, and every other one that offerings differ by. */
+function labelsBeyondTheCore(types: readonly InstanceType[]): readonly string[] {
+  const offered = types.flatMap(({ offerings }) =>
+    offerings.flatMap(({ requirements }) => requirements.map(({ key }) => key)),
+  )
+  const keys = new Set([...Object.values(kwokLabels), ...offered])
+  return [...keys].filter((key) => !wellKnownLabels.includes(key))
 }
 
 /** The name of the Node in a provider ID; empty when the ID is another provider's. */

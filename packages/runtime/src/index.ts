@@ -1,5 +1,7 @@
 export { type Clock, rfc3339, rfc3339Micro, SystemClock, sleepOn } from './clock.ts'
-export { JsonLogger, type LogFields, type Logger, type LogLevel, Secret, silentLogger } from './log.ts'
+export { type LogFields, type Logger, type LogLevel, Secret, silentLogger, StructuredError } from './log.ts'
+export { JsonLogger, type JsonLoggerOptions } from './log-json.ts'
+export { type LogOutputs, openLogOutputs } from './log-outputs.ts'
 export {
   integerBetween,
   type Random,

@@ -1,5 +1,3 @@
-import type { Clock } from './clock.ts'
-
 /** How much a log line matters. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -42,58 +40,39 @@ export class Secret {
   }
 }
 
-const order: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 }
+/**
+ * An error that carries values of its own: a log line shows each of them under its key, and the text ends with
+ * all of them, sorted by key (operations.md 8). Values of a structured cause are taken over.
+ */
+export class StructuredError extends Error {
+  readonly values: LogFields
 
-/** Writes one JSON object per line to `write`. */
-export class JsonLogger implements Logger {
-  readonly #clock: Clock
-  readonly #write: (line: string) => void
-  readonly #fields: LogFields
-  readonly #level: { value: LogLevel }
-
-  /** @param level a shared cell, so that the level can be changed while running. */
-  constructor(
-    clock: Clock,
-    write: (line: string) => void,
-    level: { value: LogLevel },
-    fields: LogFields = {},
-  ) {
-    this.#clock = clock
-    this.#write = write
-    this.#level = level
-    this.#fields = fields
-  }
-
-  debug(message: string, fields?: LogFields): void {
-    this.#log('debug', message, fields)
-  }
-
-  info(message: string, fields?: LogFields): void {
-    this.#log('info', message, fields)
-  }
-
-  warn(message: string, fields?: LogFields): void {
-    this.#log('warn', message, fields)
-  }
-
-  error(message: string, fields?: LogFields): void {
-    this.#log('error', message, fields)
-  }
-
-  with(fields: LogFields): Logger {
-    return new JsonLogger(this.#clock, this.#write, this.#level, { ...this.#fields, ...fields })
-  }
-
-  #log(level: LogLevel, message: string, fields?: LogFields): void {
-    if (order[level] < order[this.#level.value]) return
-    const time = new Date(this.#clock.now()).toISOString()
-    const line = { level: level.toUpperCase(), time, message, ...this.#fields, ...fields }
-    this.#write(`${JSON.stringify(line, errorsAsText)}\n`)
+  constructor(message: string, values: LogFields, options?: ErrorOptions) {
+    const { cause } = options ?? {}
+    const all = cause instanceof StructuredError ? joined(cause.values, values) : values
+    super(`${message}${pairs(all)}`, options)
+    this.name = 'StructuredError'
+    this.values = all
   }
 }
 
-function errorsAsText(_key: string, value: unknown): unknown {
-  return value instanceof Error ? value.message : value
+/** A key that both have becomes a list under its plural. */
+function joined(first: LogFields, second: LogFields): LogFields {
+  const all: Record<string, unknown> = { ...first }
+  for (const [key, value] of Object.entries(second)) {
+    if (Object.hasOwn(all, key)) {
+      all[`${key}s`] = [all[key], value]
+      delete all[key]
+    } else all[key] = value
+  }
+  return all
+}
+
+function pairs(values: LogFields): string {
+  const words = Object.entries(values)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  return words.length === 0 ? '' : ` (${words.join(', ')})`
 }
 
 /** Discards everything; for tests and tools that have nothing to say. */

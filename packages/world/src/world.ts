@@ -35,7 +35,12 @@ import {
   openExoscale,
   readExoscaleOptions,
 } from '@tenon/provider-exoscale'
-import { KwokProvider, kwokNodeClassCrd } from '@tenon/provider-kwok'
+import {
+  type KwokDependencies,
+  KwokProvider,
+  kwokNodeClassCrd,
+  kwokNodeClassKind,
+} from '@tenon/provider-kwok'
 import { type Logger, Secret, SeededRandom, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
 import { Mortality } from './mortality.ts'
 
@@ -70,10 +75,10 @@ const cloud = {
 export const clusterEndpoint = `https://${host}:${apiPort}`
 
 /** How the provider reaches the simulated cloud, with the credentials the cloud knows. */
-export function exoscaleOptions(): ExoscaleOptions {
+export function exoscaleOptions(zone: string = cloud.zone): ExoscaleOptions {
   const options = readExoscaleOptions({
     EXOSCALE_API_ENDPOINT: `http://${host}/v2`,
-    EXOSCALE_ZONE: cloud.zone,
+    EXOSCALE_ZONE: zone,
     EXOSCALE_SKS_CLUSTER_ID: cloud.clusterId,
     EXOSCALE_API_KEY: cloud.key,
     EXOSCALE_API_SECRET: cloud.secret,
@@ -87,6 +92,8 @@ export interface WorldOptions {
   readonly seed: number
   /** A provider by name, or one that a test plays itself. */
   readonly provider: 'exoscale' | 'kwok' | CloudProvider
+  /** Settings of the provider `kwok`. */
+  readonly kwok?: Pick<KwokDependencies, 'instanceTypes' | 'partitions'>
   /** Behaviour of the operator that differs from its defaults. */
   readonly settings?: Partial<Settings>
   /** What stands between the operator and the API server, for faults. */
@@ -102,6 +109,8 @@ export interface WorldOptions {
   readonly logger?: Logger
   readonly cluster?: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler' | 'gitVersion'>
   readonly cloudSettings?: DevClusterOptions['cloud']['settings']
+  /** Zone of the simulated cloud; ch-gva-2 unless given. */
+  readonly zone?: string
 }
 
 /** A running operator, and the process it runs in, which may die. */
@@ -142,6 +151,7 @@ export class World {
       ...options.cluster,
       cloud: {
         ...cloud,
+        ...(options.zone !== undefined && { zone: options.zone }),
         secret: new Secret(cloud.secret),
         ...(options.cloudSettings && { settings: options.cloudSettings }),
       },
@@ -269,11 +279,14 @@ export class World {
     const { clock } = this
     const logger = this.#logger
     if (typeof this.#options.provider !== 'string') return this.#options.provider
-    if (this.#options.provider === 'kwok') return new KwokProvider({ client, clock, random, logger })
+    if (this.#options.provider === 'kwok') {
+      const nodeClasses = registry.cache(kwokNodeClassKind)
+      return new KwokProvider({ client, nodeClasses, clock, random, logger, ...this.#options.kwok })
+    }
     const cloudPath = this.#options.cloudPath ?? direct
     const cloudTransport = deps.process.guard(cloudPath({ send: this.cluster.exoscale.handle }))
     return await openExoscale({
-      options: exoscaleOptions(),
+      options: exoscaleOptions(this.#options.zone),
       connect: () => cloudTransport,
       kube: client,
       registry,

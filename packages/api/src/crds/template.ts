@@ -22,6 +22,14 @@ function keyRules(isPool: boolean): readonly CelRule[] {
   ]
 }
 
+const simulatedKeys = ['kwoknodeclass', 'instance-cpu', 'instance-memory', 'instance-family', 'instance-size']
+
+/** Of the simulated provider, whose labels requirements name (operations.md 12.1). */
+const simulatedDomain: CelRule = {
+  rule: `self in ${JSON.stringify(simulatedKeys.map((key) => `karpenter.kwok.sh/${key}`))} || !self.split("/")[0].endsWith("karpenter.kwok.sh")`,
+  message: 'label domain "karpenter.kwok.sh" is restricted',
+}
+
 /** Rules on the labels of a pool's template. */
 export const templateLabelRules: readonly CelRule[] = [
   {
@@ -64,7 +72,7 @@ const minValues = integer('Fewest different values that must stay possible, so t
 /** Bounds on labels; `more` are fields that not every kind has. */
 function requirementList(
   description: string,
-  isPool: boolean,
+  ofKeys: readonly CelRule[],
   rules: readonly CelRule[],
   more: Readonly<Record<string, CrdSchema>> = {},
 ): CrdSchema {
@@ -76,7 +84,7 @@ function requirementList(
         key: text('The label.', {
           maxLength: 316,
           pattern: qualifiedKey,
-          'x-kubernetes-validations': keyRules(isPool),
+          'x-kubernetes-validations': ofKeys,
         }),
         operator: text('How the label relates to the values.', {
           enum: ['Gte', 'Lte', 'Gt', 'Lt', 'In', 'NotIn', 'Exists', 'DoesNotExist'],
@@ -95,7 +103,7 @@ function requirementList(
 function requirementsSchema(isPool: boolean): CrdSchema {
   return requirementList(
     'What the labels of the nodes must be; nodes are launched within these bounds.',
-    isPool,
+    [...keyRules(isPool), simulatedDomain],
     [needsValues('In'), boundsNeedInteger, enoughValues],
     { minValues },
   )
@@ -105,7 +113,7 @@ function requirementsSchema(isPool: boolean): CrdSchema {
 export function overlayRequirementsSchema(): CrdSchema {
   return requirementList(
     'Which NodePools, instance types and offerings the overlay is for, by their labels; all when empty.',
-    false,
+    keyRules(false),
     [needsValues('In'), needsValues('NotIn'), boundsNeedInteger],
   )
 }

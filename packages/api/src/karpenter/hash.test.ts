@@ -60,12 +60,54 @@ const vectors: readonly (readonly [string, string, string])[] = [
 ]
 
 for (const [name, actual, expected] of vectors) {
-  test(`the drift hash of ${name} equals version v3`, () => {
+  test(`API-64 the drift hash of ${name} equals version v3`, () => {
     assert.equal(actual, expected)
   })
 }
 
-test('strings hash as in version v3', () => {
+test('API-64 strings hash as in version v3', () => {
   assert.equal(hashString('abc').toString(), '15626587013303479755')
   assert.equal(hashString('').toString(), '14695981039346656037')
+})
+
+test('API-65 requirements, weight, limits, disruption, replicas and the name leave the hash alone', () => {
+  const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' }
+  const template = { spec: { nodeClassRef, requirements: [], expireAfter: '720h' } }
+  const requirements = [{ key: 'a', operator: 'In' as const, values: ['b'], minValues: 1 }]
+  const changed: readonly NodePool['spec'][] = [
+    { template: { spec: { ...template.spec, requirements } } },
+    { template, weight: 10 },
+    { template, limits: { cpu: '10' } },
+    { template, disruption: { consolidateAfter: '1m', budgets: [] } },
+    { template, replicas: 3 },
+  ]
+  for (const spec of changed) assert.equal(nodePoolHash({ spec }), nodePoolHash({ spec: { template } }))
+})
+
+test('API-66 labels, annotations, taints, node class, lifetime and grace period change the hash', () => {
+  const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'other' }
+  const hashes = [
+    hashOf(),
+    hashOf({}, { labels: { a: 'b' } }),
+    hashOf({}, { annotations: { a: 'b' } }),
+    hashOf({ taints: noSchedule }),
+    hashOf({ startupTaints: noSchedule }),
+    hashOf({ nodeClassRef }),
+    hashOf({ expireAfter: '721h' }),
+    hashOf({ terminationGracePeriod: '1h' }),
+  ]
+  assert.equal(new Set(hashes).size, hashes.length)
+})
+
+test('API-67 another spelling of the same lifetime or grace period is the same', () => {
+  assert.equal(hashOf({ expireAfter: '43200m' }), hashOf({ expireAfter: '720h' }))
+  assert.equal(hashOf({ terminationGracePeriod: '90s' }), hashOf({ terminationGracePeriod: '1m30s' }))
+})
+
+test('API-68 the order of taints and of map entries does not matter', () => {
+  assert.equal(hashOf({ taints: two }), hashOf({ taints: two.toReversed() }))
+  assert.equal(hashOf({ startupTaints: two }), hashOf({ startupTaints: two.toReversed() }))
+  for (const field of ['labels', 'annotations'] as const) {
+    assert.equal(hashOf({}, { [field]: { a: '1', b: '2' } }), hashOf({}, { [field]: { b: '2', a: '1' } }))
+  }
 })

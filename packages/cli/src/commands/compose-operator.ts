@@ -3,19 +3,27 @@ import {
   createCacheRegistry,
   createEventRecorder,
   createKubeClient,
+  fencedTransport,
+  type RequestSample,
   type WatchingKubeClient,
 } from '@tenon/kube'
 import { Operator, type Settings, ThreadDecider } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import { type Clock, eventLoopTurns, type Logger, type Random, type Transport } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
-import { version } from '../version.ts'
+import { build, version } from '../version.ts'
 
 export interface OperatorPlan {
   readonly provider: string
   /** Provider settings, as environment variables. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly transport: Transport
+  /** A way of its own for the lease; the same one without it. */
+  readonly leaseTransport?: Transport
+  /** Whether the cloud may be told to change anything; always, without it. */
+  readonly mayAct?: () => boolean
+  /** Revision of this program; empty when it is not known. */
+  readonly commit?: string
   /** URL of the API server as this process sees it. */
   readonly server: string
   readonly settings: Settings
@@ -38,13 +46,22 @@ const leaseRequestTimeoutMs = 5000
 export async function composeOperator(plan: OperatorPlan): Promise<ComposedOperator> {
   const { clock, random, logger, transport, rate, settings } = plan
   const server = { transport, clock, userAgent: `karpenter/${version}` }
-  const client = createKubeClient({ ...server, ...(rate && { rate }) })
-  const leaseClient = createKubeClient({ ...server, requestTimeoutMs: leaseRequestTimeoutMs })
-  const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
+  let operator: Operator | undefined
+  const onRequest = (sample: RequestSample) => operator?.requests.requested(sample)
+  const client = createKubeClient({ ...server, onRequest, ...(rate && { rate }) })
+  const leaseClient = createKubeClient({
+    ...server,
+    ...(plan.leaseTransport && { transport: plan.leaseTransport }),
+    onRequest,
+    requestTimeoutMs: leaseRequestTimeoutMs,
+  })
+  // Of its own, so that a burst of events holds up no write that nodes or pods wait for.
+  const eventClient = createKubeClient({ ...server, onRequest, ...(rate && { rate: eventRate(rate) }) })
+  const events = createEventRecorder({ client: eventClient, clock, logger, random, component: 'karpenter' })
   const registry = createCacheRegistry({ client, clock, logger, random })
   const provider = await createProvider(plan, client, registry, events)
   const decider = new ThreadDecider({ clock, turns: eventLoopTurns, logger })
-  const operator = new Operator({
+  operator = new Operator({
     client,
     registry,
     provider,
@@ -54,8 +71,16 @@ export async function composeOperator(plan: OperatorPlan): Promise<ComposedOpera
     random,
     logger,
     settings,
+    build: { ...build, commit: plan.commit ?? '' },
   })
   return { operator, leaseClient }
+}
+
+function eventRate({
+  perSecond,
+  burst,
+}: NonNullable<OperatorPlan['rate']>): NonNullable<OperatorPlan['rate']> {
+  return { perSecond: perSecond / 4, burst: Math.ceil(burst / 4) }
 }
 
 async function createProvider(
@@ -66,15 +91,15 @@ async function createProvider(
 ): Promise<CloudProvider> {
   const { clock, random, logger, env } = plan
   if (plan.provider === 'kwok') {
-    const { KwokProvider } = await import('@tenon/provider-kwok')
-    return new KwokProvider({ client, clock, random, logger })
+    const { openKwok } = await import('./open-kwok.ts')
+    return openKwok(env, { client, registry, clock, random, logger })
   }
   const { HttpsTransport, openExoscale, readExoscaleOptions } = await import('@tenon/provider-exoscale')
   const options = readExoscaleOptions(env)
   if ('error' in options) throw new CliError(options.error)
   return await openExoscale({
     options: options.ok,
-    connect: (endpoint) => new HttpsTransport(endpoint),
+    connect: (endpoint) => fencedTransport(new HttpsTransport(endpoint), plan.mayAct ?? (() => true)),
     userAgent: `tenon/${version}`,
     kube: client,
     registry,

@@ -1,121 +1,176 @@
+/** `tenon controller`: the autoscaler against a cluster. */
 import { hostname } from 'node:os'
-import { createLeaderElector, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
-import { metricsHandler, type Operator, probesHandler } from '@tenon/operator'
+import { argv, memoryUsage } from 'node:process'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { fencedTransport, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
+import { addProcessMetrics, crdProblem, metricsHandler, type Operator, probesHandler } from '@tenon/operator'
 import {
-  type Clock,
+  type HttpHandler,
   JsonLogger,
-  type Logger,
-  type Random,
+  type LogLevel,
+  openLogOutputs,
+  type SocketServer,
   SystemClock,
   SystemRandom,
   serveHttp,
+  type Transport,
   uuid,
 } from '@tenon/runtime'
-import { CliError } from '../errors.ts'
+import { CliError, startUpExitCode } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { composeOperator, type ComposedOperator } from './compose-operator.ts'
-import { type ControllerFlags, controllerOptions } from './controller-options.ts'
+import { controllerHelp } from '../options/help.ts'
+import { composeOperator } from './compose-operator.ts'
+import { Leadership } from './controller-leadership.ts'
+import { guardMemory } from './controller-memory.ts'
+import { type ControllerOptions, controllerOptions } from './controller-options.ts'
+import { controllerPages } from './controller-pages.ts'
+import { commitOf, podNamespace } from './controller-surroundings.ts'
 
-const lease = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 }
+/** A probe that asks the API server does not wait longer. */
+const discoveryTimeoutMs = 5000
 
-/** `tenon controller`. Runs until the process is asked to end, or loses its lease. */
-export async function runController(io: Io, flags: ControllerFlags): Promise<void> {
-  const options = controllerOptions(flags, io.env)
+/** Runs until the process is asked to end, or loses its lease. */
+export async function runController(io: Io, args: readonly string[]): Promise<void> {
+  const options = controllerOptions(args, io.env, podNamespace())
+  if (options === 'help') {
+    io.out(controllerHelp())
+    return
+  }
+  const outputs = openOutputs(io, options)
   const clock = new SystemClock()
   const random = new SystemRandom()
-  const logger = new JsonLogger(clock, io.out, { value: options.logLevel }, { logger: 'controller' })
-  const config = clusterOf(io, flags)
-  const composed = await composeOperator({
-    provider: flags.provider,
-    env: io.env,
-    transport: config.transport,
+  const level: { value: LogLevel } = { value: options.logLevel }
+  const commit = commitOf(io.env)
+  const logger = new JsonLogger(clock, outputs.log.write, level, {
+    ...(commit !== undefined && { commit }),
+    onBroken: outputs.errors.write,
+  })
+  for (const { message, fields } of options.warnings) logger.warn(message, fields)
+  const identity = `${hostname()}_${uuid(random)}`
+  const leadership = new Leadership({ election: options.leaderElection, identity, clock, random, logger })
+  const mayAct = () => leadership.mayAct()
+  const config = clusterOf(io, options)
+  const lease = clusterOf(io, options)
+  const { operator, leaseClient } = await composeOperator({
+    provider: options.provider,
+    env: { ...io.env, INSTANCE_TYPES_FILE_PATH: options.instanceTypesFile },
+    transport: fencedTransport(config.transport, mayAct),
+    leaseTransport: lease.transport,
+    mayAct,
     server: config.server,
     settings: options.settings,
-    rate: { perSecond: options.qps, burst: options.burst },
+    commit: commit ?? '',
+    ...(options.rate && { rate: options.rate }),
     clock,
     random,
     logger,
+  }).catch((cause: unknown) => {
+    if (!(cause instanceof CliError)) throw cause
+    throw new CliError(cause.message, { cause, exitCode: startUpExitCode })
   })
-  const { operator } = composed
-  const servers = await listen(operator, options.metricsPort, options.healthProbePort)
+  addProcessMetrics(operator.metrics.registry)
+  const pages = controllerPages(level, await profiles(options, clock))
+  const servers = await listen(options, metricsHandler(operator, pages), probes(operator, config.transport))
   try {
-    logger.info('starting', { provider: flags.provider, server: config.server })
+    const [metricsPort, healthProbePort] = servers.map(({ port }) => port)
+    const ports = { metricsPort, healthProbePort }
+    logger.info('starting', {
+      provider: options.provider,
+      server: config.server,
+      identity,
+      ...ports,
+      ...settingsOf(options),
+    })
     const { defaultSpread } = options.settings
     if (defaultSpread.length > 0) logger.info('spreading pods by default', { constraints: defaultSpread })
-    await operator.observe(io.interrupted)
-    const deps = { clock, random, logger }
-    await (options.leaderElection === undefined
-      ? leadUntil(operator, io.interrupted)
-      : leadWhileElected(composed, options.leaderElection, io.interrupted, deps))
+    if (options.memoryLimitBytes > 0) {
+      const memory = { limitBytes: options.memoryLimitBytes, ...processMemory(), clock, logger }
+      void guardMemory(memory, io.interrupted)
+    }
+    await leadership.run(operator, leaseClient, io.interrupted)
   } finally {
-    await operator.stop()
     await Promise.all(servers.map((server) => server.close()))
+    outputs.log.close()
+    outputs.errors.close()
   }
 }
 
-function clusterOf(io: Io, flags: ControllerFlags): LoadedKubeConfig {
+/** What a log line at the start tells of the options, so that it need not be guessed from what follows. */
+function settingsOf({ settings, leaderElection }: ControllerOptions): Readonly<Record<string, unknown>> {
+  const { featureGates, compatibility, cpuRequestsMillis } = settings
+  return { featureGates, compatibility, cpuRequestsMillis, leaderElection: leaderElection ?? 'off' }
+}
+
+function openOutputs(io: Io, { logOutputs, logErrorOutputs }: ControllerOptions) {
+  const open = (flag: string, list: string) => {
+    try {
+      return openLogOutputs(list, io)
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new CliError(`--${flag}=${list}: ${why}`, { cause, exitCode: startUpExitCode })
+    }
+  }
+  return {
+    log: open('log-output-paths', logOutputs),
+    errors: open('log-error-output-paths', logErrorOutputs),
+  }
+}
+
+function clusterOf(io: Io, { kubeconfig, context }: ControllerOptions): LoadedKubeConfig {
   try {
     return loadKubeConfig({
       env: io.env,
-      ...(flags.kubeconfig !== undefined && { kubeconfig: flags.kubeconfig }),
-      ...(flags.context !== undefined && { context: flags.context }),
+      ...(kubeconfig !== (io.env['KUBECONFIG'] ?? '') && { kubeconfig }),
+      ...(context !== '' && { context }),
     })
   } catch (cause) {
-    if (cause instanceof KubeConfigError) throw new CliError(cause.message, { cause })
-    throw cause
+    if (!(cause instanceof KubeConfigError)) throw cause
+    throw new CliError(cause.message, { cause, exitCode: startUpExitCode })
   }
 }
 
-async function listen(operator: Operator, metricsPort: number, probePort: number) {
-  const open = async (name: string, port: number, handler: Parameters<typeof serveHttp>[0]) =>
+/** The handler of profiles, if they are asked for: what they need is loaded then only. */
+async function profiles(
+  { isProfiling }: ControllerOptions,
+  clock: SystemClock,
+): Promise<HttpHandler | undefined> {
+  if (!isProfiling) return undefined
+  const { openProfiles } = await import('./controller-profiles.ts')
+  return await openProfiles(clock, argv)
+}
+
+function probes(operator: Operator, transport: Transport): HttpHandler {
+  return probesHandler(operator, {
+    crdProblem: async (signal) => {
+      const timeout = AbortSignal.timeout(discoveryTimeoutMs)
+      return await crdProblem(transport, signal === undefined ? timeout : AbortSignal.any([signal, timeout]))
+    },
+  })
+}
+
+/** What this process holds, and how it gives back what it does not use. */
+function processMemory(): { readonly usedBytes: () => number; readonly collect: () => void } {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  return { usedBytes: () => memoryUsage.rss(), collect }
+}
+
+async function listen(
+  { metricsPort, healthProbePort }: ControllerOptions,
+  metricsPages: HttpHandler,
+  probePages: HttpHandler,
+): Promise<readonly SocketServer[]> {
+  const open = async (flag: string, port: number, handler: HttpHandler) =>
     await serveHttp(handler, { host: '0.0.0.0', port }).catch((cause: Error) => {
-      throw new CliError(`${name}: ${cause.message}; choose another with --${name}-port`, { cause })
+      const message = `${cause.message}; choose another with --${flag}`
+      throw new CliError(message, { cause, exitCode: startUpExitCode })
     })
-  const metrics = await open('metrics', metricsPort, metricsHandler(operator))
+  const metrics = await open('metrics-port', metricsPort, metricsPages)
   try {
-    return [metrics, await open('health-probe', probePort, probesHandler(operator))]
+    return [metrics, await open('health-probe-port', healthProbePort, probePages)]
   } catch (error) {
     await metrics.close()
     throw error
   }
-}
-
-async function leadUntil(operator: Operator, signal: AbortSignal): Promise<void> {
-  operator.lead()
-  await aborted(signal)
-}
-
-async function leadWhileElected(
-  { operator, leaseClient }: ComposedOperator,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-  signal: AbortSignal,
-  deps: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
-): Promise<void> {
-  const lost = new AbortController()
-  const elector = createLeaderElector({
-    client: leaseClient,
-    ...deps,
-    ...lease,
-    namespace,
-    name,
-    identity: `${hostname()}_${uuid(deps.random)}`,
-    onStarted: () => {
-      operator.lead()
-    },
-    onStopped: () => {
-      lost.abort()
-    },
-  })
-  elector.start()
-  await aborted(AbortSignal.any([signal, lost.signal]))
-  await operator.stop()
-  await elector.stop()
-  if (!signal.aborted) throw new CliError(`lost lease ${namespace}/${name}; another controller leads`)
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

@@ -10,7 +10,15 @@ export function allCrds(): readonly object[] {
 
 /** The definitions as one YAML stream, ready for `kubectl apply -f -`. */
 export function crdsYaml(): string {
-  return allCrds()
-    .map((crd) => `---\n${stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false })}`)
+  return crdDocuments()
+    .map(({ yaml }) => `---\n${yaml}`)
     .join('')
+}
+
+/** Each definition as a YAML document of its own, with its name. */
+export function crdDocuments(): readonly { readonly name: string; readonly yaml: string }[] {
+  return allCrds().map((crd) => ({
+    name: (crd as { readonly metadata: { readonly name: string } }).metadata.name,
+    yaml: stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false }),
+  }))
 }

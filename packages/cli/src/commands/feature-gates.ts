@@ -1,11 +1,20 @@
 /** `--feature-gates`: behaviour that can be switched on and off (operations.md 3). */
 import { defaultSettings, type Settings } from '@tenon/operator'
-import { CliError } from '../errors.ts'
+import { CliError, startUpExitCode } from '../errors.ts'
+import { gateDefinitions } from '../options/gates.ts'
+import { nearest } from '../options/nearest.ts'
+import type { OptionWarning } from '../options/read.ts'
+import { booleanWords } from '../options/values.ts'
 
-const words: ReadonlyMap<string, boolean> = new Map([
-  ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((word) => [word, true] as const),
-  ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((word) => [word, false] as const),
-])
+type FeatureGates = Settings['featureGates']
+
+/** What a list of gates says. */
+export interface ReadGates {
+  readonly gates: FeatureGates
+  /** Names of Tenon's own gates that the list switches on. */
+  readonly own: readonly string[]
+  readonly warnings: readonly OptionWarning[]
+}
 
 /**
  * The gates of `Name=bool,…`; those that are not named keep their defaults, names that nobody knows are
@@ -13,25 +22,53 @@ const words: ReadonlyMap<string, boolean> = new Map([
  * @param source the flag or variable, for the message.
  * @throws CliError naming the item that cannot be read.
  */
-export function featureGates(source: string, text: string): Settings['featureGates'] {
-  const gates: Record<string, Settings['featureGates'][keyof Settings['featureGates']]> = {
-    ...defaultSettings.featureGates,
-  }
+export function featureGates(source: string, text: string): ReadGates {
+  const gates: Record<string, boolean | 'auto'> = { ...defaultSettings.featureGates }
+  const warnings: OptionWarning[] = []
+  const own = new Set<string>()
   for (const item of text.split(',')) {
     if (item === '') continue
-    const [name = '', ...rest] = item.split('=')
-    const key = keyOf(name.trim())
+    const [first = '', ...rest] = item.split('=')
+    const name = first.trim()
     const word = rest.join('=').trim()
-    const isOn = word === 'auto' && key === 'plannedPlacement' ? word : words.get(word)
-    if (rest.length === 0 || isOn === undefined)
-      throw new CliError(`${source}: "${item}": give NAME=true or NAME=false, such as NodeOverlay=true`)
-    if (key !== undefined) gates[key] = isOn
+    const definition = gateDefinitions.find((each) => each.name === name)
+    const isOn = word === 'auto' && definition?.fallback === 'auto' ? word : booleanWords.get(word)
+    if (rest.length === 0 || isOn === undefined) {
+      throw new CliError(`${source}: "${item}": give NAME=true or NAME=false, such as NodeOverlay=true`, {
+        exitCode: startUpExitCode,
+      })
+    }
+    if (definition === undefined) warnings.push(unknownGate(source, name))
+    else if (definition.isMissing !== true) gates[settingOf(name)] = isOn
+    else if (isOn === true) warnings.push(missingGate(source, name))
+    if (definition?.isOwn !== true) continue
+    if (isOn === true) own.add(name)
+    else own.delete(name)
   }
-  return gates as unknown as Settings['featureGates']
+  return { gates: gates as unknown as FeatureGates, own: [...own], warnings }
+}
+
+/** The gates with everything off that Tenon adds to decisions. */
+export function withoutOwnGates(gates: FeatureGates): FeatureGates {
+  const own = gateDefinitions.filter(({ isOwn }) => isOwn === true)
+  return { ...gates, ...Object.fromEntries(own.map(({ name }) => [settingOf(name), false])) }
+}
+
+function unknownGate(source: string, gate: string): OptionWarning {
+  const names = gateDefinitions.map(({ name }) => name)
+  const near = nearest(gate, names)
+  const fix = near === undefined ? `there are ${names.join(', ')}` : `did you mean ${near}?`
+  return { message: 'ignoring an unknown feature gate', fields: { option: source, gate, fix } }
+}
+
+function missingGate(source: string, gate: string): OptionWarning {
+  return {
+    message: 'ignoring a feature gate that this version does not serve',
+    fields: { option: source, gate },
+  }
 }
 
 /** The setting of a gate: its name without the capital. */
-function keyOf(name: string): string | undefined {
-  const key = name.slice(0, 1).toLowerCase() + name.slice(1)
-  return key !== name && Object.hasOwn(defaultSettings.featureGates, key) ? key : undefined
+function settingOf(name: string): string {
+  return name.slice(0, 1).toLowerCase() + name.slice(1)
 }

@@ -1,5 +1,6 @@
 import { metricsHandler, type Operator, probesHandler, defaultSettings } from '@tenon/operator'
 import {
+  type Clock,
   type HttpHandler,
   type HttpRequest,
   type HttpResponse,
@@ -9,12 +10,15 @@ import {
   SystemRandom,
   type Transport,
 } from '@tenon/runtime'
+import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { parseManifests, readManifests } from '../manifests.ts'
 import { allCrds } from './crds.ts'
 import { composeOperator } from './compose-operator.ts'
 import { applyManifests } from '../up/apply.ts'
 import { type ClusterPorts, demoCloud, startCluster, type RunningCluster } from '../up/cluster.ts'
+import { demoPace, playDemo } from '../up/demo/demo.ts'
+import { Narrator } from '../up/demo/narrator.ts'
 import { demonstration } from '../up/demonstration.ts'
 import { display } from '../up/display.ts'
 import { figuresOf } from '../up/figures.ts'
@@ -22,10 +26,19 @@ import { figuresOf } from '../up/figures.ts'
 export interface UpOptions extends ClusterPorts {
   readonly filename: readonly string[]
   readonly apply: boolean
+  /** Plays the guided demonstration and ends. */
+  readonly demo?: boolean
+  /** Milliseconds between two chapters of the demonstration. */
+  readonly pause: number
 }
 
 /** `tenon up`: the whole cluster and its autoscaler in one process, until it is asked to end. */
 export async function runUp(io: Io, options: UpOptions): Promise<void> {
+  const isDemo = options.demo === true
+  if (isDemo && (options.filename.length > 0 || options.dataDir !== undefined))
+    throw new CliError(
+      '--demo brings its own manifests into a new cluster: leave out --filename and --data-dir',
+    )
   // Bad manifests are told before anything starts.
   const given = await readManifests(options.filename, io.cwd)
   const manifests = given.length === 0 ? parseManifests('demonstration', demonstration) : given
@@ -34,17 +47,18 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   const logger = new JsonLogger(clock, io.err, { value: 'error' })
   let operator: Operator | undefined
   const extra: HttpHandler = (request, signal) => operatorPages(operator, request, signal)
-  const running = await startCluster(io, options, { clock, random, logger }, extra)
+  const ports = isDemo ? { ...options, cloudSettings: demoPace.cloud } : options
+  const running = await startCluster(io, ports, { clock, random, logger }, extra)
   try {
     const crds = allCrds().map((crd) => ({ object: crd as never, source: 'tenon crds' }))
     await applyManifests(running.cluster, running.adminToken, crds, clock)
-    if (options.apply) await applyManifests(running.cluster, running.adminToken, manifests, clock)
+    if (options.apply && !isDemo) await applyManifests(running.cluster, running.adminToken, manifests, clock)
     const composed = await composeOperator({
       provider: 'exoscale',
       env: providerSettings(running),
       transport: inProcess(running),
       server: running.apiUrl,
-      settings: defaultSettings,
+      settings: isDemo ? { ...defaultSettings, ...demoPace.settings } : defaultSettings,
       clock,
       random,
       logger,
@@ -57,11 +71,39 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
       `kubeconfig          ${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`,
       `simulated Exoscale  ${running.cloudUrl}`,
     ].join('\n')
+    if (isDemo) return await demonstrate(io, options, running, clock, header)
     if (!io.isTerminal) io.out(`${header}\n`)
     await display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)
   } finally {
     await operator?.stop()
     await running.stop()
+  }
+}
+
+async function demonstrate(
+  io: Io,
+  { pause }: UpOptions,
+  running: RunningCluster,
+  clock: Clock,
+  header: string,
+): Promise<void> {
+  const { cluster, adminToken } = running
+  const narrator = new Narrator(io)
+  narrator.say('Tenon grows and shrinks a cluster on a simulated Exoscale, in about two minutes.')
+  narrator.say('Waiting times are shortened. Ctrl-C ends it. To look on from another terminal:')
+  narrator.quote(header)
+  try {
+    await playDemo({
+      cluster,
+      apply: (yaml) => applyManifests(cluster, adminToken, parseManifests('demonstration', yaml), clock),
+      clock,
+      narrator,
+      pauseMs: pause,
+      signal: io.interrupted,
+    })
+  } catch (error) {
+    narrator.clear()
+    if (!io.interrupted.aborted) throw error
   }
 }
 

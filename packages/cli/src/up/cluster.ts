@@ -1,7 +1,13 @@
 /** Brings the embedded cluster onto sockets and disk for `tenon up` and `tenon devcluster`. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
-import { type DevCluster, kubeconfigYaml, openDataDirectory, startDevCluster } from '@tenon/devcluster'
+import {
+  type DevCluster,
+  type ExoscaleSettings,
+  kubeconfigYaml,
+  openDataDirectory,
+  startDevCluster,
+} from '@tenon/devcluster'
 import {
   type Clock,
   type HttpHandler,
@@ -42,6 +48,8 @@ export interface ClusterPorts {
   readonly dataDir?: string
   /** Milliseconds that every simulated instance takes to boot; some seconds, drawn anew, when absent. */
   readonly bootDelay?: number
+  /** Where the simulated cloud behaves otherwise than usual; {@link bootDelay} wins. */
+  readonly cloudSettings?: Partial<ExoscaleSettings>
 }
 
 /** A cluster that answers on sockets. */
@@ -87,9 +95,12 @@ export async function startCluster(
         clusterId: demoCloud.clusterId,
         key: demoCloud.key,
         secret: new Secret(demoCloud.secret),
-        ...(options.bootDelay !== undefined && {
-          settings: { bootDelay: { minMs: options.bootDelay, maxMs: options.bootDelay } },
-        }),
+        settings: {
+          ...options.cloudSettings,
+          ...(options.bootDelay !== undefined && {
+            bootDelay: { minMs: options.bootDelay, maxMs: options.bootDelay },
+          }),
+        },
       },
     })
     cluster.exoscale.add(exampleResources)

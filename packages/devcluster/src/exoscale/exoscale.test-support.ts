@@ -87,7 +87,8 @@ export class ExoscaleFixture {
     const parts = { method, path: `/v2${path}`, body: text }
     const expires = Math.floor(this.clock.now() / 1000) + 600
     const authorization = authorizationHeader(credential, { ...parts, expires })
-    return this.send({ ...parts, headers: { authorization } })
+    const json = text === '' ? {} : { 'content-type': 'application/json' }
+    return this.send({ ...parts, headers: { authorization, ...json } })
   }
 
   async send(request: HttpRequest): Promise<Reply> {

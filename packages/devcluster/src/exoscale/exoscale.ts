@@ -3,12 +3,14 @@ import type { LocalApi, NodeJoiner } from '../contract.ts'
 import type { CloudContext } from './cloud-state.ts'
 import { zoneNames } from './catalogue.ts'
 import { CloudController } from './cloud-controller.ts'
+import { CallLimit } from './call-limit.ts'
 import { clusterInfo } from './cluster-info.ts'
 import { Faults } from './faults.ts'
 import { groupRoutes } from './group-routes.ts'
 import { createHandler, type RecordedCall } from './handler.ts'
 import { InstanceLife } from './instance-life.ts'
 import { instanceRoutes } from './instance-routes.ts'
+import { ListedInstances } from './listed-instances.ts'
 import { Operations } from './operations.ts'
 import { poolRoutes } from './pool-routes.ts'
 import { powerRoutes } from './power-routes.ts'
@@ -88,10 +90,11 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
   })
   const context: CloudContext = { state, settings, clock, random: random.fork('cloud'), logger }
   const operations = new Operations(context)
-  const life = new InstanceLife(context, options.joiner)
+  const listed = new ListedInstances(context)
+  const life = new InstanceLife(context, options.joiner, listed)
   const faults = new Faults(random.fork('faults'))
   const calls: RecordedCall[] = []
-  const parts = { context, operations, life }
+  const parts = { context, operations, life, listed }
   plant(context, life, seed)
   const controller = new CloudController(context, options.api)
   controller.start()
@@ -110,6 +113,7 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
       ],
       credentials: options.credentials,
       faults,
+      limit: new CallLimit(clock, settings),
       calls,
       latencyRandom: random.fork('latency'),
     }),

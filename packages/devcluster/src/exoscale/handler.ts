@@ -1,6 +1,8 @@
 import { type HttpHandler, type HttpRequest, type HttpResponse, oneChunk, type Random } from '@tenon/runtime'
 import type { Route } from './call.ts'
+import type { CallLimit } from './call-limit.ts'
 import type { CloudContext } from './cloud-state.ts'
+import { isWatched, tell } from './exchange.ts'
 import type { FaultEffect, Faults } from './faults.ts'
 import { Refusal, refused } from './refusal.ts'
 import { bodyOf, checkedParameters, type Match, Router } from './router.ts'
@@ -24,6 +26,7 @@ export interface HandlerParts {
   readonly routes: readonly Route[]
   readonly credentials: readonly Credential[]
   readonly faults: Faults
+  readonly limit: CallLimit
   /** The log of calls, oldest first; the handler appends to it. */
   readonly calls: RecordedCall[]
   readonly latencyRandom: Random
@@ -48,16 +51,18 @@ export function createHandler(parts: HandlerParts): HttpHandler {
     const effects = operation === '' ? [] : faults.draw(operation)
     if (effects.some((effect) => effect.kind === 'lostRequest')) {
       record(request, operation, 0)
+      report(request, 0, undefined)
       throw new Error('connection reset')
     }
     const refuse = effects.find((effect) => effect.kind === 'refuse')
-    const answer =
+    const { status, body, headers } =
       refuse === undefined
         ? answerOf(() => perform(parts, request, match, effects))
-        : json(refuse.status, refuse.body ?? { message: 'refused by a fault' }, refuse.headers)
-    record(request, operation, answer.status)
+        : { body: { message: 'refused by a fault' }, ...refuse }
+    record(request, operation, status)
+    report(request, status, body)
     if (effects.some((effect) => effect.kind === 'lostReply')) throw new Error('connection reset')
-    return answer
+    return json(status, body, headers)
   }
 }
 
@@ -67,7 +72,8 @@ function perform(
   match: Match,
   effects: readonly FaultEffect[],
 ): unknown {
-  authorise(request, match, parts.credentials, parts.context.clock.now())
+  parts.limit.take()
+  authorise(request, match, parts)
   if (match.kind === 'unknownPath') throw refused(404, 'no such resource')
   if (match.kind === 'wrongMethod') throw refused(405, `${request.method} is not allowed here`)
   const { route, query } = match
@@ -81,22 +87,35 @@ function perform(
   })
 }
 
-function answerOf(handle: () => unknown): HttpResponse {
+interface Answer {
+  readonly status: number
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+function answerOf(handle: () => unknown): Answer {
   try {
-    return json(200, handle())
+    return { status: 200, body: handle() }
   } catch (error) {
-    if (error instanceof Refusal) return json(error.status, error.body)
+    if (error instanceof Refusal) return error
     throw error
   }
+}
+
+function report({ method, path, headers, body = '' }: HttpRequest, status: number, reply: unknown): void {
+  if (!isWatched()) return
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
+  tell({ method, path, headers, body: text, status, reply })
 }
 
 /** 401 without a valid signature, 403 when the key may not call the operation. */
 function authorise(
   request: HttpRequest,
   match: Match,
-  credentials: readonly Credential[],
-  nowMs: number,
+  { context, credentials }: Pick<HandlerParts, 'context' | 'credentials'>,
 ): void {
+  const { clock, settings } = context
+  const nowMs = clock.now() + settings.clockSkewMs
   const operation = match.kind === 'route' ? match.route.operation : ''
   const { method, path, body = '' } = request
   const result = verify(request.headers['authorization'], { method, path, body }, credentials, nowMs)
@@ -105,7 +124,8 @@ function authorise(
     throw refused(401, 'the request is not signed')
   }
   if (result.kind === 'rejected') throw refused(401, result.reason)
-  const { operations } = result.credential
+  const { key, operations } = result.credential
+  if (settings.expiredKeys.includes(key)) throw refused(401, 'the API key has expired')
   if (operations !== undefined && match.kind === 'route' && !operations.includes(operation)) {
     throw refused(403, `the API key may not call ${operation}`)
   }

@@ -3,14 +3,17 @@ import type { CloudContext } from './cloud-state.ts'
 import type { Instance } from './instance.ts'
 import { configureGuest, type GuestConfiguration } from './guest-boot.ts'
 import { failed, type OperationOutcome, succeeded } from './operation-outcome.ts'
+import type { ListedInstances } from './listed-instances.ts'
 import { drawDelay } from './settings.ts'
 
 /** Powers machines on and off, and lets booted ones join the cluster. */
 export class InstanceLife {
   readonly #context: CloudContext
   readonly #joiner: NodeJoiner
+  readonly #listed: ListedInstances
 
-  constructor(context: CloudContext, joiner: NodeJoiner) {
+  constructor(context: CloudContext, joiner: NodeJoiner, listed: ListedInstances) {
+    this.#listed = listed
     this.#context = context
     this.#joiner = joiner
   }
@@ -50,6 +53,7 @@ export class InstanceLife {
     this.powerOff(instance)
     instance.state = 'destroyed'
     const { instances, publicAddresses } = this.#context.state
+    this.#listed.removed(instance)
     instances.remove(instance)
     if (instance.publicIp !== undefined) publicAddresses.giveBack(instance.publicIp)
     instance.publicIp = undefined

@@ -2,7 +2,7 @@ import { BodyReader } from './body-reader.ts'
 import type { Call, Route } from './call.ts'
 import type { Instance } from './instance.ts'
 import { instanceOf, instancePlan, interrupted } from './instance-plan.ts'
-import { detailedInstance, listedInstance } from './instance-view.ts'
+import { detailedInstance } from './instance-view.ts'
 import { addInstance, assignAddresses, readInstanceSpec } from './new-instance.ts'
 import { succeeded } from './operation-outcome.ts'
 import { forgetMember } from './pool-routes.ts'
@@ -12,18 +12,14 @@ import { refused } from './refusal.ts'
 
 /** create, list, get and delete of instances. */
 export function instanceRoutes(parts: RouteParts): Route[] {
-  const { context } = parts
-  const { state } = context
+  const { context, listed } = parts
   return [
     {
       operation: 'list-instances',
       method: 'GET',
       path: '/instance',
       handle: (call) => ({
-        instances: state.instances
-          .values()
-          .filter((instance) => isAsked(instance, call.query))
-          .map(listedInstance),
+        instances: listed.views((instance) => isAsked(instance, call.query)),
       }),
     },
     {
@@ -77,12 +73,13 @@ function createInstance({ context, operations, life }: RouteParts, call: Call) {
   })
 }
 
-function deleteInstance({ context, operations, life }: RouteParts, call: Call) {
+function deleteInstance({ context, operations, life, listed }: RouteParts, call: Call) {
   const instance = instanceOf(context, call)
   if (instance.state === 'destroying') throw refused(409, `instance ${instance.id} is being destroyed`)
   const before = instance.state
   life.powerOff(instance)
   instance.state = 'destroying'
+  listed.deletionAsked(instance, before)
   return operations.start({
     ...instancePlan(call, instance),
     complete: () => {
@@ -91,6 +88,7 @@ function deleteInstance({ context, operations, life }: RouteParts, call: Call) {
       return succeeded
     },
     abandon: () => {
+      listed.deletionFailed(instance)
       if (before === 'running') life.powerOn(instance)
       else instance.state = before === 'stopped' ? 'stopped' : 'error'
     },

@@ -2,12 +2,14 @@
 export class Refusal extends Error {
   readonly status: number
   readonly body: unknown
+  readonly headers: Readonly<Record<string, string>>
 
-  constructor(status: number, body: unknown) {
+  constructor(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
     super(`refused with status ${status}`)
     this.name = 'Refusal'
     this.status = status
     this.body = body
+    this.headers = headers
   }
 }
 

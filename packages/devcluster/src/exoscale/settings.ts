@@ -17,6 +17,14 @@ export interface ExoscaleSettings {
   bootDelay: DelayRange
   /** How long a call takes before it is looked at. */
   callLatency: DelayRange
+  /** Lists of instances show the zone as it was so many milliseconds ago; single reads are never late. */
+  listLagMs: number
+  /** Calls beyond it are answered with 429 and `Retry-After`. */
+  callLimit: { readonly perSecond: number; readonly burst: number } | undefined
+  /** How far the cloud's clock is ahead of everyone's, in milliseconds; signatures expire by the cloud's. */
+  clockSkewMs: number
+  /** API keys that are no longer valid. */
+  expiredKeys: readonly string[]
   /** Wait between two attempts of a machine to join the cluster. */
   joinRetryMs: number
   /** After this time a machine stops trying to join. */
@@ -48,6 +56,10 @@ export function defaultSettings(): ExoscaleSettings {
     operationDelays: {},
     bootDelay: { minMs: 15_000, maxMs: 30_000 },
     callLatency: { minMs: 0, maxMs: 0 },
+    listLagMs: 0,
+    callLimit: undefined,
+    clockSkewMs: 0,
+    expiredKeys: [],
     joinRetryMs: 10_000,
     joinTimeoutMs: 1_800_000,
     quotas: { instance: 1000, ...Object.fromEntries([...gpuFamilies].map((family) => [family, 64])) },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type LogFields, type Logger, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { type Controller, type ControllerOptions, done, KubeError } from '../contract.ts'
-import { type ControllerDependencies, createController } from './controller.ts'
+import { type ControllerActivity, type ControllerDependencies, createController } from './controller.ts'
 import { createSingleton } from './singleton.ts'
 
 interface Run {
@@ -253,6 +253,34 @@ test('metrics see what was added, how long it waited and how it ended', async ()
   await clock.advance(400)
   await controller.stop()
   assert.deepEqual(told, ['added', 'added', 'started 0', 'success 200', 'started 200', 'retried', 'bug 200'])
+})
+
+test('metrics can ask at any time who waits and who runs', async () => {
+  const activities = new Map<string, ControllerActivity>()
+  let isDown = true
+  const { clock, controller } = world(
+    async () => {
+      await clock.sleep(1000)
+      if (isDown) throw new Error('down')
+      return done
+    },
+    { concurrency: 2, backoff: { baseMs: 1, capMs: 1 } },
+    { metrics: { created: (name, activity) => activities.set(name, activity) } },
+  )
+  const activity = activities.get('test')
+  const now = () => [activity?.waiting(), [...(activity?.runningSinceMs() ?? [])]]
+  assert.equal(activity?.concurrency, 2)
+  for (const key of ['a', 'b', 'c']) controller.enqueue(key)
+  assert.deepEqual(now(), [{ fresh: 3, retry: 0 }, []])
+  controller.start()
+  await clock.advance(500)
+  assert.deepEqual(now(), [{ fresh: 1, retry: 0 }, [0, 0]])
+  for (const key of ['d', 'e']) controller.enqueue(key)
+  await clock.advance(600)
+  assert.deepEqual(now(), [{ fresh: 1, retry: 2 }, [1000, 1000]])
+  isDown = false
+  await clock.advance(60_000)
+  assert.deepEqual(now(), [{ fresh: 0, retry: 0 }, []])
 })
 
 test('a singleton runs when its last pass asked for it, and backs off when a pass fails', async () => {

@@ -3,15 +3,25 @@ import type { Clock, Logger, Random } from '@tenon/runtime'
 import { backoffMs } from '../backoff.ts'
 import type { Controller, ControllerOptions, ReconcileResult } from '../contract.ts'
 import { TokenBucket } from '../token-bucket.ts'
-import { WorkQueue } from './work-queue.ts'
+import { type Line, WorkQueue } from './work-queue.ts'
 
 /** How a reconcile ended, as metrics name it; `bug` is an error that only wrong code throws. */
 export type ReconcileOutcome = 'success' | 'requeue_after' | 'requeue' | 'error' | 'bug'
 
+/** What a controller is doing at the moment it is asked. */
+export interface ControllerActivity {
+  /** The most keys it works on at the same time. */
+  readonly concurrency: number
+  /** Keys in line because something happened, and keys in line once more after a failure. */
+  waiting(): Readonly<Record<Line, number>>
+  /** When each reconcile under way began, by the controller's monotonic clock. */
+  runningSinceMs(): Iterable<number>
+}
+
 /** What a controller tells about itself. Implementations must not throw. */
 export interface ControllerMetrics {
-  /** Keys waiting now. */
-  depth?(controller: string, waiting: number): void
+  /** There is such a controller now. */
+  created?(controller: string, activity: ControllerActivity): void
   /** A key was put in line. */
   added?(controller: string): void
   /** A key comes back with back-off. */
@@ -64,6 +74,12 @@ class QueueController implements Controller {
       deps.metrics?.added?.(this.name)
       this.#planPump()
     })
+    const queue = this.#queue
+    deps.metrics?.created?.(this.name, {
+      concurrency: options.concurrency,
+      waiting: () => queue.waitingByLine,
+      runningSinceMs: () => queue.runningSinceMs,
+    })
   }
 
   get depth(): number {
@@ -113,7 +129,6 @@ class QueueController implements Controller {
       })
       break
     }
-    metrics?.depth?.(this.name, this.#queue.waiting)
   }
 
   /** Never rejects. */

@@ -24,7 +24,8 @@ export class WorkQueue {
   readonly #onReady: () => void
   /** Insertion order is the order of service; the value is when the key began to wait. */
   readonly #ready: Readonly<Record<Line, Map<string, number>>> = { fresh: new Map(), retry: new Map() }
-  readonly #running = new Set<string>()
+  /** The value is when the run of a key began. */
+  readonly #running = new Map<string, number>()
   readonly #again = new Set<string>()
   readonly #delayed = new Map<string, Planned>()
   #freshInRow = 0
@@ -41,8 +42,17 @@ export class WorkQueue {
     return this.#ready.fresh.size + this.#ready.retry.size
   }
 
+  get waitingByLine(): Readonly<Record<Line, number>> {
+    return { fresh: this.#ready.fresh.size, retry: this.#ready.retry.size }
+  }
+
   get running(): number {
     return this.#running.size
+  }
+
+  /** When the run of each key that was taken and has not finished began. */
+  get runningSinceMs(): Iterable<number> {
+    return this.#running.values()
   }
 
   /** Puts a key in line; one that waits as a retry moves over when it is asked for afresh. */
@@ -82,8 +92,9 @@ export class WorkQueue {
     for (const [key, since] of this.#ready[line]) {
       this.#freshInRow = line === 'fresh' ? this.#freshInRow + 1 : 0
       this.#ready[line].delete(key)
-      this.#running.add(key)
-      return { key, waitedMs: this.#clock.monotonic() - since }
+      const now = this.#clock.monotonic()
+      this.#running.set(key, now)
+      return { key, waitedMs: now - since }
     }
     return undefined
   }

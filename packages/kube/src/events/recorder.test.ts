@@ -98,17 +98,89 @@ test('more than ten variants of a message are combined', async () => {
   assert.deepEqual([combined?.count, combined?.message], [4, '(combined from similar events): variant 13'])
 })
 
-test('nominations share one bucket', async () => {
+/** An event about pod number `i`, whose values are its own. */
+function ofPod(reason: string, i: number): EventInput {
+  const object = { ...pod, metadata: { ...pod.metadata, name: `p${i}`, uid: `u${i}` } }
+  return anEvent({ object, reason, dedupe: [`u${i}`] })
+}
+
+test('OPS-43 of a hundred equal events one is recorded, and another after its window', async () => {
   const { clock, recorder, events } = world()
-  const nominate = (i: number) => {
-    const object = { ...pod, metadata: { ...pod.metadata, name: `p${i}` } }
-    recorder.record(anEvent({ object, reason: 'Nominated', dedupe: [`${i}`] }))
+  const hundred = async (fields: Partial<EventInput>): Promise<void> => {
+    for (let i = 0; i < 100; i++) recorder.record(anEvent(fields))
+    await clock.advance(1)
   }
-  for (let i = 0; i < 30; i++) nominate(i)
+  const total = () => events().reduce((sum, { count }) => sum + count, 0)
+  await hundred({ dedupe: ['x'] })
+  assert.equal(total(), 1)
+  await clock.advance(119_000)
+  await hundred({ dedupe: ['x'] })
+  assert.equal(total(), 1)
   await clock.advance(1000)
-  for (let i = 30; i < 60; i++) nominate(i)
+  await hundred({ dedupe: ['x'] })
+  assert.equal(total(), 2)
+
+  await hundred({ dedupe: ['y'], dedupeTtlMs: 900_000 })
+  await clock.advance(890_000)
+  await hundred({ dedupe: ['y'], dedupeTtlMs: 900_000 })
+  assert.equal(total(), 3)
+  await clock.advance(10_000)
+  await hundred({ dedupe: ['y'], dedupeTtlMs: 900_000 })
+  assert.equal(total(), 4)
+})
+
+test('OPS-44 of a hundred nominations at once ten are recorded', async () => {
+  const { clock, recorder, events } = world()
+  for (let i = 0; i < 100; i++) recorder.record(ofPod('Nominated', i))
+  await clock.advance(0)
+  assert.equal(events().length, 10)
+  await clock.advance(1000)
+  for (let i = 100; i < 200; i++) recorder.record(ofPod('Nominated', i))
   await clock.advance(0)
   assert.equal(events().length, 15)
+})
+
+test('a nomination that is dropped for its rate opens its window all the same', async () => {
+  const { clock, recorder, events } = world()
+  for (let i = 0; i < 20; i++) recorder.record(ofPod('Nominated', i))
+  await clock.advance(60_000)
+  recorder.record(ofPod('Nominated', 19))
+  await clock.advance(0)
+  assert.equal(events().length, 10)
+  await clock.advance(60_000)
+  recorder.record(ofPod('Nominated', 19))
+  await clock.advance(0)
+  assert.equal(events().length, 11)
+})
+
+test('OPS-45 five nominations a second are all recorded', async () => {
+  const { clock, recorder, events } = world()
+  for (let second = 0; second < 3; second++) {
+    for (let i = 0; i < 5; i++) recorder.record(ofPod('Nominated', 5 * second + i))
+    await clock.advance(1000)
+  }
+  assert.equal(events().length, 15)
+})
+
+test('OPS-46 evictions of a hundred pods are all recorded', async () => {
+  const { clock, recorder, events } = world()
+  for (let i = 0; i < 100; i++) recorder.record(ofPod('Evicted', i))
+  await clock.advance(0)
+  assert.equal(events().length, 100)
+})
+
+test('windows hold for as many pods as there are, and closed ones are forgotten', async () => {
+  const { clock, recorder, events } = world()
+  const all = async (): Promise<number> => {
+    for (let i = 0; i < 6000; i++) recorder.record(ofPod('FailedScheduling', i))
+    await clock.advance(1000)
+    return events().reduce((sum, { count }) => sum + count, 0)
+  }
+  // More at once than are kept waiting to be written.
+  assert.equal(await all(), 1000)
+  assert.equal(await all(), 1000)
+  await clock.advance(120_000)
+  assert.equal(await all(), 2000)
 })
 
 test('failures are retried a little and then given up; recording never throws', async () => {

@@ -5,6 +5,7 @@ import { type Rate, TokenBucket } from '../token-bucket.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { Correlator } from './correlator.ts'
 import { cut, eventObject, type EventObject } from './event-object.ts'
+import { OpenWindows } from './open-windows.ts'
 
 export interface EventRecorderOptions {
   readonly client: KubeClient
@@ -44,7 +45,7 @@ interface Written {
 class QueuedRecorder implements FlushableEventRecorder {
   readonly #options: EventRecorderOptions
   readonly #correlator: Correlator
-  readonly #seenUntil = new BoundedMap<number>(cacheLimit)
+  readonly #windows: OpenWindows
   readonly #written = new BoundedMap<Written>(cacheLimit)
   readonly #rates: ReadonlyMap<string, TokenBucket>
   readonly #queue: { readonly event: EventInput; readonly atMs: number }[] = []
@@ -53,6 +54,7 @@ class QueuedRecorder implements FlushableEventRecorder {
   constructor(options: EventRecorderOptions) {
     this.#options = options
     this.#correlator = new Correlator(options.clock)
+    this.#windows = new OpenWindows(options.clock)
     const rates = options.rates ?? { Nominated: { perSecond: 5, burst: 10 } }
     this.#rates = new Map(
       Object.entries(rates).map(([reason, rate]) => [reason, new TokenBucket(rate, options.clock)]),
@@ -77,11 +79,7 @@ class QueuedRecorder implements FlushableEventRecorder {
   /** The window counts from the first of the events, also when that one is dropped later. */
   #isDuplicate({ reason, dedupe = [], dedupeTtlMs = defaultDedupeMs }: EventInput): boolean {
     if (dedupe.length === 0) return false
-    const key = `${reason.toLowerCase()}-${dedupe.join('-')}`
-    const now = this.#options.clock.monotonic()
-    if ((this.#seenUntil.get(key) ?? -1) > now) return true
-    this.#seenUntil.set(key, now + dedupeTtlMs)
-    return false
+    return !this.#windows.open(`${reason.toLowerCase()}-${dedupe.join('-')}`, dedupeTtlMs)
   }
 
   /** Never rejects. One event after the other, so that counts are right. */

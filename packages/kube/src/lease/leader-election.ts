@@ -28,6 +28,7 @@ export interface LeaderElectorOptions {
 
 /** One candidate. After its leadership has ended it does not stand again. */
 export interface LeaderElector {
+  /** Ends by the clock, so that a process that was held up does not go on where it was. */
   readonly isLeader: boolean
   start(): void
   /** Ends the candidacy; a leader calls `onStopped` first and then gives the lease back. */
@@ -52,6 +53,8 @@ class LeaseElector implements LeaderElector {
   readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
   #isLeader = false
+  /** Of the last renewal, by this process's own clock. */
+  #renewedAt = 0
   #lease: Lease | undefined
   /** When the lease was last seen to change, by this process's own clock. */
   #changedAt = 0
@@ -66,7 +69,12 @@ class LeaseElector implements LeaderElector {
   }
 
   get isLeader(): boolean {
-    return this.#isLeader
+    return this.#isLeader && this.#leftMs() > 0
+  }
+
+  /** How long leadership lasts without another renewal. */
+  #leftMs(): number {
+    return this.#renewedAt + this.#renewDeadlineMs - this.#options.clock.monotonic()
   }
 
   start(): void {
@@ -96,9 +104,11 @@ class LeaseElector implements LeaderElector {
   /** Answers false when the candidacy was ended first. */
   async #acquire(): Promise<boolean> {
     for (;;) {
+      this.#renewedAt = this.#options.clock.monotonic()
       if (await this.#attempt(this.#renewDeadlineMs)) return true
-      // Candidates drift apart, so that they do not all find the lease free at the same moment.
-      const pauseMs = this.#retryPeriodMs * (1 + 1.2 * unit(this.#options.random))
+      // Twice as often as a leader renews, so that a lease that is given back is not free for long. Candidates
+      // drift apart, so that they do not all find it free at the same moment.
+      const pauseMs = this.#retryPeriodMs * (0.4 + 0.2 * unit(this.#options.random))
       if (!(await this.#pause(pauseMs))) return false
     }
   }
@@ -106,14 +116,14 @@ class LeaseElector implements LeaderElector {
   /** Renews until the candidacy is ended or the deadline has passed without a renewal. */
   async #keep(): Promise<void> {
     const { clock } = this.#options
-    let renewedAt = clock.monotonic()
-    const leftMs = () => renewedAt + this.#renewDeadlineMs - clock.monotonic()
-    while (leftMs() > 0) {
-      if (!(await this.#pause(Math.min(this.#retryPeriodMs, leftMs())))) return
+    while (this.#leftMs() > 0) {
+      if (!(await this.#pause(Math.min(this.#retryPeriodMs, this.#leftMs())))) return
+      // After a pause that took longer than it should have, another may lead.
+      if (this.#leftMs() <= 0) return
       const startedAt = clock.monotonic()
       // Half the deadline, so that one request that hangs leaves time for another.
-      const limitMs = Math.min(leftMs(), this.#renewDeadlineMs / 2)
-      if (await this.#attempt(limitMs)) renewedAt = startedAt
+      const limitMs = Math.min(this.#leftMs(), this.#renewDeadlineMs / 2)
+      if (await this.#attempt(limitMs)) this.#renewedAt = startedAt
       else if (this.#isHeldByOther()) return
     }
   }
@@ -165,21 +175,25 @@ class LeaseElector implements LeaderElector {
     return true
   }
 
+  /** A renewal that was cut off may have arrived all the same, hence the look at the lease after a conflict. */
   async #release(): Promise<void> {
-    const { clock, logger } = this.#options
+    const { client, clock, logger } = this.#options
     const now = rfc3339Micro(clock.now())
+    const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now }
     const late = () => new KubeError('transport', 0, 'no answer about the lease in time')
     try {
-      await withDeadline(clock, { ms: this.#retryPeriodMs, late }, (signal) =>
-        this.#patch(
-          { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now },
-          this.#lease,
-          signal,
-        ),
-      )
+      await withDeadline(clock, { ms: this.#retryPeriodMs, late }, async (signal) => {
+        try {
+          await this.#patch(spec, this.#lease, signal)
+        } catch (error) {
+          if (!isKubeError(error, 'conflict')) throw error
+          this.#lease = await client.get(kinds.lease, this.#key(), { signal, lane })
+          if (!this.#isHeldByOther()) await this.#patch(spec, this.#lease, signal)
+        }
+      })
     } catch (error) {
       // The lease runs out by itself.
-      logger.debug('lease not released', { error })
+      logger.info('lease not released', { error })
     }
   }
 

@@ -41,24 +41,29 @@ export class Provisioner {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, passAges } = this.#context
+    const { clock, framework, logger, passAges } = this.#context
     passAges.complete(controller)
+    framework.known(controller)
     const unfollow = this.#triggers.follow()
     let failures = 0
+    let startedMs = clock.monotonic()
     while (!signal.aborted) {
       try {
         await this.#batcher.wait(signal)
+        startedMs = clock.monotonic()
         passAges.waiting(controller)
         await this.#learn(signal)
         await settlePlannedClaims(this.#context, signal)
         await this.#synced(signal)
         await this.#pass(signal)
         passAges.complete(controller)
+        framework.passed(controller, 'success', clock.monotonic() - startedMs)
         failures = 0
       } catch (error) {
         if (signal.aborted) break
         failures++
         logger.error('Reconciler error', { controller, error })
+        framework.passed(controller, 'error', clock.monotonic() - startedMs)
         await clock.sleep(Math.min(10_000, 2 ** failures * 100), signal).catch(() => undefined)
         this.#batcher.trigger('retry')
       }
@@ -76,33 +81,50 @@ export class Provisioner {
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { clock, logger, metrics, placementGate } = this.#context
+    const { clock, metrics, placementGate } = this.#context
     await placementGate.settled()
+    const start = clock.monotonic()
+    let decided: { readonly input: GatheredInput; readonly result: SchedulingResult } | undefined
+    try {
+      decided = await this.#decided(signal)
+    } finally {
+      // Beside the decision itself, and where there is nothing to decide (operations.md 9.1).
+      metrics.schedulingDuration.observe({ controller }, (clock.monotonic() - start) / 1000)
+    }
+    if (decided === undefined) return
+    const { input, result } = decided
+    this.#nominate(input, result)
+    const plan = await DecisionPlan.of(this.#context, input, result)
+    await this.#inSlices(this.#telling(input, result))
+    if (result.claims.length > 0) await this.#create(result.claims, plan, signal)
+  }
+
+  /** @returns undefined when there is nothing to decide, or no pool that could launch anything. */
+  async #decided(
+    signal: AbortSignal,
+  ): Promise<{ readonly input: GatheredInput; readonly result: SchedulingResult } | undefined> {
+    const { clock, logger } = this.#context
     const start = clock.monotonic()
     const input = await gatherSchedulingInput(this.#context, signal)
     this.#report.ignored(input.ignored)
     if (input.pods.length + input.refused.length === 0) {
       this.#report.nothingToDo()
-      return
+      return undefined
     }
     if (!input.hasEligiblePool) {
       this.#report.withoutPools([...input.pods, ...input.refused.map(({ pod }) => pod)])
       logger.info('no nodepool can launch', { waiting: unreadyPools(this.#context) })
-      return
+      return undefined
     }
     this.#report.preferences(input.pods)
     const result = this.#withoutCrowds(input, await this.#decide(input, signal))
     signal.throwIfAborted()
     await this.#inSlices(this.#report.pendingZones(input, result))
-    metrics.schedulingDuration.observe({ controller }, (clock.monotonic() - start) / 1000)
     logger.info('found provisionable pod(s)', {
       Pods: podList(input.pods),
       duration: `${(clock.monotonic() - start).toFixed(1)}ms`,
     })
-    this.#nominate(input, result)
-    const plan = await DecisionPlan.of(this.#context, input, result)
-    await this.#inSlices(this.#telling(input, result))
-    if (result.claims.length > 0) await this.#create(result.claims, plan, signal)
+    return { input, result }
   }
 
   /** The decision, within its time, measured. */
@@ -111,6 +133,8 @@ export class Provisioner {
     const series = { controller, scheduling_id: uuid(random) }
     const start = clock.monotonic()
     const elapsedMs = () => clock.monotonic() - start
+    // The last depth stays until the next decision begins.
+    metrics.schedulingQueueDepth.reset()
     metrics.schedulingQueueDepth.set(series, input.pods.length)
     let stopTelling = () => {}
     const tell = () => {
@@ -119,11 +143,12 @@ export class Provisioner {
     }
     tell()
     try {
-      return await decider.decide(input, { deadlineMs: settings.solveTimeoutMs, signal })
+      const result = await decider.decide(input, { deadlineMs: settings.solveTimeoutMs, signal })
+      metrics.schedulingQueueDepth.set(series, result.undecided.length)
+      return result
     } finally {
       stopTelling()
       metrics.schedulingDuration.observe({ controller }, elapsedMs() / 1000)
-      metrics.schedulingQueueDepth.remove(series)
       metrics.schedulingUnfinishedWork.remove(series)
     }
   }

@@ -174,7 +174,8 @@ function schedulingPolicy({ settings, provider, placementGate }: OperatorContext
     wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
     maxInstanceTypes,
     ...placementGate.improvement,
-    ...(label !== undefined && { reservations: { label, mode: 'Strict' } }),
+    ...(label !== undefined &&
+      settings.featureGates.reservedCapacity && { reservations: { label, mode: 'Strict' } }),
   }
 }
 

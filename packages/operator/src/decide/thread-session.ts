@@ -14,6 +14,12 @@ export interface Bounds {
   readonly remainingMs: () => number
 }
 
+/** In the bundle the thread's program lies beside whatever file this has become part of. */
+const threadUrl = new URL(
+  `./scheduling-thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'mjs'}`,
+  import.meta.url,
+)
+
 /** A thread that decides now and then needs no room for young objects that a busy one would gain from. */
 const resourceLimits = { maxYoungGenerationSizeMb: 16 }
 
@@ -37,7 +43,7 @@ export class ThreadSession {
     const { port1, port2 } = new MessageChannel()
     this.#replies = port1
     const data: ThreadData = { replies: port2, stop: this.#stop }
-    this.#worker = new Worker(new URL('./scheduling-thread.ts', import.meta.url), {
+    this.#worker = new Worker(threadUrl, {
       name: 'scheduling',
       workerData: data,
       transferList: [port2],

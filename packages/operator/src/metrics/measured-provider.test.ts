@@ -14,8 +14,8 @@ const claim: NodeClaim = {
 }
 
 function aMeasured(failure?: Error) {
-  const metrics = new Metrics()
   const clock = new VirtualClock()
+  const metrics = new Metrics({ clock })
   const cloud = {
     name: 'fake',
     repairPolicies: [],

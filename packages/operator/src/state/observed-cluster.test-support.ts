@@ -29,6 +29,8 @@ export class ToldCache<T extends KubeObject = KubeObject> implements Cache<T> {
   readonly isSynced = true
   readonly #objects = new Map<string, T>()
   readonly #indexes = new Map<string, (object: T) => readonly string[]>()
+  /** Keys by `index/value`, so that large clusters can be told, too. */
+  readonly #keys = new Map<string, Set<string>>()
   readonly #listeners: ((change: Change<T>) => void)[] = []
 
   constructor(type: ResourceType<T>) {
@@ -49,10 +51,11 @@ export class ToldCache<T extends KubeObject = KubeObject> implements Cache<T> {
 
   addIndex(name: string, values: (object: T) => readonly string[]): void {
     this.#indexes.set(name, values)
+    for (const object of this.list()) this.#index(object, (keys, key) => keys.add(key))
   }
 
   byIndex(name: string, value: string): T[] {
-    return this.list().filter((object) => this.#indexes.get(name)?.(object).includes(value))
+    return [...(this.#keys.get(`${name}/${value}`) ?? [])].map((key) => this.#objects.get(key) as T)
   }
 
   onChange(listener: (change: Change<T>) => void): () => void {
@@ -71,15 +74,29 @@ export class ToldCache<T extends KubeObject = KubeObject> implements Cache<T> {
     // As caches do when the end of the first one went unseen.
     if (isAnother) this.remove(held.metadata)
     const old = isAnother ? undefined : held
+    if (old !== undefined) this.#index(old, (keys, key) => keys.delete(key))
     this.#objects.set(keyOf(object.metadata), object)
+    this.#index(object, (keys, key) => keys.add(key))
     this.#tell(old === undefined ? { kind: 'added', object } : { kind: 'updated', object, old })
   }
 
   remove(key: ObjectKey): void {
     const object = this.get(key)
     if (object === undefined) throw new Error(`there is no ${this.type.kind} ${keyOf(key)}`)
+    this.#index(object, (keys, name) => keys.delete(name))
     this.#objects.delete(keyOf(key))
     this.#tell({ kind: 'deleted', object })
+  }
+
+  #index(object: T, change: (keys: Set<string>, key: string) => void): void {
+    for (const [name, values] of this.#indexes) {
+      for (const value of values(object)) {
+        const at = `${name}/${value}`
+        const keys = this.#keys.get(at) ?? new Set()
+        this.#keys.set(at, keys)
+        change(keys, keyOf(object.metadata))
+      }
+    }
   }
 
   #tell(change: Change<T>): void {

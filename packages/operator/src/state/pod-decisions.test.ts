@@ -32,7 +32,7 @@ function reporting() {
   const cluster = new ObservedCluster()
   const { clock, state, caches } = cluster
   cluster.see(waiting)
-  const metrics = new Metrics()
+  const metrics = new Metrics({ clock })
   const context = {
     clock,
     state,

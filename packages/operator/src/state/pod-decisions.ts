@@ -27,6 +27,8 @@ export interface PodPlace {
 /** Decisions by pod UID; they last until the pod serves, has ended or is gone. */
 export class PodDecisions {
   readonly #decisions = new Map<string, PodDecision>()
+  /** Set by the composition root: told of what is about to be forgotten. */
+  onForget: (uid: string, decision: PodDecision) => void = () => undefined
 
   get(uid: string): PodDecision {
     return this.#decisions.get(uid) ?? {}
@@ -68,6 +70,8 @@ export class PodDecisions {
   }
 
   forget(uid: string): void {
+    const decision = this.#decisions.get(uid)
+    if (decision !== undefined) this.onForget(uid, decision)
     this.#decisions.delete(uid)
   }
 }

@@ -43,7 +43,7 @@ function bought(name: string, changes: Readonly<Record<string, string>> = {}, po
 /** A cluster with NodePools `default` and `other`; prices are read whenever something happens. */
 function shop(...types: readonly InstanceType[]) {
   const cluster = new ObservedCluster()
-  const metrics = new Metrics()
+  const metrics = new Metrics({ clock: cluster.clock })
   const errors: LogFields[] = []
   const catalogue: {
     types: readonly InstanceType[]

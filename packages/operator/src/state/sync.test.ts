@@ -17,7 +17,7 @@ const halfNode = aNode('half', { labels: { [labels.nodePool]: 'default' } })
 /** A cluster whose answers are shown, with what the metrics say. */
 function shown() {
   const cluster = new ObservedCluster()
-  const metrics = new Metrics()
+  const metrics = new Metrics({ clock: cluster.clock })
   const errors: LogFields[] = []
   const logger = { ...silentLogger, error: (_: string, fields: LogFields = {}) => errors.push(fields) }
   reportSync({ clock: cluster.clock, state: cluster.state, metrics, logger })

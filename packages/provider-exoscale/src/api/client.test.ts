@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { type HttpRequest, Secret, VirtualClock } from '@tenon/runtime'
 import { readExoscaleOptions } from '../options.ts'
-import { clusterId, FakeCloud } from '../testing/fake-cloud.test-support.ts'
+import { clusterId, FakeCloud, idOf, templateId } from '../testing/fake-cloud.test-support.ts'
 import { aWorld } from '../testing/world.test-support.ts'
+import { ExoscaleClient } from './client.ts'
 import { connectExoscale } from './endpoint.ts'
 import type { ExoscaleApiError } from './errors.ts'
 import { pollIntervalSeconds } from './operations.ts'
@@ -20,6 +21,12 @@ const instanceBody =
   '{"name":"pool-a1","disk-size":50,"instance-type":{"id":"b6e9d1e8-89fc-4db3-aaa4-9b4c5b1d0844"},"template":{"id":"11111111-2222-4333-8444-555555555555"},"labels":{"exoscale.com/managed-by":"karpenter","note":"café"}}'
 const query =
   'manager-type=instance-pool&labels=exoscale.com%2Fmanaged-by%3Dkarpenter&manager-id=6f1f2b6e-3a53-4a5f-9d0e-0f4f6a2d1c11'
+const aRequest = {
+  name: 'a',
+  'disk-size': 50,
+  'instance-type': { id: idOf(1) },
+  template: { id: templateId },
+}
 const pool =
   '/v2/sks-cluster/aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee/nodepool/99999999-8888-4777-8666-555555555555:scale'
 
@@ -83,8 +90,7 @@ describe('retries', () => {
   it('EXO-109 a POST whose connection dropped is not repeated', async () => {
     const { api, cloud, settle } = aWorld()
     cloud.disturb('POST', /instance/, 'dropped')
-    const request = { name: 'a', 'disk-size': 50, 'instance-type': { id: 'x' }, template: { id: 'y' } }
-    await assert.rejects(settle(api.createInstance(request)), { name: 'ExoscaleTransportError' })
+    await assert.rejects(settle(api.createInstance(aRequest)), { name: 'ExoscaleTransportError' })
     assert.equal(cloud.calls.length, 1)
   })
 
@@ -103,6 +109,74 @@ describe('retries', () => {
     const call = api.listZones(stopping.signal)
     stopping.abort(new Error('stopped'))
     await assert.rejects(settle(call), { message: 'stopped' })
+  })
+})
+
+describe('every method', () => {
+  it('calls its operation, and ends at once when its signal aborts', async () => {
+    const { api, cloud, settle } = aWorld()
+    const [group, network] = [cloud.addGroup('security-group', 'a'), cloud.addGroup('private-network', 'a')]
+    const spread = cloud.addGroup('anti-affinity-group', 'a')
+    const made = await settle(api.createInstance(aRequest))
+    const id = made.reference?.id ?? ''
+    const methods: Readonly<Record<string, (signal?: AbortSignal) => Promise<unknown>>> = {
+      listZones: (signal) => api.listZones(signal),
+      listInstanceTypes: (signal) => api.listInstanceTypes(signal),
+      getTemplate: (signal) => api.getTemplate(templateId, signal),
+      getActiveNodepoolTemplate: (signal) => api.getActiveNodepoolTemplate('1.34.1', 'standard', signal),
+      listSecurityGroups: (signal) => api.listSecurityGroups(signal),
+      getSecurityGroup: (signal) => api.getSecurityGroup(group, signal),
+      listAntiAffinityGroups: (signal) => api.listAntiAffinityGroups(signal),
+      getAntiAffinityGroup: (signal) => api.getAntiAffinityGroup(spread, signal),
+      listPrivateNetworks: (signal) => api.listPrivateNetworks(signal),
+      getPrivateNetwork: (signal) => api.getPrivateNetwork(network, signal),
+      attachInstanceToPrivateNetwork: (signal) => api.attachInstanceToPrivateNetwork(network, id, signal),
+      listInstances: (signal) => api.listInstances(signal),
+      getInstance: (signal) => api.getInstance(id, signal),
+      createInstance: (signal) => api.createInstance(aRequest, signal),
+      updateInstance: (signal) => api.updateInstance(id, { labels: { a: 'b' } }, signal),
+      getQuota: (signal) => api.getQuota('instance', signal),
+      getOperation: (signal) => api.getOperation(made.id, signal),
+      waitForOperation: (signal) => api.waitForOperation(made, { signal }),
+      deleteInstance: (signal) => api.deleteInstance(id, signal),
+    }
+    const own = Object.getOwnPropertyNames(ExoscaleClient.prototype).filter((name) => name !== 'constructor')
+    assert.deepEqual(Object.keys(methods).toSorted(), own.toSorted(), 'each method is called here')
+    for (const call of Object.values(methods)) await settle(call())
+    const before = cloud.calls.length
+    const stopped = AbortSignal.abort(new Error('stopped'))
+    for (const [name, call] of Object.entries(methods)) {
+      await assert.rejects(settle(call(stopped)), { message: 'stopped' }, name)
+    }
+    assert.equal(cloud.calls.length, before, 'nothing is sent')
+  })
+
+  it('gives up an attempt after a minute without an answer, and tries a read again', async () => {
+    const { api, cloud, clock, settle } = aWorld()
+    const start = clock.now()
+    cloud.disturb('GET', /zone/, 'silent')
+    assert.equal((await settle(api.listZones())).length, 1)
+    assert.equal(clock.now() - start, 61_000)
+    cloud.disturb('POST', /instance/, 'silent')
+    await assert.rejects(settle(api.createInstance(aRequest)), {
+      name: 'ExoscaleTransportError',
+      neverSent: false,
+      message: /no answer within 60 s/,
+    })
+    assert.equal(cloud.callsTo('POST', /instance/).length, 1)
+  })
+
+  it('waits no longer than it is told for an operation that hangs', async () => {
+    const { api, cloud, clock, settle } = aWorld()
+    cloud.pollsPerOperation = 1_000
+    const operation = await settle(api.createInstance(aRequest))
+    const start = clock.now()
+    await assert.rejects(settle(api.waitForOperation(operation, { timeoutMs: 30_000 })), {
+      name: 'ExoscaleOperationError',
+      reason: 'deadline',
+      referenceId: operation.reference?.id,
+    })
+    assert.ok(clock.now() - start <= 30_000)
   })
 })
 
@@ -135,15 +209,14 @@ describe('errors', () => {
 })
 
 describe('operations', () => {
-  const pending = { id: 'op', state: 'pending' } as const
+  const pending = { id: idOf(404), state: 'pending' } as const
 
   it('EXO-112 polls at 3 s or more until success', async () => {
     const { api, cloud, clock, settle } = aWorld()
     cloud.pollsPerOperation = 2
     const start = clock.now()
-    const request = { name: 'a', 'disk-size': 50, 'instance-type': { id: 'x' }, template: { id: 'y' } }
     const ended = await settle(
-      api.createInstance(request).then((operation) => api.waitForOperation(operation)),
+      api.createInstance(aRequest).then((operation) => api.waitForOperation(operation)),
     )
     assert.equal(ended.reference?.id, [...cloud.instances.keys()][0])
     assert.equal(clock.now() - start, 6000)
@@ -212,6 +285,7 @@ describe('endpoint', () => {
 
   it('EXO-122 unknown fields and values do no harm', async () => {
     const { api, cloud, settle } = aWorld()
+    cloud.isBeyondDocument = true
     cloud.types.push({ id: 'z', family: 'novel', size: 'odd', extra: [1] } as never)
     assert.equal((await settle(api.listInstanceTypes())).length, cloud.types.length)
   })

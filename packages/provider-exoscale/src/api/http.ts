@@ -75,9 +75,17 @@ export class ExoscaleHttp {
     const response = await transport.send(this.#request(call), signal)
     const text = await readText(response.body)
     if (response.status >= 400) {
-      throw apiErrorFrom(response.status, text, parseRetryAfter(response.headers['retry-after'], clock.now()))
+      const retryAfterMs = parseRetryAfter(response.headers['retry-after'], clock.now())
+      throw apiErrorFrom(response.status, this.#withoutSecrets(text, call), retryAfterMs)
     }
     return (text === '' ? {} : JSON.parse(text)) as T
+  }
+
+  /** An API that quotes what it refuses would put the bootstrap token into messages. */
+  #withoutSecrets(text: string, { body }: Call): string {
+    const userData = body !== undefined && 'user-data' in body ? String(body['user-data']) : ''
+    const secrets = [this.#options.credentials.secret.reveal(), userData].filter((secret) => secret !== '')
+    return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text)
   }
 
   #request(call: Call): Parameters<Transport['send']>[0] {

@@ -1,7 +1,6 @@
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ExoscaleClient } from '../api/client.ts'
 import type { ExoscaleInstanceType } from '../api/types.ts'
-import { builtInPrices, pricesByType } from './prices.ts'
 
 const refreshAfterMs = 6 * 60 * 60_000
 const retryAfterMs = 60_000
@@ -33,7 +32,7 @@ export class Catalogue {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #zone: string
-  readonly #prices = pricesByType(builtInPrices)
+  readonly #prices: ReadonlyMap<string, number>
   #view: CatalogueView | undefined
   #refreshAtMs = 0
   #loading: Promise<CatalogueView> | undefined
@@ -43,7 +42,10 @@ export class Catalogue {
     readonly clock: Clock
     readonly logger: Logger
     readonly zone: string
+    /** Price per hour by type name. */
+    readonly prices: ReadonlyMap<string, number>
   }) {
+    this.#prices = deps.prices
     this.#api = deps.api
     this.#clock = deps.clock
     this.#logger = deps.logger

@@ -5,7 +5,6 @@ import { exoscaleNodeClassKind } from '../nodeclass/types.ts'
 import { templateId } from '../testing/fake-cloud.test-support.ts'
 import { aNodeClass, aPool, aWorld, type World } from '../testing/world.test-support.ts'
 import { reservedResources } from './instance-types.ts'
-import { builtInPrices, pricesByType } from './prices.ts'
 
 async function typesOf(
   world: World,
@@ -68,16 +67,6 @@ describe('instance types', () => {
     assert.notEqual(first?.capacity, second?.capacity)
     assert.notEqual(first?.requirements, second?.requirements)
     assert.notEqual(first?.requirements[0], second?.requirements[0])
-  })
-
-  it('EXO-42 the longest size wins in price keys', () => {
-    const prices = pricesByType(builtInPrices)
-    assert.equal(prices.get('standard.extra-large'), 0.186_67)
-    assert.equal(prices.get('standard.large'), 0.093_33)
-    assert.equal(prices.get('storage.jumbo'), 1.866_67)
-    assert.equal(prices.get('gpua30.small'), 1.168_06)
-    assert.equal(prices.get('gpu3080ti.large'), 3.140_28)
-    assert.equal(prices.size, 42)
   })
 
   it('EXO-43 a type without a price is offered', async () => {

@@ -1,12 +1,13 @@
-/**
- * Hourly prices built in. The keys are those of the vendor's price list, so that a newer list can be
- * read the same way; the numbers are the same in EUR, CHF and USD.
- */
+/** Hourly prices: those built in, and those of a file that replace them. */
+
+export const currencies = ['EUR', 'CHF', 'USD'] as const
+export type Currency = (typeof currencies)[number]
 
 /** Price per hour by list key. */
-export type PriceList = Readonly<Record<string, number>>
+type PriceList = Readonly<Record<string, number>>
 
-export const builtInPrices: PriceList = {
+/** Keys as in the vendor's list; the numbers are the same in every currency. */
+const builtInPrices: PriceList = {
   running_micro: 0.00729,
   running_tiny: 0.01458,
   running_small: 0.02333,
@@ -55,6 +56,7 @@ export const builtInPrices: PriceList = {
 const sizes = [
   'extra_large',
   'colossus',
+  'titan48c',
   'medium',
   'jumbo',
   'small',
@@ -66,24 +68,69 @@ const sizes = [
   'tiny',
 ] as const
 
-const families: Readonly<Record<string, string>> = {
-  '': 'standard',
-  gpu: 'gpua30',
-  gpu_a5000: 'gpua5000',
-  gpu_3080ti: 'gpu3080ti',
+type Families = Readonly<Record<string, string>>
+
+/** Families of the list's keys. In the built-in list plain `gpu` is the A30, in the public one the P100. */
+const publicFamilies: Families = { '': 'standard', gpu_a5000: 'gpua5000', gpu_3080ti: 'gpu3080ti' }
+const builtInFamilies: Families = { ...publicFamilies, gpu: 'gpua30' }
+
+/** Prices of a file, by currency; a currency it does not name is absent. */
+export type PriceFile = Readonly<Partial<Record<Currency, PriceList>>>
+
+/** Price per hour by instance type name (`standard.extra-large`): the file's, else those built in. */
+export function pricesByType(currency: Currency, file: PriceFile = {}): ReadonlyMap<string, number> {
+  return new Map([...named(builtInPrices, builtInFamilies), ...named(file[currency] ?? {}, publicFamilies)])
 }
 
-/** Price per hour by instance type name (`standard.extra-large`). Other entries are left out. */
-export function pricesByType(list: PriceList): ReadonlyMap<string, number> {
-  const prices = new Map<string, number>()
-  for (const [key, price] of Object.entries(list)) {
-    const name = typeNameOf(key)
-    if (name !== undefined) prices.set(name, price)
+/**
+ * Reads a price file: JSON with one object per currency. Its keys are those of the vendor's public list
+ * (`running_cpu_huge`) or names of types (`cpu.huge`), its values prices per hour; other keys of the
+ * list are ignored.
+ * @throws Error that names the place and the fix.
+ */
+export function parsePriceFile(text: string): PriceFile {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    throw new Error('it is not JSON')
+  }
+  if (!isTable(parsed)) throw new Error('it must be an object with the key EUR, CHF or USD')
+  const lists = Object.entries(parsed).map(([name, list]): [Currency, PriceList] => {
+    const currency = currencies.find((known) => known === name.toUpperCase())
+    if (currency === undefined) throw new Error(`"${name}" is none of ${currencies.join(', ')}`)
+    if (!isTable(list)) throw new Error(`${name} must be an object of prices per hour`)
+    return [currency, pricesIn(name, list)]
+  })
+  return Object.fromEntries(lists)
+}
+
+function pricesIn(currency: string, list: Readonly<Record<string, unknown>>): PriceList {
+  const prices: Record<string, number> = {}
+  for (const [key, value] of Object.entries(list)) {
+    if (typeNameOf(key, publicFamilies) === undefined) continue
+    const price = typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN
+    if (value === '' || !Number.isFinite(price) || price < 0) {
+      throw new Error(`${currency}.${key} is ${JSON.stringify(value)}; give a price per hour such as 0.0467`)
+    }
+    prices[key] = price
   }
   return prices
 }
 
-function typeNameOf(key: string): string | undefined {
+function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function named(list: PriceList, families: Families): [string, number][] {
+  return Object.entries(list).flatMap(([key, price]): [string, number][] => {
+    const name = typeNameOf(key, families)
+    return name === undefined ? [] : [[name, price]]
+  })
+}
+
+function typeNameOf(key: string, families: Families): string | undefined {
+  if (/^[a-z0-9]+\.[a-z0-9-]+$/.test(key)) return key
   if (!key.startsWith('running_')) return undefined
   const rest = key.slice('running_'.length)
   const size = sizes.find((candidate) => rest === candidate || rest.endsWith(`_${candidate}`))

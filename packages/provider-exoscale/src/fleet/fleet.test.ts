@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import { exoscaleNodeClassKind } from '../nodeclass/types.ts'
+import { idOf } from '../testing/fake-cloud.test-support.ts'
 import { aClaim, aNodeClass, aWorld, type World } from '../testing/world.test-support.ts'
 
 const minute = 60_000
@@ -34,12 +35,12 @@ describe('get, list, delete', () => {
     const { world, id } = await launched()
     const mine = world.cloud.instances.get(id)
     assert.ok(mine)
-    world.cloud.instances.set('x', {
+    world.cloud.instances.set(idOf(1), {
       ...mine,
-      id: 'x',
+      id: idOf(1),
       labels: { ...mine.labels, 'exoscale.com/cluster-id': 'other' },
     })
-    world.cloud.instances.set('y', { ...mine, id: 'y', labels: {} })
+    world.cloud.instances.set(idOf(2), { ...mine, id: idOf(2), labels: {} })
     const machines = await world.settle(world.provider.list())
     assert.deepEqual(
       machines.map((machine) => machine.providerID),
@@ -58,7 +59,7 @@ describe('get, list, delete', () => {
     const { world, id } = await launched()
     const mine = world.cloud.instances.get(id)
     assert.ok(mine)
-    world.cloud.instances.set('z', { ...mine, id: 'z', 'instance-type': { id: 'withdrawn' } })
+    world.cloud.instances.set(idOf(1), { ...mine, id: idOf(1), 'instance-type': { id: idOf(9) } })
     const machines = await world.settle(world.provider.list())
     assert.equal(machines.length, 2)
     assert.doesNotMatch(JSON.stringify(machines), /"\."/)
@@ -119,7 +120,7 @@ describe('garbage collection', () => {
     await world.kube.delete(karpenterKinds.nodeClaim, { name: 'pool-abcde' })
     const mine = world.cloud.instances.get(id)
     assert.ok(mine)
-    world.cloud.instances.set('second', { ...mine, id: 'second' })
+    world.cloud.instances.set(idOf(1), { ...mine, id: idOf(1) })
     await world.clock.advance(6 * minute)
     world.cloud.disturb('DELETE', /./, { status: 404 })
     await collect(world)

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import { kinds } from '@tenon/api'
 import { KubeError } from '@tenon/kube'
 import { parse } from 'smol-toml'
-import { clusterId, templateId } from '../testing/fake-cloud.test-support.ts'
+import { clusterId, idOf, templateId } from '../testing/fake-cloud.test-support.ts'
 import { aClaim, aNodeClass, aPool, aWorld, typesIn, type World } from '../testing/world.test-support.ts'
 import { exoscaleNodeClassKind } from '../nodeclass/types.ts'
 
@@ -74,7 +74,7 @@ describe('launch', () => {
   })
 
   it('EXO-49 a full anti-affinity group is a shortage, EXO-50 seven members are not', async () => {
-    const members = Array.from({ length: 8 }, (_, index) => ({ id: String(index) }))
+    const members = Array.from({ length: 8 }, (_, index) => ({ id: idOf(index) }))
     const full = aWorld()
     const group = full.cloud.addGroup('anti-affinity-group', 'spread', { instances: members })
     full.kube.put(exoscaleNodeClassKind, aNodeClass(undefined, { antiAffinityGroups: [group] }))
@@ -213,6 +213,53 @@ describe('launch', () => {
     )
   })
 
+  it('EXO-60 an instance without a public address yet is known by its host name alone', async () => {
+    const world = ready()
+    world.cloud.isPublicIpLate = true
+    await world.settle(world.provider.create(aClaim()))
+    assert.deepEqual(world.kube.all(kinds.node)[0]?.status?.addresses, [
+      { type: 'Hostname', address: 'pool-abcde' },
+    ])
+  })
+
+  it('EXO-67 startup taints are not told to the guest, and neither is the unregistered one', async () => {
+    const world = ready()
+    const startupTaints = [
+      { key: 'karpenter.sh/unregistered', effect: 'NoExecute' },
+      { key: 'example.com/agent', effect: 'NoSchedule' },
+    ] as const
+    await world.settle(world.provider.create(aClaim('a', { startupTaints })))
+    const text = gunzipSync(Buffer.from(String(posts(world)[0]?.body?.['user-data']), 'base64')).toString()
+    assert.doesNotMatch(text, /node-taints|unregistered|example\.com/)
+  })
+
+  it('EXO-73 the token is a Secret of the form that the control plane takes, with the least rights', async () => {
+    const world = ready()
+    await world.settle(world.provider.create(aClaim()))
+    const [secret] = tokens(world)
+    assert.ok(secret)
+    const data = Object.fromEntries(
+      Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
+    )
+    const { 'token-id': id = '', 'token-secret': password = '', description = '', ...fixed } = data
+    assert.match(`${id}.${password}`, /^[a-z0-9]{6}\.[a-z0-9]{16}$/)
+    assert.match(description, /pool-abcde/)
+    assert.deepEqual(fixed, {
+      'usage-bootstrap-authentication': 'true',
+      'usage-bootstrap-signing': 'true',
+      'auth-extra-groups': 'system:bootstrappers:worker,system:bootstrappers:ingress',
+      expiration: '2026-01-01T00:10:00Z',
+    })
+    assert.equal(secret.type, 'bootstrap.kubernetes.io/token')
+    const { name, namespace, labels, annotations } = secret.metadata
+    assert.deepEqual([name, namespace], [`bootstrap-token-${id}`, 'kube-system'])
+    assert.deepEqual(labels, { 'exoscale.com/token-provider': 'karpenter-exoscale' })
+    assert.deepEqual(annotations, {
+      'exoscale.com/bootstrap-token': 'pool-abcde',
+      'exoscale.com/token-created': '2026-01-01T00:00:00Z',
+    })
+  })
+
   it('EXO-61 a lost reply makes no second instance', async () => {
     const world = ready()
     world.cloud.disturb('POST', /^\/instance$/, 'lostReply')
@@ -241,10 +288,10 @@ describe('launch', () => {
     await world.settle(world.provider.create(aClaim()))
     const [first] = instances(world)
     assert.ok(first)
-    world.cloud.instances.set('twin', { ...first, id: 'twin', 'created-at': '2027-01-01T00:00:00Z' })
+    world.cloud.instances.set(idOf(1), { ...first, id: idOf(1), 'created-at': '2027-01-01T00:00:00Z' })
     const machine = await world.settle(world.provider.create(aClaim()))
     assert.equal(machine.providerID, `exoscale://${first.id}`)
-    assert.equal(world.cloud.instances.get('twin')?.state, 'destroying')
+    assert.equal(world.cloud.instances.get(idOf(1))?.state, 'destroying')
   })
 
   it('EXO-62 an unavailable type is a shortage and avoided for minutes', async () => {

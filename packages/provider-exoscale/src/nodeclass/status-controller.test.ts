@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { karpenterKinds } from '@tenon/api'
 import { KubeError } from '@tenon/kube'
-import { clusterId, templateId } from '../testing/fake-cloud.test-support.ts'
+import { clusterId, idOf, templateId } from '../testing/fake-cloud.test-support.ts'
 import { aClaim, aNodeClass, aWorld, type World } from '../testing/world.test-support.ts'
 import { type ExoscaleNodeClass, type ExoscaleNodeClassSpec, exoscaleNodeClassKind } from './types.ts'
 
@@ -121,6 +121,32 @@ describe('node class status', () => {
     assert.equal(condition(world, 'Ready')?.status, 'True')
   })
 
+  it('EXO-24 a mended class is looked at again at once, a group made later within five minutes', async () => {
+    const world = aWorld()
+    put(world, { templateID: templateId, securityGroupSelectorTerms: [{ name: 'web' }] })
+    assert.deepEqual(await reconcile(world), { kind: 'after', delayMs: 300_000 })
+    assert.equal(condition(world, 'Ready')?.status, 'False')
+    world.cloud.addGroup('security-group', 'web')
+    await world.clock.advance(300_000)
+    await reconcile(world)
+    assert.equal(condition(world, 'Ready')?.status, 'True')
+
+    world.woken('exoscale.nodeclass')
+    const object = current(world) as ExoscaleNodeClass
+    const metadata = { ...object.metadata, generation: 2 }
+    const spec = { templateID: templateId, securityGroupSelectorTerms: [{ name: 'wbe' }] }
+    world.kube.put(exoscaleNodeClassKind, { ...object, metadata, spec })
+    assert.deepEqual(world.woken('exoscale.nodeclass'), ['standard'])
+    await reconcile(world)
+    assert.equal(condition(world, 'Ready')?.status, 'False')
+    assert.deepEqual(world.woken('exoscale.nodeclass'), [], 'its own status does not wake it')
+    const mended = { ...metadata, generation: 3 }
+    world.kube.put(exoscaleNodeClassKind, { ...object, metadata: mended })
+    assert.deepEqual(world.woken('exoscale.nodeclass'), ['standard'])
+    await reconcile(world)
+    assert.equal(condition(world, 'Ready')?.status, 'True')
+  })
+
   it('EXO-124 a term with a blank id fails its own kind only', async () => {
     const world = aWorld()
     put(world, { templateID: templateId, securityGroupSelectorTerms: [{ id: '' }] })
@@ -209,8 +235,8 @@ describe('node class deletion', () => {
     })
     const machine = (id: string, cluster: string) =>
       world.cloud.instances.set(id, { id, state: 'running', labels: labels(cluster), 'private-networks': [] })
-    machine('mine', clusterId)
-    machine('theirs', 'another')
+    machine(idOf(1), clusterId)
+    machine(idOf(2), 'another')
     deleting(world)
     await reconcile(world)
     assert.deepEqual(

@@ -1,4 +1,5 @@
 /** A small Exoscale behind a {@link Transport}: asynchronous operations, faults, a log of calls. */
+import { channel } from 'node:diagnostics_channel'
 import {
   type Clock,
   type HttpRequest,
@@ -13,16 +14,22 @@ export const zone = 'ch-gva-2'
 export const clusterId = '3f1d2c4b-5a69-4788-9aab-bccddeeff001'
 export const templateId = '20000000-0000-4000-8000-000000000001'
 
+/** An id in the form of the API, the same for the same number. */
+export function idOf(number: number): string {
+  return `40000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+}
+
 export interface RecordedCall {
   readonly method: string
   readonly path: string
   readonly body: Record<string, unknown> | undefined
 }
 
-/** What becomes of a call: answered with an error, dropped before or after its effect. */
+/** What becomes of a call: answered with an error, dropped before or after its effect, never answered. */
 export type Fault =
   | { readonly status: number; readonly body?: string; readonly headers?: Record<string, string> }
   | 'dropped'
+  | 'silent'
   | 'lostReply'
 
 interface Mutable extends Omit<ExoscaleInstance, 'labels' | 'state' | 'private-networks'> {
@@ -38,6 +45,9 @@ interface Pending {
 }
 
 type Json = Record<string, unknown>
+
+/** Where every call is told of; `npm test` holds them against the API document. */
+const exchanges = channel('tenon.exoscale.exchange')
 
 export class FakeCloud implements Transport {
   readonly calls: RecordedCall[] = []
@@ -59,7 +69,14 @@ export class FakeCloud implements Transport {
   creationFailures: { reason: string; message?: string }[] = []
   deletionFailures: string[] = []
   isReferenceOmitted = false
-  readonly #faults: { readonly match: (call: RecordedCall) => boolean; readonly fault: Fault }[] = []
+  /** New instances have no public address yet. */
+  isPublicIpLate = false
+  /** Answers carry what the API document does not know, as a later API may. */
+  isBeyondDocument = false
+  readonly #faults: {
+    readonly match: (call: RecordedCall) => boolean
+    readonly fault: Fault | ((call: RecordedCall) => Fault)
+  }[] = []
   readonly #operations = new Map<string, Pending>()
   readonly #clock: Clock
   #sequence = 0
@@ -73,6 +90,18 @@ export class FakeCloud implements Transport {
     for (const fault of faults) {
       this.#faults.push({ match: (call) => call.method === method && path.test(call.path), fault })
     }
+  }
+
+  /** The next call that fits is refused with a message that quotes its user data. */
+  quote(method: string, path: RegExp, status: number): void {
+    const match = (call: RecordedCall) => call.method === method && path.test(call.path)
+    this.#faults.push({
+      match,
+      fault: (call) => {
+        const message = `user data is not valid: ${String(call.body?.['user-data'])}`
+        return { status, body: JSON.stringify({ message }) }
+      },
+    })
   }
 
   callsTo(method: string, path: RegExp): RecordedCall[] {
@@ -97,10 +126,19 @@ export class FakeCloud implements Transport {
     const call = { method: request.method, path, body }
     this.calls.push(call)
     const at = this.#faults.findIndex((entry) => entry.match(call))
-    const fault = at === -1 ? undefined : this.#faults.splice(at, 1)[0]?.fault
+    const planned = at === -1 ? undefined : this.#faults.splice(at, 1)[0]?.fault
+    const fault = typeof planned === 'function' ? planned(call) : planned
+    const isDisturbed = fault !== undefined && fault !== 'lostReply'
+    const [status, result] = isDisturbed ? [0, undefined] : this.#route(call)
+    exchanges.publish({
+      ...request,
+      body: String(request.body ?? ''),
+      status: this.isBeyondDocument ? 0 : status,
+      reply: JSON.parse(JSON.stringify(result ?? null)) as unknown,
+    })
+    if (fault === 'silent') return await silence(signal)
     if (fault === 'dropped') throw new Error('socket hang up')
     if (typeof fault === 'object') return answer(fault.status, fault.body ?? '{}', fault.headers)
-    const [status, result] = this.#route(call)
     if (fault === 'lostReply') throw new Error('socket hang up')
     return answer(status, JSON.stringify(result))
   }
@@ -152,7 +190,7 @@ export class FakeCloud implements Transport {
       'anti-affinity-groups': (body['anti-affinity-groups'] ?? []) as { id: string }[],
       'private-networks': [],
       'disk-size': body['disk-size'] as number,
-      'public-ip': '198.51.100.7',
+      ...(!this.isPublicIpLate && { 'public-ip': '198.51.100.7' }),
       'created-at': rfc3339(this.#clock.now()),
     })
     const operation = this.#start(id, () => this.#set(id, failed === undefined ? 'running' : 'error'), failed)
@@ -204,6 +242,15 @@ export class FakeCloud implements Transport {
   }
 }
 
+/** Nothing comes until the caller gives up. */
+function silence(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener('abort', () => {
+      reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+    })
+  })
+}
+
 function asListed(instance: Mutable): unknown {
   const { 'anti-affinity-groups': _groups, 'disk-size': _disk, ...listed } = instance
   return listed
@@ -234,7 +281,7 @@ function defaultTypes(): ExoscaleInstanceType[] {
     size,
     cpus,
     memory: memory * gib,
-    gpus,
+    ...(gpus > 0 && { gpus }),
     authorized: true,
     zones: [zone],
   }))

@@ -2,8 +2,9 @@
 import { kinds, karpenterKinds, type NodeClaim, type NodePool, type Requirement } from '@tenon/api'
 import type { Controller, ControllerOptions, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
-import { SeededRandom, Secret, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
+import { JsonLogger, SeededRandom, Secret, type Transport, VirtualClock } from '@tenon/runtime'
 import { ExoscaleClient } from '../api/client.ts'
+import type { PriceFile } from '../catalogue/prices.ts'
 import {
   type ExoscaleNodeClass,
   type ExoscaleNodeClassSpec,
@@ -22,6 +23,10 @@ export interface World {
   readonly provider: CloudProvider
   /** Reconciles a key of a started controller once. */
   readonly reconcile: (controller: string, key: string) => ReturnType<ControllerOptions['reconcile']>
+  /** Keys that a started controller was told to look at since the last question. */
+  readonly woken: (controller: string) => readonly string[]
+  /** Lines of the log, as the process writes them. */
+  readonly log: readonly string[]
   /** Runs until the promise settles, moving time as far as it takes. */
   readonly settle: <T>(work: Promise<T>) => Promise<T>
 }
@@ -42,7 +47,11 @@ export function aGround(): Ground {
   return { clock, cloud, kube, transport: cloud, client: kube }
 }
 
-export function aWorld(env: Record<string, string> = {}, ground: Ground = aGround()): World {
+export function aWorld(
+  env: Record<string, string> = {},
+  ground: Ground = aGround(),
+  priceFile: PriceFile = {},
+): World {
   const { clock, cloud, kube, transport, client } = ground
   const credentials = { key: 'EXOtest', secret: new Secret('s3cret-value') }
   const api = new ExoscaleClient({ transport, basePath: '/v2', credentials, clock, userAgent: 'test' })
@@ -55,8 +64,11 @@ export function aWorld(env: Record<string, string> = {}, ground: Ground = aGroun
   })
   if (!('ok' in read)) throw new Error(read.error)
   const controllers = new Map<string, ControllerOptions>()
+  const woken: { readonly controller: string; readonly key: string }[] = []
+  const log: string[] = []
   const provider = createExoscaleProvider({
     options: read.ok,
+    priceFile,
     api,
     kube: client,
     caches: {
@@ -67,10 +79,10 @@ export function aWorld(env: Record<string, string> = {}, ground: Ground = aGroun
     events: kube.recorder,
     clock,
     random: new SeededRandom(1),
-    logger: silentLogger,
+    logger: new JsonLogger(clock, (line) => log.push(line), { value: 'debug' }),
     createController: (options) => {
       controllers.set(options.name, options)
-      return idleController(options.name)
+      return idleController(options.name, (key) => woken.push({ controller: options.name, key }))
     },
     clusterEndpoint: 'https://cluster.example:6443',
     certificateAuthority: 'PEM',
@@ -88,11 +100,13 @@ export function aWorld(env: Record<string, string> = {}, ground: Ground = aGroun
       return settleOn(clock, options.reconcile(key, new AbortController().signal))
     },
     settle: (work) => settleOn(clock, work),
+    woken: (name) => woken.splice(0).flatMap(({ controller, key }) => (controller === name ? [key] : [])),
+    log,
   }
 }
 
-function idleController(name: string): Controller {
-  return { name, enqueue() {}, start() {}, stop: async () => {}, depth: 0 }
+function idleController(name: string, enqueue: (key: string) => void): Controller {
+  return { name, enqueue, start() {}, stop: async () => {}, depth: 0 }
 }
 
 async function settleOn<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {

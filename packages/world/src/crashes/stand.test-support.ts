@@ -60,7 +60,11 @@ export class Stand {
   static async open(
     provider: ProviderName,
     credentials: Credentials,
-    { pool, ...options }: Partial<WorldOptions> & { readonly pool?: Partial<NodePool['spec']> } = {},
+    {
+      pool,
+      settings,
+      ...options
+    }: Partial<WorldOptions> & { readonly pool?: Partial<NodePool['spec']> } = {},
   ): Promise<Stand> {
     const ledger = new Ledger()
     const world = await World.start({
@@ -70,6 +74,8 @@ export class Stand {
       apiPath: (inner) => ledger.watchKubernetes(inner),
       cloudPath: (inner) => ledger.watchCloud(inner),
       cloudSettings: quickCloud,
+      // What is told of conditions is acted upon by nobody: to die at each of these events would take long.
+      settings: { clusterStateObservability: false, ...settings },
       ...options,
     })
     ledger.open(world)

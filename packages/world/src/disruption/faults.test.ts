@@ -94,7 +94,7 @@ describe('a replacement that never comes up', () => {
     assert.deepEqual(tainted(stage), [])
     assert.equal(isMarked(stage, 'a'), false)
     assert.equal(stage.state('a', 'DisruptionReason'), 'absent')
-    const failures = { decision: 'replace', reason: 'underutilized' }
+    const failures = { decision: 'replace', reason: 'underutilized', consolidation_type: 'replace' }
     assert.equal(await stage.metric('voluntary_disruption_queue_failures_total', failures), 1)
     assert.equal(madeClaims(stage).length, 1)
   })

@@ -101,7 +101,7 @@ test('LIF-22 LIF-29 without a node the claim waits 15 min', async (t) => {
   assert.equal(await stage.metric('nodeclaims_disrupted_total', { reason: 'registration_timeout' }), 1)
 })
 
-test('LIF-23 two nodes with one provider ID are final, and the claim goes 15 min later', async (t) => {
+test('LIF-23 API-112 two nodes with one provider ID are final, and the claim goes 15 min later', async (t) => {
   const stage = await Stage.open(t, { idle: true })
   await stage.claim('a')
   await stage.join('a', { name: 'one' })

@@ -18,9 +18,15 @@ import { customColumns } from './printer-columns.ts'
 import { rootSchemaNode } from './schema-node.ts'
 import { validateValue } from './value-validation.ts'
 
+/** A served version, whose rules (CEL) can be run by themselves. */
+export interface CustomDefinition extends ResourceDefinition {
+  /** What the rules say of a new object. Only of a valid object they are sure to tell the truth. */
+  readonly ruleErrors: (object: StoredObject) => readonly FieldError[]
+}
+
 /** What a CustomResourceDefinition comes to. */
 export type CompiledCrd =
-  | { readonly definitions: readonly ResourceDefinition[]; readonly errors?: undefined }
+  | { readonly definitions: readonly CustomDefinition[]; readonly errors?: undefined }
   | { readonly errors: readonly FieldError[]; readonly definitions?: undefined }
 
 /**
@@ -38,10 +44,7 @@ export function compileCrd(crd: StoredObject): CompiledCrd {
   }
 }
 
-function definitionOf(
-  spec: CustomResourceDefinitionSpec,
-  version: CustomResourceVersion,
-): ResourceDefinition {
+function definitionOf(spec: CustomResourceDefinitionSpec, version: CustomResourceVersion): CustomDefinition {
   const { names } = spec
   const schema = version.schema?.openAPIV3Schema ?? { type: 'object' }
   const scale = version.subresources?.scale
@@ -88,7 +91,10 @@ function behaviour(
   schema: JsonSchema,
   kind: string,
   version: CustomResourceVersion,
-): Pick<ResourceDefinition, 'schema' | 'applyDefaults' | 'prune' | 'validate' | 'selectableFields'> {
+): Pick<
+  CustomDefinition,
+  'schema' | 'applyDefaults' | 'prune' | 'validate' | 'ruleErrors' | 'selectableFields'
+> {
   const node = rootSchemaNode(schema, kind)
   const compiled = compileSchema(schema)
   const metadataShape = modelShape('V1ObjectMeta')
@@ -114,6 +120,11 @@ function behaviour(
       if (!compiled.hasRules) return errors
       if (errors.slice(typed).some((error) => blocksRules.has(error.kind))) errors.push(rulesNotChecked)
       else validateRules(object, old, compiled, errors)
+      return errors
+    },
+    ruleErrors: (object) => {
+      const errors: FieldError[] = []
+      validateRules(object, undefined, compiled, errors)
       return errors
     },
     selectableFields: (object) =>

@@ -226,10 +226,9 @@ export class Commands {
     this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
     const decision = decisionOf(command)
     const late = successors.filter(({ metadata }) => !initialized.has(metadata.name)).length
-    metrics.disruptionQueueFailures.inc(
-      { decision, reason: command.reason.toLowerCase(), consolidation_type: command.type },
-      late,
-    )
+    // Users of Karpenter know the decision under this label, too (operations.md 9.1).
+    const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: decision }
+    metrics.disruptionQueueFailures.inc(series, late)
     logger.error('failed to disrupt node(s)', {
       'command-id': id,
       Nodes: command.candidates.map(({ node }) => node.metadata.name),

@@ -75,6 +75,7 @@ export class Disruption {
     if (method.isQuiet?.() === true) return false
     if (!context.state.stateNodes().some(isWanted)) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
+      metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
       return false
     }
     const read = async () => {

@@ -26,7 +26,7 @@ export class NodePoolReadiness {
     const pool = managedPool(this.#context, name)
     if (pool === undefined) return done
     const before = ConditionSet.of(pool, nodePoolConditions)
-    const problems = validatePool(pool, provider.wellKnownLabels)
+    const problems = validatePool(pool, provider)
     const after = before
       .set(validationCondition(problems), clock.now())
       .set(nodeClassCondition(nodeClassOf(this.#context, pool)), clock.now())

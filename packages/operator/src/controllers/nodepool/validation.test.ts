@@ -21,7 +21,11 @@ function problems(changes: {
       },
     },
   }
-  return validatePool(pool, ['provider.example.com/size'])
+  return validatePool(pool, {
+    wellKnownLabels: ['provider.example.com/size'],
+    restrictedDomains: ['provider.example.com'],
+    restrictedLabels: ['example.com/slot'],
+  })
 }
 const requiring = (
   key: string,
@@ -76,6 +80,9 @@ test('requirements: operators get the values that they need', () => {
   assert.equal(requiring('team', 'In', ['a'], 2), 1)
   assert.equal(requiring('team', 'Exists'), 0)
   assert.equal(requiring('team', 'Gt', ['-1']), 2)
+  assert.equal(requiring('team', 'Gt', ['9223372036854775807']), 0)
+  assert.equal(requiring('team', 'Gt', ['9223372036854775808']), 1)
+  assert.equal(requiring('team', 'Near' as never), 1)
   assert.equal(requiring('team', 'Gte', ['1', '2']), 1)
   assert.equal(requiring('team', 'Lt', ['5']), 0)
   assert.equal(requiring('team', 'In', ['a b']), 1)
@@ -99,6 +106,20 @@ test('every problem is told, with its field', () => {
   })
   assert.deepEqual(all, [
     'spec.template.metadata.labels["karpenter.sh/x"]: labels of domain karpenter.sh are reserved',
-    'spec.template.spec.requirements[0] (a): operator In needs at least one value',
+    'spec.template.spec.requirements[0]: label a: operator In needs at least one value',
   ])
+})
+
+test('what the provider reserves cannot be required or set, what it knows can', () => {
+  assert.equal(requiring('provider.example.com/size', 'In', ['s']), 0)
+  for (const key of ['provider.example.com/class', 'a.provider.example.com/x', 'example.com/slot']) {
+    assert.equal(requiring(key, 'Exists'), 1, key)
+    assert.equal(labelled(key), 1, key)
+  }
+  assert.equal(requiring('notprovider.example.com/x', 'Exists'), 0)
+})
+
+test('a taint of an unknown effect is refused, of an empty one it is not', () => {
+  assert.equal(problems({ taints: [{ key: 'a', effect: 'NoRun' as never }] }).length, 1)
+  assert.equal(problems({ taints: [{ key: 'a', effect: '' as never }] }).length, 0)
 })

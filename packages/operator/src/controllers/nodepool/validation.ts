@@ -7,6 +7,18 @@ import {
   type Taint,
   wellKnownLabels,
 } from '@tenon/api'
+import type { CloudProvider } from '@tenon/provider'
+
+/** What the provider says about labels. */
+export type PoolRules = Pick<CloudProvider, 'wellKnownLabels' | 'restrictedLabels' | 'restrictedDomains'>
+
+/** What makes a NodePool unusable though its schema allows it. */
+export interface PoolProblem {
+  /** Path in the NodePool; keys of maps are quoted in brackets. */
+  readonly field: string
+  /** What is wrong, and what would be right. */
+  readonly message: string
+}
 
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
@@ -14,44 +26,46 @@ const restrictedDomain = 'karpenter.sh'
 const closedValues: Readonly<Record<string, readonly string[]>> = {
   [labels.capacityType]: ['on-demand', 'spot', 'reserved'],
 }
+const maxInt64 = 9_223_372_036_854_775_807n
+const operators: ReadonlySet<string> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute', ''])
 const boundOperators: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
 
-/** Every problem of the pool, each naming its field; none when the pool can be used. */
-export function validatePool(pool: NodePool, providerLabels: readonly string[]): readonly string[] {
-  const known = new Set([...wellKnownLabels, ...providerLabels])
+/** Every problem of the pool; none when it can be used. */
+export function poolProblems(pool: NodePool, rules: PoolRules): readonly PoolProblem[] {
   const { metadata, spec } = pool.spec.template
   return [
-    ...Object.entries(metadata?.labels ?? {}).flatMap(([key, value]) => labelProblems(key, value, known)),
+    ...Object.entries(metadata?.labels ?? {}).flatMap(([key, value]) => labelProblems(key, value, rules)),
     ...taintProblems(spec.taints, spec.startupTaints),
-    ...spec.requirements.flatMap((requirement, i) => requirementProblems(requirement, i, known)),
+    ...spec.requirements.flatMap((requirement, i) => requirementProblems(requirement, i, rules)),
   ]
 }
 
-function labelProblems(key: string, value: string, known: ReadonlySet<string>): readonly string[] {
-  const at = `spec.template.metadata.labels["${key}"]`
-  if (key === labels.nodePool) return [`${at}: the label is set by the controller; remove it`]
-  const problem = qualifiedNameProblem(key) ?? valueProblem(value) ?? restrictionProblem(key, known)
-  return problem === undefined ? [] : [`${at}: ${problem}`]
+/** {@link poolProblems} as sentences that begin with the field. */
+export function validatePool(pool: NodePool, rules: PoolRules): readonly string[] {
+  return poolProblems(pool, rules).map(({ field, message }) => `${field}: ${message}`)
+}
+
+function labelProblems(key: string, value: string, rules: PoolRules): readonly PoolProblem[] {
+  const field = `spec.template.metadata.labels["${key}"]`
+  if (key === labels.nodePool) return [{ field, message: 'the label is set by the controller; remove it' }]
+  const message = qualifiedNameProblem(key) ?? valueProblem(value) ?? restrictionProblem(key, rules)
+  return message === undefined ? [] : [{ field, message }]
 }
 
 function taintProblems(
   taints: readonly Taint[] = [],
   startupTaints: readonly Taint[] = [],
-): readonly string[] {
+): readonly PoolProblem[] {
   const seen = new Set<string>()
-  const check = (field: string, taint: Taint, i: number): readonly string[] => {
-    const at = `spec.template.spec.${field}[${i}]`
-    const problems: string[] = []
-    const key = qualifiedNameProblem(taint.key)
-    if (key !== undefined) problems.push(`${at}.key: ${key}`)
-    const value =
-      taint.value === undefined || taint.value === '' ? undefined : qualifiedNameProblem(taint.value)
-    if (value !== undefined) problems.push(`${at}.value: ${value}`)
+  const check = (list: string, taint: Taint, i: number): readonly PoolProblem[] => {
+    const at = `spec.template.spec.${list}[${i}]`
     const identity = `${taint.key}:${taint.effect}`
-    if (seen.has(identity))
-      problems.push(`${at}: taint ${identity} appears twice among taints and startupTaints`)
+    const problems = taintPartProblems(at, taint)
+    const twice = { field: at, message: `taint ${identity} appears twice among taints and startupTaints` }
+    const isTwice = seen.has(identity)
     seen.add(identity)
-    return problems
+    return isTwice ? [...problems, twice] : problems
   }
   return [
     ...taints.flatMap((taint, i) => check('taints', taint, i)),
@@ -59,34 +73,50 @@ function taintProblems(
   ]
 }
 
-function requirementProblems(
-  requirement: Requirement,
-  i: number,
-  known: ReadonlySet<string>,
-): readonly string[] {
+function taintPartProblems(at: string, { key, value, effect }: Taint): readonly PoolProblem[] {
+  const parts: readonly (readonly [part: string, message: string | undefined])[] = [
+    ['key', qualifiedNameProblem(key)],
+    ['value', value === undefined || value === '' ? undefined : qualifiedNameProblem(value)],
+    [
+      'effect',
+      effects.has(effect) ? undefined : `"${effect}" is not NoSchedule, PreferNoSchedule or NoExecute`,
+    ],
+  ]
+  return parts.flatMap(([part, message]) =>
+    message === undefined ? [] : [{ field: `${at}.${part}`, message }],
+  )
+}
+
+function requirementProblems(requirement: Requirement, i: number, rules: PoolRules): readonly PoolProblem[] {
   const at = `spec.template.spec.requirements[${i}]`
   const key = normalizedLabel(requirement.key)
-  const values = requirement.values ?? []
-  if (key === labels.nodePool) return [`${at}.key: ${key} cannot be required; a pool always has its own name`]
-  const problems: (string | undefined)[] = [
-    qualifiedNameProblem(key),
-    restrictionProblem(key, known),
-    ...values.map(valueProblem),
-    operatorProblem(requirement),
-    closedSetProblem(key, requirement),
+  if (key === labels.nodePool)
+    return [{ field: `${at}.key`, message: `${key} cannot be required; a pool always has its own name` }]
+  const named = (part: string, message: string | undefined): readonly PoolProblem[] =>
+    message === undefined ? [] : [{ field: `${at}${part}`, message: `label ${key}: ${message}` }]
+  return [
+    ...named('.key', qualifiedNameProblem(key)),
+    ...named('.key', restrictionProblem(key, rules)),
+    ...(requirement.values ?? []).flatMap((value, index) => named(`.values[${index}]`, valueProblem(value))),
+    ...named('', operatorProblem(requirement)),
+    ...named('.values', closedSetProblem(key, requirement)),
   ]
-  return problems.filter((problem) => problem !== undefined).map((problem) => `${at} (${key}): ${problem}`)
 }
 
 function operatorProblem({ operator, values = [], minValues }: Requirement): string | undefined {
+  if (!operators.has(operator) && !boundOperators.has(operator)) return `operator ${operator} is unknown`
   if (operator === 'In' && values.length === 0) return 'operator In needs at least one value'
   if (operator === 'In' && minValues !== undefined && values.length < minValues) {
     return `minValues ${minValues} needs at least that many values`
   }
-  if (boundOperators.has(operator) && (values.length !== 1 || !/^\d+$/.test(values[0] ?? ''))) {
+  if (boundOperators.has(operator) && (values.length !== 1 || !isBound(values[0] ?? ''))) {
     return `operator ${operator} needs a single integer of 0 or more`
   }
   return undefined
+}
+
+function isBound(value: string): boolean {
+  return /^\+?\d+$/.test(value) && BigInt(value.replace('+', '')) <= maxInt64
 }
 
 function closedSetProblem(
@@ -117,12 +147,14 @@ function valueProblem(value: string): string | undefined {
   return `value "${value}" must be at most 63 characters, letters, digits, "-", "_" and ".", alphanumeric at both ends`
 }
 
-function restrictionProblem(key: string, known: ReadonlySet<string>): string | undefined {
-  if (known.has(key)) return undefined
+function restrictionProblem(key: string, rules: PoolRules): string | undefined {
+  if (wellKnownLabels.includes(key) || rules.wellKnownLabels.includes(key)) return undefined
   const slash = key.indexOf('/')
   const domain = slash < 0 ? '' : key.slice(0, slash)
-  if (domain === restrictedDomain || domain.endsWith(`.${restrictedDomain}`)) {
-    return `labels of domain ${restrictedDomain} are reserved`
+  for (const restricted of [restrictedDomain, ...(rules.restrictedDomains ?? [])]) {
+    if (domain === restricted || domain.endsWith(`.${restricted}`))
+      return `labels of domain ${restricted} are reserved`
   }
-  return key === labels.hostname ? `label ${key} differs for every node and cannot be set` : undefined
+  if (key === labels.hostname) return 'it differs for every node and cannot be set'
+  return rules.restrictedLabels?.includes(key) === true ? 'it is reserved by the provider' : undefined
 }

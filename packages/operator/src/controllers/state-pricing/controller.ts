@@ -4,12 +4,10 @@ import type { OperatorContext } from '../../context.ts'
 import { managedPool } from '../nodepool/managed-pool.ts'
 
 const refreshMs = 60 * 60_000
-const showMs = 10_000
 
 /** Reads prices when something new is bought, and all of them every hour. */
 export class PoolPricing {
   readonly #context: OperatorContext
-  #shown: readonly string[] = []
 
   constructor(context: OperatorContext) {
     this.#context = context
@@ -49,20 +47,6 @@ export class PoolPricing {
     if (failures.length === 0) return { kind: 'after', delayMs: refreshMs }
     const texts = failures.map(({ message }) => message)
     throw new AggregateError(failures, `reading prices: ${texts.join('; ')}`)
-  }
-
-  /** Shows the costs as metrics. */
-  show(): Promise<ReconcileResult> {
-    const { caches, metrics, state } = this.#context
-    const pools = caches.nodePools
-      .list()
-      .map(({ metadata }) => metadata.name)
-      .filter((name) => managedPool(this.#context, name) !== undefined)
-    for (const nodepool of this.#shown)
-      if (!pools.includes(nodepool)) metrics.nodePoolCost.remove({ nodepool })
-    for (const nodepool of pools) metrics.nodePoolCost.set({ nodepool }, state.poolCosts.of(nodepool))
-    this.#shown = pools
-    return Promise.resolve({ kind: 'after', delayMs: showMs })
   }
 
   async #typesOf(name: string, signal: AbortSignal) {

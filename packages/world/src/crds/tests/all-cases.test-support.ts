@@ -1,4 +1,5 @@
 import type { CrdCase } from './crd-case.test-support.ts'
+import { formCases } from './form-cases.test-support.ts'
 import { nodeClaimCases } from './nodeclaim-cases.test-support.ts'
 import { nodeClassCases } from './node-class-cases.test-support.ts'
 import { nodeOverlayCases } from './nodeoverlay-cases.test-support.ts'
@@ -10,6 +11,7 @@ import { templateCases } from './template-cases.test-support.ts'
 export const crdCases: Readonly<Record<string, readonly CrdCase[]>> = {
   NodePool: nodePoolCases,
   'requirements and taints': templateCases,
+  'forms of values': formCases,
   NodeClaim: nodeClaimCases,
   NodeOverlay: nodeOverlayCases,
   'node classes': nodeClassCases,

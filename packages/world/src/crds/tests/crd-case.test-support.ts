@@ -52,9 +52,12 @@ const plurals: Readonly<Record<string, string>> = {
 /** What kubectl asks of the server with every write. */
 const strict = '?fieldValidation=Strict'
 
-/** Fails unless the API server decides the case as it must; deletes what it made. */
-export async function holdCase(send: SendRequest, given: CrdCase): Promise<void> {
-  const name = nameOf(given.name)
+/**
+ * Fails unless the API server decides the case as it must; deletes what it made.
+ * @param id tells its object from those of other cases, where several are held at the same time.
+ */
+export async function holdCase(send: SendRequest, given: CrdCase, id: number): Promise<void> {
+  const name = `${nameOf(given.name)}-${id}`
   const collection = `/apis/${given.create.apiVersion}/${plurals[given.create.kind]}`
   const path = `${collection}/${name}`
   const named = (manifest: Manifest) => ({ ...manifest, metadata: { ...manifest.metadata, name } })

@@ -9,8 +9,10 @@ import { nodeClaimCrd, nodeOverlayCrd, nodePoolCrd } from '@tenon/api'
 import {
   type ApiServer,
   createApiServer,
+  createCrdChecker,
   createCredentials,
   type Credentials,
+  fieldErrorText,
   kubeconfigYaml,
 } from '@tenon/devcluster'
 import { exoscaleNodeClassCrd } from '@tenon/provider-exoscale'
@@ -85,8 +87,21 @@ describe('CRDs on the embedded API server', () => {
 
   for (const [group, cases] of Object.entries(crdCases)) {
     describe(group, () => {
-      for (const each of cases) test(each.name, () => holdCase(send, each))
+      for (const [id, each] of cases.entries()) test(each.name, () => holdCase(send, each, id))
     })
+  }
+})
+
+test('without a server the same objects are refused, in the same words', () => {
+  const checker = createCrdChecker(crds)
+  for (const { name, create, change, refused } of Object.values(crdCases).flat()) {
+    if (change !== undefined) continue
+    const checked = checker.check({ ...create, metadata: { ...create.metadata, name: 'a' } })
+    assert.ok(checked !== undefined, name)
+    const { errors, unknownFields } = checked
+    const texts = [...errors.map(fieldErrorText), ...unknownFields.map((field) => `unknown field "${field}"`)]
+    if (refused === undefined) assert.deepEqual(texts, [], name)
+    else assert.ok(refused.test(texts.join('; ')), `${name}: ${texts.join('; ')}`)
   }
 })
 

@@ -207,6 +207,26 @@ function minValuesCases(kind: string, build: Build): readonly CrdCase[] {
   ]
 }
 
+/** Of the simulated provider's domain only its own labels may be bounded; whether they mean anything is not asked. */
+function simulatedKeyCases(kind: string, build: Build): readonly CrdCase[] {
+  const required = (key: string) => build({ requirements: [requirement('Exists', undefined, { key })] })
+  return [
+    ...refuses(
+      `${kind} requirement key`,
+      /requirements\[0\]\.key: .*label domain "karpenter.kwok.sh" is restricted/,
+      ['karpenter.kwok.sh/foo', 'sub.karpenter.kwok.sh/instance-cpu', 'mykarpenter.kwok.sh/x'],
+      required,
+    ),
+    ...accepts(
+      `${kind} requirement key`,
+      ['kwoknodeclass', 'instance-cpu', 'instance-memory', 'instance-family', 'instance-size'].map(
+        (name) => `karpenter.kwok.sh/${name}`,
+      ),
+      required,
+    ),
+  ]
+}
+
 const nodePoolLabel = (build: Build) =>
   build({ requirements: [requirement('In', ['x'], { key: 'karpenter.sh/nodepool' })] })
 
@@ -214,6 +234,7 @@ export const templateCases: readonly CrdCase[] = [
   ...kinds.flatMap(([kind, build]) => [
     ...taintCases(kind, build),
     ...keyCases(kind, build),
+    ...simulatedKeyCases(kind, build),
     ...operatorCases(kind, build),
     ...minValuesCases(kind, build),
     ...accepts(`${kind} NotIn`, [[], ['a'], undefined], (values) =>

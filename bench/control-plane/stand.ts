@@ -1,0 +1,92 @@
+/** A real control plane of its own with kwok, Tenon's kinds, and a controller as a process. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { karpenterKinds, kinds, type NodePool, type Pod } from '@tenon/api'
+import { createCacheRegistry, createKubeClient, loadKubeConfig, type WatchingKubeClient } from '@tenon/kube'
+import { kwokNodeClassKind } from '@tenon/provider-kwok'
+import { type Clock, SeededRandom, silentLogger } from '@tenon/runtime'
+import { startControlPlane } from '../../conformance/src/control-plane.ts'
+import { applyCrds } from '../../conformance/src/scheduling-proof/autoscaler.ts'
+import { ControllerProcess } from './controller-process.ts'
+
+const readyWithinMs = 60_000
+const settleMs = 2000
+
+export interface StandOptions {
+  readonly clock: Clock
+  readonly pool: NodePool
+  /** Options of Node for the controller. */
+  readonly nodeOptions?: readonly string[]
+}
+
+export interface Stand {
+  readonly client: WatchingKubeClient
+  readonly controller: ControllerProcess
+}
+
+/** Plays on a stand that is there for this alone, and takes it down. */
+export async function onStand<T>(
+  { clock, pool, nodeOptions }: StandOptions,
+  play: (stand: Stand) => Promise<T>,
+): Promise<T> {
+  const plane = await startControlPlane()
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-bench-control-plane-'))
+  const config = loadKubeConfig({ env: {}, kubeconfig: plane.kubeconfigPath, clock })
+  const client = createKubeClient({ transport: config.transport, clock, userAgent: 'bench' })
+  let isDone = false
+  try {
+    await applyCrds(client, clock)
+    await client.create(kwokNodeClassKind, {
+      apiVersion: 'karpenter.kwok.sh/v1alpha1',
+      kind: 'KWOKNodeClass',
+      metadata: { name: 'default' },
+      spec: {},
+    })
+    await client.create(karpenterKinds.nodePool, pool)
+    const controller = await ControllerProcess.start({
+      kubeconfigPath: plane.kubeconfigPath,
+      log: join(folder, 'controller.log'),
+      clock,
+      ...(nodeOptions && { nodeOptions }),
+    })
+    try {
+      await controller.ready(readyWithinMs)
+      await clock.sleep(settleMs)
+      const result = await play({ client, controller })
+      isDone = true
+      return result
+    } finally {
+      await controller.stop()
+    }
+  } finally {
+    config.close()
+    await plane.stop()
+    // The log tells what went wrong.
+    if (isDone) await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** UIDs of the pods that are Ready, kept up to date until `signal` aborts. */
+export async function followReady(
+  client: WatchingKubeClient,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const isReady = new Set<string>()
+  const random = new SeededRandom('bench')
+  const registry = createCacheRegistry({ client, clock, logger: silentLogger, random })
+  const pods = registry.cache(kinds.pod)
+  pods.onChange(({ kind, object }) => {
+    const uid = object.metadata.uid ?? ''
+    if (kind !== 'deleted' && isPodReady(object)) isReady.add(uid)
+    else isReady.delete(uid)
+  })
+  registry.start(signal)
+  await registry.synced(signal)
+  return isReady
+}
+
+function isPodReady({ status }: Pod): boolean {
+  return (status?.conditions ?? []).some((each) => each.type === 'Ready' && each.status === 'True')
+}

@@ -1,0 +1,51 @@
+{{/* Values of the charts of other providers: one that would be passed over in silence ends the rendering
+     with the name it has here. */}}
+{{- define "tenon.refuseRenamed" -}}
+{{- $renamed := list
+  (list "replicaCount" "replicas")
+  (list "arguments" "controller.extraArgs, or the value of the setting itself")
+  (list "extraArgs" "controller.extraArgs")
+  (list "metricsPort" "controller.metrics.port")
+  (list "healthProbePort" "controller.healthProbe.port")
+  (list "image.repo" "controller.image.repository")
+  (list "image.repository" "controller.image.repository")
+  (list "image.tag" "controller.image.tag")
+  (list "image.digest" "controller.image.digest")
+  (list "image.pullPolicy" "imagePullPolicy")
+  (list "image" "controller.image")
+  (list "resources" "controller.resources")
+  (list "securityContext" "controller.securityContext")
+  (list "env.logLevel" "logLevel")
+  (list "env.logOutputPaths" "logOutputPaths")
+  (list "env.logErrorOutputPaths" "logErrorOutputPaths")
+  (list "env.metricsPort" "controller.metrics.port")
+  (list "env.healthProbePort" "controller.healthProbe.port")
+  (list "env.kubeClientQps" "settings.kubeClientQPS")
+  (list "env.kubeClientBurst" "settings.kubeClientBurst")
+  (list "env.enableProfiling" "settings.enableProfiling")
+  (list "env.disableLeaderElection" "settings.disableLeaderElection")
+  (list "env.leaderElectionName" "settings.leaderElectionName")
+  (list "env.batchMaxDuration" "settings.batchMaxDuration")
+  (list "env.batchIdleDuration" "settings.batchIdleDuration")
+  (list "env.preferencePolicy" "settings.preferencePolicy")
+  (list "env.minValuesPolicy" "settings.minValuesPolicy")
+  (list "env.featureGates" "settings.featureGates, a map")
+  (list "env" "controller.env")
+  (list "settings.region" "the provider's own value, such as exoscale.zone")
+  (list "logEncoding" "nothing: lines are JSON")
+-}}
+{{- range $renamed -}}
+{{- $found := $.Values -}}
+{{- $isGiven := true -}}
+{{- range splitList "." (index . 0) -}}
+{{- if and $isGiven (kindIs "map" $found) (hasKey $found .) -}}
+{{- $found = index $found . -}}
+{{- else -}}
+{{- $isGiven = false -}}
+{{- end -}}
+{{- end -}}
+{{- if $isGiven -}}
+{{- fail (printf "\n\nvalue %s is not one of this chart: use %s" (index . 0) (index . 1)) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}

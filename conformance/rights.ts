@@ -1,0 +1,63 @@
+/**
+ * Runs the whole suite on a control plane of its own, notes every request of a controller in it, and holds
+ * them against the rights that the chart grants: fails when one is missing, or unused without a reason.
+ * Arguments are passed on to `node --test`; files named there take the place of the whole suite.
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { auditAllVariable, readAuditLog } from './src/audit.ts'
+import { chartsFolder, Helm, type Values } from './src/chart/helm.ts'
+import { grantedRights, type RoleObject, rightsReport } from './src/chart/rights.ts'
+import { rightsWithoutRequests, unreviewed } from './src/chart/unused-rights.ts'
+import { startControlPlane } from './src/control-plane.ts'
+
+/** Under these names the suite's controllers speak to the API server. */
+const controllers = /^(karpenter\/|tenon-under-test|planned-placement|scheduling-proof)/
+
+/** Everything that adds rights and that a run can use. */
+const values: Values = {
+  settings: { ignoreDRARequests: false, featureGates: { plannedPlacement: true } },
+}
+
+const given = process.argv.slice(2)
+const suite = fileURLToPath(new URL('suite/*.test.ts', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'tenon-rights-'))
+process.env[auditAllVariable] = '1'
+const controlPlane = await startControlPlane({ dir: folder })
+try {
+  const code = await runSuite()
+  const helm = await Helm.open(folder)
+  const rights = grantedRights(await helm.objects<RoleObject>(join(chartsFolder, 'tenon'), values))
+  const events = readAuditLog(folder).filter(({ userAgent }) => controllers.test(userAgent ?? ''))
+  const { unused, missing } = rightsReport(rights, events)
+  const unreasoned = unreviewed(unused, rightsWithoutRequests)
+  say(`${events.length} requests of controllers`)
+  say(`granted and not used: ${unused.join('; ') || 'nothing'}`)
+  for (const right of missing) say(`NOT GRANTED: ${right}`)
+  for (const right of unreasoned) say(`UNUSED WITHOUT A REASON: ${right}`)
+  process.exitCode = code === 0 && missing.length + unreasoned.length === 0 ? 0 : 1
+} finally {
+  await controlPlane.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+function runSuite(): Promise<number> {
+  const args = ['--test', '--test-concurrency=1', '--test-timeout=300000', ...given]
+  const files = given.some((each) => each.endsWith('.ts')) ? [] : [suite]
+  const child = spawn(process.execPath, [...args, ...files], {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      TENON_CONFORMANCE_DIR: controlPlane.folder,
+      TENON_CONFORMANCE_BIN: controlPlane.binDir,
+    },
+  })
+  return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? 1)))
+}
+
+function say(line: string): void {
+  process.stderr.write(`rights: ${line}\n`)
+}

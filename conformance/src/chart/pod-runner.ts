@@ -1,0 +1,169 @@
+/** Runs the controller of a Deployment's pods, which on this control plane are only said to run. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { V1Container, V1EnvVar, V1Pod } from '@kubernetes/client-node'
+import { type Clock, sleepOn } from '@tenon/runtime'
+
+const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url))
+const pollMs = 200
+
+export interface PodRunnerOptions {
+  readonly folder: string
+  /** Of the pods' service account. */
+  readonly kubeconfigPath: string
+  /** The pods as the API server has them. */
+  readonly pods: () => Promise<readonly V1Pod[]>
+  readonly clock: Clock
+}
+
+/** One pod and the process that does what its container would. */
+export interface RunningPod {
+  readonly name: string
+  readonly metricsPort: number
+  readonly probePort: number
+  readonly env: Readonly<Record<string, string>>
+  readonly log: string
+  readonly process: ChildProcess
+  readonly ended: Promise<unknown>
+}
+
+/**
+ * In place of kubelets: starts a process with the arguments and variables of a pod's container when the pod
+ * has a node, and asks it to end when the pod is deleted. Each gets ports of its own, as in a pod's network.
+ */
+export class PodRunner {
+  readonly running: Map<string, RunningPod> = new Map()
+  readonly #options: PodRunnerOptions
+  readonly #stopping = new AbortController()
+  readonly #loop: Promise<void>
+
+  constructor(options: PodRunnerOptions) {
+    this.#options = options
+    this.#loop = this.#follow()
+  }
+
+  /** Throws when a process has ended although its pod is still there. */
+  assertRunning(): void {
+    for (const { name, process: child, log } of this.running.values()) {
+      if (child.exitCode === null && child.signalCode === null) continue
+      const how = child.signalCode ?? `exit code ${child.exitCode}`
+      throw new Error(
+        `the controller of pod ${name} ended (${how}):\n${readFileSync(log, 'utf8').slice(-4000)}`,
+      )
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#loop
+    await Promise.all([...this.running.values()].map(end))
+    this.running.clear()
+  }
+
+  async #follow(): Promise<void> {
+    const { pods, clock } = this.#options
+    while (!this.#stopping.signal.aborted) {
+      const present = (await pods()).filter(
+        ({ metadata, spec }) =>
+          spec?.nodeName !== undefined && spec.nodeName !== '' && metadata?.deletionTimestamp === undefined,
+      )
+      const names = new Set(present.map(({ metadata }) => metadata?.name ?? ''))
+      for (const pod of this.running.values()) {
+        if (names.has(pod.name)) continue
+        this.running.delete(pod.name)
+        await end(pod)
+      }
+      for (const pod of present)
+        if (!this.running.has(pod.metadata?.name ?? '')) this.#add(await this.#start(pod))
+      await sleepOn(clock, pollMs)
+    }
+  }
+
+  #add(pod: RunningPod): void {
+    this.running.set(pod.name, pod)
+  }
+
+  async #start(pod: V1Pod): Promise<RunningPod> {
+    const { folder, kubeconfigPath } = this.#options
+    const name = pod.metadata?.name ?? ''
+    const [container] = pod.spec?.containers ?? []
+    if (container === undefined) throw new Error(`pod ${name} has no container`)
+    const [metricsPort = 0, probePort = 0] = await freePorts()
+    const env = containerEnv(pod, container)
+    const log = join(folder, `${name}.log`)
+    const output = openSync(log, 'a')
+    const child = spawn(process.execPath, [program, ...(container.args ?? [])], {
+      stdio: ['ignore', output, output],
+      env: {
+        ...env,
+        PATH: process.env['PATH'],
+        HOME: folder,
+        KUBECONFIG: kubeconfigPath,
+        METRICS_PORT: String(metricsPort),
+        HEALTH_PROBE_PORT: String(probePort),
+      },
+    })
+    closeSync(output)
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    return { name, metricsPort, probePort, env, log, process: child, ended }
+  }
+}
+
+async function end({ process: child, ended }: RunningPod): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await ended
+}
+
+/** The container's variables as its kubelet would work them out. */
+function containerEnv(pod: V1Pod, container: V1Container): Record<string, string> {
+  return Object.fromEntries(
+    (container.env ?? []).map((variable) => [variable.name, valueOf(variable, pod, container)]),
+  )
+}
+
+function valueOf({ name, value, valueFrom }: V1EnvVar, pod: V1Pod, container: V1Container): string {
+  const source = valueFrom?.fieldRef?.fieldPath ?? valueFrom?.resourceFieldRef?.resource
+  if (source === undefined) return value ?? ''
+  const { requests, limits } = container.resources ?? {}
+  const known: Readonly<Record<string, string>> = {
+    'metadata.namespace': pod.metadata?.namespace ?? '',
+    'metadata.name': pod.metadata?.name ?? '',
+    'requests.cpu': String(cpuMillis(requests?.['cpu'] ?? '0')),
+    // Without a limit it is what the node has.
+    'limits.memory': String(memoryBytes(limits?.['memory'] ?? '15Gi')),
+  }
+  const found = known[source]
+  if (found === undefined) throw new Error(`variable ${name}: ${source} is not known here`)
+  return found
+}
+
+function cpuMillis(text: string): number {
+  return text.endsWith('m') ? Number.parseInt(text, 10) : Number(text) * 1000
+}
+
+function memoryBytes(text: string): number {
+  const shift = { Mi: 20, Gi: 30 }[text.slice(-2)]
+  return shift === undefined ? Number(text) : Number.parseInt(text, 10) * 2 ** shift
+}
+
+/** Two ports of loopback that were free a moment ago. */
+async function freePorts(): Promise<readonly number[]> {
+  const servers = [createServer(), createServer()]
+  const ports = await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<number>((resolve) => {
+          server.listen(0, '127.0.0.1', () => {
+            const address = server.address()
+            resolve(address !== null && typeof address === 'object' ? address.port : 0)
+          })
+        }),
+    ),
+  )
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}

@@ -1,0 +1,31 @@
+/** Rights of the chart that are not seen to be used, each with what it is for. */
+
+/** Used, but not by a run that only provisions, drains and removes nodes. */
+export const rightsOfRareNeeds: Readonly<Record<string, string>> = {
+  'delete karpenter.sh/nodeclaims': 'removing nodes that are not needed, and claims that never became nodes',
+  'delete pods': 'a drain that has reached its terminationGracePeriod',
+  'get karpenter.sh/nodeclaims': 'a claim that was to be made exists already',
+  'get nodes': 'a machine that is asked about alone, such as at its end',
+  'patch events': 'an event that is there already and is counted',
+  'patch karpenter.sh/nodeoverlays/status': 'NodeOverlays, which there are none of',
+  'patch pods/status': 'pods that would take another node than the one planned for them',
+}
+
+/** What no request shows. */
+export const rightsWithoutRequests: Readonly<Record<string, string>> = {
+  'update karpenter.sh/nodeclaims/finalizers':
+    'asked about by an admission plugin when a Node gets an owner that it holds back',
+  'update karpenter.sh/nodepools/finalizers':
+    'asked about by an admission plugin when a NodeClaim gets an owner that it holds back',
+}
+
+/** Those of `unused` that are not on the list. Lists are for API servers that do not stream the first state of a watch. */
+export function unreviewed(
+  unused: readonly string[],
+  reviewed: Readonly<Record<string, string>>,
+): readonly string[] {
+  return unused.filter((right) => {
+    const isCovered = right.startsWith('list ') && !unused.includes(right.replace('list ', 'watch '))
+    return !isCovered && !(right in reviewed)
+  })
+}

@@ -1,0 +1,381 @@
+/** The charts as helm renders them. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { loadYaml, type V1Deployment, type V1Service } from '@kubernetes/client-node'
+import { chartFiles, repositoryRoot } from '../../build/chart-files.ts'
+import { documentedValues } from '../../build/documented-values.ts'
+import { chartsFolder, Helm, type Values } from '../src/chart/helm.ts'
+import type { RoleObject } from '../src/chart/rights.ts'
+import { grantedRights } from '../src/chart/rights.ts'
+
+interface Rendered {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: object }
+  readonly spec?: unknown
+}
+
+/** Set, a run writes what it renders instead of comparing it. */
+const isUpdate = process.env['TENON_UPDATE_GOLDENS'] === '1'
+
+/** Renderings that are kept in `charts/tenon/testdata/`. */
+const goldens: Readonly<Record<string, Values>> = {
+  default: {},
+  'kwok-everything': {
+    replicas: 2,
+    additionalLabels: { team: 'platform' },
+    additionalAnnotations: { 'example.com/owner': 'platform' },
+    imagePullSecrets: [{ name: 'registry' }],
+    serviceAccount: { annotations: { 'example.com/role': 'autoscaler' } },
+    additionalClusterRoleRules: [{ apiGroups: ['example.com'], resources: ['things'], verbs: ['list'] }],
+    serviceMonitor: {
+      enabled: true,
+      additionalLabels: { release: 'prometheus' },
+      endpointConfig: { interval: '15s' },
+    },
+    service: { annotations: { 'example.com/scrape': 'yes' } },
+    podLabels: { tier: 'system' },
+    podAnnotations: { 'example.com/log': 'json' },
+    terminationGracePeriodSeconds: 10,
+    hostNetwork: true,
+    dnsPolicy: 'ClusterFirst',
+    dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+    extraVolumes: [{ name: 'extra', emptyDir: {} }],
+    controller: {
+      image: {
+        repository: 'registry.example.com/tenon',
+        tag: 'v9',
+        digest: `sha256:${'a'.repeat(64)}`,
+      },
+      resources: { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '2', memory: '2Gi' } },
+      env: [{ name: 'LOG_LEVEL', value: 'debug' }],
+      envFrom: [{ configMapRef: { name: 'more' } }],
+      extraArgs: ['--cpu-requests=2000'],
+      extraVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
+      sidecarContainer: [{ name: 'proxy', image: 'proxy:1' }],
+      sidecarVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
+    },
+    logOutputPaths: 'stdout',
+    logErrorOutputPaths: 'stderr',
+    settings: {
+      schedulerConfig: {
+        podTopologySpread: {
+          defaultConstraints: [
+            {
+              maxSkew: 1,
+              topologyKey: 'topology.kubernetes.io/zone',
+              whenUnsatisfiable: 'ScheduleAnyway',
+            },
+          ],
+        },
+      },
+      ignoreDRARequests: false,
+      kubeClientQPS: 100,
+      kubeClientBurst: 150,
+      featureGates: { capacityBuffer: true, nodeOverlay: true, plannedPlacement: false },
+    },
+    kwok: { instanceTypes: '[]' },
+  },
+  exoscale: {
+    provider: 'exoscale',
+    exoscale: {
+      zone: 'ch-gva-2',
+      clusterId: 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11',
+      credentialsSecret: 'exoscale',
+      instancePrefix: 'pool-',
+      clusterEndpoint: 'https://f1b5a3c2.sks-ch-gva-2.exo.io',
+    },
+  },
+}
+
+describe('the charts', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tenon-chart-'))
+  const chart = join(chartsFolder, 'tenon')
+  const crdChart = join(chartsFolder, 'tenon-crd')
+  let helm: Helm
+
+  before(async () => {
+    helm = await Helm.open(folder)
+  })
+
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  const objects = (values: Values = {}) => helm.objects<Rendered>(chart, values)
+  const only = async <T>(kind: string, values: Values = {}) => {
+    const found = (await objects(values)).filter((object) => object.kind === kind)
+    assert.equal(found.length, 1, `one ${kind}`)
+    return found[0] as T
+  }
+  const podSpec = async (values: Values = {}) => {
+    const { spec } = await only<V1Deployment>('Deployment', values)
+    assert.ok(spec?.template.spec)
+    return spec.template.spec
+  }
+  const env = async (values: Values = {}) => {
+    const [container] = (await podSpec(values)).containers
+    return container?.env ?? []
+  }
+  const refusal = async (values: Values) => {
+    const { code, err } = await helm.run(['template', 'karpenter', chart], values)
+    assert.notEqual(code, 0, JSON.stringify(values))
+    return err
+  }
+
+  test('their definitions and tables of values are what they are made from', () => {
+    for (const [path, text] of chartFiles())
+      assert.equal(readFileSync(join(repositoryRoot, path), 'utf8'), text, `${path}: run npm run charts`)
+  })
+
+  test('helm lint has nothing to say', async () => {
+    for (const each of [chart, crdChart]) {
+      const said = await helm.must(['lint', '--strict', each])
+      assert.doesNotMatch(said, /WARNING|ERROR/)
+    }
+  })
+
+  for (const [name, values] of Object.entries(goldens)) {
+    test(`what ${name} renders is in testdata/${name}.yaml`, async () => {
+      const file = join(chart, 'testdata', `${name}.yaml`)
+      const text = await helm.template(chart, values)
+      if (isUpdate) writeFileSync(file, text)
+      assert.equal(text, readFileSync(file, 'utf8'), 'set TENON_UPDATE_GOLDENS=1 to take it over')
+    })
+  }
+
+  test('the schema knows every value, and nothing else', () => {
+    for (const each of [chart, crdChart]) {
+      const schema = JSON.parse(readFileSync(join(each, 'values.schema.json'), 'utf8')) as Schema
+      const yaml = readFileSync(join(each, 'values.yaml'), 'utf8')
+      const known = schemaPaths(schema).filter((path) => path !== 'global')
+      const documented = documentedValues(yaml).map(({ path }) => path)
+      assert.deepEqual(known.toSorted(), documented.toSorted())
+      for (const path of documented)
+        assert.notEqual(valueAt(loadYaml(yaml), path), undefined, `${path} has a default`)
+    }
+  })
+
+  test('a value that nobody knows, or that is wrong, is refused by name', async () => {
+    assert.match(await refusal({ replicaz: 2 }), /additional properties 'replicaz' not allowed/)
+    assert.match(
+      await refusal({ settings: { featureGates: { NodeRepair: true } } }),
+      /'NodeRepair' not allowed/,
+    )
+    assert.match(await refusal({ settings: { batchMaxDuration: 'soon' } }), /\/settings\/batchMaxDuration/)
+    assert.match(await refusal({ logLevel: 'warn' }), /\/logLevel/)
+    assert.match(await refusal({ provider: 'gcp' }), /\/provider.*'kwok', 'exoscale'/)
+    assert.match(
+      await refusal({ controller: { image: { digest: 'sha256:1' } } }),
+      /\/controller\/image\/digest/,
+    )
+    assert.match(await refusal({ provider: 'exoscale' }), /exoscale needs exoscale\.zone/)
+    assert.match(
+      await refusal({ provider: 'exoscale', exoscale: { zone: 'ch-gva-2' } }),
+      /exoscale needs exoscale\.clusterId/,
+    )
+    assert.match(
+      await refusal({ serviceMonitor: { enabled: true }, service: { enabled: false } }),
+      /needs service\.enabled/,
+    )
+    assert.match(
+      await refusal({ replicas: 2, settings: { disableLeaderElection: true } }),
+      /set replicas to 1/,
+    )
+  })
+
+  test('a value of another chart is refused with the name it has here', async () => {
+    const renamed: readonly (readonly [Values, string])[] = [
+      [{ replicaCount: 2 }, 'replicas'],
+      [{ image: { repo: 'x' } }, 'controller.image.repository'],
+      [{ image: { repository: 'x' } }, 'controller.image.repository'],
+      [{ image: { tag: 'x' } }, 'controller.image.tag'],
+      [{ image: { pullPolicy: 'Always' } }, 'imagePullPolicy'],
+      [{ metricsPort: { port: 1 } }, 'controller.metrics.port'],
+      [{ healthProbePort: { port: 1 } }, 'controller.healthProbe.port'],
+      [{ arguments: ['-v'] }, 'controller.extraArgs'],
+      [{ env: { batchMaxDuration: '1s' } }, 'settings.batchMaxDuration'],
+      [{ env: { featureGates: '' } }, 'settings.featureGates'],
+      [{ env: { other: 'x' } }, 'controller.env'],
+      [{ resources: {} }, 'controller.resources'],
+      [{ settings: { region: 'par' } }, "the provider's own value"],
+    ]
+    for (const [values, name] of renamed) {
+      const said = await refusal(values)
+      assert.ok(said.includes(`is not one of this chart: use ${name}`), `${JSON.stringify(values)}: ${said}`)
+    }
+  })
+
+  test('OPS-58 a digest stands behind the tag', async () => {
+    const digest = `sha256:${'0123456789abcdef'.repeat(4)}`
+    const image = async (values: Values) => (await podSpec(values)).containers[0]?.image
+    const { appVersion } = loadYaml(readFileSync(join(chart, 'Chart.yaml'), 'utf8')) as { appVersion: string }
+    assert.equal(await image({}), `tenon:v${appVersion}`)
+    assert.equal(await image({ controller: { image: { digest } } }), `tenon:v${appVersion}@${digest}`)
+    assert.equal(
+      await image({ controller: { image: { repository: 'a.b/c', tag: 'x', digest } } }),
+      `a.b/c:x@${digest}`,
+    )
+  })
+
+  test("OPS-59 variables of controller.env come after the chart's own, so that they win", async () => {
+    const own = await env()
+    const added = [
+      { name: 'LOG_LEVEL', value: 'debug' },
+      { name: 'FEATURE_GATES', value: 'NodeRepair=true' },
+      { name: 'MORE', value: '1' },
+    ]
+    const all = await env({ controller: { env: added } })
+    assert.equal(own.find(({ name }) => name === 'LOG_LEVEL')?.value, 'info')
+    // Once each: an API server that merges by name refuses a list that says one name twice.
+    const names = new Set(added.map(({ name }) => name))
+    assert.deepEqual(all, [...own.filter(({ name }) => !names.has(name)), ...added])
+  })
+
+  test('every gate has a value, whatever is set', async () => {
+    const gates = async (values: Values) => {
+      const text = (await env(values)).find(({ name }) => name === 'FEATURE_GATES')?.value ?? ''
+      return Object.fromEntries(text.split(',').map((item) => item.split('=')))
+    }
+    const initial = {
+      CapacityBuffer: 'false',
+      GlobalConsolidation: 'false',
+      NodeOverlay: 'false',
+      NodeRepair: 'false',
+      PlannedPlacement: 'auto',
+      ReservedCapacity: 'true',
+      SpotToSpotConsolidation: 'false',
+      StaticCapacity: 'false',
+    }
+    assert.deepEqual(await gates({}), initial)
+    const featureGates = { spotToSpotConsolidation: true, reservedCapacity: false, plannedPlacement: true }
+    assert.deepEqual(await gates({ settings: { featureGates } }), {
+      ...initial,
+      SpotToSpotConsolidation: 'true',
+      ReservedCapacity: 'false',
+      PlannedPlacement: 'true',
+    })
+    const { NodeRepair: _, ...others } = initial
+    const dropped = { settings: { featureGates: { nodeRepair: null } } }
+    assert.deepEqual(await gates(dropped), others, 'one that is dropped is not named at all')
+  })
+
+  test('OPS-57 a ServiceMonitor selects the Service, whose port http-metrics is that of /metrics', async () => {
+    const values = { serviceMonitor: { enabled: true, endpointConfig: { interval: '15s' } } }
+    assert.ok((await objects()).every(({ kind }) => kind !== 'ServiceMonitor'))
+    const monitor = await only<Rendered>('ServiceMonitor', values)
+    const { namespaceSelector, selector, endpoints } = monitor.spec as {
+      readonly namespaceSelector: object
+      readonly selector: { readonly matchLabels: object }
+      readonly endpoints: readonly { readonly port: string; readonly path: string }[]
+    }
+    assert.deepEqual(namespaceSelector, { matchNames: ['kube-system'] })
+    assert.deepEqual(endpoints, [{ port: 'http-metrics', path: '/metrics', interval: '15s' }])
+    const service = await only<V1Service>('Service', values)
+    assert.equal(service.metadata?.namespace, 'kube-system')
+    const labels = { ...service.metadata?.labels }
+    assert.deepEqual({ ...labels, ...selector.matchLabels }, labels, 'the Service has the labels')
+    const [port] = service.spec?.ports ?? []
+    assert.deepEqual([port?.name, port?.targetPort], ['http-metrics', 'http-metrics'])
+    const deployment = await only<V1Deployment>('Deployment', values)
+    const podLabels = { ...deployment.spec?.template.metadata?.labels }
+    assert.deepEqual({ ...podLabels, ...service.spec?.selector }, podLabels, 'and selects the pods')
+    const [container] = deployment.spec?.template.spec?.containers ?? []
+    const number = container?.ports?.find(({ name }) => name === 'http-metrics')?.containerPort
+    assert.equal(container?.env?.find(({ name }) => name === 'METRICS_PORT')?.value, String(number))
+  })
+
+  test('pod terms and spread constraints without a selector get one, others keep theirs', async () => {
+    const own = { labelSelector: { matchLabels: { app: 'other' } }, topologyKey: 'rack' }
+    const bare = { topologyKey: 'rack' }
+    const labels = { 'app.kubernetes.io/name': 'karpenter', 'app.kubernetes.io/instance': 'karpenter' }
+    const completed = { ...bare, labelSelector: { matchLabels: labels } }
+    const spread = { maxSkew: 1, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' }
+    const { affinity, topologySpreadConstraints } = await podSpec({
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [own, bare],
+          preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: bare }],
+        },
+        podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [bare] },
+      },
+      topologySpreadConstraints: [spread, { ...spread, labelSelector: {} }],
+    })
+    const { podAntiAffinity, podAffinity } = affinity ?? {}
+    assert.deepEqual(podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution, [own, completed])
+    assert.deepEqual(podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution, [
+      { weight: 1, podAffinityTerm: completed },
+    ])
+    assert.deepEqual(podAffinity?.requiredDuringSchedulingIgnoredDuringExecution, [completed])
+    assert.deepEqual(topologySpreadConstraints, [
+      { ...spread, labelSelector: { matchLabels: labels } },
+      { ...spread, labelSelector: {} },
+    ])
+  })
+
+  test('names follow the release: one named after Karpenter keeps its names', async () => {
+    const names = async (release: string) => {
+      const rendered = await helm.objects<Rendered>(chart, {}, release)
+      const deployment = rendered.find(({ kind }) => kind === 'Deployment')
+      const labels = deployment?.metadata.labels as Readonly<Record<string, string>>
+      return [
+        deployment?.metadata.name,
+        labels['app.kubernetes.io/name'],
+        labels['app.kubernetes.io/instance'],
+      ]
+    }
+    assert.deepEqual(await names('karpenter'), ['karpenter', 'karpenter', 'karpenter'])
+    assert.deepEqual(await names('tenon'), ['tenon', 'tenon', 'tenon'])
+    assert.deepEqual(await names('scaler'), ['scaler-tenon', 'tenon', 'scaler'])
+  })
+
+  test('rights come with the values that use them, and with their provider', async () => {
+    const rights = async (values: Values) =>
+      grantedRights(await helm.objects<RoleObject>(chart, values)).map(({ text }) => text)
+    const initial = await rights({})
+    assert.ok(!initial.some((text) => /secrets|resource\.k8s\.io|capacitybuffers|\*/.test(text)))
+    assert.ok(initial.includes('patch pods/status'))
+    const added = async (values: Values) =>
+      (await rights(values)).filter((text) => !initial.includes(text)).toSorted()
+    const featureGates = (gates: Values) => ({ settings: { featureGates: gates } })
+    assert.ok(!(await rights(featureGates({ plannedPlacement: false }))).includes('patch pods/status'))
+    assert.deepEqual(await added({ settings: { ignoreDRARequests: false } }), [
+      'list resource.k8s.io/resourceslices',
+      'watch resource.k8s.io/resourceslices',
+    ])
+    assert.deepEqual(await added(goldens['exoscale'] ?? {}), [
+      'create secrets in kube-system',
+      'delete secrets in kube-system',
+      'get configmaps in kube-public',
+      'get configmaps in kube-system',
+      'get karpenter.exoscale.com/exoscalenodeclasses',
+      'list karpenter.exoscale.com/exoscalenodeclasses',
+      'list secrets in kube-system',
+      'patch karpenter.exoscale.com/exoscalenodeclasses',
+      'patch karpenter.exoscale.com/exoscalenodeclasses/status',
+      'watch karpenter.exoscale.com/exoscalenodeclasses',
+    ])
+    const additionalClusterRoleRules = [{ apiGroups: ['a.b'], resources: ['c'], verbs: ['get'] }]
+    assert.deepEqual(await added({ additionalClusterRoleRules }), ['get a.b/c'])
+  })
+})
+
+interface Schema {
+  readonly $ref?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+}
+
+/** Paths of all properties; those of an object that has properties of its own instead of the object's. */
+function schemaPaths(schema: Schema): readonly string[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    if (property.$ref?.endsWith('/renamed')) return []
+    const below = schemaPaths(property)
+    return below.length === 0 ? [name] : below.map((path) => `${name}.${path}`)
+  })
+}
+
+function valueAt(values: Values, path: string): unknown {
+  let found: unknown = values
+  for (const key of path.split('.')) found = (found as Values | undefined)?.[key]
+  return found
+}

@@ -1,0 +1,65 @@
+import { kinds, type Lease, type Node } from '@tenon/api'
+import { type Cache, createCacheRegistry, createKubeClient, loadKubeConfig } from '@tenon/kube'
+import { silentLogger, SystemClock, SystemRandom } from '@tenon/runtime'
+
+/** One leadership. */
+export interface Term {
+  readonly holder: string
+  /** When the holder says it took the lease. */
+  readonly sinceMs: number
+}
+
+/** Sees every change of the lease and every Node that comes, by a watch: nothing is missed between two looks. */
+export class LeaderWatch {
+  readonly leaseNamespace = 'kube-system'
+  readonly leaseName = 'karpenter-leader-election'
+  readonly terms: Term[] = []
+  /** Names of all Nodes there ever were, by claim. */
+  readonly instances: ReadonlyMap<string, Set<string>>
+  readonly #closing = new AbortController()
+  readonly #clock = new SystemClock()
+  readonly #leases: Cache<Lease>
+
+  static async open(kubeconfig: string): Promise<LeaderWatch> {
+    const clock = new SystemClock()
+    const { transport } = loadKubeConfig({ kubeconfig, env: {} })
+    const client = createKubeClient({ transport, clock })
+    const parts = { client, clock, logger: silentLogger, random: new SystemRandom() }
+    const registry = createCacheRegistry(parts)
+    const [leases, nodes] = [registry.cache(kinds.lease), registry.cache(kinds.node)]
+    const watch = new LeaderWatch(leases, nodes)
+    registry.start(watch.#closing.signal)
+    await registry.synced()
+    return watch
+  }
+
+  private constructor(leases: Cache<Lease>, nodes: Cache<Node>) {
+    this.#leases = leases
+    leases.onChange(({ object: { metadata, spec } }) => {
+      const holder = spec?.holderIdentity ?? ''
+      if (metadata.name !== this.leaseName || holder === '' || holder === this.terms.at(-1)?.holder) return
+      this.terms.push({ holder, sinceMs: Date.parse(spec?.acquireTime ?? '') })
+    })
+    const instances = new Map<string, Set<string>>()
+    nodes.onChange(({ object: { metadata } }) => {
+      const claim = metadata.labels?.['kubernetes.io/hostname']
+      if (claim === undefined || metadata.labels?.['karpenter.sh/nodepool'] !== 'leaders') return
+      instances.set(claim, (instances.get(claim) ?? new Set()).add(metadata.name))
+    })
+    this.instances = instances
+  }
+
+  /** Who holds the lease now; empty when nobody does. */
+  get holder(): string {
+    const key = { namespace: this.leaseNamespace, name: this.leaseName }
+    return this.#leases.get(key)?.spec?.holderIdentity ?? ''
+  }
+
+  async sleep(ms: number): Promise<void> {
+    await this.#clock.sleep(ms)
+  }
+
+  close(): void {
+    this.#closing.abort()
+  }
+}

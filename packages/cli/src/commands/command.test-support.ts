@@ -1,0 +1,39 @@
+/** Runs a command of `tenon` in this process, with a terminal that a test plays. */
+import { CommanderError } from 'commander'
+import { CliError } from '../errors.ts'
+import type { Io } from '../io.ts'
+import { createProgram } from '../program.ts'
+
+/** What a command printed, and the exit code of its process. */
+export interface CommandOutcome {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs `tenon ARGS` to its end. */
+export async function runCommand(
+  args: readonly string[],
+  { env = {}, cwd = '/', input = '' }: Partial<Pick<Io, 'env' | 'cwd'>> & { readonly input?: string } = {},
+): Promise<CommandOutcome> {
+  let [out, err] = ['', '']
+  const io: Io = {
+    env,
+    cwd,
+    out: (text) => (out += text),
+    err: (text) => (err += text),
+    input: () => Promise.resolve(input),
+    isTerminal: false,
+    size: () => ({ columns: 80, rows: 24 }),
+    interrupted: new AbortController().signal,
+  }
+  try {
+    await createProgram(io).parseAsync(['node', 'tenon', ...args])
+    return { code: 0, out, err }
+  } catch (error) {
+    if (error instanceof CommanderError) return { code: error.exitCode, out, err }
+    if (error instanceof CliError)
+      return { code: error.exitCode, out, err: `${err}tenon: ${error.message}\n` }
+    throw error
+  }
+}

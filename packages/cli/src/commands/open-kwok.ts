@@ -1,0 +1,51 @@
+/** The simulated provider with its settings, which are environment variables. */
+import { readFileSync } from 'node:fs'
+import type { InstanceType } from '@tenon/api'
+import type { CacheRegistry } from '@tenon/kube'
+import { type KwokDependencies, KwokProvider, kwokNodeClassKind, readCatalogue } from '@tenon/provider-kwok'
+import type { Logger } from '@tenon/runtime'
+import { CliError } from '../errors.ts'
+
+/** Of a label's value, which a partition's name becomes. */
+const partitionForm = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
+
+type Env = Readonly<Record<string, string | undefined>>
+
+type Dependencies = Omit<KwokDependencies, 'instanceTypes' | 'nodeClasses' | 'partitions'> & {
+  readonly registry: CacheRegistry
+}
+
+/** @throws CliError naming the variable that is wrong; a catalogue that cannot be read is only logged. */
+export function openKwok(env: Env, { registry, ...deps }: Dependencies): KwokProvider {
+  const path = env['INSTANCE_TYPES_FILE_PATH'] ?? ''
+  return new KwokProvider({
+    ...deps,
+    nodeClasses: registry.cache(kwokNodeClassKind),
+    partitions: partitions(env['KWOK_PARTITIONS'] ?? ''),
+    ...(path !== '' && { instanceTypes: catalogue(path, deps.logger) }),
+  })
+}
+
+/** The types of a file; none when it cannot be read, so that the controller can tell why nothing is launched. */
+function catalogue(path: string, logger: Logger): readonly InstanceType[] {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    logger.error('INSTANCE_TYPES_FILE_PATH cannot be read; there are no instance types', { path, error })
+    return []
+  }
+  const { types, problems } = readCatalogue(text)
+  for (const problem of problems)
+    logger.error('INSTANCE_TYPES_FILE_PATH has something that cannot be used', { path, error: problem })
+  if (types.length === 0) logger.error('INSTANCE_TYPES_FILE_PATH gives no instance type', { path })
+  return types
+}
+
+function partitions(text: string): readonly string[] {
+  if (text === '') return ['a']
+  const names = text.split(',').map((name) => name.trim())
+  const wrong = names.find((name) => !partitionForm.test(name))
+  if (wrong === undefined) return names
+  throw new CliError(`KWOK_PARTITIONS=${text}: give names such as a,b,c; "${wrong}" is none`)
+}

@@ -1,0 +1,111 @@
+/** `tenon validate`: checks manifests without a cluster. */
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { exoscaleZones } from '@tenon/devcluster'
+import { CliError } from '../errors.ts'
+import type { Io } from '../io.ts'
+import { filesOf } from '../manifests.ts'
+import type { ProviderName } from '../validate/offline-providers.ts'
+import { type Problem, renderProblem } from '../validate/problem.ts'
+import { type SourceText, validate, type Validation } from '../validate/validate.ts'
+import { allCrds } from './crds.ts'
+import { featureGates } from './feature-gates.ts'
+
+/** Exit code when nothing could be checked. */
+const couldNotRun = 2
+
+export interface ValidateFlags {
+  readonly provider?: ProviderName
+  readonly zone?: string
+  readonly featureGates?: string
+  readonly recursive?: true
+  readonly output: 'text' | 'json'
+}
+
+/**
+ * Prints every problem; warnings alone are no failure.
+ * @returns the exit code: 0 when there is no error, 1 otherwise.
+ * @throws CliError with exit code 2 when a file cannot be read or an option is wrong.
+ */
+export async function runValidate(io: Io, paths: readonly string[], flags: ValidateFlags): Promise<0 | 1> {
+  const sources = await readable(() => readSources(io, paths, flags.recursive === true))
+  const { gates } = await readable(() =>
+    featureGates('--feature-gates', flags.featureGates ?? io.env['FEATURE_GATES'] ?? ''),
+  )
+  const zone = zoneOf(io, flags)
+  const validation = validate(sources, {
+    crds: allCrds(),
+    gates,
+    ...(flags.provider !== undefined && { provider: flags.provider }),
+    ...(zone !== undefined && { zone }),
+  })
+  if (flags.output === 'json') io.out(`${JSON.stringify(document(sources.length, validation), null, 2)}\n`)
+  else report(io, sources.length, validation)
+  return validation.problems.some(({ severity }) => severity === 'error') ? 1 : 0
+}
+
+function zoneOf({ env }: Io, flags: ValidateFlags): string | undefined {
+  const zone = flags.zone ?? env['EXOSCALE_ZONE'] ?? ''
+  if (zone === '') return undefined
+  if (exoscaleZones.includes(zone)) return zone
+  const name = flags.zone === undefined ? 'EXOSCALE_ZONE' : '--zone'
+  throw new CliError(
+    `${name}: no instance types are known of zone ${zone}; there are ${exoscaleZones.join(', ')}`,
+    {
+      exitCode: couldNotRun,
+    },
+  )
+}
+
+async function readable<T>(read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (cause) {
+    if (cause instanceof CliError) throw new CliError(cause.message, { cause, exitCode: couldNotRun })
+    throw cause
+  }
+}
+
+async function readSources(
+  io: Io,
+  paths: readonly string[],
+  isRecursive: boolean,
+): Promise<readonly SourceText[]> {
+  const sources: SourceText[] = []
+  for (const path of paths) {
+    if (path === '-') {
+      sources.push({ file: 'stdin', text: await io.input() })
+      continue
+    }
+    for (const file of await filesOf(path, io.cwd, isRecursive)) {
+      const text = await readFile(resolve(io.cwd, file), 'utf8').catch((cause: Error) => {
+        throw new CliError(`cannot read ${file}: ${cause.message}`, { cause })
+      })
+      sources.push({ file, text })
+    }
+  }
+  return sources
+}
+
+function count(problems: readonly Problem[], severity: Problem['severity']): number {
+  return problems.filter((problem) => problem.severity === severity).length
+}
+
+function document(files: number, { problems, checked, skipped }: Validation): object {
+  const [errors, warnings] = [count(problems, 'error'), count(problems, 'warning')]
+  return { files, objects: checked, skipped, errors, warnings, problems }
+}
+
+function report(io: Io, files: number, { problems, checked, skipped }: Validation): void {
+  for (const problem of problems) io.out(`${renderProblem(problem)}\n`)
+  const amounts = [
+    `${amount(checked, 'object')} in ${amount(files, 'file')} checked`,
+    ...(skipped > 0 ? [`${amount(skipped, 'object')} of other kinds skipped`] : []),
+    `${amount(count(problems, 'error'), 'error')}, ${amount(count(problems, 'warning'), 'warning')}`,
+  ]
+  io.err(`${amounts.join('; ')}\n`)
+}
+
+function amount(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,239 @@
+/** Every option of `tenon controller`, for its parser, its help and docs/options.md (operations.md 2). */
+
+/** How a value is read; a `list` has commas, none of its items may be empty. */
+type OptionKind = 'text' | 'name' | 'integer' | 'boolean' | 'duration' | 'choice' | 'list'
+
+export interface OptionDefinition {
+  /** Without dashes. */
+  readonly flag: string
+  readonly variable?: string
+  readonly kind: OptionKind
+  /** As a user would write it; empty for none. */
+  readonly fallback: string
+  readonly choices?: readonly string[]
+  /** Name of what the flag takes, in help. */
+  readonly takes: string
+  readonly group: string
+  readonly meaning: string
+  /** The only provider that reads it. */
+  readonly provider?: string
+}
+
+type Part = Omit<OptionDefinition, 'group'>
+
+const group = (name: string, parts: readonly Part[]): readonly OptionDefinition[] =>
+  parts.map((part) => ({ ...part, group: name }))
+
+const choice = (flag: string, choices: readonly [string, ...string[]], meaning: string): Part => ({
+  flag,
+  variable: variableOf(flag),
+  kind: 'choice',
+  fallback: choices[0],
+  choices,
+  takes: 'NAME',
+  meaning,
+})
+const integer = (flag: string, fallback: number, meaning: string): Part => ({
+  flag,
+  variable: variableOf(flag),
+  kind: 'integer',
+  fallback: String(fallback),
+  takes: 'NUMBER',
+  meaning,
+})
+const boolean = (flag: string, fallback: boolean, meaning: string): Part => ({
+  flag,
+  variable: variableOf(flag),
+  kind: 'boolean',
+  fallback: String(fallback),
+  takes: 'true|false',
+  meaning,
+})
+const duration = (flag: string, fallback: string, meaning: string): Part => ({
+  flag,
+  variable: variableOf(flag),
+  kind: 'duration',
+  fallback,
+  takes: 'DURATION',
+  meaning,
+})
+const text = (flag: string, takes: string, meaning: string, more: Partial<Part> = {}): Part => ({
+  flag,
+  variable: variableOf(flag),
+  kind: 'text',
+  fallback: '',
+  takes,
+  meaning,
+  ...more,
+})
+
+function variableOf(flag: string): string {
+  return flag.toUpperCase().replaceAll('-', '_')
+}
+
+const clusterApi = { provider: 'cluster-api' }
+
+export const optionDefinitions: readonly OptionDefinition[] = [
+  ...group('Cluster and cloud', [
+    text('provider', 'NAME', 'Cloud to launch nodes in. Required.', {
+      variable: 'TENON_PROVIDER',
+      kind: 'choice',
+      choices: ['exoscale', 'kwok'],
+    }),
+    text(
+      'kubeconfig',
+      'PATH',
+      'Kubeconfig of the cluster; in a pod its service account is used without one.',
+      {
+        variable: 'KUBECONFIG',
+      },
+    ),
+    {
+      flag: 'context',
+      kind: 'text',
+      fallback: '',
+      takes: 'NAME',
+      meaning: 'Context of the kubeconfig; its current one without this.',
+    },
+    integer(
+      'kube-client-qps',
+      200,
+      'Requests per second to the API server; below 0 there is no limit. Renewals of the lease are not counted.',
+    ),
+    integer('kube-client-burst', 300, 'Requests that may be sent at once beyond the rate.'),
+  ]),
+  ...group('Decisions', [
+    duration(
+      'batch-max-duration',
+      '10s',
+      'Longest time that pending pods are collected before they are placed.',
+    ),
+    duration('batch-idle-duration', '1s', 'Time without a new pending pod that ends the collecting.'),
+    choice(
+      'preference-policy',
+      ['Respect', 'Ignore'],
+      'Whether preferences of pods (preferred affinity, ScheduleAnyway) are held as long as they can be.',
+    ),
+    choice(
+      'min-values-policy',
+      ['Strict', 'BestEffort'],
+      'Whether minValues of a NodePool must hold, or are lowered when nothing else fits.',
+    ),
+    text(
+      'scheduler-config',
+      'DOCUMENT',
+      'YAML or JSON with podTopologySpread.defaultConstraints, for pods that set no spread of their own.',
+    ),
+    boolean(
+      'ignore-dra-requests',
+      true,
+      'Leave pods with resource claims alone; with false they are placed for their other needs.',
+    ),
+    text('feature-gates', 'NAME=true,…', 'Behaviour to switch on or off, see below.'),
+    choice(
+      'compatibility',
+      ['none', 'karpenter'],
+      'With karpenter, decide as Karpenter does: everything that Tenon adds to decisions is off.',
+    ),
+  ]),
+  ...group('Leader election', [
+    boolean('disable-leader-election', false, 'Act at once, without a lease. For a single replica only.'),
+    text('leader-election-name', 'NAME', 'Name of the Lease.', {
+      kind: 'name',
+      fallback: 'karpenter-leader-election',
+    }),
+    text('leader-election-namespace', 'NAME', "Namespace of the Lease; in a pod the pod's own without this."),
+    boolean(
+      'disable-controller-warmup',
+      true,
+      'Accepted. Replicas that wait for the lease always follow the cluster, so that they are ready to take over.',
+    ),
+  ]),
+  ...group('Resources of this process', [
+    integer(
+      'cpu-requests',
+      1000,
+      'Thousandths of a core that this process may count on; controllers work on more objects at once with more of them.',
+    ),
+    integer(
+      'memory-limit',
+      -1,
+      'Bytes this process may use; from 90 % on it frees what it can. -1 for no limit.',
+    ),
+  ]),
+  ...group('Metrics, probes and logs', [
+    integer('metrics-port', 8080, 'Port of /metrics and /debug; 0 takes a free one.'),
+    integer('health-probe-port', 8081, 'Port of /healthz and /readyz; 0 takes a free one.'),
+    boolean('enable-profiling', false, 'Serve /debug/pprof/ on the metrics port.'),
+    boolean(
+      'disable-cluster-state-observability',
+      false,
+      'Leave out the metrics of single nodes, pods, NodePools and status conditions.',
+    ),
+    choice(
+      'metrics-detail',
+      ['full', 'reduced'],
+      'With reduced, leave out the metrics that have series for each pod and each node: their number grows with the cluster.',
+    ),
+    text(
+      'log-level',
+      'LEVEL',
+      'Least level that is logged. It can be changed at run time: PUT /debug/log-level.',
+      {
+        kind: 'choice',
+        choices: ['', 'debug', 'info', 'error'],
+        fallback: 'info',
+      },
+    ),
+    text('log-output-paths', 'PATHS', 'Where log lines go: stdout, stderr or files.', {
+      kind: 'list',
+      fallback: 'stdout',
+    }),
+    text('log-error-output-paths', 'PATHS', "Where the log's own failures go: stdout, stderr or files.", {
+      kind: 'list',
+      fallback: 'stderr',
+    }),
+  ]),
+  ...group('Single providers', [
+    text('instance-types-file-path', 'PATH', 'JSON file of the instance types to offer.', {
+      provider: 'kwok',
+    }),
+    text('cluster-api-kubeconfig', 'PATH', 'Kubeconfig of the management cluster.', clusterApi),
+    text('cluster-api-url', 'URL', 'API server of the management cluster.', clusterApi),
+    text('cluster-api-token', 'TOKEN', 'Bearer token for the management cluster.', clusterApi),
+    text(
+      'cluster-api-certificate-authority-data',
+      'BASE64',
+      'Certificate authority of the management cluster.',
+      clusterApi,
+    ),
+    {
+      ...boolean(
+        'cluster-api-skip-tls-verify',
+        false,
+        'Do not check the certificate of the management cluster.',
+      ),
+      ...clusterApi,
+    },
+  ]),
+  ...group('Accepted without effect', [text('karpenter-service', 'NAME', 'Left over from webhooks.')]),
+]
+
+/** Options that Karpenter once had, and what to do instead. */
+export interface RetiredOption {
+  readonly flag: string
+  readonly variable: string
+  readonly advice: string
+}
+
+const noWebhooks = 'there are no webhooks any more; take it out'
+
+export const retiredOptions: readonly RetiredOption[] = [
+  { flag: 'leader-elect', variable: 'LEADER_ELECT', advice: 'use disable-leader-election instead' },
+  { flag: 'disable-webhook', variable: 'DISABLE_WEBHOOK', advice: noWebhooks },
+  { flag: 'webhook-port', variable: 'WEBHOOK_PORT', advice: noWebhooks },
+  { flag: 'webhook-metrics-port', variable: 'WEBHOOK_METRICS_PORT', advice: noWebhooks },
+]
+
+/** Variables of Karpenter's charts that nothing reads. */
+export const unreadVariables: readonly string[] = ['KUBERNETES_MIN_VERSION', 'SYSTEM_NAMESPACE']

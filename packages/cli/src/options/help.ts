@@ -1,0 +1,132 @@
+/** Help of `tenon controller`, and docs/options.md: both from the definitions. */
+import { type OptionDefinition, optionDefinitions, retiredOptions, unreadVariables } from './definitions.ts'
+import { gateDefinitions } from './gates.ts'
+
+const indent = ' '.repeat(6)
+const columns = 100
+
+/** The whole text of `tenon controller --help`. */
+export function controllerHelp(): string {
+  const groups = [...new Set(optionDefinitions.map(({ group }) => group))]
+  return [
+    'Usage: tenon controller --provider NAME [options]',
+    '',
+    'Runs the autoscaler against the cluster of the kubeconfig, or of the pod it runs in. An option comes',
+    'from its flag, else from its environment variable, else its default holds. Flags take one dash or two,',
+    'and a value after = or a space; a boolean alone means true, and takes a value after = only.',
+    ...groups.flatMap((group) => [
+      '',
+      `${group}:`,
+      ...optionDefinitions.filter((each) => each.group === group).flatMap(helpLines),
+    ]),
+    '',
+    'Feature gates:',
+    ...gateDefinitions.flatMap(({ name, fallback, meaning }) => [
+      `  ${name}=${fallback}`,
+      ...wrapped(meaning),
+    ]),
+    '',
+    'Examples:',
+    '  tenon controller --provider=kwok --kubeconfig ~/.kube/config --disable-leader-election',
+    '  EXOSCALE_ZONE=ch-gva-2 EXOSCALE_SKS_CLUSTER_ID=… EXOSCALE_API_KEY=… EXOSCALE_API_SECRET=… \\',
+    '    tenon controller --provider exoscale --leader-election-namespace kube-system',
+    '',
+  ].join('\n')
+}
+
+function helpLines(definition: OptionDefinition): readonly string[] {
+  const { flag, variable, takes, fallback, kind, provider } = definition
+  const value = kind === 'boolean' ? `[=${takes}]` : ` ${takes}`
+  const notes = [
+    ...(variable === undefined ? [] : [variable]),
+    ...(fallback === '' ? [] : [`default ${fallback}`]),
+    ...(provider === undefined ? [] : [`provider ${provider}`]),
+  ]
+  const note = notes.length === 0 ? '' : `  (${notes.join(', ')})`
+  return [`  --${flag}${value}${note}`, ...wrapped(meaningOf(definition))]
+}
+
+function meaningOf({ meaning, choices = [] }: OptionDefinition): string {
+  const named = choices.filter((each) => each !== '')
+  return named.length === 0 ? meaning : `${meaning} One of ${named.join(', ')}.`
+}
+
+function wrapped(text: string): readonly string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && indent.length + line.length + word.length + 1 > columns) {
+      lines.push(indent + line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, indent + line]
+}
+
+/** The text of docs/options.md. */
+export function optionsPage(): string {
+  const groups = [...new Set(optionDefinitions.map(({ group }) => group))]
+  const code = (text: string) => (text === '' ? '' : `\`${text}\``)
+  return `${[
+    '# Options of `tenon controller`',
+    '',
+    'Written from the definitions in `packages/cli/src/options/`; a test compares the two.',
+    '',
+    "Names, defaults and ways of reading are Karpenter's. A flag beats its variable, which beats the default. Flags take one dash or two and a value after `=` or a space; a boolean flag alone means true, and takes `true` or `false` after `=` only. Whole numbers in flags may begin with `0x`, `0o` or `0b`.",
+    '',
+    'A number, boolean or duration in a **variable** that cannot be read is passed over: the default holds, and a warning in the log names the variable and the fix. Everything else that cannot be read ends the start with exit code 2. A variable that is set but empty counts as set.',
+    ...groups.flatMap((group) => [
+      '',
+      `## ${group}`,
+      '',
+      '| flag | variable | default | meaning |',
+      '|---|---|---|---|',
+      ...optionDefinitions
+        .filter((each) => each.group === group)
+        .map((each) => {
+          const provider = each.provider === undefined ? '' : ` Provider ${each.provider} only.`
+          const cells = [`--${each.flag}`, each.variable ?? '', each.fallback].map(code)
+          return `| ${cells.join(' | ')} | ${meaningOf(each)}${provider} |`
+        }),
+    ]),
+    '',
+    '## Feature gates',
+    '',
+    '`--feature-gates=NodeRepair=true,NodeOverlay=true`: gates that are not named keep their defaults, unknown ones are passed over with a warning. An item without a boolean ends the start.',
+    '',
+    '| gate | default | effect when on |',
+    '|---|---|---|',
+    ...gateDefinitions.map(
+      ({ name, fallback, meaning, isOwn }) =>
+        `| \`${name}\` | ${fallback} | ${meaning}${isOwn === true ? " Tenon's own: off with `--compatibility=karpenter`." : ''} |`,
+    ),
+    '',
+    '## No longer options',
+    '',
+    '| flag (an error) | variable (a warning) | what to do |',
+    '|---|---|---|',
+    ...retiredOptions.map(({ flag, variable, advice }) => `| \`--${flag}\` | \`${variable}\` | ${advice} |`),
+    '',
+    `Set by Karpenter's charts and read by nothing: ${unreadVariables.map(code).join(', ')}.`,
+    '',
+    '## Exit codes',
+    '',
+    '| code | when |',
+    '|---|---|',
+    '| 0 | asked to end by SIGTERM, or `--help` |',
+    '| 1 | the lease was lost, or the cluster could not be followed for two minutes while leading |',
+    '| 2 | an option, a credential or a port cannot be used |',
+    '| 130 | ended by Ctrl-C |',
+    '',
+    '## While it runs',
+    '',
+    '`GET /debug/log-level` on the metrics port answers the level that is logged; `PUT` with `debug`, `info` or `error` as body changes it until the process ends:',
+    '',
+    '```sh',
+    'kubectl -n kube-system port-forward deployment/karpenter 8080 &',
+    'curl -X PUT -d debug http://127.0.0.1:8080/debug/log-level',
+    '```',
+    '',
+    'With `--enable-profiling` the metrics port serves `/debug/pprof/`: `profile?seconds=N` (processor time), `heap` and `allocs` (memory in use) in the format that `go tool pprof` and its relatives read, and `cmdline`. The others of that family (`goroutine`, `block`, `threadcreate`, `trace`, `symbol`) answer 501.',
+  ].join('\n')}\n`
+}

@@ -1,0 +1,108 @@
+/** Options from the command line and the environment: a flag beats its variable, which beats the default. */
+import { CliError, startUpExitCode } from '../errors.ts'
+import { parseArguments } from './arguments.ts'
+import { type OptionDefinition, optionDefinitions, retiredOptions } from './definitions.ts'
+import { expected, valueOf } from './values.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Something that the user wrote and that has no effect, or not the one that was meant. */
+export interface OptionWarning {
+  readonly message: string
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+/** The values of all options, read as their kinds say. */
+export interface ReadOptions {
+  text(flag: string): string
+  number(flag: string): number
+  isOn(flag: string): boolean
+  /** The name the user gave it by, for messages: the flag or the variable. */
+  nameOf(flag: string): string
+  readonly warnings: readonly OptionWarning[]
+}
+
+/** A number, a duration or a boolean in a variable that cannot be read is passed over, as Karpenter does. */
+const forgivingKinds: ReadonlySet<string> = new Set(['integer', 'boolean', 'duration'])
+
+/**
+ * Reads all options.
+ * @throws CliError naming the flag or variable that cannot be read, and what it takes.
+ */
+export function readOptions(args: readonly string[], env: Env): ReadOptions | 'help' {
+  const given = parseArguments(args, optionDefinitions)
+  if (given === 'help') return 'help'
+  const warnings: OptionWarning[] = retiredVariables(env)
+  const values = new Map<string, string | number | boolean>()
+  const names = new Map<string, string>()
+  for (const definition of optionDefinitions) {
+    const { flag, variable } = definition
+    const named = given.has(flag) || variable === undefined ? `--${flag}` : variable
+    names.set(flag, named)
+    const { value, warning } = readOne(definition, given.get(flag), variable && env[variable])
+    values.set(flag, value)
+    if (warning !== undefined) warnings.push(warning)
+  }
+  return {
+    text: (flag) => String(values.get(flag)),
+    number: (flag) => Number(values.get(flag)),
+    isOn: (flag) => values.get(flag) === true,
+    nameOf: (flag) => names.get(flag) ?? flag,
+    warnings: [...warnings, ...otherProviders(values, given, env)],
+  }
+}
+
+function readOne(
+  definition: OptionDefinition,
+  flagText: string | undefined,
+  variableText: string | undefined,
+): { readonly value: string | number | boolean; readonly warning?: OptionWarning } {
+  const { flag, variable = '', kind, fallback } = definition
+  if (flagText !== undefined) {
+    const value = valueOf(definition, flagText, 'flag')
+    if (value === undefined) throw refusal(`--${flag}=${flagText}`, definition)
+    return { value }
+  }
+  // What was chosen as default is of its kind; only a default of nothing need not be.
+  const otherwise = valueOf(definition, fallback, 'variable') ?? fallback
+  if (variableText === undefined) return { value: otherwise }
+  const value = valueOf(definition, variableText, 'variable')
+  if (value !== undefined) return { value }
+  if (!forgivingKinds.has(kind)) throw refusal(`${variable}=${variableText}`, definition)
+  return {
+    value: otherwise,
+    warning: {
+      message: 'ignoring an environment variable that cannot be read',
+      fields: { variable, value: variableText, using: fallback, fix: expected(definition) },
+    },
+  }
+}
+
+function refusal(what: string, definition: OptionDefinition): CliError {
+  return new CliError(`${what}: ${expected(definition)}`, { exitCode: startUpExitCode })
+}
+
+function retiredVariables(env: Env): OptionWarning[] {
+  return retiredOptions
+    .filter(({ variable }) => env[variable] !== undefined)
+    .map(({ variable, advice }) => ({
+      message: 'ignoring an environment variable that has no effect any more',
+      fields: { variable, fix: advice.replace('disable-leader-election', 'DISABLE_LEADER_ELECTION') },
+    }))
+}
+
+/** Options of a provider that does not run. */
+function otherProviders(
+  values: ReadonlyMap<string, unknown>,
+  given: ReadonlyMap<string, string>,
+  env: Env,
+): readonly OptionWarning[] {
+  const running = values.get('provider')
+  return optionDefinitions
+    .filter(({ provider }) => provider !== undefined && provider !== running)
+    .filter(({ flag, variable = '' }) => given.has(flag) || (env[variable] ?? '') !== '')
+    .map(({ flag, provider }) => ({
+      message: 'ignoring an option of another provider',
+      fields: { option: `--${flag}`, provider },
+    }))
+}

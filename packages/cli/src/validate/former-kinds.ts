@@ -1,0 +1,80 @@
+/** Kinds and fields that earlier releases, and other providers, had: what to write instead. */
+
+const nodePoolForm = 'write apiVersion karpenter.sh/v1, kind NodePool'
+const nodeClassForm = 'write an ExoscaleNodeClass of karpenter.exoscale.com/v1 (or a KWOKNodeClass) instead'
+
+const kinds: Readonly<Record<string, string>> = {
+  'karpenter.sh/v1alpha5 Provisioner': `${nodePoolForm}: spec.requirements, taints and labels go under spec.template, providerRef becomes spec.template.spec.nodeClassRef, ttlSecondsAfterEmpty becomes spec.disruption with consolidationPolicy WhenEmpty and consolidateAfter`,
+  'karpenter.sh/v1alpha5 Machine':
+    'machines are NodeClaims of karpenter.sh/v1 now, made by the controller; leave it out',
+  'karpenter.sh/v1beta1 NodePool': `${nodePoolForm}: nodeClassRef takes group, kind and name, expireAfter moves to spec.template.spec, kubelet settings to the node class`,
+  'karpenter.sh/v1beta1 NodeClaim':
+    'write apiVersion karpenter.sh/v1: nodeClassRef takes group, kind and name; claims are made by the controller as a rule',
+  'karpenter.k8s.aws/v1alpha1 AWSNodeTemplate': nodeClassForm,
+  'karpenter.exoscale.com/v1alpha1 ExoscaleNodeClass': 'write apiVersion karpenter.exoscale.com/v1',
+  'karpenter.exoscale.com/v1beta1 ExoscaleNodeClass': 'write apiVersion karpenter.exoscale.com/v1',
+  'karpenter.kwok.sh/v1 KWOKNodeClass': 'write apiVersion karpenter.kwok.sh/v1alpha1',
+  'karpenter.sh/v1 NodeOverlay': 'write apiVersion karpenter.sh/v1alpha1',
+}
+
+/** Groups whose kinds Karpenter or one of its providers owns. */
+const karpenterGroups = /^karpenter(\.|$)/
+/** Node classes of providers that Tenon is not. */
+const foreignNodeClass = /^(EC2NodeClass|AKSNodeClass|GCENodeClass|CleverNodeClass|ClusterAPINodeClass)$/
+
+/**
+ * What to write instead of a kind that is not served; undefined for kinds that have nothing to do with
+ * Karpenter.
+ */
+export function replacementOf(apiVersion: string, kind: string): string | undefined {
+  const known = kinds[`${apiVersion} ${kind}`]
+  if (known !== undefined) return known
+  const group = apiVersion.split('/')[0] ?? ''
+  if (!karpenterGroups.test(group)) return undefined
+  if (foreignNodeClass.test(kind)) return nodeClassForm
+  if (kind === 'NodePool' || kind === 'NodeClaim') return `write apiVersion karpenter.sh/v1, kind ${kind}`
+  return 'see `tenon crds` for the kinds and versions there are'
+}
+
+const poolSpec = 'spec.template.spec'
+
+/** Fields that a kind had, or that its users look for in it, with what to write instead. */
+const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  NodePool: {
+    'spec.disruption.expireAfter': `write it as ${poolSpec}.expireAfter`,
+    [`${poolSpec}.kubelet`]:
+      'kubelet settings belong to the node class: spec.kubelet of an ExoscaleNodeClass',
+    [`${poolSpec}.resources`]: 'limits of the pool are spec.limits',
+    [`${poolSpec}.nodeClassRef.apiVersion`]: 'write its part before the slash as nodeClassRef.group',
+    'spec.requirements': `write it as ${poolSpec}.requirements`,
+    'spec.taints': `write it as ${poolSpec}.taints`,
+    'spec.startupTaints': `write it as ${poolSpec}.startupTaints`,
+    'spec.labels': 'write it as spec.template.metadata.labels',
+    'spec.annotations': 'write it as spec.template.metadata.annotations',
+    'spec.providerRef': `write it as ${poolSpec}.nodeClassRef with group, kind and name`,
+    'spec.consolidation': 'write spec.disruption.consolidationPolicy',
+    'spec.limits.resources': 'write its entries directly under spec.limits',
+    'spec.ttlSecondsUntilExpired': `write ${poolSpec}.expireAfter, for instance 720h`,
+    'spec.ttlSecondsAfterEmpty':
+      'write spec.disruption with consolidationPolicy: WhenEmpty and consolidateAfter, for instance 30s',
+  },
+  NodeClaim: {
+    'spec.nodeClassRef.apiVersion': 'write its part before the slash as nodeClassRef.group',
+    'spec.kubelet': 'kubelet settings belong to the node class: spec.kubelet of an ExoscaleNodeClass',
+  },
+}
+
+/** What to write instead of a field that the kind had once. */
+export function formerField(kind: string, field: string): string | undefined {
+  return fields[kind]?.[field]
+}
+
+/** Values that a field had once. */
+const values: Readonly<Record<string, string>> = {
+  'spec.disruption.consolidationPolicy WhenUnderutilized': 'it is called WhenEmptyOrUnderutilized now',
+}
+
+/** What to write instead of a value that the field had once. */
+export function formerValue(field: string, value: unknown): string | undefined {
+  return typeof value === 'string' ? values[`${field} ${value}`] : undefined
+}

@@ -1,0 +1,72 @@
+/** What a NodePool says that is admitted and cannot work, or does nothing. */
+import { type Budget, type NodePool, parseDuration } from '@tenon/api'
+import { unreadableBudget } from '@tenon/engine'
+import { type PoolRules, poolProblems } from '@tenon/operator'
+import type { Finding } from './problem.ts'
+
+/** Feature gates on which fields depend. */
+export interface Gates {
+  readonly staticCapacity: boolean
+  readonly nodeOverlay: boolean
+}
+
+/** @param written the pool as the user wrote it, `stored` with defaults. */
+export function poolFindings(
+  written: Partial<NodePool>,
+  stored: NodePool,
+  rules: PoolRules,
+  gates: Gates,
+): readonly Finding[] {
+  const problems = poolProblems(stored, rules).map((each): Finding => ({ severity: 'error', ...each }))
+  return [...problems, ...budgetFindings(stored), ...ignoredFields(written, gates)]
+}
+
+function budgetFindings({ spec }: NodePool): readonly Finding[] {
+  return (spec.disruption?.budgets ?? []).flatMap((budget, i): readonly Finding[] => {
+    const field = `spec.disruption.budgets[${i}]`
+    const unreadable = unreadablePart(budget)
+    if (unreadable !== undefined) {
+      const message = `${unreadable} cannot be read, which stops every disruption of the pool`
+      const fix =
+        unreadable === 'schedule'
+          ? 'write five cron fields (Sunday is 0) in UTC, or @daily, without anything after it'
+          : 'write a smaller number'
+      return [{ severity: 'error', field: `${field}.${unreadable}`, message, fix }]
+    }
+    if (budget.reasons?.length === 0) {
+      const fix = 'leave reasons out to mean all'
+      return [
+        { severity: 'warning', field: `${field}.reasons`, message: 'an empty list bounds nothing', fix },
+      ]
+    }
+    if (budget.duration !== undefined && parseDuration(budget.duration) === 0)
+      return [{ severity: 'warning', field: `${field}.duration`, message: 'the budget never holds' }]
+    return []
+  })
+}
+
+/** The schedule is read with a number that can be, and the number without a schedule. */
+function unreadablePart(budget: Budget): 'schedule' | 'nodes' | undefined {
+  if (unreadableBudget([{ ...budget, nodes: '1' }], 0) !== undefined) return 'schedule'
+  return unreadableBudget([{ nodes: budget.nodes }], 0) === undefined ? undefined : 'nodes'
+}
+
+function ignoredFields({ spec, status }: Partial<NodePool>, gates: Gates): readonly Finding[] {
+  const findings: Finding[] = []
+  const ignored = (field: string, message: string, fix?: string): void => {
+    findings.push({ severity: 'warning', field, message, ...(fix !== undefined && { fix }) })
+  }
+  if (status !== undefined) ignored('status', 'is ignored when an object is created', 'leave it out')
+  if (spec?.replicas === undefined) return findings
+  if (!gates.staticCapacity)
+    ignored(
+      'spec.replicas',
+      'a static pool launches nothing while feature gate StaticCapacity is off',
+      'start the controller with --feature-gates StaticCapacity=true',
+    )
+  for (const field of ['consolidateAfter', 'consolidationPolicy'] as const) {
+    if (spec.disruption?.[field] !== undefined)
+      ignored(`spec.disruption.${field}`, 'is ignored on a static pool')
+  }
+  return findings
+}

@@ -1,0 +1,50 @@
+/** What `tenon validate` finds, and how it is printed. */
+
+/** A place in a file; lines and columns count from 1. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
+/** One thing that is wrong, or that will not do what it seems to. */
+export interface Problem extends Place {
+  /** Errors make the exit code 1; the API server or the controller would refuse. */
+  readonly severity: 'error' | 'warning'
+  /** `NodePool default`; absent for text that holds no object. */
+  readonly object?: string
+  /** Path in the object; empty for the object as a whole. */
+  readonly field: string
+  readonly message: string
+  /** What to write instead. */
+  readonly fix?: string
+}
+
+/** A problem without its place, as checks state it. */
+export interface Finding {
+  readonly severity: 'error' | 'warning'
+  readonly field: string
+  readonly message: string
+  readonly fix?: string
+}
+
+/** `FILE:LINE:COLUMN: error: NodePool default: FIELD: MESSAGE; FIX`. */
+export function renderProblem(problem: Problem): string {
+  const { file, line, column, severity, object, field, message, fix } = problem
+  const subject = [object, field]
+    .filter((part) => part !== undefined && part !== '')
+    .map((part) => `${part}: `)
+  return `${file}:${line}:${column}: ${severity}: ${subject.join('')}${message}${fix === undefined ? '' : `; ${fix}`}`
+}
+
+/** In the order of the text; the same thing is told once. */
+export function inOrder(problems: readonly Problem[]): readonly Problem[] {
+  const once = new Map(problems.map((problem) => [JSON.stringify(problem), problem]))
+  return [...once.values()].toSorted(
+    (a, b) =>
+      (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) ||
+      a.line - b.line ||
+      a.column - b.column ||
+      (a.field < b.field ? -1 : a.field > b.field ? 1 : 0),
+  )
+}

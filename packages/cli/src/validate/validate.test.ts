@@ -1,0 +1,396 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { runCommand } from '../commands/command.test-support.ts'
+
+/** A NodePool; `spec` and `template` are lines that are added. */
+function aPool(
+  name: string,
+  {
+    spec = [],
+    template = [],
+    requirements = ['[]'],
+    kind = 'ExoscaleNodeClass',
+  }: {
+    readonly spec?: readonly string[]
+    readonly template?: readonly string[]
+    readonly requirements?: readonly string[]
+    readonly kind?: 'ExoscaleNodeClass' | 'KWOKNodeClass'
+  } = {},
+): string {
+  const group = kind === 'KWOKNodeClass' ? 'karpenter.kwok.sh' : 'karpenter.exoscale.com'
+  return [
+    'apiVersion: karpenter.sh/v1',
+    'kind: NodePool',
+    `metadata: {name: ${name}}`,
+    'spec:',
+    ...spec.map((line) => `  ${line}`),
+    '  template:',
+    ...template.map((line) => `    ${line}`),
+    '    spec:',
+    `      nodeClassRef: {group: ${group}, kind: ${kind}, name: default}`,
+    `      requirements: ${requirements.join('\n        ')}`,
+    '',
+  ].join('\n')
+}
+
+const overlay = (name: string, spec: string) =>
+  `apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: ${name}}\nspec: {requirements: [], ${spec}}\n`
+
+/** What `tenon validate -` prints about a text, line by line, without `stdin:`. */
+async function told(input: string, ...args: readonly string[]): Promise<readonly string[]> {
+  const { out, code } = await runCommand(['validate', '-', ...args], { input })
+  const lines = out.split('\n').filter(Boolean)
+  assert.equal(code, lines.some((line) => line.includes(': error: ')) ? 1 : 0)
+  return lines.map((line) => line.replace(/^stdin:/, ''))
+}
+
+async function folderWith(t: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-validate-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(join(folder, name, '..'), { recursive: true })
+    await writeFile(join(folder, name), text)
+  }
+  return folder
+}
+
+test('the shipped examples hold no error', async () => {
+  const cwd = join(import.meta.dirname, '../../../..')
+  const args = ['validate', 'examples/exoscale', '--zone', 'ch-gva-2', '--feature-gates', 'NodeOverlay=true']
+  const { code, err } = await runCommand(args, { cwd })
+  assert.equal(code, 0)
+  assert.match(err, /^\d+ objects in \d+ files checked; .*; 0 errors, /)
+})
+
+test('the guide shows what is printed', async (t) => {
+  const guide = await readFile(join(import.meta.dirname, '../../../../docs/validate.md'), 'utf8')
+  const [manifest = '', session = ''] = [...guide.matchAll(/^```(?:yaml)?\n([\s\S]*?)^```$/gm)].map(
+    (match) => match[1],
+  )
+  const [command, ...expected] = session.trimEnd().split('\n')
+  assert.equal(command, '$ tenon validate nodepool.yaml')
+  const cwd = await folderWith(t, { 'nodepool.yaml': manifest })
+  const { out, err } = await runCommand(['validate', 'nodepool.yaml'], { cwd })
+  assert.deepEqual(`${out}${err}`.trimEnd().split('\n'), expected)
+})
+
+test('what the API server refuses is told with its place and what to write instead', async () => {
+  const spec = [
+    'limits: {cpu: 1.5, nvidia.com/gpu: many}',
+    'disruption:',
+    '  consolidateAfter: 1d',
+    '  consolidationPolicy: WhenUnderutilized',
+    '  expireAfter: 1h',
+    '  budgets:',
+    '    - nodes: 10',
+  ]
+  assert.deepEqual(await told(aPool('a', { spec })), [
+    '1:1: warning: NodePool a: some rules are checked only once the errors are mended',
+    '5:17: error: NodePool a: spec.limits.cpu: must be of type integer or string, not number; put the value in quotes',
+    '5:38: error: NodePool a: spec.limits.nvidia.com/gpu: invalid value: "many"; write a quantity such as "1500m", "4" or 8Gi; fractions need quotes',
+    '7:23: error: NodePool a: spec.disruption.consolidateAfter: invalid value: "1d"; write a duration in hours, minutes and seconds, such as 30s, 1h30m or 720h, or Never',
+    '8:26: error: NodePool a: spec.disruption.consolidationPolicy: unsupported value: "WhenUnderutilized": supported values: "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"; it is called WhenEmptyOrUnderutilized now',
+    '9:18: error: NodePool a: spec.disruption.expireAfter: unknown field; write it as spec.template.spec.expireAfter',
+    '11:16: error: NodePool a: spec.disruption.budgets[0].nodes: must be of type string, not integer; put the value in quotes',
+  ])
+})
+
+test('rules of the CRDs hold, and unknown fields are guessed', async () => {
+  const spec = ['replicas: 3', 'weights: 5', 'weight: 5']
+  assert.deepEqual(await told(aPool('a', { spec }), '--feature-gates', 'StaticCapacity=true'), [
+    "4:1: error: NodePool a: spec: invalid value: 'weight' does not work with 'replicas'",
+    '6:12: error: NodePool a: spec.weights: unknown field; did you mean weight?',
+  ])
+  const missing = 'apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {}\n'
+  assert.deepEqual((await told(missing)).slice(-1), ['4:1: error: NodePool a: spec.template: required value'])
+})
+
+test('rules of parts without errors are checked beside the errors of others', async () => {
+  const spec = ['weight: x', 'disruption: {budgets: [{nodes: "1", schedule: "@daily"}]}']
+  const requirements = ['', '- {key: kubernetes.io/hostname, operator: Exists}']
+  const lines = await told(aPool('a', { spec, requirements }))
+  assert.match(lines.join('\n'), /5:11: error: NodePool a: spec\.weight: must be of type integer, not string/)
+  assert.match(
+    lines.join('\n'),
+    /6:16: error: NodePool a: spec\.disruption\.budgets: .*'schedule' must be set with 'duration'/,
+  )
+  assert.match(lines.join('\n'), /requirements\[0\]\.key: .*label "kubernetes.io\/hostname" is restricted/)
+})
+
+test('words that kubectl reads as booleans are pointed out', async () => {
+  const template = ['metadata:', '  labels: {a: on, b: "off", c: often}']
+  assert.deepEqual(await told(aPool('a', { template })), [
+    '7:19: warning: NodePool a: kubectl reads on as a boolean; put it in quotes if a text is meant',
+  ])
+})
+
+test('what the controller refuses is told as well', async () => {
+  const template = ['metadata:', '  labels:', '    spaces are not allowed: x']
+  const requirements = ['', '- {key: example.com/a, operator: In, values: [ok, not ok]}']
+  const [label, value, ...rest] = await told(aPool('a', { template, requirements }))
+  assert.match(
+    label ?? '',
+    /^8:33: error: NodePool a: spec\.template\.metadata\.labels\["spaces are not allowed"\]: /,
+  )
+  assert.match(
+    value ?? '',
+    /^12:59: error: NodePool a: spec\.template\.spec\.requirements\[0\]\.values\[1\]: .*"not ok"/,
+  )
+  assert.deepEqual(rest, [])
+})
+
+test('a budget that nobody can read, and one that does nothing', async () => {
+  const spec = [
+    'disruption:',
+    '  budgets:',
+    '    - {nodes: "0", schedule: "0 0 * * 7", duration: 1h}',
+    '    - {nodes: "99999999999999999999"}',
+    '    - {nodes: "0", reasons: []}',
+    '    - {nodes: "0", schedule: "@daily", duration: 0m}',
+  ]
+  const lines = await told(aPool('a', { spec }))
+  assert.deepEqual(
+    lines.map((line) => line.replace(/: NodePool a: spec\.disruption\.budgets/, '')),
+    [
+      '7:32: error[0].schedule: schedule cannot be read, which stops every disruption of the pool; write five cron fields (Sunday is 0) in UTC, or @daily, without anything after it',
+      '8:17: error[1].nodes: nodes cannot be read, which stops every disruption of the pool; write a smaller number',
+      '9:22: warning[2].reasons: an empty list bounds nothing; leave reasons out to mean all',
+      '10:52: warning[3].duration: the budget never holds',
+    ],
+  )
+})
+
+test('fields that do nothing are warned about', async () => {
+  const spec = ['replicas: 3', 'disruption: {consolidateAfter: 30s}']
+  const status = 'status: {nodes: 3}\n'
+  assert.deepEqual(await told(aPool('a', { spec }) + status), [
+    '5:13: warning: NodePool a: spec.replicas: a static pool launches nothing while feature gate StaticCapacity is off; start the controller with --feature-gates StaticCapacity=true',
+    '6:34: warning: NodePool a: spec.disruption.consolidateAfter: is ignored on a static pool',
+    '11:1: warning: NodePool a: status: is ignored when an object is created; leave it out',
+  ])
+  const former =
+    'apiVersion: karpenter.exoscale.com/v1\nkind: ExoscaleNodeClass\nmetadata: {name: a}\nspec:\n  imageTemplateSelector: {}\n  nodeLabels: {a: b}\n'
+  assert.deepEqual(await told(former), [
+    '6:3: warning: ExoscaleNodeClass a: spec.nodeLabels: field of an earlier release: ignored; write the labels under spec.template.metadata.labels of the NodePool',
+  ])
+})
+
+test('older kinds are answered with the present ones, foreign kinds are passed over', async () => {
+  const object = (apiVersion: string, kind: string) =>
+    `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}\n`
+  const lines = await told(
+    [
+      object('karpenter.sh/v1alpha5', 'Provisioner'),
+      object('karpenter.k8s.aws/v1alpha1', 'AWSNodeTemplate'),
+      object('karpenter.k8s.aws/v1', 'EC2NodeClass'),
+      object('karpenter.sh/v1beta1', 'NodePool'),
+      object('karpenter.sh/v1', 'NodeOverlay'),
+      object('apps/v1', 'Deployment'),
+    ].join('---\n'),
+  )
+  assert.deepEqual(
+    lines.map((line) => line.replace(/(; write (?:an )?\w+).*$/, '$1')),
+    [
+      '2:7: error: Provisioner old: kind: Provisioner of karpenter.sh/v1alpha5 is not served; write apiVersion',
+      '6:7: error: AWSNodeTemplate old: kind: AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 is not served; write an ExoscaleNodeClass',
+      '10:7: error: EC2NodeClass old: kind: EC2NodeClass of karpenter.k8s.aws/v1 is not served; write an ExoscaleNodeClass',
+      '14:7: error: NodePool old: kind: NodePool of karpenter.sh/v1beta1 is not served; write apiVersion',
+      '18:7: error: NodeOverlay old: kind: NodeOverlay of karpenter.sh/v1 is not served; write apiVersion',
+    ],
+  )
+})
+
+test('a pool that no instance type satisfies is told why', async () => {
+  const key = (name: string, ...values: readonly string[]) =>
+    `- {key: ${name}, operator: In, values: [${values.join(', ')}]}`
+  const type = 'node.kubernetes.io/instance-type'
+  const arm = aPool('a', { requirements: ['', key('kubernetes.io/arch', 'arm64')] })
+  assert.deepEqual(await told(arm), [
+    '9:11: error: NodePool a: spec.template.spec.requirements[0]: no instance type of exoscale has kubernetes.io/arch In [arm64]; there are amd64',
+  ])
+  assert.deepEqual(
+    await told(arm.replaceAll('ExoscaleNodeClass', 'KWOKNodeClass').replace('exoscale.com', 'kwok.sh')),
+    [],
+  )
+  assert.deepEqual(await told(aPool('a', { kind: 'KWOKNodeClass' }), '--provider', 'kwok'), [])
+
+  const typo = aPool('a', { requirements: ['', key(type, 'standard.mediun', 'standard.large')] })
+  assert.match(
+    (await told(typo)).join(),
+    /^9:74: warning: .*values\[0\]: no instance type of exoscale has node.kubernetes.io\/instance-type standard\.mediun; did you mean standard\.medium\?$/,
+  )
+
+  const zone = key('topology.kubernetes.io/zone', 'de-muc-1')
+  const gpu = aPool('a', { requirements: ['', key('exoscale.com/instance-family', 'gpua30'), zone] })
+  assert.deepEqual(await told(gpu), [
+    '8:7: error: NodePool a: spec.template.spec.requirements: no instance type of exoscale has all of: exoscale.com/instance-family In [gpua30] (4 types); topology.kubernetes.io/zone In [de-muc-1] (21 types); widen one of them',
+  ])
+  assert.match(
+    (await told(aPool('a', { requirements: ['', zone] }), '--zone', 'ch-gva-2')).join(),
+    /there are ch-gva-2$/,
+  )
+})
+
+test('minValues, limits and labels of the template are held against the catalogue', async () => {
+  const requirements = [
+    '',
+    '- {key: exoscale.com/instance-family, operator: In, values: [standard, cpu], minValues: 2}',
+    '- {key: exoscale.com/instance-size, operator: In, values: [small]}',
+  ]
+  const template = ['metadata:', '  labels: {kubernetes.io/os: windows}']
+  assert.match(
+    (await told(aPool('a', { requirements }))).join(),
+    /^9:\d+: error: .*requirements\[0\]\.minValues: only 1 values of exoscale\.com\/instance-family are left/,
+  )
+  assert.match(
+    (await told(aPool('a', { template }))).join(),
+    /labels\["kubernetes.io\/os"\]: no instance type of exoscale has label kubernetes.io\/os=windows; there are linux$/,
+  )
+  assert.deepEqual(await told(aPool('a', { spec: ['limits: {memory: 100Mi}'] })), [
+    '5:20: warning: NodePool a: spec.limits.memory: no node fits below this limit: the smallest instance type has 512Mi',
+  ])
+})
+
+test('a pool must name a node class that is among the files, if they hold any of its kind', async () => {
+  const nodeClass = (name: string) =>
+    `apiVersion: karpenter.kwok.sh/v1alpha1\nkind: KWOKNodeClass\nmetadata: {name: ${name}}\n`
+  const pool = aPool('a', { kind: 'KWOKNodeClass' })
+  assert.deepEqual(await told(`${pool}---\n${nodeClass('default')}`), [])
+  assert.deepEqual(await told(`${pool}---\n${nodeClass('other')}`), [
+    '7:75: error: NodePool a: spec.template.spec.nodeClassRef.name: there is no KWOKNodeClass default among the files; they hold other',
+  ])
+  const foreign = pool
+    .replace('karpenter.kwok.sh', 'karpenter.k8s.aws')
+    .replace('KWOKNodeClass', 'EC2NodeClass')
+  assert.match(
+    (await told(foreign)).join(),
+    /^7:\d+: warning: .*no provider of Tenon serves EC2NodeClass of karpenter\.k8s\.aws/,
+  )
+})
+
+test('overlays that contradict each other, or cannot be read, are told', async () => {
+  const pool = aPool('a', { kind: 'KWOKNodeClass' })
+  const two = [pool, overlay('one', 'price: "1"'), overlay('two', 'price: "2"')].join('---\n')
+  const [conflict = '', ...rest] = await told(two, '--feature-gates', 'NodeOverlay=true')
+  assert.match(conflict, /: error: NodeOverlay one: spec\.weight: .*two/)
+  assert.deepEqual(rest, [])
+  const long = `capacity: {"example.com/${'k'.repeat(64)}": 1}`
+  assert.match(
+    (await told(overlay('a', long))).join('\n'),
+    /warning: NodeOverlay a: is ignored while feature gate NodeOverlay is off/,
+  )
+})
+
+test('text that is no manifest is told with its place', async () => {
+  assert.match((await told('a: [\n')).join(), /^\d+:\d+: error: not valid YAML: /)
+  assert.deepEqual(await told('just text'), [
+    '1:1: error: not a Kubernetes object; expected the fields apiVersion, kind, metadata',
+  ])
+  assert.deepEqual(await told('kind: NodePool\nmetadata: {name: a}'), [
+    '1:1: error: field apiVersion is missing',
+  ])
+  assert.match(
+    (await told(aPool('a').replace('kind: NodePool', 'kind: NodePool\nkind: NodePool'))).join(),
+    /^3:1: error: not valid YAML: Map keys must be unique/,
+  )
+  assert.deepEqual(await told('---\n# nothing\n'), [])
+  assert.deepEqual(
+    await told('apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []\n'),
+    [],
+  )
+  assert.deepEqual(await told('apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {}\n'), [
+    '1:1: error: field metadata is missing',
+  ])
+  assert.match((await told('a: *b\n')).join(), /^1:\d: error: not valid YAML: /)
+  const bomb = [
+    'a: &a [x, x, x, x, x, x, x, x, x, x]',
+    ...'bcdefg'
+      .split('')
+      .map((name, i) => `${name}: &${name} [${Array(10).fill(`*${'abcdef'[i]}`).join(', ')}]`),
+  ]
+  assert.match((await told(bomb.join('\n'))).join(), /^1:1: error: not valid YAML: Excessive alias count/)
+})
+
+test('objects given twice, and those of lists, JSON included', async () => {
+  const pool = aPool('a', { kind: 'KWOKNodeClass' })
+  assert.deepEqual(await told(`${pool}---\n${pool}`), [
+    '12:18: error: NodePool a: metadata.name: given twice; the first is at stdin:1',
+  ])
+  const item = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name: 'a' },
+    spec: {
+      weight: 101,
+      template: { spec: { nodeClassRef: { group: 'a.b', kind: 'C', name: 'd' }, requirements: [] } },
+    },
+  }
+  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [item] }, null, 1)
+  assert.deepEqual(await told(list), [
+    '12:15: error: NodePool a: spec.weight: invalid value: 101: should be less than or equal to 100',
+  ])
+})
+
+test('directories are read, those below them only when asked, and JSON is printed when asked', async (t) => {
+  const bad = aPool('b', { spec: ['weight: 0'] })
+  const cwd = await folderWith(t, { 'good.yaml': aPool('a'), 'below/bad.yml': bad, 'notes.txt': 'x' })
+  const flat = await runCommand(['validate', '.'], { cwd })
+  assert.deepEqual([flat.code, flat.out], [0, ''])
+  assert.equal(flat.err, '1 object in 1 file checked; 0 errors, 0 warnings\n')
+  const deep = await runCommand(['validate', '.', '-R', '-o', 'json'], { cwd })
+  assert.equal(deep.code, 1)
+  assert.deepEqual(JSON.parse(deep.out), {
+    files: 2,
+    objects: 2,
+    skipped: 0,
+    errors: 1,
+    warnings: 0,
+    problems: [
+      {
+        severity: 'error',
+        file: 'below/bad.yml',
+        line: 5,
+        column: 11,
+        object: 'NodePool b',
+        field: 'spec.weight',
+        message: 'invalid value: 0: should be greater than or equal to 1',
+      },
+    ],
+  })
+})
+
+test('what cannot be read or is asked wrongly exits with 2', async () => {
+  for (const [args, message] of [
+    [['nowhere.yaml'], /^tenon: cannot read nowhere\.yaml: no such file or directory/],
+    [[], /missing required argument 'path'/],
+    [['-', '--provider', 'ovh'], /Allowed choices are exoscale, kwok/],
+    [['-', '--feature-gates', 'NodeOverlay'], /--feature-gates: "NodeOverlay": give NAME=true/],
+    [
+      ['-', '--zone', 'de-mars-1'],
+      /^tenon: --zone: no instance types are known of zone de-mars-1; there are ch-gva-2, /,
+    ],
+  ] as const) {
+    const { code, err } = await runCommand(['validate', ...args])
+    assert.equal(code, 2, args.join(' '))
+    assert.match(err, message)
+  }
+  const { code, out } = await runCommand(['validate', '--help'])
+  assert.equal(code, 0)
+  assert.match(out, /Examples:\n {2}tenon validate nodepool\.yaml\n/)
+})
+
+test('the process reads standard input and exits with what was found', () => {
+  const main = join(import.meta.dirname, '../main.ts')
+  const input = aPool('a', { spec: ['weight: 0'] })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'validate', '-'], {
+    input,
+    encoding: 'utf8',
+  })
+  assert.equal(status, 1)
+  assert.match(stdout, /^stdin:5:11: error: NodePool a: spec\.weight: [^\n]*\n$/)
+  assert.equal(stderr, '1 object in 1 file checked; 1 error, 0 warnings\n')
+})

@@ -1,0 +1,181 @@
+/** Checks manifests without a cluster: what the API server, the controller and the catalogue would say. */
+import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellKnownLabels } from '@tenon/api'
+import { type EligibilityPolicy, evaluateOverlaysInSteps, type OfferedPool } from '@tenon/engine'
+import { catalogueFindings } from './catalogue-check.ts'
+import { type PlacedObject, placed, readText } from './documents.ts'
+import { replacementOf } from './former-kinds.ts'
+import { type OfflineProvider, offlineProviders, type ProviderName } from './offline-providers.ts'
+import { type Gates, poolFindings } from './pool-check.ts'
+import { overlayFindings } from './overlay-check.ts'
+import { inOrder, type Finding, type Problem } from './problem.ts'
+import { SchemaChecker } from './schema-check.ts'
+
+/** A text to check; `file` stands before every problem. */
+export interface SourceText {
+  readonly file: string
+  readonly text: string
+}
+
+export interface ValidateOptions {
+  /** CustomResourceDefinitions to check against. */
+  readonly crds: readonly object[]
+  readonly gates: Gates
+  /** Whose catalogue pools are held against; that of the pool's node class when absent. */
+  readonly provider?: ProviderName
+  /** Of Exoscale; any zone when absent. */
+  readonly zone?: string
+}
+
+export interface Validation {
+  readonly problems: readonly Problem[]
+  /** Objects that were checked. */
+  readonly checked: number
+  /** Objects of kinds that are not Tenon's. */
+  readonly skipped: number
+}
+
+/** An object that the API server would store, as it was written and as it would be stored. */
+interface Checked {
+  readonly given: PlacedObject
+  readonly stored: KubeObject
+  readonly isAdmitted: boolean
+}
+
+const { nodePool, nodeOverlay } = karpenterKinds
+
+/** Checks all texts as one set of manifests. */
+export function validate(sources: readonly SourceText[], options: ValidateOptions): Validation {
+  const texts = sources.map(({ file, text }) => readText(file, text))
+  const schemas = new SchemaChecker(options.crds)
+  const problems: Problem[] = texts.flatMap((text) => text.problems)
+  const checked: Checked[] = []
+  let skipped = texts.reduce((sum, text) => sum + text.skipped, 0)
+  for (const given of texts.flatMap((text) => text.objects)) {
+    const result = schemas.check(given.object)
+    if (result === undefined) {
+      const former = formerKind(given)
+      if (former === undefined) skipped++
+      problems.push(...placed(given, former ?? []))
+      continue
+    }
+    problems.push(...given.misread, ...placed(given, result.findings))
+    const isAdmitted = !result.findings.some(({ severity }) => severity === 'error')
+    checked.push({ given, stored: result.stored, isAdmitted })
+  }
+  const providers = offlineProviders(options.zone)
+  problems.push(...duplicates(checked), ...ofKinds(checked, providers, options))
+  return { problems: inOrder(problems), checked: checked.length, skipped }
+}
+
+function formerKind({ object }: PlacedObject): readonly Finding[] | undefined {
+  const { apiVersion, kind } = object
+  const fix = replacementOf(apiVersion, kind)
+  if (fix === undefined) return undefined
+  return [{ severity: 'error', field: 'kind', message: `${kind} of ${apiVersion} is not served`, fix }]
+}
+
+function duplicates(checked: readonly Checked[]): readonly Problem[] {
+  const first = new Map<string, PlacedObject>()
+  return checked.flatMap(({ given }) => {
+    const { apiVersion, metadata } = given.object
+    if (metadata.name === undefined) return []
+    const id = `${apiVersion} ${given.title}`
+    const before = first.get(id)
+    if (before === undefined) {
+      first.set(id, given)
+      return []
+    }
+    const { file, line } = before.placeOf('')
+    const message = `given twice; the first is at ${file}:${line}`
+    return placed(given, [{ severity: 'error', field: 'metadata.name', message }])
+  })
+}
+
+function ofKinds(
+  checked: readonly Checked[],
+  providers: readonly OfflineProvider[],
+  options: ValidateOptions,
+): readonly Problem[] {
+  const admitted = checked.filter(({ isAdmitted }) => isAdmitted)
+  const isOf = (type: { readonly group: string; readonly kind: string }) => (each: Checked) =>
+    each.stored.kind === type.kind && each.stored.apiVersion.startsWith(`${type.group}/`)
+  const nodeClasses = (provider: OfflineProvider) => checked.filter(isOf(provider.nodeClass))
+  const problems = providers.flatMap((provider) =>
+    nodeClasses(provider)
+      .filter(({ isAdmitted }) => isAdmitted)
+      .flatMap(({ given, stored }) => placed(given, provider.findingsOf(stored))),
+  )
+  const offered: OfferedPool[] = []
+  for (const { given, stored } of admitted.filter(isOf(nodePool))) {
+    const pool = stored as NodePool
+    const ref = pool.spec.template.spec.nodeClassRef
+    const own = providers.find(
+      ({ nodeClass }) => nodeClass.group === ref.group && nodeClass.kind === ref.kind,
+    )
+    const provider = own ?? providers.find(({ name }) => name === options.provider)
+    const rules = provider?.rules ?? { wellKnownLabels: [] }
+    const findings = [...poolFindings(given.object, pool, rules, options.gates)]
+    const candidates = own === undefined ? [] : nodeClasses(own)
+    findings.push(...referenceFindings(pool, own, candidates, providers))
+    const catalogue = providers.find(({ name }) => name === options.provider) ?? own
+    if (catalogue !== undefined && !findings.some(({ severity }) => severity === 'error')) {
+      const nodeClass = candidates.find((each) => each.stored.metadata.name === ref.name && each.isAdmitted)
+      const types = catalogue.typesOf(nodeClass?.stored)
+      offered.push({ nodePool: pool, instanceTypes: types.offered })
+      findings.push(...catalogueFindings(pool, types, catalogue.name))
+    }
+    problems.push(...placed(given, findings))
+  }
+  return [...problems, ...overlays(admitted.filter(isOf(nodeOverlay)), offered, providers, options)]
+}
+
+function referenceFindings(
+  pool: NodePool,
+  own: OfflineProvider | undefined,
+  candidates: readonly Checked[],
+  providers: readonly OfflineProvider[],
+): readonly Finding[] {
+  const { group, kind, name } = pool.spec.template.spec.nodeClassRef
+  const field = 'spec.template.spec.nodeClassRef'
+  if (own === undefined) {
+    const message = `no provider of Tenon serves ${kind} of ${group}: the pool is left alone`
+    const known = providers.map(({ nodeClass }) => `${nodeClass.kind} of ${nodeClass.group}`).join(' or ')
+    return [{ severity: 'warning', field: `${field}.kind`, message, fix: `Tenon serves ${known}` }]
+  }
+  if (candidates.length === 0 || candidates.some(({ stored }) => stored.metadata.name === name)) return []
+  const names = candidates.map(({ stored }) => stored.metadata.name).join(', ')
+  return [
+    {
+      severity: 'error',
+      field: `${field}.name`,
+      message: `there is no ${kind} ${name} among the files`,
+      fix: `they hold ${names}`,
+    },
+  ]
+}
+
+function overlays(
+  given: readonly Checked[],
+  offered: readonly OfferedPool[],
+  providers: readonly OfflineProvider[],
+  { gates }: ValidateOptions,
+): readonly Problem[] {
+  const objects = given.map(({ stored }) => stored as NodeOverlay)
+  const rules = providers.map((provider) => provider.rules)
+  const policy: EligibilityPolicy = {
+    wellKnownLabels: new Set([...wellKnownLabels, ...rules.flatMap((each) => each.wellKnownLabels)]),
+    restrictedDomains: rules.flatMap((each) => each.restrictedDomains ?? []),
+  }
+  const { outcomes } = finished(evaluateOverlaysInSteps(objects, offered, policy))
+  return given.flatMap(({ given: written, stored }) => {
+    const outcome = outcomes.get(stored as NodeOverlay)
+    return placed(written, overlayFindings(outcome, gates))
+  })
+}
+
+function finished<T>(steps: Generator<undefined, T, undefined>): T {
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}

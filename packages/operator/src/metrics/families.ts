@@ -1,0 +1,71 @@
+/** Makes families as the table describes them. */
+import { Counter, Gauge, Histogram, type Registry, Summary } from 'prom-client'
+import { KeptGauge } from './kept-gauge.ts'
+import type { MetricRow } from './rows.ts'
+
+/** How long a summary remembers what it observed; sums and counts are for good. */
+const summaryAge = { maxAgeSeconds: 600, ageBuckets: 5 }
+const quantiles = [0, 0.5, 0.9, 0.99, 1]
+
+/** Makes each family of a part of the table, by its name there, in a registry. */
+export class Families {
+  readonly #registry: Registry
+  readonly #rows: ReadonlyMap<string, MetricRow>
+
+  constructor(registry: Registry, rows: readonly MetricRow[]) {
+    this.#registry = registry
+    this.#rows = new Map(rows.map((row) => [row.name, row]))
+  }
+
+  counter(name: string): Counter {
+    return silentUntilUsed(new Counter(this.#config(name, 'counter')))
+  }
+
+  /** @param collect called at each scrape, before the family is read. */
+  gauge(name: string, collect?: (gauge: Gauge) => void): Gauge {
+    const gauge: Gauge = new Gauge({
+      ...this.#config(name, 'gauge'),
+      ...(collect && {
+        collect() {
+          collect(this)
+        },
+      }),
+    })
+    return silentUntilUsed(gauge)
+  }
+
+  /** @param extraLabels names of labels that the table does not know. */
+  kept(name: string, nowMs: () => number, extraLabels: readonly string[] = []): KeptGauge {
+    const config = this.#config(name, 'gauge')
+    return new KeptGauge({ ...config, labelNames: [...config.labelNames, ...extraLabels] }, nowMs)
+  }
+
+  histogram(name: string): Histogram {
+    const { buckets } = this.#row(name, 'histogram')
+    if (buckets === undefined) throw new Error(`the table has no buckets for ${name}`)
+    return silentUntilUsed(new Histogram({ ...this.#config(name, 'histogram'), buckets: [...buckets] }))
+  }
+
+  summary(name: string): Summary {
+    return silentUntilUsed(
+      new Summary({ ...this.#config(name, 'summary'), ...summaryAge, percentiles: quantiles }),
+    )
+  }
+
+  #config(name: string, type: MetricRow['type']) {
+    const { help, labels } = this.#row(name, type)
+    return { name, help, labelNames: [...labels], registers: [this.#registry] }
+  }
+
+  #row(name: string, type: MetricRow['type']): MetricRow {
+    const row = this.#rows.get(name)
+    if (row?.type !== type) throw new Error(`the table has no ${type} ${name}`)
+    return row
+  }
+}
+
+/** The library shows a family without labels before it was used; others would not (operations.md 14). */
+function silentUntilUsed<T extends Counter | Gauge | Histogram | Summary>(family: T): T {
+  family.remove({})
+  return family
+}

@@ -1,0 +1,57 @@
+/**
+ * What this process uses, under the names that Karpenter's users chart (operations.md 9.4). Those that
+ * begin with `go_` say what comes closest to it here.
+ */
+import { constants, PerformanceObserver } from 'node:perf_hooks'
+import { getActiveResourcesInfo, memoryUsage, versions } from 'node:process'
+import { collectDefaultMetrics, Gauge, type Registry, Summary } from 'prom-client'
+
+/** Adds `process_*`, `nodejs_*` and `go_*`; for the one registry of a process. */
+export function addProcessMetrics(registry: Registry): void {
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const gauge = (name: string, help: string, value: () => number) => {
+    const added = new Gauge({
+      name,
+      help,
+      registers,
+      collect: () => {
+        added.set(value())
+      },
+    })
+  }
+  new Gauge({ name: 'go_info', help: 'Version of the runtime', labelNames: ['version'], registers }).set(
+    { version: `node${versions.node}` },
+    1,
+  )
+  gauge('go_goroutines', 'Timers, sockets and other things that the event loop waits for', () => {
+    return getActiveResourcesInfo().length
+  })
+  gauge('go_memstats_alloc_bytes', 'Bytes of objects in use', () => memoryUsage().heapUsed)
+  gauge('go_memstats_heap_alloc_bytes', 'Bytes of objects in use', () => memoryUsage().heapUsed)
+  gauge('go_memstats_heap_inuse_bytes', 'Bytes of objects in use', () => memoryUsage().heapUsed)
+  gauge(
+    'go_memstats_heap_sys_bytes',
+    'Bytes of memory for objects, used or not',
+    () => memoryUsage().heapTotal,
+  )
+  gauge('go_memstats_sys_bytes', 'Bytes of memory of this process', () => memoryUsage().rss)
+  addGarbageCollection(registry)
+}
+
+function addGarbageCollection(registry: Registry): void {
+  const pauses = new Summary({
+    name: 'go_gc_duration_seconds',
+    help: 'How long a full garbage collection takes',
+    percentiles: [0, 0.25, 0.5, 0.75, 1],
+    maxAgeSeconds: 600,
+    ageBuckets: 5,
+    registers: [registry],
+  })
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const { detail } = entry as { readonly detail?: { readonly kind?: number } }
+      if (detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR) pauses.observe(entry.duration / 1000)
+    }
+  }).observe({ entryTypes: ['gc'] })
+}

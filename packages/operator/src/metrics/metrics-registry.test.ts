@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { eventLoopTurns, VirtualClock } from '@tenon/runtime'
+import { Counter, Gauge, Histogram, Summary } from 'prom-client'
+import { KeptGauge } from './kept-gauge.ts'
+import { MetricsRegistry } from './metrics-registry.ts'
+
+function aRegistry() {
+  const clock = new VirtualClock()
+  const registry = new MetricsRegistry(clock, eventLoopTurns)
+  const of = { help: 'Help', registers: [registry] }
+  return { clock, registry, of, lines: async () => (await registry.metrics()).split('\n') }
+}
+
+describe('a scrape', () => {
+  test('has every family with what it is and its series', async () => {
+    const { registry, of } = aRegistry()
+    new Counter({ ...of, name: 'a_total', labelNames: ['x'] }).inc({ x: '1' }, 2)
+    new Gauge({ ...of, name: 'b', help: 'Two\nlines \\ here' }).set(Number.POSITIVE_INFINITY)
+    new Histogram({ ...of, name: 'c', labelNames: ['x'], buckets: [0.5, 1] }).observe({ x: '1' }, 0.7)
+    new Summary({ ...of, name: 'd', percentiles: [0.5] }).observe(3)
+    assert.equal(
+      await registry.metrics(),
+      [
+        '# HELP a_total Help',
+        '# TYPE a_total counter',
+        'a_total{x="1"} 2',
+        '# HELP b Two\\nlines \\\\ here',
+        '# TYPE b gauge',
+        'b +Inf',
+        '# HELP c Help',
+        '# TYPE c histogram',
+        'c_bucket{le="0.5",x="1"} 0',
+        'c_bucket{le="1",x="1"} 1',
+        'c_bucket{le="+Inf",x="1"} 1',
+        'c_sum{x="1"} 0.7',
+        'c_count{x="1"} 1',
+        '# HELP d Help',
+        '# TYPE d summary',
+        'd{quantile="0.5"} 3',
+        'd_sum 3',
+        'd_count 1',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('OPS-101 no label value has a comma, whatever it was made of', async () => {
+    const { of, lines, registry, clock } = aRegistry()
+    const value = 'a,b "c" \\ \n d'
+    new Counter({ ...of, name: 'a_total', labelNames: ['x'] }).inc({ x: value })
+    new Histogram({ ...of, name: 'b', labelNames: ['x'], buckets: [1] }).observe({ x: value }, 2)
+    const kept = new KeptGauge({ ...of, name: 'c', labelNames: ['x', 'y'] }, () => clock.now())
+    kept.show('one', [{ labels: { x: value }, shared: { y: value }, value: 1 }])
+    const shown = 'a;b \\"c\\" \\\\ \\n d'
+    const series = (await lines()).filter((line) => !line.startsWith('#') && line !== '')
+    assert.deepEqual(series, [
+      `a_total{x="${shown}"} 1`,
+      `b_bucket{le="1",x="${shown}"} 0`,
+      `b_bucket{le="+Inf",x="${shown}"} 1`,
+      `b_sum{x="${shown}"} 2`,
+      `b_count{x="${shown}"} 1`,
+      `c{x="${shown}",y="${shown}"} 1`,
+    ])
+    assert.equal(registry.contentType, 'text/plain; version=0.0.4; charset=utf-8')
+  })
+})
+
+describe('a gauge that keeps the series of objects', () => {
+  function aKept() {
+    const made = aRegistry()
+    const gauge = new KeptGauge({ ...made.of, name: 'g', labelNames: ['x'] }, () => made.clock.now())
+    const shown = async () => (await made.lines()).filter((line) => line.startsWith('g'))
+    return { ...made, gauge, shown }
+  }
+
+  test('shows of each object what it showed last, until it is gone', async () => {
+    const { gauge, shown } = aKept()
+    gauge.show('a', [
+      { labels: { x: '1' }, value: 1 },
+      { labels: { x: '2' }, value: 2 },
+    ])
+    gauge.show('b', [{ labels: { x: '3' }, value: 3 }])
+    assert.deepEqual(await shown(), ['g{x="1"} 1', 'g{x="2"} 2', 'g{x="3"} 3'])
+    gauge.show('a', [{ labels: { x: '2' }, value: 5 }])
+    gauge.drop('b')
+    assert.deepEqual(await shown(), ['g{x="2"} 5'])
+    gauge.show('a', [])
+    assert.deepEqual(await shown(), [])
+    assert.deepEqual((await gauge.get()).values, [])
+  })
+
+  test('an age grows until it is told to stand still', async () => {
+    const { gauge, shown, clock } = aKept()
+    gauge.show('a', [{ labels: { x: '1' }, value: { sinceMs: clock.now() } }])
+    assert.deepEqual(await shown(), ['g{x="1"} 0'])
+    await clock.advance(1500)
+    assert.deepEqual(await shown(), ['g{x="1"} 1.5'])
+    gauge.freeze('a')
+    await clock.advance(1000)
+    assert.deepEqual(await shown(), ['g{x="1"} 1.5'])
+    gauge.freeze('nobody')
+    gauge.reset()
+    assert.deepEqual(await shown(), [])
+  })
+})

@@ -1,0 +1,196 @@
+/** How many series a large cluster has, and what they cost (user-asks.md ASK-23). */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { labels, type Node, type Pod } from '@tenon/api'
+import { eventLoopTurns, SystemClock } from '@tenon/runtime'
+import type { OperatorContext } from '../context.ts'
+import { NodeMetrics } from '../controllers/metrics-node/controller.ts'
+import { NodePoolMetrics } from '../controllers/metrics-nodepool/controller.ts'
+import { statusControllers } from '../controllers/status-conditions/kinds.ts'
+import { PodMetrics } from '../controllers/metrics-pod/controller.ts'
+import { aClaim, aNode, aPod, aPool } from '../state/machines.test-support.ts'
+import { nodeClassKind, ObservedCluster } from '../state/observed-cluster.test-support.ts'
+import { Metrics } from './metrics.ts'
+
+const nodes = 1000
+const podsPerNode = 10
+const pools = 20
+const resources = { cpu: '16', memory: '64Gi', pods: '110', 'ephemeral-storage': '100Gi' }
+
+const nodeName = (i: number) => `ip-10-0-${i >> 8}-${i & 255}.eu-central-1.compute.internal`
+
+function aBigNode(i: number): Node {
+  const node = aNode(nodeName(i), {
+    providerID: `p://${i}`,
+    pool: `pool-${i % pools}`,
+    capacity: resources,
+    labels: {
+      [labels.zone]: `zone-${i % 3}`,
+      [labels.region]: 'eu-central-1',
+      [labels.arch]: 'amd64',
+      [labels.os]: 'linux',
+      [labels.capacityType]: 'on-demand',
+    },
+  })
+  const conditions = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'].map(condition)
+  return {
+    ...node,
+    metadata: { ...node.metadata, creationTimestamp: '2026-01-01T00:00:00Z' },
+    status: { ...node.status, conditions },
+  }
+}
+
+function condition(type: string) {
+  return {
+    type,
+    status: 'True',
+    reason: type,
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  } as const
+}
+
+const claimConditions = ['Launched', 'Registered', 'Initialized', 'Ready', 'Consolidatable'].map(condition)
+
+function aRunningPod(node: number, i: number): Pod {
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `web-${i}-7c9d8b6f5`, uid: `owner-${i}` }
+  const memory = '512Mi'
+  const limited = { requests: { cpu: '500m', memory }, limits: { memory } }
+  return aPod(
+    `web-${i}-7c9d8b6f5-${node}`,
+    nodeName(node),
+    { containers: [{ name: 'app', resources: limited }] },
+    { ownerReferences: [owner] },
+  )
+}
+
+/** A cluster of this size, seen and shown. */
+async function shown(detail: 'full' | 'reduced') {
+  const cluster = new ObservedCluster()
+  const { caches, state } = cluster
+  const clock = new SystemClock()
+  const metrics = new Metrics({ clock, cluster: { detail, providerLabels: [] } })
+  assert.ok(metrics.cluster)
+  const provider = { nodeClasses: [nodeClassKind] }
+  const context = {
+    caches,
+    state,
+    metrics,
+    provider,
+    clock,
+    turns: eventLoopTurns,
+  } as unknown as OperatorContext
+  const told = { events: { record: () => undefined }, settings: { metricsDetail: detail } }
+  for (const status of statusControllers({ ...context, ...told } as unknown as OperatorContext).values())
+    status.follow((name) => void status.reconcile(name))
+  const podMetrics = new PodMetrics(context, metrics.cluster)
+  const nodeMetrics = new NodeMetrics(context, metrics.cluster)
+  for (let i = 0; i < pools; i++) cluster.see(aPool(`pool-${i}`))
+  for (let i = 0; i < nodes; i++) {
+    cluster.see(
+      aBigNode(i),
+      aClaim(`claim-${i}`, {
+        providerID: `p://${i}`,
+        pool: `pool-${i % pools}`,
+        conditions: claimConditions,
+      }),
+    )
+    for (let pod = 0; pod < podsPerNode; pod++) cluster.see(aRunningPod(i, pod))
+  }
+  await podMetrics.run()
+  await nodeMetrics.run()
+  await new NodePoolMetrics(context, metrics.cluster).run()
+  return { cluster, metrics, nodeMetrics }
+}
+
+function seriesOf(text: string): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const line of text.split('\n')) {
+    if (line === '' || line.startsWith('#')) continue
+    const name = line.slice(0, line.search(/[{ ]/))
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  return counts
+}
+
+const processorMs = () => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+/** The least that some work takes, and the most that it takes at a stretch in the run that took the least. */
+async function measured(work: () => Promise<unknown>) {
+  let least = { totalMs: Number.POSITIVE_INFINITY, stretchMs: 0 }
+  for (let run = 0; run < 7; run++) {
+    let stretchMs = 0
+    let isOver = false
+    let since = processorMs()
+    const start = since
+    const watch = () => {
+      const now = processorMs()
+      stretchMs = Math.max(stretchMs, now - since)
+      since = now
+      if (!isOver) setImmediate(watch)
+    }
+    setImmediate(watch)
+    await work()
+    isOver = true
+    const totalMs = processorMs() - start
+    if (totalMs < least.totalMs) least = { totalMs, stretchMs }
+  }
+  return least
+}
+
+test('ASK-23 a scrape of 1,000 nodes and 10,000 pods has a known number of series and is cheap', async (t) => {
+  const { metrics, cluster, nodeMetrics } = await shown('full')
+  const counts = seriesOf(await metrics.registry.metrics())
+  const perNode = (resourcesShown: number) => nodes * resourcesShown
+  assert.deepEqual(counts, {
+    karpenter_build_info: 1,
+    karpenter_voluntary_disruption_consolidation_timeouts_total: 2,
+    karpenter_nodepools_cost_total: pools,
+    karpenter_cluster_utilization_percent: 4,
+    karpenter_nodes_allocatable: perNode(4),
+    karpenter_nodes_system_overhead: perNode(4),
+    karpenter_nodes_total_pod_requests: perNode(3),
+    karpenter_nodes_total_pod_limits: perNode(2),
+    karpenter_nodes_current_lifetime_seconds: perNode(1),
+    karpenter_pods_state: nodes * podsPerNode,
+    operator_node_status_condition_count: perNode(4),
+    operator_node_status_condition_current_status_seconds: perNode(4),
+    operator_node_status_condition_transitions_total: 4 * pools,
+    operator_nodeclaim_status_condition_count: perNode(5),
+    operator_nodeclaim_status_condition_current_status_seconds: perNode(5),
+    operator_nodeclaim_status_condition_transitions_total: 5 * pools,
+    operator_nodepool_status_condition_count: 3 * pools,
+    operator_nodepool_status_condition_current_status_seconds: 3 * pools,
+    operator_status_condition_count: perNode(5) + 3 * pools,
+    operator_status_condition_current_status_seconds: perNode(5) + 3 * pools,
+    operator_status_condition_transitions_total: 5,
+  })
+  const scrape = await measured(() => metrics.registry.metrics())
+  t.diagnostic(
+    `a scrape takes ${scrape.totalMs.toFixed(0)} ms, ${scrape.stretchMs.toFixed(0)} ms at a stretch`,
+  )
+  assert.ok(scrape.totalMs < 100, `a scrape takes ${scrape.totalMs} ms of processor time`)
+  assert.ok(scrape.stretchMs < 50, `a scrape holds the thread for ${scrape.stretchMs} ms`)
+
+  let pod = 0
+  const change = await measured(async () => {
+    cluster.see(aRunningPod(0, 100 + pod++))
+    await nodeMetrics.run()
+  })
+  t.diagnostic(`one new pod takes ${change.totalMs.toFixed(2)} ms`)
+  assert.ok(change.totalMs < 10, `one new pod takes ${change.totalMs} ms of processor time`)
+})
+
+test('ASK-23 with reduced detail the same cluster has hardly any series, and none of a single pod or node', async () => {
+  const { metrics } = await shown('reduced')
+  const text = await metrics.registry.metrics()
+  assert.doesNotMatch(text, /ip-10-0-|web-\d/)
+  const counts = seriesOf(text)
+  assert.equal(
+    Object.values(counts).reduce((total, count) => total + count, 0),
+    332,
+  )
+})

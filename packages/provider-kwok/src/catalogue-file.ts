@@ -1,0 +1,171 @@
+/** Instance types from a file in the form of Karpenter's simulated provider (operations.md 12.2). */
+import {
+  type InstanceType,
+  isQuantity,
+  labels,
+  normalizedLabel,
+  type Offering,
+  parseResource,
+  type Requirement,
+  type RequirementOperator,
+  type Resources,
+} from '@tenon/api'
+import { instanceTypeOf, is, kubeReserved } from './instance-type.ts'
+
+/** What a file gave, and what in it could not be used, one sentence each. */
+export interface CatalogueReading {
+  readonly types: readonly InstanceType[]
+  readonly problems: readonly string[]
+}
+
+const defaultPods = 110
+const operators: ReadonlySet<string> = new Set<RequirementOperator>([
+  'In',
+  'NotIn',
+  'Exists',
+  'DoesNotExist',
+  'Gt',
+  'Lt',
+  'Gte',
+  'Lte',
+])
+
+/** A field that cannot be used; the message names it. */
+class FieldError extends Error {}
+
+/**
+ * Reads a JSON array of instance types. An item that cannot be used is named among the problems and left
+ * out; the others stand.
+ */
+export function readCatalogue(text: string): CatalogueReading {
+  let items: unknown
+  try {
+    items = JSON.parse(text)
+  } catch (error) {
+    return { types: [], problems: [`it is not valid JSON: ${(error as Error).message}`] }
+  }
+  if (!Array.isArray(items)) return { types: [], problems: ['give a JSON array of instance types'] }
+  const types = new Map<string, InstanceType>()
+  const problems: string[] = []
+  for (const [index, item] of (items as readonly unknown[]).entries()) {
+    const fields = fieldsOf(item)
+    const name = fields?.get('name')
+    const at = typeof name === 'string' && name !== '' ? `instance type ${name}` : `item ${index}`
+    try {
+      if (fields === undefined) throw new FieldError('give an object with name, resources and offerings')
+      const type = typeOf(fields, (problem) => problems.push(`${at}: ${problem}`))
+      if (types.has(type.name)) throw new FieldError('another item before it has the same name')
+      types.set(type.name, type)
+    } catch (error) {
+      if (!(error instanceof FieldError)) throw error
+      problems.push(`${at} is left out: ${error.message}`)
+    }
+  }
+  return { types: [...types.values()], problems }
+}
+
+type Fields = ReadonlyMap<string, unknown>
+
+function typeOf(fields: Fields, report: (problem: string) => void): InstanceType {
+  const name = textOf(fields, 'name')
+  const arch = textOf(fields, 'architecture')
+  const operatingSystems = textsOf(fields.get('operatingsystems'), 'operatingSystems')
+  if (operatingSystems.length === 0) throw new FieldError('operatingSystems: name at least one')
+  const capacity = capacityOf(fields.get('resources'))
+  const listed = fields.get('offerings')
+  if (!Array.isArray(listed)) throw new FieldError('offerings: give an array')
+  const offerings = (listed as readonly unknown[]).flatMap((item, index) => {
+    try {
+      return [offeringOf(fieldsOf(item))]
+    } catch (error) {
+      if (!(error instanceof FieldError)) throw error
+      report(`offerings[${index}] is left out: ${error.message}`)
+      return []
+    }
+  })
+  if (offerings.length === 0) throw new FieldError('offerings: none of them can be used')
+  return instanceTypeOf({ name, arch, operatingSystems, capacity, offerings })
+}
+
+function capacityOf(resources: unknown): Resources {
+  const amounts: Record<string, number> = { pods: defaultPods }
+  const listed = typeof resources === 'object' && resources !== null ? resources : {}
+  for (const [resource, quantity] of Object.entries(listed) as [string, unknown][]) {
+    const text = typeof quantity === 'number' ? String(quantity) : quantity
+    if (typeof text !== 'string' || !isQuantity(text) || parseResource(resource, text) < 0)
+      throw new FieldError(`resources.${resource}: give a quantity such as 500m, 4Gi or 2`)
+    amounts[resource] = parseResource(resource, text)
+  }
+  for (const [resource, reserved] of Object.entries(kubeReserved)) {
+    if ((amounts[resource] ?? 0) <= reserved)
+      throw new FieldError(`resources.${resource}: give more than the 100m cpu and 10Mi memory kept back`)
+  }
+  return amounts
+}
+
+/** `Available` is not read: a file has no way to say that an offering is back. */
+function offeringOf(fields: Fields | undefined): Offering {
+  if (fields === undefined) throw new FieldError('give an object with Price and Requirements')
+  const price = fields.get('price')
+  if (typeof price !== 'number' || price < 0) throw new FieldError('Price: give a number of 0 or more')
+  const reserved = fields.get('reservationcapacity')
+  if (reserved !== undefined && (typeof reserved !== 'number' || reserved < 0 || !Number.isInteger(reserved)))
+    throw new FieldError('ReservationCapacity: give a whole number of 0 or more')
+  const requirements = [...requirementsOf(fields.get('requirements')), ...flatRequirements(fields)]
+  for (const key of [labels.zone, labels.capacityType]) {
+    if (requirements.find((each) => each.key === key && each.operator === 'In')?.values?.length !== 1)
+      throw new FieldError(`Requirements: give ${key} In with one value`)
+  }
+  return {
+    requirements,
+    pricePerHour: price,
+    available: true,
+    ...(typeof reserved === 'number' && { reservationCapacity: reserved }),
+  }
+}
+
+/** `zone` and `capacityType`, which older files have in place of requirements. */
+function flatRequirements(fields: Fields): readonly Requirement[] {
+  if (fields.has('requirements')) return []
+  const pairs = [
+    [labels.zone, fields.get('zone')],
+    [labels.capacityType, fields.get('capacitytype')],
+  ] as const
+  return pairs.flatMap(([key, value]) => (typeof value === 'string' ? [is(key, value)] : []))
+}
+
+function requirementsOf(value: unknown): readonly Requirement[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value)) throw new FieldError('Requirements: give an array')
+  return (value as readonly unknown[]).map((item) => {
+    const fields = fieldsOf(item)
+    if (fields === undefined) throw new FieldError('Requirements: give objects with key, operator and values')
+    const operator = textOf(fields, 'operator')
+    if (!operators.has(operator))
+      throw new FieldError(`Requirements: operator ${operator}: give ${[...operators].join(', ')}`)
+    const values = fields.get('values')
+    return {
+      key: normalizedLabel(textOf(fields, 'key')),
+      operator: operator as RequirementOperator,
+      ...(values !== undefined && values !== null && { values: textsOf(values, 'values') }),
+    }
+  })
+}
+
+function textOf(fields: Fields, field: string): string {
+  const value = fields.get(field)
+  if (typeof value === 'string' && value !== '') return value
+  throw new FieldError(`${field}: give a text`)
+}
+
+function textsOf(value: unknown, field: string): readonly string[] {
+  if (Array.isArray(value) && (value as readonly unknown[]).every((each) => typeof each === 'string'))
+    return value as readonly string[]
+  throw new FieldError(`${field}: give an array of texts`)
+}
+
+/** The fields of an object by their names in lower case. */
+function fieldsOf(value: unknown): Fields | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  return new Map(Object.entries(value).map(([key, each]) => [key.toLowerCase(), each as unknown]))
+}

@@ -1,0 +1,107 @@
+/** Plays the failures that node classes ask for. */
+import type { InstanceType } from '@tenon/api'
+import { ProviderError } from '@tenon/provider'
+import { type Clock, type Logger, type Random, unit } from '@tenon/runtime'
+import { type FailureSettings, failureSettings, offeringRef, selects, toldTypes } from './failure-settings.ts'
+import type { Choice } from './launch.ts'
+import type { KwokNodeClass } from './nodeclass.ts'
+
+/** What failures are played with. */
+export interface FailureDependencies {
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+}
+
+interface Told {
+  readonly from: readonly InstanceType[]
+  readonly types: readonly InstanceType[]
+}
+
+/** The failures of all node classes, and what of them has to be remembered. */
+export class Failures {
+  readonly #deps: FailureDependencies
+  readonly #settings = new WeakMap<KwokNodeClass, FailureSettings>()
+  readonly #told = new WeakMap<FailureSettings, Told>()
+  /** Complaints made already. */
+  readonly #problems = new Set<string>()
+  /** Calls left, by node class. */
+  readonly #allowances = new Map<string, { readonly left: number; readonly atMs: number }>()
+  /** When machines whose deletion was accepted are gone, by provider ID. */
+  readonly #ends = new Map<string, number>()
+
+  constructor(deps: FailureDependencies) {
+    this.#deps = deps
+  }
+
+  /** The settings of a node class; what cannot be read is logged once. */
+  settingsOf(nodeClass: KwokNodeClass | undefined): FailureSettings {
+    const known = nodeClass && this.#settings.get(nodeClass)
+    if (known !== undefined) return known
+    const { settings, problems } = failureSettings(nodeClass)
+    for (const problem of problems) {
+      if (this.#problems.has(problem)) continue
+      this.#problems.add(problem)
+      this.#deps.logger.error('an annotation for simulated failures has no effect', { error: problem })
+    }
+    if (nodeClass !== undefined) this.#settings.set(nodeClass, settings)
+    return settings
+  }
+
+  /** The types as the catalogue tells them to the pools of a node class. */
+  told(types: readonly InstanceType[], settings: FailureSettings): readonly InstanceType[] {
+    const known = this.#told.get(settings)
+    if (known?.from === types) return known.types
+    const told = toldTypes(types, settings)
+    this.#told.set(settings, { from: types, types: told })
+    return told
+  }
+
+  /** @throws ProviderError `throttled` when a node class has had its calls of this second. */
+  throttle(nodeClass: string, { rateLimit }: FailureSettings): void {
+    if (rateLimit === undefined) return
+    const nowMs = this.#deps.clock.now()
+    const most = Math.max(1, rateLimit)
+    const { left, atMs } = this.#allowances.get(nodeClass) ?? {
+      left: rateLimit === 0 ? 0 : most,
+      atMs: nowMs,
+    }
+    const allowance = Math.min(most, left + ((nowMs - atMs) / 1000) * rateLimit)
+    const isAllowed = rateLimit > 0 && allowance >= 1
+    this.#allowances.set(nodeClass, { left: isAllowed ? allowance - 1 : allowance, atMs: nowMs })
+    if (isAllowed) return
+    const retryAfterMs = rateLimit === 0 ? undefined : Math.ceil(((1 - allowance) / rateLimit) * 1000)
+    throw new ProviderError(
+      'throttled',
+      `more than ${rateLimit} calls a second for KWOKNodeClass ${nodeClass}`,
+      retryAfterMs === undefined ? {} : { retryAfterMs },
+    )
+  }
+
+  /** @throws ProviderError `insufficientCapacity` when this launch is to fail. */
+  refuse({ type, offering }: Choice, { capacityErrors, outages }: FailureSettings): void {
+    const ref = offeringRef(type.name, offering)
+    const isOut = selects(outages, ref)
+    if (!isOut && (capacityErrors === 0 || unit(this.#deps.random) >= capacityErrors)) return
+    throw new ProviderError(
+      'insufficientCapacity',
+      `${ref.instanceType} in ${ref.zone} as ${ref.capacityType} is not to be had: ${isOut ? 'simulated outage' : 'simulated shortage'}`,
+      { offerings: [ref] },
+    )
+  }
+
+  /** Starts the end of a machine, or goes on with it. @returns whether it is over. */
+  hasEnded(providerID: string, { terminationDelayMs }: FailureSettings): boolean {
+    const nowMs = this.#deps.clock.now()
+    const endMs = this.#ends.get(providerID) ?? nowMs + terminationDelayMs
+    const isOver = nowMs >= endMs
+    if (isOver) this.#ends.delete(providerID)
+    else this.#ends.set(providerID, endMs)
+    return isOver
+  }
+
+  /** Whether a machine goes on although its deletion has been accepted. */
+  isEnding(providerID: string): boolean {
+    return this.#deps.clock.now() < (this.#ends.get(providerID) ?? 0)
+  }
+}

@@ -1,0 +1,128 @@
+/** The log as lines of JSON (operations.md 8). */
+import type { Clock } from './clock.ts'
+import { callerOf } from './log-caller.ts'
+import { type LogFields, type Logger, type LogLevel, StructuredError } from './log.ts'
+import { LogSampler } from './log-sampler.ts'
+
+const order: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 }
+
+export interface JsonLoggerOptions {
+  /** Name of the program; default `controller`. */
+  readonly name?: string
+  /** Revision of this program, if it is known. */
+  readonly commit?: string
+  /** Told of values that cannot be written. */
+  readonly onBroken?: (text: string) => void
+}
+
+/**
+ * Writes one JSON object per line. Of equal messages it lets the first hundred of a second through, and
+ * then each hundredth. A number under a key that ends in `Ms` becomes a duration under the key without it.
+ * @param level a shared cell, so that the level can be changed while running.
+ */
+export class JsonLogger implements Logger {
+  readonly #write: (line: string) => void
+  readonly #clock: Clock
+  readonly #level: { readonly value: LogLevel }
+  readonly #options: JsonLoggerOptions
+  readonly #sampler: LogSampler
+  readonly #fields: LogFields
+
+  constructor(
+    clock: Clock,
+    write: (line: string) => void,
+    level: { readonly value: LogLevel },
+    options: JsonLoggerOptions = {},
+    /** Of the logger this one is made from. */
+    origin: { readonly sampler?: LogSampler; readonly fields?: LogFields } = {},
+  ) {
+    this.#clock = clock
+    this.#write = write
+    this.#level = level
+    this.#options = options
+    this.#sampler = origin.sampler ?? new LogSampler(clock)
+    this.#fields = origin.fields ?? {}
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#log('debug', message, fields)
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#log('info', message, fields)
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#log('warn', message, fields)
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#log('error', message, fields)
+  }
+
+  /** `logger` among the fields names a part of the program; it is put behind the name, after a dot. */
+  with({ logger, ...fields }: LogFields): Logger {
+    const { name = 'controller' } = this.#options
+    const options =
+      typeof logger === 'string' ? { ...this.#options, name: `${name}.${logger}` } : this.#options
+    return new JsonLogger(this.#clock, this.#write, this.#level, options, {
+      sampler: this.#sampler,
+      fields: { ...this.#fields, ...fields },
+    })
+  }
+
+  #log(level: LogLevel, message: string, fields: LogFields = {}): void {
+    const least = this.#level.value
+    if (order[level] < order[least] || !this.#sampler.lets(level, message)) return
+    const { name = 'controller', commit } = this.#options
+    const head = {
+      level: level.toUpperCase(),
+      time: new Date(this.#clock.now()).toISOString(),
+      logger: name,
+      ...(least === 'debug' && { caller: callerOf(2) }),
+      message,
+      ...(commit !== undefined && { commit }),
+    }
+    this.#write(`${this.#text(head, { ...this.#fields, ...fields })}\n`)
+  }
+
+  /** What the line says of itself comes first, and no field takes its place. */
+  #text(head: object, fields: LogFields): string {
+    try {
+      return JSON.stringify({ ...head, ...rendered(fields), ...head }, asText)
+    } catch (error) {
+      this.#options.onBroken?.(`a log line has values that cannot be written: ${String(error)}\n`)
+      return JSON.stringify(head)
+    }
+  }
+}
+
+function rendered(fields: LogFields): Readonly<Record<string, unknown>> {
+  const all: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(fields)) {
+    if (typeof value === 'number' && key.length > 2 && key.endsWith('Ms')) {
+      all[key.slice(0, -2)] = durationText(value)
+      continue
+    }
+    all[key] = value
+    if (value instanceof StructuredError) Object.assign(all, value.values)
+  }
+  return all
+}
+
+function asText(_key: string, value: unknown): unknown {
+  if (value instanceof Error) return value.message
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+/** As Go prints it, to the microsecond: `1.5s`, `2m0s`, `12.345ms`. */
+function durationText(ms: number): string {
+  if (!Number.isFinite(ms)) return String(ms)
+  if (ms < 0) return `-${durationText(-ms)}`
+  if (ms > 0 && ms < 1000) return `${Number(ms.toFixed(3))}ms`
+  const seconds = ms / 1000
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)]
+  const rest = `${Number((seconds % 60).toFixed(3))}s`
+  if (hours > 0) return `${hours}h${minutes}m${rest}`
+  return minutes > 0 ? `${minutes}m${rest}` : rest
+}
