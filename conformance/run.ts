@@ -15,6 +15,9 @@ const longestFirst = [
   'drain',
   'scheduling-proof',
   'takeover',
+  'leaders',
+  'chart-install',
+  'upstream',
   'manual-deletions',
   'planned-placement',
 ]

@@ -32,7 +32,7 @@ export interface Choice {
 }
 
 /**
- * The cheapest available offering of the types the claim lists. Among equals the first type wins, and chance
+ * The cheapest available offering of the types the claim may have. Among equals the first type wins, and chance
  * decides between its offerings. Types with nothing that fits are passed over.
  */
 export function cheapestChoice(
@@ -44,7 +44,7 @@ export function cheapestChoice(
   const byName = new Map(types.map((type) => [type.name, type]))
   let best: { readonly type: InstanceType; readonly offerings: readonly Offering[] } | undefined
   let price = Number.POSITIVE_INFINITY
-  for (const name of valuesOf(requirements, labels.instanceType)) {
+  for (const name of namesFor(claim, types)) {
     const type = byName.get(name)
     const fitting = (type?.offerings ?? []).filter(
       (offering) => offering.available && offeringAllows(requirements, offering),
@@ -61,6 +61,14 @@ export function cheapestChoice(
   return offering && { type, offering }
 }
 
+/** Names of the types a claim may have: those it lists; any that suits for one of a NodePool that lists none. */
+function namesFor({ metadata, spec }: NodeClaim, types: readonly InstanceType[]): readonly string[] {
+  const { requirements } = spec
+  const listed = valuesOf(requirements, labels.instanceType)
+  if (listed.length > 0 || metadata.labels?.[labels.nodePool] === undefined) return listed
+  return types.filter((type) => offeringAllows(requirements, type)).map(({ name }) => name)
+}
+
 /** Names that the claim lists and no type has. */
 export function unknownTypes(claim: NodeClaim, types: readonly InstanceType[]): readonly string[] {
   const known = new Set(types.map(({ name }) => name))
@@ -70,7 +78,7 @@ export function unknownTypes(claim: NodeClaim, types: readonly InstanceType[]): 
 /** Whether what the claim asks for exists, but none of it is available. */
 export function isSoldOut(claim: NodeClaim, types: readonly InstanceType[]): boolean {
   const { requirements } = claim.spec
-  const names = valuesOf(requirements, labels.instanceType)
+  const names = namesFor(claim, types)
   return types.some(
     ({ name, offerings }) =>
       names.includes(name) && offerings.some((offering) => offeringAllows(requirements, offering)),

@@ -16,8 +16,11 @@ export function singleValues(requirements: readonly Requirement[]): Readonly<Rec
   )
 }
 
-/** Whether each of the offering's labels can have a value that is allowed. */
-export function offeringAllows(requirements: readonly Requirement[], offering: Offering): boolean {
+/** Whether each of the labels of an offering, or of an instance type, can have a value that is allowed. */
+export function offeringAllows(
+  requirements: readonly Requirement[],
+  offering: Pick<Offering, 'requirements'>,
+): boolean {
   return requirements.every((requirement) => {
     const key = normalizedLabel(requirement.key)
     return offering.requirements.every(

@@ -268,10 +268,19 @@ test('OPS-79 a type without a fitting offering is passed over', async (t) => {
   assert.equal(nodeOf(mixed, 'two')?.metadata.labels?.[labels.instanceType], 'a.large')
 })
 
-test('a claim that lists a type that is not there, or none, is told so', async (t) => {
+test('a claim of a static NodePool, which lists no types, gets the cheapest that suits', async (t) => {
+  const stage = await openKwok(t)
+  const requirements = [onDemand, is(labels.os, 'windows'), is('karpenter.kwok.sh/instance-cpu', '4', '8')]
+  await stage.claim('static', { requirements }, { labels: { [labels.nodePool]: 'default' } })
+  assert.match(nodeOf(stage, 'static')?.metadata.labels?.[labels.instanceType] ?? '', /^c-4x-.*-windows$/)
+})
+
+test('a claim that lists a type that is not there, or is of no pool and lists none, is told so', async (t) => {
   const stage = await openKwok(t)
   await launch(stage, 'unknown', ['c-1x-amd64-linux', 'c-3x-amd64-linux'], onDemand)
-  await stage.claim('none', { requirements: [onDemand] })
+  const { metadata, ...rest } = stage.aClaim('none', { requirements: [onDemand] })
+  stage.world.create(karpenterKinds.nodeClaim, { ...rest, metadata: { name: metadata.name } })
+  await stage.pass(5000)
   assert.match(stage.condition('unknown', 'Launched')?.message ?? '', /no instance type c-3x-amd64-linux/)
   assert.match(stage.condition('none', 'Launched')?.message ?? '', /name no instance type/)
   assert.deepEqual(stage.world.cluster.server.local.list(kinds.node), [])
