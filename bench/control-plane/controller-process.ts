@@ -26,6 +26,8 @@ export interface ControllerPlan {
   readonly clock: Clock
   /** Options of Node, such as `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
+  /** Further options of the controller. */
+  readonly options?: readonly string[]
   /** Measures how long the event loop is held, which costs a little processor time. */
   readonly isProbed?: boolean
 }
@@ -50,7 +52,7 @@ export class ControllerProcess {
   static async start(plan: ControllerPlan): Promise<ControllerProcess> {
     const ports = { probes: await freePort(), metrics: await freePort() }
     const output = openSync(plan.log, 'w')
-    const { nodeOptions = [], isProbed = false } = plan
+    const { nodeOptions = [], options = [], isProbed = false } = plan
     const child = spawn(
       process.execPath,
       [
@@ -63,6 +65,7 @@ export class ControllerProcess {
         '--disable-leader-election',
         `--metrics-port=${ports.metrics}`,
         `--health-probe-port=${ports.probes}`,
+        ...options,
       ],
       { stdio: ['ignore', output, output, ...(isProbed ? (['ipc'] as const) : [])] },
     )

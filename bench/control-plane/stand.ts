@@ -18,6 +18,8 @@ export interface StandOptions {
   readonly pool: NodePool
   /** Options of Node for the controller. */
   readonly nodeOptions?: readonly string[]
+  /** Options of the controller. */
+  readonly options?: readonly string[]
 }
 
 export interface Stand {
@@ -27,7 +29,7 @@ export interface Stand {
 
 /** Plays on a stand that is there for this alone, and takes it down. */
 export async function onStand<T>(
-  { clock, pool, nodeOptions }: StandOptions,
+  { clock, pool, nodeOptions, options }: StandOptions,
   play: (stand: Stand) => Promise<T>,
 ): Promise<T> {
   const plane = await startControlPlane()
@@ -49,6 +51,7 @@ export async function onStand<T>(
       log: join(folder, 'controller.log'),
       clock,
       ...(nodeOptions && { nodeOptions }),
+      ...(options && { options }),
     })
     try {
       await controller.ready(readyWithinMs)

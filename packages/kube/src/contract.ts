@@ -3,6 +3,7 @@
  * follow the server, controllers that run one object at a time, and events.
  */
 import type { KubeObject, LabelSelector, NewObject, ResourceType } from '@tenon/api'
+import type { LogFields } from '@tenon/runtime'
 
 /** Names one object of a known type. `namespace` is absent for cluster-scoped types. */
 export interface ObjectKey {
@@ -186,6 +187,8 @@ export interface ControllerOptions {
   /** Token bucket over all keys. */
   readonly rate?: { readonly perSecond: number; readonly burst: number }
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<ReconcileResult>
+  /** What log lines of a reconcile say of its object; just the key without this. */
+  readonly describe?: (key: string) => LogFields
 }
 
 /** A running or startable controller. Keys are strings; `ns/name` or `name` by convention. */

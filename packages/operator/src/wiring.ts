@@ -48,6 +48,7 @@ import { statusControllers } from './controllers/status-conditions/kinds.ts'
 import { measuredDecider } from './metrics/measured-decider.ts'
 import { measuredProvider } from './metrics/measured-provider.ts'
 import { type Caches, indexes, nodeNamesOf } from './observe/caches.ts'
+import { describedBy } from './log-context.ts'
 import { scaledConcurrency } from './settings.ts'
 
 /** A controller or loop that can be started once and stopped once. */
@@ -78,6 +79,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
   const { clock, logger, random, settings, caches, framework } = context
   const queue: NewQueue = (name, { least, most, baseMs = 5, capMs = 1_000_000, perSecond }, reconcile) => {
     const concurrency = scaledConcurrency(least, most, settings.cpuRequestsMillis)
+    const describe = describedBy(name)
     const qps = perSecond === undefined ? undefined : Math.ceil((concurrency * perSecond) / least)
     return createController(
       {
@@ -85,6 +87,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
         concurrency,
         backoff: { baseMs, capMs },
         ...(qps !== undefined && { rate: { perSecond: qps, burst: 10 * qps } }),
+        ...(describe !== undefined && { describe }),
         reconcile,
       },
       { clock, logger, random, metrics: framework },

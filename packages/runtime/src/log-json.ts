@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts'
 import { callerOf } from './log-caller.ts'
 import { type LogFields, type Logger, type LogLevel, StructuredError } from './log.ts'
 import { LogSampler } from './log-sampler.ts'
+import { scopeFields } from './log-scope.ts'
 
 const order: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 }
 
@@ -83,7 +84,7 @@ export class JsonLogger implements Logger {
       message,
       ...(commit !== undefined && { commit }),
     }
-    this.#write(`${this.#text(head, { ...this.#fields, ...fields })}\n`)
+    this.#write(`${this.#text(head, { ...scopeFields(), ...this.#fields, ...fields })}\n`)
   }
 
   /** What the line says of itself comes first, and no field takes its place. */

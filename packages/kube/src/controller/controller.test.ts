@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type LogFields, type Logger, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import {
+  JsonLogger,
+  type LogFields,
+  type Logger,
+  SeededRandom,
+  silentLogger,
+  VirtualClock,
+} from '@tenon/runtime'
 import { type Controller, type ControllerOptions, done, KubeError } from '../contract.ts'
 import { type ControllerActivity, type ControllerDependencies, createController } from './controller.ts'
 import { createSingleton } from './singleton.ts'
@@ -137,7 +144,6 @@ test('errors are logged once each and back off per key up to the cap; success st
     [0, 100, 300, 700, 1500, 2300],
   )
   assert.equal(logged.length, 5)
-  assert.deepEqual([logged[0]?.['controller'], logged[0]?.['key']], ['test', 'a'])
   assert.equal(seen.length, 5)
   failures = 1
   runs.length = 0
@@ -147,6 +153,44 @@ test('errors are logged once each and back off per key up to the cap; success st
     runs.map(({ at }) => at - 10_000),
     [0, 100],
   )
+})
+
+test('every line of a reconcile says which controller it is of, and which object and run', async () => {
+  const lines: Record<string, unknown>[] = []
+  const clock = new VirtualClock()
+  const write = (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>)
+  const logger = new JsonLogger(clock, write, { value: 'info' })
+  const controller = createController(
+    {
+      name: 'nodeclaim.lifecycle',
+      concurrency: 2,
+      describe: (name) => ({ controllerKind: 'NodeClaim', NodeClaim: { name }, name }),
+      reconcile: async (key) => {
+        await clock.sleep(10)
+        logger.info('launched nodeclaim', { zone: 'a' })
+        if (key === 'b') throw new KubeError('server', 500, 'down')
+        return done
+      },
+    },
+    { clock, logger, random: new SeededRandom(1) },
+  )
+  controller.start()
+  controller.enqueue('a')
+  controller.enqueue('b')
+  await clock.advance(12)
+  logger.info('outside')
+  await controller.stop()
+  const kept = lines.map(({ message, controller: of, NodeClaim: claim, name }) => [message, of, claim, name])
+  assert.deepEqual(kept, [
+    ['launched nodeclaim', 'nodeclaim.lifecycle', { name: 'a' }, 'a'],
+    ['launched nodeclaim', 'nodeclaim.lifecycle', { name: 'b' }, 'b'],
+    ['Reconciler error', 'nodeclaim.lifecycle', { name: 'b' }, 'b'],
+    ['outside', undefined, undefined, undefined],
+  ])
+  const [first, second, third] = lines.map((line) => line['reconcileID'])
+  assert.match(String(first), /^[0-9a-f]{8}-[0-9a-f]{4}-4/)
+  assert.notEqual(first, second)
+  assert.equal(second, third)
 })
 
 test('a bug fails its own key only, thrown at once or later', async () => {

@@ -1,5 +1,13 @@
 import { AssertionError } from 'node:assert'
-import type { Clock, Logger, Random } from '@tenon/runtime'
+import {
+  type Clock,
+  inLogScope,
+  type LogFields,
+  type Logger,
+  type Random,
+  SeededRandom,
+  uuid,
+} from '@tenon/runtime'
 import { backoffMs } from '../backoff.ts'
 import type { Controller, ControllerOptions, ReconcileResult } from '../contract.ts'
 import { TokenBucket } from '../token-bucket.ts'
@@ -57,6 +65,7 @@ class QueueController implements Controller {
   readonly name: string
   readonly #options: ControllerOptions
   readonly #deps: ControllerDependencies
+  readonly #ids: Random
   readonly #queue: WorkQueue
   readonly #bucket: TokenBucket | undefined
   readonly #failures = new Map<string, number>()
@@ -69,6 +78,7 @@ class QueueController implements Controller {
     this.name = options.name
     this.#options = options
     this.#deps = deps
+    this.#ids = deps.random?.fork(`reconciles of ${options.name}`) ?? new SeededRandom(options.name)
     this.#bucket = options.rate === undefined ? undefined : new TokenBucket(options.rate, deps.clock)
     this.#queue = new WorkQueue(deps.clock, () => {
       deps.metrics?.added?.(this.name)
@@ -131,8 +141,22 @@ class QueueController implements Controller {
     }
   }
 
+  /** What every line says that a reconcile of the key writes (operations.md 8). */
+  #scopeOf(key: string): () => LogFields {
+    const { describe } = this.#options
+    let reconcileID: string | undefined
+    return () => {
+      reconcileID ??= uuid(this.#ids)
+      return { controller: this.name, ...(describe === undefined ? { key } : describe(key)), reconcileID }
+    }
+  }
+
   /** Never rejects. */
-  async #run(key: string): Promise<void> {
+  #run(key: string): Promise<void> {
+    return inLogScope(this.#scopeOf(key), () => this.#reconcile(key))
+  }
+
+  async #reconcile(key: string): Promise<void> {
     const startedAt = this.#deps.clock.monotonic()
     let outcome: ReconcileOutcome
     try {
@@ -165,8 +189,8 @@ class QueueController implements Controller {
     const isBug = isProgrammingError(error)
     if (this.#stopping.signal.aborted && !isBug) return 'error'
     const { logger, onError } = this.#deps
-    logger.error('Reconciler error', { controller: this.name, key, error })
-    if (isBug) logger.debug('where the bug was thrown', { controller: this.name, stack: error.stack })
+    logger.error('Reconciler error', { error })
+    if (isBug) logger.debug('where the bug was thrown', { stack: error.stack })
     onError?.(this.name, key, error)
     this.#retry(key)
     return isBug ? 'bug' : 'error'

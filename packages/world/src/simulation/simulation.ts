@@ -13,6 +13,7 @@ import { playProcessFaults } from './faults/process-faults.ts'
 import { Weather } from './faults/weather.ts'
 import { fleetOf, unrest } from './invariants/calm.ts'
 import { Checker } from './invariants/checker.ts'
+import { MetricsWatch } from './invariants/metrics.ts'
 import type { Violation } from './invariants/scene.ts'
 import { paceOf } from './pace.ts'
 import type { PlantedBug } from './planted/planted-bug.ts'
@@ -119,9 +120,13 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
       checker.violate(invariant, text)
     })
   }
+  const metrics = new MetricsWatch(world, (invariant, text) => {
+    checker.violate(invariant, text)
+  })
   const step = async (): Promise<boolean> => {
     const failed = await clock.advanceUntil(() => checker.violation !== undefined, minute)
     look()
+    await metrics.look(fleet.running())
     return failed
   }
   const end = story.hours * 60 * minute

@@ -45,6 +45,8 @@ export const faultKinds = [
   'silentKubelet',
   /** The controller's process dies, at a write or between two. */
   'crash',
+  /** The controllers end in good order and start again with other options. */
+  'reconfigure',
   /** The controller's process stands still. */
   'pause',
   /** The wall clock of the controller's machine jumps. */

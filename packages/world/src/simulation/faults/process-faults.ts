@@ -1,10 +1,38 @@
-/** Controllers that die, stand still, or are told the wrong time. */
-import { integerBetween } from '@tenon/runtime'
+/** Controllers that die, stand still, get other options, or are told the wrong time. */
+import { defaultSettings, type Settings } from '@tenon/operator'
+import { integerBetween, type Random } from '@tenon/runtime'
 import type { OperatorFleet } from '../process/operator-fleet.ts'
 import type { FaultDependencies } from './api-faults.ts'
 
 const minute = 60_000
 const stepMs = minute
+
+/** Options a platform engineer tries one by one; whatever they are, the invariants hold. */
+const changes: readonly ((random: Random) => Partial<Settings>)[] = [
+  (random) => ({ batchIdleMs: integerBetween(random, 100, 5000), batchMaxMs: 10_000 }),
+  (random) => ({ cpuRequestsMillis: integerBetween(random, 1, 16) * 1000 }),
+  () => ({ preferences: 'Ignore' }),
+  () => ({ minValues: 'BestEffort' }),
+  () => ({ metricsDetail: 'reduced' }),
+  () => ({ clusterStateObservability: false }),
+  () => ({ compatibility: 'karpenter' }),
+  () => ({}),
+]
+
+/** Gates that may be switched while nodes are there; those of the workload stay as they are. */
+const gates = ['nodeRepair', 'plannedPlacement', 'spotToSpotConsolidation', 'globalConsolidation'] as const
+
+/** @param settings of the processes so far. */
+function otherSettings(settings: Partial<Settings>, random: Random): Partial<Settings> {
+  const change = changes[random.uint32() % changes.length] ?? (() => ({}))
+  const gate = gates[random.uint32() % gates.length] ?? 'nodeRepair'
+  const featureGates = { ...defaultSettings.featureGates, ...settings.featureGates }
+  return {
+    ...settings,
+    ...change(random),
+    featureGates: { ...featureGates, [gate]: random.uint32() % 2 === 0 },
+  }
+}
 
 /** Looks once a minute whether something strikes. Call the result to stop. */
 export function playProcessFaults(
@@ -21,6 +49,11 @@ export function playProcessFaults(
       log.record('fault', `crash ${leader.name} ${point}`)
       if (point === 'now') leader.port.kill()
       else leader.port.crashAt(point)
+    }
+    if (leader !== undefined && weather.strikes('reconfigure')) {
+      fleet.settings = otherSettings(fleet.settings, weather.source('reconfigure'))
+      log.record('fault', `reconfigure ${JSON.stringify(fleet.settings)}`)
+      for (const each of fleet.running()) void each.stop()
     }
     if (leader !== undefined && weather.strikes('pause')) {
       const ms = integerBetween(weather.source('pause'), 1000, 60_000)

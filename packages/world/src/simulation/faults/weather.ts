@@ -26,6 +26,7 @@ const stormRates: Readonly<Record<FaultKind, number>> = {
   instanceDeath: 0.15,
   silentKubelet: 0.3,
   crash: 0.25,
+  reconfigure: 0.1,
   pause: 0.15,
   clockJump: 0.1,
 }

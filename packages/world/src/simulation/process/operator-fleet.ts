@@ -27,9 +27,12 @@ export class OperatorFleet {
   readonly #processes = new Set<OperatorProcess>()
   #started = 0
   #isStopped = false
+  /** Of the processes that start from now on. */
+  settings: Partial<Settings>
 
   constructor(plan: FleetPlan) {
     this.#plan = plan
+    this.settings = plan.settings
   }
 
   start(): void {
@@ -56,7 +59,8 @@ export class OperatorFleet {
   }
 
   #startOne(): void {
-    const { clock, random, log, world, logger, settings, election, apiOf, cloudOf, bug } = this.#plan
+    const { clock, random, log, world, logger, election, apiOf, cloudOf, bug } = this.#plan
+    const { settings } = this
     const name = `karpenter-${this.#started++}`
     const own = random.fork(name)
     const process: OperatorProcess = new OperatorProcess({

@@ -1,0 +1,114 @@
+/** What a scrape says of the controllers, whatever happens to them. */
+import type { World } from '../../world.ts'
+
+/** Scrapes are costly, and what grows or falls does not come back. */
+const everyNthLook = 10
+
+type Violate = (invariant: string, text: string) => void
+
+/** A controller whose metrics can be read. */
+export interface Measured {
+  readonly name: string
+  readonly clock: { readonly isPaused: boolean }
+  /** Absent until it has been built. */
+  readonly operator: { readonly metrics: { readonly registry: { metrics(): Promise<string> } } } | undefined
+}
+
+interface Scraped {
+  readonly counters: ReadonlyMap<string, number>
+  /** Pods (`namespace/name`) and nodes that have series and are not there. */
+  readonly gone: ReadonlyMap<string, string>
+}
+
+/** Looks at the metrics of every process now and then. */
+export class MetricsWatch {
+  readonly #world: Pick<World, 'pods' | 'nodes'>
+  readonly #violate: Violate
+  readonly #last = new Map<Measured, Scraped>()
+  #looks = 0
+
+  constructor(world: Pick<World, 'pods' | 'nodes'>, violate: Violate) {
+    this.#world = world
+    this.#violate = violate
+  }
+
+  /** @param running processes that live; what is known of others is forgotten. */
+  async look(running: readonly Measured[]): Promise<void> {
+    if (this.#looks++ % everyNthLook !== 0) return
+    for (const process of this.#last.keys()) if (!running.includes(process)) this.#last.delete(process)
+    for (const process of running) {
+      if (process.operator === undefined || process.clock.isPaused) continue
+      this.#compare(process, this.#read(process.name, await process.operator.metrics.registry.metrics()))
+    }
+  }
+
+  #read(process: string, page: string): Scraped {
+    const scraped = { counters: new Map<string, number>(), gone: new Map<string, string>() }
+    const objects = this.#objects()
+    let type = ''
+    for (const line of page.split('\n')) {
+      if (line.startsWith('# TYPE ')) type = line.slice(line.lastIndexOf(' ') + 1)
+      if (line === '' || line.startsWith('#')) continue
+      const sample = sampleOf(line)
+      if (sample === undefined) {
+        this.#violate('metricsReadable', `${process} says ${line}`)
+        continue
+      }
+      if (type === 'counter') scraped.counters.set(sample.series, sample.value)
+      for (const object of objectsOf(sample))
+        if (!objects.has(object)) scraped.gone.set(object, sample.series)
+    }
+    return scraped
+  }
+
+  /** The pods and nodes that are there. */
+  #objects(): ReadonlySet<string> {
+    const pods = this.#world
+      .pods()
+      .map(({ metadata: { namespace = '', name } }) => `pod ${namespace}/${name}`)
+    const nodes = this.#world.nodes().map(({ metadata }) => `node ${metadata.name}`)
+    return new Set([...pods, ...nodes])
+  }
+
+  #compare(process: Measured, now: Scraped): void {
+    const before = this.#last.get(process)
+    this.#last.set(process, now)
+    if (before === undefined) return
+    for (const [series, amount] of before.counters) {
+      const later = now.counters.get(series)
+      if (later === undefined || later < amount)
+        this.#violate('countersRise', `${process.name}: ${series} was ${amount} and is ${later ?? 'gone'}`)
+    }
+    // A series may outlive its object for one scrape: some are taken down by a timer.
+    for (const [object, series] of now.gone)
+      if (before.gone.has(object)) this.#violate('noSeriesOfWhatIsGone', `${process.name}: ${series}`)
+  }
+}
+
+interface Sample {
+  readonly series: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** Undefined when the line is none that every reader understands: some split labels at each comma. */
+function sampleOf(line: string): Sample | undefined {
+  const [, series, labels = '', text = ''] = /^(\w+(?:\{(.*)\})?) (\S+)$/.exec(line) ?? []
+  const value = Number(text.replace('+Inf', 'Infinity'))
+  const pairs = labels === '' ? [] : labels.split(',').map((pair) => /^(\w+)="([^"]*)"$/.exec(pair))
+  if (series === undefined || Number.isNaN(value) || pairs.includes(null)) return undefined
+  return {
+    series,
+    labels: Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? '', pair?.[2] ?? ''])),
+    value,
+  }
+}
+
+/** The pods and nodes that a series of ours is about. */
+function objectsOf({ series, labels: { name, namespace, node_name: node } }: Sample): readonly string[] {
+  if (!series.startsWith('karpenter_')) return []
+  return [
+    ...(name !== undefined && namespace !== undefined ? [`pod ${namespace}/${name}`] : []),
+    ...(node === undefined ? [] : [`node ${node}`]),
+  ]
+}
