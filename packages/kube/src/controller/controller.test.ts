@@ -144,6 +144,7 @@ test('errors are logged once each and back off per key up to the cap; success st
     [0, 100, 300, 700, 1500, 2300],
   )
   assert.equal(logged.length, 5)
+  assert.deepEqual([logged[0]?.['controller'], logged[0]?.['key']], ['test', 'a'])
   assert.equal(seen.length, 5)
   failures = 1
   runs.length = 0

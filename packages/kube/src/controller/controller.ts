@@ -189,8 +189,8 @@ class QueueController implements Controller {
     const isBug = isProgrammingError(error)
     if (this.#stopping.signal.aborted && !isBug) return 'error'
     const { logger, onError } = this.#deps
-    logger.error('Reconciler error', { error })
-    if (isBug) logger.debug('where the bug was thrown', { stack: error.stack })
+    logger.error('Reconciler error', { controller: this.name, key, error })
+    if (isBug) logger.debug('where the bug was thrown', { controller: this.name, stack: error.stack })
     onError?.(this.name, key, error)
     this.#retry(key)
     return isBug ? 'bug' : 'error'
