@@ -2,18 +2,21 @@
  * The controller on a real control plane with nodes simulated by kwok: two workloads, beside what
  * Karpenter took for the same (docs of the reference: 2-core machine, main of 2026-08-20).
  *
- *   node bench/control-plane.ts [--only NAME] [--json] [--cpu-prof DIR]
+ *   node bench/control-plane.ts [--only NAME] [--json] [--cpu-prof DIR] [--no-floor]
  *
  * Every workload gets a control plane of its own, so that it finds nothing of the one before. `wall`
  * counts from the creation of the Deployments until every pod is Ready; `CPU s` and `peak MiB` are the
  * controller's alone, from the start of its process on. The rest of the cluster shares the machine, so
- * that only `CPU s` and `peak MiB` compare well between machines.
+ * that only `CPU s` and `peak MiB` compare well between machines. For the wall time there is the row `floor`:
+ * the same pods where the same nodes are there from the start and no controller runs, which is how long this
+ * machine takes for everything that is not the controller's; --no-floor leaves it out.
  */
 import { parseArgs } from 'node:util'
-import { kinds, labels, type NodePool } from '@tenon/api'
+import { kinds, labels, type Node, type NodePool } from '@tenon/api'
+import type { WatchingKubeClient } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 import { deployment } from '../conformance/src/scheduling-proof/objects.ts'
-import { followReady, onStand, type Stand } from './control-plane/stand.ts'
+import { followReady, onControlPlane, onStand, type Stand } from './control-plane/stand.ts'
 
 interface Figures {
   readonly wallSeconds: number
@@ -33,6 +36,12 @@ interface Row extends Figures {
   /** Processor time of starting, listing and waiting, before there were pods. */
   readonly startCpuSeconds: number
   readonly reference: Figures
+  /** Wall time with all nodes there from the start; absent when it was not measured. */
+  readonly floorSeconds?: number
+}
+
+interface Played extends Row {
+  readonly machines: readonly Node[]
 }
 
 const workloads: readonly Workload[] = [
@@ -76,12 +85,14 @@ const pool: NodePool = {
 }
 const giveUpMs = 300_000
 const pollMs = 20
+const nodePollMs = 200
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
     'cpu-prof': { type: 'string' },
+    'no-floor': { type: 'boolean', default: false },
   },
 })
 const chosen = workloads.filter(({ name }) => values.only === undefined || values.only === name)
@@ -99,11 +110,60 @@ for (const workload of chosen) print(await measured(workload))
 async function measured(workload: Workload): Promise<Row> {
   const profiling = values['cpu-prof']
   const nodeOptions = profiling === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiling}`]
-  return await onStand({ clock, pool, nodeOptions }, (stand) => play(workload, stand))
+  const { machines, ...row } = await onStand({ clock, pool, nodeOptions }, (stand) => play(workload, stand))
+  if (values['no-floor']) return row
+  return {
+    ...row,
+    floorSeconds: await onControlPlane(clock, (client) => floorOf(workload, machines, client)),
+  }
 }
 
-async function play({ name, groups, reference }: Workload, { client, controller }: Stand): Promise<Row> {
+async function play(workload: Workload, { client, controller }: Stand): Promise<Played> {
+  const { name, reference } = workload
   const { cpuSeconds: startCpuSeconds } = controller.figures()
+  const wallSeconds = await secondsUntilReady(workload, client, () => {
+    controller.assertRunning()
+  })
+  const { cpuSeconds, peakRssMiB } = controller.figures()
+  const machines = await client.list(kinds.node)
+  const nodes = machines.length
+  return { workload: name, wallSeconds, cpuSeconds, startCpuSeconds, peakRssMiB, nodes, reference, machines }
+}
+
+/** The time for the same pods when all that is left to do is to put them on these nodes. */
+async function floorOf(
+  workload: Workload,
+  machines: readonly Node[],
+  client: WatchingKubeClient,
+): Promise<number> {
+  for (const { metadata, status } of machines) {
+    await client.create(kinds.node, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: {
+        name: metadata.name,
+        labels: metadata.labels ?? {},
+        annotations: { 'kwok.x-k8s.io/node': 'fake' },
+      },
+      status: { capacity: status?.capacity ?? {}, allocatable: status?.allocatable ?? {} },
+    })
+  }
+  const areReady = async () => (await client.list(kinds.node)).every(isReadyNode)
+  while (!(await areReady())) await clock.sleep(nodePollMs)
+  return await secondsUntilReady(workload, client)
+}
+
+function isReadyNode({ spec, status }: Node): boolean {
+  const isReady = status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') ?? false
+  return isReady && (spec?.taints ?? []).length === 0
+}
+
+/** From the creation of the Deployments until every pod is Ready. */
+async function secondsUntilReady(
+  { name, groups }: Workload,
+  client: WatchingKubeClient,
+  assertGoing: () => void = () => undefined,
+): Promise<number> {
   const stop = new AbortController()
   try {
     const isReady = await followReady(client, clock, stop.signal)
@@ -115,15 +175,12 @@ async function play({ name, groups, reference }: Workload, { client, controller 
     }
     const total = groups.reduce((sum, { replicas }) => sum + replicas, 0)
     while (isReady.size < total) {
-      controller.assertRunning()
+      assertGoing()
       if (clock.monotonic() - start > giveUpMs)
         throw new Error(`${name}: only ${isReady.size} of ${total} pods are Ready`)
       await clock.sleep(pollMs)
     }
-    const wallSeconds = (clock.monotonic() - start) / 1000
-    const { cpuSeconds, peakRssMiB } = controller.figures()
-    const nodes = (await client.list(kinds.node)).length
-    return { workload: name, wallSeconds, cpuSeconds, startCpuSeconds, peakRssMiB, nodes, reference }
+    return (clock.monotonic() - start) / 1000
   } finally {
     stop.abort()
   }
@@ -135,6 +192,7 @@ function print(row: Row): void {
     return
   }
   line(row.workload, ...cellsOf(row, row.startCpuSeconds.toFixed(1)))
+  if (row.floorSeconds !== undefined) line('  floor', row.floorSeconds.toFixed(1))
   line('  reference', ...cellsOf(row.reference, ''))
   line('  ratio', ...ratios(row, row.reference))
 }

@@ -32,12 +32,8 @@ export async function onStand<T>(
   { clock, pool, nodeOptions, options }: StandOptions,
   play: (stand: Stand) => Promise<T>,
 ): Promise<T> {
-  const plane = await startControlPlane()
-  const folder = await mkdtemp(join(tmpdir(), 'tenon-bench-control-plane-'))
-  const config = loadKubeConfig({ env: {}, kubeconfig: plane.kubeconfigPath, clock })
-  const client = createKubeClient({ transport: config.transport, clock, userAgent: 'bench' })
-  let isDone = false
-  try {
+  return await onControlPlane(clock, async (client, kubeconfigPath) => {
+    const folder = await mkdtemp(join(tmpdir(), 'tenon-bench-control-plane-'))
     await applyCrds(client, clock)
     await client.create(kwokNodeClassKind, {
       apiVersion: 'karpenter.kwok.sh/v1alpha1',
@@ -47,7 +43,7 @@ export async function onStand<T>(
     })
     await client.create(karpenterKinds.nodePool, pool)
     const controller = await ControllerProcess.start({
-      kubeconfigPath: plane.kubeconfigPath,
+      kubeconfigPath,
       log: join(folder, 'controller.log'),
       clock,
       ...(nodeOptions && { nodeOptions }),
@@ -57,16 +53,28 @@ export async function onStand<T>(
       await controller.ready(readyWithinMs)
       await clock.sleep(settleMs)
       const result = await play({ client, controller })
-      isDone = true
+      // After a failure the log tells what went wrong.
+      await rm(folder, { recursive: true, force: true })
       return result
     } finally {
       await controller.stop()
     }
+  })
+}
+
+/** Plays on a real control plane that is there for this alone, with kwok and without a controller. */
+export async function onControlPlane<T>(
+  clock: Clock,
+  play: (client: WatchingKubeClient, kubeconfigPath: string) => Promise<T>,
+): Promise<T> {
+  const plane = await startControlPlane()
+  const config = loadKubeConfig({ env: {}, kubeconfig: plane.kubeconfigPath, clock })
+  try {
+    const client = createKubeClient({ transport: config.transport, clock, userAgent: 'bench' })
+    return await play(client, plane.kubeconfigPath)
   } finally {
     config.close()
     await plane.stop()
-    // The log tells what went wrong.
-    if (isDone) await rm(folder, { recursive: true, force: true })
   }
 }
 

@@ -65,6 +65,7 @@ export class Operator {
   readonly #answers = new DisruptionAnswers()
   readonly #stopping = new AbortController()
   #controllers: readonly Runnable[] = []
+  #closed: Promise<void> | undefined
 
   constructor(deps: OperatorDependencies) {
     this.#deps = deps
@@ -81,6 +82,7 @@ export class Operator {
     this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
     this.state.isIsolating = settings.compatibility !== 'karpenter'
+    this.state.pods.expectsTwins = settings.compatibility !== 'karpenter'
     this.requests = new RequestMetrics(this.metrics.registry)
     this.framework = new FrameworkMetrics(this.metrics.registry, clock)
     this.#passAges = new PassAges(clock)
@@ -170,9 +172,21 @@ export class Operator {
     return drainReports(this, provider.nodeClasses, clock.now())
   }
 
-  async stop(): Promise<void> {
+  /**
+   * Stops deciding and acting. Resolves once nothing that was under way writes any more, which is before
+   * {@link stop} does: a lease need not be kept until a thread has ended.
+   */
+  async quiesce(): Promise<void> {
     this.#stopping.abort(new Error('the operator is stopping'))
-    const stopped = this.#controllers.map((controller) => controller.stop())
-    await Promise.all([...stopped, this.#decider.close()])
+    this.#closed ??= this.#decider.close()
+    this.#closed.catch(toldByStop)
+    await Promise.all(this.#controllers.map((controller) => controller.stop()))
+  }
+
+  async stop(): Promise<void> {
+    await this.quiesce()
+    await this.#closed
   }
 }
+
+function toldByStop(): void {}

@@ -39,12 +39,59 @@ const owner = (apiVersion: string, kind: string): readonly OwnerReference[] => [
   { apiVersion, kind, name: 'owner', uid: 'c6a7d2f0-0000-4000-8000-000000000001' },
 ]
 
+/** Names of the pods of a new ReplicaSet, whose scheduler has said nothing about them. */
+async function unseenReplicas(stage: Stage, replicas: number, app = 'app'): Promise<readonly string[]> {
+  const container = { name: 'app', image: 'app', resources: { requests: { cpu: '1' } } }
+  const spec = {
+    replicas,
+    selector: { matchLabels: { app } },
+    template: {
+      metadata: { labels: { app } },
+      spec: { schedulerName: 'by-hand', containers: [container] },
+    },
+  }
+  stage.world.create(kinds.replicaSet, {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name: app, namespace: 'default' },
+    spec,
+  })
+  await stage.pass(seconds)
+  const pods = stage.world.cluster.server.local.list(kinds.pod)
+  return pods.filter(({ metadata }) => metadata.labels?.['app'] === app).map(({ metadata }) => metadata.name)
+}
+
 describe('which pods get a node', () => {
   test('SCH-1 a pod the scheduler has not given up yet gets none', async (t) => {
     const stage = await openStage(t)
     waitingPod(stage, 'new', { status: { phase: 'Pending' } })
     await stage.pass(30 * seconds)
     assert.deepEqual(madeClaims(stage), [])
+  })
+
+  test('pods the scheduler has yet to look at get one with a refused one of their template', async (t) => {
+    const stage = await openStage(t)
+    const [first] = await unseenReplicas(stage, 3)
+    await unseenReplicas(stage, 1, 'other')
+    await stage.pass(30 * seconds)
+    assert.deepEqual(madeClaims(stage), [])
+    stage.patch(kinds.pod, first ?? '', { status: unscheduled() }, 'status', 'default')
+    await stage.pass(1500)
+    assert.deepEqual(
+      madeClaims(stage).map(({ spec }) => spec.resources?.requests?.['cpu']),
+      ['3'],
+    )
+  })
+
+  test('with compatibility: karpenter, only pods that were refused themselves get one', async (t) => {
+    const stage = await openStage(t, { settings: { compatibility: 'karpenter' } })
+    const [first] = await unseenReplicas(stage, 3)
+    stage.patch(kinds.pod, first ?? '', { status: unscheduled() }, 'status', 'default')
+    await stage.pass(5 * seconds)
+    assert.deepEqual(
+      madeClaims(stage).map(({ spec }) => spec.resources?.requests?.['cpu']),
+      ['1'],
+    )
   })
 
   test('SCH-2 a pod behind a scheduling gate gets none', async (t) => {

@@ -1,5 +1,5 @@
 /** What opens a batch: pods that wait and nodes that go away (scheduling.md 3, "Triggers"). */
-import { disruptedTaint, type Node, type Pod, sameTaint } from '@tenon/api'
+import { disruptedTaint, isConditionTrue, type Node, type Pod, sameTaint } from '@tenon/api'
 import type { ObjectKey } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
 import type { Batcher } from './batcher.ts'
@@ -33,6 +33,9 @@ export class Triggers {
       caches.pods.onChange((change) => {
         if (change.kind === 'deleted') return
         this.#seePod(change.object, change.kind === 'updated' ? change.old : undefined)
+      }),
+      state.pods.onTwin((pod) => {
+        this.#seePod(pod, undefined)
       }),
       caches.nodes.onChange(({ kind, object }) => {
         if (kind === 'deleted' || object.metadata.deletionTimestamp !== undefined) this.#seeGone(object)
@@ -72,6 +75,15 @@ export class Triggers {
     const { state } = this.#context
     if (old === undefined || state.plans.get(pod.metadata.uid ?? '') === undefined) return false
     return state.pods.isUnplaced(old) && JSON.stringify(pod.spec) === JSON.stringify(old.spec)
+  }
+
+  /** Whether the pod waits for a machine of its own that has yet to come; it will be meant for that again. */
+  #isExpected(uid: string): boolean {
+    const { state, caches } = this.#context
+    const target = state.plans.get(uid)?.target
+    if (target?.kind !== 'claim') return false
+    const claim = caches.nodeClaims.get({ name: target.name })
+    return claim !== undefined && !isConditionTrue(claim, 'Initialized')
   }
 
   /** Whoever kept room on this node for a pod keeps it no longer. */
@@ -129,7 +141,8 @@ export class Triggers {
         this.#waiting.delete(uid)
         continue
       }
-      this.#batcher.trigger(uid)
+      // Thousands that wait for the same machines, each due at a time of its own, are one reason to look again.
+      this.#batcher.trigger(this.#isExpected(uid) ? 'expected' : uid)
       this.#rechecks.push({ uid, atMs: now + settings.pendingRetryMs, isDue })
     }
     // One last pass tells the metrics that nothing waits any more.

@@ -1,9 +1,10 @@
 /** What decisions ask about all pods again and again, worked out once for each state of a pod or node. */
 import type { Pod, Resources } from '@tenon/api'
 import { type HostPort, hostPortsOf, podRequests, shapeProblems, sum } from '@tenon/engine'
-import type { Cache } from '@tenon/kube'
+import type { Cache, Change } from '@tenon/kube'
 import { indexes } from '../observe/caches.ts'
 import { nominatedNodeOf } from './nominated-pods.ts'
+import { PodTwins } from './pod-twins.ts'
 import { isDaemonPod, isProvisionable, isSettled, isTerminal, keyOf } from './pods.ts'
 
 /** What the pods on a node take of it. */
@@ -26,6 +27,10 @@ export class PodIndex {
   readonly #bound = new Map<string, Pod>()
   /** By Node name; an entry goes with the first change to a pod of the node. */
   readonly #uses = new Map<string, NodeUse>()
+  readonly #twins = new PodTwins()
+  readonly #twinListeners = new Set<(pod: Pod) => void>()
+  /** Set by the composition root: whether a pod counts as refused when another one of its template was. */
+  expectsTwins = false
 
   /** @param isHeld whether a nominated pod waits for a room that others make for it. */
   constructor(pods: Cache<Pod>, isHeld: (pod: Pod) => boolean = (pod) => nominatedNodeOf(pod) !== '') {
@@ -38,10 +43,29 @@ export class PodIndex {
       const uid = object.metadata.uid ?? keyOf(object.metadata)
       this.#unplaced.delete(uid)
       this.#bound.delete(uid)
+      const twins = this.#twinsBy(change)
       if (change.kind === 'deleted') return
       if (this.isUnplaced(object)) this.#unplaced.set(uid, object)
       if (nodeNameOf(object) !== '' && this.isWellFormed(object)) this.#bound.set(uid, object)
+      for (const twin of twins) this.#unplaced.set(twin.metadata.uid ?? keyOf(twin.metadata), twin)
+      for (const twin of twins) for (const listener of this.#twinListeners) listener(twin)
     })
+  }
+
+  /** @returns the pods that are unplaced because of this change to another pod, or to themselves. */
+  #twinsBy({ kind, object }: Change<Pod>): readonly Pod[] {
+    if (!this.expectsTwins || !this.isWellFormed(object)) return []
+    if (kind !== 'deleted') return this.#twins.see(object)
+    this.#twins.forget(object)
+    return []
+  }
+
+  /** Tells of every pod that counts as refused because another one was; answers the unsubscriber. */
+  onTwin(listener: (pod: Pod) => void): () => void {
+    this.#twinListeners.add(listener)
+    return () => {
+      this.#twinListeners.delete(listener)
+    }
   }
 
   /** Whether every field of the pod that a decision reads is what the API promises. */
@@ -56,7 +80,8 @@ export class PodIndex {
 
   /** Whether the pod has no node and asks for one, be it from us or from others. */
   isUnplaced(pod: Pod): boolean {
-    return this.isWellFormed(pod) ? isProvisionable(pod) : nodeNameOf(pod) === ''
+    if (!this.isWellFormed(pod)) return nodeNameOf(pod) === ''
+    return isProvisionable(pod) || (nodeNameOf(pod) === '' && this.#twins.has(pod.metadata.uid ?? ''))
   }
 
   /** Whether the pod asks for a node; one that cannot be read asks as long as it has none. */
