@@ -46,3 +46,6 @@ try {
 } finally {
   await controlPlane.stop()
 }
+// Events of the last run may still wait to be written, and would be tried again and again on a control plane
+// that is gone.
+process.exit()

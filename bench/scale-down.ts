@@ -212,7 +212,9 @@ async function fleet(client: WatchingKubeClient): Promise<{ nodes: number; price
   return { nodes: nodes.length, pricePerHour: nodes.reduce((sum, node) => sum + priceOf(node), 0) }
 }
 
-const priceOf = ({ metadata }: Node): number => Number(metadata.labels?.[priceLabel] ?? Number.NaN)
+function priceOf({ metadata }: Node): number {
+  return Number(metadata.labels?.[priceLabel] ?? Number.NaN)
+}
 
 function bound(): number {
   return eightShapes.reduce((sum, { cpu, memory }) => {

@@ -1,13 +1,15 @@
 /**
  * Runs the whole suite on a control plane of its own, notes every request of a controller in it, and holds
  * them against the rights that the chart grants: fails when one is missing, or unused without a reason.
- * Arguments are passed on to `node --test`; files named there take the place of the whole suite.
+ * Arguments are passed on to `node --test`; files named there take the place of the whole suite. Ended early,
+ * it still reports what was seen until then.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { SystemClock } from '@tenon/runtime'
 import { auditAllVariable, readAuditLog } from './src/audit.ts'
 import { chartsFolder, Helm, type Values } from './src/chart/helm.ts'
 import { grantedRights, type RoleObject, rightsReport } from './src/chart/rights.ts'
@@ -22,10 +24,12 @@ const values: Values = {
   settings: { ignoreDRARequests: false, featureGates: { plannedPlacement: true } },
 }
 
+const clock = new SystemClock()
 const given = process.argv.slice(2)
 const suite = fileURLToPath(new URL('suite/*.test.ts', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'tenon-rights-'))
 process.env[auditAllVariable] = '1'
+const start = clock.monotonic()
 const controlPlane = await startControlPlane({ dir: folder })
 try {
   const code = await runSuite()
@@ -34,7 +38,8 @@ try {
   const events = readAuditLog(folder).filter(({ userAgent }) => controllers.test(userAgent ?? ''))
   const { unused, missing } = rightsReport(rights, events)
   const unreasoned = unreviewed(unused, rightsWithoutRequests)
-  say(`${events.length} requests of controllers`)
+  const minutes = ((clock.monotonic() - start) / 60_000).toFixed(1)
+  say(`${events.length} requests of controllers in ${minutes} min`)
   say(`granted and not used: ${unused.join('; ') || 'nothing'}`)
   for (const right of missing) say(`NOT GRANTED: ${right}`)
   for (const right of unreasoned) say(`UNUSED WITHOUT A REASON: ${right}`)
@@ -55,6 +60,7 @@ function runSuite(): Promise<number> {
       TENON_CONFORMANCE_BIN: controlPlane.binDir,
     },
   })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? 1)))
 }
 

@@ -1,12 +1,14 @@
-/** `tenon controller` as a process of its own, with what it takes of the machine (Linux only). */
-import { type ChildProcess, spawn } from 'node:child_process'
+/** `tenon controller` as users run it, a process of its own, with what it takes of the machine (Linux only). */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '@tenon/runtime'
 
-const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
+const bundler = fileURLToPath(new URL('../../build/bundle.ts', import.meta.url))
 const probe = new URL('loop-probe.ts', import.meta.url).href
 const pollMs = 100
 /** Units of the times in /proc; Linux tells user space this one on every machine. */
@@ -37,6 +39,21 @@ interface Ports {
   readonly metrics: number
 }
 
+let bundleFolder: string | undefined
+
+/** The bundle that is shipped, built once; it goes with this process. */
+function bundledMain(): string {
+  if (bundleFolder === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'tenon-bench-bundle-'))
+    process.once('exit', () => {
+      rmSync(folder, { recursive: true, force: true })
+    })
+    execFileSync(process.execPath, [bundler, '--outdir', folder], { stdio: ['ignore', 'ignore', 'inherit'] })
+    bundleFolder = folder
+  }
+  return join(bundleFolder, 'tenon.mjs')
+}
+
 /** A running controller with the provider `kwok`. */
 export class ControllerProcess {
   readonly #process: ChildProcess
@@ -58,7 +75,7 @@ export class ControllerProcess {
       [
         ...nodeOptions,
         ...(isProbed ? ['--import', probe] : []),
-        main,
+        bundledMain(),
         'controller',
         '--provider=kwok',
         `--kubeconfig=${plan.kubeconfigPath}`,

@@ -76,7 +76,7 @@ const goldens: Readonly<Record<string, Values>> = {
       kubeClientBurst: 150,
       featureGates: { capacityBuffer: true, nodeOverlay: true, plannedPlacement: false },
     },
-    kwok: { instanceTypes: '[]' },
+    kwok: { instanceTypes: '[]', partitions: ['a', 'b'] },
   },
   exoscale: {
     provider: 'exoscale',
@@ -86,6 +86,8 @@ const goldens: Readonly<Record<string, Values>> = {
       credentialsSecret: 'exoscale',
       instancePrefix: 'pool-',
       clusterEndpoint: 'https://f1b5a3c2.sks-ch-gva-2.exo.io',
+      currency: 'CHF',
+      prices: '{"CHF": {"standard.small": 0.05}}',
     },
   },
 }
@@ -239,7 +241,7 @@ describe('the charts', () => {
     }
     const initial = {
       CapacityBuffer: 'false',
-      GlobalConsolidation: 'false',
+      GlobalConsolidation: 'true',
       NodeOverlay: 'false',
       NodeRepair: 'false',
       PlannedPlacement: 'auto',

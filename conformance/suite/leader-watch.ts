@@ -7,6 +7,8 @@ export interface Term {
   readonly holder: string
   /** When the holder says it took the lease. */
   readonly sinceMs: number
+  /** When the holder before says it gave the lease back; undefined when it ran out. */
+  readonly freeSinceMs: number | undefined
 }
 
 /** Sees every change of the lease and every Node that comes, by a watch: nothing is missed between two looks. */
@@ -35,10 +37,15 @@ export class LeaderWatch {
 
   private constructor(leases: Cache<Lease>, nodes: Cache<Node>) {
     this.#leases = leases
+    let freeSinceMs: number | undefined
     leases.onChange(({ object: { metadata, spec } }) => {
+      if (metadata.name !== this.leaseName) return
       const holder = spec?.holderIdentity ?? ''
-      if (metadata.name !== this.leaseName || holder === '' || holder === this.terms.at(-1)?.holder) return
-      this.terms.push({ holder, sinceMs: Date.parse(spec?.acquireTime ?? '') })
+      if (holder === '') freeSinceMs = Date.parse(spec?.renewTime ?? '')
+      else if (holder !== this.terms.at(-1)?.holder) {
+        this.terms.push({ holder, sinceMs: Date.parse(spec?.acquireTime ?? ''), freeSinceMs })
+        freeSinceMs = undefined
+      }
     })
     const instances = new Map<string, Set<string>>()
     nodes.onChange(({ object: { metadata } }) => {
@@ -53,6 +60,11 @@ export class LeaderWatch {
   get holder(): string {
     const key = { namespace: this.leaseNamespace, name: this.leaseName }
     return this.#leases.get(key)?.spec?.holderIdentity ?? ''
+  }
+
+  /** By the clock that leases are written with. */
+  now(): number {
+    return this.#clock.now()
   }
 
   async sleep(ms: number): Promise<void> {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { integerBetween, SeededRandom } from '@tenon/runtime'
-import { aDeployment, Cluster, elapsed, sharedControlPlane, type TestObject, until } from './cluster.ts'
+import { aDeployment, Cluster, sharedControlPlane, type TestObject, until } from './cluster.ts'
 import { LeaderWatch } from './leader-watch.ts'
 import { Replica } from './replica.ts'
 import { crdsYaml } from './tenon.ts'
@@ -114,7 +114,7 @@ describe('two replicas', () => {
     })
 
   const title = `OPS-16 OPS-17 OPS-18 OPS-85 one leads at a time, and does everything once, while the leader ends ${kills} times`
-  test(title, { timeout: kills * 40_000 + 60_000 }, async (t) => {
+  test(title, { timeout: kills * 60_000 + 120_000 }, async (t) => {
     const random = new SeededRandom(Number(process.env['TENON_LEADER_SEED'] ?? 1))
     for (const replica of [started(), started()]) await replica.ready()
     await cluster.create(aDeployment({ name, replicas: 0, cpu: '1500m', memory: '64Mi' }))
@@ -130,16 +130,22 @@ describe('two replicas', () => {
       await watch.sleep(integerBetween(random, workMs.min, workMs.max))
       leader = await leaderOf()
       const terms = watch.terms.length
-      const since = elapsed()
+      const endedMs = watch.now()
       leader.signal(way)
       // As in a Deployment, whose pods are replaced at once; who comes next runs with other options.
       const next = started({ LOG_LEVEL: 'debug' })
-      await until(`another leads after ${way}`, 40, async () => watch.terms.length > terms)
-      const gapMs = since()
+      await until(`another leads after ${way}`, 60, async () => watch.terms.length > terms)
+      // By what the lease says, not by when this test looks.
+      const { sinceMs = Infinity, freeSinceMs = Infinity } = watch.terms.at(-1) ?? {}
+      const gapMs = sinceMs - endedMs
       t.diagnostic(`${way}: another leads after ${(gapMs / 1000).toFixed(1)} s`)
       if (way === 'SIGTERM') {
         // From when the process knows: on a busy machine that alone takes a while.
-        const handOverMs = (watch.terms.at(-1)?.sinceMs ?? Infinity) - leader.stoppingSince()
+        const stoppingMs = leader.stoppingSince()
+        t.diagnostic(
+          `SIGTERM: given back after ${freeSinceMs - stoppingMs} ms, taken ${sinceMs - freeSinceMs} ms later`,
+        )
+        const handOverMs = sinceMs - stoppingMs
         assert.ok(handOverMs < cleanLimitMs, `nobody led for ${handOverMs} ms, see ${leader.log()}`)
       }
       assert.ok(gapMs < crashLimitMs, `${way}: nobody led for ${gapMs} ms, see ${leader.log()}`)
@@ -149,7 +155,7 @@ describe('two replicas', () => {
         leader.signal('SIGCONT')
       }
       const expected = { SIGKILL: null, SIGTERM: 0, SIGSTOP: 1 }[way]
-      assert.equal(await leader.ended(15), expected, `exit code after ${way}, see ${leader.log()}`)
+      assert.equal(await leader.ended(30), expected, `exit code after ${way}, see ${leader.log()}`)
       await next.ready()
     }
 

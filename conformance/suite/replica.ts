@@ -80,7 +80,7 @@ export class Replica {
 
   /** Waits until it is ready, leader or not. */
   async ready(): Promise<void> {
-    await until('a replica is ready', 30, async () => {
+    await until('a replica is ready', 90, async () => {
       if (!this.isRunning) throw new Error(`the replica ended: ${this.log()}`)
       return this.#start() !== undefined && (await this.readiness()) === 'ok'
     })

@@ -163,13 +163,9 @@ describe('tenon controller --provider kwok', { skip: noController }, () => {
       return found.every((claim) => conditionOf(claim, 'Ready') === 'True')
     })
     await assertClaimsMatchNodes()
-
-    await scale(() => 0)
-    await assertNothingLeft()
   })
 
   test('killed in the middle of a scale-down it finishes after its restart', async () => {
-    await scale((size) => size.replicas)
     await allRunning()
     await scale(() => 0)
     await until('the scale-down is under way', 60, async () => {

@@ -19,6 +19,8 @@ export interface AutoscalerOptions {
   readonly random: Random
   /** Whether the scheduler is told the plan; otherwise plans must hold whatever it makes of the nodes. */
   readonly plannedPlacement: boolean
+  /** Stretches the harness' own limits on machines that are slow; 1 is usual. */
+  readonly patience: number
 }
 
 /** What the operator said since {@link Autoscaler.forget}. */
@@ -74,6 +76,7 @@ export class Autoscaler {
     clock,
     random,
     plannedPlacement,
+    patience,
   }: AutoscalerOptions): Promise<Autoscaler> {
     const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
     const client = createKubeClient({ transport: config.transport, clock, userAgent: 'scheduling-proof' })
@@ -96,11 +99,11 @@ export class Autoscaler {
         batchMaxMs: 5000,
         pendingRetryMs: 100,
         // What is to be proved is the plan, also where the control plane takes its time.
-        nominationHoldMs: 20_000,
+        nominationHoldMs: 20_000 * patience,
         featureGates: { ...defaultSettings.featureGates, plannedPlacement },
       },
     })
-    await operator.observe(AbortSignal.timeout(20_000))
+    await operator.observe(AbortSignal.timeout(20_000 * patience))
     operator.lead()
     return new Autoscaler(client, operator, journal, provider, () => config.close())
   }

@@ -44,12 +44,15 @@ export class Field {
   readonly #autoscaler: Autoscaler
   readonly #client: KubeClient
   readonly #clock: Clock
+  readonly #patience: number
   readonly #volumes: VolumeProvisioner
 
-  constructor(autoscaler: Autoscaler, clock: Clock) {
+  /** @param patience stretches every limit; 1 is usual. */
+  constructor(autoscaler: Autoscaler, clock: Clock, patience: number) {
     this.#autoscaler = autoscaler
     this.#client = autoscaler.client
     this.#clock = clock
+    this.#patience = patience
     this.#volumes = new VolumeProvisioner(autoscaler.client, autoscaler.operator.caches)
   }
 
@@ -129,7 +132,7 @@ export class Field {
    */
   async #bound(withinMs: number): Promise<boolean> {
     const isDone = () => this.#pods().every(isBound)
-    for (let leftMs = withinMs; leftMs > 0; leftMs -= nudgeMs) {
+    for (let leftMs = withinMs * this.#patience; leftMs > 0; leftMs -= nudgeMs) {
       if (await this.#within(Math.min(leftMs, nudgeMs), isDone)) return true
       const waiting = this.#pods().filter((pod) => !isBound(pod))
       await inParallel(waiting, async ({ metadata: { name, namespace = '' } }) => {
@@ -231,8 +234,9 @@ export class Field {
   }
 
   async #until(what: string, ms: number, probe: () => boolean | Promise<boolean>): Promise<void> {
-    if (await this.#within(ms, probe)) return
-    throw new Error(`not within ${ms / 1000} s: ${what}\n${this.#autoscaler.log.slice(-20).join('\n')}`)
+    const limitMs = ms * this.#patience
+    if (await this.#within(limitMs, probe)) return
+    throw new Error(`not within ${limitMs / 1000} s: ${what}\n${this.#autoscaler.log.slice(-20).join('\n')}`)
   }
 }
 

@@ -13,22 +13,22 @@ const { CliError } = await import('./errors.ts')
 const { createProgram } = await import('./program.ts')
 
 const interrupted = new AbortController()
-/** Ends a shutdown that hangs. */
-const shutdownLimitMs = 1800
+/** Ends a shutdown that hangs: sooner for who waits at a terminal than for who hands over a lease. */
+const shutdownLimitMs = { SIGINT: 1800, SIGTERM: 8000 }
 let exitCode = 0
 
-function interrupt(code: number): void {
+function interrupt(code: number, limitMs: number): void {
   exitCode = code
   if (interrupted.signal.aborted) process.exit(code)
   interrupted.abort(new Error('interrupted'))
-  setTimeout(() => process.exit(code), shutdownLimitMs).unref()
+  setTimeout(() => process.exit(code), limitMs).unref()
 }
 
 process.on('SIGINT', () => {
-  interrupt(130)
+  interrupt(130, shutdownLimitMs.SIGINT)
 })
 process.on('SIGTERM', () => {
-  interrupt(0)
+  interrupt(0, shutdownLimitMs.SIGTERM)
 })
 // A closed pipe is the reader's choice, not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

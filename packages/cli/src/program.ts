@@ -191,6 +191,10 @@ function addValidate(program: Command, io: Io): void {
       ).choices(['exoscale', 'kwok']),
     )
     .option('--zone <name>', 'zone of Exoscale to check against (EXOSCALE_ZONE, default: all)')
+    .option(
+      '--instance-types-file-path <path>',
+      'instance types of KWOK to check against (INSTANCE_TYPES_FILE_PATH, default: the built-in ones)',
+    )
     .option('--feature-gates <list>', 'gates of the controller, Name=true,… (FEATURE_GATES)')
     .option('-R, --recursive', 'read directories below the given ones as well')
     .addOption(
@@ -201,6 +205,7 @@ function addValidate(program: Command, io: Io): void {
       examples(
         'tenon validate nodepool.yaml',
         'tenon validate examples/exoscale --zone ch-gva-2',
+        'tenon validate pools.yaml --instance-types-file-path types.json',
         'helm template ./chart | tenon validate -',
         'tenon validate manifests -R -o json | jq .problems',
       ),

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const main = join(import.meta.dirname, 'main.ts')
 /** Holds calls to the simulated cloud against the API document; a call that does not fit ends the process. */
 const watch = new URL('../../devcluster/src/exoscale/document/watch.test-support.ts', import.meta.url).href
+const source: readonly string[] = ['--import', watch, main]
 
 interface Ended {
   readonly code: number | null
@@ -48,11 +49,14 @@ export function startTenon(
   cwd: string,
   args: readonly string[],
   env: Env = {},
-  program: readonly string[] = ['--import', watch, main],
+  program: readonly string[] = source,
 ): TenonProcess {
+  // What tests have compiled is there for the same source, and not for a program that is to start without.
+  const { PATH, NODE_COMPILE_CACHE: compiled } = process.env
+  const cache = program === source && compiled !== undefined ? { NODE_COMPILE_CACHE: compiled } : {}
   const child = spawn(process.execPath, [...program, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: cwd, ...env },
+    env: { PATH, HOME: cwd, ...cache, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let out = ''

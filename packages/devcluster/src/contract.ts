@@ -84,13 +84,19 @@ export interface ResourceDefinition {
   readonly hasGeneration: boolean
   /** The type of one object, for merging, field ownership and OpenAPI. */
   readonly schema: SchemaNode
-  /** Fills defaults in; returns the same object when nothing was missing. */
-  readonly applyDefaults: (object: StoredObject) => StoredObject
+  /**
+   * Fills defaults in; returns the same object when nothing was missing. Parts shared with `old`, which
+   * is stored, are taken to have theirs.
+   */
+  readonly applyDefaults: (object: StoredObject, old?: StoredObject) => StoredObject
   /**
    * Drops unknown fields and names their paths; the caller refuses, warns or ignores as
-   * `fieldValidation` says.
+   * `fieldValidation` says. Parts shared with `old`, which is stored, are taken to have none.
    */
-  readonly prune: (object: StoredObject) => {
+  readonly prune: (
+    object: StoredObject,
+    old?: StoredObject,
+  ) => {
     readonly object: StoredObject
     readonly unknownFields: readonly string[]
   }

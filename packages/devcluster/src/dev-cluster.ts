@@ -25,6 +25,8 @@ export interface DevClusterOptions {
   readonly controllers?: Partial<ControllerSettings>
   readonly scheduler?: Partial<SchedulerSettings>
   readonly kubelets?: Partial<KubeletSettings>
+  /** See {@link ApiServerOptions.recordsOwners}. */
+  readonly recordsOwners?: boolean
   readonly cloud: {
     readonly zone: string
     /** Id of the simulated SKS cluster. */
@@ -59,6 +61,7 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
     signingKey: credentials.signingKey,
     gitVersion,
     ...(options.initial && { initial: options.initial }),
+    ...(options.recordsOwners !== undefined && { recordsOwners: options.recordsOwners }),
   })
   const parts = { clock, logger }
   const controllers = startControllers({

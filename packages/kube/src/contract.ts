@@ -17,6 +17,14 @@ export interface ListOptions {
   readonly fieldSelector?: string
 }
 
+/** Which members of an object are read; of an array, those of each of its elements. */
+export interface ReadFields {
+  /** By name: read whole, not read, or read in part. A part that is no object or array is read whole. */
+  readonly members: Readonly<Record<string, boolean | ReadFields>>
+  /** Whether members without a name above are read. */
+  readonly others: boolean
+}
+
 /**
  * Which line a request waits in when the client's own rate limit holds it back. `urgent` goes first
  * and is for small requests that something waits for (a nomination, a startup taint, a
@@ -152,11 +160,13 @@ export interface Cache<T extends KubeObject> {
 export interface CacheRegistry {
   /**
    * The cache of a type, made at the first call.
-   * @param options.transform trims objects before they are kept; only the first call's counts.
+   * @param options.transform trims objects before they are kept; only the first call's counts. It is told
+   * what is held in the place of the object, whose parts it may use again.
+   * @param options.fields what `transform` reads of them, so that the rest need not be parsed; all without it.
    */
   cache<T extends KubeObject>(
     type: ResourceType<T>,
-    options?: { readonly transform?: (object: T) => T },
+    options?: { readonly transform?: (object: T, held?: T) => T; readonly fields?: ReadFields },
   ): Cache<T>
   /** Starts every cache made so far, and each later one at once, until `signal` aborts. */
   start(signal: AbortSignal): void

@@ -32,6 +32,7 @@ export {
   type ListOptions,
   type ObjectKey,
   type PatchOptions,
+  type ReadFields,
   type ReconcileResult,
   type WriteOptions,
 } from './contract.ts'

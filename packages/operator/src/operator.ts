@@ -82,7 +82,7 @@ export class Operator {
     this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
     this.state.isIsolating = settings.compatibility !== 'karpenter'
-    this.state.pods.expectsTwins = settings.compatibility !== 'karpenter'
+    this.state.pods.expectsRefusals = settings.compatibility !== 'karpenter'
     this.requests = new RequestMetrics(this.metrics.registry)
     this.framework = new FrameworkMetrics(this.metrics.registry, clock)
     this.#passAges = new PassAges(clock)

@@ -1,6 +1,7 @@
 /** `/metrics`, what can be looked at under `/debug`, `/healthz` and `/readyz` (operations.md 5). */
 import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
 import { shortened } from './decide/scheduling-report.ts'
+import { scrapeResponse } from './metrics/scrape.ts'
 import type { Operator } from './operator.ts'
 import { type Check, serveChecks } from './probes-checks.ts'
 
@@ -17,11 +18,7 @@ type Page = (
  */
 export function metricsHandler(operator: Operator, others: HttpHandler = notFound): HttpHandler {
   const pages: Readonly<Record<string, Page>> = {
-    '/metrics': async () => {
-      const { registry } = operator.metrics
-      const body = oneChunk(await registry.metrics())
-      return { status: 200, headers: { 'content-type': registry.contentType }, body }
-    },
+    '/metrics': (request) => scrapeResponse(operator.metrics.registry, request),
     '/debug/drains': () => json({ drains: operator.drains() }),
     '/debug/decisions': async () => json({ decisions: await operator.decisions() }),
     '/debug/offerings': () => json({ avoided: operator.offerings() }),

@@ -50,6 +50,11 @@ export interface Settings {
   readonly compatibility: 'none' | 'karpenter'
   /** Longest time the registration of a node waits for the nominations of its pods. */
   readonly nominationHoldMs: number
+  /**
+   * With more pods to decide about, nodes are planned that hold them wherever they land, and none is nominated:
+   * as many as the client's rate lets through in that time.
+   */
+  readonly maxNominations: number
 }
 
 /** What holds for settings that nobody gave. */
@@ -74,12 +79,13 @@ export const defaultSettings: Settings = {
     plannedPlacement: 'auto',
     reservedCapacity: true,
     spotToSpotConsolidation: false,
-    globalConsolidation: false,
+    globalConsolidation: true,
   },
   clusterStateObservability: true,
   metricsDetail: 'full',
   compatibility: 'none',
   nominationHoldMs: 5_000,
+  maxNominations: 1_000,
 }
 
 /**

@@ -23,7 +23,7 @@ import { DisruptionConditions } from './controllers/nodeclaim/disruption-conditi
 import { NodeClaimExpiration } from './controllers/nodeclaim/expiration.ts'
 import { NodeClaimGarbageCollection } from './controllers/nodeclaim/garbage-collection.ts'
 import { NodeClaimHydration } from './controllers/nodeclaim/hydration.ts'
-import { isPodEvent, PodEvents } from './controllers/nodeclaim/pod-events.ts'
+import { PodEvents } from './controllers/nodeclaim/pod-events.ts'
 import { NodeClaimLifecycle } from './controllers/nodeclaim-lifecycle/controller.ts'
 import { NodeOverlayController } from './controllers/nodeoverlay/controller.ts'
 import { NodePoolCounter } from './controllers/nodepool/counter.ts'
@@ -156,7 +156,8 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     }
   })
   caches.pods.onChange((change) => {
-    if (isPodEvent(change)) podEventQueue.enqueue(change.object.spec.nodeName ?? '')
+    const node = podEvents.note(change)
+    if (node !== undefined) podEventQueue.enqueue(node)
   })
   onChange(caches.nodePools, (name) => {
     for (const claim of caches.nodeClaims.byIndex(indexes.byNodePool, name))
@@ -190,7 +191,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     ...statusQueues(context, queue),
     singleton('nodeclaim.garbagecollection', (signal) => garbageCollection.run(signal)),
     singleton('nodepool.counter', () => counter.run()),
-    ...disruptionLoops(context, queue, singleton),
+    ...disruptionLoops(context, queue, singleton, evictions),
     loop('provisioner', (signal) => provisioner.run(signal)),
   ]
 }
@@ -352,6 +353,7 @@ function disruptionLoops(
   context: OperatorContext,
   queue: NewQueue,
   singleton: (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>) => Runnable,
+  evictions: Pick<EvictionQueue, 'add'>,
 ): readonly Runnable[] {
   const disruption = new Disruption({
     ...measured(context, 'disruption'),
@@ -361,6 +363,9 @@ function disruptionLoops(
   const controller = queue('disruption.queue', { least: 100, most: 1000 }, (id) => commands.reconcile(id))
   commands.enqueue = (id) => {
     controller.enqueue(id)
+  }
+  commands.evict = (pods) => {
+    evictions.add(pods, Number.POSITIVE_INFINITY)
   }
   const { passAges, state } = context
   const pass = async (signal: AbortSignal): Promise<ReconcileResult> => {

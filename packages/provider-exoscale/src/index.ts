@@ -1,6 +1,7 @@
 export { ExoscaleClient } from './api/client.ts'
 export { type ConnectDependencies, connectExoscale } from './api/endpoint.ts'
 export { HttpsTransport } from './api/https-transport.ts'
+export { pricesByType } from './catalogue/prices.ts'
 export { publishedInstanceTypes } from './catalogue/published-types.ts'
 export { exoscaleNodeClassCrd } from './nodeclass/crd.ts'
 export { formerFieldsOf } from './nodeclass/former-fields.ts'

@@ -16,9 +16,18 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void
 }
 
+let lastSecond = Number.NaN
+let lastText = ''
+
 /** RFC 3339 in whole seconds, the form Kubernetes uses for `metav1.Time`. */
 export function rfc3339(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+  // Asked again and again for the present second, and formatting is slow.
+  const second = Math.floor(ms / 1000)
+  if (second === lastSecond) return lastText
+  const text = `${new Date(ms).toISOString().slice(0, 19)}Z`
+  lastSecond = second
+  lastText = text
+  return text
 }
 
 /** RFC 3339 with microseconds, the form Kubernetes uses for `metav1.MicroTime` (leases, events). */

@@ -48,3 +48,16 @@ test('advanceUntil gives up at its limit', async () => {
   clock.after(500, () => undefined)
   assert.equal(await clock.advanceUntil(() => false, 100), false)
 })
+
+test('with one turn all promises settle between two timers, however long their chain', async () => {
+  const clock = new VirtualClock(0, 1)
+  const seen: string[] = []
+  const chain = async () => {
+    for (let link = 0; link < 50; link++) await Promise.resolve()
+    seen.push(`chain at ${clock.now()}`)
+  }
+  clock.after(10, () => void chain())
+  clock.after(10, () => seen.push('timer'))
+  await clock.advance(10)
+  assert.deepEqual(seen, ['chain at 10', 'timer'])
+})

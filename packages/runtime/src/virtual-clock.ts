@@ -16,11 +16,17 @@ export class VirtualClock implements Clock {
   #order = 0
   readonly #start: number
   readonly #timers: Timer[] = []
+  readonly #turns: number
 
-  /** @param startMs Unix time in milliseconds at which this clock starts. */
-  constructor(startMs = Date.UTC(2026, 0, 1)) {
+  /**
+   * @param startMs Unix time in milliseconds at which this clock starts.
+   * @param turns turns of the event loop between two timers. One is enough where nothing but promises is
+   * waited for; each costs about as much as a small timer.
+   */
+  constructor(startMs: number = Date.UTC(2026, 0, 1), turns: number = 4) {
     this.#now = startMs
     this.#start = startMs
+    this.#turns = turns
   }
 
   now(): number {
@@ -52,14 +58,14 @@ export class VirtualClock implements Clock {
   /** Moves time forward by `ms`, running every timer that falls due on the way, in order. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms
-    await settle()
+    await settle(this.#turns)
     for (;;) {
       const next = this.#peek()
       if (next === undefined || next.at > end) break
       this.#pop()
       this.#now = next.at
       next.callback()
-      await settle()
+      await settle(this.#turns)
     }
     this.#now = end
   }
@@ -70,14 +76,14 @@ export class VirtualClock implements Clock {
    */
   async advanceUntil(done: () => boolean, limitMs: number): Promise<boolean> {
     const end = this.#now + limitMs
-    await settle()
+    await settle(this.#turns)
     while (!done()) {
       const next = this.#peek()
       if (next === undefined || next.at > end) return false
       this.#pop()
       this.#now = next.at
       next.callback()
-      await settle()
+      await settle(this.#turns)
     }
     return true
   }
@@ -121,6 +127,6 @@ function isBefore(a: Timer, b: Timer): boolean {
 }
 
 /** Lets every promise continuation that is ready run, including work bridged through the event loop. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 4; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+async function settle(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
 }

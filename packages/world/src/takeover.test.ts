@@ -133,7 +133,7 @@ test('healthy machines of the Go Karpenter are taken over with status writes alo
   await takeOver(t, takeover)
   await takeover.world.clock.advance(6 * minutes)
   assert.deepEqual(unchanging(takeover), before)
-  // Bound pods count as events after every start, so the wait for consolidation begins anew (lifecycle.md 16).
+  // The pods were bound after the claims were stamped last, so the wait for consolidation begins anew.
   assert.deepEqual(
     takeover.log.lines((target) => !/ events/.test(target)),
     ['general-a', 'general-b'].flatMap((name) => [

@@ -104,10 +104,15 @@ export interface WorldOptions {
   readonly decider?: (clock: VirtualClock) => SchedulingDecider
   /** What stands between the operator and the simulated cloud. */
   readonly cloudPath?: (inner: Transport) => Transport
+  /** Turns of the event loop between two timers; see {@link VirtualClock}. */
+  readonly turns?: number
   /** Keys of the cluster; made for this world unless given. */
   readonly credentials?: Credentials
   readonly logger?: Logger
-  readonly cluster?: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler' | 'gitVersion'>
+  readonly cluster?: Pick<
+    DevClusterOptions,
+    'kubelets' | 'controllers' | 'scheduler' | 'gitVersion' | 'recordsOwners'
+  >
   readonly cloudSettings?: DevClusterOptions['cloud']['settings']
   /** Zone of the simulated cloud; ch-gva-2 unless given. */
   readonly zone?: string
@@ -141,7 +146,7 @@ export class World {
 
   /** Starts the cluster with Tenon's kinds served; the operator is started on its own. */
   static async start(options: WorldOptions): Promise<World> {
-    const clock = new VirtualClock()
+    const clock = new VirtualClock(undefined, options.turns)
     const credentials = options.credentials ?? (await createCredentials(clock.now()))
     const cluster = startDevCluster({
       clock,

@@ -4,6 +4,7 @@
 {{- with .Values.exoscale -}}
 {{- if not .zone }}{{ fail "\n\nprovider exoscale needs exoscale.zone, such as ch-gva-2" }}{{ end -}}
 {{- if not .clusterId }}{{ fail "\n\nprovider exoscale needs exoscale.clusterId, the UUID of the SKS cluster" }}{{ end -}}
+{{- with .prices }}{{ if hasKey (fromJson .) "Error" }}{{ fail "\n\nexoscale.prices is no JSON object: give one with an object for each currency, such as {\"EUR\": {\"standard.small\": 0.05}}" }}{{ end }}{{ end -}}
 {{- end -}}
 {{- end }}
 
@@ -39,10 +40,32 @@
 - name: EXOSCALE_API_ENVIRONMENT
   value: {{ . | quote }}
 {{- end }}
+- name: EXOSCALE_CURRENCY
+  value: {{ .Values.exoscale.currency | quote }}
+{{- if .Values.exoscale.prices }}
+- name: EXOSCALE_PRICE_FILE
+  value: /etc/tenon/prices.json
+{{- end }}
 {{- end }}
 
-{{- define "tenon.exoscale.volumes" -}}{{- end }}
-{{- define "tenon.exoscale.volumeMounts" -}}{{- end }}
+{{- define "tenon.exoscale.volumes" -}}
+{{- if .Values.exoscale.prices -}}
+- name: prices
+  configMap:
+    name: {{ include "tenon.fullname" . }}-prices
+{{- end }}
+{{- end }}
+
+{{- define "tenon.exoscale.volumeMounts" -}}
+{{- if .Values.exoscale.prices -}}
+- name: prices
+  mountPath: /etc/tenon
+  readOnly: true
+{{- end }}
+{{- end }}
+
+{{/* What the controller reads at its start only: other text means other pods. */}}
+{{- define "tenon.exoscale.files" -}}{{ .Values.exoscale.prices }}{{- end }}
 
 {{- define "tenon.exoscale.clusterRoleRules" -}}
 - apiGroups: [karpenter.exoscale.com]
@@ -91,4 +114,15 @@ rules:
     verbs: [get]
 ---
 {{ include "tenon.roleBinding" (list . (printf "%s-cluster-info" $fullname) "kube-public") }}
+{{- if .Values.exoscale.prices }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ $fullname }}-prices
+  namespace: {{ .Release.Namespace }}
+  {{- include "tenon.metadata" (list . nil) | nindent 2 }}
+data:
+  prices.json: {{ .Values.exoscale.prices | quote }}
+{{- end }}
 {{- end }}

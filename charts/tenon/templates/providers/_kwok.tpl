@@ -3,7 +3,9 @@
 {{- define "tenon.kwok.check" -}}{{- end }}
 
 {{- define "tenon.kwok.env" -}}
-{{- if .Values.kwok.instanceTypes -}}
+- name: KWOK_PARTITIONS
+  value: {{ join "," .Values.kwok.partitions | quote }}
+{{- if .Values.kwok.instanceTypes }}
 - name: INSTANCE_TYPES_FILE_PATH
   value: /etc/tenon/instance-types.json
 {{- end }}
@@ -24,6 +26,9 @@
   readOnly: true
 {{- end }}
 {{- end }}
+
+{{/* What the controller reads at its start only: other text means other pods. */}}
+{{- define "tenon.kwok.files" -}}{{ .Values.kwok.instanceTypes }}{{- end }}
 
 {{- define "tenon.kwok.clusterRoleRules" -}}
 - apiGroups: [karpenter.kwok.sh]

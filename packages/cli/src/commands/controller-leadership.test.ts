@@ -30,6 +30,8 @@ class LeaseServer {
       this.events.push(given.message)
       return answer(201, given)
     }
+    // As where the right to watch is missing.
+    if (path.includes('watch=true')) return answer(403, {})
     if (method === 'GET') return this.#lease === undefined ? answer(404, {}) : answer(200, this.#lease)
     const expected = given.metadata?.resourceVersion
     if (expected !== undefined && expected !== `${this.#version}`) return answer(409, {})
@@ -66,7 +68,7 @@ function replica(server: LeaseServer, clock: VirtualClock, identity: string) {
     },
   }
   const fenced = fencedTransport(sink, () => leadership.mayAct())
-  const known = Promise.withResolvers<void>()
+  const [known, quiet] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const write = () => {
     fenced.send({ method: 'PATCH', path: '/api/v1/nodes/x', headers: {} }).catch(() => undefined)
     clock.after(1000, write)
@@ -78,7 +80,9 @@ function replica(server: LeaseServer, clock: VirtualClock, identity: string) {
       told.push('leads')
       write()
     },
-    stop: () => Promise.resolve(),
+    quiesce: () => quiet.promise,
+    // Its thread hangs.
+    stop: () => new Promise<void>(() => undefined),
     framework: { leads: (name: string, isLeading: boolean) => told.push(`${name} ${isLeading}`) },
   }
   const ending = new AbortController()
@@ -93,6 +97,7 @@ function replica(server: LeaseServer, clock: VirtualClock, identity: string) {
     outcome,
     leadership,
     know: known.resolve,
+    fallQuiet: quiet.resolve,
     end: () => {
       ending.abort()
     },
@@ -122,6 +127,21 @@ test('OPS-16 of two replicas one leads; a clean end hands over in less than thre
   assert.deepEqual(server.events, ['a_1 became leader', 'a_1 stopped leading', 'b_2 became leader'])
   second.end()
   await clock.advance(3000)
+})
+
+test('OPS-16 the lease is free as soon as nothing is under way, whatever else has to end', async () => {
+  const [server, clock] = [new LeaseServer(), new VirtualClock()]
+  const first = replica(server, clock, 'a_1')
+  first.know()
+  await clock.advance(3000)
+  first.end()
+  await clock.advance(500)
+  assert.deepEqual([server.holder, first.leadership.mayAct()], ['a_1', true])
+  first.fallQuiet()
+  await clock.advance(1)
+  assert.deepEqual([server.holder, first.leadership.mayAct()], ['', false])
+  await clock.advance(300)
+  assert.equal(await first.outcome, 'ended well')
 })
 
 test('OPS-18 who cannot renew for ten seconds writes no more and ends with an error', async () => {

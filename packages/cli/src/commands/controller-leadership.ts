@@ -15,7 +15,8 @@ const headStartMs = 10_000
 /** A leader that cannot follow everything it needs gives up after this (operations.md 1). */
 const syncLimitMs = 2 * 60_000
 /** What is under way at the end has so long to finish, then it is cut off. */
-const stopLimitMs = 800
+const quietLimitMs = 800
+/** What nobody waits for: the last events, and the thread that decided. */
 const flushLimitMs = 300
 
 export interface LeadershipOptions {
@@ -28,7 +29,7 @@ export interface LeadershipOptions {
 }
 
 /** What leads. */
-type Led = Pick<Operator, 'observe' | 'lead' | 'stop' | 'waitingFor'> & {
+type Led = Pick<Operator, 'observe' | 'lead' | 'quiesce' | 'stop' | 'waitingFor'> & {
   readonly framework: Pick<Operator['framework'], 'leads'>
 }
 
@@ -91,11 +92,12 @@ export class Leadership {
     }
     await aborted(ending)
     logger.info('stopping', { isAsked: signal.aborted })
-    // The lease is kept until nothing is under way any more: who comes next must not meet it.
-    await settled(operator.stop(), clock, stopLimitMs)
+    // The lease is kept until nothing is under way any more: who comes next must not meet it. Then it goes
+    // first, as others wait for it.
+    await settled(operator.quiesce(), clock, quietLimitMs)
     this.#isOver = true
     await this.#elector?.stop()
-    await settled(events.flush(), clock, flushLimitMs)
+    await settled(Promise.all([operator.stop(), events.flush()]), clock, flushLimitMs)
     if (!signal.aborted) throw failed.signal.reason
   }
 

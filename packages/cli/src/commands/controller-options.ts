@@ -23,6 +23,8 @@ export interface ControllerOptions {
   readonly memoryLimitBytes: number
   readonly leaderElection: { readonly namespace: string; readonly name: string } | undefined
   readonly instanceTypesFile: string
+  /** A comma list. */
+  readonly kwokPartitions: string
   readonly settings: Settings
   readonly warnings: readonly OptionWarning[]
 }
@@ -59,6 +61,7 @@ export function controllerOptions(
     memoryLimitBytes: Math.max(0, read.number('memory-limit')),
     leaderElection: read.isOn('disable-leader-election') ? undefined : leaseOf(read, podNamespace),
     instanceTypesFile: read.text('instance-types-file-path'),
+    kwokPartitions: read.text('kwok-partitions'),
     settings,
     warnings: [...read.warnings, ...warnings],
   }
@@ -71,6 +74,7 @@ function settingsOf(read: ReadOptions): {
   const { gates, own, warnings } = featureGates(read.nameOf('feature-gates'), read.text('feature-gates'))
   const isCompatible = read.text('compatibility') === 'karpenter'
   const cpuRequestsMillis = read.number('cpu-requests')
+  const qps = read.number('kube-client-qps')
   return {
     settings: {
       ...defaultSettings,
@@ -85,6 +89,7 @@ function settingsOf(read: ReadOptions): {
       metricsDetail: read.text('metrics-detail') === 'reduced' ? 'reduced' : 'full',
       compatibility: isCompatible ? 'karpenter' : 'none',
       cpuRequestsMillis: cpuRequestsMillis > 0 ? cpuRequestsMillis : defaultSettings.cpuRequestsMillis,
+      ...(qps > 0 && { maxNominations: Math.floor((qps * defaultSettings.nominationHoldMs) / 1000) }),
     },
     warnings: isCompatible && own.length > 0 ? [...warnings, overruled(own)] : warnings,
   }

@@ -54,7 +54,11 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   const lease = clusterOf(io, options)
   const { operator, leaseClient } = await composeOperator({
     provider: options.provider,
-    env: { ...io.env, INSTANCE_TYPES_FILE_PATH: options.instanceTypesFile },
+    env: {
+      ...io.env,
+      INSTANCE_TYPES_FILE_PATH: options.instanceTypesFile,
+      KWOK_PARTITIONS: options.kwokPartitions,
+    },
     transport: fencedTransport(config.transport, mayAct),
     leaseTransport: lease.transport,
     mayAct,

@@ -17,6 +17,7 @@ const couldNotRun = 2
 export interface ValidateFlags {
   readonly provider?: ProviderName
   readonly zone?: string
+  readonly instanceTypesFilePath?: string
   readonly featureGates?: string
   readonly recursive?: true
   readonly output: 'text' | 'json'
@@ -33,11 +34,14 @@ export async function runValidate(io: Io, paths: readonly string[], flags: Valid
     featureGates('--feature-gates', flags.featureGates ?? io.env['FEATURE_GATES'] ?? ''),
   )
   const zone = zoneOf(io, flags)
+  const typesFile = flags.instanceTypesFilePath ?? io.env['INSTANCE_TYPES_FILE_PATH'] ?? ''
+  const instanceTypes = typesFile === '' ? undefined : await readable(() => readSource(io, typesFile))
   const validation = validate(sources, {
     crds: allCrds(),
     gates,
     ...(flags.provider !== undefined && { provider: flags.provider }),
     ...(zone !== undefined && { zone }),
+    ...(instanceTypes && { instanceTypes }),
   })
   if (flags.output === 'json') io.out(`${JSON.stringify(document(sources.length, validation), null, 2)}\n`)
   else report(io, sources.length, validation)
@@ -77,14 +81,16 @@ async function readSources(
       sources.push({ file: 'stdin', text: await io.input() })
       continue
     }
-    for (const file of await filesOf(path, io.cwd, isRecursive)) {
-      const text = await readFile(resolve(io.cwd, file), 'utf8').catch((cause: Error) => {
-        throw new CliError(`cannot read ${file}: ${cause.message}`, { cause })
-      })
-      sources.push({ file, text })
-    }
+    for (const file of await filesOf(path, io.cwd, isRecursive)) sources.push(await readSource(io, file))
   }
   return sources
+}
+
+async function readSource({ cwd }: Io, file: string): Promise<SourceText> {
+  const text = await readFile(resolve(cwd, file), 'utf8').catch((cause: Error) => {
+    throw new CliError(`cannot read ${file}: ${cause.message}`, { cause })
+  })
+  return { file, text }
 }
 
 function count(problems: readonly Problem[], severity: Problem['severity']): number {

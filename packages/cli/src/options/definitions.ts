@@ -198,6 +198,10 @@ export const optionDefinitions: readonly OptionDefinition[] = [
     text('instance-types-file-path', 'PATH', 'JSON file of the instance types to offer.', {
       provider: 'kwok',
     }),
+    text('kwok-partitions', 'NAMES', 'Names of the kwok controllers; each node goes to one of them.', {
+      fallback: 'a',
+      provider: 'kwok',
+    }),
     text('cluster-api-kubeconfig', 'PATH', 'Kubeconfig of the management cluster.', clusterApi),
     text('cluster-api-url', 'URL', 'API server of the management cluster.', clusterApi),
     text('cluster-api-token', 'TOKEN', 'Bearer token for the management cluster.', clusterApi),

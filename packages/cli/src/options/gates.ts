@@ -44,8 +44,8 @@ export const gateDefinitions: readonly GateDefinition[] = [
   },
   {
     name: 'GlobalConsolidation',
-    fallback: false,
-    meaning: 'Let several cheaper nodes replace several nodes, not only one.',
+    fallback: true,
+    meaning: 'Look for the cheapest set of nodes: several cheaper ones may replace several, not only one.',
     isOwn: true,
   },
 ]

@@ -75,6 +75,8 @@ export function optionsPage(): string {
     "Names, defaults and ways of reading are Karpenter's. A flag beats its variable, which beats the default. Flags take one dash or two and a value after `=` or a space; a boolean flag alone means true, and takes `true` or `false` after `=` only. Whole numbers in flags may begin with `0x`, `0o` or `0b`.",
     '',
     'A number, boolean or duration in a **variable** that cannot be read is passed over: the default holds, and a warning in the log names the variable and the fix. Everything else that cannot be read ends the start with exit code 2. A variable that is set but empty counts as set.',
+    '',
+    'Settings of the provider `exoscale` are variables only, see [exoscale/install.md](exoscale/install.md).',
     ...groups.flatMap((group) => [
       '',
       `## ${group}`,

@@ -32,9 +32,15 @@ export interface OfflineProvider {
   readonly findingsOf: (nodeClass: KubeObject) => readonly Finding[]
 }
 
-/** @param zone of Exoscale; every zone counts when it is not given. */
-export function offlineProviders(zone?: string): readonly OfflineProvider[] {
-  return [exoscale(zone), kwok()]
+export interface CatalogueChoice {
+  /** Of Exoscale; every zone counts when it is not given. */
+  readonly zone?: string
+  /** Of KWOK, in place of the built-in ones. */
+  readonly kwokTypes?: readonly InstanceType[]
+}
+
+export function offlineProviders({ zone, kwokTypes }: CatalogueChoice): readonly OfflineProvider[] {
+  return [exoscale(zone), kwok(kwokTypes ?? defaultCatalogue())]
 }
 
 function exoscale(zone: string | undefined): OfflineProvider {
@@ -60,8 +66,7 @@ function formerField(sentence: string): Finding {
   return { severity: 'warning', field, message: `field of an earlier release: ${message}` }
 }
 
-function kwok(): OfflineProvider {
-  const types = defaultCatalogue()
+function kwok(types: readonly InstanceType[]): OfflineProvider {
   return {
     name: 'kwok',
     nodeClass: kwokNodeClassKind,

@@ -383,6 +383,72 @@ test('what cannot be read or is asked wrongly exits with 2', async () => {
   assert.match(out, /Examples:\n {2}tenon validate nodepool\.yaml\n/)
 })
 
+test('pools of KWOK are held against an instance-type file, and so is the file itself', async (t) => {
+  const offering = (zone: string, more: readonly object[] = []) => ({
+    Price: 1,
+    Requirements: [
+      { key: 'topology.kubernetes.io/zone', operator: 'In', values: [zone] },
+      { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+      ...more,
+    ],
+  })
+  const rack = { key: 'example.com/rack', operator: 'In', values: ['r1'] }
+  const type = (name: string, offerings: readonly object[]) => ({
+    name,
+    architecture: 'arm64',
+    operatingSystems: ['linux'],
+    resources: { cpu: '8', memory: '32Gi' },
+    offerings,
+  })
+  const cwd = await folderWith(t, {
+    'pools.yaml': [
+      aPool('racked', {
+        kind: 'KWOKNodeClass',
+        requirements: ['', '- {key: example.com/rack, operator: In, values: [r1]}'],
+      }),
+      aPool('amd', {
+        kind: 'KWOKNodeClass',
+        requirements: ['', '- {key: kubernetes.io/arch, operator: In, values: [amd64]}'],
+      }),
+      aPool('zoned', {
+        kind: 'KWOKNodeClass',
+        requirements: ['', '- {key: topology.kubernetes.io/zone, operator: In, values: [zone-b, zone-c]}'],
+      }),
+    ].join('---\n'),
+    'types.json': JSON.stringify([
+      type('a.large', [offering('zone-a', [rack])]),
+      type('b.large', [offering('zone-b'), { Price: -1 }]),
+      type('c.large', []),
+    ]),
+    'none.json': '[]',
+  })
+  const check = (...args: readonly string[]) => runCommand(['validate', 'pools.yaml', ...args], { cwd })
+  const found = await check('--instance-types-file-path', 'types.json')
+  assert.equal(found.code, 1)
+  const [amd, zone, ...rest] = found.out.split('\n').filter(Boolean)
+  assert.match(
+    amd ?? '',
+    /^pools\.yaml:19:\d+: error: NodePool amd: .*no instance type of kwok has kubernetes\.io\/arch In \[amd64\]; there are arm64$/,
+  )
+  assert.match(zone ?? '', /warning: NodePool zoned: .*has topology\.kubernetes\.io\/zone zone-c; /)
+  assert.deepEqual(rest, [
+    'types.json:1:1: error: instance type b.large: offerings[1] is left out: Price: give a number of 0 or more',
+    'types.json:1:1: error: instance type c.large is left out: offerings: none of them can be used',
+  ])
+  const env = { INSTANCE_TYPES_FILE_PATH: 'types.json' }
+  const byVariable = await runCommand(['validate', 'pools.yaml'], { cwd, env })
+  assert.equal(byVariable.out, found.out)
+  const builtIn = await check()
+  assert.match(builtIn.out, /^pools\.yaml:29:11: error: NodePool zoned: .*; there are test-zone-a, [^\n]*\n$/)
+  assert.match(
+    (await check('--instance-types-file-path', 'none.json')).out,
+    /none\.json:1:1: error: gives no/,
+  )
+  const missing = await check('--instance-types-file-path', 'nowhere.json')
+  assert.equal(missing.code, 2)
+  assert.match(missing.err, /cannot read nowhere\.json/)
+})
+
 test('the process reads standard input and exits with what was found', () => {
   const main = join(import.meta.dirname, '../main.ts')
   const input = aPool('a', { spec: ['weight: 0'] })

@@ -1,6 +1,7 @@
 /** Checks manifests without a cluster: what the API server, the controller and the catalogue would say. */
 import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellKnownLabels } from '@tenon/api'
 import { type EligibilityPolicy, evaluateOverlaysInSteps, type OfferedPool } from '@tenon/engine'
+import { type CatalogueReading, readCatalogue } from '@tenon/provider-kwok'
 import { catalogueFindings } from './catalogue-check.ts'
 import { type PlacedObject, placed, readText } from './documents.ts'
 import { replacementOf } from './former-kinds.ts'
@@ -24,6 +25,8 @@ export interface ValidateOptions {
   readonly provider?: ProviderName
   /** Of Exoscale; any zone when absent. */
   readonly zone?: string
+  /** An instance-type file of KWOK, in place of the built-in types. */
+  readonly instanceTypes?: SourceText
 }
 
 export interface Validation {
@@ -62,9 +65,22 @@ export function validate(sources: readonly SourceText[], options: ValidateOption
     const isAdmitted = !result.findings.some(({ severity }) => severity === 'error')
     checked.push({ given, stored: result.stored, isAdmitted })
   }
-  const providers = offlineProviders(options.zone)
+  const { zone, instanceTypes } = options
+  const kwok = instanceTypes && readCatalogue(instanceTypes.text)
+  if (instanceTypes && kwok) problems.push(...catalogueProblems(instanceTypes.file, kwok))
+  const providers = offlineProviders({
+    ...(zone !== undefined && { zone }),
+    ...(kwok && { kwokTypes: kwok.types }),
+  })
   problems.push(...duplicates(checked), ...ofKinds(checked, providers, options))
   return { problems: inOrder(problems), checked: checked.length, skipped }
+}
+
+/** What the controller would log of an instance-type file and do without. */
+function catalogueProblems(file: string, { types, problems }: CatalogueReading): readonly Problem[] {
+  const told =
+    types.length === 0 ? [...problems, 'gives no instance type: nothing can be launched'] : problems
+  return told.map((message) => ({ file, line: 1, column: 1, severity: 'error', field: '', message }))
 }
 
 function formerKind({ object }: PlacedObject): readonly Finding[] | undefined {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { type HttpResponse, readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { Retention } from '../storage/index.ts'
-import { type ApiServer, createApiServer } from './server.ts'
+import { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts'
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const testSigningKey = new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)
@@ -25,7 +25,7 @@ export class TestServer {
   readonly clock = new VirtualClock()
   readonly server: ApiServer
 
-  constructor(retention?: Retention) {
+  constructor(retention?: Retention, options: Pick<ApiServerOptions, 'recordsOwners'> = {}) {
     this.server = createApiServer({
       clock: this.clock,
       random: new SeededRandom(1),
@@ -33,6 +33,7 @@ export class TestServer {
       adminToken: new Secret('admin'),
       signingKey: testSigningKey,
       ...(retention === undefined ? {} : { retention }),
+      ...options,
     })
   }
 

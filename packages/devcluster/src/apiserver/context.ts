@@ -9,6 +9,8 @@ export interface ServerContext {
   readonly logger: Logger
   readonly store: Store
   readonly registry: Registry
+  /** Whether writes record in `metadata.managedFields` who owns which fields. */
+  readonly recordsOwners: boolean
 }
 
 /** How unknown fields of a request body are treated. */

@@ -23,14 +23,19 @@ export function generatedName(prefix: string, suffix: string): string {
   return prefix.slice(0, generatedPrefixLimit) + suffix
 }
 
-/** Checks what every object's metadata must hold. */
-export function validateMetadata(definition: ResourceDefinition, meta: ObjectMeta): FieldError[] {
+/** Checks what every object's metadata must hold. What it shares with `old`, which is stored, does. */
+export function validateMetadata(
+  definition: ResourceDefinition,
+  meta: ObjectMeta,
+  old?: ObjectMeta,
+): FieldError[] {
+  if (meta === old) return []
   return [
     ...validateName(definition.kind, meta.name),
-    ...validateLabels(meta.labels ?? {}),
-    ...validateAnnotations(meta.annotations ?? {}),
+    ...(meta.labels === old?.labels ? [] : validateLabels(meta.labels ?? {})),
+    ...(meta.annotations === old?.annotations ? [] : validateAnnotations(meta.annotations ?? {})),
     ...validateFinalizers(meta.finalizers ?? []),
-    ...validateOwners(meta),
+    ...(meta.ownerReferences === old?.ownerReferences ? [] : validateOwners(meta)),
   ]
 }
 
@@ -129,6 +134,7 @@ function validateOwners(meta: ObjectMeta): FieldError[] {
 
 /** Metadata as an update leaves it: the server's own fields stay what they were. */
 export function updatedMetadata(next: ObjectMeta, old: ObjectMeta): ObjectMeta {
+  if (next === old) return old
   return withoutEmpty({
     ...next,
     ...serverFields(old),

@@ -65,7 +65,7 @@ export function patchObject(
   if (old === undefined) throw notFound(subjectOf(served), key.name)
   const next = patched(served, old, request)
   checkPatched(served, old, next)
-  return replaceObject(ctx, { served, old, next: pruned(served, next, options), subresource }, options)
+  return replaceObject(ctx, { served, old, next: pruned(served, next, options, old), subresource }, options)
 }
 
 /** The outcome of a patch on any object, for subresources with a shape of their own too. */

@@ -28,6 +28,8 @@ export interface ApiServerOptions {
   readonly initial?: SavedState
   /** Kinds served besides those of CustomResourceDefinitions; all built-in ones when absent. */
   readonly definitions?: readonly ResourceDefinition[]
+  /** Whether plain writes record who owns which fields (`metadata.managedFields`); they do when absent. */
+  readonly recordsOwners?: boolean
 }
 
 /** A Kubernetes API server without a socket. */
@@ -56,7 +58,15 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     ...(options.initial === undefined ? {} : { initial: options.initial }),
   })
   const registry = new Registry(options.definitions ?? builtinDefinitions())
-  const ctx: ServerContext = { clock, random: random.fork('apiserver'), logger, store, registry }
+  const { recordsOwners = true } = options
+  const ctx: ServerContext = {
+    clock,
+    random: random.fork('apiserver'),
+    logger,
+    store,
+    registry,
+    recordsOwners,
+  }
   serveCustomResources(ctx)
   const signer = new TokenSigner(options.signingKey)
   const authenticator = new Authenticator(ctx, options.adminToken, signer)

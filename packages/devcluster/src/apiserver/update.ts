@@ -68,7 +68,7 @@ export function updateObject(
     throw notFound(subjectOf(served), key.name)
   }
   checkVersion(served, old, input, options)
-  const next = pruned(served, input, options)
+  const next = pruned(served, input, options, old)
   return replaceObject(ctx, { served, old, next, subresource }, options)
 }
 
@@ -132,11 +132,11 @@ export function prepareReplacement(
 ): StoredObject {
   const { served, old, subresource } = replacement
   const scoped = withScope(replacement, options)
-  const defaulted = served.definition.applyDefaults(scoped)
+  const defaulted = served.definition.applyDefaults(scoped, old)
   const admitted = subresource === undefined ? admitUpdate(ctx, served, defaulted, old) : defaulted
   refuseInvalid(served, old.metadata.name, [
     ...validateMetadataUpdate(admitted.metadata, old.metadata),
-    ...validateMetadata(served.definition, admitted.metadata),
+    ...validateMetadata(served.definition, admitted.metadata, old.metadata),
     ...served.definition.validate(admitted, old),
   ])
   checkCustomResourceDefinition(served, admitted)
@@ -158,10 +158,10 @@ export function finishUpdate(
 
 /** What this kind of write may change, taken from `next`; everything else from `old`. */
 function withScope({ served, old, next, subresource }: Replacement, options: WriteOptions): StoredObject {
-  const metadata = updatedMetadata(next.metadata, old.metadata)
   if (subresource === 'finalize') return withFinalizers(old, next)
   if (subresource === 'status')
     return withField({ ...old, metadata: statusMetadata(served, old, next) }, 'status', next['status'])
+  const metadata = updatedMetadata(next.metadata, old.metadata)
   const kept = served.definition.subresources.includes('status')
     ? withField({ ...next, metadata }, 'status', old['status'])
     : { ...next, metadata }
@@ -170,6 +170,7 @@ function withScope({ served, old, next, subresource }: Replacement, options: Wri
 }
 
 function statusMetadata(served: Served, old: StoredObject, next: StoredObject): StoredObject['metadata'] {
+  if (next.metadata === old.metadata) return old.metadata
   const { managedFields } = next.metadata
   const base = { ...old.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
   if (served.crdName !== undefined || !labelledByStatus.has(served.definition.kind)) return base

@@ -308,3 +308,30 @@ test('events are the same objects in both of their groups', async () => {
   await api.clock.advance(62 * 60_000)
   assert.equal((await api.call('GET', '/api/v1/namespaces/default/events/e')).status, 404)
 })
+
+test('a server that records no owners stores objects without managedFields, whoever writes', async () => {
+  const api = new TestServer(undefined, { recordsOwners: false })
+  const created = await api.call('POST', configMapsPath, aConfigMap('a'))
+  assert.equal(created.body.metadata.managedFields, undefined)
+  const patched = await api.merge(`${configMapsPath}/a`, { data: { more: 'x' } })
+  assert.equal(patched.body.data.more, 'x')
+  assert.equal(patched.body.metadata.managedFields, undefined)
+})
+
+test('an update that shares most with what is stored still loses unknown fields and nulls', async () => {
+  const api = await withPod('p', { app: 'a' })
+  const path = `${podsPath}/p`
+  const { body } = await api.merge(path, {
+    metadata: { labels: { more: 'x' } },
+    spec: { nonsense: { deep: true }, activeDeadlineSeconds: 60 },
+  })
+  assert.equal(body.spec.nonsense, undefined)
+  assert.equal(body.spec.activeDeadlineSeconds, 60)
+  assert.deepEqual(body.metadata.labels, { app: 'a', more: 'x' })
+  const status = await api.merge(`${path}/status`, { status: { message: 'm', junk: 1, hostIP: null } })
+  assert.equal(status.body.status.message, 'm')
+  assert.equal('junk' in status.body.status, false)
+  assert.deepEqual(status.body.spec, body.spec)
+  const bad = await api.merge(path, { metadata: { labels: { 'no good': 'x' } } })
+  assert.equal(bad.status, 422)
+})

@@ -59,9 +59,14 @@ export function agreedNamespace(
   return namespace === undefined || namespace === '' ? 'default' : namespace
 }
 
-/** Drops unknown fields, and refuses or warns as the request wishes. */
-export function pruned(served: Served, object: StoredObject, options: WriteOptions): StoredObject {
-  const result = served.definition.prune(object)
+/** Drops unknown fields, and refuses or warns as the request wishes. `old` is what is stored, if anything. */
+export function pruned(
+  served: Served,
+  object: StoredObject,
+  options: WriteOptions,
+  old?: StoredObject,
+): StoredObject {
+  const result = served.definition.prune(object, old)
   if (result.unknownFields.length === 0) return result.object
   const complaints = result.unknownFields.map((field) => `unknown field "${field}"`)
   if (options.fieldValidation === 'Strict')
@@ -106,6 +111,7 @@ export interface TrackedWrite {
 /** Records which manager owns which fields after a write. */
 export function tracked(ctx: ServerContext, write: TrackedWrite, options: WriteOptions): StoredObject {
   const { served, before, after, subresource } = write
+  if (!ctx.recordsOwners) return after
   return trackManagedFields({
     before,
     after,

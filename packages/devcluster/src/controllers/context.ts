@@ -17,6 +17,8 @@ export interface ControllerSettings {
   readonly terminatedPodThreshold: number
   /** Longest time the controllers hold the event loop in one turn. */
   readonly turnBudgetMs: number
+  /** Whether controllers write Events. */
+  readonly recordsEvents: boolean
 }
 
 /** What holds for settings that nobody gave; the times are those of a real cluster. */
@@ -27,6 +29,7 @@ export const defaultSettings: ControllerSettings = {
   podGcQuarantineMs: 40_000,
   terminatedPodThreshold: 12_500,
   turnBudgetMs: 4,
+  recordsEvents: true,
 }
 
 /** What every controller is given. */

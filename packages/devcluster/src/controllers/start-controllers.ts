@@ -54,7 +54,7 @@ export function startControllers(options: {
   const settings = { ...defaultSettings, ...options.settings }
   const loop = new ReconcileLoop(clock, logger, { turnBudgetMs: settings.turnBudgetMs, turnSteps })
   const store = new ClusterStore(api)
-  const events = new EventRecorder(api, clock, logger)
+  const events = new EventRecorder(api, clock, logger, settings.recordsEvents)
   const context: ControllerContext = { store, loop, events, clock, random, log: logger, settings }
   for (const start of controllers) start(context)
   const collector = garbageCollection(context)

@@ -43,9 +43,9 @@ function definitionOf(kind: BuiltinKind): ResourceDefinition {
     hasGeneration: kind.hasGeneration,
     schema,
     applyDefaults: defaultsOf(kind, schema),
-    prune: (object) => {
+    prune: (object, old) => {
       const unknownFields: string[] = []
-      return { object: pruneValue(object, schema, '', unknownFields) as StoredObject, unknownFields }
+      return { object: pruneValue(object, schema, '', unknownFields, old) as StoredObject, unknownFields }
     },
     validate: validatorOf(kind, schema),
     selectableFields: selectableFieldsOf(kind.group, kind.kind),

@@ -3,9 +3,11 @@ import { propertiesOf, type ShapeNode } from './shape-node.ts'
 
 /**
  * Brings decoded JSON into the form in which built-in kinds are stored: nulls are dropped and
- * quantities are text in canonical form. Answers the same value when it was so already.
+ * quantities are text in canonical form. Answers the same value when it was so already. `known` is a
+ * value of the same place that has this form: what is shared with it is not looked at again.
  */
-export function normalizeValue(value: unknown, node: ShapeNode): unknown {
+export function normalizeValue(value: unknown, node: ShapeNode, known?: unknown): unknown {
+  if (value === known) return value
   if (typeof value !== 'object' || value === null) {
     if (node.quantity !== true) return value
     if (typeof value === 'number') return canonicalQuantity(String(value))
@@ -14,7 +16,9 @@ export function normalizeValue(value: unknown, node: ShapeNode): unknown {
   if (Array.isArray(value)) {
     return node.items === undefined || isPlain(node.items) ? value : normalizeList(value, node.items)
   }
-  return node.type === 'any' ? value : normalizeRecord(value as Record<string, unknown>, node)
+  if (node.type === 'any') return value
+  const fields = typeof known === 'object' && known !== null ? (known as Record<string, unknown>) : undefined
+  return normalizeRecord(value as Record<string, unknown>, node, fields)
 }
 
 /** A scalar that is stored as it comes. */
@@ -34,7 +38,11 @@ function normalizeList(list: readonly unknown[], items: ShapeNode): readonly unk
   return changed ?? list
 }
 
-function normalizeRecord(record: Record<string, unknown>, node: ShapeNode): Record<string, unknown> {
+function normalizeRecord(
+  record: Record<string, unknown>,
+  node: ShapeNode,
+  known: Readonly<Record<string, unknown>> | undefined,
+): Record<string, unknown> {
   const properties = propertiesOf(node)
   const values = node.additionalProperties
   if (node.properties === undefined && (values === undefined || isPlain(values))) return record
@@ -46,7 +54,7 @@ function normalizeRecord(record: Record<string, unknown>, node: ShapeNode): Reco
       changed ??= { ...record }
       delete changed[key]
     } else if (child !== undefined && !isPlain(child)) {
-      const next = normalizeValue(value, child)
+      const next = normalizeValue(value, child, known?.[key])
       if (next === value) continue
       changed ??= { ...record }
       changed[key] = next

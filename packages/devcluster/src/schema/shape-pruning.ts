@@ -3,13 +3,24 @@ import { propertiesOf } from './shape-node.ts'
 
 /**
  * Drops fields the shape does not know and pushes their paths (`spec.foo`) to `unknown`. Answers the
- * same value when nothing had to go.
+ * same value when nothing had to go. `known` is a value of the same place that was pruned before: what
+ * is shared with it is not looked at again.
  */
-export function pruneValue(value: unknown, node: SchemaNode, path: string, unknown: string[]): unknown {
-  if (typeof value !== 'object' || value === null) return value
+export function pruneValue(
+  value: unknown,
+  node: SchemaNode,
+  path: string,
+  unknown: string[],
+  known?: unknown,
+): unknown {
+  if (typeof value !== 'object' || value === null || value === known) return value
   if (Array.isArray(value))
     return node.items === undefined ? value : pruneList(value, node.items, path, unknown)
-  return pruneRecord(value as Record<string, unknown>, node, path, unknown)
+  return pruneRecord(value as Record<string, unknown>, node, path, unknown, fieldsOf(known))
+}
+
+function fieldsOf(known: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof known === 'object' && known !== null ? (known as Record<string, unknown>) : undefined
 }
 
 function pruneList(list: unknown[], items: SchemaNode, path: string, unknown: string[]): unknown[] {
@@ -30,6 +41,7 @@ function pruneRecord(
   node: SchemaNode,
   path: string,
   unknown: string[],
+  known: Readonly<Record<string, unknown>> | undefined,
 ): Record<string, unknown> {
   const properties = propertiesOf(node)
   const values = node.additionalProperties
@@ -43,8 +55,8 @@ function pruneRecord(
       unknown.push(path === '' ? key : `${path}.${key}`)
       pruned ??= { ...record }
       delete pruned[key]
-    } else if (typeof value === 'object' && value !== null) {
-      const kept = pruneValue(value, child, path === '' ? key : `${path}.${key}`, unknown)
+    } else if (typeof value === 'object' && value !== null && value !== known?.[key]) {
+      const kept = pruneValue(value, child, path === '' ? key : `${path}.${key}`, unknown, known?.[key])
       if (kept === value) continue
       pruned ??= { ...record }
       pruned[key] = kept

@@ -1,4 +1,5 @@
 /** Answers about removing nodes, in terms of the objects that the question was about. */
+import type { Pod } from '@tenon/api'
 import type { FinishedClaim } from '../provisioning/finished-claims.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingInput } from '../snapshot/input.ts'
@@ -21,6 +22,8 @@ export interface PlannedMove extends Omit<RemovalResult, 'stranded' | 'isComplet
   readonly candidates: readonly string[]
   /** Estimated, per hour. */
   readonly savings: number
+  /** Pods in the order in which they have to move so that all find room; absent when any order will do. */
+  readonly waves?: readonly (readonly Pod[])[]
 }
 
 /** Why a node stays. */
@@ -77,7 +80,11 @@ export function disruptionResult(input: SchedulingInput, answer: DisruptionAnswe
   const { moves, remarks, ...rest } = answer
   return {
     ...rest,
-    moves: moves.map((move: Move) => ({ ...move, ...planned(move) })),
+    moves: moves.map(({ waves, ...move }: Move) => ({
+      ...move,
+      ...planned(move),
+      ...(waves && { waves: waves.map((wave) => wave.flatMap((pod) => pods[pod] ?? [])) }),
+    })),
     remarks: remarks.map((remark): ConsolidationRemark => {
       if (remark.kind !== 'refused') return remark
       const { node, refusal } = remark

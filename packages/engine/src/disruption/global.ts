@@ -1,12 +1,17 @@
 /**
- * Looks for any number of nodes that can go for any number of cheaper ones. First nodes whose pods find
- * room on others go, as many as possible; where none can, groups of nodes with much waste are packed anew.
+ * Looks for any number of nodes that can go for any number of cheaper ones. Where amounts alone decide about
+ * pods, the cheapest state of all nodes together is the aim (end-state.ts). Of other nodes, first those go
+ * whose pods find room elsewhere, as many as possible; where none can, groups with much waste are packed anew.
  */
 import type { NodeInput } from '../snapshot/input.ts'
+import { amountsFit } from '../provisioning/resource-space.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
 import { verdictsOn } from './balanced.ts'
+import { cheapestStates, type EndState } from './end-state.ts'
+import { type Fleet, fleetOf, wasteOf } from './fleet.ts'
 import { MoveFinder, type MoveOutcome, priceOf } from './move.ts'
 import type { CandidateInput, Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
+import { survey } from './single.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
 
 /** Sizes of the groups that are packed anew. */
@@ -61,17 +66,64 @@ class GlobalSearch {
   }
 
   run(): Consolidation {
-    const sorted = this.#whatIf.candidates.toSorted(bySavings)
-    const fewest = this.#fewest(sorted)
-    const found = fewest === 'noneCanGo' ? this.#cheapest(sorted) : fewest
+    const fleet = fleetOf(this.#whatIf)
+    const found = (fleet && this.#endState(fleet)) ?? this.#elsewhere(fleet)
+    if (found === undefined) this.#tellWhyNot()
     return {
-      moves: found === 'rejected' || found === undefined ? [] : [found],
+      moves: found === undefined ? [] : [found],
       remarks: this.#remarks,
       isTimedOut: this.#control.shouldStop(),
       isLimitedByBudget: this.#isLimitedByBudget,
       examined: this.#examined,
       unseenPools: [],
     }
+  }
+
+  /** The move to the cheapest state of the fleet; to that without new nodes if the first is not to be had. */
+  #endState(fleet: Fleet): Move | undefined {
+    const { states, isLimitedByBudget } = cheapestStates(fleet, this.#question.budgets, () =>
+      this.#control.shouldStop(),
+    )
+    this.#examined += fleet.machines.filter(({ candidate }) => candidate !== undefined).length
+    this.#isLimitedByBudget ||= isLimitedByBudget
+    for (const state of states) {
+      const outcome = this.#moveTo(state, fleet)
+      if (outcome.kind === 'refused') continue
+      const inputs = state.gone.map(({ input }) => input)
+      this.#tellPossible(outcome.move)
+      if (this.#isApproved(inputs, outcome.move)) return { ...outcome.move, waves: state.waves }
+    }
+    return undefined
+  }
+
+  #moveTo({ gone, homes, launches }: EndState, { class: ofClass }: Fleet): MoveOutcome {
+    const { classes } = this.#whatIf.compiled
+    const bins =
+      ofClass === undefined
+        ? []
+        : launches.map(({ type, pods }) => {
+            // Whichever type is launched must have as much room: the scheduler puts pods where it likes.
+            const rows = ofClass.rows.filter(({ room }) => amountsFit(type.free, room))
+            return { pods, class: classes.restricted(ofClass, rows) }
+          })
+    return this.#whatIf.without(
+      gone,
+      (simulation) => {
+        if (bins.length > 0) simulation.rearrange(bins)
+        return { ending: 'undo', value: this.#finder.judge(gone, simulation) }
+      },
+      homes,
+    )
+  }
+
+  /** What can be done with nodes about whose pods more than amounts decides. */
+  #elsewhere(fleet: Fleet | undefined): Move | undefined {
+    if (fleet?.isWhole === true && fleet.class !== undefined) return undefined
+    const known = new Set(fleet?.machines.map(({ candidate }) => candidate))
+    const sorted = this.#whatIf.candidates.toSorted(bySavings)
+    const fewest = this.#fewest(sorted.filter((candidate) => !known.has(candidate)))
+    if (fewest !== 'noneCanGo') return fewest === 'rejected' ? undefined : fewest
+    return this.#cheapest(sorted)
   }
 
   /** As many nodes as can go without a new one, the best first; `rejected` when that is not worth it. */
@@ -138,7 +190,24 @@ class GlobalSearch {
       }
     }
     this.#isLimitedByBudget ||= budget.isSpent
+    if (best !== undefined) this.#tellPossible(best.move)
     return best?.move
+  }
+
+  /** Each node by itself: users are told why it stays. One that could go alone is not worth the moving. */
+  #tellWhyNot(): void {
+    const { remarks } = survey(this.#whatIf, this.#question, this.#control)
+    for (const remark of remarks) {
+      if (remark.kind === 'refused') this.#remarks.push(remark)
+      if (remark.kind !== 'possible') continue
+      for (const node of remark.nodes)
+        this.#remarks.push({ kind: 'refused', node, refusal: { kind: 'noCheaper' } })
+    }
+  }
+
+  #tellPossible({ candidates: nodes, claims, savings }: Move): void {
+    if (claims.length > 0)
+      this.#remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
   }
 
   #packedAnew(group: readonly Candidate[]): MoveOutcome {
@@ -183,15 +252,4 @@ class Budget {
     for (const { input } of candidates)
       this.#left.set(input.nodePool, (this.#left.get(input.nodePool) ?? 0) - 1)
   }
-}
-
-/** What is paid for room that nobody uses, per hour: the price times the share of the fullest resource that is free. */
-function wasteOf({ input, node }: Candidate): number {
-  let used = 0
-  for (const [name, total] of Object.entries(input.capacity)) {
-    const free = node.input.available[name]
-    if (free === undefined || total <= 0 || name === 'pods') continue
-    used = Math.max(used, 1 - free / total)
-  }
-  return input.pricePerHour * (1 - used)
 }

@@ -78,6 +78,8 @@ export interface Move extends Omit<Removal, 'stranded' | 'isComplete'> {
   readonly candidates: readonly string[]
   /** Estimated, per hour. */
   readonly savings: number
+  /** Pods in the order in which they have to move so that all find room; absent when any order will do. */
+  readonly waves?: readonly (readonly number[])[]
 }
 
 /** Why a node stays; told of single nodes only (disruption.md 10). */

@@ -5,6 +5,7 @@ import { CompiledProblem } from '../provisioning/compiled-problem.ts'
 import { Ground } from '../provisioning/ground.ts'
 import type { TypeReader } from '../provisioning/instance-rows.ts'
 import type { NodeFill } from '../provisioning/node-fill.ts'
+import type { NodeQueue } from '../provisioning/node-queue.ts'
 import { difference } from '../provisioning/pod-resources.ts'
 import { Simulation } from '../provisioning/simulation.ts'
 import type { Problem } from '../snapshot/problem.ts'
@@ -79,6 +80,36 @@ export class WhatIf {
     this.#ground.mark()
   }
 
+  /** Pods that have no place, or lose it whatever is decided. */
+  get homeless(): readonly number[] {
+    return this.#homeless
+  }
+
+  /** Every node, in the order in which they are tried. */
+  get nodes(): NodeQueue {
+    return this.#ground.nodes
+  }
+
+  /** Index of a node in the problem. */
+  indexOf(node: NodeFill): number {
+    return this.#ground.indexOf(node)
+  }
+
+  /** Whether what a pod asks for is all that decides where it may go, once nodes of its choice are known. */
+  isPlain(pod: number): boolean {
+    if (!this.#isReadable(pod) || this.compiled.problem.volumeClaims.has(pod)) return false
+    const shape = this.compiled.shapeOf(pod)
+    const { hostPorts, hasUnknownVolumes, usesResourceClaims, wanted, volumes } = shape
+    return (
+      hostPorts.length === 0 &&
+      !hasUnknownVolumes &&
+      !usesResourceClaims &&
+      wanted.host === undefined &&
+      volumes.every(({ host }) => host === undefined) &&
+      this.#ground.topology.isIndifferent(shape)
+    )
+  }
+
   /** Whether the pod has no place now, so that nothing is lost when it finds none. */
   isPending(pod: number): boolean {
     if (this.#settled.has(pod)) return false
@@ -89,10 +120,12 @@ export class WhatIf {
   /**
    * Lets the pods of the nodes find other places, together with those that have none.
    * @param look is shown the simulation before it is undone, and may have it kept.
+   * @param planned index of the node for pods that are to go to a certain one if they can.
    */
   without<T>(
     candidates: readonly Candidate[],
     look: (simulation: Simulation) => { readonly ending: Ending; readonly value: T },
+    planned?: ReadonlyMap<number, number>,
   ): T {
     const ground = this.#ground
     const homeless = this.#areHomelessPlaced ? [] : this.#homeless
@@ -115,6 +148,7 @@ export class WhatIf {
         }),
       ),
       usageOf: (pool) => this.#usageWithout(pool, candidates),
+      ...(planned && { planned }),
     })
     simulation.run(this.#control)
     const { ending, value } = look(simulation)

@@ -88,6 +88,14 @@ export class NodeQueue {
     )
   }
 
+  /** Whether the node would take pods of this shape that have no rules about others, had it the room. */
+  suits(node: NodeFill, shape: PodShape): boolean {
+    const nodeClass = this.#classOf.get(node)
+    if (nodeClass === undefined || node.takesNothing || node.isExcluded) return false
+    if (shape.origin === 'candidate' && node.input.refusesCandidatePods === true) return false
+    return this.#knowledgeOf(shape, nodeClass) !== undefined
+  }
+
   take(node: NodeFill, pod: number, shape: PodShape, volumes: VolumeUse | undefined): void {
     if (this.#log !== undefined) {
       const { hostPorts, volumes: attached } = node

@@ -9,7 +9,8 @@ import { type CompiledProblem, compareText } from './compiled-problem.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './finished-claims.ts'
 import { Ground } from './ground.ts'
-import { regrouped } from './improvement/regroup.ts'
+import type { PlannedBin } from './improvement/group.ts'
+import { claimOf, regrouped } from './improvement/regroup.ts'
 import type { NodeFill } from './node-fill.ts'
 import type { NodeQueue } from './node-queue.ts'
 import { ClaimQueue, isBefore, type OpenClaim } from './open-claims.ts'
@@ -58,6 +59,8 @@ export interface Scope {
   readonly unreadable: ReadonlyMap<number, string>
   /** What the pool with this index in the problem has in use. */
   readonly usageOf: (pool: number) => Resources
+  /** Index of the node for each pod that is to go to a certain one if it can; as the problem says unless given. */
+  readonly planned?: ReadonlyMap<number, number>
 }
 
 function wholeOf(compiled: CompiledProblem): Scope {
@@ -196,6 +199,39 @@ export class Simulation {
     })
   }
 
+  /** As what a claim would be opened for a pod of this shape; undefined when none would. */
+  classFor(shape: PodShape): ClaimClass | undefined {
+    for (const template of this.#compiled.templates) {
+      if (this.#budgetOf(template).nodesExhausted) continue
+      const affordable = this.#budgetOf(template).affordable()
+      if (affordable.length === 0) continue
+      const opened = this.#compiled.classes.opened(template, affordable)
+      const targets = this.#admission.confined(shape, this.#admission.targets(shape, opened))
+      const admission = this.#admission.open(shape, targets)
+      if (admission !== undefined) return 'kind' in admission ? undefined : admission.class
+    }
+    return undefined
+  }
+
+  /**
+   * Puts the pods of the claims on claims as planned instead.
+   * @returns whether these are the very pods that have claims, and limits allow it.
+   */
+  rearrange(bins: readonly PlannedBin[]): boolean {
+    const wanted = new Set(bins.flatMap(({ pods }) => pods))
+    const old = this.#claims.filter(({ pods }) => pods.some((pod) => wanted.has(pod)))
+    const [model] = old
+    if (model === undefined || old.reduce((sum, { pods }) => sum + pods.length, 0) !== wanted.size)
+      return false
+    const renewed = bins.map((bin) => claimOf(bin, model, (pod) => this.#compiled.shapeOf(pod)))
+    const budget = this.#budgetOf(model.class.template)
+    const held = (claims: readonly OpenClaim[]) =>
+      claims.map((claim) => this.#compiled.finisher.holding(claim))
+    if (budget.isLimited && !budget.isNoMore(held(renewed), held(old))) return false
+    this.#claims = [...this.#claims.filter((claim) => !old.includes(claim)), ...renewed]
+    return true
+  }
+
   /** The decision, by indexes of the problem. */
   outcome(): Outcome {
     const claims: FinishedClaim[] = []
@@ -279,7 +315,7 @@ export class Simulation {
 
   /** The pods that are left once those with a plan are where it says. */
   #withoutPlanned(pods: readonly number[]): readonly number[] {
-    if (this.#compiled.problem.planned.size === 0) return pods
+    if (this.#planned.size === 0) return pods
     let left = pods
     for (;;) {
       // A pod may have to wait for another one that it follows.
@@ -291,8 +327,8 @@ export class Simulation {
 
   /** Keeps a pod on the node that was launched for it, giving up wishes only there. */
   #placeAsPlanned(pod: number): boolean {
-    const { nodes, planned, volumeClaims } = this.#compiled.problem
-    const input = nodes[planned.get(pod) ?? -1]
+    const { nodes, volumeClaims } = this.#compiled.problem
+    const input = nodes[this.#planned.get(pod) ?? -1]
     const node = input && this.#nodes.of(input)
     if (node === undefined) return false
     const volumes = volumeClaims.get(pod)
@@ -303,6 +339,10 @@ export class Simulation {
     this.#onNode(node, pod, shape)
     this.#placements++
     return true
+  }
+
+  get #planned(): ReadonlyMap<number, number> {
+    return this.#scope.planned ?? this.#compiled.problem.planned
   }
 
   #onNode(node: NodeFill, pod: number, shape: PodShape): void {

@@ -307,6 +307,30 @@ test('indexes follow changes, and objects are trimmed before they are kept', asy
   assert.throws(() => cache.byIndex('unknown', 'x'), /no index unknown/)
 })
 
+test('an object that changes stands in its indexes as it is now, trimmed with its earlier state at hand', async () => {
+  const told: (string | undefined)[] = []
+  const made = world({
+    transform: (pod, held) => {
+      told.push(held?.metadata.resourceVersion)
+      return held === undefined ? pod : { ...pod, spec: held.spec }
+    },
+  })
+  made.cache.addIndex('node', (pod) => [pod.spec.nodeName ?? ''])
+  made.server.put(pods, 'p1', { spec: { nodeName: 'a' } })
+  const { server, clock, cache } = await started(made)
+  const before = cache.get({ namespace: 'n', name: 'p1' })
+  server.put(pods, 'p1', { spec: { nodeName: 'a' }, status: { phase: 'Running' } })
+  await clock.advance(0)
+  const [now, ...others] = cache.byIndex('node', 'a')
+  assert.deepEqual([now?.status?.phase, others.length], ['Running', 0])
+  assert.equal(now?.spec, before?.spec)
+  server.remove(pods, 'p1')
+  server.put(pods, 'p1', { spec: { nodeName: 'a' } })
+  await clock.advance(0)
+  // The new pod is another one; the end of the old one shows what was held of it.
+  assert.deepEqual([told[0], told[1], told.at(-1)], [undefined, before?.metadata.resourceVersion, undefined])
+})
+
 test('a registry follows each type once and says what it waits for', async () => {
   const server = new MemoryServer()
   const clock = new VirtualClock()

@@ -6,8 +6,11 @@ import { Reflector, type ReflectorOptions } from './reflector.ts'
 import { Store } from './store.ts'
 
 export interface CacheOptions<T> extends ReflectorOptions {
-  /** Trims each object before it is kept; must not change its name, namespace or uid. */
-  readonly transform?: (object: T) => T
+  /**
+   * Trims each object before it is kept; must not change its name, namespace or uid. It is told the earlier
+   * state of the object that is held, whose parts it may use again.
+   */
+  readonly transform?: (object: T, held?: T) => T
 }
 
 /** A cache and what its owner does with it. */

@@ -1,7 +1,7 @@
 import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { WatchingKubeClient } from '../client/client.ts'
-import type { Cache, CacheRegistry } from '../contract.ts'
+import type { Cache, CacheRegistry, ReadFields } from '../contract.ts'
 import { createCache, type FollowingCache } from './cache.ts'
 
 export interface CacheRegistryOptions {
@@ -37,7 +37,10 @@ class SharedCaches implements CacheRegistry {
 
   cache<T extends KubeObject>(
     type: ResourceType<T>,
-    { transform }: { readonly transform?: (object: T) => T } = {},
+    {
+      transform,
+      fields,
+    }: { readonly transform?: (object: T, held?: T) => T; readonly fields?: ReadFields } = {},
   ): Cache<T> {
     const id = `${apiVersionOf(type)}/${type.plural}`
     const known = this.#caches.get(id)
@@ -48,6 +51,7 @@ class SharedCaches implements CacheRegistry {
       ...rest,
       random: random.fork(id),
       ...(transform !== undefined && { transform }),
+      ...(fields !== undefined && { fields }),
     })
     this.#caches.set(id, cache)
     if (this.#signal !== undefined) cache.start(this.#signal)

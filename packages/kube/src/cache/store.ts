@@ -13,13 +13,15 @@ export interface Entry<T> {
 
 interface Index<T> {
   readonly values: (object: T) => readonly string[]
-  readonly keys: Map<string, Set<string>>
+  /** By value and key. */
+  readonly found: Map<string, Map<string, T>>
 }
 
 type Listener<T> = (change: Change<T>) => void
 
 export interface StoreOptions<T> {
-  readonly transform?: (object: T) => T
+  /** Told what is kept of the object's earlier state. */
+  readonly transform?: (object: T, held?: T) => T
   /** Told of anything a listener, an index or the transformation throws; these are bugs. */
   readonly onBug: (error: unknown) => void
 }
@@ -53,7 +55,7 @@ export class Store<T extends KubeObject> {
 
   addIndex(name: string, values: (object: T) => readonly string[]): void {
     if (this.#indexes.has(name)) throw new Error(`the index ${name} exists already`)
-    const index: Index<T> = { values, keys: new Map() }
+    const index: Index<T> = { values, found: new Map() }
     this.#indexes.set(name, index)
     for (const [key, { object }] of this.#entries) this.#addToIndex(index, key, object)
   }
@@ -61,12 +63,8 @@ export class Store<T extends KubeObject> {
   byIndex(name: string, value: string): T[] {
     const index = this.#indexes.get(name)
     if (index === undefined) throw new Error(`there is no index ${name}`)
-    const found: T[] = []
-    for (const key of index.keys.get(value) ?? []) {
-      const entry = this.#entries.get(key)
-      if (entry !== undefined) found.push(entry.object)
-    }
-    return found
+    const found = index.found.get(value)
+    return found === undefined ? [] : [...found.values()]
   }
 
   onChange(listener: Listener<T>): () => void {
@@ -93,7 +91,13 @@ export class Store<T extends KubeObject> {
     const resourceVersion = raw.metadata.resourceVersion ?? ''
     const held = this.#entries.get(key)
     const isHeld = held?.uid === uid && held.resourceVersion === resourceVersion && resourceVersion !== ''
-    return isHeld ? held : { key, object: this.#transformed(raw), uid, resourceVersion }
+    if (isHeld) return held
+    return {
+      key,
+      object: this.#transformed(raw, held?.uid === uid ? held.object : undefined),
+      uid,
+      resourceVersion,
+    }
   }
 
   /** Takes in a state the server told; one that is not newer than what is held changes nothing. */
@@ -120,8 +124,9 @@ export class Store<T extends KubeObject> {
     const { key, object } = entry
     this.#entries.set(key, entry)
     for (const index of this.#indexes.values()) {
-      if (held !== undefined) this.#removeFromIndex(index, key, held.object)
-      this.#addToIndex(index, key, object)
+      const values = this.#valuesIn(index, object)
+      if (held !== undefined) this.#removeFromIndex(index, key, held.object, values)
+      this.#addToIndex(index, key, object, values)
     }
     this.#tell(held === undefined ? { kind: 'added', object } : { kind: 'updated', object, old: held.object })
   }
@@ -134,7 +139,7 @@ export class Store<T extends KubeObject> {
     const order = compareResourceVersions(last.metadata.resourceVersion ?? '', held.resourceVersion)
     if (order !== undefined && order < 0) return
     const isSame = held.uid === (last.metadata.uid ?? '')
-    this.#drop(held, isSame ? this.#transformed(last) : held.object)
+    this.#drop(held, isSame ? this.#transformed(last, held.object) : held.object)
   }
 
   /** Ends an object that a complete list does not show any more. */
@@ -153,24 +158,30 @@ export class Store<T extends KubeObject> {
     for (const listener of this.#listeners) listener(change)
   }
 
-  #transformed(raw: T): T {
+  #transformed(raw: T, held: T | undefined): T {
     const { transform } = this.#options
-    return transform === undefined ? raw : this.#guard(raw, () => transform(raw))
+    return transform === undefined ? raw : this.#guard(raw, () => transform(raw, held))
   }
 
-  #addToIndex(index: Index<T>, key: string, object: T): void {
-    for (const value of this.#guard([], () => index.values(object))) {
-      const keys = index.keys.get(value)
-      if (keys === undefined) index.keys.set(value, new Set([key]))
-      else keys.add(key)
+  #valuesIn(index: Index<T>, object: T): readonly string[] {
+    return this.#guard([], () => index.values(object))
+  }
+
+  #addToIndex(index: Index<T>, key: string, object: T, values = this.#valuesIn(index, object)): void {
+    for (const value of values) {
+      const found = index.found.get(value)
+      if (found === undefined) index.found.set(value, new Map([[key, object]]))
+      else found.set(key, object)
     }
   }
 
-  #removeFromIndex(index: Index<T>, key: string, object: T): void {
-    for (const value of this.#guard([], () => index.values(object))) {
-      const keys = index.keys.get(value)
-      keys?.delete(key)
-      if (keys?.size === 0) index.keys.delete(value)
+  /** @param kept values that stay, so that the next state takes the place of this one. */
+  #removeFromIndex(index: Index<T>, key: string, object: T, kept: readonly string[] = []): void {
+    for (const value of this.#valuesIn(index, object)) {
+      if (kept.includes(value)) continue
+      const found = index.found.get(value)
+      found?.delete(key)
+      if (found?.size === 0) index.found.delete(value)
     }
   }
 

@@ -5,10 +5,12 @@ import type {
   ListOptions,
   ObjectKey,
   PatchOptions,
+  ReadFields,
   WriteOptions,
 } from '../contract.ts'
 import { isKubeError } from '../contract.ts'
 import { queryText } from './queries.ts'
+import { FieldReader } from './read-fields.ts'
 import { Requester, type RequesterOptions } from './requester.ts'
 import { openWatch, type WatchEvent, type WatchOptions } from './watch.ts'
 
@@ -23,6 +25,11 @@ export interface Listing<T> {
   readonly resourceVersion: string
 }
 
+interface ListingOptions extends ListOptions, WriteOptions {
+  /** What of each object is read; the rest may be there or not. */
+  readonly fields?: ReadFields
+}
+
 /** A client that can also follow collections; caches are built on it. */
 export interface WatchingKubeClient extends KubeClient {
   /**
@@ -31,7 +38,7 @@ export interface WatchingKubeClient extends KubeClient {
    */
   listing<T extends KubeObject, K>(
     type: ResourceType<T>,
-    options: ListOptions & WriteOptions,
+    options: ListingOptions,
     keep: (object: T) => K,
   ): Promise<Listing<K>>
   /** Opens a watch; the events end when the server ends it and throw when it breaks. */
@@ -97,19 +104,22 @@ class HttpKubeClient implements WatchingKubeClient {
 
   async listing<T extends KubeObject, K>(
     type: ResourceType<T>,
-    options: ListOptions & WriteOptions,
+    options: ListingOptions,
     keep: (object: T) => K,
   ): Promise<Listing<K>> {
     const items: K[] = []
+    const { fields } = options
+    const reader = fields && new FieldReader({ members: { items: fields }, others: true })
     let next: string | undefined
     for (;;) {
       let page: ListPage<T>
       try {
-        page = await this.#page(type, options, { limit: String(this.#pageLimit), continue: next })
+        const paging = { limit: String(this.#pageLimit), continue: next }
+        page = await this.#page(type, { ...options, reader }, paging)
       } catch (error) {
         if (next === undefined || !isKubeError(error, 'gone')) throw error
         // The snapshot behind the pages is compacted; only a list in one piece is sure to end.
-        page = await this.#page(type, options, {}, wholeListPatience)
+        page = await this.#page(type, { ...options, reader }, {}, wholeListPatience)
         items.length = 0
       }
       for (const item of page.items ?? []) items.push(keep(withType(type, item)))
@@ -202,13 +212,21 @@ class HttpKubeClient implements WatchingKubeClient {
 
   #page<T extends KubeObject>(
     type: ResourceType<T>,
-    options: ListOptions & WriteOptions,
+    options: ListOptions & WriteOptions & { readonly reader: FieldReader | undefined },
     paging: Readonly<Record<string, string | undefined>>,
     patience = 1,
   ): Promise<ListPage<T>> {
     const path = `${pathOf(type, options.namespace)}${queryText(options, paging)}`
-    const { signal, lane } = options
-    return this.#requester.json<ListPage<T>>({ method: 'GET', path, signal, lane, patience, retry: 'read' })
+    const { signal, lane, reader } = options
+    return this.#requester.json<ListPage<T>>({
+      method: 'GET',
+      path,
+      signal,
+      lane,
+      patience,
+      reader,
+      retry: 'read',
+    })
   }
 }
 

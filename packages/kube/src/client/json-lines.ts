@@ -1,23 +1,59 @@
+const lineEnd = 0x0a
+
+/** A line as it came: bytes of UTF-8, or text where a server of this process answers. */
+export type JsonLine = string | Buffer
+
 /**
- * Cuts a body into its lines, whatever its chunks are. A last line without an end is an interrupted
- * one and is dropped: half an event must not be mistaken for a whole one.
+ * Cuts a body into its lines, whatever its chunks are; those that end in one chunk come together. A last
+ * line without an end is an interrupted one and is dropped: half an event must not be mistaken for a whole
+ * one. Nothing is decoded yet, as what reads a line may not need all of it.
  */
 export async function* jsonLines(
   body: AsyncIterable<string | Uint8Array>,
-): AsyncGenerator<string, undefined, undefined> {
-  const decoder = new TextDecoder()
-  // Parts of a line that spans chunks; joined once, so that a long line stays linear.
-  let parts: string[] = []
+): AsyncGenerator<readonly JsonLine[], undefined, undefined> {
+  const text = new TextLines()
+  const bytes = new ByteLines()
   for await (const chunk of body) {
-    const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
-    let from = 0
-    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
-      const line = parts.length === 0 ? text.slice(from, end) : parts.join('') + text.slice(from, end)
-      parts = []
-      from = end + 1
-      if (line.trim() !== '') yield line
-    }
-    if (from < text.length) parts.push(text.slice(from))
+    const lines = typeof chunk === 'string' ? text.endedBy(chunk) : bytes.endedBy(chunk)
+    if (lines.length > 0) yield lines
   }
   return undefined
+}
+
+class TextLines {
+  /** Parts of a line that spans chunks; joined once, so that a long line stays linear. */
+  #parts: string[] = []
+
+  endedBy(chunk: string): readonly string[] {
+    const lines: string[] = []
+    let from = 0
+    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', from)) {
+      const last = chunk.slice(from, end)
+      const line = this.#parts.length === 0 ? last : this.#parts.join('') + last
+      this.#parts = []
+      from = end + 1
+      if (line.trim() !== '') lines.push(line)
+    }
+    if (from < chunk.length) this.#parts.push(chunk.slice(from))
+    return lines
+  }
+}
+
+class ByteLines {
+  #parts: Uint8Array[] = []
+
+  endedBy(chunk: Uint8Array): readonly Buffer[] {
+    const buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    const lines: Buffer[] = []
+    let from = 0
+    for (let end = buffer.indexOf(lineEnd); end >= 0; end = buffer.indexOf(lineEnd, from)) {
+      const last = buffer.subarray(from, end)
+      const line = this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last])
+      this.#parts = []
+      from = end + 1
+      if (line.some((byte) => byte > 0x20)) lines.push(line)
+    }
+    if (from < buffer.length) this.#parts.push(buffer.subarray(from))
+    return lines
+  }
 }

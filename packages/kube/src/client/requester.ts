@@ -4,6 +4,7 @@ import { linkedAbort, untilAborted, withDeadline } from '../abortable.ts'
 import { KubeError, type Lane } from '../contract.ts'
 import type { Rate } from '../token-bucket.ts'
 import { type Asked, errorOfResponse, errorOfTransport } from './errors.ts'
+import type { FieldReader } from './read-fields.ts'
 import { RequestLanes } from './request-lanes.ts'
 
 /** One answered or failed attempt, for metrics. `status` is 0 when nothing was answered. */
@@ -38,6 +39,8 @@ export interface Call {
   readonly lane?: Lane | undefined
   /** How many times the usual time-out the answer may take; default 1. */
   readonly patience?: number
+  /** Reads the answer, where not all of it matters. */
+  readonly reader?: FieldReader | undefined
   /**
    * `read` is repeated after 429 and 503 with Retry-After, `write` only after 429 (the server
    * refused it before doing anything), `once` never.
@@ -77,9 +80,8 @@ export class Requester {
         { ms, late: () => lateError(asked, ms), signal: call.signal },
         async (signal) => {
           const response = await this.#send(call, signal)
-          const body = await readText(response.body)
-          if (response.status >= 400) throw errorOfResponse(asked, response, body, this.#options.clock)
-          return body
+          if (response.status < 400) return await readAnswer(response.body, call.reader)
+          throw errorOfResponse(asked, response, await readText(response.body), this.#options.clock)
         },
       ),
     )
@@ -179,6 +181,16 @@ export class Requester {
       throw error
     }
   }
+}
+
+async function readAnswer(
+  body: AsyncIterable<string | Uint8Array>,
+  reader: FieldReader | undefined,
+): Promise<string> {
+  if (reader === undefined) return await readText(body)
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+  return reader.read(Buffer.concat(chunks))
 }
 
 function lateError(asked: Asked, ms: number): KubeError {

@@ -1,11 +1,12 @@
 /** One watch: from a request to a sequence of parsed events. */
 import { type KubeObject, pathOf, type ResourceType, type Status } from '@tenon/api'
 import { untilAborted } from '../abortable.ts'
-import { KubeError, type ListOptions, type WriteOptions } from '../contract.ts'
+import { KubeError, type ListOptions, type ReadFields, type WriteOptions } from '../contract.ts'
 import { Pacer } from '../pacer.ts'
 import { errorOfStatus, errorOfTransport } from './errors.ts'
-import { jsonLines } from './json-lines.ts'
+import { type JsonLine, jsonLines } from './json-lines.ts'
 import { queryText } from './queries.ts'
+import { FieldReader } from './read-fields.ts'
 import type { OpenStream, Requester } from './requester.ts'
 
 export interface WatchOptions extends ListOptions, WriteOptions {
@@ -15,6 +16,8 @@ export interface WatchOptions extends ListOptions, WriteOptions {
   readonly timeoutSeconds: number
   /** First the whole collection as `added`, then a bookmark that says so, then changes. */
   readonly sendInitialEvents?: boolean
+  /** What of each object is read; the rest may be there or not. */
+  readonly fields?: ReadFields
 }
 
 /** What a watch tells. Errors in the stream are thrown, as {@link KubeError}. */
@@ -53,64 +56,93 @@ export async function openWatch<T extends KubeObject>(
     lane: options.lane,
     retry: 'read',
   })
-  return eventsOf<T>(`WATCH ${path}`, stream, new Pacer(requester.clock))
+  const reader = new LineReader(`WATCH ${path}`, options.fields)
+  return eventsOf<T>(reader, stream, new Pacer(requester.clock))
 }
 
 async function* eventsOf<T extends KubeObject>(
-  asked: string,
+  reader: LineReader,
   stream: OpenStream,
   pacer: Pacer,
 ): AsyncGenerator<WatchEvent<T>> {
-  const lines = jsonLines(stream.body)
+  const chunks = jsonLines(stream.body)
   try {
     for (;;) {
-      const next = await untilAborted(lines.next(), stream.signal)
+      const next = await untilAborted(chunks.next(), stream.signal)
       if (next.done === true) return
-      // Parsing and what the reader does with the event count as one step.
-      pacer.begin()
-      yield eventOf<T>(asked, next.value)
-      if (pacer.end()) await pacer.turn()
+      for (const line of next.value) {
+        stream.signal.throwIfAborted()
+        // Parsing and what the reader does with the event count as one step.
+        pacer.begin()
+        yield reader.event<T>(line)
+        if (pacer.end()) await pacer.turn()
+      }
     }
   } catch (error) {
-    throw errorOfTransport(asked, error)
+    throw errorOfTransport(reader.asked, error)
   } finally {
     stream.close(new Error('the watch was left'))
     // Not awaited: a transport that does not listen to the abort would hold this up for ever.
-    lines.return(undefined).catch(() => undefined)
+    chunks.return(undefined).catch(() => undefined)
   }
 }
 
-function eventOf<T extends KubeObject>(asked: string, line: string): WatchEvent<T> {
-  const event = parseEvent(asked, line)
-  const { object } = event
-  switch (event.type) {
-    case 'ADDED':
-      return { kind: 'added', object: object as unknown as T }
-    case 'MODIFIED':
-      return { kind: 'modified', object: object as unknown as T }
-    case 'DELETED':
-      return { kind: 'deleted', object: object as unknown as T }
-    case 'BOOKMARK':
-      return {
-        kind: 'bookmark',
-        resourceVersion: object.metadata.resourceVersion ?? '',
-        isInitialEnd: object.metadata.annotations?.[initialEventsEnd] === 'true',
-      }
-    case 'ERROR':
-      throw errorOfStatus(asked, object as unknown as Status)
-    default:
-      throw new KubeError('transport', 0, `${asked}: an event of the unknown type ${event.type}`)
-  }
-}
+/** How lines begin that tell of an object; what the others hold is read whole. */
+const objectLines = ['{"type":"ADDED"', '{"type":"MODIFIED"', '{"type":"DELETED"']
 
-function parseEvent(asked: string, line: string): WireEvent {
-  try {
-    const event = JSON.parse(line) as Partial<WireEvent> | null
-    if (typeof event?.type === 'string' && isObjectOrError(event)) return event as WireEvent
-  } catch (cause) {
-    throw new KubeError('transport', 0, `${asked}: a line of the watch is not JSON`, { cause })
+class LineReader {
+  /** What was asked of the server, for errors. */
+  readonly asked: string
+  readonly #fields: FieldReader | undefined
+
+  constructor(asked: string, fields: ReadFields | undefined) {
+    this.asked = asked
+    this.#fields =
+      fields === undefined ? undefined : new FieldReader({ members: { object: fields }, others: true })
   }
-  throw new KubeError('transport', 0, `${asked}: a line of the watch is not an event`)
+
+  event<T extends KubeObject>(line: JsonLine): WatchEvent<T> {
+    const event = this.#parsed(line)
+    const { object } = event
+    switch (event.type) {
+      case 'ADDED':
+        return { kind: 'added', object: object as unknown as T }
+      case 'MODIFIED':
+        return { kind: 'modified', object: object as unknown as T }
+      case 'DELETED':
+        return { kind: 'deleted', object: object as unknown as T }
+      case 'BOOKMARK':
+        return {
+          kind: 'bookmark',
+          resourceVersion: object.metadata.resourceVersion ?? '',
+          isInitialEnd: object.metadata.annotations?.[initialEventsEnd] === 'true',
+        }
+      case 'ERROR':
+        throw errorOfStatus(this.asked, object as unknown as Status)
+      default:
+        throw new KubeError('transport', 0, `${this.asked}: an event of the unknown type ${event.type}`)
+    }
+  }
+
+  #parsed(line: JsonLine): WireEvent {
+    try {
+      const event = JSON.parse(this.#textOf(line)) as Partial<WireEvent> | null
+      if (typeof event?.type === 'string' && isObjectOrError(event)) return event as WireEvent
+    } catch (cause) {
+      throw new KubeError('transport', 0, `${this.asked}: a line of the watch is not JSON`, { cause })
+    }
+    throw new KubeError('transport', 0, `${this.asked}: a line of the watch is not an event`)
+  }
+
+  #textOf(line: JsonLine): string {
+    // Text is there already: to leave something out of it would only be more work.
+    if (typeof line === 'string') return line
+    if (this.#fields === undefined) return line.toString('utf8')
+    const start = line.toString('latin1', 0, 24)
+    return objectLines.some((each) => start.startsWith(each))
+      ? this.#fields.read(line)
+      : line.toString('utf8')
+  }
 }
 
 function isObjectOrError(event: Partial<WireEvent>): boolean {

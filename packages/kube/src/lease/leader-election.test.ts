@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type Lease } from '@tenon/api'
-import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
-import { createKubeClient } from '../client/client.ts'
-import type { KubeClient } from '../contract.ts'
+import { oneChunk, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { createKubeClient, type WatchingKubeClient } from '../client/client.ts'
 import { MemoryServer } from '../test-support/memory-server.ts'
 import { createLeaderElector, type LeaderElector } from './leader-election.ts'
 
@@ -19,7 +18,7 @@ interface World {
     identity: string,
     options?: { readonly skewMs?: number; readonly rate?: { perSecond: number; burst: number } },
   ) => {
-    readonly client: KubeClient
+    readonly client: WatchingKubeClient
     readonly elector: LeaderElector
     readonly cut: (how: boolean) => void
   }
@@ -106,6 +105,56 @@ test('a clean stop gives the lease back, and the next candidate has it in less t
   assert.deepEqual(history, ['a_1 started', 'a_1 stopped', 'b_2 started'])
   assert.deepEqual([spec().holderIdentity, spec().leaseTransitions], ['b_2', 1])
   await second.stop()
+})
+
+test('a standby sees at once that the lease is given back, also when it has stood for long', async () => {
+  for (const standsMs of [700, 600_000]) {
+    const { server, clock, history, candidate } = world()
+    const [first, second] = [candidate('a_1').elector, candidate('b_2').elector]
+    first.start()
+    await clock.advance(1000)
+    second.start()
+    await clock.advance(standsMs)
+    await first.stop()
+    await clock.advance(10)
+    assert.deepEqual(history, ['a_1 started', 'a_1 stopped', 'b_2 started'])
+    await clock.advance(10)
+    assert.equal(server.openWatches, 0, 'a leader watches its lease no more')
+    await second.stop()
+  }
+})
+
+test('a standby that may not watch, or whose watch hangs, looks by itself', async () => {
+  const forbidden = { status: 403, headers: {}, body: oneChunk('{}') }
+  for (const answer of [forbidden, 'silence', 'break'] as const) {
+    const { server, clock, history, candidate } = world()
+    server.fault = ({ path }) => (path.includes('watch=true') ? answer : undefined)
+    const [first, second] = [candidate('a_1').elector, candidate('b_2').elector]
+    first.start()
+    await clock.advance(1000)
+    second.start()
+    await clock.advance(60_000)
+    const asked = server.requests.filter(({ path }) => path.includes('watch=true')).length
+    assert.ok(asked >= 1 && asked <= 60, `${asked} watches in a minute`)
+    await first.stop()
+    await clock.advance(1_500)
+    assert.deepEqual(history, ['a_1 started', 'a_1 stopped', 'b_2 started'])
+    await second.stop()
+  }
+})
+
+test('of many standbys that all see the lease given back one leads', async () => {
+  const { clock, history, candidate } = world()
+  const electors = Array.from({ length: 6 }, (_, i) => candidate(`c_${i}`).elector)
+  for (const elector of electors) {
+    elector.start()
+    await clock.advance(1000)
+  }
+  await electors[0]?.stop()
+  await clock.advance(5000)
+  assert.equal(history.length, 3, history.join(', '))
+  assert.equal(electors.filter(({ isLeader }) => isLeader).length, 1)
+  for (const elector of electors) await elector.stop()
 })
 
 test('a leader that is cut off stops before another one starts', async () => {
@@ -224,6 +273,38 @@ test('a leader that was held up for longer than it may go without renewal leads 
   await clock.advance(2_500)
   assert.deepEqual(history, ['started', 'stopped'])
   await elector.stop()
+})
+
+test('a lease is given back also to a server that takes four seconds to answer', async () => {
+  const { server, clock, spec } = world()
+  let delayMs = 0
+  const client = createKubeClient({
+    clock,
+    transport: {
+      send: async (request, signal) => {
+        await clock.sleep(delayMs, signal)
+        return await server.send(request, signal)
+      },
+    },
+  })
+  const elector = createLeaderElector({
+    client,
+    clock,
+    random: new SeededRandom('a'),
+    logger: silentLogger,
+    identity: 'a_1',
+    namespace: 'kube-system',
+    name: 'tenon',
+    onStarted: () => undefined,
+    onStopped: () => undefined,
+  })
+  elector.start()
+  await clock.advance(1000)
+  delayMs = 4000
+  const stopped = elector.stop()
+  await clock.advance(4100)
+  await stopped
+  assert.equal(spec().holderIdentity, '')
 })
 
 test('a lease is given back also when its last renewal was cut off after it had arrived', async () => {

@@ -1,10 +1,12 @@
 import { kinds, type Lease } from '@tenon/api'
 import { type Clock, type Logger, type Random, rfc3339Micro, unit } from '@tenon/runtime'
-import { withDeadline } from '../abortable.ts'
-import { type EventRecorder, isKubeError, KubeError, type KubeClient } from '../contract.ts'
+import { linkedAbort, withDeadline } from '../abortable.ts'
+import type { WatchingKubeClient } from '../client/client.ts'
+import { type EventRecorder, isKubeError, KubeError } from '../contract.ts'
+import { type ReleaseWatchOptions, watchForRelease } from './release-watch.ts'
 
 export interface LeaderElectorOptions {
-  readonly client: KubeClient
+  readonly client: WatchingKubeClient
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -58,6 +60,10 @@ class LeaseElector implements LeaderElector {
   #lease: Lease | undefined
   /** When the lease was last seen to change, by this process's own clock. */
   #changedAt = 0
+  /** Somebody gave the lease back since this candidate last looked at it. */
+  #isFreed = false
+  /** Ends the pause between two looks. */
+  #wake: (() => void) | undefined
 
   constructor(options: LeaderElectorOptions) {
     this.#options = options
@@ -101,16 +107,53 @@ class LeaseElector implements LeaderElector {
     this.#tell('stopped leading')
   }
 
-  /** Answers false when the candidacy was ended first. */
+  /** Looks for the lease again and again, and at once when it is given back; false when the candidacy ended first. */
   async #acquire(): Promise<boolean> {
-    for (;;) {
-      this.#renewedAt = this.#options.clock.monotonic()
-      if (await this.#attempt(this.#renewDeadlineMs)) return true
-      // Twice as often as a leader renews, so that a lease that is given back is not free for long. Candidates
-      // drift apart, so that they do not all find it free at the same moment.
-      const pauseMs = this.#retryPeriodMs * (0.4 + 0.2 * unit(this.#options.random))
-      if (!(await this.#pause(pauseMs))) return false
+    const watching = linkedAbort(this.#stopping.signal)
+    try {
+      for (let looks = 0; ; looks++) {
+        this.#isFreed = false
+        this.#renewedAt = this.#options.clock.monotonic()
+        if (await this.#attempt(this.#renewDeadlineMs)) return true
+        // Now there is something to watch.
+        if (looks === 0) void watchForRelease(this.#watched(), watching.controller.signal)
+        // Twice as often as a leader renews, so that a lease that is given back is not free for long even when
+        // the watch does not tell. Candidates drift apart, so that they do not all find it free at once.
+        const pauseMs = this.#retryPeriodMs * (0.4 + 0.2 * unit(this.#options.random))
+        if (!(await this.#pauseUnlessFreed(pauseMs))) return false
+      }
+    } finally {
+      watching.unlink()
+      watching.controller.abort(new Error('no candidate any more'))
     }
+  }
+
+  #watched(): ReleaseWatchOptions {
+    const { client, clock, logger } = this.#options
+    return {
+      client,
+      clock,
+      logger,
+      key: this.#key(),
+      pauseMs: this.#retryPeriodMs,
+      seen: () => this.#lease,
+      onFree: () => {
+        this.#isFreed = true
+        this.#wake?.()
+      },
+    }
+  }
+
+  async #pauseUnlessFreed(ms: number): Promise<boolean> {
+    if (this.#isFreed) return !this.#stopping.signal.aborted
+    const { controller, unlink } = linkedAbort(this.#stopping.signal)
+    this.#wake = () => {
+      controller.abort(new Error('the lease is free'))
+    }
+    await this.#options.clock.sleep(ms, controller.signal).catch(ended)
+    this.#wake = undefined
+    unlink()
+    return !this.#stopping.signal.aborted
   }
 
   /** Renews until the candidacy is ended or the deadline has passed without a renewal. */
@@ -182,7 +225,8 @@ class LeaseElector implements LeaderElector {
     const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now }
     const late = () => new KubeError('transport', 0, 'no answer about the lease in time')
     try {
-      await withDeadline(clock, { ms: this.#retryPeriodMs, late }, async (signal) => {
+      // As patient as a renewal: with a slow server, too, others have to wait longer when nothing is given back.
+      await withDeadline(clock, { ms: this.#renewDeadlineMs / 2, late }, async (signal) => {
         try {
           await this.#patch(spec, this.#lease, signal)
         } catch (error) {
@@ -261,3 +305,6 @@ class LeaseElector implements LeaderElector {
     }
   }
 }
+
+/** A pause that was cut short is over. */
+function ended(): void {}

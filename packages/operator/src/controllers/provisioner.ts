@@ -17,6 +17,7 @@ import { sliceMs } from '../decide/slice.ts'
 import { Triggers } from '../decide/triggers.ts'
 import { labelsOf } from '../state/state-node.ts'
 import { DecisionPlan } from './planned-placement/planner.ts'
+import { withTwinsInTurn } from './planned-placement/twin-order.ts'
 
 const controller = 'provisioner'
 const parallelCreates = 20
@@ -92,11 +93,13 @@ export class Provisioner {
       metrics.schedulingDuration.observe({ controller }, (clock.monotonic() - start) / 1000)
     }
     if (decided === undefined) return
-    const { input, result } = decided
+    const { input } = decided
+    const result = placementGate.isOn ? withTwinsInTurn(decided.result) : decided.result
     this.#nominate(input, result)
     const plan = await DecisionPlan.of(this.#context, input, result)
     await this.#inSlices(this.#telling(input, result))
-    if (result.claims.length > 0) await this.#create(result.claims, plan, signal)
+    const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
+    if (result.claims.length > 0) await this.#create(result.claims, { plan, placement }, signal)
   }
 
   /** @returns undefined when there is nothing to decide, or no pool that could launch anything. */
@@ -207,14 +210,18 @@ export class Provisioner {
     await inSlices(steps, { clock, turns, sliceMs })
   }
 
-  async #create(claims: readonly NewClaim[], plan: DecisionPlan, signal: AbortSignal): Promise<void> {
-    const { logger, placementGate } = this.#context
+  async #create(
+    claims: readonly NewClaim[],
+    { plan, placement }: { readonly plan: DecisionPlan; readonly placement: 'planned' | 'free' },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { logger } = this.#context
     const usages = this.#usages(claims)
     logger.info('computed new nodeclaim(s) to fit pod(s)', {
       nodeclaims: claims.length,
       pods: claims.reduce((count, claim) => count + claim.pods.length, 0),
       // Without steering the plan has to hold wherever pods land, which may cost more.
-      placement: placementGate.isOn ? 'planned' : 'free',
+      placement,
     })
     const queue = [...claims]
     const failures: unknown[] = []

@@ -4,6 +4,7 @@ import {
   type DisruptionResult,
   disruptionResult,
   examine,
+  type Problem,
   problemOf,
   schedule,
   type SchedulingControl,
@@ -46,6 +47,8 @@ export interface SchedulingDecider {
 export class InlineDecider implements SchedulingDecider {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #types = new TypeReader()
+  /** What the last question was about; often there are more on the same input. */
+  #last: { readonly input: SchedulingInput; readonly problem: Problem } | undefined
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock
@@ -61,8 +64,14 @@ export class InlineDecider implements SchedulingDecider {
     options: DecisionOptions,
   ): Promise<DisruptionResult | undefined> {
     return Promise.try(() =>
-      disruptionResult(input, examine(problemOf(input), question, this.#control(options))),
+      disruptionResult(input, examine(this.#problemOf(input), question, this.#control(options))),
     )
+  }
+
+  /** @param input never changed after it was given. */
+  #problemOf(input: SchedulingInput): Problem {
+    if (this.#last?.input !== input) this.#last = { input, problem: problemOf(input) }
+    return this.#last.problem
   }
 
   #control({ deadlineMs, signal }: DecisionOptions): SchedulingControl {

@@ -118,14 +118,15 @@ function* gathering(
   context: OperatorContext,
   hasPods: boolean,
   listings: readonly Listing[],
-  moving: readonly LeavingPod[] = [],
+  moving?: readonly LeavingPod[],
 ): Generator<undefined, GatheredInput, undefined> {
   const { caches, state } = context
   const lookups = volumeLookups(caches)
   const stateNodes = hasPods ? state.stateNodes() : []
   const staying = stateNodes.filter((node) => !node.isMarkedForDeletion)
   const pending = hasPods ? state.pods.waiting() : []
-  const leaving = [...podsOfLeavingNodes(context, stateNodes), ...moving]
+  if (moving === undefined) state.pods.decided()
+  const leaving = [...podsOfLeavingNodes(context, stateNodes), ...(moving ?? [])]
   const input = {
     nodes: staying.map((node) => nodeInputOf(context, node, lookups)),
     pools: listings.flatMap(({ nodePool, instanceTypes }) =>
@@ -135,7 +136,7 @@ function* gathering(
     ),
     daemons: daemonInputs(context),
     topology: topologyInput(context, staying),
-    policy: schedulingPolicy(context),
+    policy: schedulingPolicy(context, pending.length),
     planned: plannedNodes(context, staying),
     stateNodes: new Map(staying.map((node) => [node.name, node])),
     hasEligiblePool: listings.length > 0,
@@ -166,14 +167,17 @@ function plannedNodes({ state }: OperatorContext, nodes: readonly StateNode[]): 
   return planned
 }
 
-function schedulingPolicy({ settings, provider, placementGate }: OperatorContext): SchedulingPolicy {
+function schedulingPolicy(
+  { settings, provider, placementGate }: OperatorContext,
+  waiting: number,
+): SchedulingPolicy {
   const { reservationLabel: label } = provider
   return {
     preferences: settings.preferences,
     minValues: settings.minValues,
     wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
     maxInstanceTypes,
-    ...placementGate.improvement,
+    ...placementGate.improvementFor(waiting),
     ...(label !== undefined &&
       settings.featureGates.reservedCapacity && { reservations: { label, mode: 'Strict' } }),
   }

@@ -34,7 +34,7 @@ export class Triggers {
         if (change.kind === 'deleted') return
         this.#seePod(change.object, change.kind === 'updated' ? change.old : undefined)
       }),
-      state.pods.onTwin((pod) => {
+      state.pods.onExpected((pod) => {
         this.#seePod(pod, undefined)
       }),
       caches.nodes.onChange(({ kind, object }) => {

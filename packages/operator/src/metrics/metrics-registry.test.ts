@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { eventLoopTurns, VirtualClock } from '@tenon/runtime'
 import { Counter, Gauge, Histogram, Summary } from 'prom-client'
 import { KeptGauge } from './kept-gauge.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
+import { scrapeResponse } from './scrape.ts'
 
 function aRegistry() {
   const clock = new VirtualClock()
@@ -63,6 +65,48 @@ describe('a scrape', () => {
       `c{x="${shown}",y="${shown}"} 1`,
     ])
     assert.equal(registry.contentType, 'text/plain; version=0.0.4; charset=utf-8')
+  })
+})
+
+describe('the page of a scrape', () => {
+  async function page(headers: Readonly<Record<string, string>>) {
+    const { registry, of } = aRegistry()
+    const gauge = new Gauge({ ...of, name: 'a', labelNames: ['x'] })
+    for (let i = 0; i < 5000; i++) gauge.set({ x: `é-${i}` }, i)
+    const answer = scrapeResponse(registry, { headers })
+    const pieces: Buffer[] = []
+    for await (const piece of answer.body) pieces.push(Buffer.from(piece))
+    return { answer, bytes: Buffer.concat(pieces), text: await registry.metrics() }
+  }
+
+  test('is what the registry says, as it is or compressed, as the reader asks', async () => {
+    for (const accepted of [undefined, '', 'identity', 'br, deflate', 'gzip;q=0', 'gzip; q=0.00']) {
+      const { answer, bytes, text } = await page({
+        ...(accepted !== undefined && { 'accept-encoding': accepted }),
+      })
+      assert.equal(bytes.toString(), text, accepted)
+      assert.equal(answer.headers['content-encoding'], undefined, accepted)
+      assert.equal(answer.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+    }
+    for (const accepted of ['gzip', 'br, GZIP;q=0.3, *;q=0']) {
+      const { answer, bytes, text } = await page({ 'accept-encoding': accepted })
+      assert.equal(answer.headers['content-encoding'], 'gzip')
+      assert.equal(gunzipSync(bytes).toString(), text)
+    }
+  })
+
+  test('breaks off when a family cannot be told', async () => {
+    for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+      const { registry, of } = aRegistry()
+      registry.registerMetric(
+        new Gauge({ ...of, registers: [], name: 'a', collect: () => Promise.reject(new Error('broken')) }),
+      )
+      const { body } = scrapeResponse(registry, { headers })
+      const read = async () => {
+        for await (const _ of body);
+      }
+      await assert.rejects(read, /broken/)
+    }
   })
 })
 

@@ -26,7 +26,15 @@ import {
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import type { Settings } from '../settings.ts'
-import { keptNode, PodTrimmer, withoutBulk } from './kept-fields.ts'
+import {
+  daemonSetFields,
+  keptNode,
+  nodeFields,
+  objectFields,
+  podFields,
+  PodTrimmer,
+  withoutBulk,
+} from './kept-fields.ts'
 
 /** Local copies of everything the operator reads, with the indexes it looks things up by. */
 export interface Caches {
@@ -76,14 +84,14 @@ export function openCaches(
 ): Caches {
   const trimmer = new PodTrimmer()
   const trimmed = <T extends KubeObject>(type: ResourceType<T>) =>
-    registry.cache(type, { transform: withoutBulk })
+    registry.cache(type, { transform: withoutBulk, fields: objectFields })
   const caches: Caches = {
-    pods: registry.cache(kinds.pod, { transform: trimmer.pod }),
-    nodes: registry.cache(kinds.node, { transform: keptNode }),
+    pods: registry.cache(kinds.pod, { transform: trimmer.pod, fields: podFields }),
+    nodes: registry.cache(kinds.node, { transform: keptNode, fields: nodeFields }),
     nodeClaims: trimmed(karpenterKinds.nodeClaim),
     nodePools: trimmed(karpenterKinds.nodePool),
     namespaces: trimmed(kinds.namespace),
-    daemonSets: registry.cache(kinds.daemonSet, { transform: trimmer.daemonSet }),
+    daemonSets: registry.cache(kinds.daemonSet, { transform: trimmer.daemonSet, fields: daemonSetFields }),
     podDisruptionBudgets: trimmed(kinds.podDisruptionBudget),
     volumeAttachments: trimmed(kinds.volumeAttachment),
     persistentVolumeClaims: trimmed(kinds.persistentVolumeClaim),

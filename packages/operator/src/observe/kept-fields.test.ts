@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { DaemonSet, Node, Pod } from '@tenon/api'
+import { type DaemonSet, kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
 import { hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
-import { keptNode, PodTrimmer, withoutBulk } from './kept-fields.ts'
+import { createKubeClient, type ReadFields } from '@tenon/kube'
+import { VirtualClock } from '@tenon/runtime'
+import {
+  daemonSetFields,
+  keptNode,
+  nodeFields,
+  objectFields,
+  podFields,
+  PodTrimmer,
+  withoutBulk,
+} from './kept-fields.ts'
 import { SharedParts } from './shared-parts.ts'
 
 const managedFields = [{ manager: 'kubelet', fieldsV1: { 'f:status': {} } }]
@@ -265,4 +275,57 @@ test('a cached daemon set keeps its selector and its trimmed template', () => {
   })
   const broken = { ...set, spec: { selector } } as unknown as DaemonSet
   assert.deepEqual(trimmer.daemonSet(broken), withoutBulk(broken))
+})
+
+/** The object as a client reads it that is told what of it matters. */
+async function asRead<T extends KubeObject>(object: T, fields: ReadFields): Promise<T> {
+  async function* body(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(JSON.stringify({ items: [object] }))
+  }
+  const transport = { send: () => Promise.resolve({ status: 200, headers: {}, body: body() }) }
+  const client = createKubeClient({ transport, clock: new VirtualClock() })
+  const { items } = await client.listing(kinds.pod, { fields }, (item: unknown) => item as T)
+  return items[0] as T
+}
+
+test('what is trimmed away is not even read, and all that is kept is', async () => {
+  const status = { phase: 'Running', message: 'x', containerStatuses: [{ name: 'app', image: 'i' }] }
+  const { pod, daemonSet } = new PodTrimmer()
+  const misshapen = { ...aPod('odd'), spec: { containers: 'none', volumes: [1], nodeName: 7 }, status: 'x' }
+  for (const each of [aPod('p'), aPod('q', { status }), misshapen as unknown as Pod]) {
+    const read = await asRead(each, podFields)
+    assert.deepEqual(pod(read), pod(each))
+    assert.ok(!/managedFields|livenessProbe|last-applied|"image"/.test(JSON.stringify(read)))
+  }
+  const metadata = { name: 'n', labels: { a: 'b' }, annotations: { c: 'd', ...lastApplied }, managedFields }
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata,
+    spec: { providerID: 'p' },
+    status: { capacity: requests, images: [{ names: ['i'] }] },
+  } as Node
+  assert.deepEqual(keptNode(await asRead(node, nodeFields)), keptNode(node))
+  assert.ok(!/managedFields|images/.test(JSON.stringify(await asRead(node, nodeFields))))
+  const set: DaemonSet = {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata,
+    spec: { selector: { matchLabels: { a: 'b' } }, template: { metadata: {}, spec: aPod('p').spec } },
+  }
+  assert.deepEqual(daemonSet(await asRead(set, daemonSetFields)), daemonSet(set))
+  const any = { ...node, kind: 'Any', more: { managedFields } }
+  assert.deepEqual(withoutBulk(await asRead(any, objectFields)), withoutBulk(any))
+})
+
+test('what a pod asks for stays one object until it changes', () => {
+  const { pod } = new PodTrimmer()
+  const first = pod(aPod('p', { spec: { volumes: [claim] } }))
+  const second = pod(aPod('p', { spec: { volumes: [claim] }, status: { phase: 'Succeeded' } }), first)
+  assert.equal(second.spec, first.spec)
+  assert.notDeepEqual(second.status, first.status)
+  for (const spec of [{ volumes: [scratch] }, { volumes: [claim], priority: 7 }, { nodeName: 'other' }]) {
+    const other = pod(aPod('p', { spec: { volumes: [claim], ...spec } }), first)
+    assert.notDeepEqual(other.spec, first.spec)
+  }
 })

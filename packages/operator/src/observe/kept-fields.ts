@@ -18,6 +18,7 @@ import type {
   PodStatus,
   Volume,
 } from '@tenon/api'
+import type { ReadFields } from '@tenon/kube'
 import { SharedParts } from './shared-parts.ts'
 
 /** Which fields of a type are kept; a field that is added to the type has to be decided here. */
@@ -93,6 +94,61 @@ const keptOfNodeStatus: Kept<NonNullable<Node['status']>> = {
 /** Written by `kubectl apply`: the whole object once more. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
+/** What {@link withoutBulk} reads. */
+const readOfMetadata: ReadFields = {
+  members: { managedFields: false, annotations: { members: { [lastApplied]: false }, others: true } },
+  others: true,
+}
+export const objectFields: ReadFields = { members: { metadata: readOfMetadata }, others: true }
+
+/** What {@link keptNode} reads. */
+export const nodeFields: ReadFields = {
+  members: { metadata: readOfMetadata, status: { members: keptOfNodeStatus, others: false } },
+  others: true,
+}
+
+const readOfContainers: ReadFields = { members: keptOfContainer, others: false }
+const readOfStatuses: ReadFields = { members: keptOfContainerStatus, others: false }
+const readOfPodSpec: ReadFields = {
+  members: {
+    ...keptOfPodSpec,
+    containers: readOfContainers,
+    initContainers: readOfContainers,
+    volumes: { members: keptOfVolume, others: false },
+  },
+  others: false,
+}
+
+/** What {@link PodTrimmer} reads of a pod. */
+export const podFields: ReadFields = {
+  members: {
+    apiVersion: true,
+    kind: true,
+    metadata: readOfMetadata,
+    spec: readOfPodSpec,
+    status: {
+      members: {
+        ...keptOfPodStatus,
+        conditions: { members: keptOfPodCondition, others: false },
+        containerStatuses: readOfStatuses,
+        initContainerStatuses: readOfStatuses,
+      },
+      others: false,
+    },
+  },
+  others: false,
+}
+
+/** What {@link PodTrimmer} reads of a daemon set. */
+export const daemonSetFields: ReadFields = {
+  members: {
+    metadata: readOfMetadata,
+    spec: { members: { template: { members: { spec: readOfPodSpec }, others: true } }, others: true },
+    status: false,
+  },
+  others: true,
+}
+
 /** Any object, without field ownership and the copy of itself that `kubectl apply` leaves. */
 export function withoutBulk<T extends KubeObject>(object: T): T {
   return isFields(object.metadata) ? { ...object, metadata: keptMetadata(object.metadata) } : object
@@ -110,14 +166,15 @@ export class PodTrimmer {
   /** Apart, as their times make them many. */
   readonly #conditions = new SharedParts()
 
-  readonly pod = (pod: Pod): Pod => {
+  /** @param held an earlier state of the pod, as it was trimmed: what it asks for stays one object. */
+  readonly pod = (pod: Pod, held?: Pod): Pod => {
     const { apiVersion, kind, metadata, spec, status } = pod
     if (!isFields(metadata) || !isFields(spec)) return withoutBulk(pod)
     return {
       apiVersion,
       kind,
       metadata: this.#metadata(metadata),
-      spec: this.#spec(spec),
+      spec: this.#spec(spec, held?.spec),
       ...(status !== undefined && { status: this.#status(status, spec) }),
     }
   }
@@ -150,7 +207,7 @@ export class PodTrimmer {
     }
   }
 
-  #spec(spec: PodSpec): PodSpec {
+  #spec(spec: PodSpec, held?: PodSpec): PodSpec {
     const { nodeName, containers, initContainers, volumes, ...kept } = only(spec, keptOfPodSpec)
     // All that pods of one workload have in common, as one part; the others differ from pod to pod.
     const common = this.#shared.of({
@@ -159,11 +216,12 @@ export class PodTrimmer {
       ...(initContainers !== undefined && { initContainers: each(initContainers, keptContainer) }),
     })
     const claimed = keptVolumes(volumes)
-    return {
+    const trimmed = {
       ...common,
       ...(nodeName !== undefined && { nodeName }),
       ...(claimed !== undefined && { volumes: claimed }),
     }
+    return held !== undefined && isSameSpec(trimmed, held) ? held : trimmed
   }
 
   #status(status: PodStatus, spec: PodSpec): PodStatus {
@@ -240,6 +298,20 @@ function isSameList(a: unknown, b: unknown): boolean {
   if (!isFields(left) || !isFields(right)) return false
   const names = Object.keys(left)
   return names.length === Object.keys(right).length && names.every((name) => left[name] === right[name])
+}
+
+/** Whether specs say the same whose common parts are shared. */
+function isSameSpec(a: PodSpec, b: PodSpec): boolean {
+  const names = Object.keys(a) as (keyof PodSpec)[]
+  return (
+    isFields(b) &&
+    names.length === Object.keys(b).length &&
+    names.every(
+      (name) =>
+        a[name] === b[name] ||
+        (name === 'volumes' && JSON.stringify(a.volumes) === JSON.stringify(b.volumes)),
+    )
+  )
 }
 
 function each<T>(list: readonly T[], trim: (item: T) => T): readonly T[] {

@@ -100,6 +100,25 @@ describe('the index of pods', () => {
     assert.deepEqual(cpu(), [0, 0])
   })
 
+  test('a change that says only how a pod fares leaves what its node holds as it is', () => {
+    const cache = new PodCache()
+    const index = new PodIndex(cache)
+    const pod = aPod('a', { nodeName: 'one' })
+    const running = { ...pod, status: { phase: 'Running', conditions: [] } } as const
+    cache.put(pod)
+    const before = index.useOf('one')
+    cache.put(running)
+    assert.equal(index.useOf('one'), before)
+    const resized = { name: 'main', allocatedResources: { cpu: '3' }, resources: { requests: { cpu: '3' } } }
+    const { name = '' } = pod.spec.containers[0] ?? {}
+    cache.put({ ...pod, status: { ...running.status, containerStatuses: [{ ...resized, name }] } })
+    assert.equal(index.useOf('one').requests['cpu'], 3000)
+    cache.put(running)
+    assert.deepEqual(index.useOf('one'), before)
+    cache.put({ ...pod, status: { ...running.status, phase: 'Failed' } })
+    assert.equal(index.useOf('one').requests['cpu'], undefined)
+  })
+
   test('a pod that cannot be read waits while it has no node, and counts nothing on one', () => {
     const cache = new PodCache()
     const index = new PodIndex(cache)

@@ -4,8 +4,8 @@ import { type HostPort, hostPortsOf, podRequests, shapeProblems, sum } from '@te
 import type { Cache, Change } from '@tenon/kube'
 import { indexes } from '../observe/caches.ts'
 import { nominatedNodeOf } from './nominated-pods.ts'
-import { PodTwins } from './pod-twins.ts'
 import { isDaemonPod, isProvisionable, isSettled, isTerminal, keyOf } from './pods.ts'
+import { UnseenPods } from './unseen-pods.ts'
 
 /** What the pods on a node take of it. */
 export interface NodeUse {
@@ -27,10 +27,12 @@ export class PodIndex {
   readonly #bound = new Map<string, Pod>()
   /** By Node name; an entry goes with the first change to a pod of the node. */
   readonly #uses = new Map<string, NodeUse>()
-  readonly #twins = new PodTwins()
-  readonly #twinListeners = new Set<(pod: Pod) => void>()
-  /** Set by the composition root: whether a pod counts as refused when another one of its template was. */
-  expectsTwins = false
+  readonly #unseen = new UnseenPods()
+  readonly #expectedListeners = new Set<(pod: Pod) => void>()
+  /** Pods on nodes, by priority. */
+  readonly #priorities = new Map<number, number>()
+  /** Set by the composition root: whether pods count as refused that are expected to be. */
+  expectsRefusals = false
 
   /** @param isHeld whether a nominated pod waits for a room that others make for it. */
   constructor(pods: Cache<Pod>, isHeld: (pod: Pod) => boolean = (pod) => nominatedNodeOf(pod) !== '') {
@@ -38,34 +40,60 @@ export class PodIndex {
     this.#isHeld = isHeld
     pods.onChange((change) => {
       const { object } = change
-      this.#uses.delete(nodeNameOf(object))
-      if (change.kind === 'updated') this.#uses.delete(nodeNameOf(change.old))
+      if (!this.takesTheSame(change)) {
+        this.#uses.delete(nodeNameOf(object))
+        if (change.kind === 'updated') this.#uses.delete(nodeNameOf(change.old))
+      }
       const uid = object.metadata.uid ?? keyOf(object.metadata)
       this.#unplaced.delete(uid)
+      const before = this.#bound.get(uid)
+      if (before !== undefined) this.#countPriority(before, -1)
       this.#bound.delete(uid)
-      const twins = this.#twinsBy(change)
+      const expected = this.#expectedBy(change)
       if (change.kind === 'deleted') return
       if (this.isUnplaced(object)) this.#unplaced.set(uid, object)
-      if (nodeNameOf(object) !== '' && this.isWellFormed(object)) this.#bound.set(uid, object)
-      for (const twin of twins) this.#unplaced.set(twin.metadata.uid ?? keyOf(twin.metadata), twin)
-      for (const twin of twins) for (const listener of this.#twinListeners) listener(twin)
+      if (nodeNameOf(object) !== '' && this.isWellFormed(object)) {
+        this.#bound.set(uid, object)
+        this.#countPriority(object, 1)
+      }
+      for (const pod of expected) this.#unplaced.set(pod.metadata.uid ?? keyOf(pod.metadata), pod)
+      for (const pod of expected) for (const listener of this.#expectedListeners) listener(pod)
     })
   }
 
   /** @returns the pods that are unplaced because of this change to another pod, or to themselves. */
-  #twinsBy({ kind, object }: Change<Pod>): readonly Pod[] {
-    if (!this.expectsTwins || !this.isWellFormed(object)) return []
-    if (kind !== 'deleted') return this.#twins.see(object)
-    this.#twins.forget(object)
+  #expectedBy({ kind, object }: Change<Pod>): readonly Pod[] {
+    if (!this.expectsRefusals || !this.isWellFormed(object)) return []
+    if (kind !== 'deleted') return this.#unseen.see(object, this.#mayPreempt(object))
+    this.#unseen.forget(object)
     return []
   }
 
-  /** Tells of every pod that counts as refused because another one was; answers the unsubscriber. */
-  onTwin(listener: (pod: Pod) => void): () => void {
-    this.#twinListeners.add(listener)
+  /** Whether a pod of less priority has a node, so that this one may take its place. */
+  #mayPreempt({ spec }: Pod): boolean {
+    if (spec.preemptionPolicy === 'Never') return false
+    const own = spec.priority ?? 0
+    for (const priority of this.#priorities.keys()) if (priority < own) return true
+    return false
+  }
+
+  #countPriority({ spec: { priority = 0 } }: Pod, by: 1 | -1): void {
+    const count = (this.#priorities.get(priority) ?? 0) + by
+    if (count === 0) this.#priorities.delete(priority)
+    else this.#priorities.set(priority, count)
+  }
+
+  /** Tells of every pod that counts as refused because others were; answers the unsubscriber. */
+  onExpected(listener: (pod: Pod) => void): () => void {
+    this.#expectedListeners.add(listener)
     return () => {
-      this.#twinListeners.delete(listener)
+      this.#expectedListeners.delete(listener)
     }
+  }
+
+  /** A decision is made about all pods that wait now. */
+  decided(): void {
+    this.#unseen.decided()
   }
 
   /** Whether every field of the pod that a decision reads is what the API promises. */
@@ -78,10 +106,25 @@ export class PodIndex {
     return isWellFormed
   }
 
+  /** Whether the pod still takes the same of the same node: most changes tell only how it fares. */
+  takesTheSame(change: Change<Pod>): boolean {
+    if (change.kind !== 'updated') return false
+    const { old, object } = change
+    return (
+      old.spec === object.spec &&
+      old.metadata.ownerReferences === object.metadata.ownerReferences &&
+      isUnresized(old) &&
+      isUnresized(object) &&
+      this.isWellFormed(old) &&
+      this.isWellFormed(object) &&
+      isTerminal(old) === isTerminal(object)
+    )
+  }
+
   /** Whether the pod has no node and asks for one, be it from us or from others. */
   isUnplaced(pod: Pod): boolean {
     if (!this.isWellFormed(pod)) return nodeNameOf(pod) === ''
-    return isProvisionable(pod) || (nodeNameOf(pod) === '' && this.#twins.has(pod.metadata.uid ?? ''))
+    return isProvisionable(pod) || (nodeNameOf(pod) === '' && this.#unseen.isExpected(pod.metadata.uid ?? ''))
   }
 
   /** Whether the pod asks for a node; one that cannot be read asks as long as it has none. */
@@ -145,6 +188,11 @@ export class PodIndex {
     }
     return use
   }
+}
+
+/** Whether the pod takes what its spec says; misshapen ones come through here, too. */
+function isUnresized({ status }: Pod): boolean {
+  return status?.containerStatuses === undefined && status?.initContainerStatuses === undefined
 }
 
 /** What pods take of their node; they must be well-formed. */

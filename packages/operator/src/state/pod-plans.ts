@@ -14,6 +14,8 @@ export interface PodPlan {
   readonly madeMs: number
   /** Whether the Kubernetes scheduler is told about it. */
   readonly isSteered: boolean
+  /** Place among the pods of its decision, from 0, in the order in which the scheduler is told. */
+  readonly turn?: number
   /** What the pod asked for; absent when that is not known any more. */
   readonly spec?: PodSpec
 }

@@ -79,13 +79,25 @@ export function isEvictable(pod: Pod, nowMs: number): boolean {
   )
 }
 
-/** The PDBs that cover a pod. */
-export function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
-  return budgets.filter(
-    (pdb) =>
-      pdb.metadata.namespace === pod.metadata.namespace &&
-      matchesSelector(pdb.spec.selector, pod.metadata.labels),
-  )
+type Budgets = readonly PodDisruptionBudget[]
+
+/** By list, namespace and labels, which cached pods of one workload share: PDBs are asked about pod after pod. */
+const coverings = new WeakMap<Budgets, Map<string, WeakMap<object, Budgets>>>()
+
+/** The PDBs that cover a pod. Neither the list nor the labels may be changed later. */
+export function budgetsOf({ metadata: { namespace = '', labels } }: Pod, budgets: Budgets): Budgets {
+  const find = (): Budgets =>
+    budgets.filter(
+      (pdb) => (pdb.metadata.namespace ?? '') === namespace && matchesSelector(pdb.spec.selector, labels),
+    )
+  if (labels === undefined) return find()
+  const byNamespace = coverings.get(budgets) ?? new Map<string, WeakMap<object, Budgets>>()
+  coverings.set(budgets, byNamespace)
+  const byLabels = byNamespace.get(namespace) ?? new WeakMap<object, Budgets>()
+  byNamespace.set(namespace, byLabels)
+  const known = byLabels.get(labels) ?? find()
+  byLabels.set(labels, known)
+  return known
 }
 
 function isFullyBlocking(pdb: PodDisruptionBudget): boolean {

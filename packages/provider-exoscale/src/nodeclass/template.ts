@@ -13,6 +13,7 @@ export class TemplateResolver {
   readonly #kube: Pick<KubeClient, 'serverVersion'>
   readonly #clock: Clock
   readonly #remembered = new Map<string, { readonly id: string; readonly untilMs: number }>()
+  #version: { readonly text: string; readonly untilMs: number } | undefined
 
   constructor(deps: {
     readonly api: Pick<ExoscaleClient, 'getActiveNodepoolTemplate'>
@@ -29,7 +30,24 @@ export class TemplateResolver {
     if (spec.templateID !== undefined && spec.templateID !== '') return spec.templateID
     const selector = spec.imageTemplateSelector
     if (selector === undefined) throw new Error('neither templateID nor imageTemplateSelector is set')
-    const version = selector.version ?? (await this.#controlPlaneVersion())
+    return await this.#active(selector, selector.version ?? (await this.#controlPlaneVersion()), signal)
+  }
+
+  /** Like {@link resolve}, at most a minute old: for looking at many machines of one class. */
+  async resolveRecent(spec: ExoscaleNodeClassSpec, signal?: AbortSignal): Promise<string> {
+    const { templateID, imageTemplateSelector: selector } = spec
+    if (templateID !== undefined || selector === undefined) return this.resolve(spec, signal)
+    const version = selector.version ?? (await this.#recentVersion())
+    const known = this.#remembered.get(`${version}/${selector.variant ?? 'standard'}`)
+    if (known !== undefined && known.untilMs > this.#clock.monotonic()) return known.id
+    return await this.#active(selector, version, signal)
+  }
+
+  async #active(
+    selector: NonNullable<ExoscaleNodeClassSpec['imageTemplateSelector']>,
+    version: string,
+    signal: AbortSignal | undefined,
+  ): Promise<string> {
     const variant = selector.variant ?? 'standard'
     if (!variants.includes(variant)) {
       throw new Error(`imageTemplateSelector.variant "${variant}" is none of ${variants.join(', ')}`)
@@ -40,14 +58,10 @@ export class TemplateResolver {
     return id
   }
 
-  /** Like {@link resolve}, at most a minute old: for looking at many machines of one class. */
-  async resolveRecent(spec: ExoscaleNodeClassSpec, signal?: AbortSignal): Promise<string> {
-    const { templateID, imageTemplateSelector: selector } = spec
-    if (templateID !== undefined || selector === undefined) return this.resolve(spec, signal)
-    const version = selector.version ?? (await this.#controlPlaneVersion())
-    const known = this.#remembered.get(`${version}/${selector.variant ?? 'standard'}`)
-    if (known !== undefined && known.untilMs > this.#clock.monotonic()) return known.id
-    return this.resolve(spec, signal)
+  async #recentVersion(): Promise<string> {
+    if (this.#version !== undefined && this.#version.untilMs > this.#clock.monotonic())
+      return this.#version.text
+    return await this.#controlPlaneVersion()
   }
 
   async #controlPlaneVersion(): Promise<string> {
@@ -55,6 +69,7 @@ export class TemplateResolver {
     const version = /^v?(\d+\.\d+\.\d+)/.exec(gitVersion)?.[1]
     if (version === undefined)
       throw new Error(`the control plane's version "${gitVersion}" is not understood`)
+    this.#version = { text: version, untilMs: this.#clock.monotonic() + rememberMs }
     return version
   }
 }

@@ -84,13 +84,22 @@ test('API-84 a node class of a new generation makes registration health Unknown,
 })
 
 test('API-86 of a launch error of 500 bytes the first 300 are told', async (t) => {
-  const stage = await Stage.open(t)
-  stage.cloud.onCreate = () => {
-    throw new Error('x'.repeat(500))
+  const told = {
+    ['x'.repeat(500)]: `${'x'.repeat(300)}...`,
+    // Three bytes each; the last one would not be whole.
+    [`x${'語'.repeat(166)}y`]: `x${'語'.repeat(99)}...`,
+    [`${'x'.repeat(298)}é`]: `${'x'.repeat(298)}é...`,
+    [`${'x'.repeat(297)}é`]: `${'x'.repeat(297)}é`,
   }
-  await stage.claim('a')
-  assert.equal(stage.state('a', 'Launched'), 'Unknown/LaunchFailed')
-  assert.equal(stage.condition('a', 'Launched')?.message, `${'x'.repeat(300)}...`)
+  for (const [message, expected] of Object.entries(told)) {
+    const stage = await Stage.open(t)
+    stage.cloud.onCreate = () => {
+      throw new Error(message)
+    }
+    await stage.claim('a')
+    assert.equal(stage.state('a', 'Launched'), 'Unknown/LaunchFailed')
+    assert.equal(stage.condition('a', 'Launched')?.message, expected)
+  }
 })
 
 test('API-87 a claim says what it waits for: startup taints, then ephemeral ones, then resources', async (t) => {

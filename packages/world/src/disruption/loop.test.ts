@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, disruptedTaint, kinds, labels } from '@tenon/api'
+import { defaultSettings } from '@tenon/operator'
 import { minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
 import { createPool } from '../provisioning.test-support.ts'
 import { aKwokPool } from '../world.ts'
@@ -16,6 +17,9 @@ import {
   tainted,
 } from './disruption-stage.test-support.ts'
 
+const { featureGates } = defaultSettings
+/** The methods of the reference alone. */
+const oneByOne = { settings: { featureGates: { ...featureGates, globalConsolidation: false } } }
 const isOpen = { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] }
 /** Nobody may go in the first four minutes, and anybody after that; nothing changes then but the time. */
 const closedAtFirst = { budgets: [{ nodes: '0', schedule: '0 0 1 1 *', duration: '4m' }] }
@@ -96,24 +100,28 @@ test('DIS-6 when there is nothing to do the next pass is in ten seconds', async 
   assert.equal(await looks(stage, 'empty'), before + 6)
 })
 
-test('DIS-7 when nothing was found consolidation is not tried again for five minutes', async (t) => {
-  const stage = await openDisruption(t)
-  await twoFullNodes(stage)
-  const bumpedAt = stage.now
-  await stage.pass(30 * seconds)
-  const all = async () => [await looks(stage, 'multi'), await looks(stage, 'single')]
-  const before = await all()
-  await stage.pass(bumpedAt + 4 * minutes - stage.now)
-  assert.deepEqual(await all(), before)
-  await stage.pass(80 * seconds)
-  assert.deepEqual(
-    await all(),
-    before.map((count) => count + 1),
-  )
-})
+for (const [gate, types] of [
+  ['off', ['multi', 'single']],
+  ['on', ['multi']],
+] as const)
+  test(`DIS-7 when nothing was found consolidation is not tried again for five minutes, global ${gate}`, async (t) => {
+    const stage = await openDisruption(t, gate === 'off' ? oneByOne : {})
+    await twoFullNodes(stage)
+    const bumpedAt = stage.now
+    await stage.pass(30 * seconds)
+    const all = async () => await Promise.all(types.map((type) => looks(stage, type)))
+    const before = await all()
+    await stage.pass(bumpedAt + 4 * minutes - stage.now)
+    assert.deepEqual(await all(), before)
+    await stage.pass(80 * seconds)
+    assert.deepEqual(
+      await all(),
+      before.map((count) => count + 1),
+    )
+  })
 
 test('DIS-8 the deletion of a pod has the next pass look again', async (t) => {
-  const stage = await openDisruption(t)
+  const stage = await openDisruption(t, oneByOne)
   await twoFullNodes(stage)
   await stage.pass(30 * seconds)
   const before = await looks(stage, 'single')

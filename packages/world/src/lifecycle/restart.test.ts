@@ -16,6 +16,23 @@ test('LIF-146 a claim whose launch was not written down gets the same machine', 
   assert.equal(stage.cloud.instances.length, 1)
 })
 
+test('a restart takes no pod for news whose coming was noted', async (t) => {
+  const disruption = { consolidateAfter: '30s', budgets: [{ nodes: '0' }] }
+  const stage = await Stage.open(t, { pool: { disruption } })
+  await stage.ready('a')
+  await stage.pod('p', 'node-a')
+  await stage.pass(40 * seconds)
+  const last = () => stage.claimNow('a')?.status?.lastPodEventTime
+  const before = last()
+  assert.notEqual(before, undefined)
+  await stage.restart()
+  assert.equal(last(), before)
+  assert.equal(stage.state('a', 'Consolidatable'), 'True/Consolidatable')
+  await stage.pod('q', 'node-a')
+  assert.notEqual(last(), before)
+  assert.equal(stage.state('a', 'Consolidatable'), 'absent')
+})
+
 test('LIF-147 a drain goes on with the same deadline and in the same order', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a', { terminationGracePeriod: '300s' })

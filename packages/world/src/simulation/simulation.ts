@@ -60,15 +60,17 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     seed: story.seed,
     provider: 'exoscale',
     cluster: pace.cluster,
+    // Everything here waits for promises only.
+    turns: 1,
     cloudSettings: { quotas: { instance: 5000, gpua30: 64 } },
   })
   const logs = new ControllerLogs(world.secrets())
   const { clock } = world
   const logger: Logger = new JsonLogger(clock, (line) => logs.write(line), { value: 'info' })
   const log = new EventLog(clock)
-  const checker = new Checker(world, log)
-  checker.start()
   const weather = new Weather(clock, random.fork('weather'), story)
+  const checker = new Checker(world, log, { story, weather })
+  checker.start()
   const faults = { weather, clock, log }
   const kinds = kindsOf(story, random.fork('workload'))
   const replicas = bug?.replicas ?? (story.faults === 'none' ? 1 : 1 + (random.fork('replicas').uint32() % 2))
@@ -82,6 +84,9 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     replicas,
     bug,
     election: pace.election,
+    ends: (process, step) => {
+      checker.ends(process, step)
+    },
     settings: {
       ...pace.settings,
       featureGates: {
@@ -120,9 +125,13 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
       checker.violate(invariant, text)
     })
   }
-  const metrics = new MetricsWatch(world, (invariant, text) => {
-    checker.violate(invariant, text)
-  })
+  const metrics = new MetricsWatch(
+    world,
+    (invariant, text) => {
+      checker.violate(invariant, text)
+    },
+    pace.scrapeMinutes,
+  )
   const step = async (): Promise<boolean> => {
     const failed = await clock.advanceUntil(() => checker.violation !== undefined, minute)
     look()

@@ -1,9 +1,9 @@
 /** What a simulation is made of: everything that a run depends on, as data. */
 
 /** How much goes wrong. */
-export type FaultLevel = 'none' | 'low' | 'high'
+export type FaultLevel = 'none' | 'low' | 'high' | 'storm'
 
-export const faultLevels: readonly FaultLevel[] = ['none', 'low', 'high']
+export const faultLevels: readonly FaultLevel[] = ['none', 'low', 'high', 'storm']
 
 /** What may go wrong; each kind draws from a random source of its own, so one can be left out. */
 export const faultKinds = [
@@ -55,6 +55,16 @@ export const faultKinds = [
 
 export type FaultKind = (typeof faultKinds)[number]
 
+/** Those that strike a request to the API server. */
+export const apiFaultKinds: readonly FaultKind[] = [
+  'conflict',
+  'throttle',
+  'serverError',
+  'lostRequest',
+  'lostReply',
+  'timeout',
+]
+
 /** What the cluster is asked to do; each kind draws from a random source of its own. */
 export const workloadKinds = [
   'deployments',
@@ -78,6 +88,14 @@ export const workloadKinds = [
   'expiry',
   'staticPools',
   'unsatisfiable',
+  /** Nodes are emptied and replaced by cheaper ones, not only removed once they are empty. */
+  'consolidation',
+  /** Applications with a node for each pod that are stopped, and started again soon. */
+  'restarts',
+  /** Templates of NodePools change every few minutes. */
+  'poolRollouts',
+  /** People protect single nodes for a while. */
+  'protectedNodes',
 ] as const
 
 export type WorkloadKind = (typeof workloadKinds)[number]
@@ -92,6 +110,8 @@ export interface Story {
   readonly faults: FaultLevel
   readonly withoutFaults: readonly FaultKind[]
   readonly withoutWorkloads: readonly WorkloadKind[]
+  /** Kinds that play a part whatever the seed says. */
+  readonly withWorkloads?: readonly WorkloadKind[]
   /** Name of a planted bug. */
   readonly mutation?: string
 }
@@ -105,7 +125,7 @@ export function aStory(seed: number, change: Partial<Story> = {}): Story {
 export function parseStory(value: unknown): Story {
   const fields = value as Partial<Record<keyof Story, unknown>> | null
   if (typeof fields !== 'object' || fields === null) throw new Error('the trace holds no story')
-  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, mutation } = fields
+  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, withWorkloads, mutation } = fields
   return {
     seed: numberField('seed', seed),
     hours: numberField('hours', hours),
@@ -113,6 +133,9 @@ export function parseStory(value: unknown): Story {
     faults: oneOf('faults', faults, faultLevels),
     withoutFaults: listField('withoutFaults', withoutFaults, faultKinds),
     withoutWorkloads: listField('withoutWorkloads', withoutWorkloads, workloadKinds),
+    ...(withWorkloads !== undefined && {
+      withWorkloads: listField('withWorkloads', withWorkloads, workloadKinds),
+    }),
     ...(typeof mutation === 'string' && { mutation }),
   }
 }

@@ -54,3 +54,22 @@ test('a flood of similar events is combined, then dropped', () => {
   )
   world.stop()
 })
+
+test('controllers told to record no Events write none', async () => {
+  const world = startWorld({ nodes: [], settings: { recordsEvents: false } })
+  const template = { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  const deployment = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'a', namespace: 'default' },
+    spec: { replicas: 2, selector: { matchLabels: { app: 'a' } }, template },
+  }
+  world.api.create(
+    { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true },
+    deployment,
+  )
+  await world.clock.advance(5000)
+  assert.equal(world.api.list(kinds.pod).length, 2)
+  assert.deepEqual(world.api.list(kinds.event), [])
+  world.stop()
+})

@@ -46,12 +46,15 @@ export class EventRecorder {
   readonly #api: LocalApi
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #isWriting: boolean
   readonly #recorded = new Map<string, Recorded>()
   readonly #groups = new Map<string, Group>()
   readonly #buckets = new Map<string, Bucket>()
   #serial = 0
 
-  constructor(api: LocalApi, clock: Clock, log: Logger) {
+  /** @param isWriting whether anything is written at all. */
+  constructor(api: LocalApi, clock: Clock, log: Logger, isWriting: boolean = true) {
+    this.#isWriting = isWriting
     this.#api = api
     this.#clock = clock
     this.#log = log
@@ -65,6 +68,7 @@ export class EventRecorder {
     reason: string,
     message: string,
   ): void {
+    if (!this.#isWriting) return
     const subject = `${component}|${about.kind}|${about.metadata.uid ?? about.metadata.name}`
     if (!this.#allowed(subject)) return
     const text = this.#combined(`${subject}|${type}|${reason}`, message)

@@ -2,16 +2,27 @@ import { Optional } from '@marcbachmann/cel-js'
 import type { FieldError } from '../../contract.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 import type { CompiledRule } from './cel-compilation.ts'
-import { escapedName } from './cel-names.ts'
 import { celValue } from './cel-values.ts'
 import type { CompiledSchema } from './compiled-schema.ts'
 import { fieldPath } from './json-schema.ts'
 import { oldItems } from './value-validation.ts'
 
-/** Where a rule looks: the JSON value, and the same value as CEL sees it. */
-interface Position {
+/** Where a rule looks. */
+class Position {
   readonly value: unknown
-  readonly cel: unknown
+  readonly #node: CompiledSchema
+  #cel: { readonly value: unknown } | undefined
+
+  constructor(value: unknown, node: CompiledSchema) {
+    this.value = value
+    this.#node = node
+  }
+
+  /** The value as CEL sees it; most values are looked at by no rule, and this is costly. */
+  get cel(): unknown {
+    this.#cel ??= { value: celValue(this.value, this.#node) }
+    return this.#cel.value
+  }
 }
 
 /** Runs every rule of an object's schema. `old` is given on update. */
@@ -22,9 +33,13 @@ export function validateRules(
   errors: FieldError[],
 ): void {
   if (!node.hasRules) return
-  const now = { value, cel: celValue(value, node) }
-  const before = old === undefined ? undefined : { value: old, cel: celValue(old, node) }
-  visit(now, before, node, '', errors)
+  const now = new Position(value, node)
+  visit(now, oldPosition(old, now, node), node, '', errors)
+}
+
+function oldPosition(old: unknown, now: Position, node: CompiledSchema): Position | undefined {
+  if (old === undefined) return undefined
+  return old === now.value ? now : new Position(old, node)
 }
 
 function visit(
@@ -35,6 +50,8 @@ function visit(
   errors: FieldError[],
 ): void {
   if (!node.hasRules || now.value === null) return
+  // Updates share what they leave alone with what is stored, which the rules have seen.
+  if (now.value === before?.value && !node.hasTransitions) return
   const unchanged = before !== undefined && jsonEqual(now.value, before.value)
   for (const rule of node.rules) runRule(rule, now, before, { node, path, unchanged }, errors)
   if (Array.isArray(now.value)) visitItems(now, before, node, path, errors)
@@ -51,12 +68,10 @@ function visitItems(
   const { items } = node
   if (items?.hasRules !== true) return
   const list = now.value as readonly unknown[]
-  const cels = now.cel as readonly unknown[]
   const oldItem = oldItems(before?.value, node.schema)
   for (const [index, item] of list.entries()) {
-    const old = oldItem(item)
-    const oldPosition = old === undefined ? undefined : { value: old, cel: celValue(old, items) }
-    visit({ value: item, cel: cels[index] }, oldPosition, items, `${path}[${index}]`, errors)
+    const position = new Position(item, items)
+    visit(position, oldPosition(oldItem(item), position, items), items, `${path}[${index}]`, errors)
   }
 }
 
@@ -73,17 +88,8 @@ function visitFields(
     const property = node.properties.get(key)
     const child = property ?? node.values
     if (child?.hasRules !== true) continue
-    const name = property === undefined ? key : escapedName(key)
-    const oldValue = old?.[key]
-    visit(
-      { value: record[key], cel: (now.cel as Record<string, unknown>)[name] },
-      oldValue === undefined
-        ? undefined
-        : { value: oldValue, cel: (before?.cel as Record<string, unknown> | undefined)?.[name] },
-      child,
-      fieldPath(path, key),
-      errors,
-    )
+    const position = new Position(record[key], child)
+    visit(position, oldPosition(old?.[key], position, child), child, fieldPath(path, key), errors)
   }
 }
 

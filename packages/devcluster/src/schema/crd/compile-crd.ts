@@ -108,6 +108,7 @@ function behaviour(
       const normal = metadata === object.metadata ? object : { ...object, metadata }
       return applySchemaDefaults(normal, schema) as StoredObject
     },
+    // All of it: what is stored may be from before the schema became what it is.
     prune: (object) => {
       const unknownFields: string[] = []
       return { object: pruneValue(object, node, '', unknownFields) as StoredObject, unknownFields }

@@ -17,6 +17,8 @@ export interface CompiledSchema {
   readonly rules: readonly CompiledRule[]
   /** Whether a rule is here or below. */
   readonly hasRules: boolean
+  /** Whether a rule that compares with the stored value is here or below. */
+  readonly hasTransitions: boolean
 }
 
 /** Prepares a schema. Rules that do not compile are left out; the structural check reports them. */
@@ -43,6 +45,8 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
     not: schema.not === undefined ? undefined : compileSchema(schema.not),
     rules,
     hasRules: rules.length > 0 || children.some((child) => child?.hasRules === true),
+    hasTransitions:
+      rules.some((rule) => rule.isTransition) || children.some((child) => child?.hasTransitions === true),
   }
 }
 

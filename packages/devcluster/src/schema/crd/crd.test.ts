@@ -489,3 +489,16 @@ test('serves the fields that may be selected', () => {
   })
   assert.deepEqual(definition.selectableFields(aPool({ zone: 'a' })), { 'spec.zone': 'a' })
 })
+
+test('rules without oldSelf are not asked about what an update shares with what is stored', () => {
+  const item = object(
+    { size: { type: 'integer' } },
+    { 'x-kubernetes-validations': [{ rule: 'self.size > 3', message: 'too small' }] },
+  )
+  const definition = compiled(object({ items: { type: 'array', items: item } }))
+  // Stored before there was the rule.
+  const stored = aPool({ items: [{ size: 1 }] })
+  assert.deepEqual(definition.validate({ ...stored, status: {} }, stored), [])
+  const [error] = definition.validate(aPool({ items: [{ size: 1 }, { size: 2 }] }), stored)
+  assert.match(fieldErrorText(error ?? assert.fail()), /too small/)
+})

@@ -46,10 +46,13 @@ const defaults: Readonly<Record<string, (object: Loose) => Loose>> = {
 }
 
 /** Brings an object of a kind into stored form and fills its defaults in. */
-export function defaultsOf(kind: BuiltinKind, schema: ShapeNode): (object: StoredObject) => StoredObject {
+export function defaultsOf(
+  kind: BuiltinKind,
+  schema: ShapeNode,
+): (object: StoredObject, old?: StoredObject) => StoredObject {
   const own = defaults[`${kind.group}/${kind.kind}`]
-  return (object) => {
-    const normal = normalizeValue(object, schema) as StoredObject
+  return (object, old) => {
+    const normal = normalizeValue(object, schema, old) as StoredObject
     return own === undefined ? normal : (own(normal) as unknown as StoredObject)
   }
 }

@@ -43,7 +43,7 @@ export function regrouped(claims: readonly OpenClaim[], context: RegroupContext)
         ? plannedBins(group, effort)
         : uniformBins(group, effort, context.restricted)
     if (planned === undefined) continue
-    const renewed = planned.map((bin) => claimFor(bin, group, context))
+    const renewed = planned.map((bin) => claimOf(bin, group.claims[0] as OpenClaim, context.shapeOf))
     if (!isAcceptable(renewed, group, context)) continue
     const gone = new Set(group.claims)
     current = [...current.filter((claim) => !gone.has(claim)), ...renewed]
@@ -110,12 +110,12 @@ function largerFirst(a: Float64Array, b: Float64Array): number {
   return 0
 }
 
-function claimFor(
+/** @param model a claim for the same kind of pods. */
+export function claimOf(
   { pods, class: ofClass }: PlannedBin,
-  { claims }: Group,
-  { shapeOf }: RegroupContext,
+  model: OpenClaim,
+  shapeOf: RegroupContext['shapeOf'],
 ): OpenClaim {
-  const model = claims[0] as OpenClaim
   const amounts = new Float64Array(model.amounts.length)
   for (const pod of pods) addTo(amounts, shapeOf(pod).amounts)
   return {

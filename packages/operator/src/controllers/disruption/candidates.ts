@@ -7,6 +7,7 @@ import {
   type NodeClaim,
   type NodePool,
   type Pod,
+  type PodDisruptionBudget,
 } from '@tenon/api'
 import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
@@ -57,11 +58,12 @@ export function findCandidates(
   disruptionClass: DisruptionClass,
   isWanted: (machine: StateNode) => boolean,
 ): readonly Candidate[] {
-  const unreadable = unreadableBudget(context.caches.podDisruptionBudgets.list())
+  const budgets = context.caches.podDisruptionBudgets.list()
+  const unreadable = unreadableBudget(budgets)
   if (unreadable !== undefined) throw new Error(unreadable)
   return context.state.stateNodes().flatMap((machine): readonly Candidate[] => {
     if (!isWanted(machine)) return []
-    const found = candidateOf(context, machine, catalogue, disruptionClass)
+    const found = candidateOf(context, machine, catalogue, disruptionClass, budgets)
     if (found === undefined) return []
     if (!('by' in found)) return [found]
     tellBlocked(context, machine, found.text)
@@ -83,8 +85,9 @@ export function candidateOf(
   machine: StateNode,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
+  budgets: readonly PodDisruptionBudget[] = context.caches.podDisruptionBudgets.list(),
 ): Candidate | Obstacle | undefined {
-  const { state, clock, caches } = context
+  const { state, clock } = context
   const { node, claim } = machine
   if (claim === undefined) return undefined
   if (node === undefined) return blocked('node', 'the NodeClaim has no Node')
@@ -101,10 +104,9 @@ export function candidateOf(
     return blocked('nodePool', `NodePool not found (NodePool=${poolName})`)
   const pods = state.podsOn(node.metadata.name).filter((pod) => state.isWellFormed(pod))
   const goesInTheEnd = disruptionClass === 'eventual' && claim.spec.terminationGracePeriod !== undefined
-  const held = goesInTheEnd ? undefined : obstacleOfPods(context, pods)
+  const held = goesInTheEnd ? undefined : obstacleOfPods(context, pods, budgets)
   if (held !== undefined) return held
   const now = clock.now()
-  const budgets = caches.podDisruptionBudgets.list()
   const reschedulable = pods.filter(isReschedulable)
   const type = listed.types.get(tags[labels.instanceType] ?? '')
   return {
@@ -138,8 +140,9 @@ function ownObstacle(
 
 /** The first pod that must not be touched; users are told of annotations that say until when. */
 function obstacleOfPods(
-  { clock, caches, events }: OperatorContext,
+  { clock, events }: OperatorContext,
   pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
 ): Obstacle | undefined {
   const now = clock.now()
   const active = pods.filter(isActive)
@@ -150,7 +153,7 @@ function obstacleOfPods(
   const held = active.find((pod) => doNotDisrupt(pod, now).kind === 'active')
   if (held !== undefined)
     return blocked('pod', `a pod is annotated with ${annotations.doNotDisrupt} (Pod=${keyOf(held.metadata)})`)
-  const blocking = blockingBudgets(pods, caches.podDisruptionBudgets.list(), now)
+  const blocking = blockingBudgets(pods, budgets, now)
   if (blocking === undefined) return undefined
   const names = blocking.budgets.join(',')
   return blocked(

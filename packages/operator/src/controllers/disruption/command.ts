@@ -1,5 +1,5 @@
 /** A decision as data: nodes that go, what comes in their place, and how it is told. */
-import { type DisruptionReason, labels, type NodeClaim, type Requirement } from '@tenon/api'
+import { type DisruptionReason, labels, type NodeClaim, type Pod, type Requirement } from '@tenon/api'
 import type { LogFields } from '@tenon/runtime'
 import { labelsOf } from '../../state/state-node.ts'
 import type { Candidate } from './candidates.ts'
@@ -31,6 +31,8 @@ export interface Command {
   readonly destinations: readonly string[]
   /** Per hour, where it is about money. */
   readonly savings?: number
+  /** Pods of the candidates in the order in which they have to move; absent when any order will do. */
+  readonly waves?: readonly (readonly Pod[])[]
   /** Looked at once the candidate takes no more pods: whether it may still go. */
   readonly mayStillGo?: (candidate: Candidate) => boolean
 }

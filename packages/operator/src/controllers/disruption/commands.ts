@@ -1,5 +1,5 @@
 /** `disruption.queue`: begins what was decided, and sees it through (disruption.md 14, 15). */
-import { isConditionTrue, type KubeObject, type NodeClaim } from '@tenon/api'
+import { isConditionTrue, type KubeObject, type NodeClaim, type Pod } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { uuid } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
@@ -8,8 +8,11 @@ import type { Candidate } from './candidates.ts'
 import { type Command, decisionOf, logFields, policyLabel, poolsOf, type Replacement } from './command.ts'
 import type { DisruptionMarks } from './marks.ts'
 import { Retreats } from './retreats.ts'
+import { Waves } from './waves.ts'
 
 const pollMs = 1000
+/** While pods move in waves. */
+const wavePollMs = 250
 const perNodeMs = 80
 const leastTimeoutMs = 10 * 60_000
 const longestTimeoutMs = 60 * 60_000
@@ -20,6 +23,7 @@ interface UnderWay {
   readonly initialized: Set<string>
   readonly deleted: Set<string>
   readonly sinceMs: number
+  readonly waves: Waves
 }
 
 /** After which time a command is given up; longer the more nodes are in the queue (disruption.md 1). */
@@ -36,6 +40,8 @@ export class Commands {
   readonly #queued = new Map<string, string>()
   /** Set by the composition root: asks for {@link reconcile} of a command's id. */
   enqueue: (id: string) => void = () => undefined
+  /** Set by the composition root: evicts pods within their PDBs. */
+  evict: (pods: readonly Pod[]) => void = () => undefined
 
   constructor(context: OperatorContext, marks: DisruptionMarks) {
     this.#context = context
@@ -83,6 +89,9 @@ export class Commands {
         initialized: new Set(),
         deleted: new Set(),
         sinceMs: clock.monotonic(),
+        waves: new Waves(this.#context, command.waves ?? [], (pods) => {
+          this.evict(pods)
+        }),
       })
       this.#count(command)
       this.enqueue(id)
@@ -166,7 +175,8 @@ export class Commands {
       else this.#tell(current, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
     }
     const isReady = successors.every(({ metadata }) => initialized.has(metadata.name))
-    if (isReady && (await this.#finish(underWay))) {
+    const haveMoved = isReady && underWay.waves.advance()
+    if (haveMoved && (await this.#finish(underWay))) {
       this.#forget(id, underWay)
       this.#retreats.forget(command.candidates.map(({ providerID }) => providerID))
       this.#context.logger.debug('command succeeded', { 'command-id': id })
@@ -174,7 +184,7 @@ export class Commands {
     }
     if (this.#context.clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
       return await this.#giveUp(id, underWay, 'it did not come to an end in time')
-    return { kind: 'after', delayMs: pollMs }
+    return { kind: 'after', delayMs: isReady && !haveMoved ? wavePollMs : pollMs }
   }
 
   /** A claim as it is by now; the state knows new ones before the caches show them. */
@@ -185,7 +195,7 @@ export class Commands {
   }
 
   /** Deletes the claims of the nodes that go, unless others have. */
-  async #finish({ command, deleted }: UnderWay): Promise<boolean> {
+  async #finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
     const { reason, candidates } = command
     const outcomes = await Promise.all(
       candidates.map(async ({ claim, node, pool }) => {
@@ -195,7 +205,8 @@ export class Commands {
         if (current !== undefined && current.metadata.deletionTimestamp === undefined) {
           const policy = reason === 'Drifted' ? '' : policyLabel(pool.spec.disruption?.consolidationPolicy)
           try {
-            if (await deleteClaim(this.#context, claim, reason.toLowerCase(), undefined, policy))
+            const account = { policy, movedPods: waves.movedFrom(node.metadata.name) }
+            if (await deleteClaim(this.#context, claim, reason.toLowerCase(), undefined, account))
               for (const object of [node, claim])
                 this.#tell(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
           } catch (error) {

@@ -11,7 +11,7 @@ import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
 import { unconsolidatable } from './policy.ts'
 import { tellRejected, tellRemarks, tellUnconsolidatable } from './remarks.ts'
-import { destinationsOf, removalGround } from './simulation.ts'
+import { destinationsOf, keepHomes, removalGround } from './simulation.ts'
 import { rejectionOf } from './validation.ts'
 
 const reason = 'Underutilized'
@@ -25,6 +25,8 @@ export class Consolidation implements DisruptionMethod {
   readonly #search: 'global' | 'multi' | 'single'
   /** State of the cluster in which there was nothing to do. */
   #quietAt: number | undefined
+  /** The same where budgets left something out: there is nothing to do before one of them leaves more or less. */
+  #limited: { readonly version: number; readonly budgets: ReadonlyMap<string, number> } | undefined
   /** NodePools that the last search did not reach. */
   #unseenPools: readonly string[] = []
 
@@ -59,6 +61,8 @@ export class Consolidation implements DisruptionMethod {
     const { candidates, find, begin } = pass
     const version = context.state.consolidation.read()
     const budgets = remainingDisruptions(context, reason)
+    const isKnown = version === this.#limited?.version && isSameBudget(budgets, this.#limited.budgets)
+    if (this.#search === 'global' && isKnown) return false
     const ground = await removalGround(context, candidates, true, signal)
     const judged = [...ground.candidates.values()]
     if (judged.length === 0) return false
@@ -67,7 +71,7 @@ export class Consolidation implements DisruptionMethod {
       {
         kind: 'consolidate',
         search: this.#search,
-        ...context.placementGate.improvement,
+        ...context.placementGate.improvementFor(0),
         candidates: judged.map(ground.describe),
         budgets,
         totals: this.#totals(pass),
@@ -83,7 +87,7 @@ export class Consolidation implements DisruptionMethod {
     this.#unseenPools = result.unseenPools
     const [move] = result.moves
     if (move === undefined) {
-      this.#remember(result, version)
+      this.#remember(result, version, budgets)
       return false
     }
     const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
@@ -99,15 +103,24 @@ export class Consolidation implements DisruptionMethod {
       reason,
       type: this.type,
       candidates: nodes,
-      replacements: move.claims.map((claim) => plannedReplacement(context, claim, reason)),
+      replacements: move.claims.map((claim) =>
+        plannedReplacement(context, claim, reason, move.waves === undefined ? [] : claim.pods),
+      ),
       destinations: destinationsOf(ground, move.placements),
       savings: move.savings,
+      ...(move.waves && { waves: move.waves }),
     })
+    if (move.waves !== undefined) keepHomes(context, ground, move.placements)
     return true
   }
 
   /** Looking again is in vain until something changes, unless something was left out. */
-  #remember({ isLimitedByBudget, isTimedOut }: ConsolidationResult, version: number): void {
+  #remember(
+    { isLimitedByBudget, isTimedOut }: ConsolidationResult,
+    version: number,
+    budgets: ReadonlyMap<string, number>,
+  ): void {
+    this.#limited = isLimitedByBudget && !isTimedOut ? { version, budgets } : undefined
     if (!isLimitedByBudget && !(isTimedOut && this.type === 'single')) this.#quietAt = version
   }
 
@@ -138,4 +151,8 @@ export class Consolidation implements DisruptionMethod {
     }
     return totals
   }
+}
+
+function isSameBudget(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
+  return a.size === b.size && [...a].every(([pool, left]) => b.get(pool) === left)
 }

@@ -25,6 +25,7 @@ export class Disruption {
   readonly #methods: readonly DisruptionMethod[]
 
   constructor(context: OperatorContext) {
+    const { featureGates, compatibility } = context.settings
     this.#context = context
     this.#marks = new DisruptionMarks(context)
     this.commands = new Commands(context, this.#marks)
@@ -33,7 +34,7 @@ export class Disruption {
       new Emptiness(context),
       new StaticDrift(context),
       new Drift(context),
-      ...(context.settings.featureGates.globalConsolidation
+      ...(featureGates.globalConsolidation && compatibility !== 'karpenter'
         ? [new Consolidation(context, 'global')]
         : [new Consolidation(context, 'multi'), new Consolidation(context, 'single')]),
     ]

@@ -1,5 +1,5 @@
 /** Claims in place of nodes that go, as the engine planned them. */
-import { type DisruptionReason, parseResources } from '@tenon/api'
+import { type DisruptionReason, type Pod, parseResources } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import { nodeClaimFor } from '../../act/create-claim.ts'
 import { createPlannedClaim } from '../../act/planned-claims.ts'
@@ -9,11 +9,15 @@ import { shortened } from '../../decide/scheduling-report.ts'
 import type { Replacement } from './command.ts'
 import { predecessorsAnnotation } from './predecessors.ts'
 
-/** @returns what creates the claim, unless its NodePool has exceeded a limit by then. */
+/**
+ * @param kept pods that are taken to go there by whatever is decided meanwhile.
+ * @returns what creates the claim, unless its NodePool has exceeded a limit by then.
+ */
 export function plannedReplacement(
   context: OperatorContext,
   claim: NewClaim,
   reason: DisruptionReason,
+  kept: readonly Pod[] = [],
 ): Replacement {
   const { requirements, instanceTypes, nodePool, minValuesRelaxed } = claim
   return {
@@ -33,6 +37,11 @@ export function plannedReplacement(
         predecessorsAnnotation(replaced),
       )
       const created = await createPlannedClaim(context, pool, object, signal)
+      if (context.placementGate.keepsPlans) {
+        const target = { kind: 'claim', name: created.metadata.name } as const
+        for (const { metadata, spec } of kept)
+          state.plans.set(metadata.uid ?? '', { target, isSteered: false, spec })
+      }
       metrics.nodeClaimsCreated.inc({
         reason: reason.toLowerCase(),
         nodepool: nodePool,

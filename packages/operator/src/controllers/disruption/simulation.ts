@@ -3,6 +3,7 @@ import { isConditionTrue, labels, parseNillableDuration } from '@tenon/api'
 import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { type GatheredInput, gatherRemovalInput } from '../../decide/scheduling-input.ts'
+import type { PlanTarget } from '../../state/pod-plans.ts'
 import { capacityOf, labelsOf, transitionMs } from '../../state/state-node.ts'
 import type { Candidate } from './candidates.ts'
 
@@ -60,12 +61,32 @@ export async function withoutNodes(
     candidates: [...ground.candidates.values()].map(ground.describe),
     gone: candidates.map(({ name }) => name),
   }
-  const planned = new Map(ground.input.planned)
-  for (const { pod, node } of plan) planned.set(pod.metadata.uid ?? '', node)
-  const input = { ...ground.input, planned }
+  // Questions on the same ground are about the same input, which need not be read again.
+  const input = plan.length === 0 ? ground.input : withPlan(ground.input, plan)
   const { solveTimeoutMs } = context.settings
   const result = await context.decider.examine(input, question, { deadlineMs: solveTimeoutMs, signal })
   return result?.kind === 'removal' && result.isComplete ? result : undefined
+}
+
+function withPlan(input: GatheredInput, plan: RemovalResult['placements']): GatheredInput {
+  const planned = new Map(input.planned)
+  for (const { pod, node } of plan) planned.set(pod.metadata.uid ?? '', node)
+  return { ...input, planned }
+}
+
+/** Keeps where pods are to go: what is decided meanwhile would pack them otherwise, and launch more. */
+export function keepHomes(
+  { state, placementGate }: OperatorContext,
+  { input }: RemovalGround,
+  placements: RemovalResult['placements'],
+): void {
+  if (!placementGate.keepsPlans) return
+  for (const { pod, node } of placements) {
+    const claim = input.stateNodes.get(node)?.claim
+    const target: PlanTarget =
+      claim === undefined ? { kind: 'node', name: node } : { kind: 'claim', name: claim.metadata.name }
+    state.plans.set(pod.metadata.uid ?? '', { target, isSteered: false, spec: pod.spec })
+  }
 }
 
 /** Provider IDs of the machines that take pods. */

@@ -1,5 +1,5 @@
 /** `metrics.node`: what nodes have, what is used of it, and how old they are (operations.md 9.2). */
-import type { Pod, Resources } from '@tenon/api'
+import type { Container, Pod, Resources } from '@tenon/api'
 import { difference, sum } from '@tenon/engine'
 import type { ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
@@ -28,6 +28,8 @@ export class NodeMetrics {
   readonly #changed = new Set<string>()
   readonly #shares = new Map<string, Share>()
   #utilized: ReadonlySet<string> = new Set()
+  /** By containers, which cached pods of one workload share with all that counts beside them. */
+  readonly #podLimits = new WeakMap<readonly Container[], Resources>()
 
   constructor(context: OperatorContext, metrics: ClusterMetrics) {
     this.#context = context
@@ -41,6 +43,7 @@ export class NodeMetrics {
       if (node !== undefined) this.#changed.add(node.metadata.name)
     })
     caches.pods.onChange((change) => {
+      if (state.pods.takesTheSame(change)) return
       this.#podChanged(change.object)
       if (change.kind === 'updated') this.#podChanged(change.old)
     })
@@ -114,11 +117,18 @@ export class NodeMetrics {
     let [all, daemons]: [Resources, Resources] = [{}, {}]
     for (const pod of state.podsOn(name)) {
       if (!state.isWellFormed(pod) || isTerminal(pod)) continue
-      const limits = podLimits(pod)
+      const limits = this.#limitsOf(pod)
       all = sum(all, limits)
       if (isDaemonPod(pod)) daemons = sum(daemons, limits)
     }
     return { all, daemons }
+  }
+
+  #limitsOf(pod: Pod): Resources {
+    const { containers } = pod.spec
+    const limits = this.#podLimits.get(containers) ?? podLimits(pod)
+    this.#podLimits.set(containers, limits)
+    return limits
   }
 
   #showUtilization(): void {

@@ -20,11 +20,18 @@ function terminationMode(claim: NodeClaim): string {
   return (parseDuration(grace) ?? 0) > 0 ? 'eventual' : 'forceful'
 }
 
+/** What else is counted with a deletion. */
+export interface DeletionAccount {
+  /** Consolidation policy of the NodePool, as in metric `karpenter_nodeclaims_disrupted_total`. */
+  readonly policy?: string
+  /** Pods that were told to leave the node for the same reason before. */
+  readonly movedPods?: number
+}
+
 /**
  * Deletes a claim and counts why. One that is gone already is fine and not counted.
  * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
  * @param tags labels that tell the NodePool and the capacity type.
- * @param policy consolidation policy of the NodePool, as in that metric; only of consolidation.
  * @returns whether this call did it.
  */
 export async function deleteClaim(
@@ -32,7 +39,7 @@ export async function deleteClaim(
   claim: NodeClaim,
   reason: string,
   tags: Readonly<Record<string, string>> = claim.metadata.labels ?? {},
-  policy = '',
+  { policy = '', movedPods = 0 }: DeletionAccount = {},
 ): Promise<boolean> {
   const nodeName = claim.status?.nodeName ?? ''
   const pods = nodeName === '' ? [] : context.state.podsOn(nodeName).filter(isReschedulable)
@@ -55,6 +62,6 @@ export async function deleteClaim(
     termination_mode: terminationMode(claim),
   }
   context.metrics.nodeClaimsDisrupted.inc(series)
-  if (causesWithPods.has(reason)) context.metrics.podsDisruptionInitiated.inc(series, pods.length)
+  if (causesWithPods.has(reason)) context.metrics.podsDisruptionInitiated.inc(series, pods.length + movedPods)
   return true
 }

@@ -5,7 +5,7 @@ import type { OperatorContext } from '../../context.ts'
 import { deleteClaim } from './delete-claim.ts'
 
 const resultTtlMs = 60 * 60_000
-const messageLimit = 300
+const messageLimitBytes = 300
 /** Pauses between attempts of one claim; held here because writing the failure wakes the claim again. */
 const retry = { baseMs: 1000, capMs: 60_000 }
 /** What the CRD takes for a reason; anything else would have the whole status refused. */
@@ -159,6 +159,10 @@ function conditionReason(reason: string | undefined): string {
   return reason !== undefined && validReason.test(reason) ? reason : 'LaunchFailed'
 }
 
+/** Cut by bytes, as Karpenter does, at the end of a whole character. */
 function truncated(text: string): string {
-  return text.length < messageLimit ? text : `${text.slice(0, messageLimit)}...`
+  const head = new Uint8Array(messageLimitBytes)
+  const { read, written } = new TextEncoder().encodeInto(text, head)
+  const isShort = read === text.length && written < messageLimitBytes
+  return isShort ? text : `${text.slice(0, read)}...`
 }

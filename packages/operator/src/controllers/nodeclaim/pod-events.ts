@@ -7,8 +7,54 @@ import { isDaemonPod, isTerminal, isTerminating } from '../../state/pods.ts'
 
 const leastGapMs = 10_000
 
+/** Follows the pods and stamps the claims of their nodes. */
+export class PodEvents {
+  readonly #context: OperatorContext
+  /** When the last event that is not dealt with happened, by Node name; Unix milliseconds. */
+  readonly #latest = new Map<string, number>()
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /** @returns the node that is to be reconciled, if the change matters to one. */
+  note(change: Change<Pod>): string | undefined {
+    if (!isPodEvent(change)) return undefined
+    const { nodeName = '' } = change.object.spec
+    const nowMs = this.#context.clock.now()
+    const atMs = change.kind === 'added' ? (shownMs(change.object) ?? nowMs) : nowMs
+    this.#latest.set(nodeName, Math.max(atMs, this.#latest.get(nodeName) ?? 0))
+    return nodeName
+  }
+
+  /** @param nodeName the node of a pod that changed. */
+  async reconcile(nodeName: string): Promise<ReconcileResult> {
+    const { caches, state, clock, client } = this.#context
+    const atMs = this.#latest.get(nodeName)
+    if (atMs === undefined) return done
+    const node = caches.nodes.get({ name: nodeName })
+    const claim = node === undefined ? undefined : state.claimOf(node)
+    const last = claim?.status?.lastPodEventTime
+    const isNoted = last !== undefined && atMs - Date.parse(last) < leastGapMs
+    if (claim !== undefined && !isNoted) {
+      try {
+        await client.patch(
+          karpenterKinds.nodeClaim,
+          { name: claim.metadata.name },
+          { status: { lastPodEventTime: rfc3339(clock.now()) } },
+          { subresource: 'status' },
+        )
+      } catch (error) {
+        if (!isKubeError(error, 'notFound')) throw error
+      }
+    }
+    if (this.#latest.get(nodeName) === atMs) this.#latest.delete(nodeName)
+    return done
+  }
+}
+
 /** Whether a change of a pod matters to its node: it was bound, ended, or began to end. */
-export function isPodEvent(change: Change<Pod>): boolean {
+function isPodEvent(change: Change<Pod>): boolean {
   const pod = change.object
   if (pod.spec.nodeName === undefined || pod.spec.nodeName === '' || isDaemonPod(pod)) return false
   if (change.kind === 'added') return true
@@ -21,32 +67,17 @@ export function isPodEvent(change: Change<Pod>): boolean {
   )
 }
 
-/** Follows the pods and stamps the claims of their nodes. */
-export class PodEvents {
-  readonly #context: OperatorContext
-
-  constructor(context: OperatorContext) {
-    this.#context = context
-  }
-
-  /** @param nodeName the node of a pod that changed. */
-  async reconcile(nodeName: string): Promise<ReconcileResult> {
-    const { caches, state, clock, client } = this.#context
-    const node = caches.nodes.get({ name: nodeName })
-    const claim = node === undefined ? undefined : state.claimOf(node)
-    if (claim === undefined) return done
-    const last = claim.status?.lastPodEventTime
-    if (last !== undefined && clock.now() - Date.parse(last) < leastGapMs) return done
-    try {
-      await client.patch(
-        karpenterKinds.nodeClaim,
-        { name: claim.metadata.name },
-        { status: { lastPodEventTime: rfc3339(clock.now()) } },
-        { subresource: 'status' },
-      )
-    } catch (error) {
-      if (!isKubeError(error, 'notFound')) throw error
-    }
-    return done
-  }
+/**
+ * When the pod was bound, ended or began to end, whichever is last, as far as it shows; so that a start,
+ * which sees every pod for the first time, does not take what was noted long ago for news.
+ */
+function shownMs(pod: Pod): number | undefined {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata
+  const { conditions = [], startTime } = pod.status ?? {}
+  const scheduled = conditions.find(({ type, status }) => type === 'PodScheduled' && status === 'True')
+  const boundMs = Date.parse(scheduled?.lastTransitionTime ?? startTime ?? '')
+  if (Number.isNaN(boundMs)) return undefined
+  const leavesMs = Date.parse(deletionTimestamp ?? '') - 1000 * deletionGracePeriodSeconds
+  const endedMs = isTerminal(pod) ? conditions.map((each) => Date.parse(each.lastTransitionTime ?? '')) : []
+  return Math.max(boundMs, ...[leavesMs, ...endedMs].filter((ms) => !Number.isNaN(ms)))
 }

@@ -12,6 +12,7 @@ async function aGate(
   const settings = {
     featureGates: { ...defaultSettings.featureGates, plannedPlacement },
     compatibility,
+    maxNominations: 10,
   }
   const gate = new PlacementGate({ client: { serverVersion }, settings, logger: silentLogger })
   assert.equal(gate.isOn, false)
@@ -40,14 +41,20 @@ describe('the gate PlannedPlacement', () => {
 
   test('counts as off once the server refuses, and plans have to hold anywhere then', async () => {
     const gate = await aGate(version('v1.36.3'))
-    assert.deepEqual(gate.improvement, { improvement: 'planned' })
+    assert.deepEqual(gate.improvementFor(1), { improvement: 'planned' })
     gate.refuse(new Error('forbidden'))
     assert.equal(gate.isOn, false)
-    assert.deepEqual(gate.improvement, { improvement: 'free' })
+    assert.deepEqual(gate.improvementFor(1), { improvement: 'free' })
+  })
+
+  test('more pods than can be nominated have to fit anywhere', async () => {
+    const gate = await aGate(version('v1.36.3'))
+    assert.deepEqual(gate.improvementFor(10), { improvement: 'planned' })
+    assert.deepEqual(gate.improvementFor(11), { improvement: 'free' })
   })
 
   test('compatibility with Karpenter closes it and leaves plans as first fit makes them', async () => {
     const gate = await aGate(version('v1.36.3'), true, 'karpenter')
-    assert.deepEqual([gate.isOn, gate.keepsPlans, gate.improvement], [false, false, {}])
+    assert.deepEqual([gate.isOn, gate.keepsPlans, gate.improvementFor(1)], [false, false, {}])
   })
 })

@@ -9,7 +9,7 @@ const firstMinor = 35
 
 export interface PlacementGateOptions {
   readonly client: Pick<KubeClient, 'serverVersion'>
-  readonly settings: Pick<Settings, 'featureGates' | 'compatibility'>
+  readonly settings: Pick<Settings, 'featureGates' | 'compatibility' | 'maxNominations'>
   readonly logger: Logger
 }
 
@@ -39,10 +39,14 @@ export class PlacementGate {
     return this.#options.settings.compatibility !== 'karpenter'
   }
 
-  /** What a cheaper plan has to hold for; absent when there is to be none. */
-  get improvement(): Pick<SchedulingPolicy, 'improvement'> {
+  /**
+   * What a cheaper plan has to hold for; absent when there is to be none.
+   * @param waiting number of pods that are decided about. The scheduler looks at all nominated pods of a node
+   *   whenever it tries another pod on it: thousands of them would hold it up longer than they save.
+   */
+  improvementFor(waiting: number): Pick<SchedulingPolicy, 'improvement'> {
     if (!this.keepsPlans) return {}
-    return { improvement: this.isOn ? 'planned' : 'free' }
+    return { improvement: this.isOn && waiting <= this.#options.settings.maxNominations ? 'planned' : 'free' }
   }
 
   /** The API server does not let this process nominate pods. */

@@ -5,6 +5,7 @@ import type { OperatorContext } from '../../context.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
 import type { PodPlan, WrittenNomination } from '../../state/pod-plans.ts'
 import { isTerminating } from '../../state/pods.ts'
+import { awaitsTwins, hardSpreadOf } from './spread-turn.ts'
 
 /** Nominations that do not show in the cache are set again after this long: accepted ones, and all others. */
 const repeatMs = { accepted: 5000, other: 200 } as const
@@ -15,6 +16,8 @@ const repeatMs = { accepted: 5000, other: 200 } as const
  */
 export class Nominator {
   readonly #context: OperatorContext
+  /** When the first pod of a decision had a Node to go to, by the claims of the decision; Unix milliseconds. */
+  readonly #batches = new WeakMap<ReadonlySet<string>, number>()
   /** Set by the composition root. */
   enqueue: (uid: string) => void = () => undefined
 
@@ -61,6 +64,8 @@ export class Nominator {
     if (present !== '' && !state.nominations.isOurs(pod)) return done
     const wanted = this.#wantedNode(uid, pod)
     if (wanted === present) return done
+    const turnMs = wanted === '' ? 0 : this.#untilTurnMs(uid)
+    if (turnMs > 0) return { kind: 'after', delayMs: turnMs }
     const written = state.plans.written(uid)
     if (written?.node === wanted && !isOlder(written, pod)) {
       const isAccepted = written.resourceVersion !== undefined
@@ -68,6 +73,17 @@ export class Nominator {
       if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
     }
     return await this.#write(pod, wanted, signal)
+  }
+
+  /** The hardest to place come first: who is not told of before nodes open should fit anywhere. */
+  #untilTurnMs(uid: string): number {
+    const { state, clock, settings } = this.#context
+    const plan = state.plans.get(uid)
+    if (plan?.turn === undefined || plan.target.kind !== 'claim') return 0
+    const batch = state.plans.siblingsOf(plan.target.name)
+    const sinceMs = this.#batches.get(batch) ?? clock.now()
+    this.#batches.set(batch, sinceMs)
+    return sinceMs + (plan.turn * settings.nominationHoldMs) / settings.maxNominations / 2 - clock.now()
   }
 
   /** Empty when the pod should not be nominated, or cannot be yet. */
@@ -80,7 +96,7 @@ export class Nominator {
       return ''
     }
     const node = state.nominations.nodeFor(plan.target)
-    if (node === undefined || node.spec?.unschedulable === true) return ''
+    if (node === undefined || node.spec?.unschedulable === true || awaitsTwins(state, pod)) return ''
     return node.metadata.name
   }
 
@@ -138,6 +154,8 @@ export class Nominator {
     if (isBinding(change)) {
       this.#account(object, plan)
       plans.forget(uid)
+      if (plan !== undefined && hardSpreadOf(object).length > 0)
+        for (const twin of plans.podsOf(plan.target)) this.enqueue(twin)
     } else this.enqueue(uid)
   }
 

@@ -1,76 +1,97 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Node, NodeClaim, Pod } from '@tenon/api'
-import { nodesWithoutRoom } from './opening-order.ts'
+import { labels, type Node, type NodeClaim, type Pod, type PodSpec } from '@tenon/api'
+import { openingOrder } from './opening-order.ts'
 
-interface Planned {
+interface Waiting {
+  readonly app: string
   readonly cpu: string
-  /** CPU of each pod that waits for the node. */
-  readonly pods: readonly string[]
+  readonly spec?: Partial<PodSpec>
 }
 
-function openedFirst(batch: Readonly<Record<string, Planned>>): readonly string[] {
-  const claims = Object.keys(batch).map(
-    (name): NodeClaim => ({
-      apiVersion: 'karpenter.sh/v1',
-      kind: 'NodeClaim',
-      metadata: { name },
-      spec: { requirements: [], nodeClassRef: { group: 'g', kind: 'K', name: 'n' } },
-    }),
-  )
-  const nodes = new Map(
-    Object.entries(batch).map(([name, { cpu }]): [string, Node] => [
+/** Claims of a batch with the CPU of their nodes and the pods that wait for each. */
+type Batch = Readonly<Record<string, readonly [cpu: string, ...pods: readonly Waiting[]]>>
+
+/** @param queue names of claims, in the order in which the first pod of each came. */
+function orderOf(batch: Batch, queue: readonly string[] = Object.keys(batch)) {
+  const claims = new Map(
+    Object.keys(batch).map((name): [string, NodeClaim] => [
       name,
-      { apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { allocatable: { cpu, pods: '110' } } },
+      {
+        apiVersion: 'karpenter.sh/v1',
+        kind: 'NodeClaim',
+        metadata: { name },
+        spec: { requirements: [], nodeClassRef: { group: 'g', kind: 'K', name: 'n' } },
+      },
     ]),
   )
-  const pods = new Map(
-    Object.entries(batch).flatMap(([name, planned]) =>
-      planned.pods.map((cpu, i): [string, Pod] => [
-        `${name}/${i}`,
-        {
-          apiVersion: 'v1',
-          kind: 'Pod',
-          metadata: { name: `${name}-${i}` },
-          spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }] },
-        },
-      ]),
-    ),
-  )
-  const first = nodesWithoutRoom(
+  const pods = queue.flatMap((claim): readonly Pod[] => {
+    const [, ...waiting] = batch[claim] ?? ['0']
+    return waiting.map(({ app, cpu, spec }, at) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: `${app}-${at}`, namespace: 'default', uid: `${claim}/${at}`, labels: { app } },
+      spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }], ...spec },
+    }))
+  })
+  const uids = pods.map(({ metadata }) => metadata.uid ?? '')
+  const { first, rank } = openingOrder(
     {
-      plans: {
-        podsOf: (target: { readonly name: string }) =>
-          [...pods.keys()].filter((uid) => uid.startsWith(`${target.name}/`)),
+      plans: { podsOf: ({ name }) => uids.filter((uid) => uid.startsWith(`${name}/`)) },
+      pods: {
+        unplaced: (uid) => pods.find(({ metadata }) => metadata.uid === uid),
+        allUnplaced: () => pods,
       },
-      pods: { unplaced: (uid: string) => pods.get(uid) },
-      nodeOf: (claim: NodeClaim) => nodes.get(claim.metadata.name),
+      nodeOf: ({ metadata: { name } }): Node => ({
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name },
+        status: { allocatable: { cpu: batch[name]?.[0] ?? '0', pods: '110' } },
+      }),
     },
-    {
-      nodeClaims: {
-        get: ({ name }: { readonly name: string }) => claims.find((c) => c.metadata.name === name),
-      },
-    },
+    { nodeClaims: { get: ({ name }) => claims.get(name) } },
     new Set(Object.keys(batch)),
   )
-  return [...first]
+  return { first: [...first], rank: Object.fromEntries(rank) }
 }
 
-test('a node that its own pods fill opens before one where a pod of another would fit', () => {
-  const batch = { full: { cpu: '4', pods: ['2', '2'] }, roomy: { cpu: '4', pods: ['1'] } }
-  assert.deepEqual(openedFirst(batch), ['full'])
+const near = (app: string, topologyKey: string = labels.hostname): Partial<PodSpec> => ({
+  affinity: {
+    podAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey, labelSelector: { matchLabels: { app } } },
+      ],
+    },
+  },
+})
+const spread: Partial<PodSpec> = {
+  topologySpreadConstraints: [{ maxSkew: 1, topologyKey: labels.zone, whenUnsatisfiable: 'DoNotSchedule' }],
+}
+const group: Waiting = { app: 'group', cpu: '2', spec: near('group') }
+const plain: Waiting = { app: 'plain', cpu: '1' }
+
+test('a node whose pods must share it opens before the others', () => {
+  assert.deepEqual(orderOf({ other: ['4', plain], shared: ['5', group, group, plain] }).first, ['shared'])
 })
 
-test('room that no pod of another node fits into does not count', () => {
-  const batch = { small: { cpu: '2', pods: ['1500m'] }, large: { cpu: '8', pods: ['3', '3'] } }
-  assert.deepEqual(openedFirst(batch), ['small'])
+test('so does that of a pod which others follow, and not those of its followers', () => {
+  const leader: Waiting = { app: 'leader', cpu: '1' }
+  const follower: Waiting = { app: 'follower', cpu: '2', spec: near('leader', labels.zone) }
+  assert.deepEqual(orderOf({ behind: ['4', follower, follower], ahead: ['1', leader] }).first, ['ahead'])
 })
 
-test('pods of the same size on one node alone do not hold it back', () => {
-  assert.deepEqual(openedFirst({ only: { cpu: '8', pods: ['1', '1'] } }), ['only'])
+test('a node that also holds pods which must wait for pods elsewhere opens with the others', () => {
+  const waiting: Waiting = { app: 'spread', cpu: '1', spec: spread }
+  assert.deepEqual(orderOf({ other: ['4', plain], shared: ['5', group, group, waiting] }).first, [])
 })
 
-test('a claim whose Node is not there any more is not waited for as one with room', () => {
-  const first = openedFirst({ gone: { cpu: '0', pods: [] }, other: { cpu: '4', pods: ['1'] } })
-  assert.deepEqual(first, ['gone', 'other'])
+test('so does one where a pod would fit whose place matters to others', () => {
+  const small: Waiting = { app: 'spread', cpu: '1', spec: spread }
+  assert.deepEqual(orderOf({ other: ['4', small], shared: ['5', group, group] }).first, [])
+  assert.deepEqual(orderOf({ other: ['4', plain], shared: ['5', group, group] }).first, ['shared'])
+})
+
+test('nodes that open together do so in the order of the pods that the scheduler tries first', () => {
+  const batch: Batch = { one: ['4', plain], two: ['4', plain, plain], three: ['4', plain] }
+  assert.deepEqual(orderOf(batch, ['three', 'one', 'two']).rank, { three: 0, one: 1, two: 2 })
 })

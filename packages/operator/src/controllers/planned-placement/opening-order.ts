@@ -1,59 +1,104 @@
-/** Which of the nodes that a decision launched open first (planned-placement.md). */
-import { parseResources, type Pod, type Resources } from '@tenon/api'
+/** In which order the nodes that a decision launched open (planned-placement.md). */
+import { matchesSelector, parseResources, type Pod, type PodAffinityTerm } from '@tenon/api'
 import { difference, fits, podRequests } from '@tenon/engine'
 import type { Caches } from '../../observe/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import { hardSpreadOf } from './spread-turn.ts'
 
-/**
- * The claims on whose Nodes no pod would fit that waits for another Node of the batch. The scheduler, which
- * tries every waiting pod as soon as one Node opens, can put nothing there that was not meant for them.
- */
-export function nodesWithoutRoom(
-  state: PlannedPods & Pick<ClusterState, 'nodeOf'>,
+export interface OpeningOrder {
+  /**
+   * Claims whose Nodes open before all others: they hold pods that others must be near, each of their pods
+   * can be bound whatever comes first, and no pod of another Node that others depend on would fit.
+   */
+  readonly first: ReadonlySet<string>
+  /** Place of each claim among those that open together, from 0: by the pod that the scheduler tries first. */
+  readonly rank: ReadonlyMap<string, number>
+}
+
+/** @param batch names of the claims of one decision. */
+export function openingOrder(
+  state: {
+    readonly plans: Pick<ClusterState['plans'], 'podsOf'>
+    readonly pods: Pick<ClusterState['pods'], 'unplaced' | 'allUnplaced'>
+  } & Pick<ClusterState, 'nodeOf'>,
   caches: { readonly nodeClaims: Pick<Caches['nodeClaims'], 'get'> },
   batch: ReadonlySet<string>,
-): ReadonlySet<string> {
-  const waiting = new Map(
-    [...batch].map((name) => [name, waitingFor(state, name).map((pod) => podRequests(pod.spec, pod.status))]),
+): OpeningOrder {
+  const claimOf = new Map(
+    [...batch].flatMap((name) => state.plans.podsOf({ kind: 'claim', name }).map((uid) => [uid, name])),
   )
-  const shapes = shapesOf([...waiting])
-  const tight = [...waiting].filter(([name, requests]) => {
+  const waiting = new Map<string, Pod[]>([...batch].map((name) => [name, []]))
+  const rank = new Map<string, number>()
+  // The scheduler has them in the order in which they came.
+  for (const pod of state.pods.allUnplaced()) {
+    const name = claimOf.get(pod.metadata.uid ?? '')
+    if (name === undefined) continue
+    if (!rank.has(name)) rank.set(name, rank.size)
+    waiting.get(name)?.push(pod)
+  }
+  const rules = new Rules([...waiting.values()].flat())
+  const movers = [...waiting].flatMap(([name, pods]) =>
+    pods
+      .filter((pod) => rules.moves(pod))
+      .map((pod) => ({ name, requests: podRequests(pod.spec, pod.status) })),
+  )
+  const first = [...waiting].filter(([name, pods]) => {
+    if (!pods.some((pod) => rules.isAnchor(pod)) || pods.some((pod) => rules.isConditional(pod))) return false
     const claim = caches.nodeClaims.get({ name })
     const node = claim === undefined ? undefined : state.nodeOf(claim)
-    const room = requests.reduce(difference, parseResources(node?.status?.allocatable))
-    return ![...shapes.values()].some(({ amounts, names }) => isForOther(names, name) && fits(amounts, room))
+    const room = pods.reduce(
+      (left, { spec, status }) => difference(left, podRequests(spec, status)),
+      parseResources(node?.status?.allocatable),
+    )
+    return !movers.some((mover) => mover.name !== name && fits(mover.requests, room))
   })
-  return new Set(tight.map(([name]) => name))
+  return { first: new Set(first.map(([name]) => name)), rank }
 }
 
-interface PlannedPods {
-  readonly plans: Pick<ClusterState['plans'], 'podsOf'>
-  readonly pods: Pick<ClusterState['pods'], 'unplaced'>
-}
+/** What the pods of a batch ask of each other. */
+class Rules {
+  /** Required affinity of some pod, with its namespace; each once. */
+  readonly #terms: readonly { readonly term: PodAffinityTerm; readonly namespace: string }[]
 
-interface Shape {
-  readonly amounts: Resources
-  /** Claims that pods of this shape wait for. */
-  readonly names: Set<string>
-}
-
-/** Batches are large and pods much alike. */
-function shapesOf(waiting: readonly (readonly [string, readonly Resources[]])[]): ReadonlyMap<string, Shape> {
-  const shapes = new Map<string, Shape>()
-  for (const [name, requests] of waiting) {
-    for (const amounts of requests) {
-      const key = JSON.stringify(Object.entries(amounts).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      const shape = shapes.get(key) ?? { amounts, names: new Set() }
-      shape.names.add(name)
-      shapes.set(key, shape)
-    }
+  constructor(pods: readonly Pod[]) {
+    const terms = pods.flatMap((pod) =>
+      affinityOf(pod).map((term) => ({ term, namespace: pod.metadata.namespace ?? '' })),
+    )
+    this.#terms = [...new Map(terms.map((each) => [JSON.stringify(each), each])).values()]
   }
-  return shapes
+
+  /** Whether some pod must be near this one. */
+  isAnchor(pod: Pod): boolean {
+    return this.#terms.some(({ term, namespace }) => selects(term, namespace, pod))
+  }
+
+  /** Whether the scheduler may refuse the pod where it is planned until others are bound. */
+  isConditional(pod: Pod): boolean {
+    const { namespace = '' } = pod.metadata
+    return hardSpreadOf(pod).length > 0 || affinityOf(pod).some((term) => !selects(term, namespace, pod))
+  }
+
+  /** Whether it matters to others where the pod goes. */
+  moves(pod: Pod): boolean {
+    const apart = pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+    return (
+      apart.length > 0 || hardSpreadOf(pod).length > 0 || affinityOf(pod).length > 0 || this.isAnchor(pod)
+    )
+  }
 }
 
-const isForOther = (names: ReadonlySet<string>, name: string): boolean =>
-  names.size > (names.has(name) ? 1 : 0)
+const affinityOf = ({ spec }: Pod): readonly PodAffinityTerm[] =>
+  spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
 
-function waitingFor({ plans, pods }: PlannedPods, name: string): readonly Pod[] {
-  return plans.podsOf({ kind: 'claim', name }).flatMap((uid) => pods.unplaced(uid) ?? [])
+/** A term that chooses namespaces by their labels is taken to choose all of them. */
+function selects(term: PodAffinityTerm, namespace: string, pod: Pod): boolean {
+  const namespaces = term.namespaces ?? []
+  const isInReach =
+    term.namespaceSelector !== undefined ||
+    (namespaces.length === 0 ? [namespace] : namespaces).includes(pod.metadata.namespace ?? '')
+  return (
+    isInReach &&
+    term.labelSelector !== undefined &&
+    matchesSelector(term.labelSelector, pod.metadata.labels ?? {})
+  )
 }

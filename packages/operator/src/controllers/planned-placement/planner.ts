@@ -7,6 +7,7 @@ import type { GatheredInput } from '../../decide/scheduling-input.ts'
 import { sliceMs } from '../../decide/slice.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
 import { withPlannedPods } from './planned-pods.ts'
+import { steeredPods } from './steered-pods.ts'
 import { needsSteering } from './steering.ts'
 
 /** The plan of one decision, while it is carried out. */
@@ -14,24 +15,29 @@ export class DecisionPlan {
   readonly #context: OperatorContext
   /** Whether it makes a difference which pod goes to which node. */
   readonly #matters: boolean
+  /** When it is a pod's turn to be told about to the scheduler, by UID; of others it is not told. */
+  readonly #turns: ReadonlyMap<string, number>
   /** Names of the claims launched so far. */
   readonly #batch = new Set<string>()
 
-  private constructor(context: OperatorContext, matters: boolean) {
+  private constructor(context: OperatorContext, matters: boolean, turns: ReadonlyMap<string, number>) {
     this.#context = context
     this.#matters = matters
+    this.#turns = turns
   }
 
   /** Keeps the placements of the decision; its claims are kept as they are launched. */
   static async of(
     context: OperatorContext,
-    { stateNodes }: Pick<GatheredInput, 'stateNodes'>,
+    { stateNodes, policy }: Pick<GatheredInput, 'stateNodes' | 'policy'>,
     result: SchedulingResult,
   ): Promise<DecisionPlan> {
-    const { clock, turns, placementGate } = context
-    const matters =
-      placementGate.keepsPlans && (await inSlices(needsSteering(result), { clock, turns, sliceMs }))
-    const plan = new DecisionPlan(context, matters)
+    const { clock, turns, placementGate, settings } = context
+    const slicing = { clock, turns, sliceMs }
+    const matters = placementGate.keepsPlans && (await inSlices(needsSteering(result), slicing))
+    const isTooLarge = placementGate.isOn && policy.improvement === 'free'
+    const steps = steeredPods(result, matters && !isTooLarge ? settings.maxNominations : 0)
+    const plan = new DecisionPlan(context, matters, await inSlices(steps, slicing))
     for (const { pod, node } of result.placements) {
       const target = stateNodes.get(node)
       if (target === undefined) continue
@@ -62,7 +68,13 @@ export class DecisionPlan {
     // What happened to the pod while it was decided about is known here already.
     const current = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
     if (current?.metadata.uid !== uid || nodeNameOf(current) !== nodeNameOf(pod)) return
-    state.plans.set(uid, { target, isSteered: this.#matters && nodeNameOf(pod) === '', spec: current.spec })
+    const turn = nodeNameOf(pod) === '' ? this.#turns.get(uid) : undefined
+    state.plans.set(uid, {
+      target,
+      isSteered: turn !== undefined,
+      spec: current.spec,
+      ...(turn !== undefined && { turn }),
+    })
   }
 }
 

@@ -10,20 +10,22 @@ import {
 import type { OperatorContext } from '../../context.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
 import { isNodeReady } from '../../state/state-node.ts'
-import { nodesWithoutRoom } from './opening-order.ts'
+import { type OpeningOrder, openingOrder } from './opening-order.ts'
+import { awaitsTwins } from './spread-turn.ts'
 
 /** Nominations must have stood this long: an attempt that was under way when they came clears them. */
 const standingMs = 250
 /** How long what was found out about a batch is good for: each of its claims asks. */
 const batchFreshMs = 50
-/** Claims of a large batch ask less often. */
-const pollMs = { turn: 50, least: 100, most: 1000 } as const
+const pollMs = { least: 100, most: 1000 } as const
 
 interface BatchState {
   readonly atMs: number
-  readonly isReady: boolean
-  /** The claims that open first, once the batch is ready. */
-  readonly first: ReadonlySet<string>
+  /** When Nodes open, once nothing speaks against it; each of them has asked again by then. */
+  readonly opensAtMs: number | undefined
+  readonly order: OpeningOrder
+  /** Whether those that go first have opened, and their pods are bound. */
+  readonly isFirstDone: boolean
 }
 
 export class RegistrationHold {
@@ -40,9 +42,10 @@ export class RegistrationHold {
   }
 
   /**
-   * Milliseconds after which to ask again; 0 once the node may open. All claims of a decision open
-   * together, or a pod meant for one of the last would slip onto one of the first; those with room to spare
-   * open last, when the others have their taint off already.
+   * Milliseconds after which to ask again; 0 once the node may open. A pod that the scheduler tries before
+   * its own node is open slips onto another one, or loses its nomination and with it its room. So all claims
+   * of a decision open at the same moment, in the order in which the scheduler needs them. Only nodes that
+   * can be filled on their own go ahead, if pods that open later must be near theirs.
    */
   waitMs({ metadata: { name, uid = '' } }: NodeClaim): number {
     const { clock, settings, state, placementGate } = this.#context
@@ -53,10 +56,10 @@ export class RegistrationHold {
     const leftMs = since + settings.nominationHoldMs - now
     if (leftMs <= 0) return 0
     const batch = state.plans.siblingsOf(name)
-    const { isReady, first } = this.#lookAt(batch)
-    if (!isReady) return Math.min(leftMs, pollMs.most, Math.max(pollMs.least, batch.size))
-    const isTurn = first.has(name) || [...first].every((each) => this.#isOpen(each))
-    return isTurn ? 0 : Math.min(leftMs, pollMs.turn)
+    const { opensAtMs, order, isFirstDone } = this.#lookAt(batch)
+    const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
+    const delayMs = isTurn ? opensAtMs + (order.rank.get(name) ?? 0) - now : askAgainMs(batch)
+    return Math.max(0, Math.min(leftMs, delayMs))
   }
 
   /** Whether others are being waited for, or were until now, so that this Node should not lag behind. */
@@ -65,24 +68,19 @@ export class RegistrationHold {
   }
 
   #lookAt(batch: ReadonlySet<string>): BatchState {
-    const atMs = this.#context.clock.now()
+    const { clock, state, caches } = this.#context
+    const atMs = clock.now()
     const known = this.#batches.get(batch)
-    if (known?.isReady === true || (known !== undefined && atMs - known.atMs < batchFreshMs)) return known
+    if (known !== undefined && atMs - known.atMs < batchFreshMs) return known
+    const isOpening = known?.opensAtMs !== undefined
+    if (isOpening && known.isFirstDone) return known
     const isReady = [...batch].every((name) => this.#isReady(name))
-    const first = isReady
-      ? nodesWithoutRoom(this.#context.state, this.#context.caches, batch)
-      : new Set<string>()
-    const state = { atMs, isReady, first }
-    this.#batches.set(batch, state)
-    return state
-  }
-
-  /** Whether the claim's Node has been opened, or will not be. */
-  #isOpen(name: string): boolean {
-    const { caches, state } = this.#context
-    const claim = caches.nodeClaims.get({ name })
-    const node = claim === undefined ? undefined : state.nodeOf(claim)
-    return node === undefined || node.metadata.labels?.[labels.registered] === 'true'
+    const order = isOpening || !isReady ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
+    const isFirstDone = isReady && ![...order.first].some((name) => this.#isSteered(name))
+    const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : atMs + askAgainMs(batch)
+    const next = { atMs, order, isFirstDone, opensAtMs: isOpening || isReady ? opensAtMs : undefined }
+    this.#batches.set(batch, next)
+    return next
   }
 
   /** Whether nothing speaks against opening because of this claim. */
@@ -113,10 +111,17 @@ export class RegistrationHold {
       if (pod === undefined || state.plans.get(uid)?.isSteered !== true) return true
       const present = nominatedNodeOf(pod)
       if (present === name) return (state.plans.written(uid)?.atMs ?? 0) <= latestMs
+      if (present === '' && awaitsTwins(state, pod)) return true
       return present !== '' && !state.nominations.isOurs(pod)
     })
   }
 }
+
+const unordered: OpeningOrder = { first: new Set(), rank: new Map() }
+
+/** Claims of a large batch ask less often. */
+const askAgainMs = ({ size }: ReadonlySet<string>): number =>
+  Math.min(pollMs.most, Math.max(pollMs.least, size))
 
 /** Whether the unregistered taint is all that keeps pods away. */
 function canOpen(node: Node): boolean {

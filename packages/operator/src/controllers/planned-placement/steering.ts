@@ -25,7 +25,7 @@ export function* needsSteering({
 }
 
 /** Equal for pods that ask the same of a node. Volumes have names of their own even in pods that are alike. */
-function shapeOf({ metadata, spec, status }: Pod): string {
+export function shapeOf({ metadata, spec, status }: Pod): string {
   return JSON.stringify([
     metadata.namespace,
     podRequests(spec, status),

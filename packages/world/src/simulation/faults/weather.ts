@@ -43,6 +43,8 @@ interface Climate {
 const minute = 60_000
 const climates: Readonly<Record<Exclude<FaultLevel, 'none'>, Climate>> = {
   low: { meanGapMs: 90 * minute, stormMs: [minute, 5 * minute], calmShare: 0.002, force: 0.5 },
+  // For stories with few kinds of faults, which are to strike soon.
+  storm: { meanGapMs: 3 * minute, stormMs: [2 * minute, 10 * minute], calmShare: 0.02, force: 1 },
   high: { meanGapMs: 30 * minute, stormMs: [minute, 10 * minute], calmShare: 0.02, force: 1 },
 }
 

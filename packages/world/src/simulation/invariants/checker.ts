@@ -3,7 +3,9 @@ import { karpenterKinds, kinds, type KubeObject, type Node, type NodeClaim, type
 import type { Clock, HttpRequest, Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { EventLog } from '../event-log.ts'
+import type { Weather } from '../faults/weather.ts'
 import type { OperatorProcess } from '../process/operator-process.ts'
+import { apiFaultKinds, type Story } from '../story.ts'
 import {
   claimSpecUnchanged,
   expiredInTime,
@@ -16,13 +18,15 @@ import {
 import {
   deadlineKept,
   drainedBeforeEnd,
+  emptyNodesAreEmpty,
   placementAllowed,
   podsLeftAlone,
   protectedNodesKept,
 } from './pods.ts'
-import { budgetsKept, limitsKept } from './pools.ts'
-import { onlyTheLeaderWrites } from './processes.ts'
-import type { ApiWrite, Invariant, Rule, Scene, Violation } from './scene.ts'
+import { budgetsKept, consolidateAfterKept, limitsKept } from './pools.ts'
+import { leaseGivenBack, onlyTheLeaderWrites } from './processes.ts'
+import { consolidationSaves, marksTakenOff, nothingReplacedTwice } from './replacements.ts'
+import { type ApiWrite, blindMsIn, type Invariant, type Rule, type Scene, type Violation } from './scene.ts'
 
 const invariants: readonly Invariant[] = [
   oneInstancePerClaim,
@@ -37,9 +41,15 @@ const invariants: readonly Invariant[] = [
   deadlineKept,
   placementAllowed,
   protectedNodesKept,
+  emptyNodesAreEmpty,
   limitsKept,
   budgetsKept,
+  consolidateAfterKept,
+  consolidationSaves,
+  nothingReplacedTwice,
+  marksTakenOff,
   onlyTheLeaderWrites,
+  leaseGivenBack,
 ]
 
 const minute = 60_000
@@ -49,6 +59,8 @@ export class Checker {
   readonly #world: World
   readonly #clock: Clock
   readonly #log: EventLog
+  readonly #story: Story
+  readonly #weather: Weather
   readonly #rules: readonly Rule[]
   readonly #pods = new Map<string, Pod>()
   readonly #podsByNode = new Map<string, Map<string, Pod>>()
@@ -61,8 +73,14 @@ export class Checker {
   /** Called at the first violation. */
   onViolation: () => void = () => undefined
 
-  constructor(world: World, log: EventLog) {
+  constructor(
+    world: World,
+    log: EventLog,
+    { story, weather }: { readonly story: Story; readonly weather: Weather },
+  ) {
     this.#world = world
+    this.#story = story
+    this.#weather = weather
     this.#clock = world.clock
     this.#log = log
     const scene = this.#scene()
@@ -128,6 +146,11 @@ export class Checker {
         return response
       },
     }
+  }
+
+  /** Controllers that lead say so when they begin to end in good order, and when they have. */
+  ends(process: OperatorProcess, step: 'ending' | 'ended'): void {
+    this.#tell(step, process)
   }
 
   /** The way to the cloud, seen from behind all faults but the cloud's own. */
@@ -234,6 +257,9 @@ export class Checker {
     return {
       world: this.#world,
       clock: this.#clock,
+      blindMs: blindMsIn(this.#story),
+      failedRequests: () =>
+        apiFaultKinds.reduce((sum, kind) => sum + (this.#weather.struck().get(kind) ?? 0), 0),
       violate: (invariant, text) => {
         this.violate(invariant, text)
       },

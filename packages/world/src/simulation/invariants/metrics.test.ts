@@ -5,17 +5,30 @@ import { type Measured, MetricsWatch } from './metrics.ts'
 
 /** What is said of these pages, one scrape each, with a pod `default/here` and a node `n1`. */
 async function verdict(...pages: readonly string[]): Promise<string | undefined> {
+  return await verdictOn({}, pages)
+}
+
+/** @param settings what the process was told to do. */
+async function verdictOn(
+  settings: Measured['settings'],
+  pages: readonly (string | Error)[],
+): Promise<string | undefined> {
   const said: string[] = []
   const pod = { metadata: { name: 'here', namespace: 'default' } } as Pod
   const node = { metadata: { name: 'n1' } } as Node
   const watch = new MetricsWatch({ pods: () => [pod], nodes: () => [node] }, (invariant) => {
     said.push(invariant)
   })
-  let page = ''
+  let page: string | Error = ''
   const process: Measured = {
     name: 'karpenter-0',
     clock: { isPaused: false },
-    operator: { metrics: { registry: { metrics: () => Promise.resolve(page) } } },
+    settings,
+    operator: {
+      metrics: {
+        registry: { metrics: () => (page instanceof Error ? Promise.reject(page) : Promise.resolve(page)) },
+      },
+    },
   }
   for (const each of pages) {
     page = each
@@ -48,4 +61,14 @@ test('series of a pod or node that is gone are found when they stay', async () =
 test('a comma in a label value and what is no number are found', async () => {
   assert.equal(await verdict('x{reason="a, b"} 1\n'), 'metricsReadable')
   assert.equal(await verdict('x{reason="a"} NaN\n'), 'metricsReadable')
+})
+
+test('a scrape that fails is found', async () => {
+  assert.equal(await verdictOn({}, [new Error('no such series')]), 'metricsAnswer')
+})
+
+test('series of single pods are found where the options want none', async () => {
+  assert.equal(await verdictOn({ metricsDetail: 'reduced' }, [ofPod('here')]), 'optionsObeyed')
+  assert.equal(await verdictOn({ clusterStateObservability: false }, [ofPod('here')]), 'optionsObeyed')
+  assert.equal(await verdictOn({ metricsDetail: 'full' }, [ofPod('here')]), undefined)
 })

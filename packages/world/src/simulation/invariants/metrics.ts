@@ -1,8 +1,6 @@
 /** What a scrape says of the controllers, whatever happens to them. */
+import type { Settings } from '@tenon/operator'
 import type { World } from '../../world.ts'
-
-/** Scrapes are costly, and what grows or falls does not come back. */
-const everyNthLook = 10
 
 type Violate = (invariant: string, text: string) => void
 
@@ -10,6 +8,8 @@ type Violate = (invariant: string, text: string) => void
 export interface Measured {
   readonly name: string
   readonly clock: { readonly isPaused: boolean }
+  /** What it was told to do. */
+  readonly settings: Partial<Settings>
   /** Absent until it has been built. */
   readonly operator: { readonly metrics: { readonly registry: { metrics(): Promise<string> } } } | undefined
 }
@@ -25,26 +25,43 @@ export class MetricsWatch {
   readonly #world: Pick<World, 'pods' | 'nodes'>
   readonly #violate: Violate
   readonly #last = new Map<Measured, Scraped>()
+  readonly #everyNthLook: number
   #looks = 0
 
-  constructor(world: Pick<World, 'pods' | 'nodes'>, violate: Violate) {
+  /** @param everyNthLook scrapes are costly, and what grows or falls does not come back. */
+  constructor(world: Pick<World, 'pods' | 'nodes'>, violate: Violate, everyNthLook: number = 10) {
+    this.#everyNthLook = everyNthLook
     this.#world = world
     this.#violate = violate
   }
 
   /** @param running processes that live; what is known of others is forgotten. */
   async look(running: readonly Measured[]): Promise<void> {
-    if (this.#looks++ % everyNthLook !== 0) return
+    if (this.#looks++ % this.#everyNthLook !== 0) return
     for (const process of this.#last.keys()) if (!running.includes(process)) this.#last.delete(process)
     for (const process of running) {
       if (process.operator === undefined || process.clock.isPaused) continue
-      this.#compare(process, this.#read(process.name, await process.operator.metrics.registry.metrics()))
+      const page = await this.#scrape(process.name, process.operator)
+      if (page !== undefined) this.#compare(process, this.#read(process, page))
     }
   }
 
-  #read(process: string, page: string): Scraped {
+  async #scrape(
+    process: string,
+    { metrics }: NonNullable<Measured['operator']>,
+  ): Promise<string | undefined> {
+    try {
+      return await metrics.registry.metrics()
+    } catch (error) {
+      this.#violate('metricsAnswer', `a scrape of ${process} fails: ${String(error)}`)
+      return undefined
+    }
+  }
+
+  #read({ name: process, settings }: Measured, page: string): Scraped {
     const scraped = { counters: new Map<string, number>(), gone: new Map<string, string>() }
     const objects = this.#objects()
+    const isReduced = settings.metricsDetail === 'reduced' || settings.clusterStateObservability === false
     let type = ''
     for (const line of page.split('\n')) {
       if (line.startsWith('# TYPE ')) type = line.slice(line.lastIndexOf(' ') + 1)
@@ -55,8 +72,14 @@ export class MetricsWatch {
         continue
       }
       if (type === 'counter') scraped.counters.set(sample.series, sample.value)
-      for (const object of objectsOf(sample))
+      for (const object of objectsOf(sample)) {
         if (!objects.has(object)) scraped.gone.set(object, sample.series)
+        if (isReduced && /^karpenter_(?:pods|nodes)_/.test(sample.series))
+          this.#violate(
+            'optionsObeyed',
+            `${process} is not to tell of single pods and nodes: ${sample.series}`,
+          )
+      }
     }
     return scraped
   }

@@ -2,13 +2,14 @@
 import {
   annotations,
   disruptedTaint,
+  type Node,
   type NodeClaim,
   parseDuration,
   type Pod,
   tolerates,
   untoleratedTaint,
 } from '@tenon/api'
-import { annotation, blindMs, clockErrorMs, type Invariant } from './scene.ts'
+import { annotation, type ApiWrite, clockErrorMs, type Invariant, type Scene } from './scene.ts'
 
 const stuckMs = 60_000
 
@@ -62,7 +63,7 @@ export const drainedBeforeEnd: Invariant = (scene) => ({
     const id =
       request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(request.path)?.[1] : undefined
     if (id === undefined) return
-    const { clock, violate, podsOn, boundMs } = scene
+    const { clock, blindMs, violate, podsOn, boundMs } = scene
     const providerId = `exoscale://${id}`
     const claim = scene.claimByProviderId(providerId)
     const node = scene.nodeByProviderId(providerId)
@@ -121,37 +122,87 @@ export const placementAllowed: Invariant = ({ violate, nodeByName, claimByProvid
   },
 })
 
-/** Voluntary disruption leaves nodes with protected pods alone. */
-export const protectedNodesKept: Invariant = ({
-  clock,
-  violate,
-  podsOn,
-  boundMs,
-  claimByName,
-  nodeByProviderId,
-}) => ({
-  apiWrite({ method, plural, name = '' }) {
-    if (method !== 'DELETE' || plural !== 'nodeclaims') return
-    const claim = claimByName(name)
-    const node = nodeByProviderId(claim?.status?.providerID ?? '')
-    if (claim === undefined || node === undefined || !isVoluntary(claim)) return
-    if (claim.metadata.deletionTimestamp !== undefined) return
-    const held = podsOn(node.metadata.name).find(
+/** Voluntary disruption leaves nodes alone that are protected, and those with protected pods. */
+export const protectedNodesKept: Invariant = (scene) => {
+  const { clock, blindMs, violate, podsOn, boundMs } = scene
+  const protectedSince = new Map<string, number>()
+  return {
+    node(now, before) {
+      const { name } = ((now ?? before) as Node).metadata
+      const isOn = now !== undefined && annotation(now, annotations.doNotDisrupt) === 'true'
+      if (!isOn) protectedSince.delete(name)
+      else if (!protectedSince.has(name)) protectedSince.set(name, clock.monotonic())
+    },
+    apiWrite(write) {
+      const disrupted = disruptedBy(scene, write)
+      if (disrupted === undefined) return
+      const { claim, node } = disrupted
+      const { name } = claim.metadata
+      if (
+        clock.monotonic() - (protectedSince.get(node.metadata.name) ?? clock.monotonic()) >
+        doomedMs + blindMs
+      )
+        violate('protectedNodesKept', `NodeClaim ${name} is disrupted, its node must not be`)
+      const held = podsOn(node.metadata.name).find(
+        (pod) =>
+          !isTerminal(pod) &&
+          !isLeaving(pod) &&
+          boundMs(pod) > blindMs &&
+          isProtected(pod, clock.now()) &&
+          !Number.isFinite(parseDuration(claim.spec.terminationGracePeriod ?? '') ?? Number.NaN),
+      )
+      if (held !== undefined)
+        violate('protectedNodesKept', `NodeClaim ${name} is disrupted under pod ${held.metadata.name}`)
+    },
+  }
+}
+
+/** From the decision to the deletion, while replacements get ready: a node may be protected too late. */
+const doomedMs = 11 * 60_000
+
+/** A node that goes because it is empty is empty. */
+export const emptyNodesAreEmpty: Invariant = (scene) => ({
+  apiWrite(write) {
+    const { blindMs, violate, podsOn, boundMs } = scene
+    const disrupted = disruptedBy(scene, write)
+    if (disrupted?.reason !== 'Empty') return
+    const { name } = disrupted.node.metadata
+    const left = podsOn(name).find(
       (pod) =>
         !isTerminal(pod) &&
         !isLeaving(pod) &&
-        boundMs(pod) > blindMs &&
-        isProtected(pod, clock.now()) &&
-        !Number.isFinite(parseDuration(claim.spec.terminationGracePeriod ?? '') ?? Number.NaN),
+        !isMirror(pod) &&
+        !isOfDaemonSet(pod) &&
+        boundMs(pod) > blindMs,
     )
-    if (held !== undefined)
-      violate('protectedNodesKept', `NodeClaim ${name} is disrupted under pod ${held.metadata.name}`)
+    if (left !== undefined)
+      violate('emptyNodesAreEmpty', `node ${name} goes as empty, and pod ${left.metadata.name} runs there`)
   },
 })
 
-/** Whether the controller itself decided to disrupt the claim's node. */
-export function isVoluntary(claim: NodeClaim): boolean {
-  return (claim.status?.conditions ?? []).some(
-    ({ type, status }) => type === 'DisruptionReason' && status === 'True',
-  )
+export const isOfDaemonSet = ({ metadata }: Pod): boolean =>
+  (metadata.ownerReferences ?? []).some(({ kind }) => kind === 'DaemonSet')
+
+interface Disrupted {
+  readonly claim: NodeClaim
+  readonly node: Node
+  readonly reason: string
 }
+
+/** The node that a write begins to end because the controller wants to disrupt it. */
+function disruptedBy(scene: Scene, { method, plural, name = '' }: ApiWrite): Disrupted | undefined {
+  if (method !== 'DELETE' || plural !== 'nodeclaims') return undefined
+  const claim = scene.claimByName(name)
+  const node = scene.nodeByProviderId(claim?.status?.providerID ?? '')
+  if (claim === undefined || node === undefined || claim.metadata.deletionTimestamp !== undefined)
+    return undefined
+  const reason = disruptionReasonOf(claim)
+  return reason === undefined ? undefined : { claim, node, reason }
+}
+
+/** Why the controller itself decided to disrupt the claim's node, if it did. */
+export const disruptionReasonOf = ({ status }: NodeClaim): string | undefined =>
+  status?.conditions?.find((each) => each.type === 'DisruptionReason' && each.status === 'True')?.reason
+
+/** Whether the controller itself decided to disrupt the claim's node. */
+export const isVoluntary = (claim: NodeClaim): boolean => disruptionReasonOf(claim) !== undefined

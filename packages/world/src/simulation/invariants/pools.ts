@@ -1,9 +1,17 @@
 /** NodePools: limits and budgets hold. */
-import { type Budget, type DisruptionReason, type NodeClaim, parseResources } from '@tenon/api'
+import {
+  type Budget,
+  type DisruptionReason,
+  type NodeClaim,
+  parseNillableDuration,
+  parseResources,
+  type Pod,
+} from '@tenon/api'
 import { allowedDisruptions } from '@tenon/engine'
-import { isVoluntary } from './pods.ts'
+import { disruptionReasonOf, isOfDaemonSet, isVoluntary } from './pods.ts'
 import { poolOf } from './instances.ts'
-import { blindMs, type Invariant } from './scene.ts'
+import { predecessorsOf } from './replacements.ts'
+import { type Invariant, quietMs } from './scene.ts'
 
 /** Values of the recent past, with the time from which on each held. */
 class History<T> {
@@ -30,8 +38,11 @@ function histories<T>(): (key: string) => History<T> {
   }
 }
 
-/** What a pool's machines have together stays within the limits that held when the last was asked for. */
-export const limitsKept: Invariant = ({ world, clock, violate }) => {
+/**
+ * What a pool's machines have together stays within the limits that held when the last was asked for. Nodes
+ * that are about to be replaced count no more, and what replaces them is there before they go.
+ */
+export const limitsKept: Invariant = ({ world, clock, blindMs, violate }) => {
   const limitsOf = histories<Readonly<Record<string, string>> | undefined>()
   return {
     pool(now) {
@@ -39,6 +50,7 @@ export const limitsKept: Invariant = ({ world, clock, violate }) => {
     },
     claim(now, before) {
       if (now?.status?.capacity === undefined || before?.status?.capacity !== undefined) return
+      if (predecessorsOf(now).length > 0) return
       const pool = poolOf(now)
       const ageMs = clock.now() - Date.parse(now.metadata.creationTimestamp ?? '')
       const held = limitsOf(pool).from(clock.monotonic() - ageMs - blindMs)
@@ -47,6 +59,7 @@ export const limitsKept: Invariant = ({ world, clock, violate }) => {
       const used = world
         .claims()
         .filter((claim) => poolOf(claim) === pool && claim.metadata.deletionTimestamp === undefined)
+        .filter((claim) => !isVoluntary(claim))
         .reduce((sum, claim) => sum + (parseResources(claim.status?.capacity)['cpu'] ?? 0), 0)
       if (used > most)
         violate(
@@ -61,7 +74,7 @@ const isTrue = (claim: NodeClaim, name: string): boolean =>
   (claim.status?.conditions ?? []).some(({ type, status }) => type === name && status === 'True')
 
 /** No more nodes are disrupted at once than the budgets of their pool allow. */
-export const budgetsKept: Invariant = ({ world, clock, violate, claimByName }) => {
+export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimByName }) => {
   const budgetsOf = histories<readonly Budget[]>()
   const totals = histories<number>()
   const ofPool = (pool: string): readonly NodeClaim[] =>
@@ -105,3 +118,54 @@ export const budgetsKept: Invariant = ({ world, clock, violate, claimByName }) =
     },
   }
 }
+
+/**
+ * An empty node stays for `consolidateAfter` and the pause before the second look. Pod events that follow
+ * each other closely count as one, so a node may go that much earlier.
+ */
+export const consolidateAfterKept: Invariant = ({
+  clock,
+  blindMs,
+  violate,
+  claimByName,
+  nodeByProviderId,
+}) => {
+  const pauses = histories<number>()
+  const lastEventAt = new Map<string, number>()
+  const toleranceMs = podEventsMs + (blindMs > quietMs ? 2 * blindMs : 1000)
+  return {
+    pool(now) {
+      if (now === undefined) return
+      const afterMs = parseNillableDuration(now.spec.disruption?.consolidateAfter ?? '0s')
+      pauses(now.metadata.name).set(clock.monotonic(), afterMs ?? 0)
+    },
+    pod(now, before) {
+      const nodeName = now?.spec.nodeName
+      if (nodeName === undefined || isOfDaemonSet(now as Pod)) return
+      const isBound = before?.spec.nodeName === undefined
+      const isTold = now?.metadata.deletionTimestamp !== before?.metadata.deletionTimestamp
+      if (isBound || isTold) lastEventAt.set(nodeName, clock.monotonic())
+    },
+    apiWrite({ method, plural, name = '' }) {
+      if (method !== 'DELETE' || plural !== 'nodeclaims') return
+      const claim = claimByName(name)
+      if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return
+      if (disruptionReasonOf(claim) !== 'Empty') return
+      const node = nodeByProviderId(claim.status?.providerID ?? '')?.metadata.name ?? ''
+      const at = lastEventAt.get(node)
+      const held = pauses(poolOf(claim)).from(clock.monotonic() - 2 * blindMs - secondLookMs)
+      const leastMs = Math.min(...held) + secondLookMs - toleranceMs
+      const quietForMs = clock.monotonic() - (at ?? Number.NEGATIVE_INFINITY)
+      if (quietForMs < leastMs)
+        violate(
+          'consolidateAfterKept',
+          `node ${node} goes as empty ${quietForMs} ms after the last pod left, ${leastMs} ms were to pass`,
+        )
+    },
+  }
+}
+
+/** Pause between the decision to remove an empty node and the second look at it. */
+const secondLookMs = 15_000
+/** Pod events within this time of the one before are not noted (disruption.md 7). */
+const podEventsMs = 10_000

@@ -1,24 +1,43 @@
-/** One controller at a time. */
+/** One controller at a time, and no gap between two. */
 import { kinds } from '@tenon/api'
-import type { Invariant } from './scene.ts'
+import type { OperatorProcess } from '../process/operator-process.ts'
+import type { Invariant, Scene } from './scene.ts'
 
-/** In-flight requests of a leader that has just lost its lease may still arrive for so long. */
-const toleratedMs = 15_000
+function holderOf({ world }: Pick<Scene, 'world'>): string {
+  const lease = world.cluster.server.local.get(kinds.lease, 'kube-system', 'karpenter-leader-election')
+  return lease?.spec?.holderIdentity ?? ''
+}
 
-/** Only the holder of the lease writes. */
-export const onlyTheLeaderWrites: Invariant = ({ world, clock, violate }) => {
-  const heldUntil = new Map<string, number>()
+/** Only the holder of the lease writes, to the API server and to the cloud. */
+export const onlyTheLeaderWrites: Invariant = (scene) => {
+  const check = (process: OperatorProcess, what: string): void => {
+    const holder = holderOf(scene)
+    if (holder !== process.name)
+      scene.violate('onlyTheLeaderWrites', `${process.name} does ${what}, ${holder || 'nobody'} leads`)
+  }
   return {
     apiWrite({ process, plural, method, name = '' }) {
-      if (plural === 'leases' || plural === 'events') return
-      const lease = world.cluster.server.local.get(kinds.lease, 'kube-system', 'karpenter-leader-election')
-      const holder = lease?.spec?.holderIdentity ?? ''
-      const now = clock.monotonic()
-      heldUntil.set(holder, now)
-      if (holder === process.name || process.clock.awakeMs < toleratedMs) return
-      const lastMs = heldUntil.get(process.name)
-      if (lastMs === undefined || (now - lastMs > toleratedMs && holder !== ''))
-        violate('onlyTheLeaderWrites', `${process.name} does ${method} ${plural}/${name}, ${holder} leads`)
+      if (plural !== 'leases' && plural !== 'events') check(process, `${method} ${plural}/${name}`)
+    },
+    cloudWrite({ process, request }) {
+      check(process, `${request.method} ${request.path.split('?')[0] ?? ''}`)
+    },
+  }
+}
+
+/** Who ends in good order gives the lease back, so that the next one need not wait until it has run out. */
+export const leaseGivenBack: Invariant = (scene) => {
+  const failedBefore = new Map<OperatorProcess, number>()
+  return {
+    ending(process) {
+      failedBefore.set(process, scene.failedRequests())
+    },
+    ended(process) {
+      // A request that never arrived gives nothing back.
+      const isSpoilt = failedBefore.get(process) !== scene.failedRequests()
+      failedBefore.delete(process)
+      if (!isSpoilt && holderOf(scene) === process.name)
+        scene.violate('leaseGivenBack', `${process.name} has ended and still holds the lease`)
     },
   }
 }

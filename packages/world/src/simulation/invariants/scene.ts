@@ -3,6 +3,7 @@ import type { KubeObject, Node, NodeClaim, NodePool, Pod } from '@tenon/api'
 import type { Clock, HttpRequest } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { OperatorProcess } from '../process/operator-process.ts'
+import type { Story } from '../story.ts'
 
 /** A write of a controller, at the moment at which it takes effect. */
 export interface ApiWrite {
@@ -31,6 +32,9 @@ export interface Rule {
   readonly node?: (now: Node | undefined, before: Node | undefined) => void
   readonly claim?: (now: NodeClaim | undefined, before: NodeClaim | undefined) => void
   readonly pool?: (now: NodePool | undefined, before: NodePool | undefined) => void
+  /** A controller that leads begins to end in good order, and has ended so. */
+  readonly ending?: (process: OperatorProcess) => void
+  readonly ended?: (process: OperatorProcess) => void
   /** Once a virtual minute. */
   readonly minute?: () => void
 }
@@ -47,6 +51,10 @@ export interface Violation {
 export interface Scene {
   readonly world: World
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  /** Longest time by which a controller of this run may see the cluster late. */
+  readonly blindMs: number
+  /** How often a request to the API server has come to grief so far. */
+  readonly failedRequests: () => number
   readonly violate: (invariant: string, text: string) => void
   /** How long a pod has been bound, in milliseconds; 0 when it is not. */
   readonly boundMs: (pod: Pod) => number
@@ -63,7 +71,9 @@ export type Invariant = (scene: Scene) => Rule
 /** Controllers' clocks are wrong by no more than this, jumps included. */
 export const clockErrorMs = 25_000
 /** Longest time by which a controller may see the cluster late: delayed watches, lists, retries. */
-export const blindMs = 45_000
+export const blindMsIn = ({ faults }: Story): number => (faults === 'none' ? quietMs : 45_000)
+/** The same where nothing goes wrong. */
+export const quietMs = 5_000
 
 export const annotation = ({ metadata }: KubeObject, key: string): string | undefined =>
   metadata.annotations?.[key]

@@ -1,14 +1,20 @@
 /** The mistakes that the world has to find. */
 import { annotations, type KubeObject, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
-import type { PlantedBug } from './planted-bug.ts'
+import { type FaultKind, faultKinds, type Story, type WorkloadKind, workloadKinds } from '../story.ts'
+import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
+import type { PlantedBug, Profile } from './planted-bug.ts'
 import {
   deletesOnce,
   evictsByDeleting,
   finalizerLate,
   hidesUnknownMachines,
+  invertsPrices,
   keepsBootstrapTokens,
+  keepsDisruptedTaint,
+  keepsLease,
   keepsOrphans,
   keepsUnregisteredTaint,
+  replacesTwice,
   reusesOldDecisions,
   takesAskedForGone,
   talkative,
@@ -47,77 +53,224 @@ const immortal = (object: KubeObject): KubeObject => {
   return { ...claim, spec: { ...claim.spec, expireAfter: 'Never' } } as KubeObject
 }
 
+/** In a pool of five. */
+const oneMore = (nodes: string): string =>
+  nodes.endsWith('%') ? `${Math.min(100, Number.parseInt(nodes, 10) + 20)}%` : String(Number(nodes) + 1)
+
+const withAnotherNode = (object: KubeObject): KubeObject => {
+  const pool = object as NodePool
+  const budgets = (pool.spec.disruption?.budgets ?? [{ nodes: '10%' }]).map((budget) => ({
+    ...budget,
+    nodes: oneMore(budget.nodes),
+  }))
+  return { ...pool, spec: { ...pool.spec, disruption: { ...pool.spec.disruption, budgets } } } as KubeObject
+}
+
+/** The whole world, as `npm run world` plays it: for bugs that need several things to go wrong. */
+const whole: Profile = { hours: 1, nodes: 8, faults: 'high', withoutFaults: [], withoutWorkloads: [] }
+
+/** Short stories of few nodes: with these kinds of workload, and these kinds of faults all the time. */
+function brief(
+  hours: number,
+  workloads: readonly WorkloadKind[],
+  faults: readonly FaultKind[] = [],
+): Profile {
+  return {
+    hours,
+    nodes: 3,
+    faults: faults.length === 0 ? 'none' : 'storm',
+    withoutFaults: faultKinds.filter((kind) => !faults.includes(kind)),
+    withWorkloads: workloads,
+    withoutWorkloads: workloadKinds.filter(
+      (kind) => kind !== 'deployments' && kind !== 'daemonSets' && !workloads.includes(kind),
+    ),
+  }
+}
+
 /** All of them, by name. */
 export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'finalizer-late',
     mistake: 'the finalizer of a claim is stored a minute after its machine was asked for',
     api: finalizerLate,
+    profile: brief(0.1, []),
   },
   {
     name: 'finalizer-early-off',
     mistake: 'a claim is let go as soon as the cloud has accepted the deletion of its machine',
     provider: takesAskedForGone,
+    profile: brief(0.4, ['restarts']),
   },
-  { name: 'pdb-ignored', mistake: 'pods are deleted instead of evicted', api: evictsByDeleting },
+  {
+    name: 'pdb-ignored',
+    mistake: 'pods are deleted instead of evicted',
+    api: evictsByDeleting,
+    profile: brief(0.5, ['poolRollouts', 'manualDeletions']),
+  },
   {
     name: 'delete-once',
     mistake: 'a deletion that the cloud refused is not tried again',
     provider: deletesOnce,
+    profile: brief(0.3, ['restarts', 'manualDeletions'], ['cloudRefusal', 'failedDeletion']),
   },
   {
     name: 'stale-decision',
     mistake: 'what was decided on the last snapshot is carried out once more',
     decider: reusesOldDecisions,
+    profile: brief(0.3, ['restarts']),
   },
   {
     name: 'limit-off-by-one',
     mistake: 'the limits of a NodePool are exceeded by one machine',
     sees: { nodepools: withLimit(1, 8) },
+    profile: brief(0.3, ['restarts', 'bursts']),
   },
-  { name: 'limit-ignored', mistake: 'NodePools have no limits', sees: { nodepools: withLimit(100, 0) } },
+  {
+    name: 'limit-ignored',
+    mistake: 'NodePools have no limits',
+    sees: { nodepools: withLimit(100, 0) },
+    profile: brief(0.3, ['restarts', 'bursts']),
+  },
   {
     name: 'deadline-ignored',
     mistake: 'the termination grace period never ends',
     sees: { nodeclaims: withoutAnnotation(annotations.terminationTimestamp) },
+    profile: brief(0.7, ['poolRollouts', 'doNotDisrupt', 'manualDeletions', 'restarts']),
   },
   {
     name: 'do-not-disrupt-evicted',
     mistake: 'annotation karpenter.sh/do-not-disrupt of pods is not read',
     sees: { pods: withoutAnnotation(annotations.doNotDisrupt) },
+    profile: brief(0.5, ['poolRollouts', 'doNotDisrupt', 'manualDeletions']),
   },
   {
     name: 'undrained',
     mistake: 'machines end without waiting for the pods of their nodes',
     sees: { pods: undrainable },
+    profile: brief(0.4, ['poolRollouts', 'manualDeletions']),
   },
-  { name: 'orphans-kept', mistake: 'machines without a claim are left alone', cloud: keepsOrphans },
+  {
+    name: 'orphans-kept',
+    mistake: 'machines without a claim are left alone',
+    cloud: keepsOrphans,
+    profile: whole,
+  },
   {
     name: 'taint-kept',
     mistake: 'the taint of unregistered nodes is never removed',
     api: keepsUnregisteredTaint,
+    profile: brief(0.4, []),
   },
   {
     name: 'no-adoption',
     mistake: 'a launch that is tried again does not look for the machine of the first try',
     cloud: hidesUnknownMachines,
+    profile: whole,
   },
   {
     name: 'budget-ignored',
     mistake: 'budgets of NodePools are not read',
     sees: { nodepools: withoutBudgets },
+    profile: { ...brief(0.6, ['restarts', 'poolRollouts', 'disruptionBudgets']), nodes: 5 },
   },
-  { name: 'lease-ignored', mistake: 'every replica leads', leadsAtOnce: true, replicas: 2 },
+  {
+    name: 'lease-ignored',
+    mistake: 'every replica leads',
+    leadsAtOnce: true,
+    replicas: 2,
+    profile: brief(0.1, []),
+  },
   {
     name: 'secret-logged',
     mistake: 'the credentials of the cloud are logged with a launch',
     logger: talkative,
+    profile: brief(0.1, []),
   },
-  { name: 'tokens-kept', mistake: 'bootstrap tokens are never removed', api: keepsBootstrapTokens },
+  {
+    name: 'tokens-kept',
+    mistake: 'bootstrap tokens are never removed',
+    api: keepsBootstrapTokens,
+    profile: brief(0.1, []),
+  },
   {
     name: 'expiry-ignored',
     mistake: 'claims do not expire',
     sees: { nodeclaims: immortal },
+    profile: brief(1.3, ['expiry']),
+  },
+  {
+    name: 'budget-off-by-one',
+    mistake: 'one node more than a budget allows is disrupted at once',
+    sees: { nodepools: withAnotherNode },
+    profile: { ...brief(0.6, ['restarts', 'poolRollouts', 'disruptionBudgets']), nodes: 5 },
+  },
+  {
+    name: 'second-look-skipped',
+    mistake: 'nodes are removed at once, without the pause before the second look',
+    settings: { validationDelayMs: 0 },
+    profile: brief(0.5, ['restarts']),
+  },
+  {
+    name: 'prices-inverted',
+    mistake: 'prices that are refreshed are read upside down, and nodes are replaced by dearer ones',
+    provider: invertsPrices,
+    profile: brief(0.5, ['consolidation', 'restarts', 'poolRollouts']),
+  },
+  {
+    name: 'rollback-missing',
+    mistake: 'nodes of a command that came to nothing stay marked',
+    api: keepsDisruptedTaint,
+    profile: brief(0.9, ['poolRollouts', 'restarts'], ['drought', 'neverBoots']),
+  },
+  {
+    name: 'node-protection-ignored',
+    mistake: 'annotation karpenter.sh/do-not-disrupt of nodes is not read',
+    sees: { nodes: withoutAnnotation(annotations.doNotDisrupt) },
+    profile: brief(0.8, ['poolRollouts', 'protectedNodes']),
+  },
+  {
+    name: 'replaced-twice',
+    mistake: 'what replaces a node is created twice',
+    api: replacesTwice,
+    profile: brief(0.5, ['restarts', 'poolRollouts']),
+  },
+  {
+    name: 'lease-outlived',
+    mistake: 'a leader that has lost its lease goes on, and nothing holds its requests back',
+    goesOn: true,
+    isUnfenced: true,
+    replicas: 2,
+    profile: brief(0.5, ['restarts'], ['pause']),
+  },
+  {
+    name: 'lease-kept',
+    mistake: 'who ends in good order does not give the lease back',
+    api: keepsLease,
+    profile: brief(0.5, [], ['reconfigure']),
+  },
+  {
+    name: 'option-ignored',
+    mistake: 'after a restart options of the metrics have their defaults',
+    settings: { metricsDetail: 'full', clusterStateObservability: true },
+    profile: brief(1, [], ['reconfigure']),
+  },
+  {
+    name: 'counters-reset',
+    mistake: 'counters begin anew with every scrape',
+    operator: countsAnew,
+    profile: brief(0.5, []),
+  },
+  {
+    name: 'series-kept',
+    mistake: 'series of pods outlive them',
+    operator: keepsSeriesOfPods,
+    profile: brief(0.6, ['restarts']),
+  },
+  {
+    name: 'scrapes-fail',
+    mistake: 'a figure that cannot be had fails the whole scrape',
+    operator: failsScrapes,
+    profile: brief(0.1, []),
   },
 ]
 
@@ -128,3 +281,10 @@ export function plantedBug(name: string): PlantedBug {
     throw new Error(`no planted bug ${name}; known are ${plantedBugs.map((bug) => bug.name).join(', ')}`)
   return found
 }
+
+/** A story in which the bug shows soon. */
+export const storyOf = ({ name, profile }: PlantedBug, seed: number): Story => ({
+  ...profile,
+  seed,
+  mutation: name,
+})

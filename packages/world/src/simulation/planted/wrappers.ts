@@ -1,5 +1,12 @@
 /** Ports that make a mistake. */
-import { karpenterKinds, terminationFinalizer, unregisteredTaint } from '@tenon/api'
+import {
+  disruptedTaint,
+  karpenterKinds,
+  kinds,
+  type KubeObject,
+  terminationFinalizer,
+  unregisteredTaint,
+} from '@tenon/api'
 import type { SchedulingDecider } from '@tenon/operator'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
 import { type HttpResponse, type Logger, oneChunk, readText, type Transport } from '@tenon/runtime'
@@ -202,3 +209,70 @@ export function talkative(inner: Logger, { world }: PlantedContext): Logger {
     with: (fields) => talkative(inner.with(fields), { world }),
   }
 }
+
+/** Taking the mark of a disrupted node off is said to have been done. */
+export function keepsDisruptedTaint(inner: Transport, { world }: PlantedContext): Transport {
+  return {
+    async send(request, signal) {
+      if (request.method !== 'PATCH' || pluralOf(request) !== 'nodes')
+        return await inner.send(request, signal)
+      const taints = (JSON.parse(String(request.body)) as Patch).spec?.taints
+      const node = world.cluster.server.local.get(kinds.node, undefined, nameIn(request.path))
+      const isMarked = (node?.spec?.taints ?? []).some(({ key }) => key === disruptedTaint.key)
+      const isTakenOff = taints !== undefined && !taints.some(({ key }) => key === disruptedTaint.key)
+      if (node === undefined || !isMarked || !isTakenOff) return await inner.send(request, signal)
+      return answer({ ...node, spec: { ...node.spec, taints } })
+    },
+  }
+}
+
+/** What comes in the place of a node is created twice, each time under a name of its own. */
+export function replacesTwice(inner: Transport): Transport {
+  return {
+    async send(request, signal) {
+      const isReplacement =
+        request.method === 'POST' &&
+        pluralOf(request) === 'nodeclaims' &&
+        String(request.body).includes('tenon.sh/replaces')
+      if (!isReplacement) return await inner.send(request, signal)
+      const claim = JSON.parse(String(request.body)) as KubeObject
+      const other = { ...claim, metadata: { ...claim.metadata, name: `${claim.metadata.name}-2` } }
+      await inner.send({ ...request, body: JSON.stringify(other) }, signal)
+      return await inner.send(request, signal)
+    },
+  }
+}
+
+/** Giving the lease back is said to have been done. */
+export function keepsLease(inner: Transport, { world }: PlantedContext): Transport {
+  return {
+    async send(request, signal) {
+      const isRelease =
+        request.method === 'PATCH' &&
+        pluralOf(request) === 'leases' &&
+        String(request.body).includes('"holderIdentity":""')
+      if (!isRelease) return await inner.send(request, signal)
+      const lease = world.cluster.server.local.get(kinds.lease, 'kube-system', nameIn(request.path))
+      return answer({ ...lease })
+    },
+  }
+}
+
+/** Prices that are refreshed, some minutes after the start, are read upside down. */
+export function invertsPrices(inner: CloudProvider, { world }: PlantedContext): CloudProvider {
+  return overriding(inner, {
+    getInstanceTypes: async (pool, signal) => {
+      const types = await inner.getInstanceTypes(pool, signal)
+      if (world.clock.monotonic() < refreshedMs) return types
+      return types.map((type) => ({
+        ...type,
+        offerings: type.offerings.map((offering) => ({
+          ...offering,
+          pricePerHour: 1 / offering.pricePerHour,
+        })),
+      }))
+    },
+  })
+}
+
+const refreshedMs = 4 * minute

@@ -18,6 +18,8 @@ export interface FleetPlan {
   /** The ways to the servers as one process has them, faults included. */
   readonly apiOf: (process: OperatorProcess) => Transport
   readonly cloudOf: (process: OperatorProcess) => Transport
+  /** Told when one that leads begins to end in good order, and when it has. */
+  readonly ends: (process: OperatorProcess, step: 'ending' | 'ended') => void
   readonly bug: PlantedBug | undefined
 }
 
@@ -59,7 +61,7 @@ export class OperatorFleet {
   }
 
   #startOne(): void {
-    const { clock, random, log, world, logger, election, apiOf, cloudOf, bug } = this.#plan
+    const { clock, random, log, world, logger, election, apiOf, cloudOf, ends, bug } = this.#plan
     const { settings } = this
     const name = `karpenter-${this.#started++}`
     const own = random.fork(name)
@@ -73,6 +75,9 @@ export class OperatorFleet {
       election,
       api: { send: (request, signal) => api.send(request, signal) },
       cloud: { send: (request, signal) => cloud.send(request, signal) },
+      ends: (step) => {
+        ends(process, step)
+      },
       bug,
     })
     const api = apiOf(process)

@@ -4,6 +4,7 @@ import {
   createEventRecorder,
   createKubeClient,
   createLeaderElector,
+  fencedTransport,
   type LeaderElector,
   type LeaderElectorOptions,
 } from '@tenon/kube'
@@ -30,6 +31,8 @@ export interface ProcessPlan {
   /** The ways to the servers as this process has them. */
   readonly api: Transport
   readonly cloud: Transport
+  /** Told when a leader begins to end in good order, and when it has. */
+  readonly ends: (step: 'ending' | 'ended') => void
   readonly bug: PlantedBug | undefined
 }
 
@@ -41,6 +44,7 @@ export class OperatorProcess {
   readonly #plan: ProcessPlan
   #elector: LeaderElector | undefined
   #operator: Operator | undefined
+  #isEnding = false
 
   constructor(plan: ProcessPlan) {
     this.name = plan.name
@@ -68,10 +72,24 @@ export class OperatorProcess {
     }
   }
 
+  /** What it was told to do. */
+  get settings(): Partial<Settings> {
+    return this.#plan.settings
+  }
+
+  /** Whether it may change anything, now. */
+  #mayAct(): boolean {
+    return this.isLeader || this.#plan.bug?.isUnfenced === true
+  }
+
   /** Ends the process as SIGTERM does: it gives the lease back. */
   async stop(): Promise<void> {
+    this.#isEnding = true
+    const hasLed = this.#elector?.isLeader === true
+    if (hasLed) this.#plan.ends('ending')
     await this.#operator?.stop()
     await this.#elector?.stop()
+    if (hasLed && !this.port.isDead) this.#plan.ends('ended')
     this.port.kill()
   }
 
@@ -79,9 +97,11 @@ export class OperatorProcess {
     const { world, random, bug, settings, name } = this.#plan
     const { clock } = this
     const logger = bug?.logger?.(this.#plan.logger, { world }) ?? this.#plan.logger
-    const cloud = this.port.guard(this.#plan.cloud)
+    const fenced = (transport: Transport): Transport => fencedTransport(transport, () => this.#mayAct())
+    const api = this.port.guard(this.#plan.api)
+    const cloud = fenced(this.port.guard(this.#plan.cloud))
     const client = createKubeClient({
-      transport: this.port.guard(this.#plan.api),
+      transport: fenced(api),
       clock,
       userAgent: 'karpenter/world',
       rate: { perSecond: 200, burst: 300 },
@@ -111,6 +131,7 @@ export class OperatorProcess {
       logger,
       settings: { ...defaultSettings, ...settings, ...bug?.settings },
     })
+    bug?.operator?.(operator, { world })
     this.#operator = operator
     await operator.observe()
     if (bug?.leadsAtOnce === true) {
@@ -118,7 +139,7 @@ export class OperatorProcess {
       return
     }
     this.#elector = createLeaderElector({
-      client,
+      client: createKubeClient({ transport: api, clock, userAgent: 'karpenter/world' }),
       clock,
       random,
       logger,
@@ -129,7 +150,7 @@ export class OperatorProcess {
         operator.lead()
       },
       onStopped: () => {
-        void this.#end(operator)
+        if (!this.#isEnding && bug?.goesOn !== true) void this.#end(operator)
       },
     })
     this.#elector.start()

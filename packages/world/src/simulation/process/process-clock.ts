@@ -51,11 +51,6 @@ export class ProcessClock implements Clock {
     return this.#resumesAt > this.#machine.monotonic()
   }
 
-  /** Milliseconds since the end of the last pause; Infinity before the first one. */
-  get awakeMs(): number {
-    return this.#resumesAt === 0 ? Number.POSITIVE_INFINITY : this.#machine.monotonic() - this.#resumesAt
-  }
-
   /** Resolves when the process runs again. */
   async resumed(): Promise<void> {
     while (this.isPaused) await this.#machine.sleep(this.#resumesAt - this.#machine.monotonic())

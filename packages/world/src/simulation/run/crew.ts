@@ -12,6 +12,8 @@ export interface Verdict {
   readonly hash: string
   readonly events: number
   readonly calmMinutes: number
+  /** Processor time it took. */
+  readonly cpuMs: number
 }
 
 /** Stories that one child plays; a fresh one starts with an empty heap. */
@@ -63,6 +65,7 @@ async function verdictOf(child: ChildProcess, story: Story): Promise<Verdict> {
       hash: '',
       events: 0,
       calmMinutes: 0,
+      cpuMs: 0,
     }),
   )
   gone.catch(() => undefined)

@@ -7,9 +7,14 @@ process.on('message', (message) => {
   void (async () => {
     const story = parseStory(message)
     const bug = story.mutation === undefined ? undefined : plantedBug(story.mutation)
+    const before = process.cpuUsage()
+    const cpuMs = (): number => {
+      const { user, system } = process.cpuUsage(before)
+      return (user + system) / 1000
+    }
     try {
       const { violation, hash, events, calmMinutes } = await simulate(story, bug)
-      process.send?.({ violation, hash, events, calmMinutes })
+      process.send?.({ violation, hash, events, calmMinutes, cpuMs: cpuMs() })
     } catch (error) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
       process.send?.({
@@ -17,6 +22,7 @@ process.on('message', (message) => {
         hash: '',
         events: 0,
         calmMinutes: 0,
+        cpuMs: cpuMs(),
       })
     }
   })()

@@ -1,44 +1,83 @@
 /** `npm run world:planted`: plants one bug after the other and demands that the world finds each. */
-import { plantedBug, plantedBugs } from '../planted/bugs.ts'
-import { aStory, type Story } from '../story.ts'
+import { plantedBug, plantedBugs, storyOf } from '../planted/bugs.ts'
+import type { PlantedBug } from '../planted/planted-bug.ts'
+import type { Story } from '../story.ts'
 import { numberFlag, readFlags } from './arguments.ts'
 import { playAll, type Verdict } from './crew.ts'
 import type { Io } from './io.ts'
 
-/** @returns the exit code. */
+/** The hunt for one bug. */
+interface Hunt {
+  readonly bug: PlantedBug
+  played: number
+  cpuMs: number
+  /** Of the lowest seed that found it so far. */
+  seed: number | undefined
+}
+
+/** @returns the exit code: 1 when a bug was not found. */
 export async function findPlanted(io: Io): Promise<number> {
   const given = readFlags(io.args, ['bug', 'seeds', 'hours', 'nodes', 'jobs'])
   const bugs = given['bug'] === undefined ? plantedBugs : given['bug'].split(',').map(plantedBug)
   const limit = numberFlag('seeds', given['seeds'], 200, 1)
-  const hours = numberFlag('hours', given['hours'], 1)
-  const nodes = numberFlag('nodes', given['nodes'], 8, 1)
   const jobs = given['jobs'] === undefined ? undefined : numberFlag('jobs', given['jobs'], 1, 1)
-  const missed: string[] = []
-  for (const { name, mistake } of bugs) {
-    let found: { readonly seed: number; readonly verdict: Verdict } | undefined
-    let played = 0
-    await playAll(
-      stories(name, limit, hours, nodes),
-      ({ seed }, verdict) => {
-        played++
-        if (verdict.violation !== undefined && (found === undefined || seed < found.seed))
-          found = { seed, verdict }
-        return found === undefined
-      },
-      jobs,
-    )
-    if (found === undefined) missed.push(name)
-    const violation = found?.verdict.violation
-    io.say(
-      `${name} (${mistake}): ${found === undefined ? `NOT FOUND in ${played} seeds` : `seed ${found.seed}`}`,
-    )
-    if (violation !== undefined) io.say(`  ${violation.invariant}: ${violation.text}`)
+  const change = {
+    ...(given['hours'] !== undefined && { hours: numberFlag('hours', given['hours'], 1) }),
+    ...(given['nodes'] !== undefined && { nodes: numberFlag('nodes', given['nodes'], 8, 1) }),
   }
-  if (missed.length === 0) return 0
-  io.say(`not found: ${missed.join(', ')}`)
-  return 1
+  const hunts = new Map(
+    bugs.map((bug): [string, Hunt] => [bug.name, { bug, played: 0, cpuMs: 0, seed: undefined }]),
+  )
+  await playAll(
+    storiesFor([...hunts.values()], limit, change),
+    ({ seed, mutation = '' }, verdict) => {
+      const hunt = hunts.get(mutation)
+      if (hunt === undefined) return true
+      hunt.played++
+      hunt.cpuMs += verdict.cpuMs
+      if (hunt.seed === undefined && isFind(verdict)) {
+        hunt.seed = seed
+        for (const line of told(hunt, verdict)) io.say(line)
+      }
+      return true
+    },
+    jobs,
+  )
+  return summed([...hunts.values()], io)
 }
 
-function* stories(mutation: string, limit: number, hours: number, nodes: number): Generator<Story> {
-  for (let seed = 1; seed <= limit; seed++) yield aStory(seed, { hours, nodes, mutation })
+/** Seed after seed for all bugs that have not been found by then. */
+function* storiesFor(hunts: readonly Hunt[], limit: number, change: Partial<Story>): Generator<Story> {
+  for (let seed = 1; seed <= limit; seed++) {
+    for (const { bug, seed: found } of hunts)
+      if (found === undefined) yield { ...storyOf(bug, seed), ...change }
+  }
 }
+
+/** A run that broke off says nothing about invariants. */
+const isFind = ({ violation }: Verdict): boolean =>
+  violation !== undefined && violation.invariant !== 'noUnexpectedError'
+
+function told({ bug, played, cpuMs, seed }: Hunt, { violation }: Verdict): readonly string[] {
+  const minutes = ((violation?.atMs ?? 0) / 60_000).toFixed(1)
+  return [
+    `${bug.name} (${bug.mistake})`,
+    `  seed ${seed}, ${played} played, ${inSeconds(cpuMs)}; ${violation?.invariant} after ${minutes} virtual minutes`,
+    `  ${violation?.text}`,
+  ]
+}
+
+function summed(hunts: readonly Hunt[], io: Io): number {
+  const found = hunts.filter(({ seed }) => seed !== undefined)
+  const missed = hunts.filter(({ seed }) => seed === undefined)
+  const cpuMs = hunts.reduce((sum, hunt) => sum + hunt.cpuMs, 0)
+  io.say(
+    `${found.length} of ${hunts.length} planted bugs found, by seeds up to ${Math.max(0, ...found.map(({ seed }) => seed ?? 0))}; ` +
+      `${inSeconds(cpuMs)} of processor time`,
+  )
+  for (const { bug, played, cpuMs: spentMs } of missed)
+    io.say(`NOT FOUND: ${bug.name} (${bug.mistake}): ${played} seeds, ${inSeconds(spentMs)}`)
+  return missed.length === 0 ? 0 : 1
+}
+
+const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`

@@ -1,5 +1,5 @@
 /** `npm run world`: plays one seed, tells what happened, and makes a failure small. */
-import { plantedBug } from '../planted/bugs.ts'
+import { plantedBug, storyOf as storyOfBug } from '../planted/bugs.ts'
 import { shrink } from '../shrink.ts'
 import { type Report, simulate } from '../simulation.ts'
 import { aStory, faultKinds, faultLevels, type Story, workloadKinds } from '../story.ts'
@@ -44,15 +44,21 @@ export async function playOne(io: Io): Promise<number> {
 }
 
 function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
-  const bug = given['bug']
-  return aStory(numberFlag('seed', given['seed'], 1), {
-    hours: numberFlag('hours', given['hours'], 2),
-    nodes: numberFlag('nodes', given['nodes'], 15, 1),
-    faults: listed('faults', given['faults'] ?? 'high', faultLevels)[0] ?? 'high',
-    withoutFaults: listed('without-faults', given['without-faults'], faultKinds),
-    withoutWorkloads: listed('without-workloads', given['without-workloads'], workloadKinds),
-    ...(bug !== undefined && { mutation: bug }),
-  })
+  const seed = numberFlag('seed', given['seed'], 1)
+  const usual = given['bug'] === undefined ? aStory(seed) : storyOfBug(plantedBug(given['bug']), seed)
+  const [withoutFaults, withoutWorkloads] = [given['without-faults'], given['without-workloads']]
+  return {
+    ...usual,
+    hours: numberFlag('hours', given['hours'], usual.hours),
+    nodes: numberFlag('nodes', given['nodes'], usual.nodes, 1),
+    faults: listed('faults', given['faults'], faultLevels)[0] ?? usual.faults,
+    ...(withoutFaults !== undefined && {
+      withoutFaults: listed('without-faults', withoutFaults, faultKinds),
+    }),
+    ...(withoutWorkloads !== undefined && {
+      withoutWorkloads: listed('without-workloads', withoutWorkloads, workloadKinds),
+    }),
+  }
 }
 
 function listed<T extends string>(flag: string, text: string | undefined, known: readonly T[]): readonly T[] {

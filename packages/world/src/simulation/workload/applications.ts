@@ -174,3 +174,28 @@ export function unsatisfiable(hands: Hands): void {
   for (const [i, shape] of shapes.entries())
     hands.create(deployment, workload(deployment, `impossible-${i}`, shape, { replicas: 2 }))
 }
+
+/** Applications with a node for each pod that are stopped, for less than a minute or for some, and started again. */
+export function restarts(hands: Hands): void {
+  const { dice, nodes } = hands
+  const replicas = dice.between(2, Math.max(2, Math.min(6, (2 * nodes) / 3)))
+  const apart = {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        {
+          labelSelector: { matchLabels: { app: 'office' } },
+          topologyKey: 'kubernetes.io/hostname',
+        },
+      ],
+    },
+  }
+  const shape: PodShape = { cpu: 1500, memory: 2500, spec: { affinity: apart } }
+  hands.create(deployment, workload(deployment, 'office', shape, { replicas }))
+  hands.every(4, 8, () => {
+    hands.patch(deployment, 'office', { spec: { replicas: 0 } }, namespace)
+    const seconds = dice.chance(0.5) ? dice.between(30, 60) : dice.between(60, 420)
+    hands.later(seconds / 60, () => {
+      hands.patch(deployment, 'office', { spec: { replicas } }, namespace)
+    })
+  })
+}

@@ -33,3 +33,19 @@ export function manualDeletions(hands: Hands): void {
     }
   })
 }
+
+/** Somebody looks into a node, which is to stay meanwhile. */
+export function protectedNodes(hands: Hands): void {
+  const { dice, world } = hands
+  const protect = (name: string, value: 'true' | null): void => {
+    hands.patch(kinds.node, name, { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': value } } })
+  }
+  hands.every(3, 15, () => {
+    const name = dice.pick(world.nodes())?.metadata.name
+    if (name === undefined) return
+    protect(name, 'true')
+    hands.later(dice.between(15, 60), () => {
+      protect(name, null)
+    })
+  })
+}

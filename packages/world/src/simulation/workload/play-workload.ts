@@ -11,15 +11,27 @@ import {
   deployments,
   gpus,
   jobs,
+  restarts,
   statefulSets,
   unsatisfiable,
 } from './applications.ts'
 import { affinities, disruptionBudgets, doNotDisrupt, priorities, spreads } from './constraints.ts'
-import { manualDeletions, templateUpgrades } from './meddling.ts'
-import { classDrift, createGpuPool, createPools, createStaticPool, poolEdits, priceChanges } from './pools.ts'
+import { manualDeletions, protectedNodes, templateUpgrades } from './meddling.ts'
+import {
+  classDrift,
+  createGpuPool,
+  createPools,
+  createStaticPool,
+  poolEdits,
+  poolRollouts,
+  priceChanges,
+} from './pools.ts'
 import { Dice, Hands } from './workload-context.ts'
 
-const players: Readonly<Record<Exclude<WorkloadKind, 'expiry'>, (hands: Hands) => void>> = {
+/** Kinds that only change how the pools are made. */
+type PoolTrait = 'expiry' | 'consolidation'
+
+const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) => void>> = {
   deployments,
   daemonSets,
   jobs,
@@ -43,6 +55,9 @@ const players: Readonly<Record<Exclude<WorkloadKind, 'expiry'>, (hands: Hands) =
   manualDeletions,
   staticPools: createStaticPool,
   unsatisfiable,
+  restarts,
+  poolRollouts,
+  protectedNodes,
 }
 
 /** Kinds without which there would be nothing to see. */
@@ -52,8 +67,9 @@ const presence = 0.6
 
 /** The kinds that a story has: drawn from its seed, less those it leaves out. */
 export function kindsOf(story: Story, random: Random): ReadonlySet<WorkloadKind> {
+  const certain = new Set([...always, ...(story.withWorkloads ?? [])])
   const drawn = workloadKinds.filter(
-    (kind) => new Dice(random.fork(`presence/${kind}`)).chance(presence) || always.has(kind),
+    (kind) => new Dice(random.fork(`presence/${kind}`)).chance(presence) || certain.has(kind),
   )
   return new Set(drawn.filter((kind) => !story.withoutWorkloads.includes(kind)))
 }
@@ -75,6 +91,6 @@ export function playWorkload(
     new Hands({ world, dice: new Dice(random.fork(label)), nodes: story.nodes, clock, log, isOver })
   createPools(handsOf('pools'), kinds)
   for (const kind of workloadKinds) {
-    if (kind !== 'expiry' && kinds.has(kind)) players[kind](handsOf(kind))
+    if (kind !== 'expiry' && kind !== 'consolidation' && kinds.has(kind)) players[kind](handsOf(kind))
   }
 }

@@ -56,7 +56,8 @@ export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): voi
   hands.create(exoscaleNodeClassKind, nodeClass('standard', { imageTemplateSelector: {}, diskSize: 50 }))
   const budgets = [{ nodes: dice.oneOf(['1', '2', '20%', '50%', '100%']) }]
   const consolidateAfter = dice.oneOf(['30s', '2m', '5m'])
-  const disruption = { consolidationPolicy: 'WhenEmpty' as const, consolidateAfter, budgets }
+  const consolidationPolicy = kinds.has('consolidation') ? 'WhenEmptyOrUnderutilized' : 'WhenEmpty'
+  const disruption = { consolidationPolicy, consolidateAfter, budgets } as const
   const expireAfter = kinds.has('expiry') ? dice.oneOf(['20m', '60m', 'Never']) : 'Never'
   const grace = dice.oneOf([undefined, '5m', '15m'])
   const limits = { cpu: String(Math.max(8, Math.round(nodes * 4 * 0.6))) }
@@ -193,5 +194,16 @@ export function classDrift(hands: Hands): void {
     }
     const diskSize = dice.oneOf([50, 60, 80])
     hands.patch(exoscaleNodeClassKind, 'standard', { spec: { diskSize } })
+  })
+}
+
+/** Every few minutes the template of a pool has a new label, and its nodes are to be replaced. */
+export function poolRollouts(hands: Hands): void {
+  const { dice } = hands
+  let release = 0
+  hands.every(6, 15, () => {
+    const labels = { 'world.tenon.sh/release': String(release++) }
+    const name = dice.oneOf(['general', 'overflow'])
+    hands.patch(nodePool, name, { spec: { template: { metadata: { labels } } } })
   })
 }

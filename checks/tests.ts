@@ -1,0 +1,217 @@
+/**
+ * All tests of the packages, or those whose paths contain one of the words given. Most files share a
+ * process with others: to load the code, and to run it until it is fast, costs more than most tests do.
+ * Arguments with a dash go on to `node --test`. One report is printed, and 1 is the exit code if a test fails.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { spec, type TestEvent } from 'node:test/reporters'
+import { inspect } from 'node:util'
+import type { ToldError } from './test-events.ts'
+
+const root = resolve(import.meta.dirname, '..')
+const filesPerProcess = 16
+/** One more than there are processors: some tests wait. */
+const lanes = Number(process.env['TENON_TEST_PROCESSES'] ?? availableParallelism() + 1)
+/** For a process that does not end, such as one with a timer left over. */
+const processLimitMs = 20 * 60_000
+/** What takes longest begins first, in a process of its own. */
+const longestFirst = [
+  'cli/src/restart',
+  'cli/src/up',
+  'cli/src/guide',
+  'world/src/simulation/simulation',
+  'world/src/lifecycle/large-drain',
+  'world/src/simulation/regressions',
+  'engine/src/testing/checker/property',
+].map((name) => `packages/${name}.test.ts`)
+/** Root hooks would hold for files loaded next to this one, and what is measured would be theirs too. */
+const needsOwnProcess = /^(before|after)(Each)?\(|process\.(cpuUsage|memoryUsage|chdir|exitCode)/m
+
+/** What one process runs. */
+interface Batch {
+  readonly name: string
+  readonly files: readonly string[]
+}
+
+/** Batches by what they mostly do, those that take longest first. */
+interface Batches {
+  readonly waiting: Batch[]
+  readonly working: Batch[]
+}
+
+interface Outcome {
+  readonly events: readonly TestEvent[]
+  readonly output: string
+  /** Undefined when it was ended by force. */
+  readonly code: number | undefined
+}
+
+function batchesOf(files: readonly string[]): Batches {
+  const rank = (file: string) =>
+    longestFirst.includes(file) ? longestFirst.indexOf(file) : longestFirst.length
+  const alone = files.filter((file) => isAlone(file)).sort((a, b) => rank(a) - rank(b))
+  const shared = Object.groupBy(
+    files.filter((file) => !alone.includes(file)),
+    (file) => file.split('/')[1] ?? '',
+  )
+  const single = (file: string): Batch => ({ name: file, files: [file] })
+  const working = alone.filter((file) => !isWaiting(file))
+  return {
+    waiting: alone.filter(isWaiting).map(single),
+    working: [
+      ...working.filter((file) => longestFirst.includes(file)).map(single),
+      ...Object.entries(shared)
+        .flatMap(([name, group = []]) => spread(name, group))
+        .sort((a, b) => b.files.length - a.files.length),
+      ...working.filter((file) => !longestFirst.includes(file)).map(single),
+    ],
+  }
+}
+
+/** Commands are run as processes, on sockets and by the clock of the system. */
+function isWaiting(file: string): boolean {
+  return file.startsWith('packages/cli/')
+}
+
+function isAlone(file: string): boolean {
+  return (
+    isWaiting(file) ||
+    longestFirst.includes(file) ||
+    needsOwnProcess.test(readFileSync(join(root, file), 'utf8'))
+  )
+}
+
+/** Neighbours, which take similar time, go to different processes. */
+function spread(name: string, files: readonly string[]): readonly Batch[] {
+  const count = Math.ceil(files.length / filesPerProcess)
+  return Array.from({ length: count }, (_, index) => ({
+    name: `packages/${name}, part ${index + 1} of ${count}`,
+    files: files.filter((_file, at) => at % count === index),
+  }))
+}
+
+function runBatch({ files }: Batch, options: readonly string[], events: string): Promise<Outcome> {
+  const args = [
+    '--test',
+    '--test-isolation=none',
+    '--test-timeout=180000',
+    `--test-reporter=${new URL('test-events.ts', import.meta.url).href}`,
+    `--test-reporter-destination=${events}`,
+  ]
+  const child = spawn(process.execPath, [...args, ...options, ...files], {
+    cwd: root,
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  children.add(child)
+  const output: Buffer[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
+  const limit = setTimeout(() => child.kill('SIGKILL'), processLimitMs)
+  return new Promise((done) => {
+    child.once('close', (code) => {
+      clearTimeout(limit)
+      children.delete(child)
+      done({ events: readEvents(events), output: Buffer.concat(output).toString(), code: code ?? undefined })
+    })
+  })
+}
+
+/** A process that was killed may have left half a line. */
+function readEvents(file: string): readonly TestEvent[] {
+  const lines = readFileSync(file, { encoding: 'utf8', flag: 'a+' }).split('\n').slice(0, -1)
+  return lines.map((line) => JSON.parse(line, withText) as TestEvent)
+}
+
+function withText(key: string, value: unknown): unknown {
+  return key === 'error'
+    ? { ...(value as ToldError), [inspect.custom]: () => (value as ToldError).text }
+    : value
+}
+
+const counted = ['tests', 'suites', 'passed', 'failed', 'cancelled', 'skipped', 'todo'] as const
+
+async function main(): Promise<number> {
+  const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'))
+  const words = process.argv.slice(2).filter((argument) => !argument.startsWith('-'))
+  const files = globSync('packages/*/src/**/*.test.ts', { cwd: root })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+    .sort()
+  if (files.length === 0) {
+    process.stderr.write(`no test file has ${words.join(' or ')} in its path\n`)
+    return 1
+  }
+  const startMs = performance.now()
+  const folder = mkdtempSync(join(tmpdir(), 'tenon-tests-'))
+  process.once('exit', () => {
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const { waiting, working } = batchesOf(files)
+  const report = new spec()
+  report.pipe(process.stdout)
+  const totals = new Map<string, number>(counted.map((name) => [name, 0]))
+  const failed: string[] = []
+  let started = 0
+  // While one of them waits the processors are for the others.
+  const runLane = async (first: Batch[], second: Batch[]) => {
+    for (;;) {
+      const batch = first.shift() ?? second.shift()
+      if (batch === undefined) return
+      const { events, output, code } = await runBatch(batch, options, join(folder, `${started++}.jsonl`))
+      if (output !== '') process.stdout.write(output)
+      for (const event of events) {
+        if (event.type === 'test:summary') add(totals, event.data.counts)
+        else if (!isCount(event)) report.write(event)
+      }
+      if (code === 0) continue
+      const isTold = events.some(({ type }) => type === 'test:fail')
+      failed.push(
+        `${batch.name} ended ${code === undefined ? 'by force' : `with exit code ${code}`}` +
+          (isTold ? '' : `, while one of these ran: ${batch.files.join(' ')}`),
+      )
+    }
+  }
+  await Promise.all(
+    Array.from({ length: lanes }, (_, lane) =>
+      lane === 0 ? runLane(waiting, working) : runLane(working, waiting),
+    ),
+  )
+  const tell = (message: string) => {
+    report.write({ type: 'test:diagnostic', data: { nesting: 0, message, level: 'info' } })
+  }
+  for (const [name, count] of totals) tell(`${name} ${count}`)
+  tell(`seconds ${((performance.now() - startMs) / 1000).toFixed(1)}`)
+  for (const sentence of failed) tell(sentence)
+  const isPrinted = new Promise((done) => report.once('end', done))
+  report.end()
+  await isPrinted
+  return failed.length === 0 ? 0 : 1
+}
+
+/** Counts of one process would be taken for those of all. */
+function isCount(event: TestEvent): boolean {
+  return (
+    event.type === 'test:diagnostic' &&
+    event.data.nesting === 0 &&
+    /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/.test(event.data.message)
+  )
+}
+
+function add(totals: Map<string, number>, counts: Readonly<Record<string, number>>): void {
+  for (const name of counted) totals.set(name, (totals.get(name) ?? 0) + (counts[name] ?? 0))
+}
+
+/** Sources without their types, and what was compiled, are there for the next process. */
+const compileCache = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'node-compile-cache')
+const children = new Set<ChildProcess>()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const child of children) child.kill(signal)
+    process.exit(1)
+  })
+}
+
+process.exitCode = await main()

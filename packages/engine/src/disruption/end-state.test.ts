@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { labels } from '@tenon/api'
+import { aPod, aType, times } from '../testing/builders.ts'
+import { consolidate, type Machine } from './consolidation.test-support.ts'
+
+const types = [1, 2, 4, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4))
+const [, , , , sixteen] = types as [unknown, unknown, unknown, unknown, Machine['type']]
+const pods = (count: number, cpu: string, memory = '1Gi', app = cpu) =>
+  times(count, () => {
+    const pod = aPod({ cpu, memory })
+    return { ...pod, metadata: { ...pod.metadata, labels: { app } } }
+  })
+
+/** Nodes of 16 CPU, of which each uses 4: in all as much as four of them hold. */
+function halfEmpty(count: number): Readonly<Record<string, Machine>> {
+  return Object.fromEntries(
+    times(count, (i) => [
+      `node-${String(i).padStart(2, '0')}`,
+      {
+        type: sixteen,
+        pods: [...pods(1, '2500m'), ...pods(1, '1500m')],
+      },
+    ]),
+  )
+}
+
+test('a whole cluster goes to its cheapest state in one move, and large pods move first', () => {
+  const machines = halfEmpty(16)
+  const [move] = consolidate('global', { types, machines, improvement: 'planned' }).moves
+  assert.ok(move)
+  const before = 16 * 0.8
+  const after = before - move.savings
+  // 64 CPU are asked for; what was paid per CPU bounds the price from below.
+  assert.ok(after <= (before / 4) * 1.07, `${after}`)
+  const { waves = [] } = move
+  const sizeOf = (wave: (typeof waves)[number]) =>
+    wave.map(({ spec }) => spec.containers[0]?.resources?.requests?.['cpu'])
+  assert.deepEqual(
+    waves.map((wave) => [...new Set(sizeOf(wave))].join()),
+    ['2500m', '1500m'],
+  )
+  assert.equal(waves.flat().length, 2 * move.candidates.length)
+})
+
+test('the cheapest state is left as it is', () => {
+  const machines = halfEmpty(16)
+  const [move] = consolidate('global', { types, machines, improvement: 'planned' }).moves
+  assert.ok(move)
+  const at = new Map(move.placements.map(({ pod, node }) => [pod.metadata.uid, node]))
+  const moving = Object.values(machines).flatMap(({ pods: all = [] }) => all)
+  const staying = Object.entries(machines).filter(([name]) => !move.candidates.includes(name))
+  const next = Object.fromEntries([
+    ...staying.map(([name, machine]) => [
+      name,
+      {
+        ...machine,
+        pods: [...(machine.pods ?? []), ...moving.filter((pod) => at.get(pod.metadata.uid) === name)],
+      },
+    ]),
+    ...move.claims.map(({ instanceTypes, pods: all }, index) => [
+      `new-${index}`,
+      { type: types.find(({ name }) => name === instanceTypes[0]) ?? sixteen, pods: all },
+    ]),
+  ]) as Readonly<Record<string, Machine>>
+  assert.deepEqual(consolidate('global', { types, machines: next, improvement: 'planned' }).moves, [])
+})
+
+test('two searches in the same cluster agree', () => {
+  const story = { types, machines: halfEmpty(12), improvement: 'planned' as const }
+  assert.deepEqual(consolidate('global', story), consolidate('global', story))
+})
+
+test('pods that must not go to a node are not counted upon to go there', () => {
+  const tied = aPod({ cpu: '1', memory: '1Gi' }, { nodeSelector: { [labels.zone]: 'zone-1' } })
+  const machines: Readonly<Record<string, Machine>> = {
+    a: { type: sixteen, zone: 'zone-1', pods: [tied] },
+    b: { type: sixteen, zone: 'zone-2', pods: pods(10, '1') },
+  }
+  for (const { candidates, placements } of consolidate('global', { types, machines }).moves)
+    assert.ok(!candidates.includes('a') || !placements.some(({ node }) => node === 'b'))
+})

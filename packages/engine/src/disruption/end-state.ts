@@ -1,0 +1,329 @@
+/**
+ * Looks for the cheapest set of nodes that holds all pods of a fleet, as the Kubernetes scheduler will place
+ * those that move: which nodes stay, and which few are launched. First nodes go one by one while the rest has
+ * room; then nodes are exchanged for others, for better or, at first, a little worse, as in simulated annealing.
+ */
+import type { Fleet, Launchable, Machine } from './fleet.ts'
+import { SchedulerModel } from './scheduler-model.ts'
+import type { Candidate } from './what-if.ts'
+
+/** A state of the fleet to aim at. */
+export interface EndState {
+  readonly gone: readonly Candidate[]
+  readonly launches: readonly { readonly type: Launchable; readonly pods: readonly number[] }[]
+  /** Index of the node for each pod that goes to one that exists. */
+  readonly homes: ReadonlyMap<number, number>
+  /** The pods that move, in the order in which they have to. */
+  readonly waves: readonly (readonly number[])[]
+}
+
+interface EndStates {
+  /** Best first; none when things are best as they are. */
+  readonly states: readonly EndState[]
+  readonly isLimitedByBudget: boolean
+  readonly isTimedOut: boolean
+}
+
+/** Nodes that stay and types that are launched, by index. */
+interface Draft {
+  readonly kept: readonly number[]
+  readonly launched: readonly number[]
+}
+
+/** Moving the pods of a node must save this share of its price; and a launch this share of its own. */
+const shareOfGone = 0.03
+const shareOfLaunch = 0.01
+/** Work for one search, in hosts compared for a pod: a second or two. */
+const effortUnits = 20_000_000
+const roundsPerNode = 300
+/** Where no more than this share of today's price can be saved, nodes are not exchanged: a good state has rest. */
+const leastPromise = 0.04
+/** Launches that one search plans at most, and one more for so many nodes. */
+const mostLaunches = 5
+const nodesPerLaunch = 20
+/** Drafts whose price is close to the best one's that are compared for how much disorder they stand. */
+const mostRivals = 12
+const rivalShare = 0.004
+const trials = 8
+/** In points of the scheduler's score, of which there are 400. */
+const disorder = 20
+/** Price of what finds no place, as a multiple of its worth: a node of its own costs more. */
+const missingFactor = 3
+const tiny = 1e-9
+
+export function cheapestStates(
+  fleet: Fleet,
+  budgets: ReadonlyMap<string, number>,
+  shouldStop: () => boolean,
+): EndStates {
+  return new Search(fleet, budgets, shouldStop).run()
+}
+
+class Search {
+  readonly #fleet: Fleet
+  readonly #budgets: ReadonlyMap<string, number>
+  readonly #shouldStop: () => boolean
+  readonly #model: SchedulerModel
+  /** Pods that wait and those of all machines, by kind. */
+  readonly #total: Int32Array
+  readonly #all: readonly number[]
+  readonly #mostLaunches: number
+  /** What finds no place as things are. */
+  readonly #lost: number
+  #isLimitedByBudget = false
+  #seed = 1
+
+  constructor(fleet: Fleet, budgets: ReadonlyMap<string, number>, shouldStop: () => boolean) {
+    this.#fleet = fleet
+    this.#budgets = budgets
+    this.#shouldStop = shouldStop
+    this.#model = new SchedulerModel(fleet.kinds, fleet.layout)
+    this.#total = Int32Array.from(fleet.waiting, ({ length }) => length)
+    for (const { moving } of fleet.machines) add(this.#total, moving, 1)
+    this.#all = [...fleet.machines.keys()]
+    this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
+    this.#lost = this.#missing({ kept: this.#all, launched: [] })
+  }
+
+  run(): EndStates {
+    const fewest = this.#fewest()
+    const now: Draft = { kept: this.#all, launched: [] }
+    const best = this.#isPromising(now) ? this.#exchanged(fewest) : fewest
+    const drafts = [best, fewest].filter(
+      (draft, place, all) =>
+        draft.kept.length < this.#all.length &&
+        all.indexOf(draft) === place &&
+        this.#cost(draft) < this.#cost(now) - tiny,
+    )
+    return {
+      states: drafts.map((draft) => this.#stateOf(draft)),
+      isLimitedByBudget: this.#isLimitedByBudget,
+      isTimedOut: this.#shouldStop(),
+    }
+  }
+
+  /** Nodes go as long as the others have room, those that are least worth their price first. */
+  #fewest(): Draft {
+    const { machines } = this.#fleet
+    let draft: Draft = { kept: this.#all, launched: [] }
+    const order = this.#all
+      .filter((index) => machines[index]?.candidate !== undefined)
+      .map((index) => ({ index, loss: this.#lossOf(machines[index] as Machine) }))
+      .toSorted((a, b) => b.loss - a.loss || a.index - b.index)
+    for (const { index } of order) {
+      if (this.#shouldStop()) break
+      const next = { ...draft, kept: draft.kept.filter((each) => each !== index) }
+      if (this.#isAllowed(next) && this.#isFeasible(next)) draft = next
+    }
+    return draft
+  }
+
+  #isPromising(draft: Draft): boolean {
+    const least = this.#fleet.kinds.reduce(
+      (sum, { worth }, kind) => sum + worth * (this.#total[kind] as number),
+      0,
+    )
+    const price = this.#priceOf(draft)
+    return price - least > leastPromise * price
+  }
+
+  #exchanged(start: Draft): Draft {
+    const price = this.#priceOf(start)
+    let current = start
+    let cost = this.#cost(current)
+    let best = { draft: current, cost }
+    const rivals: { readonly draft: Draft; readonly cost: number }[] = [best]
+    const begun = this.#model.spent
+    const rounds = roundsPerNode * (this.#all.length + mostLaunches)
+    for (let round = 0; round < rounds && !this.#shouldStop(); round++) {
+      const done = Math.max(round / rounds, (this.#model.spent - begun) / effortUnits)
+      if (done >= 1) break
+      const heat = price * (0.007 * (1 - done) + 0.0002)
+      const next = this.#varied(current)
+      if (next === undefined || !this.#isAllowed(next)) continue
+      const least = this.#costOf(next)
+      if (least > cost + 6 * heat) continue
+      const missing = this.#missing(next)
+      const nextCost = least + missingFactor * missing
+      if (nextCost >= cost && this.#random() >= Math.exp((cost - nextCost) / heat)) continue
+      current = next
+      cost = nextCost
+      if (missing > this.#lost + tiny) continue
+      if (nextCost < best.cost * (1 + rivalShare)) rivals.push({ draft: next, cost: nextCost })
+      if (nextCost < best.cost - tiny) best = { draft: next, cost: nextCost }
+    }
+    return this.#steadiest(rivals, best.cost)
+  }
+
+  /** Of drafts that cost about as much, the one that stands disorder best. */
+  #steadiest(rivals: readonly { readonly draft: Draft; readonly cost: number }[], least: number): Draft {
+    const close = rivals
+      .filter(({ cost }) => cost <= least * (1 + rivalShare))
+      .toSorted((a, b) => a.cost - b.cost)
+      .slice(0, mostRivals)
+    const judged = close.map(({ draft, cost }) => {
+      let expected = 0
+      for (let trial = 0; trial < trials; trial++)
+        expected += this.#missing(draft, () => disorder * this.#random()) / trials
+      return { draft, cost: cost + missingFactor * expected }
+    })
+    return judged.reduce((a, b) => (b.cost < a.cost - tiny ? b : a)).draft
+  }
+
+  /** The draft with a change or two; undefined when the change that was drawn is not possible. */
+  #varied(draft: Draft): Draft | undefined {
+    const draw = this.#random()
+    if (draw < 0.15) return this.#without(draft)
+    if (draw < 0.4) return this.#back(this.#without(draft))
+    if (draw < 0.55) return this.#launching(this.#without(draft))
+    if (draw < 0.7) return this.#launching(this.#without(this.#without(draft)))
+    if (draw < 0.8) return this.#launching(this.#launching(this.#without(draft)))
+    if (draw < 0.9) return this.#back(this.#without(this.#without(draft)))
+    if (draw < 0.92) return this.#launching(draft)
+    if (draw < 0.94) return this.#back(draft)
+    const place = this.#below(draft.launched.length)
+    if (place < 0) return undefined
+    return this.#launching({ ...draft, launched: draft.launched.toSpliced(place, 1) })
+  }
+
+  #without(draft: Draft | undefined): Draft | undefined {
+    if (draft === undefined) return undefined
+    const place = this.#below(draft.kept.length + draft.launched.length)
+    if (place < 0) return undefined
+    if (place >= draft.kept.length)
+      return { ...draft, launched: draft.launched.toSpliced(place - draft.kept.length, 1) }
+    const machine = this.#fleet.machines[draft.kept[place] as number]
+    return machine?.candidate === undefined ? undefined : { ...draft, kept: draft.kept.toSpliced(place, 1) }
+  }
+
+  #back(draft: Draft | undefined): Draft | undefined {
+    if (draft === undefined) return undefined
+    const kept = new Set(draft.kept)
+    const gone = this.#all.filter((index) => !kept.has(index))
+    const index = gone[this.#below(gone.length)]
+    return index === undefined ? undefined : { ...draft, kept: [...draft.kept, index] }
+  }
+
+  #launching(draft: Draft | undefined): Draft | undefined {
+    if (draft === undefined || draft.launched.length >= this.#mostLaunches) return undefined
+    const type = this.#below(this.#fleet.types.length)
+    return type < 0 ? undefined : { ...draft, launched: [...draft.launched, type] }
+  }
+
+  /** Budgets, and that no node is launched that equals one that goes (disruption.md 9). */
+  #isAllowed(draft: Draft): boolean {
+    const gone = this.#goneOf(draft)
+    const counts = new Map<string, number>()
+    const names = new Set<string>()
+    for (const { input } of gone) {
+      const count = (counts.get(input.nodePool) ?? 0) + 1
+      counts.set(input.nodePool, count)
+      names.add(input.instanceType)
+      if (count <= (this.#budgets.get(input.nodePool) ?? 0)) continue
+      this.#isLimitedByBudget = true
+      return false
+    }
+    return draft.launched.every((type) => !names.has(this.#fleet.types[type]?.row.type.type.name ?? ''))
+  }
+
+  #isFeasible(draft: Draft): boolean {
+    return this.#missing(draft) <= this.#lost + tiny
+  }
+
+  #missing(draft: Draft, noise?: () => number): number {
+    return this.#model.place(this.#hostsOf(draft), this.#movingOf(draft), noise)
+  }
+
+  #hostsOf({ kept, launched }: Draft): readonly (Machine | Launchable)[] {
+    const { machines, types } = this.#fleet
+    return [
+      ...kept.flatMap((index) => machines[index] ?? []),
+      ...launched.flatMap((type) => types[type] ?? []),
+    ]
+  }
+
+  /** Pods by kind that need a place. */
+  #movingOf({ kept }: Draft): Int32Array {
+    const moving = this.#total.slice()
+    for (const index of kept) add(moving, (this.#fleet.machines[index] as Machine).moving, -1)
+    return moving
+  }
+
+  #goneOf({ kept }: Draft): readonly Candidate[] {
+    const stays = new Set(kept)
+    return this.#fleet.machines.flatMap(({ candidate }, index) =>
+      candidate === undefined || stays.has(index) ? [] : [candidate],
+    )
+  }
+
+  #priceOf(draft: Draft): number {
+    return this.#hostsOf(draft).reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
+  }
+
+  /** Price with what changes are worth at least. */
+  #costOf(draft: Draft): number {
+    const gone = this.#goneOf(draft).reduce((sum, { input }) => sum + input.pricePerHour, 0)
+    const launched = draft.launched.reduce(
+      (sum, type) => sum + (this.#fleet.types[type]?.pricePerHour ?? 0),
+      0,
+    )
+    return this.#priceOf(draft) + shareOfGone * gone + shareOfLaunch * launched
+  }
+
+  #cost(draft: Draft): number {
+    return this.#costOf(draft) + missingFactor * this.#missing(draft)
+  }
+
+  /** What is paid for a machine beyond the worth of its pods. */
+  #lossOf({ pricePerHour, moving }: Machine): number {
+    return this.#fleet.kinds.reduce(
+      (loss, { worth }, kind) => loss - worth * (moving[kind] as number),
+      pricePerHour,
+    )
+  }
+
+  #stateOf(draft: Draft): EndState {
+    const { kinds, machines, waiting } = this.#fleet
+    const hosts = this.#hostsOf(draft)
+    const places = kinds.map((): number[] => [])
+    this.#model.place(hosts, this.#movingOf(draft), undefined, places)
+    const stays = new Set(draft.kept)
+    const homes = new Map<number, number>()
+    const launches = draft.launched.map((type) => ({
+      type: this.#fleet.types[type] as Launchable,
+      pods: [] as number[],
+    }))
+    const waves: number[][] = []
+    for (const [kind, { wave }] of kinds.entries()) {
+      const leaving = machines.flatMap(({ pods }, index) => (stays.has(index) ? [] : (pods[kind] ?? [])))
+      ;(waves[wave] ??= []).push(...leaving)
+      for (const [order, pod] of [...(waiting[kind] ?? []), ...leaving].entries()) {
+        const place = places[kind]?.[order]
+        if (place === undefined) continue
+        if (place >= draft.kept.length) launches[place - draft.kept.length]?.pods.push(pod)
+        else homes.set(pod, machines[draft.kept[place] as number]?.index ?? -1)
+      }
+    }
+    return {
+      gone: this.#goneOf(draft),
+      launches: launches.filter(({ pods }) => pods.length > 0),
+      homes,
+      waves: waves.filter((pods) => pods.length > 0),
+    }
+  }
+
+  /** An index below `count`; -1 when there is none. */
+  #below(count: number): number {
+    return count === 0 ? -1 : Math.floor(this.#random() * count)
+  }
+
+  /** From 0 to 1, the same sequence in every search: the same question has the same answer. */
+  #random(): number {
+    this.#seed = (Math.imul(this.#seed, 1_664_525) + 1_013_904_223) >>> 0
+    return this.#seed / 4_294_967_296
+  }
+}
+
+function add(amounts: Int32Array, more: Int32Array, times: 1 | -1): void {
+  for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) + times * (more[i] as number)
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Node, NodeClaim, Pod } from '@tenon/api'
+import { rfc3339 } from '@tenon/runtime'
+import type { OperatorContext } from '../../context.ts'
+import { ObservedCluster } from '../../state/observed-cluster.test-support.ts'
+import { PodEvents } from './pod-events.ts'
+
+const seconds = 1000
+const minutes = 60 * seconds
+
+function aMachine(lastPodEventTime?: string): readonly [Node, NodeClaim] {
+  const node: Node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'node-a', uid: 'n' },
+    spec: { providerID: 'p://a' },
+  }
+  const claim: NodeClaim = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name: 'a', uid: 'c' },
+    spec: {
+      nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'x' },
+      requirements: [],
+    },
+    status: { providerID: 'p://a', ...(lastPodEventTime !== undefined && { lastPodEventTime }) },
+  }
+  return [node, claim]
+}
+
+function aPod({ metadata, status }: { metadata?: Partial<Pod['metadata']>; status?: Pod['status'] }): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'default', uid: 'p', ...metadata },
+    spec: { nodeName: 'node-a', containers: [] },
+    ...(status !== undefined && { status }),
+  }
+}
+
+const becameTrue = (type: string, atMs: number) => ({
+  type,
+  status: 'True',
+  lastTransitionTime: rfc3339(atMs),
+})
+
+/** What a start writes that lists one pod, 30 minutes after the claim was stamped last. */
+async function writesAtStart(pod: (stampedMs: number) => Pod, isStamped = true): Promise<readonly unknown[]> {
+  const cluster = new ObservedCluster()
+  const { caches, state, clock } = cluster
+  const stampedMs = Math.floor(clock.now() / seconds) * seconds
+  await clock.advance(30 * minutes)
+  const patches: unknown[] = []
+  const client = {
+    patch: (_type: unknown, _key: unknown, patch: unknown) => Promise.resolve(void patches.push(patch)),
+  }
+  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorContext)
+  cluster.see(pod(stampedMs), ...aMachine(isStamped ? rfc3339(stampedMs) : undefined))
+  caches.pods.onChange((change) => {
+    assert.equal(events.note(change), 'node-a')
+  })
+  await events.reconcile('node-a')
+  await events.reconcile('node-a')
+  const now = { status: { lastPodEventTime: rfc3339(clock.now()) } }
+  assert.ok(patches.every((patch) => JSON.stringify(patch) === JSON.stringify(now)))
+  return patches
+}
+
+const boundAt = (atMs: number): Pod['status'] => ({
+  phase: 'Running',
+  startTime: rfc3339(atMs),
+  conditions: [becameTrue('PodScheduled', atMs)],
+})
+
+test('a start does not note again what was noted: pods that were bound before, or within ten seconds', async () => {
+  assert.equal((await writesAtStart((ms) => aPod({ status: boundAt(ms - 60 * minutes) }))).length, 0)
+  assert.equal((await writesAtStart((ms) => aPod({ status: boundAt(ms) }))).length, 0)
+  assert.equal((await writesAtStart((ms) => aPod({ status: boundAt(ms + 9 * seconds) }))).length, 0)
+})
+
+test('a start notes what happened since, once', async () => {
+  const { length: bound } = await writesAtStart((ms) => aPod({ status: boundAt(ms + 10 * seconds) }))
+  assert.equal(bound, 1)
+  const { length: ended } = await writesAtStart((ms) =>
+    aPod({
+      status: {
+        phase: 'Succeeded',
+        conditions: [
+          becameTrue('PodScheduled', ms - minutes),
+          { type: 'Ready', status: 'False', lastTransitionTime: rfc3339(ms + minutes) },
+        ],
+      },
+    }),
+  )
+  assert.equal(ended, 1)
+  const leavingFrom = (ms: number): Pod =>
+    aPod({
+      metadata: { deletionTimestamp: rfc3339(ms + 60 * seconds), deletionGracePeriodSeconds: 60 },
+      status: boundAt(ms - minutes),
+    })
+  assert.equal((await writesAtStart((ms) => leavingFrom(ms + minutes))).length, 1)
+  assert.equal((await writesAtStart(leavingFrom)).length, 0)
+})
+
+test('a pod that serves again since is no event, one that says nothing of its times is', async () => {
+  const flapped = (ms: number): Pod =>
+    aPod({
+      status: {
+        phase: 'Running',
+        conditions: [becameTrue('PodScheduled', ms), becameTrue('Ready', ms + 5 * minutes)],
+      },
+    })
+  assert.equal((await writesAtStart(flapped)).length, 0)
+  assert.equal((await writesAtStart(() => aPod({}))).length, 1)
+  assert.equal((await writesAtStart((ms) => aPod({ status: boundAt(ms) }), false)).length, 1)
+})

@@ -1,0 +1,24 @@
+/** Operators with a part that does not do what it should. */
+import type { Operator } from '@tenon/operator'
+
+/** Every scrape begins to count anew. */
+export function countsAnew({ metrics: { registry } }: Operator): void {
+  const scrape = registry.metrics.bind(registry)
+  registry.metrics = async () => {
+    const page = await scrape()
+    registry.resetMetrics()
+    return page
+  }
+}
+
+/** Series of pods that have gone stay. */
+export function keepsSeriesOfPods({ metrics: { cluster } }: Operator): void {
+  if (cluster?.pods !== undefined) cluster.pods.state.drop = () => undefined
+}
+
+/** A figure that is asked for at a scrape cannot be had. */
+export function failsScrapes({ metrics }: Operator): void {
+  metrics.passAgesMs = () => {
+    throw new Error('no such controller')
+  }
+}
