@@ -67,7 +67,7 @@ export async function gathered({ caches, clock, state }: ObservedCluster): Promi
     settings: defaultSettings,
     provider,
     logger: silentLogger,
-    placementGate: { improvement: {} },
+    placementGate: { improvementFor: () => ({}) },
   }
   return await gatherSchedulingInput(context as unknown as OperatorContext, new AbortController().signal)
 }

@@ -11,7 +11,7 @@ import { faultyCloud, playCloudFaults } from './faults/cloud-faults.ts'
 import { playMachineFaults } from './faults/machine-faults.ts'
 import { playProcessFaults } from './faults/process-faults.ts'
 import { Weather } from './faults/weather.ts'
-import { fleetOf, unrest } from './invariants/calm.ts'
+import { fleetOf, launchesOfAge, unrest } from './invariants/calm.ts'
 import { Checker } from './invariants/checker.ts'
 import { MetricsWatch } from './invariants/metrics.ts'
 import type { Violation } from './invariants/scene.ts'
@@ -169,6 +169,7 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
 async function untilWell(world: World, checker: Checker, step: () => Promise<boolean>): Promise<number> {
   const { clock } = world
   const calmFrom = clock.monotonic()
+  const launchesThen = checker.launches
   let fleetThen = ''
   let settledFrom = calmFrom
   while (checker.violation === undefined) {
@@ -179,7 +180,8 @@ async function untilWell(world: World, checker: Checker, step: () => Promise<boo
     if (clock.monotonic() - settledFrom >= settledMs) break
     if (clock.monotonic() - calmFrom > calmBoundMs) {
       if (wrong.length > 0) checker.violate('everythingIsWellInTheEnd', wrong.join('; '))
-      else checker.violate('costSettles', 'machines still come and go')
+      else if (checker.launches - launchesThen > launchesOfAge(world, calmBoundMs))
+        checker.violate('costSettles', 'machines still come and go')
       break
     }
     await step()

@@ -1,5 +1,5 @@
 /** What has to hold once nothing goes wrong any more: every pod runs, nothing is left over, nothing moves. */
-import { kinds, type NodeClaim, type Pod } from '@tenon/api'
+import { kinds, type NodeClaim, type Pod, parseNillableDuration } from '@tenon/api'
 import type { World } from '../../world.ts'
 import { unsatisfiableLabel } from '../workload/workload-context.ts'
 
@@ -47,6 +47,12 @@ export function fleetOf(world: World): string {
     .claims()
     .map(({ metadata }) => `${metadata.uid}${metadata.deletionTimestamp === undefined ? '' : '-'}`)
     .join(' ')
+}
+
+/** As many launches as age may cause in so long: one for every end of a machine, and as many for pods it moves. */
+export function launchesOfAge(world: World, ms: number): number {
+  const lives = world.claims().map(({ spec }) => parseNillableDuration(spec.expireAfter))
+  return lives.reduce((sum: number, lastsMs) => sum + (lastsMs === undefined ? 0 : (2 * ms) / lastsMs), 0)
 }
 
 const isRunning = (pod: Pod): boolean =>
