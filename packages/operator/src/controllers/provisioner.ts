@@ -265,7 +265,7 @@ export class Provisioner {
     plan: DecisionPlan,
     signal: AbortSignal,
   ): Promise<void> {
-    const { caches, metrics, logger, provider } = this.#context
+    const { caches, metrics, logger, provider, state } = this.#context
     const pool = caches.nodePools.get({ name: claim.nodePool })
     if (pool === undefined) throw new Error(`NodePool ${claim.nodePool} is gone`)
     const limits = parseResources(pool.spec.limits)
@@ -275,6 +275,16 @@ export class Provisioner {
     const object = plan.noted(nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs), claim.pods)
     const created = await createPlannedClaim(this.#context, pool, object, signal)
     plan.launched(created, claim.pods)
+    const resting = state.movedPods.launchFor(claim.pods)
+    if (resting > 0)
+      logger.info(
+        'consolidation moved pods that needed a new node; their workloads are let alone for a while',
+        {
+          NodeClaim: { name: created.metadata.name },
+          workloads: resting,
+          Pods: podList(claim.pods),
+        },
+      )
     metrics.nodeClaimsCreated.inc({
       reason: 'provisioned',
       nodepool: claim.nodePool,

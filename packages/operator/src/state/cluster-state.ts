@@ -14,6 +14,7 @@ import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../observe/caches.ts'
 import { defaultSettings } from '../settings.ts'
 import { ConsolidationState, keyOfNode, type MachineView } from './consolidation-state.ts'
+import { MovedPods } from './moved-pods.ts'
 import { NominatedPods } from './nominated-pods.ts'
 import { PodDecisions } from './pod-decisions.ts'
 import { PodIndex } from './pod-index.ts'
@@ -70,6 +71,8 @@ export class ClusterState {
   readonly poolCosts: PoolCosts
   /** Whether it may be worth to look for nodes to consolidate again. */
   readonly consolidation: ConsolidationState
+  /** Workloads that consolidation has moved in vain. */
+  readonly movedPods: MovedPods
 
   /** @param planAgeMs how long a plan is held on to that is not carried out. */
   constructor(
@@ -102,6 +105,7 @@ export class ClusterState {
     })
     this.poolCosts = new PoolCosts(caches, (claim) => this.isManaged(claim))
     this.consolidation = new ConsolidationState(clock)
+    this.movedPods = new MovedPods(clock)
     caches.nodeClaims.onChange((change) => {
       this.#seeded.delete(change.object.metadata.name)
       if (change.kind !== 'deleted') return

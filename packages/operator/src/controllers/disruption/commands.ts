@@ -93,6 +93,7 @@ export class Commands {
           this.evict(pods)
         }),
       })
+      if (command.reason === 'Underutilized') this.#moves(going)
       this.#count(command)
       this.enqueue(id)
     } catch (error) {
@@ -101,6 +102,10 @@ export class Commands {
     } finally {
       for (const replacement of replacements) replacement.abandon?.()
     }
+  }
+
+  #moves(candidates: readonly Candidate[]): void {
+    this.#context.state.movedPods.move(candidates.flatMap(({ pods }) => pods))
   }
 
   /** Undoes what {@link begin} has done so far, as well as that goes. */
@@ -197,6 +202,8 @@ export class Commands {
   /** Deletes the claims of the nodes that go, unless others have. */
   async #finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
     const { reason, candidates } = command
+    // Replacements may have taken long.
+    if (reason === 'Underutilized') this.#moves(candidates)
     const outcomes = await Promise.all(
       candidates.map(async ({ claim, node, pool }) => {
         const { name } = claim.metadata

@@ -2,7 +2,7 @@
 import { isConditionTrue, labels } from '@tenon/api'
 import type { ConsolidationResult, PoolTotals } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
-import { evictionCost, isDaemonPod } from '../../state/pods.ts'
+import { evictionCost, isDaemonPod, keyOf } from '../../state/pods.ts'
 import { labelsOf } from '../../state/state-node.ts'
 import { remainingDisruptions } from './budget.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
@@ -50,10 +50,19 @@ export class Consolidation implements DisruptionMethod {
   accepts(candidate: Candidate): boolean {
     const { pool, claim } = candidate
     if (pool.spec.replicas !== undefined) return false
-    const because = unconsolidatable(candidate)
+    const because = unconsolidatable(candidate) ?? this.#atRest(candidate)
     if (because !== undefined) tellUnconsolidatable(this.#context, candidate, because)
     else if (!isEmpty(candidate)) return isConditionTrue(claim, 'Consolidatable')
     return false
+  }
+
+  /** Why the node's pods are let alone for a while. */
+  #atRest({ pods }: Candidate): string | undefined {
+    const { state, settings } = this.#context
+    const resting = settings.compatibility === 'karpenter' ? undefined : state.movedPods.resting(pods)
+    if (resting === undefined) return undefined
+    const minutes = Math.ceil(resting.forMs / 60_000)
+    return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(resting.pod.metadata)})`
   }
 
   async pass(pass: Pass, signal: AbortSignal): Promise<boolean> {

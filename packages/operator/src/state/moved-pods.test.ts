@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Pod } from '@tenon/api'
+import { VirtualClock } from '@tenon/runtime'
+import { MovedPods } from './moved-pods.ts'
+
+const minutes = 60_000
+
+function of(owner: string): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${owner}-pod`,
+      ownerReferences: [
+        { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: owner, uid: owner, controller: true },
+      ],
+    },
+    spec: { containers: [] },
+  }
+}
+
+const [web, batch] = [of('web'), of('batch')]
+
+test('a workload rests when a machine is launched for it soon after it was moved, others do not', () => {
+  const moved = new MovedPods(new VirtualClock())
+  moved.move([web, batch])
+  assert.equal(moved.launchFor([web]), 1)
+  assert.deepEqual(moved.resting([batch]), undefined)
+  assert.deepEqual(moved.resting([batch, web]), { pod: web, forMs: 15 * minutes })
+})
+
+test('a machine for a workload that was not moved, or long ago, changes nothing', async () => {
+  const clock = new VirtualClock()
+  const moved = new MovedPods(clock)
+  assert.equal(moved.launchFor([web]), 0)
+  moved.move([web])
+  await clock.advance(6 * minutes)
+  assert.equal(moved.launchFor([web]), 0)
+  assert.equal(moved.resting([web]), undefined)
+})
+
+test('it rests for twice as long each time, four hours at most, and one move counts once', async () => {
+  const clock = new VirtualClock()
+  const moved = new MovedPods(clock)
+  const rests: number[] = []
+  for (let time = 0; time < 6; time++) {
+    moved.move([web])
+    moved.launchFor([web])
+    moved.launchFor([web])
+    const forMs = moved.resting([web])?.forMs ?? 0
+    rests.push(forMs / minutes)
+    await clock.advance(forMs)
+    assert.equal(moved.resting([web]), undefined)
+  }
+  assert.deepEqual(rests, [15, 30, 60, 120, 240, 240])
+})
