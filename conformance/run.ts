@@ -41,7 +41,7 @@ async function main(): Promise<number> {
   const start = clock.monotonic()
   const files = suiteFiles(process.argv.slice(2).filter((argument) => !argument.startsWith('-')))
   if (files.some((file) => basename(file) === 'monitoring.test.ts') && !hasPrometheus()) return 1
-  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 3), files.length)
+  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 2), files.length)
   const lanes = await Promise.all(
     Array.from({ length: Math.max(count, 1) }, (_, lane) => runLane(lane, files)),
   )
