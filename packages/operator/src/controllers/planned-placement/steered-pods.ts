@@ -13,6 +13,7 @@ export function* steeredPods(
   { placements, claims }: Pick<SchedulingResult, 'placements' | 'claims'>,
   most: number,
 ): Generator<undefined, ReadonlyMap<string, number>, undefined> {
+  if (most <= 0) return new Map()
   const pods = [...placements.map(({ pod }) => pod), ...claims.flatMap((claim) => claim.pods)]
   let total: Resources = {}
   const requests = new Map<Pod, Resources>()
