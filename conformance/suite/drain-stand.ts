@@ -18,9 +18,10 @@ interface EndRequest {
   readonly pod: string
   readonly uid: string
   readonly atMs: number
-  /** Until the answer came, in milliseconds. */
-  readonly tookMs: number
-  readonly status: number
+  /** Until the answer came, in milliseconds; 0 until then. */
+  tookMs: number
+  /** 0 until the answer has come, and if none does. */
+  status: number
 }
 
 const rate = { perSecond: 200, burst: 300 }
@@ -140,7 +141,8 @@ export class DrainStand {
     const refusals = new Map<string, { readonly count: number; readonly atMs: number }>()
     const hasty: string[] = []
     for (const { kind, pod, uid, atMs, status } of this.requests) {
-      if (kind !== 'evict') continue
+      // Of a pod that had gone when it was asked for nothing tells which one it was.
+      if (kind !== 'evict' || uid === '') continue
       const last = refusals.get(uid)
       const pauseMs = last === undefined ? 0 : Math.min(10_000, 100 * 2 ** (last.count - 1))
       if (last !== undefined && atMs - last.atMs < pauseMs) hasty.push(`${pod} after ${atMs - last.atMs} ms`)
@@ -175,16 +177,20 @@ export class DrainStand {
         const kind = evicted === null ? 'delete' : 'evict'
         const pod = this.pods.get({ namespace, name })
         if (pod !== undefined) this.#judge(kind, pod, atMs)
-        const { status, ...answer } = await inner.send(request, signal)
-        this.requests.push({
+        // Noted before it is sent: a slow server may have done what was asked long before it says so.
+        const asked: EndRequest = {
           kind,
           pod: name,
           uid: pod?.metadata.uid ?? '',
           atMs,
-          tookMs: this.clock.now() - atMs,
-          status,
-        })
-        return { status, ...answer }
+          tookMs: 0,
+          status: 0,
+        }
+        this.requests.push(asked)
+        const answer = await inner.send(request, signal)
+        asked.tookMs = this.clock.now() - atMs
+        asked.status = answer.status
+        return answer
       },
     }
   }
