@@ -23,11 +23,6 @@ const longestFirst = [
   'leaders',
   'crds',
 ]
-/** Hundreds of pods at once: these keep a processor busy, the others mostly wait. */
-const busy: ReadonlySet<string> = new Set(['drain', 'scheduling-proof', 'planned-placement', 'upstream'])
-/** Lanes that busy files may be in; more of them side by side would be slow where time is judged. */
-const busyLanes = 2
-
 /**
  * The whole suite, or the files whose names are given, in lanes side by side: most of a test is waiting for
  * what a real cluster takes. Each lane has a control plane of its own, which is built if needed, started,
@@ -42,9 +37,7 @@ async function main(): Promise<number> {
   const files = suiteFiles(process.argv.slice(2).filter((argument) => !argument.startsWith('-')))
   if (files.some((file) => basename(file) === 'monitoring.test.ts') && !hasPrometheus()) return 1
   const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 2), files.length)
-  const lanes = await Promise.all(
-    Array.from({ length: Math.max(count, 1) }, (_, lane) => runLane(lane, files)),
-  )
+  const lanes = await Promise.all(Array.from({ length: Math.max(count, 1) }, () => runLane(files)))
   const failed = lanes.flat().filter(({ code }) => code !== 0)
   for (const { file } of failed) say(`FAILED: ${file}`)
   say(
@@ -58,9 +51,9 @@ interface Outcome {
   readonly code: number
 }
 
-/** Takes files from the shared list until nothing in it is for this lane. */
-async function runLane(lane: number, files: string[]): Promise<readonly Outcome[]> {
-  let file = takeFile(lane, files)
+/** Takes files from the list that all lanes share, until nothing is left. */
+async function runLane(files: string[]): Promise<readonly Outcome[]> {
+  let file = files.shift()
   if (file === undefined) return []
   const folder = mkdtempSync(join(tmpdir(), 'tenon-conformance-'))
   const start = clock.monotonic()
@@ -69,7 +62,7 @@ async function runLane(lane: number, files: string[]): Promise<readonly Outcome[
   const outcomes: Outcome[] = []
   let done = false
   try {
-    for (; file !== undefined && !interrupted.signal.aborted; file = takeFile(lane, files)) {
+    for (; file !== undefined && !interrupted.signal.aborted; file = files.shift()) {
       outcomes.push({ file, code: await runFile(file, controlPlane) })
     }
     done = true
@@ -79,12 +72,6 @@ async function runLane(lane: number, files: string[]): Promise<readonly Outcome[
     rmSync(folder, { recursive: true, force: true })
   }
   return outcomes
-}
-
-/** Takes the first file out of the list that may be in the lane. */
-function takeFile(lane: number, files: string[]): string | undefined {
-  const at = files.findIndex((file) => lane < busyLanes || !busy.has(basename(file, '.test.ts')))
-  return at === -1 ? undefined : files.splice(at, 1)[0]
 }
 
 function suiteFiles(wanted: readonly string[]): string[] {

@@ -268,6 +268,18 @@ describe('the plan', () => {
     assert.equal(field.said('computed new nodeclaim(s)').length, 1)
   })
 
+  test('of more pods than can be nominated is told to nobody, and holds wherever they land', async (t) => {
+    const field = await Field.open(t, { settings: { maxNominations: 15 } })
+    await field.start()
+    field.sixteen()
+    assert.ok(await field.until(() => field.isAllBound, 60 * seconds))
+    assert.deepEqual(field.nominations, [])
+    assert.equal(field.said('computed new nodeclaim(s)').length, 1)
+    assert.ok(
+      field.claims().every(({ metadata }) => !('tenon.sh/planned-pods' in (metadata.annotations ?? {}))),
+    )
+  })
+
   test('is made anew within a batch for pods whose claim is deleted', async (t) => {
     const field = await Field.open(t, { nodeRegistrationDelay: '60s' })
     await field.launchSixteen()

@@ -21,7 +21,6 @@ interface EndStates {
   /** Best first; none when things are best as they are. */
   readonly states: readonly EndState[]
   readonly isLimitedByBudget: boolean
-  readonly isTimedOut: boolean
 }
 
 /** Nodes that stay and types that are launched, by index. */
@@ -98,7 +97,6 @@ class Search {
     return {
       states: drafts.map((draft) => this.#stateOf(draft)),
       isLimitedByBudget: this.#isLimitedByBudget,
-      isTimedOut: this.#shouldStop(),
     }
   }
 

@@ -214,22 +214,20 @@ export class Simulation {
   }
 
   /**
-   * Puts the pods of the claims on claims as planned instead.
-   * @returns whether these are the very pods that have claims, and limits allow it.
+   * Puts the pods of the claims on claims as planned instead. If others have claims with them, or limits are
+   * against it, the claims stay as first fit made them, and are judged as such.
    */
-  rearrange(bins: readonly PlannedBin[]): boolean {
+  rearrange(bins: readonly PlannedBin[]): void {
     const wanted = new Set(bins.flatMap(({ pods }) => pods))
     const old = this.#claims.filter(({ pods }) => pods.some((pod) => wanted.has(pod)))
     const [model] = old
-    if (model === undefined || old.reduce((sum, { pods }) => sum + pods.length, 0) !== wanted.size)
-      return false
+    if (model === undefined || old.reduce((sum, { pods }) => sum + pods.length, 0) !== wanted.size) return
     const renewed = bins.map((bin) => claimOf(bin, model, (pod) => this.#compiled.shapeOf(pod)))
     const budget = this.#budgetOf(model.class.template)
     const held = (claims: readonly OpenClaim[]) =>
       claims.map((claim) => this.#compiled.finisher.holding(claim))
-    if (budget.isLimited && !budget.isNoMore(held(renewed), held(old))) return false
+    if (budget.isLimited && !budget.isNoMore(held(renewed), held(old))) return
     this.#claims = [...this.#claims.filter((claim) => !old.includes(claim)), ...renewed]
-    return true
   }
 
   /** The decision, by indexes of the problem. */

@@ -94,11 +94,11 @@ export class Provisioner {
     }
     if (decided === undefined) return
     const { input } = decided
-    const result = placementGate.isOn ? withTwinsInTurn(decided.result) : decided.result
+    const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
+    const result = placement === 'planned' ? withTwinsInTurn(decided.result) : decided.result
     this.#nominate(input, result)
     const plan = await DecisionPlan.of(this.#context, input, result)
     await this.#inSlices(this.#telling(input, result))
-    const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
     if (result.claims.length > 0) await this.#create(result.claims, { plan, placement }, signal)
   }
 

@@ -70,6 +70,8 @@ export async function gatherSchedulingInput(
     const names = caches.nodes.list().map((node) => node.metadata.name)
     await inSlices(state.pods.readUses(names), slicing)
   }
+  // What is read from here on is in this decision; all of it is read before anything else can happen.
+  state.pods.decided()
   return await inSlices(gathering(context, hasPods, listings), slicing)
 }
 
@@ -118,15 +120,14 @@ function* gathering(
   context: OperatorContext,
   hasPods: boolean,
   listings: readonly Listing[],
-  moving?: readonly LeavingPod[],
+  moving: readonly LeavingPod[] = [],
 ): Generator<undefined, GatheredInput, undefined> {
   const { caches, state } = context
   const lookups = volumeLookups(caches)
   const stateNodes = hasPods ? state.stateNodes() : []
   const staying = stateNodes.filter((node) => !node.isMarkedForDeletion)
   const pending = hasPods ? state.pods.waiting() : []
-  if (moving === undefined) state.pods.decided()
-  const leaving = [...podsOfLeavingNodes(context, stateNodes), ...(moving ?? [])]
+  const leaving = [...podsOfLeavingNodes(context, stateNodes), ...moving]
   const input = {
     nodes: staying.map((node) => nodeInputOf(context, node, lookups)),
     pools: listings.flatMap(({ nodePool, instanceTypes }) =>

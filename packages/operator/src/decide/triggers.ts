@@ -78,7 +78,7 @@ export class Triggers {
   }
 
   /** Whether the pod waits for a machine of its own that has yet to come; it will be meant for that again. */
-  #isExpected(uid: string): boolean {
+  #awaitsItsMachine(uid: string): boolean {
     const { state, caches } = this.#context
     const target = state.plans.get(uid)?.target
     if (target?.kind !== 'claim') return false
@@ -142,7 +142,7 @@ export class Triggers {
         continue
       }
       // Thousands that wait for the same machines, each due at a time of its own, are one reason to look again.
-      this.#batcher.trigger(this.#isExpected(uid) ? 'expected' : uid)
+      this.#batcher.trigger(this.#awaitsItsMachine(uid) ? 'arrivals' : uid)
       this.#rechecks.push({ uid, atMs: now + settings.pendingRetryMs, isDue })
     }
     // One last pass tells the metrics that nothing waits any more.

@@ -1,7 +1,7 @@
 /** Pods that the scheduler has yet to look at, and which of them it will refuse. */
 import type { Pod } from '@tenon/api'
 import { nominatedNodeOf } from './nominated-pods.ts'
-import { isActive, isDaemonPod, isMirrorPod, isProvisionable } from './pods.ts'
+import { controllerOf, isActive, isDaemonPod, isMirrorPod, isProvisionable } from './pods.ts'
 
 /** Controllers that make every pod from the same template, volumes and all. */
 const templated: ReadonlySet<string> = new Set([
@@ -99,11 +99,11 @@ export class UnseenPods {
 }
 
 /** Of what the scheduler's word about this pod tells, and by what it is told about. */
-function groupsOf({ metadata, spec }: Pod): readonly string[] {
-  const owner = (metadata.ownerReferences ?? []).find(({ controller }) => controller === true)
+function groupsOf(pod: Pod): readonly string[] {
+  const owner = controllerOf(pod)
   const template =
     owner !== undefined && templated.has(`${owner.apiVersion}/${owner.kind}`) ? [owner.uid] : []
-  return (spec.schedulerName ?? defaultScheduler) === defaultScheduler ? [...template, burst] : template
+  return (pod.spec.schedulerName ?? defaultScheduler) === defaultScheduler ? [...template, burst] : template
 }
 
 /** Whether the pod has no node and waits for the scheduler's first word about it. */

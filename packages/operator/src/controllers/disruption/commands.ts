@@ -3,17 +3,19 @@ import { isConditionTrue, type KubeObject, type NodeClaim, type Pod } from '@ten
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { uuid } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
+import { Rests } from '../../state/rests.ts'
 import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
 import type { Candidate } from './candidates.ts'
 import { type Command, decisionOf, logFields, policyLabel, poolsOf, type Replacement } from './command.ts'
 import type { DisruptionMarks } from './marks.ts'
-import { Retreats } from './retreats.ts'
 import { Waves } from './waves.ts'
 
 const pollMs = 1000
 /** While pods move in waves. */
 const wavePollMs = 250
 const perNodeMs = 80
+/** The first time a command comes to nothing its nodes may be tried again at once. */
+const retreatRests = { freeFailures: 1, baseMs: 60_000, capMs: 16 * 60_000, memoryMs: 60 * 60_000 } as const
 const leastTimeoutMs = 10 * 60_000
 const longestTimeoutMs = 60 * 60_000
 
@@ -35,7 +37,8 @@ export function commandTimeoutMs(queuedNodes: number): number {
 export class Commands {
   readonly #context: OperatorContext
   readonly #marks: DisruptionMarks
-  readonly #retreats: Retreats
+  /** Nodes whose commands came to nothing, by provider ID. */
+  readonly #retreats: Rests
   readonly #underWay = new Map<string, UnderWay>()
   readonly #queued = new Map<string, string>()
   /** Set by the composition root: asks for {@link reconcile} of a command's id. */
@@ -46,7 +49,7 @@ export class Commands {
   constructor(context: OperatorContext, marks: DisruptionMarks) {
     this.#context = context
     this.#marks = marks
-    this.#retreats = new Retreats(context.clock)
+    this.#retreats = new Rests(context.clock, retreatRests)
   }
 
   /** Whether a command is about the node. */
@@ -56,7 +59,7 @@ export class Commands {
 
   /** Whether the node's last commands came to nothing, and it is not yet time to try again. */
   isResting(providerID: string): boolean {
-    return this.#retreats.isResting(providerID)
+    return this.#retreats.leftMs(providerID) > 0
   }
 
   /**
@@ -93,7 +96,7 @@ export class Commands {
           this.evict(pods)
         }),
       })
-      if (command.reason === 'Underutilized') this.#moves(going)
+      this.#moves({ ...command, candidates: going })
       this.#count(command)
       this.enqueue(id)
     } catch (error) {
@@ -104,8 +107,11 @@ export class Commands {
     }
   }
 
-  #moves(candidates: readonly Candidate[]): void {
-    this.#context.state.movedPods.move(candidates.flatMap(({ pods }) => pods))
+  /** Remembers whose pods consolidation moves, where that is to have consequences. */
+  #moves({ reason, candidates }: Command): void {
+    const { state, settings } = this.#context
+    if (reason !== 'Underutilized' || settings.compatibility === 'karpenter') return
+    state.movedPods.move(candidates.flatMap(({ pods }) => pods))
   }
 
   /** Undoes what {@link begin} has done so far, as well as that goes. */
@@ -203,7 +209,7 @@ export class Commands {
   async #finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
     const { reason, candidates } = command
     // Replacements may have taken long.
-    if (reason === 'Underutilized') this.#moves(candidates)
+    this.#moves(command)
     const outcomes = await Promise.all(
       candidates.map(async ({ claim, node, pool }) => {
         const { name } = claim.metadata

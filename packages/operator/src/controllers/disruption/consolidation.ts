@@ -58,8 +58,7 @@ export class Consolidation implements DisruptionMethod {
 
   /** Why the node's pods are let alone for a while. */
   #atRest({ pods }: Candidate): string | undefined {
-    const { state, settings } = this.#context
-    const resting = settings.compatibility === 'karpenter' ? undefined : state.movedPods.resting(pods)
+    const resting = this.#context.state.movedPods.resting(pods)
     if (resting === undefined) return undefined
     const minutes = Math.ceil(resting.forMs / 60_000)
     return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(resting.pod.metadata)})`

@@ -5,7 +5,7 @@
 import type { Pod } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
-import { isActive, isTerminal, isTerminating } from '../../state/pods.ts'
+import { controllerOf, isActive, isTerminal, isTerminating } from '../../state/pods.ts'
 import { drainTier, isDrainable } from '../node-termination/drain.ts'
 
 /** A wave whose pods have no successors by then is not waited for any longer. */
@@ -91,9 +91,5 @@ export class Waves {
 }
 
 function ownersOf(pods: readonly Pod[]): ReadonlySet<string> {
-  return new Set(
-    pods.flatMap(({ metadata }) =>
-      (metadata.ownerReferences ?? []).flatMap(({ controller, uid }) => (controller === true ? [uid] : [])),
-    ),
-  )
+  return new Set(pods.flatMap((pod) => controllerOf(pod)?.uid ?? []))
 }

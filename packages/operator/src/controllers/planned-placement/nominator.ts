@@ -75,7 +75,10 @@ export class Nominator {
     return await this.#write(pod, wanted, signal)
   }
 
-  /** The hardest to place come first: who is not told of before nodes open should fit anywhere. */
+  /**
+   * The hardest to place come first. Turns take half of what the client's rate takes for as many: they are to
+   * keep the order, not to slow anything down.
+   */
   #untilTurnMs(uid: string): number {
     const { state, clock, settings } = this.#context
     const plan = state.plans.get(uid)

@@ -7,22 +7,19 @@ import type { GatheredInput } from '../../decide/scheduling-input.ts'
 import { sliceMs } from '../../decide/slice.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
 import { withPlannedPods } from './planned-pods.ts'
-import { steeredPods } from './steered-pods.ts'
+import { nominationOrder } from './nomination-order.ts'
 import { needsSteering } from './steering.ts'
 
 /** The plan of one decision, while it is carried out. */
 export class DecisionPlan {
   readonly #context: OperatorContext
-  /** Whether it makes a difference which pod goes to which node. */
-  readonly #matters: boolean
-  /** When it is a pod's turn to be told about to the scheduler, by UID; of others it is not told. */
-  readonly #turns: ReadonlyMap<string, number>
+  /** When it is a pod's turn to be told about to the scheduler; absent when it does not matter where pods go. */
+  readonly #turns: ReadonlyMap<string, number> | undefined
   /** Names of the claims launched so far. */
   readonly #batch = new Set<string>()
 
-  private constructor(context: OperatorContext, matters: boolean, turns: ReadonlyMap<string, number>) {
+  private constructor(context: OperatorContext, turns: ReadonlyMap<string, number> | undefined) {
     this.#context = context
-    this.#matters = matters
     this.#turns = turns
   }
 
@@ -32,12 +29,15 @@ export class DecisionPlan {
     { stateNodes, policy }: Pick<GatheredInput, 'stateNodes' | 'policy'>,
     result: SchedulingResult,
   ): Promise<DecisionPlan> {
-    const { clock, turns, placementGate, settings } = context
+    const { clock, turns, placementGate } = context
     const slicing = { clock, turns, sliceMs }
-    const matters = placementGate.keepsPlans && (await inSlices(needsSteering(result), slicing))
-    const isTooLarge = placementGate.isOn && policy.improvement === 'free'
-    const steps = steeredPods(result, matters && !isTooLarge ? settings.maxNominations : 0)
-    const plan = new DecisionPlan(context, matters, await inSlices(steps, slicing))
+    // A plan that holds wherever pods land, as one for too many pods does, is not told to anybody.
+    const isTight = !placementGate.isOn || policy.improvement === 'planned'
+    const matters = placementGate.keepsPlans && isTight && (await inSlices(needsSteering(result), slicing))
+    const plan = new DecisionPlan(
+      context,
+      matters ? await inSlices(nominationOrder(result), slicing) : undefined,
+    )
     for (const { pod, node } of result.placements) {
       const target = stateNodes.get(node)
       if (target === undefined) continue
@@ -52,7 +52,7 @@ export class DecisionPlan {
 
   /** The claim to create for these pods, with a note of them. */
   noted(claim: NewObject<NodeClaim>, pods: readonly Pod[]): NewObject<NodeClaim> {
-    return this.#matters ? withPlannedPods(claim, pods) : claim
+    return this.#turns === undefined ? claim : withPlannedPods(claim, pods)
   }
 
   launched({ metadata: { name } }: NodeClaim, pods: readonly Pod[]): void {
@@ -68,7 +68,7 @@ export class DecisionPlan {
     // What happened to the pod while it was decided about is known here already.
     const current = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
     if (current?.metadata.uid !== uid || nodeNameOf(current) !== nodeNameOf(pod)) return
-    const turn = nodeNameOf(pod) === '' ? this.#turns.get(uid) : undefined
+    const turn = this.#turns?.get(uid)
     state.plans.set(uid, {
       target,
       isSteered: turn !== undefined,

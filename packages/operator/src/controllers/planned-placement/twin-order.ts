@@ -2,6 +2,7 @@
 import { labels, type Pod, type Requirement } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { compareResourceVersions } from '@tenon/kube'
+import { controllerOf } from '../../state/pods.ts'
 import { hardSpreadOf } from './spread-turn.ts'
 import { shapeOf } from './steering.ts'
 
@@ -39,7 +40,7 @@ function turnsOf(claims: readonly NewClaim[]): ReadonlyMap<Pod, Pod> {
   for (const [index, claim] of claims.entries()) {
     for (const pod of claim.pods) {
       const topologyKey = hardSpreadOf(pod)[0]?.topologyKey
-      const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid
+      const owner = controllerOf(pod)?.uid
       if (topologyKey === undefined || owner === undefined) continue
       const key = JSON.stringify([owner, pod.metadata.labels, shapeOf(pod)])
       const group: Group = groups.get(key) ?? { slots: [], levels: new Map() }

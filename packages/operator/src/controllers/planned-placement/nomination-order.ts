@@ -1,20 +1,23 @@
-/** Which pods of a decision the scheduler is told about, and in which order (planned-placement.md). */
+/** In which order the scheduler is told about the pods of a decision (planned-placement.md). */
 import type { Pod, Resources } from '@tenon/api'
 import { podRequests, type SchedulingResult, sum } from '@tenon/engine'
 
 /**
- * Tells in steps in which order the scheduler is told about the pods of a decision: first those about which
- * more than amounts decides, then the largest. Where there are more than `most`, the rest are left out: they
- * find room between the others wherever the scheduler puts them, and telling it about each would take longer
- * than nodes may wait.
- * @returns the turn of each pod by UID, from 0.
+ * Works out in steps whose turn it is when: first pods about which more than amounts decides, then the largest.
+ * Nodes may open before all are told about, and who is left over then should fit anywhere.
+ * @returns the turn of each pod that waits for a node, by UID, from 0.
  */
-export function* steeredPods(
-  { placements, claims }: Pick<SchedulingResult, 'placements' | 'claims'>,
-  most: number,
-): Generator<undefined, ReadonlyMap<string, number>, undefined> {
-  if (most <= 0) return new Map()
-  const pods = [...placements.map(({ pod }) => pod), ...claims.flatMap((claim) => claim.pods)]
+export function* nominationOrder({
+  placements,
+  claims,
+}: Pick<SchedulingResult, 'placements' | 'claims'>): Generator<
+  undefined,
+  ReadonlyMap<string, number>,
+  undefined
+> {
+  const pods = [...placements.map(({ pod }) => pod), ...claims.flatMap((claim) => claim.pods)].filter(
+    ({ spec }) => (spec.nodeName ?? '') === '',
+  )
   let total: Resources = {}
   const requests = new Map<Pod, Resources>()
   for (const pod of pods) {
@@ -31,8 +34,7 @@ export function* steeredPods(
   const sizeOf = (pod: Pod) => sizes.get(pod) ?? 0
   // Two infinite sizes have no difference.
   const largerFirst = (a: Pod, b: Pod) => (sizeOf(a) === sizeOf(b) ? 0 : sizeOf(b) - sizeOf(a))
-  const chosen = pods.toSorted(largerFirst).slice(0, most)
-  return new Map(chosen.map(({ metadata: { uid = '' } }, turn) => [uid, turn]))
+  return new Map(pods.toSorted(largerFirst).map(({ metadata: { uid = '' } }, turn) => [uid, turn]))
 }
 
 /** Whether more than the amounts it asks for decides where the pod may go. */
@@ -45,7 +47,10 @@ function hasRules({ spec }: Pod): boolean {
   )
 }
 
+/** Of the amounts alone: every pod takes one place for a pod. */
 function largestShare(own: Resources, total: Resources): number {
-  const shares = Object.entries(own).map(([name, amount]) => amount / (total[name] ?? amount))
+  const shares = Object.entries(own).map(([name, amount]) =>
+    name === 'pods' ? 0 : amount / (total[name] ?? amount),
+  )
   return Math.max(0, ...shares.filter(Number.isFinite))
 }
