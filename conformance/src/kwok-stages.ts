@@ -20,6 +20,13 @@ interface SelectorTerm {
   readonly values?: readonly string[]
 }
 
+/** On real nodes each kubelet writes for itself; with kwok's own default of 4 the pods of all nodes wait in one queue. */
+const configuration = {
+  apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
+  kind: 'KwokConfiguration',
+  options: { podPlayStageParallelism: 32, nodePlayStageParallelism: 16, nodeLeaseParallelism: 16 },
+} as const
+
 const readyStatus = '.status.conditions.[] | select( .type == "Ready" ) | .status'
 const notDeleted: SelectorTerm = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' }
 
@@ -61,7 +68,7 @@ export function kwokStages(kubeletVersion: string, delays: KwokDelays = defaultK
     }),
   ]
   // kwok reads a stream of YAML documents, and JSON is YAML.
-  return stages.map((document) => `---\n${JSON.stringify(document, null, 2)}\n`).join('')
+  return [configuration, ...stages].map((document) => `---\n${JSON.stringify(document, null, 2)}\n`).join('')
 }
 
 function stage(kind: 'Node' | 'Pod', name: string, parts: StageParts): object {

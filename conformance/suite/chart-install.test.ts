@@ -81,6 +81,16 @@ function aPool(name: string, more: object = {}): TestObject {
   }
 }
 
+const anOverlay: TestObject = {
+  apiVersion: 'karpenter.sh/v1alpha1',
+  kind: 'NodeOverlay',
+  metadata: { name: 'chart' },
+  spec: {
+    requirements: [{ key: 'karpenter.sh/nodepool', operator: 'In', values: ['chart'] }],
+    priceAdjustment: '+1%',
+  },
+}
+
 describe('the charts on a real control plane', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenon-chart-install-'))
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
@@ -98,6 +108,7 @@ describe('the charts on a real control plane', () => {
   after(async () => {
     await runner?.stop()
     await cluster.delete('apps/v1', 'Deployment', 'chart-work', 'default')
+    await cluster.delete('karpenter.sh/v1alpha1', 'NodeOverlay', 'chart')
     for (const release of ['karpenter', 'karpenter-crd'])
       await helm.run(['uninstall', release, '--namespace', namespace, '--ignore-not-found'])
     for (const name of [...hosts, 'chart-own-node']) await cluster.delete('v1', 'Node', name)
@@ -221,6 +232,11 @@ describe('the charts on a real control plane', () => {
       nodeSelector: { 'karpenter.sh/nodepool': 'chart' },
     })
     await cluster.create(aPool('chart', { limits: { cpu: '1000' } }))
+    await cluster.create(anOverlay)
+    await until('the overlay is judged', 30, async () => {
+      const overlay = await cluster.get('karpenter.sh/v1alpha1', 'NodeOverlay', 'chart')
+      return overlay?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
+    })
     await cluster.create(work)
     const running = async () => {
       runner?.assertRunning()

@@ -15,8 +15,8 @@ import { crdsYaml } from './tenon.ts'
 const kills = Number(process.env['TENON_LEADER_KILLS'] ?? 3)
 const ways = ['SIGKILL', 'SIGTERM', 'SIGSTOP'] as const
 const podsPerKill = 5
-/** The lease runs out, the standby looks once more; the rest is what a busy machine needs. */
-const crashLimitMs = 15_000 + 2_000 + 1_000
+/** The lease runs out; the rest is what a busy machine needs to notice. */
+const crashLimitMs = 15_000 + 2_000
 const cleanLimitMs = 3_000
 /** Bounds of the time between new pods and the end of the leader. */
 const workMs = { min: 300, max: 2_500 }

@@ -3,7 +3,7 @@ import { type Clock, type Logger, type Random, rfc3339Micro, unit } from '@tenon
 import { linkedAbort, withDeadline } from '../abortable.ts'
 import type { WatchingKubeClient } from '../client/client.ts'
 import { type EventRecorder, isKubeError, KubeError } from '../contract.ts'
-import { type ReleaseWatchOptions, watchForRelease } from './release-watch.ts'
+import { type LeaseWatchOptions, watchLease } from './lease-watch.ts'
 
 export interface LeaderElectorOptions {
   readonly client: WatchingKubeClient
@@ -58,6 +58,8 @@ class LeaseElector implements LeaderElector {
   /** Of the last renewal, by this process's own clock. */
   #renewedAt = 0
   #lease: Lease | undefined
+  /** Version of the lease that was seen last, by a look or by the watch. */
+  #version: string | undefined
   /** When the lease was last seen to change, by this process's own clock. */
   #changedAt = 0
   /** Somebody gave the lease back since this candidate last looked at it. */
@@ -107,7 +109,10 @@ class LeaseElector implements LeaderElector {
     this.#tell('stopped leading')
   }
 
-  /** Looks for the lease again and again, and at once when it is given back; false when the candidacy ended first. */
+  /**
+   * Looks for the lease again and again, and at once when it is given back or runs out; false when the candidacy
+   * ended first.
+   */
   async #acquire(): Promise<boolean> {
     const watching = linkedAbort(this.#stopping.signal)
     try {
@@ -116,11 +121,11 @@ class LeaseElector implements LeaderElector {
         this.#renewedAt = this.#options.clock.monotonic()
         if (await this.#attempt(this.#renewDeadlineMs)) return true
         // Now there is something to watch.
-        if (looks === 0) void watchForRelease(this.#watched(), watching.controller.signal)
+        if (looks === 0) void watchLease(this.#watched(), watching.controller.signal)
         // Twice as often as a leader renews, so that a lease that is given back is not free for long even when
         // the watch does not tell. Candidates drift apart, so that they do not all find it free at once.
         const pauseMs = this.#retryPeriodMs * (0.4 + 0.2 * unit(this.#options.random))
-        if (!(await this.#pauseUnlessFreed(pauseMs))) return false
+        if (!(await this.#pauseUnlessFreed(this.#untilExpiry(pauseMs)))) return false
       }
     } finally {
       watching.unlink()
@@ -128,7 +133,7 @@ class LeaseElector implements LeaderElector {
     }
   }
 
-  #watched(): ReleaseWatchOptions {
+  #watched(): LeaseWatchOptions {
     const { client, clock, logger } = this.#options
     return {
       client,
@@ -137,11 +142,19 @@ class LeaseElector implements LeaderElector {
       key: this.#key(),
       pauseMs: this.#retryPeriodMs,
       seen: () => this.#lease,
-      onFree: () => {
+      onChange: (lease) => {
+        if (lease !== undefined) this.#noteVersion(lease)
+        if ((lease?.spec?.holderIdentity ?? '') !== '') return
         this.#isFreed = true
         this.#wake?.()
       },
     }
+  }
+
+  /** A pause that does not go beyond the moment when the lease runs out. */
+  #untilExpiry(pauseMs: number): number {
+    const leftMs = this.#changedAt + this.#heldMs() - this.#options.clock.monotonic()
+    return leftMs > 0 ? Math.min(pauseMs, leftMs) : pauseMs
   }
 
   async #pauseUnlessFreed(ms: number): Promise<boolean> {
@@ -195,8 +208,7 @@ class LeaseElector implements LeaderElector {
     }
     const held = this.#lease
     if (held === undefined || this.#isHeldByOther()) {
-      const heldMs = (held?.spec?.leaseDurationSeconds ?? 0) * 1000
-      if (this.#isLeader || clock.monotonic() - this.#changedAt < heldMs) return false
+      if (this.#isLeader || clock.monotonic() - this.#changedAt < this.#heldMs()) return false
     }
     this.#observe(await this.#patch(this.#ownSpec(held?.spec), held, signal))
     return true
@@ -256,9 +268,19 @@ class LeaseElector implements LeaderElector {
   }
 
   #observe(lease: Lease): void {
-    if (lease.metadata.resourceVersion !== this.#lease?.metadata.resourceVersion)
-      this.#changedAt = this.#options.clock.monotonic()
+    this.#noteVersion(lease)
     this.#lease = lease
+  }
+
+  #noteVersion({ metadata: { resourceVersion } }: Lease): void {
+    if (resourceVersion === this.#version) return
+    this.#version = resourceVersion
+    this.#changedAt = this.#options.clock.monotonic()
+  }
+
+  /** How long the lease holds after it was seen to change. */
+  #heldMs(): number {
+    return (this.#lease?.spec?.leaseDurationSeconds ?? 0) * 1000
   }
 
   #isHeldByOther(): boolean {

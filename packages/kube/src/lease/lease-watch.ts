@@ -1,11 +1,11 @@
-/** Tells a candidate at once when a lease is given back, so that nobody waits for the next look at it. */
+/** Tells a candidate at once when a lease is renewed or given back, so that nobody waits for the next look at it. */
 import { kinds, type Lease } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
 import { withDeadline } from '../abortable.ts'
 import type { WatchingKubeClient } from '../client/client.ts'
 import { KubeError, type ObjectKey } from '../contract.ts'
 
-export interface ReleaseWatchOptions {
+export interface LeaseWatchOptions {
   readonly client: Pick<WatchingKubeClient, 'watch'>
   readonly clock: Clock
   readonly logger: Logger
@@ -14,8 +14,8 @@ export interface ReleaseWatchOptions {
   readonly pauseMs: number
   /** The lease as it was last seen; while there is none, nothing is watched. */
   readonly seen: () => Lease | undefined
-  /** Called whenever the lease has no holder any more, or is gone. */
-  readonly onFree: () => void
+  /** Called with every state of the lease from then on; undefined when it is gone. */
+  readonly onChange: (lease: Lease | undefined) => void
 }
 
 /** A server that can, ends a watch after so long; one that does not, is not waited for much longer. */
@@ -26,7 +26,7 @@ const watchLimitMs = 150_000
  * Watches the lease until `signal` aborts. Only a hint: whoever stands for the lease goes on looking at it by
  * itself, so that a watch that fails, or is not allowed, costs time and nothing else.
  */
-export async function watchForRelease(options: ReleaseWatchOptions, signal: AbortSignal): Promise<void> {
+export async function watchLease(options: LeaseWatchOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger, pauseMs, seen } = options
   while (!signal.aborted) {
     const resourceVersion = seen()?.metadata.resourceVersion
@@ -45,7 +45,7 @@ export async function watchForRelease(options: ReleaseWatchOptions, signal: Abor
 }
 
 async function follow(
-  { client, key, onFree }: ReleaseWatchOptions,
+  { client, key, onChange }: LeaseWatchOptions,
   resourceVersion: string,
   signal: AbortSignal,
 ): Promise<void> {
@@ -59,7 +59,7 @@ async function follow(
   })
   for await (const event of events) {
     if (event.kind === 'bookmark' || event.object.metadata.name !== key.name) continue
-    if (event.kind === 'deleted' || (event.object.spec?.holderIdentity ?? '') === '') onFree()
+    onChange(event.kind === 'deleted' ? undefined : event.object)
   }
 }
 
