@@ -40,7 +40,7 @@ export type {
 } from './snapshot/input.ts'
 export { balancedThreshold } from './disruption/balanced.ts'
 export { allowedDisruptions, unlimited, unreadableBudget } from './disruption/budgets.ts'
-export { examine } from './disruption/examine.ts'
+export { examine, Examiner } from './disruption/examine.ts'
 export { savingsOrder } from './disruption/savings-order.ts'
 export {
   type ConsolidationRemark,

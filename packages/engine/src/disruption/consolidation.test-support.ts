@@ -49,8 +49,19 @@ export interface Story {
 
 /** What a search among the machines of a story comes to. */
 export function consolidate(search: ConsolidationQuestion['search'], story: Story): ConsolidationResult {
-  const input = inputOf(story)
-  const { machines, spotToSpot = false, unseenPools = [], shouldStop = () => false } = story
+  const { shouldStop = () => false } = story
+  const { input, question } = asked(search, story)
+  const result = disruptionResult(input, examine(problemOf(input), question, { shouldStop }))
+  assert.ok(result.kind === 'consolidation')
+  return result
+}
+
+/** The question of a story, and the cluster with the pods of its candidates among those to place. */
+export function asked(
+  search: ConsolidationQuestion['search'],
+  story: Story,
+): { readonly input: SchedulingInput; readonly question: ConsolidationQuestion } {
+  const { machines, spotToSpot = false, unseenPools = [] } = story
   const candidates = Object.entries(machines).flatMap(([name, machine]) =>
     machine.stays === true ? [] : [candidateOf(name, machine)],
   )
@@ -65,9 +76,7 @@ export function consolidate(search: ConsolidationQuestion['search'], story: Stor
     unseenPools,
     ...(story.improvement && { improvement: story.improvement }),
   }
-  const result = disruptionResult(input, examine(problemOf(input), question, { shouldStop }))
-  assert.ok(result.kind === 'consolidation')
-  return result
+  return { input: inputOf(story), question }
 }
 
 function inputOf({ machines, pools, types, pending = [], leaving = [], policy }: Story): SchedulingInput {

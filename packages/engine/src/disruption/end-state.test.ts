@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels } from '@tenon/api'
-import { aPod, aType, times } from '../testing/builders.ts'
+import { anOffering, aPod, aPool, aPoolInput, aType, soldAs, times } from '../testing/builders.ts'
 import { consolidate, type Machine } from './consolidation.test-support.ts'
 
 const types = [1, 2, 4, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4))
@@ -79,4 +79,24 @@ test('pods that must not go to a node are not counted upon to go there', () => {
   }
   for (const { candidates, placements } of consolidate('global', { types, machines }).moves)
     assert.ok(!candidates.includes('a') || !placements.some(({ node }) => node === 'b'))
+})
+
+test('what is launched keeps the limits of its NodePool, though first fit would launch in two', () => {
+  const small = soldAs(aType('type-2', 2, 4), anOffering('on-demand', 0.03))
+  const medium = aType('type-4', 4, 16)
+  const pool = (name: string, cores: string) =>
+    aPoolInput(aPool(name, { limits: { cpu: cores } }), [small, medium])
+  const story = {
+    machines: {
+      a: { type: medium, pods: pods(2, '1500m') },
+      b: { type: medium, pods: pods(2, '1500m'), stays: true },
+    },
+    pools: [pool('default', '10'), pool('other', '2')],
+  }
+  const [move] = consolidate('global', { ...story, improvement: 'planned' }).moves
+  const inOther = move?.claims.filter(({ nodePool }) => nodePool === 'other') ?? []
+  assert.ok(
+    move !== undefined && inOther.length <= 1,
+    `${inOther.length} machines of 2 CPU where 2 CPU are allowed`,
+  )
 })

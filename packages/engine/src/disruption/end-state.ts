@@ -58,15 +58,42 @@ export function cheapestStates(
   return new Search(fleet, budgets, shouldStop).run()
 }
 
+/** What decides whether a draft is allowed, by index. */
+interface Rules {
+  /** Nodes that may still be disrupted, by NodePool. */
+  readonly left: readonly number[]
+  /** NodePool of each machine that may go; -1 of the others. */
+  readonly poolOf: Int32Array
+  /** Name of the type of each machine that may go. */
+  readonly typeOf: readonly (string | undefined)[]
+  readonly launchedTypeOf: readonly string[]
+}
+
+function rulesOf({ machines, types }: Fleet, budgets: ReadonlyMap<string, number>): Rules {
+  const pools = [...new Set(machines.flatMap(({ candidate }) => candidate?.input.nodePool ?? []))]
+  const indexes = new Map(pools.map((pool, index) => [pool, index]))
+  return {
+    left: pools.map((pool) => budgets.get(pool) ?? 0),
+    poolOf: Int32Array.from(machines, ({ candidate }) =>
+      candidate === undefined ? -1 : (indexes.get(candidate.input.nodePool) ?? -1),
+    ),
+    typeOf: machines.map(({ candidate }) => candidate?.input.instanceType),
+    launchedTypeOf: types.map(({ row }) => row.type.type.name),
+  }
+}
+
 class Search {
   readonly #fleet: Fleet
-  readonly #budgets: ReadonlyMap<string, number>
   readonly #shouldStop: () => boolean
   readonly #model: SchedulerModel
   /** Pods that wait and those of all machines, by kind. */
   readonly #total: Int32Array
+  /** Pods that wait, by kind. */
+  readonly #waiting: Int32Array
   readonly #all: readonly number[]
   readonly #mostLaunches: number
+  readonly #rules: Rules
+  readonly #stays: Uint8Array
   /** What finds no place as things are. */
   readonly #lost: number
   #isLimitedByBudget = false
@@ -74,12 +101,14 @@ class Search {
 
   constructor(fleet: Fleet, budgets: ReadonlyMap<string, number>, shouldStop: () => boolean) {
     this.#fleet = fleet
-    this.#budgets = budgets
     this.#shouldStop = shouldStop
     this.#model = new SchedulerModel(fleet.kinds, fleet.layout)
-    this.#total = Int32Array.from(fleet.waiting, ({ length }) => length)
-    for (const { moving } of fleet.machines) add(this.#total, moving, 1)
+    this.#waiting = Int32Array.from(fleet.waiting, ({ length }) => length)
+    this.#total = this.#waiting.slice()
+    for (const { moving } of fleet.machines) add(this.#total, moving)
     this.#all = [...fleet.machines.keys()]
+    this.#rules = rulesOf(fleet, budgets)
+    this.#stays = new Uint8Array(fleet.machines.length)
     this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
     this.#lost = this.#missing({ kept: this.#all, launched: [] })
   }
@@ -196,8 +225,8 @@ class Search {
 
   #back(draft: Draft | undefined): Draft | undefined {
     if (draft === undefined) return undefined
-    const kept = new Set(draft.kept)
-    const gone = this.#all.filter((index) => !kept.has(index))
+    const stays = this.#staying(draft.kept)
+    const gone = this.#all.filter((index) => stays[index] === 0)
     const index = gone[this.#below(gone.length)]
     return index === undefined ? undefined : { ...draft, kept: [...draft.kept, index] }
   }
@@ -209,19 +238,23 @@ class Search {
   }
 
   /** Budgets, and that no node is launched that equals one that goes (disruption.md 9). */
-  #isAllowed(draft: Draft): boolean {
-    const gone = this.#goneOf(draft)
-    const counts = new Map<string, number>()
-    const names = new Set<string>()
-    for (const { input } of gone) {
-      const count = (counts.get(input.nodePool) ?? 0) + 1
-      counts.set(input.nodePool, count)
-      names.add(input.instanceType)
-      if (count <= (this.#budgets.get(input.nodePool) ?? 0)) continue
+  #isAllowed({ kept, launched }: Draft): boolean {
+    const { left, poolOf, typeOf, launchedTypeOf } = this.#rules
+    const stays = this.#staying(kept)
+    const counts = new Int32Array(left.length)
+    for (let index = 0; index < stays.length; index++) {
+      const pool = poolOf[index] as number
+      if (stays[index] === 1 || pool < 0) continue
+      const count = (counts[pool] as number) + 1
+      counts[pool] = count
+      if (count <= (left[pool] as number)) continue
       this.#isLimitedByBudget = true
       return false
     }
-    return draft.launched.every((type) => !names.has(this.#fleet.types[type]?.row.type.type.name ?? ''))
+    return launched.every((type) => {
+      const name = launchedTypeOf[type]
+      return typeOf.every((own, index) => own !== name || stays[index] === 1)
+    })
   }
 
   #isFeasible(draft: Draft): boolean {
@@ -234,28 +267,42 @@ class Search {
 
   #hostsOf({ kept, launched }: Draft): readonly (Machine | Launchable)[] {
     const { machines, types } = this.#fleet
-    return [
-      ...kept.flatMap((index) => machines[index] ?? []),
-      ...launched.flatMap((type) => types[type] ?? []),
-    ]
+    const hosts: (Machine | Launchable)[] = []
+    for (const index of kept) hosts.push(machines[index] as Machine)
+    for (const type of launched) hosts.push(types[type] as Launchable)
+    return hosts
   }
 
-  /** Pods by kind that need a place. */
+  /** Pods by kind that need a place: those that wait, and those of machines that go. */
   #movingOf({ kept }: Draft): Int32Array {
-    const moving = this.#total.slice()
-    for (const index of kept) add(moving, (this.#fleet.machines[index] as Machine).moving, -1)
+    const stays = this.#staying(kept)
+    const moving = this.#waiting.slice()
+    for (const [index, machine] of this.#fleet.machines.entries())
+      if (stays[index] === 0) add(moving, machine.moving)
     return moving
   }
 
   #goneOf({ kept }: Draft): readonly Candidate[] {
-    const stays = new Set(kept)
-    return this.#fleet.machines.flatMap(({ candidate }, index) =>
-      candidate === undefined || stays.has(index) ? [] : [candidate],
-    )
+    const stays = this.#staying(kept)
+    const gone: Candidate[] = []
+    for (const [index, { candidate }] of this.#fleet.machines.entries())
+      if (candidate !== undefined && stays[index] === 0) gone.push(candidate)
+    return gone
   }
 
-  #priceOf(draft: Draft): number {
-    return this.#hostsOf(draft).reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
+  /** 1 for each machine that stays; good until it is asked again. */
+  #staying(kept: readonly number[]): Uint8Array {
+    const stays = this.#stays.fill(0)
+    for (const index of kept) stays[index] = 1
+    return stays
+  }
+
+  #priceOf({ kept, launched }: Draft): number {
+    const { machines, types } = this.#fleet
+    let price = 0
+    for (const index of kept) price += (machines[index] as Machine).pricePerHour
+    for (const type of launched) price += (types[type] as Launchable).pricePerHour
+    return price
   }
 
   /** Price with what changes are worth at least. */
@@ -322,6 +369,6 @@ class Search {
   }
 }
 
-function add(amounts: Int32Array, more: Int32Array, times: 1 | -1): void {
-  for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) + times * (more[i] as number)
+function add(amounts: Int32Array, more: Int32Array): void {
+  for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) + (more[i] as number)
 }

@@ -9,32 +9,73 @@ import type {
   ConsolidationQuestion,
   DisruptionAnswer,
   DisruptionQuestion,
+  Removal,
+  RemovalQuestion,
 } from './question.ts'
 import { searchSingle, survey } from './single.ts'
 import { WhatIf } from './what-if.ts'
 
-/**
- * Answers a question about a problem whose pods are those without a place and those of the candidates,
- * whose policy is that of a disruption, and whose nodes have the candidates among them, in use as they are.
- */
+/** What questions about removing nodes of one problem share. */
+interface Standing {
+  readonly problem: Problem
+  readonly candidates: RemovalQuestion['candidates']
+  readonly whatIf: WhatIf
+  /** Of the question under way. */
+  control: SchedulingControl
+}
+
+/** Answers questions one after the other. Those about removing nodes of the same problem share what they can. */
+export class Examiner {
+  #standing: Standing | undefined
+
+  /**
+   * Answers a question about a problem whose pods are those without a place and those of the candidates,
+   * whose policy is that of a disruption, and whose nodes have the candidates among them, in use as they are.
+   */
+  examine(problem: Problem, question: DisruptionQuestion, control: SchedulingControl): DisruptionAnswer {
+    if (question.kind === 'remove')
+      return { kind: 'removal', removal: this.#removal(problem, question, control) }
+    const reader = control.types ?? new TypeReader()
+    const order = question.search === 'global' ? keepersFirst(question.candidates) : undefined
+    const whatIf = new WhatIf(problem, question.candidates, reader, control, order)
+    return { kind: 'consolidation', ...search(whatIf, question, control) }
+  }
+
+  #removal(problem: Problem, question: RemovalQuestion, control: SchedulingControl): Removal {
+    const { whatIf } = this.#standingFor(problem, question.candidates, control)
+    const gone = whatIf.candidates.filter(({ input }) => question.gone.includes(input.node))
+    return whatIf.without(gone, (simulation) => ({ ending: 'undo', value: whatIf.removal(simulation) }))
+  }
+
+  /** @param candidates never changed after they were given. */
+  #standingFor(
+    problem: Problem,
+    candidates: RemovalQuestion['candidates'],
+    control: SchedulingControl,
+  ): Standing {
+    const before = this.#standing
+    if (before !== undefined && before.problem === problem && before.candidates === candidates) {
+      before.control = control
+      return before
+    }
+    // The old ground is not needed while the new one is made.
+    this.#standing = undefined
+    const current = { control }
+    const shouldStop = () => current.control.shouldStop()
+    const whatIf = new WhatIf(problem, candidates, control.types ?? new TypeReader(), { shouldStop })
+    const standing: Standing = Object.assign(current, { problem, candidates, whatIf })
+    this.#standing = standing
+    return standing
+  }
+}
+
+/** Answers one question by itself; see {@link Examiner.examine}. */
 export function examine(
   problem: Problem,
   question: DisruptionQuestion,
   control: SchedulingControl,
 ): DisruptionAnswer {
-  const reader = control.types ?? new TypeReader()
-  const isGlobal = question.kind === 'consolidate' && question.search === 'global'
-  const order = isGlobal ? keepersFirst(question.candidates) : undefined
-  const whatIf = new WhatIf(problem, question.candidates, reader, control, order)
-  if (question.kind === 'consolidate') return { kind: 'consolidation', ...search(whatIf, question, control) }
-  const gone = whatIf.candidates.filter(({ input }) => question.gone.includes(input.node))
-  return {
-    kind: 'removal',
-    removal: whatIf.without(gone, (simulation) => ({
-      ending: 'undo',
-      value: whatIf.removal(simulation),
-    })),
-  }
+  return new Examiner().examine(problem, question, control)
 }
 
 function search(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl): Consolidation {

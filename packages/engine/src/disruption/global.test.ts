@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { InstanceType } from '@tenon/api'
-import { aPod, aType, times } from '../testing/builders.ts'
+import { type InstanceType, labels } from '@tenon/api'
+import { anAppPod, aPod, aType, spreading, times } from '../testing/builders.ts'
 import { consolidate } from './consolidation.test-support.ts'
 
 const pods = (count: number, cpu: string) => times(count, () => aPod({ cpu }))
@@ -38,4 +38,22 @@ test('what would save next to nothing is left alone', () => {
     machines: { a: { type: two, pods: pods(1, '1900m') }, b: { type: eight, pods: pods(4, '1900m') } },
   }
   assert.deepEqual(consolidate('global', story).moves, [])
+})
+
+test('nodes that could go one after the other go together only if rules about pods allow that, too', () => {
+  const zones = ['zone-1', 'zone-2']
+  const [medium, huge] = [aType('type-4', 4, 16, zones), aType('type-16', 16, 64, zones)]
+  const port = { containers: [{ name: 'app', ports: [{ containerPort: 80, hostPort: 8080 }] }] }
+  const machines = {
+    keeper: { type: huge, zone: 'zone-1', pods: [anAppPod('many', {}, '1')], stays: true },
+    // Alone it may go to zone-1, where then one pod of the others is, and two are in zone-2.
+    first: { type: medium, zone: 'zone-2', pods: [anAppPod('even', spreading(labels.zone, 'many'))] },
+    second: {
+      type: medium,
+      zone: 'zone-2',
+      pods: [anAppPod('many', {}, '1'), anAppPod('many', {}, '1'), anAppPod('port', port, '1')],
+    },
+  }
+  const [move] = consolidate('global', { types: [medium, huge], machines }).moves
+  assert.deepEqual(move?.candidates, ['first'])
 })

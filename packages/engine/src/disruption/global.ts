@@ -5,6 +5,7 @@
  */
 import type { NodeInput } from '../snapshot/input.ts'
 import { amountsFit } from '../provisioning/resource-space.ts'
+import type { Simulation } from '../provisioning/simulation.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
 import { verdictsOn } from './balanced.ts'
 import { cheapestStates, type EndState } from './end-state.ts'
@@ -128,24 +129,33 @@ class GlobalSearch {
 
   /** As many nodes as can go without a new one, the best first; `rejected` when that is not worth it. */
   #fewest(sorted: readonly Candidate[]): Move | 'noneCanGo' | 'rejected' {
+    const homes = new Map<number, number>()
+    const gone = this.#whatIf.trial(() => this.#oneByOne(sorted, homes))
+    // Rules about other pods that each step keeps need not be kept by all of them together.
+    for (let count = gone.length; count > 0; count >>= 1) {
+      const some = gone.slice(0, count)
+      const placements = this.#together(some, homes)
+      if (placements === undefined) continue
+      const inputs = some.map(({ input }) => input)
+      const candidates = inputs.map(({ node }) => node)
+      const move: Move = { candidates, claims: [], placements, savings: priceOf(some) }
+      return this.#isApproved(inputs, move) ? move : 'rejected'
+    }
+    return 'noneCanGo'
+  }
+
+  /** Nodes that can go one after the other. @param homes takes where their pods go. */
+  #oneByOne(sorted: readonly Candidate[], homes: Map<number, number>): readonly Candidate[] {
     const budget = this.#budget()
     const gone: Candidate[] = []
-    const homes = new Map<number, number>()
     for (const candidate of sorted) {
       if (this.#control.shouldStop()) break
       // A node that is to receive pods stays.
       if (candidate.node.pods.length > 0 || !budget.allows([candidate])) continue
       this.#examined++
       const isGone = this.#whatIf.without([candidate], (simulation) => {
-        const fits =
-          simulation.isComplete &&
-          simulation.claims.length === 0 &&
-          this.#whatIf.stranded(simulation).length === 0
-        if (fits) {
-          // What waits may go on waiting for a node that is starting.
-          const early = new Set(simulation.prematurelyPlaced)
-          for (const [pod, node] of simulation.nodeOf) if (!early.has(pod)) homes.set(pod, node)
-        }
+        const fits = this.#fits(simulation)
+        if (fits) for (const [pod, node] of simulation.nodeOf) homes.set(pod, node)
         return { ending: fits ? 'keep' : 'undo', value: fits }
       })
       if (!isGone) continue
@@ -153,15 +163,30 @@ class GlobalSearch {
       gone.push(candidate)
     }
     this.#isLimitedByBudget ||= budget.isSpent
-    if (gone.length === 0) return 'noneCanGo'
-    const inputs = gone.map(({ input }) => input)
-    const move: Move = {
-      candidates: inputs.map(({ node }) => node),
-      claims: [],
-      placements: Int32Array.from([...homes].flat()),
-      savings: priceOf(gone),
-    }
-    return this.#isApproved(inputs, move) ? move : 'rejected'
+    return gone
+  }
+
+  /** Where the pods of all these nodes go, if there is room for all at once. */
+  #together(gone: readonly Candidate[], homes: ReadonlyMap<number, number>): Int32Array | undefined {
+    return this.#whatIf.without(
+      gone,
+      (simulation) => {
+        // What waits may go on waiting for a node that is starting.
+        const early = new Set(simulation.prematurelyPlaced)
+        const placed = [...simulation.nodeOf].filter(([pod]) => !early.has(pod))
+        const value = this.#fits(simulation) ? Int32Array.from(placed.flat()) : undefined
+        return { ending: 'undo', value }
+      },
+      homes,
+    )
+  }
+
+  #fits(simulation: Simulation): boolean {
+    return (
+      simulation.isComplete &&
+      simulation.claims.length === 0 &&
+      this.#whatIf.stranded(simulation).length === 0
+    )
   }
 
   /** The group of nodes whose pods are packed anew for the most money. */

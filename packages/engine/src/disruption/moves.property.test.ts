@@ -4,22 +4,12 @@ import { labels } from '@tenon/api'
 import * as fc from 'fast-check'
 import type { SchedulingInput } from '../snapshot/input.ts'
 import { problemOf } from '../snapshot/problem.ts'
-import type { NewClaim, SchedulingResult } from '../snapshot/result.ts'
 import { cluster } from '../testing/checker/arbitrary-clusters.ts'
-import { checkClaims, checkLimits, typesOf } from '../testing/checker/claims.ts'
-import { launchesOf } from '../testing/checker/launches.ts'
-import { checkNodes } from '../testing/checker/nodes.ts'
-import { checkSpread } from '../testing/checker/spread.ts'
-import { checkAffinity, checkAntiAffinity, locate } from '../testing/checker/topology.ts'
-import { disruptionResult, type PlannedMove } from './answer.ts'
+import { disruptionResult } from './answer.ts'
 import { examine } from './examine.ts'
+import { type Case, violationsOf } from './move-checker.test-support.ts'
 import type { CandidateInput, ConsolidationQuestion } from './question.ts'
-import { movingPods, without, withPodsOf } from './removal.test-support.ts'
-
-interface Case {
-  readonly input: SchedulingInput
-  readonly question: ConsolidationQuestion
-}
+import { movingPods, withPodsOf } from './removal.test-support.ts'
 
 const { TENON_PROPERTY_RUNS: runs, TENON_PROPERTY_SEED: seed } = process.env
 const pick = <T>(...values: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...values)
@@ -71,75 +61,6 @@ function answerTo({ input, question }: Case) {
   const result = disruptionResult(all, examine(problemOf(all), question, { shouldStop: () => false }))
   assert.equal(result.kind, 'consolidation')
   return result
-}
-
-/** What a claim costs at most, as the provider buys it: reserved, else spot, else on-demand. */
-function worstPrice(claim: NewClaim, input: SchedulingInput): number {
-  const prices = typesOf(claim, input).flatMap((type) => {
-    const launches = launchesOf(claim, type)
-    for (const capacityType of ['reserved', 'spot', 'on-demand']) {
-      const sold = launches.filter(({ offering }) =>
-        offering.requirements.some(({ values }) => values?.includes(capacityType) === true),
-      )
-      if (sold.length > 0) return [Math.max(...sold.map(({ offering }) => offering.pricePerHour))]
-    }
-    return []
-  })
-  return prices.length === 0 ? Number.NaN : Math.max(...prices)
-}
-
-/** What is wrong with a move. */
-function violationsOf({ input, question }: Case, move: PlannedMove): readonly string[] {
-  const { claims, placements } = move
-  const gone = question.candidates.filter(({ node }) => move.candidates.includes(node))
-  const after = without(input, gone)
-  const violations: string[] = []
-  const before = gone.reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
-  const cost = claims.reduce((sum, claim) => sum + worstPrice(claim, after), 0)
-  if (claims.length > 0 && !(cost < before)) violations.push(`the price goes from ${before} to ${cost}`)
-  for (const [pool, budget] of question.budgets)
-    if (gone.filter(({ nodePool }) => nodePool === pool).length > budget)
-      violations.push(`the budget of ${pool} is exceeded`)
-  const placed = [...placements.map(({ pod }) => pod), ...claims.flatMap(({ pods }) => pods)]
-  const places = new Map<string, number>()
-  for (const { metadata } of placed) places.set(metadata.uid ?? '', (places.get(metadata.uid ?? '') ?? 0) + 1)
-  for (const { metadata } of after.pods) {
-    const count = places.get(metadata.uid ?? '') ?? 0
-    const ran = (after.origins?.get(metadata.uid ?? '') ?? 'pending') !== 'pending'
-    if (count > 1 || (ran && count === 0)) violations.push(`pod ${metadata.name} has ${count} places`)
-  }
-  const result: SchedulingResult = {
-    claims: claims.map((claim) => launchable(claim, after)),
-    placements,
-    failures: [],
-    undecided: [],
-    poolsWithoutTypes: [],
-    malformed: [],
-    validZones: new Map(),
-    pricePerHour: cost,
-    firstFitPricePerHour: cost,
-  }
-  const isCut = claims.some((claim, index) => claim !== result.claims[index])
-  const located = locate(after, result)
-  // What was taken back at the very end leaves gaps that pods placed before could not know of.
-  const isWhole = placed.length === after.pods.length
-  return [
-    ...violations,
-    ...checkNodes(after, result),
-    ...checkClaims(after, result).filter((text) => !(isCut && text.includes('minValues'))),
-    ...checkLimits(after, result),
-    ...checkAntiAffinity(after, located),
-    ...(isWhole ? checkAffinity(after, located) : []),
-    ...(isWhole ? checkSpread(after, located) : []),
-  ]
-}
-
-/** The claim with those of its types that it may launch; others may be there for the sake of minValues. */
-function launchable(claim: NewClaim, input: SchedulingInput): NewClaim {
-  const instanceTypes = typesOf(claim, input)
-    .filter((type) => launchesOf(claim, type).length > 0)
-    .map(({ name }) => name)
-  return instanceTypes.length === claim.instanceTypes.length ? claim : { ...claim, instanceTypes }
 }
 
 test('no move raises the price, exceeds a budget or limit, or strands a pod, and runs agree', () => {

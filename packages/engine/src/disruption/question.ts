@@ -31,7 +31,7 @@ export interface PoolTotals {
 }
 
 /** Where would the pods go if these nodes were gone? */
-interface RemovalQuestion {
+export interface RemovalQuestion {
   readonly kind: 'remove'
   /** Every node whose pods are among the input's; those of nodes that stay do not move. */
   readonly candidates: readonly CandidateInput[]

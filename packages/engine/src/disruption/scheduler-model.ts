@@ -41,6 +41,7 @@ const hostSlack = 2
 export class SchedulerModel {
   readonly #kinds: readonly PodKind[]
   readonly #layout: Layout
+  #room = new Float64Array(0)
   /** Work done so far: hosts compared for pods. */
   spent = 0
 
@@ -62,73 +63,156 @@ export class SchedulerModel {
     noise: (() => number) | undefined,
     homes?: number[][],
   ): number {
-    const { cpu, memory, zones } = this.#layout
-    const free = hosts.map((host) => host.free.slice())
+    const round = new Round(hosts, this.#layout, this.#roomOf(hosts))
     this.spent += 10 * hosts.length
-    const resources = new Float64Array(hosts.length)
-    const alike = new Float64Array(hosts.length)
-    const inZone = new Float64Array(zones)
-    const zoneWeight = Math.log(zones + 2)
-    const hostWeight = Math.log(hosts.length + 2)
     let missing = 0
-    const rate = (index: number, { amounts }: PodKind) => {
-      const rest = free[index] as Amounts
-      for (let i = 0; i < amounts.length; i++)
-        if ((amounts[i] as number) > (rest[i] as number)) return Number.NEGATIVE_INFINITY
-      const [cores, bytes] = (hosts[index] as Host).total
-      const cpuLeft = ((rest[cpu] as number) - (amounts[cpu] as number)) / cores
-      const memoryLeft = ((rest[memory] as number) - (amounts[memory] as number)) / bytes
-      return (most * (cpuLeft + memoryLeft)) / 2 + most * (1 - Math.abs(cpuLeft - memoryLeft) / 2)
-    }
-    for (const [kindIndex, kind] of this.#kinds.entries()) {
-      const count = counts[kindIndex] as number
+    for (let index = 0; index < this.#kinds.length; index++) {
+      const count = counts[index] as number
       if (count === 0) continue
-      inZone.fill(0)
-      for (const [index, host] of hosts.entries()) {
-        alike[index] = host.counts[kindIndex] as number
-        inZone[host.zone] = (inZone[host.zone] as number) + alike[index]
-        resources[index] = host.takes[kindIndex] === 1 ? rate(index, kind) : Number.NEGATIVE_INFINITY
-      }
-      const crowd = (index: number) =>
-        Math.round(
-          (inZone[(hosts[index] as Host).zone] as number) * zoneWeight +
-            zoneSlack +
-            (alike[index] as number) * hostWeight +
-            hostSlack,
-        )
+      const kind = this.#kinds[index] as PodKind
+      round.begin(kind, index)
       for (let placed = 0; placed < count; placed++) {
         this.spent += hosts.length
-        let least = Number.POSITIVE_INFINITY
-        let greatest = 0
-        for (let index = 0; index < hosts.length; index++) {
-          if (resources[index] === Number.NEGATIVE_INFINITY) continue
-          const crowded = crowd(index)
-          if (crowded < least) least = crowded
-          if (crowded > greatest) greatest = crowded
-        }
-        let best = -1
-        let bestScore = Number.NEGATIVE_INFINITY
-        for (let index = 0; index < hosts.length; index++) {
-          if (resources[index] === Number.NEGATIVE_INFINITY) continue
-          const spread = (most * (greatest + least - crowd(index))) / greatest
-          const score = (resources[index] as number) + spreadWeight * spread + (noise?.() ?? 0)
-          if (score <= bestScore) continue
-          bestScore = score
-          best = index
-        }
+        const best = round.place(kind, noise)
         if (best < 0) {
           missing += (count - placed) * kind.worth
           break
         }
-        const { zone } = hosts[best] as Host
-        const rest = free[best] as Amounts
-        for (let i = 0; i < rest.length; i++) rest[i] = (rest[i] as number) - (kind.amounts[i] as number)
-        alike[best] = (alike[best] as number) + 1
-        inZone[zone] = (inZone[zone] as number) + 1
-        resources[best] = rate(best, kind)
-        homes?.[kindIndex]?.push(best)
+        homes?.[index]?.push(best)
       }
     }
     return missing
+  }
+
+  /** What is free on the hosts, one after the other, for one round to change. */
+  #roomOf(hosts: readonly Host[]): Float64Array {
+    const size = hosts[0]?.free.length ?? 0
+    if (this.#room.length < hosts.length * size) this.#room = new Float64Array(2 * hosts.length * size)
+    for (let index = 0; index < hosts.length; index++)
+      this.#room.set((hosts[index] as Host).free, index * size)
+    return this.#room
+  }
+}
+
+/** One round: the pods of all kinds find places. Arrays are by host unless they say otherwise. */
+class Round {
+  readonly #hosts: readonly Host[]
+  readonly #layout: Layout
+  /** Amounts of a host. */
+  readonly #size: number
+  readonly #free: Float64Array
+  readonly #resources: Float64Array
+  readonly #alike: Float64Array
+  readonly #crowds: Float64Array
+  /** Hosts with room for one more of the kind, in order. */
+  readonly #open: Int32Array
+  #opened = 0
+  /** By zone. */
+  readonly #inZone: Float64Array
+  readonly #zoneTerms: Float64Array
+  readonly #zoneWeight: number
+  readonly #hostWeight: number
+  #least = 0
+  #greatest = 0
+
+  constructor(hosts: readonly Host[], layout: Layout, free: Float64Array) {
+    this.#hosts = hosts
+    this.#layout = layout
+    this.#size = hosts[0]?.free.length ?? 0
+    this.#free = free
+    this.#resources = new Float64Array(hosts.length)
+    this.#alike = new Float64Array(hosts.length)
+    this.#crowds = new Float64Array(hosts.length)
+    this.#open = new Int32Array(hosts.length)
+    this.#inZone = new Float64Array(layout.zones)
+    this.#zoneTerms = new Float64Array(layout.zones)
+    this.#zoneWeight = Math.log(layout.zones + 2)
+    this.#hostWeight = Math.log(hosts.length + 2)
+  }
+
+  /** Pods of this kind come next. */
+  begin(kind: PodKind, kindIndex: number): void {
+    const inZone = this.#inZone
+    inZone.fill(0)
+    this.#opened = 0
+    for (let index = 0; index < this.#hosts.length; index++) {
+      const host = this.#hosts[index] as Host
+      const there = host.counts[kindIndex] as number
+      this.#alike[index] = there
+      inZone[host.zone] = (inZone[host.zone] as number) + there
+      if (host.takes[kindIndex] !== 1) continue
+      const rated = this.#rate(index, kind)
+      if (rated === Number.NEGATIVE_INFINITY) continue
+      this.#resources[index] = rated
+      this.#open[this.#opened++] = index
+    }
+  }
+
+  /** Puts one pod of the kind on a host. @returns its index; -1 when there is no place. */
+  place(kind: PodKind, noise: (() => number) | undefined): number {
+    this.#crowd()
+    const place = this.#bestPlace(noise)
+    if (place < 0) return -1
+    const best = this.#open[place] as number
+    const { zone } = this.#hosts[best] as Host
+    const from = best * this.#size
+    for (let i = 0; i < this.#size; i++)
+      this.#free[from + i] = (this.#free[from + i] as number) - (kind.amounts[i] as number)
+    this.#alike[best] = (this.#alike[best] as number) + 1
+    this.#inZone[zone] = (this.#inZone[zone] as number) + 1
+    const rated = this.#rate(best, kind)
+    this.#resources[best] = rated
+    if (rated === Number.NEGATIVE_INFINITY) {
+      this.#open.copyWithin(place, place + 1, this.#opened)
+      this.#opened--
+    }
+    return best
+  }
+
+  /** How crowded each host is by pods of the kind. */
+  #crowd(): void {
+    for (let zone = 0; zone < this.#zoneTerms.length; zone++)
+      this.#zoneTerms[zone] = (this.#inZone[zone] as number) * this.#zoneWeight + zoneSlack
+    let least = Number.POSITIVE_INFINITY
+    let greatest = 0
+    for (let place = 0; place < this.#opened; place++) {
+      const index = this.#open[place] as number
+      const zoneTerm = this.#zoneTerms[(this.#hosts[index] as Host).zone] as number
+      const crowded = Math.round(zoneTerm + (this.#alike[index] as number) * this.#hostWeight + hostSlack)
+      this.#crowds[index] = crowded
+      if (crowded < least) least = crowded
+      if (crowded > greatest) greatest = crowded
+    }
+    this.#least = least
+    this.#greatest = greatest
+  }
+
+  /** Place among the open hosts of the one with the highest score. */
+  #bestPlace(noise: (() => number) | undefined): number {
+    const greatest = this.#greatest
+    const sum = greatest + this.#least
+    let bestPlace = -1
+    let bestScore = Number.NEGATIVE_INFINITY
+    for (let place = 0; place < this.#opened; place++) {
+      const index = this.#open[place] as number
+      const spread = (most * (sum - (this.#crowds[index] as number))) / greatest
+      const score = (this.#resources[index] as number) + spreadWeight * spread + (noise?.() ?? 0)
+      if (score <= bestScore) continue
+      bestScore = score
+      bestPlace = place
+    }
+    return bestPlace
+  }
+
+  #rate(index: number, { amounts }: PodKind): number {
+    const { cpu, memory } = this.#layout
+    const free = this.#free
+    const from = index * this.#size
+    for (let i = 0; i < this.#size; i++)
+      if ((amounts[i] as number) > (free[from + i] as number)) return Number.NEGATIVE_INFINITY
+    const [cores, bytes] = (this.#hosts[index] as Host).total
+    const cpuLeft = ((free[from + cpu] as number) - (amounts[cpu] as number)) / cores
+    const memoryLeft = ((free[from + memory] as number) - (amounts[memory] as number)) / bytes
+    return (most * (cpuLeft + memoryLeft)) / 2 + most * (1 - Math.abs(cpuLeft - memoryLeft) / 2)
   }
 }

@@ -41,7 +41,7 @@ export class WhatIf {
   readonly #homeless: readonly number[]
   readonly #unreadable: ReadonlyMap<number, string>
   readonly #poolIndexes: ReadonlyMap<string, number>
-  /** Nodes that are gone for good. */
+  /** Nodes whose absence was kept. */
   readonly #gone: Candidate[] = []
   #areHomelessPlaced = false
 
@@ -157,6 +157,22 @@ export class WhatIf {
       this.#gone.push(...candidates)
       this.#areHomelessPlaced = true
     }
+    return value
+  }
+
+  /** Does what `run` says, and takes back at its end what simulations have kept meanwhile. */
+  trial<T>(run: () => T): T {
+    const ground = this.#ground
+    // Which nodes could hold a shape is worked out while they are as empty as they will be again.
+    for (const pod of [...this.#homeless, ...this.#settled])
+      if (this.#isReadable(pod)) ground.nodes.prepare(this.compiled.shapeOf(pod))
+    const mark = ground.mark()
+    const gone = this.#gone.length
+    const areHomelessPlaced = this.#areHomelessPlaced
+    const value = run()
+    ground.rollback(mark)
+    this.#gone.length = gone
+    this.#areHomelessPlaced = areHomelessPlaced
     return value
   }
 

@@ -38,6 +38,16 @@ describe('pods with a plan', () => {
     )
   })
 
+  test('change places rather than have a node launched for one whose room was taken', () => {
+    const [small, large] = [aPod({ cpu: '3' }), aPod({ cpu: '4' })]
+    const nodes = [aNode('a'), aNode('b', { available: { cpu: 3000, memory: 1024 ** 4, pods: 110 } })]
+    const planned = new Map([[small.metadata.uid ?? '', 'a']])
+    const result = schedule(anInput({ pods: [large, small], nodes, planned }))
+    assert.deepEqual(result.claims, [])
+    const nodeOf = new Map(result.placements.map(({ pod, node }) => [pod, node]))
+    assert.deepEqual([nodeOf.get(large), nodeOf.get(small)], ['a', 'b'])
+  })
+
   test('follow those that they have an affinity to', () => {
     const target = aPod({ cpu: '100m' })
     const labelled = { ...target, metadata: { ...target.metadata, labels: { app: 'target' } } }

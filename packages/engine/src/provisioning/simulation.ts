@@ -126,6 +126,11 @@ export class Simulation {
     this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / scope.pods.length)))
   }
 
+  /** First fit over the whole problem without regard to earlier plans. */
+  static unplanned(compiled: CompiledProblem): Simulation {
+    return new Simulation(compiled, 'firstFit', { ...wholeOf(compiled), planned: new Map() })
+  }
+
   /** Tries every pod; those that fail are tried again for as long as others still find places. */
   run(control: SchedulingControl): void {
     let queue = this.#withoutPlanned(this.#scope.pods)
@@ -223,10 +228,15 @@ export class Simulation {
     const [model] = old
     if (model === undefined || old.reduce((sum, { pods }) => sum + pods.length, 0) !== wanted.size) return
     const renewed = bins.map((bin) => claimOf(bin, model, (pod) => this.#compiled.shapeOf(pod)))
-    const budget = this.#budgetOf(model.class.template)
-    const held = (claims: readonly OpenClaim[]) =>
-      claims.map((claim) => this.#compiled.finisher.holding(claim))
-    if (budget.isLimited && !budget.isNoMore(held(renewed), held(old))) return
+    // The claims of first fit may be of several NodePools, each with limits of its own.
+    for (const template of new Set(bins.map((bin) => bin.class.template))) {
+      const budget = this.#budgetOf(template)
+      const held = (claims: readonly OpenClaim[]) =>
+        claims
+          .filter((claim) => claim.class.template === template)
+          .map((claim) => this.#compiled.finisher.holding(claim))
+      if (budget.isLimited && !budget.isNoMore(held(renewed), held(old))) return
+    }
     this.#claims = [...this.#claims.filter((claim) => !old.includes(claim)), ...renewed]
   }
 

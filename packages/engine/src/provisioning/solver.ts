@@ -23,7 +23,8 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
   const validZones = firstFit.validZones()
   firstFit.run(control)
   const firstFitPricePerHour = firstFit.pricePerHour
-  const outcome = improved(firstFit, compiled, control).outcome()
+  const replanned = withoutLaunches(firstFit, compiled, control)
+  const outcome = (replanned ?? improved(firstFit, compiled, control)).outcome()
   return {
     ...outcome,
     poolsWithoutTypes: compiled.poolsWithoutTypes,
@@ -32,6 +33,22 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
     pricePerHour: outcome.claims.reduce((sum, claim) => sum + claim.pricePerHour, 0),
     firstFitPricePerHour,
   }
+}
+
+/**
+ * A plan that changes where pods were to run and needs no new node for it. A pod whose room another one took is only
+ * without a place while those still waiting keep theirs. Undefined when there is no such plan, or no need for one.
+ */
+function withoutLaunches(
+  pinned: Simulation,
+  compiled: CompiledProblem,
+  control: SchedulingControl,
+): Simulation | undefined {
+  if (compiled.problem.planned.size === 0 || !pinned.isComplete || pinned.claims.length === 0)
+    return undefined
+  const free = Simulation.unplanned(compiled)
+  free.run(control)
+  return free.isComplete && free.claims.length === 0 && strandsNoMore(free, pinned) ? free : undefined
 }
 
 /** The cheaper of the plans that the policy allows; first fit's when no other is. */
@@ -51,7 +68,10 @@ function improved(firstFit: Simulation, compiled: CompiledProblem, control: Sche
 
 function isBetter(plan: Simulation, than: Simulation): boolean {
   const costOf = ({ claims, pricePerHour }: Simulation) => ({ nodes: claims.length, pricePerHour })
-  if (!isCheaper(costOf(plan), costOf(than))) return false
+  return isCheaper(costOf(plan), costOf(than)) && strandsNoMore(plan, than)
+}
+
+function strandsNoMore(plan: Simulation, than: Simulation): boolean {
   const before = than.failed
   return [...plan.failed].every((pod) => before.has(pod))
 }

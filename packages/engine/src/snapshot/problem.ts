@@ -246,7 +246,9 @@ class BoundReader {
   readonly #selectorKeys: Set<string>
   readonly #shapes: BoundShape[] = []
   readonly #byKey = new Map<string, number>()
-  readonly #counts = new Map<string, BoundCount>()
+  readonly #counts: BoundCount[] = []
+  /** By shape, then by node. */
+  readonly #countOf: Map<string, BoundCount>[] = []
 
   constructor(selectorKeys: Set<string>) {
     this.#selectorKeys = selectorKeys
@@ -264,7 +266,7 @@ class BoundReader {
     const { namespace = '', labels = {}, deletionTimestamp } = pod.metadata
     let key = namespace
     for (const name of keys) if (labels[name] !== undefined) key += `\n${name}=${labels[name]}`
-    if (anti.length > 0) key += `\n${JSON.stringify([anti, pod.spec.tolerations])}`
+    if (anti.length > 0) key += `\n${textOf(anti)}${textOf<unknown>(pod.spec.tolerations)}`
     let shape = this.#byKey.get(key)
     if (shape === undefined) {
       shape = this.#shapes.length
@@ -274,19 +276,26 @@ class BoundReader {
         labels: only(labels, keys),
         spec: anti.length > 0 ? pod.spec : undefined,
       })
+      this.#countOf.push(new Map())
     }
-    const place = `${shape}\n${node}`
-    let count = this.#counts.get(place)
-    if (count === undefined) {
-      count = { shape, node, counted: 0, present: 0 }
-      this.#counts.set(place, count)
-    }
+    const count = this.#countFor(shape, node)
     count.present++
     if (deletionTimestamp === undefined) count.counted++
   }
 
+  #countFor(shape: number, node: string): BoundCount {
+    const counts = this.#countOf[shape] as Map<string, BoundCount>
+    let count = counts.get(node)
+    if (count === undefined) {
+      count = { shape, node, counted: 0, present: 0 }
+      counts.set(node, count)
+      this.#counts.push(count)
+    }
+    return count
+  }
+
   result(): Pick<Problem, 'boundShapes' | 'boundCounts'> {
-    return { boundShapes: this.#shapes, boundCounts: [...this.#counts.values()] }
+    return { boundShapes: this.#shapes, boundCounts: this.#counts }
   }
 }
 
@@ -294,10 +303,24 @@ function requiredAntiAffinity(spec: PodSpec): readonly PodAffinityTerm[] {
   return spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
 }
 
+/** Texts of parts of specs, which pods of one workload often share and nobody changes. */
+const texts = new WeakMap<object, string>()
+
+/** The text of a part, made once; a part may be anything where a pod is not what it should be. */
+function textOf<T>(part: T, made: (part: T) => string = JSON.stringify): string {
+  if (part === undefined) return ''
+  if (typeof part !== 'object' || part === null) return made(part)
+  let text = texts.get(part)
+  if (text === undefined) {
+    text = made(part)
+    texts.set(part, text)
+  }
+  return text
+}
+
 /** The parts of a spec that decide where a pod goes, as text. */
 function specKey(spec: PodSpec): string {
-  let key = ''
-  for (const container of spec.containers) key += containerKey(container)
+  let key = textOf(spec.containers, containersKey)
   for (const container of spec.initContainers ?? [])
     key += `i${container.restartPolicy}${containerKey(container)}`
   const rest = [
@@ -309,7 +332,14 @@ function specKey(spec: PodSpec): string {
     spec.resources?.requests,
     spec.resourceClaims,
   ]
-  return rest.every((part) => part === undefined) ? key : key + JSON.stringify(rest)
+  for (const part of rest) key += `\n${textOf<unknown>(part)}`
+  return key
+}
+
+function containersKey(containers: PodSpec['containers']): string {
+  let key = ''
+  for (const container of containers) key += containerKey(container)
+  return key
 }
 
 function containerKey({ resources, ports }: PodSpec['containers'][number]): string {

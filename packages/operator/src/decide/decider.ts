@@ -3,7 +3,7 @@ import {
   type DisruptionQuestion,
   type DisruptionResult,
   disruptionResult,
-  examine,
+  Examiner,
   type Problem,
   problemOf,
   schedule,
@@ -47,6 +47,7 @@ export interface SchedulingDecider {
 export class InlineDecider implements SchedulingDecider {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #types = new TypeReader()
+  readonly #examiner = new Examiner()
   /** What the last question was about; often there are more on the same input. */
   #last: { readonly input: SchedulingInput; readonly problem: Problem } | undefined
 
@@ -64,7 +65,10 @@ export class InlineDecider implements SchedulingDecider {
     options: DecisionOptions,
   ): Promise<DisruptionResult | undefined> {
     return Promise.try(() =>
-      disruptionResult(input, examine(this.#problemOf(input), question, this.#control(options))),
+      disruptionResult(
+        input,
+        this.#examiner.examine(this.#problemOf(input), question, this.#control(options)),
+      ),
     )
   }
 

@@ -16,6 +16,7 @@ interface Target {
 
 /** Sub-paths of a namespace that are no collections in it. */
 const namespaceSubresources = new Set(['status', 'finalize'])
+const asksToWatch = /(?:^|&)watch(?:[=&]|$)/
 /** What the code says when no answer came. */
 const noAnswer = '<error>'
 
@@ -33,7 +34,7 @@ export class RequestMetrics {
     this.#requests.inc({ code: status === 0 ? noAnswer : `${status}`, method })
     const [plain = '', query] = path.split('?')
     const target = targetOf(plain)
-    if (target === undefined || new URLSearchParams(query).has('watch')) return
+    if (target === undefined || (query !== undefined && asksToWatch.test(query))) return
     const { name, ...labels } = target
     this.#duration.observe({ verb: verbOf(method, name), ...labels }, durationMs / 1000)
   }

@@ -27,7 +27,7 @@ interface DisruptionStageOptions extends StageOptions {
 
 /** A stage whose pool `default` lets every node go for any reason as soon as there is one. */
 export async function openDisruption(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   { disruption, types = [medium], pool, idle = false, ...options }: DisruptionStageOptions = {},
 ): Promise<Stage> {
   const wanted = { consolidateAfter: '0s', budgets: [{ nodes: '100%' }], ...disruption }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { annotations, type InstanceType } from '@tenon/api'
+import { annotations } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type Logger, silentLogger, type Transport } from '@tenon/runtime'
 import { minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
 import { madeClaims } from '../provisioning.test-support.ts'
 import { left, setDisruption, tainted } from './disruption-stage.test-support.ts'
+import { priced, soldOut } from './fleet-stage.test-support.ts'
 import {
   aNodeOf,
   anOversizedNode,
@@ -21,16 +22,6 @@ import {
 
 /** Enough for a search, and not for its validation. */
 const midValidation = 14 * seconds
-
-const priced = (type: InstanceType, pricePerHour: number): InstanceType => ({
-  ...type,
-  offerings: type.offerings.map((offering) => ({ ...offering, pricePerHour })),
-})
-
-const withoutOfferings = (type: InstanceType): InstanceType => ({
-  ...type,
-  offerings: type.offerings.map((offering) => ({ ...offering, available: false })),
-})
 
 /** Nothing is left of a command that was not carried out. */
 function assertUntouched(stage: Stage): void {
@@ -49,7 +40,7 @@ describe('between the decision and its execution', () => {
   test('the cheaper type is gone: nothing is launched, nothing is touched', async (t) => {
     const stage = await anOversizedNode(t)
     await untilDecided(stage)
-    stage.cloud.instanceTypes = [withoutOfferings(small), large]
+    stage.cloud.instanceTypes = [soldOut(small), large]
     await stage.pass(2 * minutes)
     assertUntouched(stage)
   })

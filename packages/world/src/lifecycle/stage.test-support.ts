@@ -54,7 +54,7 @@ export class Stage {
 
   /** Starts the world and the operator; both end with the test. A NodePool `default` exists. */
   static async open(
-    t: TestContext,
+    t: Pick<TestContext, 'after'>,
     options: Partial<WorldOptions> & {
       readonly pool?: Partial<NodePool['spec']>
       readonly idle?: boolean

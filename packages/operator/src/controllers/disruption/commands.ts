@@ -92,7 +92,7 @@ export class Commands {
         initialized: new Set(),
         deleted: new Set(),
         sinceMs: clock.monotonic(),
-        waves: new Waves(this.#context, command.waves ?? [], (pods) => {
+        waves: new Waves(this.#context, wavesOf(going, command.waves), (pods) => {
           this.evict(pods)
         }),
       })
@@ -178,8 +178,14 @@ export class Commands {
     const { command, successors, initialized } = underWay
     for (const successor of successors) {
       const { name } = successor.metadata
-      if (initialized.has(name)) continue
       const current = this.#known(successor)
+      const isLeaving = current?.metadata.deletionTimestamp !== undefined
+      if (initialized.has(name)) {
+        // Pods were to go there. Once a node has gone for it there is no way back.
+        if ((current === undefined || isLeaving) && underWay.deleted.size === 0)
+          return await this.#giveUp(id, underWay, `its replacement ${name} was ready and went again`)
+        continue
+      }
       if (current === undefined) return await this.#giveUp(id, underWay, `its replacement ${name} is gone`)
       this.#tell(current, 'DisruptionLaunching', `Launching NodeClaim: ${command.reason}`, command.reason)
       if (isConditionTrue(current, 'Initialized')) initialized.add(name)
@@ -240,8 +246,10 @@ export class Commands {
   /** Lets the nodes stay. Replacements that exist stay too, and serve pods. */
   async #giveUp(id: string, underWay: UnderWay, because: string): Promise<ReconcileResult> {
     const { state, caches, logger, metrics } = this.#context
-    const { command, successors, initialized } = underWay
+    const { command, successors, initialized, deleted } = underWay
     for (const { node, claim, providerID } of command.candidates) {
+      // What drains already must not take pods again.
+      if (deleted.has(claim.metadata.name)) continue
       await this.#marks.taint(caches.nodes.get({ name: node.metadata.name }) ?? node, false)
       await this.#marks.clearReason(caches.nodeClaims.get({ name: claim.metadata.name }) ?? claim)
       state.unmark(providerID)
@@ -285,4 +293,10 @@ export class Commands {
       dedupe: value === '' ? [uid ?? name] : [uid ?? name, value],
     })
   }
+}
+
+/** The pods of these nodes, wave by wave; a node that could not be marked stays, and so do its pods. */
+function wavesOf(going: readonly Candidate[], waves: Command['waves'] = []): readonly (readonly Pod[])[] {
+  const names = new Set(going.map(({ node }) => node.metadata.name))
+  return waves.map((wave) => wave.filter(({ spec }) => names.has(spec.nodeName ?? '')))
 }

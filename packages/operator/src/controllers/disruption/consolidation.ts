@@ -1,20 +1,22 @@
 /** `disruption`, methods Global, Multi and Single: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
 import { isConditionTrue, labels } from '@tenon/api'
-import type { ConsolidationResult, PoolTotals } from '@tenon/engine'
+import type { ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
-import { evictionCost, isDaemonPod, keyOf } from '../../state/pods.ts'
+import { evictionCost, isDaemonPod } from '../../state/pods.ts'
 import { labelsOf } from '../../state/state-node.ts'
 import { remainingDisruptions } from './budget.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 import { keepRemarks } from './explain.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
-import { unconsolidatable } from './policy.ts'
+import { restOf, unconsolidatable } from './policy.ts'
 import { tellRejected, tellRemarks, tellUnconsolidatable } from './remarks.ts'
-import { destinationsOf, keepHomes, removalGround } from './simulation.ts'
+import { destinationsOf, keepHomes, type RemovalGround, removalGround } from './simulation.ts'
 import { rejectionOf } from './validation.ts'
 
 const reason = 'Underutilized'
+/** A move waits to be confirmed; one that saves this much more by then is decided for anew. */
+const outdoneBy = 2
 const limitsMs = { global: 60_000, multi: 60_000, single: 3 * 60_000 } as const
 
 export class Consolidation implements DisruptionMethod {
@@ -50,18 +52,10 @@ export class Consolidation implements DisruptionMethod {
   accepts(candidate: Candidate): boolean {
     const { pool, claim } = candidate
     if (pool.spec.replicas !== undefined) return false
-    const because = unconsolidatable(candidate) ?? this.#atRest(candidate)
+    const because = unconsolidatable(candidate) ?? restOf(this.#context, candidate)
     if (because !== undefined) tellUnconsolidatable(this.#context, candidate, because)
     else if (!isEmpty(candidate)) return isConditionTrue(claim, 'Consolidatable')
     return false
-  }
-
-  /** Why the node's pods are let alone for a while. */
-  #atRest({ pods }: Candidate): string | undefined {
-    const resting = this.#context.state.movedPods.resting(pods)
-    if (resting === undefined) return undefined
-    const minutes = Math.ceil(resting.forMs / 60_000)
-    return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(resting.pod.metadata)})`
   }
 
   async pass(pass: Pass, signal: AbortSignal): Promise<boolean> {
@@ -72,23 +66,9 @@ export class Consolidation implements DisruptionMethod {
     const isKnown = version === this.#limited?.version && isSameBudget(budgets, this.#limited.budgets)
     if (this.#search === 'global' && isKnown) return false
     const ground = await removalGround(context, candidates, true, signal)
-    const judged = [...ground.candidates.values()]
-    if (judged.length === 0) return false
-    const result = await context.decider.examine(
-      ground.input,
-      {
-        kind: 'consolidate',
-        search: this.#search,
-        ...context.placementGate.improvementFor(0),
-        candidates: judged.map(ground.describe),
-        budgets,
-        totals: this.#totals(pass),
-        spotToSpot: context.settings.featureGates.spotToSpotConsolidation,
-        unseenPools: this.#unseenPools,
-      },
-      { deadlineMs: limitsMs[this.#search], signal },
-    )
-    if (result?.kind !== 'consolidation') return false
+    if (ground.described.length === 0) return false
+    const result = await this.#examined(ground, { ...pass, budgets }, signal)
+    if (result === undefined) return false
     tellRemarks(context, result.remarks, ground.candidates)
     keepRemarks(context, result.remarks)
     if (result.isTimedOut) context.metrics.consolidationTimeouts.inc({ consolidation_type: this.type })
@@ -99,9 +79,14 @@ export class Consolidation implements DisruptionMethod {
       return false
     }
     const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
+    await context.clock.sleep(context.settings.validationDelayMs, signal)
+    const summary = { replacements: move.claims.length, savings: move.savings }
+    if (this.#search === 'global' && (await this.#isOutdone(move, pass, signal))) {
+      tellRejected(context, nodes, summary, 'outdone')
+      return true
+    }
     const rejection = await rejectionOf(context, move, find, this.#search === 'global', signal)
     if (rejection !== undefined) {
-      const summary = { replacements: move.claims.length, savings: move.savings }
       tellRejected(context, nodes, summary, rejection)
       if (rejection === 'churn' || rejection === 'budget')
         context.metrics.failedValidations.inc({ consolidation_type: this.type }, nodes.length)
@@ -122,6 +107,44 @@ export class Consolidation implements DisruptionMethod {
     return true
   }
 
+  async #examined(
+    ground: RemovalGround,
+    { all, budgets }: Pick<Pass, 'all'> & { readonly budgets: ReadonlyMap<string, number> },
+    signal: AbortSignal,
+  ): Promise<ConsolidationResult | undefined> {
+    const { decider, placementGate, settings } = this.#context
+    const result = await decider.examine(
+      ground.input,
+      {
+        kind: 'consolidate',
+        search: this.#search,
+        ...placementGate.improvementFor(0),
+        candidates: ground.described,
+        budgets,
+        totals: this.#totals(all),
+        spotToSpot: settings.featureGates.spotToSpotConsolidation,
+        unseenPools: this.#unseenPools,
+      },
+      { deadlineMs: limitsMs[this.#search], signal },
+    )
+    return result?.kind === 'consolidation' ? result : undefined
+  }
+
+  /**
+   * Whether the cluster has changed so much in the meantime that the move stands in the way of a far better one:
+   * while a workload is being scaled down, each look finds more to save, and nodes that receive pods are no
+   * candidates for a while.
+   */
+  async #isOutdone({ savings }: PlannedMove, { find, all }: Pass, signal: AbortSignal): Promise<boolean> {
+    const candidates = await find()
+    const ground = await removalGround(this.#context, candidates, true, signal)
+    if (ground.described.length === 0) return false
+    const budgets = remainingDisruptions(this.#context, reason)
+    const result = await this.#examined(ground, { all, budgets }, signal)
+    const best = result?.moves[0]
+    return best !== undefined && best.savings >= outdoneBy * savings
+  }
+
   /** Looking again is in vain until something changes, unless something was left out. */
   #remember(
     { isLimitedByBudget, isTimedOut }: ConsolidationResult,
@@ -133,7 +156,7 @@ export class Consolidation implements DisruptionMethod {
   }
 
   /** What moves of Balanced NodePools are weighed against (disruption.md 12). */
-  #totals({ all }: Pass): ReadonlyMap<string, PoolTotals> {
+  #totals(all: Pass['all']): ReadonlyMap<string, PoolTotals> {
     const { state } = this.#context
     const totals = new Map<string, { cost: number; disruption: number }>()
     const known = new Map(all.map((candidate) => [candidate.name, candidate]))

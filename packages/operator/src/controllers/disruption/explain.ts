@@ -9,7 +9,7 @@ import { budgetState } from './budget.ts'
 import { type Candidate, candidateOf, isEmpty } from './candidates.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
 import type { Commands } from './commands.ts'
-import { policyAgainst } from './policy.ts'
+import { policyAgainst, restOf } from './policy.ts'
 import { claimNames, refusalText } from './remarks.ts'
 
 type CommandsUnderWay = Pick<Commands, 'has' | 'isResting'>
@@ -95,11 +95,8 @@ function verdictOn(
     : verdictOnCandidate(context, found, budgetText)
 }
 
-function verdictOnCandidate(
-  { answers }: OperatorContext,
-  candidate: Candidate,
-  budgetText: BudgetText,
-): Verdict {
+function verdictOnCandidate(context: OperatorContext, candidate: Candidate, budgetText: BudgetText): Verdict {
+  const { answers } = context
   const { claim, pool, name } = candidate
   const isDrifted = isConditionTrue(claim, 'Drifted')
   const reason: DisruptionReason = isDrifted ? 'Drifted' : isEmpty(candidate) ? 'Empty' : 'Underutilized'
@@ -108,6 +105,8 @@ function verdictOnCandidate(
   const budget = budgetText(pool, reason)
   if (budget !== undefined) return { cause: 'budget', message: budget }
   if (reason === 'Empty') return { cause: 'possible', message: `It may go (reason=${reason})` }
+  const rest = isDrifted ? undefined : restOf(context, candidate)
+  if (rest !== undefined) return { cause: 'failedCommand', message: sentence(rest) }
   return (
     answers.verdictOn(name) ??
     (isDrifted ? { cause: 'possible', message: `It may go (reason=${reason})` } : unknown)

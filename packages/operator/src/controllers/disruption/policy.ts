@@ -1,5 +1,7 @@
 /** What NodePools and labels say against consolidation of a node (disruption.md 8). */
 import { isConditionTrue, labels, parseNillableDuration } from '@tenon/api'
+import type { OperatorContext } from '../../context.ts'
+import { keyOf } from '../../state/pods.ts'
 import { labelsOf } from '../../state/state-node.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 
@@ -17,6 +19,14 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
   return !isEmpty(candidate) && consolidationPolicy === 'WhenEmpty'
     ? `only empty nodes are consolidated (${nodePool}, consolidationPolicy=WhenEmpty)`
     : undefined
+}
+
+/** Why the node's pods are let alone for a while. */
+export function restOf({ state }: OperatorContext, { pods }: Candidate): string | undefined {
+  const resting = state.movedPods.resting(pods)
+  if (resting === undefined) return undefined
+  const minutes = Math.ceil(resting.forMs / 60_000)
+  return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(resting.pod.metadata)})`
 }
 
 /** Why the NodePool wants the node as it is, or wants it so for now; drift is another matter. */

@@ -12,7 +12,8 @@ export interface RemovalGround {
   readonly input: GatheredInput
   /** Candidates that questions can be about; one whose pods cannot be judged is none. */
   readonly candidates: ReadonlyMap<string, Candidate>
-  readonly describe: (candidate: Candidate) => CandidateInput
+  /** The same for the engine; one list for all questions on this ground, which lets them share work. */
+  readonly described: readonly CandidateInput[]
 }
 
 /**
@@ -40,7 +41,7 @@ export async function removalGround(
   return {
     input,
     candidates: new Map(judged.map((candidate) => [candidate.name, candidate])),
-    describe: (candidate) => describe(context, candidate),
+    described: judged.map((candidate) => describe(context, candidate)),
   }
 }
 
@@ -58,7 +59,7 @@ export async function withoutNodes(
 ): Promise<RemovalResult | undefined> {
   const question: DisruptionQuestion = {
     kind: 'remove',
-    candidates: [...ground.candidates.values()].map(ground.describe),
+    candidates: ground.described,
     gone: candidates.map(({ name }) => name),
   }
   // Questions on the same ground are about the same input, which need not be read again.

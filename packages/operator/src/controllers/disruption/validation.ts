@@ -25,9 +25,7 @@ export async function rejectionOf(
   isPacked: boolean,
   signal: AbortSignal,
 ): Promise<Rejection | undefined> {
-  const { clock, settings, state } = context
-  await clock.sleep(settings.validationDelayMs, signal)
-  if (!state.decidable()) return 'churn'
+  if (!context.state.decidable()) return 'churn'
   const nodes = await stillThere(context, move, find)
   if (typeof nodes === 'string') return nodes
   const ground = await removalGround(context, nodes, true, signal)
@@ -50,11 +48,21 @@ function isSame({ claims }: RemovalResult, move: PlannedMove): boolean {
   )
 }
 
-/** Whether the pods need no new node where none was planned, and else none that cost as much as the old ones. */
+/**
+ * Whether the pods need no new node where none was planned, and else whether only those pods need one that it was
+ * planned for. How a simulation by itself packs them, and for which price, says nothing about the plan.
+ */
 function isCovered({ claims }: RemovalResult, move: PlannedMove, nodes: readonly Candidate[]): boolean {
   if (move.claims.length === 0) return claims.length === 0
-  const price = claims.reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
-  return price < nodes.reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
+  const planned = new Set(uidsOf(move.claims))
+  const needy = new Set(uidsOf(claims))
+  return nodes.every(({ movable }) =>
+    movable.every(({ metadata: { uid = '' } }) => !needy.has(uid) || planned.has(uid)),
+  )
+}
+
+function uidsOf(claims: PlannedMove['claims']): readonly string[] {
+  return claims.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.uid ?? ''))
 }
 
 /** Whether the new nodes cost less than the old ones, whichever of their types is launched, as prices are now. */
