@@ -81,6 +81,12 @@ function aPool(name: string, more: object = {}): TestObject {
   }
 }
 
+const nodeClass: TestObject = {
+  apiVersion: 'karpenter.kwok.sh/v1alpha1',
+  kind: 'KWOKNodeClass',
+  metadata: { name: 'chart' },
+}
+
 const anOverlay: TestObject = {
   apiVersion: 'karpenter.sh/v1alpha1',
   kind: 'NodeOverlay',
@@ -138,6 +144,10 @@ describe('the charts on a real control plane', () => {
     const lease = await cluster.get('coordination.k8s.io/v1', 'Lease', 'karpenter-leader-election', namespace)
     return (lease?.spec?.['holderIdentity'] as string | undefined) ?? ''
   }
+  const isPoolReady = async (wanted: string) => {
+    const pool = await cluster.get('karpenter.sh/v1', 'NodePool', 'chart')
+    return pool?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === wanted)
+  }
   const claimsOf = (pool: string) =>
     cluster.list('karpenter.sh/v1', 'NodeClaim', undefined, `karpenter.sh/nodepool=${pool}`)
   /** The one pod whose process is up and ready; not the one named. */
@@ -188,11 +198,7 @@ describe('the charts on a real control plane', () => {
     await until('a leader', 20, async () => (await leader()) !== '')
     const metrics = await fetch(`http://127.0.0.1:${pod.metricsPort}/metrics`)
     assert.equal(metrics.status, 200)
-    await cluster.create({
-      apiVersion: 'karpenter.kwok.sh/v1alpha1',
-      kind: 'KWOKNodeClass',
-      metadata: { name: 'chart' },
-    })
+    await cluster.create(nodeClass)
     runner.assertRunning()
   })
 
@@ -232,6 +238,13 @@ describe('the charts on a real control plane', () => {
       nodeSelector: { 'karpenter.sh/nodepool': 'chart' },
     })
     await cluster.create(aPool('chart', { limits: { cpu: '1000' } }))
+    // An Event that is written a second time is counted.
+    for (let turn = 0; turn < 2; turn++) {
+      await cluster.delete(nodeClass.apiVersion ?? '', nodeClass.kind ?? '', 'chart')
+      await until('the NodePool misses its class', 30, () => isPoolReady('False'))
+      await cluster.create(nodeClass)
+      await until('the NodePool has its class again', 30, () => isPoolReady('True'))
+    }
     await cluster.create(anOverlay)
     await until('the overlay is judged', 30, async () => {
       const overlay = await cluster.get('karpenter.sh/v1alpha1', 'NodeOverlay', 'chart')

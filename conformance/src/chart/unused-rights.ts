@@ -6,7 +6,6 @@ export const rightsOfRareNeeds: Readonly<Record<string, string>> = {
   'delete pods': 'a drain that has reached its terminationGracePeriod',
   'get karpenter.sh/nodeclaims': 'a claim that was to be made exists already',
   'get nodes': 'a machine that is asked about alone, such as at its end',
-  'patch events': 'an event that is there already and is counted',
   'watch coordination.k8s.io/leases in kube-system': 'a replica that waits while another one leads',
   'patch pods/status': 'pods that would take another node than the one planned for them',
 }

@@ -115,7 +115,9 @@ export class Stand {
       rate,
       onRequest: requests.onRequest,
     })
-    await applyCrds(client, clock)
+    const { transport } = config
+    const administrator = createKubeClient({ transport, clock, userAgent: 'administrator' })
+    await applyCrds(administrator, clock)
     const logger = notes
     notes.events = createEventRecorder({ client, clock, logger, random })
     const operator = new Operator({
@@ -137,8 +139,16 @@ export class Stand {
       metadata: { name: className },
       spec: {},
     }
-    await client.create(kwokNodeClassKind, nodeClass).catch(ignoringExisting)
-    return new Stand({ clock, client, operator, notes, timeline, requests, close: () => config.close() })
+    await administrator.create(kwokNodeClassKind, nodeClass).catch(ignoringExisting)
+    return new Stand({
+      clock,
+      client: administrator,
+      operator,
+      notes,
+      timeline,
+      requests,
+      close: () => config.close(),
+    })
   }
 
   /** Creates the groups as Deployments and tells what stood when all pods were Ready, or it took too long. */

@@ -79,8 +79,11 @@ export class Autoscaler {
     patience,
   }: AutoscalerOptions): Promise<Autoscaler> {
     const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
-    const client = createKubeClient({ transport: config.transport, clock, userAgent: 'scheduling-proof' })
-    await applyCrds(client, clock)
+    const clientOf = (userAgent: string) =>
+      createKubeClient({ transport: config.transport, clock, userAgent })
+    const client = clientOf('scheduling-proof')
+    const administrator = clientOf('administrator')
+    await applyCrds(administrator, clock)
     const journal = new Journal(clock)
     const registry = createCacheRegistry({ client, clock, logger: journal, random })
     const provider = new ShutteredProvider({ client, clock, random, logger: journal })
@@ -105,7 +108,7 @@ export class Autoscaler {
     })
     await operator.observe(AbortSignal.timeout(20_000 * patience))
     operator.lead()
-    return new Autoscaler(client, operator, journal, provider, () => config.close())
+    return new Autoscaler(administrator, operator, journal, provider, () => config.close())
   }
 
   get decisions(): Decisions {
