@@ -20,11 +20,20 @@ interface SelectorTerm {
   readonly values?: readonly string[]
 }
 
-/** On real nodes each kubelet writes for itself; with kwok's own default of 4 the pods of all nodes wait in one queue. */
+/**
+ * On real nodes each kubelet writes for itself; with kwok's own default of 4 the pods of all nodes wait in one queue.
+ * Beside a configuration kwok knows no other defaults, hence the rest.
+ */
 const configuration = {
   apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
   kind: 'KwokConfiguration',
-  options: { podPlayStageParallelism: 32, nodePlayStageParallelism: 16, nodeLeaseParallelism: 16 },
+  options: {
+    podPlayStageParallelism: 32,
+    nodePlayStageParallelism: 16,
+    nodeLeaseParallelism: 16,
+    podsOnNodeSyncParallelism: 4,
+    enablePodsOnNodeSyncListPager: true,
+  },
 } as const
 
 const readyStatus = '.status.conditions.[] | select( .type == "Ready" ) | .status'

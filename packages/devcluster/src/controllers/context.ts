@@ -17,6 +17,8 @@ export interface ControllerSettings {
   readonly terminatedPodThreshold: number
   /** Longest time the controllers hold the event loop in one turn. */
   readonly turnBudgetMs: number
+  /** Least time between two looks of a controller at the same many objects; what happens meanwhile is seen at once. */
+  readonly leastRestMs: number
   /** Whether controllers write Events. */
   readonly recordsEvents: boolean
 }
@@ -29,6 +31,7 @@ export const defaultSettings: ControllerSettings = {
   podGcQuarantineMs: 40_000,
   terminatedPodThreshold: 12_500,
   turnBudgetMs: 4,
+  leastRestMs: 0,
   recordsEvents: true,
 }
 

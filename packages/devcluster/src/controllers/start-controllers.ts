@@ -52,7 +52,8 @@ export function startControllers(options: {
 }): { stop(): void } {
   const { api, clock, random, logger } = options
   const settings = { ...defaultSettings, ...options.settings }
-  const loop = new ReconcileLoop(clock, logger, { turnBudgetMs: settings.turnBudgetMs, turnSteps })
+  const { turnBudgetMs, leastRestMs } = settings
+  const loop = new ReconcileLoop(clock, logger, { turnBudgetMs, turnSteps, leastRestMs })
   const store = new ClusterStore(api)
   const events = new EventRecorder(api, clock, logger, settings.recordsEvents)
   const context: ControllerContext = { store, loop, events, clock, random, log: logger, settings }

@@ -1,33 +1,34 @@
 /** How often the parts of a run look and report; what costs much and shows little is rarer in large worlds. */
 import type { DevClusterOptions } from '@tenon/devcluster'
 import type { Settings } from '@tenon/operator'
-import type { Story } from './story.ts'
+import { isLarge, type Story } from './story.ts'
 import { csiDriver } from './workload/applications.ts'
 
 /** Times of one run. */
 export interface Pace {
   readonly cluster: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler' | 'recordsOwners'>
+  readonly cloud: NonNullable<DevClusterOptions['cloud']['settings']>
   readonly election: {
     readonly leaseDurationMs: number
     readonly renewDeadlineMs: number
     readonly retryPeriodMs: number
   }
   readonly settings: Partial<Settings>
+  /** Whether anybody writes Events. */
+  readonly writesEvents: boolean
   /** A scrape is compared every so many minutes. */
   readonly scrapeMinutes: number
 }
 
-/** From so many nodes on a world is large. */
-const largeNodes = 50
-
 /**
  * Heartbeats at a third of their usual rate; in large worlds at a thirtieth, with a leader that renews
- * every 10 s, pending pods that ask again every minute, no Events but the operator's own, no
- * metrics of single objects, and fewer scrapes.
+ * every 10 s, pending pods that are gathered for three seconds and ask again every five minutes, a look for
+ * disruptions every minute while there is nothing to do, controllers that look at many pods once a
+ * second, no Events, no metrics of single objects, and fewer scrapes.
  */
-export function paceOf({ nodes }: Story): Pace {
-  const isLarge = nodes >= largeNodes
-  const beatMs = isLarge ? 300_000 : 30_000
+export function paceOf(story: Story): Pace {
+  const large = isLarge(story)
+  const beatMs = large ? 300_000 : 30_000
   return {
     cluster: {
       // Half of every object, and nothing in the world reads it.
@@ -42,16 +43,25 @@ export function paceOf({ nodes }: Story): Pace {
         nodeMonitorGraceMs: 3.5 * beatMs,
         nodeStartupGraceMs: 4 * beatMs,
         terminatedPodThreshold: 200,
-        recordsEvents: !isLarge,
+        recordsEvents: !large,
+        ...(large && { leastRestMs: 1000 }),
       },
-      ...(isLarge && { scheduler: { eventsPerSecond: 0, eventBurst: 0 } }),
+      ...(large && { scheduler: { eventsPerSecond: 0, eventBurst: 0 } }),
     },
-    election: isLarge
+    // It looks at nodes that change at once, and at the others for instances that are gone.
+    cloud: large ? { cloudControllerPeriodMs: 60_000 } : {},
+    election: large
       ? { leaseDurationMs: 75_000, renewDeadlineMs: 50_000, retryPeriodMs: 10_000 }
       : { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
-    settings: isLarge
-      ? { pendingRetryMs: 60_000, disruptionPollMs: 30_000, clusterStateObservability: false }
+    settings: large
+      ? {
+          batchIdleMs: 3000,
+          pendingRetryMs: 300_000,
+          disruptionPollMs: 60_000,
+          clusterStateObservability: false,
+        }
       : {},
-    scrapeMinutes: isLarge ? 30 : 10,
+    writesEvents: !large,
+    scrapeMinutes: large ? 30 : 10,
   }
 }

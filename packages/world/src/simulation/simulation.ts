@@ -5,6 +5,7 @@ import { defaultSettings } from '@tenon/operator'
 import { World } from '../world.ts'
 import { ControllerLogs } from './controller-logs.ts'
 import { EventLog } from './event-log.ts'
+import { EventNotes } from './event-notes.ts'
 import { faultyApi } from './faults/api-faults.ts'
 import { CloudAdministrator } from './faults/cloud-administrator.ts'
 import { faultyCloud, playCloudFaults } from './faults/cloud-faults.ts'
@@ -62,7 +63,7 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     cluster: pace.cluster,
     // Everything here waits for promises only.
     turns: 1,
-    cloudSettings: { quotas: { instance: 5000, gpua30: 64 } },
+    cloudSettings: { quotas: { instance: 5000, gpua30: 64 }, ...pace.cloud },
   })
   const logs = new ControllerLogs(world.secrets())
   const { clock } = world
@@ -75,6 +76,7 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
   const kinds = kindsOf(story, random.fork('workload'))
   const replicas = bug?.replicas ?? (story.faults === 'none' ? 1 : 1 + (random.fork('replicas').uint32() % 2))
   log.record('workload', `kinds ${[...kinds].join(' ')}; ${replicas} controller(s)`)
+  const notes = pace.writesEvents ? undefined : new EventNotes(clock)
   const fleet = new OperatorFleet({
     world,
     clock,
@@ -84,6 +86,7 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     replicas,
     bug,
     election: pace.election,
+    events: notes,
     ends: (process, step) => {
       checker.ends(process, step)
     },
@@ -145,7 +148,7 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
   for (const stop of stopFaults) stop()
   log.record('fault', 'calm')
   const calmMs = await untilWell(world, checker, step)
-  const clusterEvents = newestEvents(world, 200)
+  const clusterEvents = notes?.lines ?? newestEvents(world, 200)
   fleet.stop()
   await world.stop()
   return {

@@ -116,6 +116,9 @@ export interface Story {
   readonly mutation?: string
 }
 
+/** Whether a world is so large that what costs much and shows little is coarser in it. */
+export const isLarge = ({ nodes }: Pick<Story, 'nodes'>): boolean => nodes >= 50
+
 /** A story without anything left out. */
 export function aStory(seed: number, change: Partial<Story> = {}): Story {
   return { seed, hours: 2, nodes: 15, faults: 'high', withoutFaults: [], withoutWorkloads: [], ...change }

@@ -39,7 +39,7 @@ export interface DaemonEligibility {
 }
 
 /** Whether a DaemonSet's pod belongs on a node. */
-export function eligibility(spec: PodSpec, node: Node): DaemonEligibility {
+function eligibility(spec: PodSpec, node: Node): DaemonEligibility {
   if (spec.nodeName !== undefined && spec.nodeName !== '' && spec.nodeName !== node.metadata.name) {
     return { run: false, stay: false }
   }
@@ -48,6 +48,27 @@ export function eligibility(spec: PodSpec, node: Node): DaemonEligibility {
     untolerated(node.spec?.taints, spec.tolerations, effects).length === 0
   return { run: against(['NoSchedule', 'NoExecute']), stay: against(['NoExecute']) }
 }
+
+/** Answers of {@link eligibility}, each given once: neither specs nor nodes change, new ones take their place. */
+export class EligibleNodes {
+  readonly #known = new WeakMap<object, { readonly spec: PodSpec; readonly nodes: NodeAnswers }>()
+
+  of(set: DaemonSetObject, node: Node): DaemonEligibility {
+    let known = this.#known.get(set.spec)
+    if (known === undefined) {
+      known = { spec: daemonPodSpec(set), nodes: new WeakMap() }
+      this.#known.set(set.spec, known)
+    }
+    let answer = known.nodes.get(node)
+    if (answer === undefined) {
+      answer = eligibility(known.spec, node)
+      known.nodes.set(node, answer)
+    }
+    return answer
+  }
+}
+
+type NodeAnswers = WeakMap<Node, DaemonEligibility>
 
 /** The pod for one node; the scheduler binds it there through node affinity on the node's name. */
 export function daemonPod(set: DaemonSetObject, spec: PodSpec, nodeName: string, hash: string): Pod {

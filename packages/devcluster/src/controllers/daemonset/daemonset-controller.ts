@@ -8,7 +8,7 @@ import { availableInMs, isReady, isTerminating } from '../objects/pods.ts'
 import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
 import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
 import { type ControllerRevision, type DaemonSetObject, workloads } from '../objects/workloads.ts'
-import { type DaemonEligibility, daemonPod, daemonPodSpec, eligibility, nodeOf } from './daemon-pod.ts'
+import { type DaemonEligibility, daemonPod, daemonPodSpec, EligibleNodes, nodeOf } from './daemon-pod.ts'
 import { rolloutStep } from './daemonset-rollout.ts'
 
 const component = 'daemonset-controller'
@@ -26,16 +26,18 @@ export function daemonSets(context: ControllerContext): void {
   const podsByOwner = indexByController(pods)
   const revisionsByOwner = indexByController(store.cache(workloads.controllerRevision))
   const failures = new Map<string, { count: number; untilMs: number }>()
+  const eligibleNodes = new EligibleNodes()
   const queue = context.loop.queue('daemonsets', (key) => {
     const { namespace, name } = splitKey(key)
     const set = store.get(workloads.daemonSet, namespace, name)
     if (set === undefined || isEmptySelector(set.spec.selector)) return undefined
-    return new DaemonSetReconcile({ context, nodes, podsByOwner, revisionsByOwner, failures }, set).run()
+    const environment = { context, nodes, eligibleNodes, podsByOwner, revisionsByOwner, failures }
+    return new DaemonSetReconcile(environment, set).run()
   })
   cache.onChange((now) => {
     if (now !== undefined) queue.add(keyOf(now))
   })
-  followNodes(nodes, cache, queue)
+  followNodes(nodes, cache, { queue, eligibleNodes })
   followDependents(
     pods,
     'DaemonSet',
@@ -49,7 +51,11 @@ export function daemonSets(context: ControllerContext): void {
 }
 
 /** Node changes matter only where they change eligibility; heartbeats do not. */
-function followNodes(nodes: ObjectCache<Node>, sets: ObjectCache<DaemonSetObject>, queue: WorkQueue): void {
+function followNodes(
+  nodes: ObjectCache<Node>,
+  sets: ObjectCache<DaemonSetObject>,
+  { queue, eligibleNodes }: { readonly queue: WorkQueue; readonly eligibleNodes: EligibleNodes },
+): void {
   nodes.onChange((now, before) => {
     const relevant =
       now === undefined ||
@@ -58,17 +64,23 @@ function followNodes(nodes: ObjectCache<Node>, sets: ObjectCache<DaemonSetObject
       now.spec?.taints !== before.spec?.taints
     if (!relevant) return
     for (const set of sets.values()) {
-      const spec = daemonPodSpec(set)
-      const was = before === undefined ? undefined : eligibility(spec, before)
-      const is = now === undefined ? undefined : eligibility(spec, now)
+      const was = before === undefined ? undefined : eligibleNodes.of(set, before)
+      const is = now === undefined ? undefined : eligibleNodes.of(set, now)
       if (was?.run !== is?.run || was?.stay !== is?.stay) queue.add(keyOf(set))
     }
   })
 }
 
+/** A set's pods, by node too. */
+interface FoundPods {
+  readonly pods: readonly Pod[]
+  readonly byNode: ReadonlyMap<string, readonly Pod[]>
+}
+
 interface Environment {
   readonly context: ControllerContext
   readonly nodes: ObjectCache<Node>
+  readonly eligibleNodes: EligibleNodes
   readonly podsByOwner: Index<Pod>
   readonly revisionsByOwner: Index<ControllerRevision>
   /** Back-off of nodes whose daemon pod failed, by uid of the set and node. */
@@ -81,6 +93,8 @@ class DaemonSetReconcile {
   readonly #set: DaemonSetObject
   readonly #spec: PodSpec
   readonly #eligible = new Map<string, DaemonEligibility>()
+  /** The set's pods as they are until the next write, which is also when others may come in between. */
+  #found: FoundPods | undefined
   #hash = ''
   #wakeMs = Number.POSITIVE_INFINITY
   #writes = 0
@@ -93,16 +107,16 @@ class DaemonSetReconcile {
   }
 
   *run(): Steps {
-    const { revisionsByOwner, nodes } = this.#environment
+    const { revisionsByOwner, nodes, eligibleNodes } = this.#environment
     const set = this.#set
     const synced = syncRevisions(this.#context, revisionsByOwner, set, workloads.daemonSet)
     this.#hash = synced.update.metadata.labels?.[revisionHashLabel] ?? ''
-    for (const node of nodes.values()) this.#eligible.set(node.metadata.name, eligibility(this.#spec, node))
+    for (const node of nodes.values()) this.#eligible.set(node.metadata.name, eligibleNodes.of(set, node))
     if (set.metadata.deletionTimestamp === undefined) {
       yield* this.#place()
       if (set.spec.updateStrategy?.type !== 'OnDelete') yield* this.#update()
     }
-    const used = new Set(this.#pods().map((pod) => pod.metadata.labels?.[revisionHashLabel]))
+    const used = new Set(this.#pods().pods.map((pod) => pod.metadata.labels?.[revisionHashLabel]))
     dropRevisions(this.#context, set, synced.revisions, (revision) => {
       return revision === synced.update || used.has(revision.metadata.labels?.[revisionHashLabel])
     })
@@ -175,11 +189,13 @@ class DaemonSetReconcile {
   }
 
   *#create(node: string): Generator<undefined, void, undefined> {
+    this.#found = undefined
     createPod(this.#context, component, this.#set, daemonPod(this.#set, this.#spec, node, this.#hash))
     if (++this.#writes % writesPerStep === 0) yield
   }
 
   *#remove(pod: Pod): Generator<undefined, void, undefined> {
+    this.#found = undefined
     deletePod(this.#context, component, this.#set, pod)
     if (++this.#writes % writesPerStep === 0) yield
   }
@@ -230,26 +246,29 @@ class DaemonSetReconcile {
     return Number.isFinite(this.#wakeMs) ? { touched, afterMs: this.#wakeMs } : { touched }
   }
 
-  #podsByNode(): Map<string, Pod[]> {
-    const byNode = new Map<string, Pod[]>()
-    for (const pod of this.#pods()) {
-      const node = nodeOf(pod)
-      if (node === undefined) continue
-      const pods = byNode.get(node)
-      if (pods === undefined) byNode.set(node, [pod])
-      else pods.push(pod)
-    }
-    return byNode
+  #podsByNode(): ReadonlyMap<string, readonly Pod[]> {
+    return this.#pods().byNode
   }
 
-  #pods(): Pod[] {
-    return claimDependents(this.#context.store, {
+  #pods(): FoundPods {
+    if (this.#found !== undefined) return this.#found
+    const pods = claimDependents(this.#context.store, {
       index: this.#environment.podsByOwner,
       type: kinds.pod,
       owner: this.#set,
       ownerType: workloads.daemonSet,
       selector: this.#set.spec.selector,
     })
+    const byNode = new Map<string, Pod[]>()
+    for (const pod of pods) {
+      const node = nodeOf(pod)
+      if (node === undefined) continue
+      const others = byNode.get(node)
+      if (others === undefined) byNode.set(node, [pod])
+      else others.push(pod)
+    }
+    this.#found = { pods, byNode }
+    return this.#found
   }
 }
 

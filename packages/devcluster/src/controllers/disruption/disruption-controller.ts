@@ -26,8 +26,8 @@ export function disruptionBudgets(context: ControllerContext): void {
   const budgets = store.cache(kinds.podDisruptionBudget)
   const byNamespace = budgets.index(namespaceOf)
   const pods = store.cache(kinds.pod)
-  const podsByNamespace = pods.index(namespaceOf)
-  const queue = context.loop.queue('disruption', (key) => reconcile(context, podsByNamespace, key))
+  const found = { byNamespace: pods.index(namespaceOf), byLabel: pods.index(labelsOf) }
+  const queue = context.loop.queue('disruption', (key) => reconcile(context, found, key))
   budgets.onChange((now) => {
     if (now !== undefined) queue.add(keyOf(now))
   })
@@ -42,6 +42,19 @@ export function disruptionBudgets(context: ControllerContext): void {
   })
 }
 
+/** Pods by what selectors ask for. */
+interface FoundPods {
+  readonly byNamespace: Index<Pod>
+  /** By namespace and label. */
+  readonly byLabel: Index<Pod>
+}
+
+const labelKey = (namespace: string, name: string, value: string) => `${namespace}/${name}=${value}`
+
+function labelsOf({ metadata: { namespace = '', labels = {} } }: Pod): readonly string[] {
+  return Object.entries(labels).map(([name, value]) => labelKey(namespace, name, value))
+}
+
 function isRelevant(now: Pod, before: Pod): boolean {
   return (
     now.metadata.labels !== before.metadata.labels ||
@@ -52,11 +65,11 @@ function isRelevant(now: Pod, before: Pod): boolean {
   )
 }
 
-function* reconcile(context: ControllerContext, podsByNamespace: Index<Pod>, key: string): Steps {
+function* reconcile(context: ControllerContext, found: FoundPods, key: string): Steps {
   const { namespace, name } = splitKey(key)
   const budget = context.store.get<Budget>(kinds.podDisruptionBudget, namespace, name)
   if (budget === undefined || budget.metadata.deletionTimestamp !== undefined) return undefined
-  const pods = yield* podsOf(budget, podsByNamespace)
+  const pods = yield* podsOf(budget, found)
   const counted = counts(context, budget, pods)
   yield
   const { disruptedPods, nextExpiryMs } = stillDisrupted(budget, pods, context.clock.now())
@@ -85,12 +98,18 @@ function* reconcile(context: ControllerContext, podsByNamespace: Index<Pod>, key
   return { touched: pods.length, ...(nextExpiryMs !== undefined && { afterMs: nextExpiryMs }) }
 }
 
-function* podsOf(budget: Budget, podsByNamespace: Index<Pod>): Generator<undefined, Pod[], undefined> {
+function* podsOf(
+  { metadata: { namespace = '' }, spec: { selector } }: Budget,
+  { byNamespace, byLabel }: FoundPods,
+): Generator<undefined, Pod[], undefined> {
   const pods: Pod[] = []
+  // Any label that is asked for leaves few to look at.
+  const [label] = Object.entries(selector?.matchLabels ?? {})
+  const near = label === undefined ? byNamespace.of(namespace) : byLabel.of(labelKey(namespace, ...label))
   let seen = 0
-  for (const pod of podsByNamespace.of(budget.metadata.namespace ?? '')) {
+  for (const pod of near) {
     if (++seen % podsPerStep === 0) yield
-    if (!isFinished(pod) && selectorMatches(budget.spec.selector, pod.metadata.labels)) pods.push(pod)
+    if (!isFinished(pod) && selectorMatches(selector, pod.metadata.labels)) pods.push(pod)
   }
   return pods
 }

@@ -69,6 +69,23 @@ test('large keys rest in proportion to what they looked at', async () => {
   assert.ok(runs >= 5 && runs <= 6, `${runs} runs`)
 })
 
+test('where it is asked for, keys of many objects rest between two looks, and others do not', async () => {
+  const clock = new VirtualClock()
+  const loop = new ReconcileLoop(clock, silentLogger, { turnBudgetMs: 4, turnSteps: 100, leastRestMs: 1000 })
+  const at: Record<string, number[]> = { many: [], few: [] }
+  const queue = loop.queue('q', (key) => {
+    at[key]?.push(clock.monotonic())
+    return { touched: key === 'many' ? 20 : 2 }
+  })
+  for (let i = 0; i < 3; i++) {
+    queue.add('many')
+    queue.add('few')
+    await clock.advance(100)
+  }
+  await clock.advance(5000)
+  assert.deepEqual(at, { many: [0, 1000], few: [0, 100, 200] })
+})
+
 test('a stopped loop does nothing more', async () => {
   const { clock, loop } = aLoop()
   let runs = 0

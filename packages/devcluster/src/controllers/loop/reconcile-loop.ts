@@ -45,6 +45,8 @@ export interface LoopLimits {
   readonly turnBudgetMs: number
   /** Most steps per turn, whatever the clock says. */
   readonly turnSteps: number
+  /** Least time between two looks at more than a handful of objects, in milliseconds; none unless given. */
+  readonly leastRestMs?: number
 }
 
 const firstBackoffMs = 5
@@ -53,6 +55,8 @@ const lastBackoffMs = 60_000
 const restMsPerObject = 0.02
 const restFromObjects = 200
 const longestRestMs = 1_000
+/** A look at so many objects costs little. */
+const handful = 8
 
 /**
  * Runs the reconciles of all controllers, one step at a time, in bounded turns of the event loop.
@@ -193,12 +197,16 @@ export class ReconcileLoop {
       return
     }
     item.failures = 0
-    const touched = outcome?.touched ?? 0
-    if (touched >= restFromObjects) {
-      item.notBefore = this.#clock.monotonic() + Math.min(longestRestMs, touched * restMsPerObject)
-    }
+    const restMs = this.#restMs(outcome?.touched ?? 0)
+    if (restMs > 0) item.notBefore = this.#clock.monotonic() + restMs
     if (outcome?.afterMs !== undefined) this.#wake(item, outcome.afterMs)
     this.#settle(item)
+  }
+
+  #restMs(touched: number): number {
+    const { leastRestMs = 0 } = this.#limits
+    const ownMs = touched >= restFromObjects ? Math.min(longestRestMs, touched * restMsPerObject) : 0
+    return touched > handful ? Math.max(leastRestMs, ownMs) : ownMs
   }
 
   #fail(item: Item, error: unknown): void {

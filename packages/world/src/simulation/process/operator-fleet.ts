@@ -15,6 +15,7 @@ export interface FleetPlan {
   readonly replicas: number
   readonly settings: Partial<Settings>
   readonly election: ProcessPlan['election']
+  readonly events: ProcessPlan['events']
   /** The ways to the servers as one process has them, faults included. */
   readonly apiOf: (process: OperatorProcess) => Transport
   readonly cloudOf: (process: OperatorProcess) => Transport
@@ -61,7 +62,7 @@ export class OperatorFleet {
   }
 
   #startOne(): void {
-    const { clock, random, log, world, logger, election, apiOf, cloudOf, ends, bug } = this.#plan
+    const { clock, random, log, world, logger, election, events, apiOf, cloudOf, ends, bug } = this.#plan
     const { settings } = this
     const name = `karpenter-${this.#started++}`
     const own = random.fork(name)
@@ -73,6 +74,7 @@ export class OperatorFleet {
       logger: logger.with({ process: name }),
       settings,
       election,
+      events,
       api: { send: (request, signal) => api.send(request, signal) },
       cloud: { send: (request, signal) => cloud.send(request, signal) },
       ends: (step) => {

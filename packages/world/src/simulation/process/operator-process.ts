@@ -4,6 +4,7 @@ import {
   createEventRecorder,
   createKubeClient,
   createLeaderElector,
+  type EventRecorder,
   fencedTransport,
   type LeaderElector,
   type LeaderElectorOptions,
@@ -31,6 +32,8 @@ export interface ProcessPlan {
   /** The ways to the servers as this process has them. */
   readonly api: Transport
   readonly cloud: Transport
+  /** Takes the Events; without one they are written to the API server. */
+  readonly events: EventRecorder | undefined
   /** Told when a leader begins to end in good order, and when it has. */
   readonly ends: (step: 'ending' | 'ended') => void
   readonly bug: PlantedBug | undefined
@@ -106,7 +109,8 @@ export class OperatorProcess {
       userAgent: 'karpenter/world',
       rate: { perSecond: 200, burst: 300 },
     })
-    const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
+    const events =
+      this.#plan.events ?? createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })
     const opened = await openExoscale({
       options: exoscaleOptions(),

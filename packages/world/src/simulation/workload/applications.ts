@@ -1,5 +1,6 @@
 /** Applications that come, grow, shrink and go. */
 import { type KubeObject, kinds } from '@tenon/api'
+import { isLarge } from '../story.ts'
 import { namespace, type PodShape, podTemplate, workload, workloadTypes } from './objects.ts'
 import { type Hands, unsatisfiableLabel } from './workload-context.ts'
 
@@ -8,8 +9,10 @@ const { deployment, daemonSet, statefulSet, job } = workloadTypes
 const runSeconds = 'tenon.sh/run-seconds'
 
 /** A shape that fits every type of the general pools from `standard.large` on. */
-function aShape({ dice }: Hands): PodShape {
-  const cpu = dice.oneOf([100, 250, 500, 750, 1000, 1500, 2000])
+function aShape(hands: Hands): PodShape {
+  const { dice } = hands
+  // Hundreds of pods show what thousands do.
+  const cpu = dice.oneOf(isLarge(hands) ? [750, 1000, 1500, 2000] : [100, 250, 500, 750, 1000, 1500, 2000])
   return { cpu, memory: Math.min(5000, Math.round(cpu * dice.oneOf([1, 2, 3]))) }
 }
 
@@ -122,7 +125,7 @@ export function bursts(hands: Hands): void {
 }
 
 export function dailyWaves(hands: Hands): void {
-  const shape: PodShape = { cpu: 500, memory: 900 }
+  const shape: PodShape = isLarge(hands) ? { cpu: 1500, memory: 2700 } : { cpu: 500, memory: 900 }
   const most = replicasFor(hands.nodes * 0.3, shape)
   const phase = hands.dice.between(0, 23)
   const replicas = (): number => {

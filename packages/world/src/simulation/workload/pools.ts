@@ -1,7 +1,7 @@
 /** NodePools and node classes, and the people who edit them. */
 import { type KubeObject, karpenterKinds, type NodePool } from '@tenon/api'
 import { exoscaleNodeClassKind } from '@tenon/provider-exoscale'
-import type { WorkloadKind } from '../story.ts'
+import { isLarge, type WorkloadKind } from '../story.ts'
 import type { Hands } from './workload-context.ts'
 
 const { nodePool } = karpenterKinds
@@ -58,7 +58,8 @@ export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): voi
   const consolidateAfter = dice.oneOf(['30s', '2m', '5m'])
   const consolidationPolicy = kinds.has('consolidation') ? 'WhenEmptyOrUnderutilized' : 'WhenEmpty'
   const disruption = { consolidationPolicy, consolidateAfter, budgets } as const
-  const expireAfter = kinds.has('expiry') ? dice.oneOf(['20m', '60m', 'Never']) : 'Never'
+  const ages = isLarge(hands) ? (['3h', '9h', 'Never'] as const) : (['20m', '60m', 'Never'] as const)
+  const expireAfter = kinds.has('expiry') ? dice.oneOf<string>(ages) : 'Never'
   const grace = dice.oneOf([undefined, '5m', '15m'])
   const limits = { cpu: String(Math.max(8, Math.round(nodes * 4 * 0.6))) }
   hands.create(

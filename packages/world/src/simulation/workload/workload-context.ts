@@ -4,6 +4,7 @@ import { ApiError } from '@tenon/devcluster'
 import { type Clock, integerBetween, type Random, unit } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { EventLog } from '../event-log.ts'
+import { isLarge } from '../story.ts'
 
 /** On pods that no pool can take: their waiting is not a failure. */
 export const unsatisfiableLabel = 'world.tenon.sh/unsatisfiable'
@@ -102,9 +103,11 @@ export class Hands {
     })
   }
 
-  /** Again and again until the calm, with pauses drawn between both ends. */
+  /** Again and again until the calm, with pauses drawn between both ends; four times as long in large worlds. */
   every(leastMinutes: number, mostMinutes: number, work: () => void): void {
-    const seconds = this.dice.between(leastMinutes * 60, mostMinutes * 60)
+    // Each change of a large world concerns many times as many objects.
+    const scale = isLarge(this) ? 240 : 60
+    const seconds = this.dice.between(leastMinutes * scale, mostMinutes * scale)
     this.later(seconds / 60, () => {
       work()
       this.every(leastMinutes, mostMinutes, work)
