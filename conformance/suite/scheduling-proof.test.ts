@@ -32,9 +32,9 @@ const single: readonly Round[] = [...nodeRounds, ...podRounds, volumeRound]
 const mixed = single.filter(({ kind }) =>
   ['taints', 'zone-spread', 'pod-affinity', 'anti-affinity', 'volumes'].includes(kind),
 )
-/** Where nodes do not open at one moment, pods that are tried too early lose their nomination and their room. */
+/** Design note 5, what is left: nothing keeps the room of pods that spread before it is their turn. */
 const displaced =
-  'a nomination is a preference: on a slow control plane a displaced pod takes the room of another'
+  'in one play of five a pod that spreads is bound in the room of a larger one of another workload'
 const namespaces = Object.fromEntries(
   [...single, ...loopRounds].flatMap((round) => [
     [namespaceOf(round.kind), {}],

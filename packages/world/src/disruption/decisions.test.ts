@@ -131,3 +131,21 @@ test('pods that have no other place are named, and so is a rest that is not over
   await stage.pass(seconds)
   assert.match(await answer(stage, 'a'), /^policy: .*consolidateAfter=1h/)
 })
+
+test('a node whose workload was moved in vain says so, and when it is tried again', async (t) => {
+  const stage = await anOversizedNode(t)
+  const { caches, state } = stage.operator.operator
+  consolidate(stage)
+  await stage.pass(3 * seconds)
+  // Any object will do that is there: a pod without its owner would be collected.
+  const { uid = '' } = caches.nodePools.get({ name: 'default' })?.metadata ?? {}
+  const owner = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', name: 'default', uid, controller: true }
+  await running(stage, 'owned', 'node-a', '500m', { ownerReferences: [owner] })
+  const pods = state.podsOn('node-a').filter(({ metadata }) => metadata.name === 'owned')
+  state.movedPods.move(pods)
+  assert.equal(state.movedPods.launchFor(pods), 1)
+  assert.equal(
+    await answer(stage, 'a'),
+    'failedCommand: Pods of the same workload needed a new node when they were moved last; it is tried again in 15 min (Pod=default/owned)',
+  )
+})
