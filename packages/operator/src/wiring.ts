@@ -261,8 +261,7 @@ function nominationQueue(context: OperatorContext, queue: NewQueue): Controller 
   const nominator = new Nominator(context)
   const controller = queue(
     'pod.nomination',
-    // Each one under way holds a connection, and a server answers no sooner for being asked by more of them.
-    { least: 20, most: 200, baseMs: 100, capMs: 10_000 },
+    { least: 50, most: 500, baseMs: 100, capMs: 10_000 },
     (key, signal) => nominator.reconcile(key, signal),
   )
   nominator.enqueue = (uid) => {

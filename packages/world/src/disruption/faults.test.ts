@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { annotations } from '@tenon/api'
+import { annotations, karpenterKinds } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type Logger, silentLogger, type Transport } from '@tenon/runtime'
 import { minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
@@ -268,4 +268,20 @@ test('DIS-173 a conflict at the start is tried again and is no error, another fa
   verdict = 'pass'
   await stage.pass(3 * minutes)
   assert.equal(madeClaims(stage).length, 1)
+})
+
+test('a replacement that is told to go before it was ready leaves the nodes it was for within their limits', async (t) => {
+  const stage = await anOversizedNode(t)
+  consolidate(stage)
+  assert.deepEqual(await untilBegun(stage), ['a'])
+  const [replacement] = madeClaims(stage)
+  // The cloud does not let it go for a while.
+  stage.cloud.onDelete = () => {
+    throw new Error('not now')
+  }
+  stage.delete(karpenterKinds.nodeClaim, replacement?.metadata.name ?? '')
+  await stage.pass(100)
+  assert.ok(!isMarked(stage, 'a'))
+  await stage.pass(500)
+  assert.deepEqual(tainted(stage), [])
 })

@@ -108,7 +108,8 @@ describe('replacements', () => {
       if (launches++ === 1) throw new ProviderError('insufficientCapacity', 'no room')
       onCreate(claim)
     }
-    await untilBegun(fleet)
+    setDisruption(stage, { consolidateAfter: '0s' })
+    assert.ok(await stage.world.clock.advanceUntil(() => launches >= 2, minutes))
     await stage.pass(2 * seconds)
     assertAllStay(fleet)
     await assertDone(fleet, 0.6)

@@ -50,6 +50,15 @@ export class Commands {
     this.#context = context
     this.#marks = marks
     this.#retreats = new Rests(context.clock, retreatRests)
+    context.caches.nodeClaims.onChange(({ kind, object: { metadata } }) => {
+      if (kind === 'deleted' || metadata.deletionTimestamp !== undefined) this.#missReplacement(metadata.name)
+    })
+  }
+
+  /** A claim goes: a command that counts on it is looked at before anybody decides on what is left. */
+  #missReplacement(claim: string): void {
+    for (const [id, { successors }] of this.#underWay)
+      if (successors.some(({ metadata }) => metadata.name === claim)) this.enqueue(id)
   }
 
   /** Whether a command is about the node. */
@@ -179,14 +188,17 @@ export class Commands {
     for (const successor of successors) {
       const { name } = successor.metadata
       const current = this.#known(successor)
-      const isLeaving = current?.metadata.deletionTimestamp !== undefined
-      if (initialized.has(name)) {
-        // Pods were to go there. Once a node has gone for it there is no way back.
-        if ((current === undefined || isLeaving) && underWay.deleted.size === 0)
-          return await this.#giveUp(id, underWay, `its replacement ${name} was ready and went again`)
-        continue
+      const wasReady = initialized.has(name)
+      // Also one that is on its way out: its room is free for others already, and so is that of the nodes that go.
+      // Once a node has gone for it there is no way back.
+      if (
+        (current === undefined || current.metadata.deletionTimestamp !== undefined) &&
+        underWay.deleted.size === 0
+      ) {
+        const because = wasReady ? 'was ready and went again' : 'is gone'
+        return await this.#giveUp(id, underWay, `its replacement ${name} ${because}`)
       }
-      if (current === undefined) return await this.#giveUp(id, underWay, `its replacement ${name} is gone`)
+      if (wasReady || current === undefined) continue
       this.#tell(current, 'DisruptionLaunching', `Launching NodeClaim: ${command.reason}`, command.reason)
       if (isConditionTrue(current, 'Initialized')) initialized.add(name)
       else this.#tell(current, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
@@ -245,16 +257,16 @@ export class Commands {
 
   /** Lets the nodes stay. Replacements that exist stay too, and serve pods. */
   async #giveUp(id: string, underWay: UnderWay, because: string): Promise<ReconcileResult> {
-    const { state, caches, logger, metrics } = this.#context
+    const { state, logger, metrics } = this.#context
     const { command, successors, initialized, deleted } = underWay
-    for (const { node, claim, providerID } of command.candidates) {
-      // What drains already must not take pods again.
-      if (deleted.has(claim.metadata.name)) continue
-      await this.#marks.taint(caches.nodes.get({ name: node.metadata.name }) ?? node, false)
-      await this.#marks.clearReason(caches.nodeClaims.get({ name: claim.metadata.name }) ?? claim)
+    // What drains already must not take pods again.
+    const staying = command.candidates.filter(({ claim }) => !deleted.has(claim.metadata.name))
+    // First, as nodes that are marked count as gone where limits are kept.
+    for (const { claim, providerID } of staying) {
       state.unmark(providerID)
       state.poolClaims.unmark(claim.metadata.name)
     }
+    for (const { node, claim } of staying) await this.#marks.takeOff(node, claim)
     this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
     const decision = decisionOf(command)
     const late = successors.filter(({ metadata }) => !initialized.has(metadata.name)).length
