@@ -80,17 +80,17 @@ export class Consolidation implements DisruptionMethod {
     }
     const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
     await context.clock.sleep(context.settings.validationDelayMs, signal)
-    const summary = { replacements: move.claims.length, savings: move.savings }
-    if (this.#search === 'global' && (await this.#isOutdone(move, pass, signal))) {
-      tellRejected(context, nodes, summary, 'outdone')
-      return true
-    }
-    const rejection = await rejectionOf(context, move, find, this.#search === 'global', signal)
+    const isGlobal = this.#search === 'global'
+    const rejection =
+      isGlobal && (await this.#isOutdone(move, pass, signal))
+        ? 'outdone'
+        : await rejectionOf(context, move, find, isGlobal, signal)
     if (rejection !== undefined) {
-      tellRejected(context, nodes, summary, rejection)
+      tellRejected(context, nodes, { replacements: move.claims.length, savings: move.savings }, rejection)
       if (rejection === 'churn' || rejection === 'budget')
         context.metrics.failedValidations.inc({ consolidation_type: this.type }, nodes.length)
-      return false
+      // The better move is looked for at once.
+      return rejection === 'outdone'
     }
     await begin({
       reason,

@@ -1,4 +1,4 @@
-/** What NodePools and labels say against consolidation of a node (disruption.md 8). */
+/** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
 import { isConditionTrue, labels, parseNillableDuration } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { keyOf } from '../../state/pods.ts'

@@ -1,4 +1,4 @@
-/** Looks once more, after a while, whether a move of consolidation still holds (disruption.md 13). */
+/** The second look: whether a move of consolidation still holds after a while (disruption.md 13). */
 import { labels, wellKnownLabels } from '@tenon/api'
 import { parseRequirements, type PlannedMove, type RemovalResult, worstLaunchPrice } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
@@ -8,8 +8,8 @@ import { readCatalogue } from './catalogue.ts'
 import type { Pass } from './method.ts'
 import { removalGround, withoutNodes } from './simulation.ts'
 
-/** Why a move is not carried out. */
-export type Rejection = 'budget' | 'scheduling' | 'churn' | 'price' | 'unknown'
+/** Why a move does not hold any more. */
+type Rejection = 'budget' | 'scheduling' | 'churn' | 'price' | 'unknown'
 
 const reason = 'Underutilized'
 
