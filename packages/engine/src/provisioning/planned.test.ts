@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { aNode, anInput, aPod, requiringPods, strictPolicy } from '../testing/builders.ts'
+import {
+  anAppPod,
+  aNode,
+  anInput,
+  aPod,
+  requiringPods,
+  spreading,
+  strictPolicy,
+  times,
+} from '../testing/builders.ts'
 import { schedule } from './schedule.ts'
 
 describe('pods with a plan', () => {
@@ -75,5 +84,28 @@ describe('pods with a plan', () => {
     const again = schedule(anInput({ pods, nodes, planned }))
     assert.deepEqual(again.claims, [])
     assert.equal(again.placements.length, pods.length)
+  })
+})
+
+describe('pods that must spread over zones', () => {
+  const spread = spreading('topology.kubernetes.io/zone', 'spread')
+  const twins = (count: number) => times(count, () => anAppPod('spread', spread, '500m'))
+  /** Two nodes of 16 cores with little room on each; first fit prefers the one with a single large pod. */
+  const fillers = [aPod({ cpu: '14' }), ...times(6, () => aPod({ cpu: '2500m' }))]
+  const twinsPerClaim = (count: number, improvement?: 'planned') => {
+    const policy = improvement === undefined ? strictPolicy : { ...strictPolicy, improvement }
+    const { claims } = schedule(anInput({ pods: [...fillers, ...twins(count)], policy }))
+    return claims
+      .map(({ pods }) => pods.filter(({ metadata }) => metadata.labels?.['app']).length)
+      .toSorted((a, b) => a - b)
+  }
+
+  test('are kept on different nodes if they can, as the scheduler can be told of few at a time for one node', () => {
+    assert.deepEqual(twinsPerClaim(2, 'planned'), [1, 1])
+    assert.deepEqual(twinsPerClaim(2), [0, 2])
+  })
+
+  test('share a node rather than have one more launched', () => {
+    assert.deepEqual(twinsPerClaim(4, 'planned'), [1, 3])
   })
 })

@@ -6,6 +6,7 @@ import type { SchedulingControl } from '../snapshot/result.ts'
 import { type Admission, ClaimAdmission } from './claim-admission.ts'
 import type { ClaimClass } from './claim-class.ts'
 import { type CompiledProblem, compareText } from './compiled-problem.ts'
+import { Crowding } from './crowding.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './finished-claims.ts'
 import { Ground } from './ground.ts'
@@ -13,7 +14,7 @@ import type { PlannedBin } from './improvement/group.ts'
 import { claimOf, regrouped } from './improvement/regroup.ts'
 import type { NodeFill } from './node-fill.ts'
 import type { NodeQueue } from './node-queue.ts'
-import { ClaimQueue, isBefore, type OpenClaim } from './open-claims.ts'
+import { type Answer, ClaimQueue, isBefore, type OpenClaim } from './open-claims.ts'
 import type { PodShape } from './pod-shape.ts'
 import { PoolBudget, type Template } from './pool-template.ts'
 import { addTo } from './resource-space.ts'
@@ -96,6 +97,8 @@ export class Simulation {
   /** Index of the node by pod. */
   readonly #nodeOf = new Map<number, number>()
   readonly #choices: number
+  /** Absent when the scheduler is not told where pods are to go. */
+  readonly #crowding: Crowding | undefined
   #undecided: readonly number[] = []
   #placements = 0
   #newHost: number
@@ -122,6 +125,8 @@ export class Simulation {
       this.#reservations === undefined
         ? scope.ground.admission
         : new ClaimAdmission(classes, this.#topology, policy, this.#reservations)
+    this.#crowding =
+      policy.improvement === 'planned' ? new Crowding((pod) => compiled.shapeOf(pod)) : undefined
     this.#newHost = this.#topology.hostOf(placeholder(0))
     this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / scope.pods.length)))
   }
@@ -414,16 +419,25 @@ export class Simulation {
     if (reach.length === 0) return false
     const hosts = this.#topology.boundHosts(shape)
     if (hosts !== undefined) return this.#onBoundHost(pod, shape, hosts)
-    if (this.#selection === 'thrifty') return this.#onThriftiest(pod, shape, reach)
+    if (this.#crowding?.concerns(shape) === true && this.#onClaimOf(reach, pod, shape, this.#crowding))
+      return true
+    return this.#onClaimOf(reach, pod, shape)
+  }
+
+  /** @param crowding when claims are left out on which the pod would have to wait for others. */
+  #onClaimOf(reach: readonly Reach[], pod: number, shape: PodShape, crowding?: Crowding): boolean {
+    const answer = (claim: OpenClaim, targets: readonly ClaimClass[], confined: readonly ClaimClass[]) => {
+      const given = this.#admission.answer(claim, shape, targets, confined)
+      return given === 'accepts' && crowding?.isCrowded(claim.pods, shape) === true ? 'notNow' : given
+    }
+    if (this.#selection === 'thrifty') return this.#onThriftiest(pod, shape, reach, answer)
     let best: OpenClaim | undefined
     let bestConfined: readonly ClaimClass[] = []
     for (const { queue, targets } of reach) {
       if (queue.isEmpty) continue
       const confined = this.#admission.confined(shape, targets)
       if (confined.length === 0) continue
-      const found = queue.first(shape.index, best, (claim) =>
-        this.#admission.answer(claim, shape, targets, confined),
-      )
+      const found = queue.first(shape.index, best, (claim) => answer(claim, targets, confined))
       if (found === undefined) continue
       best = found
       bestConfined = confined
@@ -432,7 +446,12 @@ export class Simulation {
   }
 
   /** The claim whose price rises least, among those that would be tried first. */
-  #onThriftiest(pod: number, shape: PodShape, reach: readonly Reach[]): boolean {
+  #onThriftiest(
+    pod: number,
+    shape: PodShape,
+    reach: readonly Reach[],
+    answer: (claim: OpenClaim, targets: readonly ClaimClass[], confined: readonly ClaimClass[]) => Answer,
+  ): boolean {
     let best: OpenClaim | undefined
     let bestRise = Number.POSITIVE_INFINITY
     let bestConfined: readonly ClaimClass[] = []
@@ -440,9 +459,7 @@ export class Simulation {
       if (queue.isEmpty) continue
       const confined = this.#admission.confined(shape, targets)
       if (confined.length === 0) continue
-      for (const claim of queue.some(shape.index, this.#choices, (each) =>
-        this.#admission.answer(each, shape, targets, confined),
-      )) {
+      for (const claim of queue.some(shape.index, this.#choices, (each) => answer(each, targets, confined))) {
         const rise = this.#compiled.finisher.rise(claim, shape.amounts)
         if (rise > bestRise || (rise === bestRise && best !== undefined && isBefore(best, claim))) continue
         best = claim
