@@ -72,6 +72,33 @@ describe('the nodes of a decision', () => {
     assert.ok(spanMs < 2 * opened.length, `${spanMs} ms`)
   })
 
+  test('open at one moment, too, when the first has waited as long as it may', async (t) => {
+    const field = await Field.open(t, { latencyMs: 20, rate: { perSecond: 50, burst: 1 } })
+    // No nomination ever stands.
+    field.fate = (method, path) =>
+      method === 'PATCH' && path.includes('/pods/') && path.includes('/status') ? 'error' : 'pass'
+    const appeared: number[] = []
+    field.world.cluster.server.local.subscribe<Node>(kinds.node, {
+      added: () => {
+        appeared.push(field.world.clock.now())
+      },
+    })
+    const opened = openings(field)
+    await field.start()
+    field.sixteen()
+    field.pods('more', 20, '1300m', '3Gi')
+    field.pods('others', 9, '1700m', '12Gi')
+    assert.ok(
+      await field.until(() => opened.length > 4 && opened.length === field.claims().length, 60 * seconds),
+    )
+    assert.ok(Math.max(...appeared) - Math.min(...appeared) > 200, 'nodes come one after the other')
+    const times = opened.map(({ atMs }) => atMs)
+    assert.ok(Math.max(...times) - Math.min(...appeared) < 6.5 * seconds)
+    // Each opening is a write, of which the client's rate allows one in 20 ms.
+    const spanMs = Math.max(...times) - Math.min(...times)
+    assert.ok(spanMs <= 20 * opened.length + 50, `${spanMs} ms`)
+  })
+
   test('wait for the one whose pods have to share it', async (t) => {
     const field = await Field.open(t)
     const opened = openings(field)

@@ -21,6 +21,8 @@ const pollMs = { least: 100, most: 1000 } as const
 
 interface BatchState {
   readonly atMs: number
+  /** When the first of its Nodes was held. */
+  readonly sinceMs: number
   /** When Nodes open, once nothing speaks against it; each of them has asked again by then. */
   readonly opensAtMs: number | undefined
   readonly order: OpeningOrder
@@ -47,7 +49,8 @@ export class RegistrationHold {
    * of a decision open at the same moment, in the order in which the scheduler needs them. Only nodes that
    * can be filled on their own go ahead, if pods that open later must be near theirs.
    */
-  waitMs({ metadata: { name, uid = '' } }: NodeClaim): number {
+  waitMs(claim: NodeClaim): number {
+    const { name, uid = '' } = claim.metadata
     const { clock, settings, state, placementGate } = this.#context
     if (!placementGate.isOn || !this.#isSteered(name)) return 0
     const now = clock.now()
@@ -56,10 +59,14 @@ export class RegistrationHold {
     const leftMs = since + settings.nominationHoldMs - now
     if (leftMs <= 0) return 0
     const batch = state.plans.siblingsOf(name)
-    const { opensAtMs, order, isFirstDone } = this.#lookAt(batch)
+    const { sinceMs, opensAtMs, order, isFirstDone } = this.#lookAt(batch, since)
+    const deadlineMs = sinceMs + settings.nominationHoldMs
+    if (now >= deadlineMs && !(since < deadlineMs && this.#canOpen(claim)))
+      return this.#isReady(name) ? 0 : Math.min(leftMs, askAgainMs(batch))
     const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
-    const delayMs = isTurn ? opensAtMs + (order.rank.get(name) ?? 0) - now : askAgainMs(batch)
-    return Math.max(0, Math.min(leftMs, delayMs))
+    const rank = order.rank.get(name) ?? 0
+    const askAgainAtMs = Math.min(now + askAgainMs(batch), deadlineMs)
+    return Math.max(0, Math.min(leftMs, (isTurn ? opensAtMs + rank : askAgainAtMs) - now))
   }
 
   /** Whether others are being waited for, or were until now, so that this Node should not lag behind. */
@@ -67,18 +74,23 @@ export class RegistrationHold {
     return this.#since.has(uid)
   }
 
-  #lookAt(batch: ReadonlySet<string>): BatchState {
-    const { clock, state, caches } = this.#context
+  #lookAt(batch: ReadonlySet<string>, since: number): BatchState {
+    const { clock, settings, state, caches } = this.#context
     const atMs = clock.now()
     const known = this.#batches.get(batch)
-    if (known !== undefined && atMs - known.atMs < batchFreshMs) return known
+    const sinceMs = known?.sinceMs ?? since
+    const isLate = atMs >= sinceMs + settings.nominationHoldMs
+    if (known !== undefined && !isLate && atMs - known.atMs < batchFreshMs) return known
     const isOpening = known?.opensAtMs !== undefined
     if (isOpening && known.isFirstDone) return known
     const isReady = [...batch].every((name) => this.#isReady(name))
-    const order = isOpening || !isReady ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
-    const isFirstDone = isReady && ![...order.first].some((name) => this.#isSteered(name))
-    const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : atMs + askAgainMs(batch)
-    const next = { atMs, order, isFirstDone, opensAtMs: isOpening || isReady ? opensAtMs : undefined }
+    const isOrdered = isOpening || !(isReady || isLate)
+    const order = isOrdered ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
+    const isFirstDone = isLate || (isReady && ![...order.first].some((name) => this.#isSteered(name)))
+    const soonMs = isLate ? atMs : atMs + askAgainMs(batch)
+    const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : soonMs
+    const mayOpen = isOpening || isReady || isLate
+    const next = { atMs, sinceMs, order, isFirstDone, opensAtMs: mayOpen ? opensAtMs : undefined }
     this.#batches.set(batch, next)
     return next
   }
@@ -93,6 +105,11 @@ export class RegistrationHold {
     if (node === undefined) return false
     if (node.metadata.labels?.[labels.registered] === 'true') return true
     return canOpen(node) && this.#isStanding(name, node)
+  }
+
+  #canOpen(claim: NodeClaim): boolean {
+    const node = this.#context.state.nodeOf(claim)
+    return node !== undefined && canOpen(node)
   }
 
   #isSteered(claim: string): boolean {
