@@ -47,7 +47,8 @@ export class RegistrationHold {
    * Milliseconds after which to ask again; 0 once the node may open. A pod that the scheduler tries before
    * its own node is open slips onto another one, or loses its nomination and with it its room. So all claims
    * of a decision open at the same moment, in the order in which the scheduler needs them. Only nodes that
-   * can be filled on their own go ahead, if pods that open later must be near theirs.
+   * can be filled on their own go ahead, if pods that open later must be near theirs. The first that has waited
+   * as long as any may takes those along that are Ready.
    */
   waitMs(claim: NodeClaim): number {
     const { name, uid = '' } = claim.metadata
@@ -78,21 +79,28 @@ export class RegistrationHold {
     const { clock, settings, state, caches } = this.#context
     const atMs = clock.now()
     const known = this.#batches.get(batch)
+    if (known?.opensAtMs !== undefined && known.isFirstDone) return known
     const sinceMs = known?.sinceMs ?? since
     const isLate = atMs >= sinceMs + settings.nominationHoldMs
     if (known !== undefined && !isLate && atMs - known.atMs < batchFreshMs) return known
-    const isOpening = known?.opensAtMs !== undefined
-    if (isOpening && known.isFirstDone) return known
-    const isReady = [...batch].every((name) => this.#isReady(name))
-    const isOrdered = isOpening || !(isReady || isLate)
-    const order = isOrdered ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
-    const isFirstDone = isLate || (isReady && ![...order.first].some((name) => this.#isSteered(name)))
-    const soonMs = isLate ? atMs : atMs + askAgainMs(batch)
-    const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : soonMs
-    const mayOpen = isOpening || isReady || isLate
-    const next = { atMs, sinceMs, order, isFirstDone, opensAtMs: mayOpen ? opensAtMs : undefined }
+    const next = isLate
+      ? { atMs, sinceMs, order: openingOrder(state, caches, batch), isFirstDone: true, opensAtMs: atMs }
+      : { atMs, sinceMs, ...this.#progress(batch, known) }
     this.#batches.set(batch, next)
     return next
+  }
+
+  #progress(
+    batch: ReadonlySet<string>,
+    known: BatchState | undefined,
+  ): Pick<BatchState, 'order' | 'isFirstDone' | 'opensAtMs'> {
+    const { clock, state, caches } = this.#context
+    const isOpening = known?.opensAtMs !== undefined
+    const isReady = [...batch].every((name) => this.#isReady(name))
+    const order = isOpening || !isReady ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
+    const isFirstDone = isReady && ![...order.first].some((name) => this.#isSteered(name))
+    const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : clock.now() + askAgainMs(batch)
+    return { order, isFirstDone, opensAtMs: isOpening || isReady ? opensAtMs : undefined }
   }
 
   /** Whether nothing speaks against opening because of this claim. */
