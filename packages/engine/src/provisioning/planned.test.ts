@@ -109,3 +109,15 @@ describe('pods that must spread over zones', () => {
     assert.deepEqual(twinsPerClaim(4, 'planned'), [1, 3])
   })
 })
+
+test('a plan that holds wherever pods land has the fewest nodes that its price buys', () => {
+  const pods = [
+    ...times(3, () => aPod({ cpu: '1200m', memory: '1Gi' })),
+    ...times(9, () => aPod({ cpu: '500m', memory: '3Gi' })),
+  ]
+  const policy = { ...strictPolicy, improvement: 'free' } as const
+  const { claims, pricePerHour } = schedule(anInput({ pods, policy }))
+  // Twelve cores: six nodes of two would cost the same.
+  assert.ok(Math.abs(pricePerHour - 0.6) < 1e-6)
+  assert.equal(claims.length, 3)
+})

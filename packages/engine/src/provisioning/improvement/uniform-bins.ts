@@ -13,6 +13,9 @@ import type { Bin } from './resource-prices.ts'
 /** A plan that is sure to hold may cost this much more than one that is not. */
 const safetyFactor = 1.11
 
+/** Sums of prices in another order differ by less. */
+const rounding = 1e-9
+
 /** Numbers of nodes tried for one type, from the fewest that could do to the most that may be paid for. */
 const mostTries = 10
 
@@ -26,17 +29,19 @@ export function uniformBins(
   const orders = ordersOf(group.items)
   const current = roomsOf(group)
   const isSafe = current !== undefined && holdsFreely(group.items, current, orders, effort)
-  let most = isSafe ? group.pricePerHour - 1e-9 : group.pricePerHour * safetyFactor
+  let most = isSafe ? group.pricePerHour - rounding : group.pricePerHour * safetyFactor
   let best: { readonly bin: number; readonly nodes: number } | undefined
   for (const { bin, least } of candidates(group)) {
     const { room, pricePerHour } = group.bins[bin] as Bin
     const largest = Math.floor(most / pricePerHour)
     const step = Math.max(1, Math.floor((largest - least) / mostTries))
     for (let nodes = least; nodes <= largest && !effort.isSpent; nodes += step) {
+      // For the same price it must be fewer nodes.
+      if (best !== undefined && nodes * pricePerHour > most - 2 * rounding && nodes >= best.nodes) break
       const rooms = Array.from({ length: nodes }, () => room)
       if (!holdsFreely(group.items, rooms, orders, effort)) continue
       best = { bin, nodes }
-      most = nodes * pricePerHour - 1e-9
+      most = nodes * pricePerHour + rounding
       break
     }
   }
