@@ -1,4 +1,4 @@
-/** `tenon controller` as users run it, a process of its own, with what it takes of the machine (Linux only). */
+/** `tenon controller` as the image runs it, a process of its own, with what it takes of the machine (Linux only). */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '@tenon/runtime'
 
+const dockerfile = new URL('../../Dockerfile', import.meta.url)
 const bundler = fileURLToPath(new URL('../../build/bundle.ts', import.meta.url))
 const probe = new URL('loop-probe.ts', import.meta.url).href
 const pollMs = 100
@@ -54,6 +55,12 @@ function bundledMain(): string {
   return join(bundleFolder, 'tenon.mjs')
 }
 
+/** Options of Node that the image runs the bundle with. */
+function imageNodeOptions(): readonly string[] {
+  const [, entrypoint = '[]'] = /^ENTRYPOINT (.*)$/m.exec(readFileSync(dockerfile, 'utf8')) ?? []
+  return (JSON.parse(entrypoint) as readonly string[]).filter((each) => each.startsWith('--'))
+}
+
 /** A running controller with the provider `kwok`. */
 export class ControllerProcess {
   readonly #process: ChildProcess
@@ -73,6 +80,7 @@ export class ControllerProcess {
     const child = spawn(
       process.execPath,
       [
+        ...imageNodeOptions(),
         ...nodeOptions,
         ...(isProbed ? ['--import', probe] : []),
         bundledMain(),
