@@ -5,7 +5,7 @@ import { schedule } from '../../provisioning/schedule.ts'
 import type { SchedulingInput } from '../../snapshot/input.ts'
 import type { SchedulingResult } from '../../snapshot/result.ts'
 import { cluster } from './arbitrary-clusters.ts'
-import { garbageIn } from './arbitrary-garbage.ts'
+import { type GarbageCase, garbageIn } from './arbitrary-garbage.ts'
 import type { Profile } from './arbitrary-pods.ts'
 import { violationsOf } from './checker.ts'
 import { smallest } from './smallest.ts'
@@ -155,12 +155,14 @@ describe('random clusters', () => {
   })
 
   test('garbage in pods, pools, types and daemons neither throws nor keeps a sound pod out', () => {
-    holds(garbageIn(cluster(topology)), 200, ({ input, healthy }) => {
+    const soundIsPlaced = ({ input, healthy }: GarbageCase): readonly string[] => {
       const result = schedule(input)
       const placed = [...result.claims.flatMap((claim) => claim.pods), ...result.placements.map((p) => p.pod)]
       return placed.some((pod) => pod.metadata.name === healthy.metadata.name)
         ? []
         : ['the sound pod is not placed']
-    })
+    }
+    holds(garbageIn(cluster(topology)), 150, soundIsPlaced)
+    holds(garbageIn(improved(topology, 'planned')), 100, soundIsPlaced)
   })
 })
