@@ -1,6 +1,7 @@
 /** A large cluster as a real server would have stored it: nodes with their claims, and running pods. */
 import {
   annotations,
+  ConditionSet,
   formatResources,
   type InstanceType,
   kinds,
@@ -140,15 +141,7 @@ function machineLabels(index: number): Readonly<Record<string, string>> {
 }
 
 function nodeClaim(index: number, pool: NodePool, at: string): NodeClaim {
-  const isTrue = (condition: string) => ({
-    type: condition,
-    status: 'True' as const,
-    reason: condition,
-    message: '',
-    lastTransitionTime: at,
-    observedGeneration: 1,
-  })
-  return {
+  const claim: NodeClaim = {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodeClaim',
     metadata: {
@@ -185,9 +178,18 @@ function nodeClaim(index: number, pool: NodePool, at: string): NodeClaim {
       capacity,
       allocatable: capacity,
       lastPodEventTime: at,
-      conditions: ['Launched', 'Registered', 'Initialized', 'Ready', 'Consolidatable'].map(isTrue),
     },
   }
+  return { ...claim, status: { ...claim.status, conditions: conditionsAtRest(claim, at) } }
+}
+
+/** As a controller leaves them that has seen all of its node's beginnings. */
+function conditionsAtRest(claim: NodeClaim, at: string): ConditionSet['conditions'] {
+  const dependents = ['Launched', 'Registered', 'Initialized']
+  return [...dependents, 'ConsistentStateFound', 'Consolidatable'].reduce(
+    (set, condition) => set.set({ type: condition, status: 'True' }, Date.parse(at)),
+    ConditionSet.of(claim, { dependents }),
+  ).conditions
 }
 
 function node(index: number, pool: NodePool, at: string): Node {

@@ -73,7 +73,9 @@ test('the image is made of pinned images, runs as nobody, and has what its build
   const texts = (name: string) => image.filter((each) => each.name === name).map(({ text }) => text)
   assert.deepEqual(texts('USER'), ['65532:65532'])
   assert.deepEqual(texts('RUN'), [], 'the base has no shell')
-  assert.deepEqual(texts('ENTRYPOINT'), ['["/usr/local/bin/node", "--max-semi-space-size=4", "/app/tenon.mjs"]'])
+  assert.deepEqual(texts('ENTRYPOINT'), [
+    '["/usr/local/bin/node", "--max-semi-space-size=4", "/app/tenon.mjs"]',
+  ])
   assert.ok(texts('COPY').every((text) => text.startsWith('--from=build ')))
 
   const sources = build.filter(({ name }) => name === 'COPY').flatMap(({ text }) => copied(text).sources)

@@ -148,7 +148,9 @@ export interface Cache<T extends KubeObject> {
   byIndex(name: string, value: string): T[]
   /**
    * Calls `listener` for every later change, in order, synchronously with the cache's own update;
-   * objects present already are announced as `added` at once. Answers the unsubscriber.
+   * objects present already are announced as `added` at once, or in steps when that takes long. What changes
+   * before its announcement is announced as it is then, and what is gone before is not. Answers the
+   * unsubscriber.
    */
   onChange(listener: (change: Change<T>) => void): () => void
   /** Resolves when the first complete list is in the cache. */

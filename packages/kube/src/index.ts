@@ -43,6 +43,7 @@ export {
   createController,
   type ReconcileOutcome,
 } from './controller/controller.ts'
+export { Pace } from './controller/pace.ts'
 export { createSingleton, type Singleton, type SingletonOptions } from './controller/singleton.ts'
 export {
   createEventRecorder,

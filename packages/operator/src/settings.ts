@@ -33,6 +33,8 @@ export interface Settings {
   readonly validationDelayMs: number
   /** Pause between two passes of the disruption loop that found nothing. */
   readonly disruptionPollMs: number
+  /** A machine is compared with what its NodePool and node class ask for this often, and when they change. */
+  readonly driftPeriodMs: number
   /** A pending pod asks for another pass this long after the last one. */
   readonly pendingRetryMs: number
   /** A scheduling decision that takes longer stops with what it has. */
@@ -68,6 +70,7 @@ export const defaultSettings: Settings = {
   registrationTimeoutMs: 15 * 60_000,
   validationDelayMs: 15_000,
   disruptionPollMs: 10_000,
+  driftPeriodMs: 5 * 60_000,
   pendingRetryMs: 10_000,
   solveTimeoutMs: 60_000,
   defaultSpread: [],

@@ -5,6 +5,7 @@ import {
   type Controller,
   createController,
   createSingleton,
+  Pace,
   type ReconcileResult,
 } from '@tenon/kube'
 import { guardedProvider } from './act/guarded-provider.ts'
@@ -48,6 +49,8 @@ import { statusControllers } from './controllers/status-conditions/kinds.ts'
 import { measuredDecider } from './metrics/measured-decider.ts'
 import { measuredProvider } from './metrics/measured-provider.ts'
 import { type Caches, indexes, nodeNamesOf } from './observe/caches.ts'
+import { isOfItsLife } from './observe/claim-changes.ts'
+import { isSameValue } from './observe/same-value.ts'
 import { describedBy } from './log-context.ts'
 import { scaledConcurrency } from './settings.ts'
 
@@ -77,6 +80,7 @@ const wide: LoopOptions = { least: 10, most: 1000 }
 /** Builds every controller and connects it to the caches. Nothing runs before `start`. */
 export function wireControllers(context: OperatorContext): readonly Runnable[] {
   const { clock, logger, random, settings, caches, framework } = context
+  const pace = new Pace(clock)
   const queue: NewQueue = (name, { least, most, baseMs = 5, capMs = 1_000_000, perSecond }, reconcile) => {
     const concurrency = scaledConcurrency(least, most, settings.cpuRequestsMillis)
     const describe = describedBy(name)
@@ -90,7 +94,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
         ...(describe !== undefined && { describe }),
         reconcile,
       },
-      { clock, logger, random, metrics: framework },
+      { clock, logger, random, metrics: framework, pace },
     )
   }
   const singleton = (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>): Runnable =>
@@ -139,10 +143,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
   )
   const podEventQueue = queue('nodeclaim.podevents', { least: 1, most: 1 }, (key) => podEvents.reconcile(key))
 
-  onChange(caches.nodeClaims, (name) => {
-    for (const controller of [lifecycleQueue, disruptionQueue, expirationQueue, hydrationQueue])
-      controller.enqueue(name)
-  })
+  followClaims(caches, disruptionQueue, [lifecycleQueue, expirationQueue, hydrationQueue])
   caches.nodes.onChange((change) => {
     if (change.object.metadata.deletionTimestamp !== undefined)
       terminationQueue.enqueue(change.object.metadata.name)
@@ -159,8 +160,9 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     const node = podEvents.note(change)
     if (node !== undefined) podEventQueue.enqueue(node)
   })
-  onChange(caches.nodePools, (name) => {
-    for (const claim of caches.nodeClaims.byIndex(indexes.byNodePool, name))
+  caches.nodePools.onChange((change) => {
+    if (!mayCauseDrift(change)) return
+    for (const claim of caches.nodeClaims.byIndex(indexes.byNodePool, change.object.metadata.name))
       disruptionQueue.enqueue(claim.metadata.name)
   })
   for (const cache of context.caches.nodeClasses) {
@@ -196,6 +198,15 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
   ]
 }
 
+/** @param life what is about more than the pods that come and go. */
+function followClaims(caches: Caches, disruption: Controller, life: readonly Controller[]): void {
+  caches.nodeClaims.onChange((change) => {
+    const { name } = change.object.metadata
+    disruption.enqueue(name)
+    if (isOfItsLife(change)) for (const controller of life) controller.enqueue(name)
+  })
+}
+
 /** Names of the claims of a Node. */
 function claimNames(caches: Caches, node: Node): readonly string[] {
   return caches.nodeClaims
@@ -207,8 +218,8 @@ function consistencyQueue(context: OperatorContext, queue: NewQueue): Controller
   const { caches } = context
   const consistency = new NodeClaimConsistency(context)
   const controller = queue('nodeclaim.consistency', wide, (key) => consistency.reconcile(key))
-  onChange(caches.nodeClaims, (name) => {
-    controller.enqueue(name)
+  caches.nodeClaims.onChange((change) => {
+    if (isOfItsLife(change)) controller.enqueue(change.object.metadata.name)
   })
   caches.nodes.onChange((change) => {
     if (!isWorthLooking(change)) return
@@ -226,8 +237,8 @@ function nodeHydrationQueue(context: OperatorContext, queue: NewQueue): Controll
   caches.nodes.onChange((change) => {
     if (isWorthLooking(change)) controller.enqueue(change.object.metadata.name)
   })
-  caches.nodeClaims.onChange(({ object }) => {
-    const node = state.nodeOf(object)
+  caches.nodeClaims.onChange((change) => {
+    const node = isOfItsLife(change) ? state.nodeOf(change.object) : undefined
     if (node !== undefined) controller.enqueue(node.metadata.name)
   })
   return controller
@@ -443,10 +454,21 @@ function isWorthLooking(
     node.status?.conditions?.find((condition) => condition.type === 'Ready')?.status
   return (
     ready(object) !== ready(old) ||
-    JSON.stringify(object.spec) !== JSON.stringify(old.spec) ||
-    JSON.stringify(object.metadata.labels) !== JSON.stringify(old.metadata.labels) ||
-    JSON.stringify(object.status?.allocatable) !== JSON.stringify(old.status?.allocatable) ||
+    !isSameValue(object.spec, old.spec) ||
+    !isSameValue(object.metadata.labels, old.metadata.labels) ||
+    !isSameValue(object.status?.allocatable, old.status?.allocatable) ||
     object.metadata.deletionTimestamp !== old.metadata.deletionTimestamp
+  )
+}
+
+/** Counters and conditions of a NodePool say nothing about its claims, each of which would ask the cloud. */
+function mayCauseDrift(
+  change: Parameters<Parameters<OperatorContext['caches']['nodePools']['onChange']>[0]>[0],
+): boolean {
+  if (change.kind !== 'updated') return true
+  const { object, old } = change
+  return (
+    !isSameValue(object.spec, old.spec) || !isSameValue(object.metadata.annotations, old.metadata.annotations)
   )
 }
 

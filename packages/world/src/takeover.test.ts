@@ -138,7 +138,7 @@ test('healthy machines of the Go Karpenter are taken over with status writes alo
     takeover.log.lines((target) => !/ events/.test(target)),
     ['general-a', 'general-b'].flatMap((name) => [
       `PATCH nodeclaims/${name}/status status.conditions`,
-      `PATCH nodeclaims/${name}/status status.lastPodEventTime`,
+      `PATCH nodeclaims/${name}/status status.conditions status.lastPodEventTime`,
     ]),
   )
   for (const name of healthyClaims) {

@@ -43,6 +43,7 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
     const { transform, ...following } = options
     this.#store = new Store<T>({
       ...(transform !== undefined && { transform }),
+      clock: options.clock,
       onBug: (error) => {
         options.logger.error('bug in a consumer of a cache', { resource: type.plural, error })
       },

@@ -1,5 +1,6 @@
 /** The objects of one cache, their indexes and those who listen; knows nothing of servers. */
 import type { KubeObject } from '@tenon/api'
+import type { Clock } from '@tenon/runtime'
 import type { Change, ObjectKey } from '../contract.ts'
 import { compareResourceVersions } from './resource-version.ts'
 
@@ -11,6 +12,11 @@ export interface Entry<T> {
   readonly resourceVersion: string
 }
 
+/** An entry in its place: a later one of the same object has the same place, and what is new comes last. */
+interface Placed<T> extends Entry<T> {
+  readonly place: number
+}
+
 interface Index<T> {
   readonly values: (object: T) => readonly string[]
   /** By value and key. */
@@ -19,19 +25,34 @@ interface Index<T> {
 
 type Listener<T> = (change: Change<T>) => void
 
+/** Who is told of changes, and up to which place it has been told what there is. */
+interface Follower<T> {
+  readonly listener: Listener<T>
+  knownTo: number
+}
+
 export interface StoreOptions<T> {
   /** Told what is kept of the object's earlier state. */
   readonly transform?: (object: T, held?: T) => T
   /** Told of anything a listener, an index or the transformation throws; these are bugs. */
   readonly onBug: (error: unknown) => void
+  /** Without one, listeners are told of all that is present at once, however much it is. */
+  readonly clock?: Clock
 }
+
+/** Nobody is told of what is present for longer at a stretch. */
+const announcingMs = 8
 
 export class Store<T extends KubeObject> {
   readonly #options: StoreOptions<T>
-  readonly #entries = new Map<string, Entry<T>>()
+  /** In order of their places. */
+  readonly #entries = new Map<string, Placed<T>>()
   readonly #indexes = new Map<string, Index<T>>()
+  #lastPlace = 0
   /** Replaced, never changed, so that a round of calls is not disturbed by who comes and goes. */
-  #listeners: readonly Listener<T>[] = []
+  #followers: readonly Follower<T>[] = []
+  /** What followers have yet to be told of what is present, one follower after the other. */
+  readonly #announcements: Iterator<unknown>[] = []
 
   constructor(options: StoreOptions<T>) {
     this.#options = options
@@ -69,15 +90,43 @@ export class Store<T extends KubeObject> {
 
   onChange(listener: Listener<T>): () => void {
     let isListening = true
-    const guarded: Listener<T> = (change) => {
-      if (isListening) this.#guard(undefined, () => listener(change))
+    const follower: Follower<T> = {
+      listener: (change) => {
+        if (isListening) this.#guard(undefined, () => listener(change))
+      },
+      knownTo: 0,
     }
-    const present = this.list()
-    this.#listeners = [...this.#listeners, guarded]
-    for (const object of present) guarded({ kind: 'added', object })
+    this.#followers = [...this.#followers, follower]
+    this.#announcements.push(this.#announcing(follower))
+    if (this.#announcements.length === 1) this.#announce()
     return () => {
       isListening = false
-      this.#listeners = this.#listeners.filter((other) => other !== guarded)
+      this.#followers = this.#followers.filter((other) => other !== follower)
+    }
+  }
+
+  /** Tells a follower what there is. What comes or changes meanwhile is told when it is its turn. */
+  *#announcing(follower: Follower<T>): Generator<undefined, void, undefined> {
+    for (const { object, place } of this.#entries.values()) {
+      follower.knownTo = place
+      follower.listener({ kind: 'added', object })
+      yield
+    }
+    follower.knownTo = Number.POSITIVE_INFINITY
+  }
+
+  #announce(): void {
+    const { clock } = this.#options
+    const startedAt = clock?.monotonic() ?? 0
+    for (let [first] = this.#announcements; first !== undefined; [first] = this.#announcements) {
+      while (first.next().done !== true) {
+        if (clock === undefined || clock.monotonic() - startedAt < announcingMs) continue
+        clock.after(0, () => {
+          this.#announce()
+        })
+        return
+      }
+      this.#announcements.shift()
     }
   }
 
@@ -114,7 +163,7 @@ export class Store<T extends KubeObject> {
     this.#keep(entry, held)
   }
 
-  #keep(entry: Entry<T>, held: Entry<T> | undefined): void {
+  #keep(entry: Entry<T>, held: Placed<T> | undefined): void {
     if (held !== undefined && held.uid !== entry.uid) {
       // Another object of the same name: the end of the first one went unseen.
       this.#drop(held, held.object)
@@ -122,13 +171,17 @@ export class Store<T extends KubeObject> {
       return
     }
     const { key, object } = entry
-    this.#entries.set(key, entry)
+    const place = held?.place ?? ++this.#lastPlace
+    this.#entries.set(key, { ...entry, place })
     for (const index of this.#indexes.values()) {
       const values = this.#valuesIn(index, object)
       if (held !== undefined) this.#removeFromIndex(index, key, held.object, values)
       this.#addToIndex(index, key, object, values)
     }
-    this.#tell(held === undefined ? { kind: 'added', object } : { kind: 'updated', object, old: held.object })
+    this.#tell(
+      held === undefined ? { kind: 'added', object } : { kind: 'updated', object, old: held.object },
+      place,
+    )
   }
 
   /** Takes in the end of an object; `last` is its final state, unless that is older than what is held. */
@@ -148,14 +201,14 @@ export class Store<T extends KubeObject> {
     if (held !== undefined) this.#drop(held, held.object)
   }
 
-  #drop(held: Entry<T>, last: T): void {
+  #drop(held: Placed<T>, last: T): void {
     this.#entries.delete(held.key)
     for (const index of this.#indexes.values()) this.#removeFromIndex(index, held.key, held.object)
-    this.#tell({ kind: 'deleted', object: last })
+    this.#tell({ kind: 'deleted', object: last }, held.place)
   }
 
-  #tell(change: Change<T>): void {
-    for (const listener of this.#listeners) listener(change)
+  #tell(change: Change<T>, place: number): void {
+    for (const { listener, knownTo } of this.#followers) if (place <= knownTo) listener(change)
   }
 
   #transformed(raw: T, held: T | undefined): T {

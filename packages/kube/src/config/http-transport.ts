@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { type Clock, type HttpRequest, type HttpResponse, readText, type Transport } from '@tenon/runtime'
 import type { ClusterAccess } from './cluster-access.ts'
+import { IncomingBody } from './incoming-body.ts'
 
 export interface HttpTransportOptions {
   readonly server: URL
@@ -179,16 +180,16 @@ export class HttpTransport implements Transport {
             ...request.headers,
             ...(request.body !== undefined && { 'content-length': Buffer.byteLength(request.body) }),
           },
-          ...(signal !== undefined && { signal }),
         },
         (incoming) => {
           resolve({
             status: incoming.statusCode ?? 0,
             headers: plainHeaders(incoming.headers),
-            body: incoming,
+            body: new IncomingBody(incoming),
           })
         },
       )
+      if (signal !== undefined) endWith(outgoing, signal)
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         reject(outgoing.reusedSocket && error.code === 'ECONNRESET' ? new LostReuseError(error) : error)
       })
@@ -211,6 +212,21 @@ function isFresh({ startedAt, endedAt }: CredentialsReading, now: number): boole
 
 function isSame(a: Credentials, b: Credentials): boolean {
   return a.agent === b.agent && a.headers['authorization'] === b.headers['authorization']
+}
+
+/** Destroys the request, and what has come of its answer, when the signal aborts. */
+function endWith(outgoing: http.ClientRequest, signal: AbortSignal): void {
+  const onAbort = () => {
+    outgoing.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+  }
+  if (signal.aborted) {
+    onAbort()
+    return
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  outgoing.once('close', () => {
+    signal.removeEventListener('abort', onAbort)
+  })
 }
 
 /** A kept connection was closed before the answer began. */

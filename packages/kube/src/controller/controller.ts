@@ -11,6 +11,7 @@ import {
 import { backoffMs } from '../backoff.ts'
 import type { Controller, ControllerOptions, ReconcileResult } from '../contract.ts'
 import { TokenBucket } from '../token-bucket.ts'
+import { Pace } from './pace.ts'
 import { type Line, WorkQueue } from './work-queue.ts'
 
 /** How a reconcile ended, as metrics name it; `bug` is an error that only wrong code throws. */
@@ -44,12 +45,12 @@ export interface ControllerDependencies {
   readonly logger: Logger
   readonly random?: Random
   readonly metrics?: ControllerMetrics
+  /** Shared by controllers that run in one process; otherwise each has its own. */
+  readonly pace?: Pace
   /** Told of every error of a reconcile, after it was logged. */
   readonly onError?: (controller: string, key: string, error: unknown) => void
 }
 
-/** Starting reconciles is interrupted after this long, so that a long line does not hold up the loop. */
-const sliceMs = 10
 const defaultBackoff = { baseMs: 5, capMs: 1_000_000 }
 
 /**
@@ -66,6 +67,7 @@ class QueueController implements Controller {
   readonly #options: ControllerOptions
   readonly #deps: ControllerDependencies
   readonly #ids: Random
+  readonly #pace: Pace
   readonly #queue: WorkQueue
   readonly #bucket: TokenBucket | undefined
   readonly #failures = new Map<string, number>()
@@ -79,6 +81,7 @@ class QueueController implements Controller {
     this.#options = options
     this.#deps = deps
     this.#ids = deps.random?.fork(`reconciles of ${options.name}`) ?? new SeededRandom(options.name)
+    this.#pace = deps.pace ?? new Pace(deps.clock)
     this.#bucket = options.rate === undefined ? undefined : new TokenBucket(options.rate, deps.clock)
     this.#queue = new WorkQueue(deps.clock, () => {
       deps.metrics?.added?.(this.name)
@@ -113,10 +116,10 @@ class QueueController implements Controller {
   }
 
   /** Starting in a microtask keeps reconciles out of the stack of whoever enqueues. */
-  #planPump(): void {
+  #planPump(later: (pump: () => void) => void = queueMicrotask): void {
     if (!this.#isStarted || this.#isPumpPlanned) return
     this.#isPumpPlanned = true
-    queueMicrotask(() => {
+    later(() => {
       this.#isPumpPlanned = false
       this.#pump()
     })
@@ -124,8 +127,14 @@ class QueueController implements Controller {
 
   #pump(): void {
     const { clock, metrics } = this.#deps
-    const startedAt = clock.monotonic()
     while (this.#queue.running < this.#options.concurrency && !this.#stopping.signal.aborted) {
+      if (this.#pace.isOver && this.#queue.waiting > 0) {
+        this.#planPump((pump) => {
+          this.#pace.wait(pump)
+        })
+        return
+      }
+      const startedAt = clock.monotonic()
       const next = this.#queue.take()
       if (next === undefined) break
       metrics?.started?.(this.name, next.waitedMs)
@@ -133,11 +142,7 @@ class QueueController implements Controller {
         this.#runs.delete(run)
       })
       this.#runs.add(run)
-      if (clock.monotonic() - startedAt < sliceMs) continue
-      clock.after(0, () => {
-        this.#planPump()
-      })
-      break
+      this.#pace.spend(clock.monotonic() - startedAt)
     }
   }
 

@@ -29,11 +29,11 @@ import type { Settings } from '../settings.ts'
 import {
   daemonSetFields,
   keptNode,
+  keptObject,
   nodeFields,
   objectFields,
   podFields,
   PodTrimmer,
-  withoutBulk,
 } from './kept-fields.ts'
 
 /** Local copies of everything the operator reads, with the indexes it looks things up by. */
@@ -84,7 +84,7 @@ export function openCaches(
 ): Caches {
   const trimmer = new PodTrimmer()
   const trimmed = <T extends KubeObject>(type: ResourceType<T>) =>
-    registry.cache(type, { transform: withoutBulk, fields: objectFields })
+    registry.cache(type, { transform: keptObject<T>, fields: objectFields })
   const caches: Caches = {
     pods: registry.cache(kinds.pod, { transform: trimmer.pod, fields: podFields }),
     nodes: registry.cache(kinds.node, { transform: keptNode, fields: nodeFields }),

@@ -7,6 +7,7 @@ import { VirtualClock } from '@tenon/runtime'
 import {
   daemonSetFields,
   keptNode,
+  keptObject,
   nodeFields,
   objectFields,
   podFields,
@@ -253,6 +254,28 @@ test('a cached node loses its images and volumes only', () => {
     { ...node, metadata: null },
   ])
     assert.deepEqual(keptNode(broken as unknown as Node), broken)
+})
+
+test('what a heartbeat leaves as it was stays one object, in nodes and in what only loses its bulk', () => {
+  const aNode = (heartbeat: string): Node =>
+    structuredClone({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'n', labels: { a: 'b' }, resourceVersion: heartbeat, managedFields },
+      spec: { providerID: 'p' },
+      status: {
+        allocatable: { cpu: '3' },
+        conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: heartbeat }],
+        images: [{ names: ['a'] }],
+      },
+    }) as unknown as Node
+  for (const kept of [keptNode, keptObject<Node>]) {
+    const held = kept(aNode('1'))
+    const next = kept(aNode('2'), held)
+    assert.deepEqual(next, kept(aNode('2')))
+    const isOne = [next.spec === held.spec, next.metadata.labels === held.metadata.labels]
+    assert.deepEqual([...isOne, next.status?.allocatable === held.status?.allocatable], [true, true, true])
+  }
 })
 
 test('a cached daemon set keeps its selector and its trimmed template', () => {

@@ -19,6 +19,7 @@ import type {
   Volume,
 } from '@tenon/api'
 import type { ReadFields } from '@tenon/kube'
+import { isSameValue, reusing } from './same-value.ts'
 import { SharedParts } from './shared-parts.ts'
 
 /** Which fields of a type are kept; a field that is added to the type has to be decided here. */
@@ -154,10 +155,19 @@ export function withoutBulk<T extends KubeObject>(object: T): T {
   return isFields(object.metadata) ? { ...object, metadata: keptMetadata(object.metadata) } : object
 }
 
-/** A Node without its bulk, its list of images and what the kubelet says of its volumes and itself. */
-export function keptNode(node: Node): Node {
+/** The same; what is as it was in the earlier state `held` stays one object with that. */
+export function keptObject<T extends KubeObject>(object: T, held?: T): T {
+  return reusing(withoutBulk(object), held)
+}
+
+/**
+ * A Node without its bulk, its list of images and what the kubelet says of its volumes and itself; the rest
+ * as in {@link keptObject}.
+ */
+export function keptNode(node: Node, held?: Node): Node {
   const trimmed = withoutBulk(node)
-  return isFields(node.status) ? { ...trimmed, status: only(node.status, keptOfNodeStatus) } : trimmed
+  const kept = isFields(node.status) ? { ...trimmed, status: only(node.status, keptOfNodeStatus) } : trimmed
+  return reusing(kept, held)
 }
 
 /** Trims pods and daemon sets, and shares what is the same in many of them. */
@@ -165,18 +175,24 @@ export class PodTrimmer {
   readonly #shared = new SharedParts()
   /** Apart, as their times make them many. */
   readonly #conditions = new SharedParts()
+  /** The one trimmed last: pods of a workload come one after the other, as servers list them by name. */
+  #last: Pod | undefined
+  #lastCommon: PodSpec | undefined
 
   /** @param held an earlier state of the pod, as it was trimmed: what it asks for stays one object. */
   readonly pod = (pod: Pod, held?: Pod): Pod => {
     const { apiVersion, kind, metadata, spec, status } = pod
     if (!isFields(metadata) || !isFields(spec)) return withoutBulk(pod)
-    return {
+    const like = held ?? this.#last
+    const trimmed = {
       apiVersion,
       kind,
-      metadata: this.#metadata(metadata),
+      metadata: this.#metadata(metadata, like?.metadata),
       spec: this.#spec(spec, held?.spec),
-      ...(status !== undefined && { status: this.#status(status, spec) }),
+      ...(status !== undefined && { status: this.#status(status, spec, like?.status) }),
     }
+    this.#last = trimmed
+    return trimmed
   }
 
   readonly daemonSet = (set: DaemonSet): DaemonSet => {
@@ -197,34 +213,37 @@ export class PodTrimmer {
     }
   }
 
-  #metadata(metadata: ObjectMeta): ObjectMeta {
+  #metadata(metadata: ObjectMeta, like: ObjectMeta | undefined): ObjectMeta {
     const { labels, annotations, ownerReferences, ...kept } = keptMetadata(metadata)
     return {
       ...kept,
-      ...(labels !== undefined && { labels: this.#shared.of(labels) }),
-      ...(annotations !== undefined && { annotations: this.#shared.of(annotations) }),
-      ...(ownerReferences !== undefined && { ownerReferences: this.#shared.of(ownerReferences) }),
+      ...(labels !== undefined && { labels: this.#shared.of(labels, like?.labels) }),
+      ...(annotations !== undefined && { annotations: this.#shared.of(annotations, like?.annotations) }),
+      ...(ownerReferences !== undefined && {
+        ownerReferences: this.#shared.of(ownerReferences, like?.ownerReferences),
+      }),
     }
   }
 
   #spec(spec: PodSpec, held?: PodSpec): PodSpec {
     const { nodeName, containers, initContainers, volumes, ...kept } = only(spec, keptOfPodSpec)
-    // All that pods of one workload have in common, as one part; the others differ from pod to pod.
-    const common = this.#shared.of({
-      ...kept,
-      containers: each(containers, keptContainer),
-      ...(initContainers !== undefined && { initContainers: each(initContainers, keptContainer) }),
-    })
     const claimed = keptVolumes(volumes)
-    const trimmed = {
-      ...common,
+    const own = {
       ...(nodeName !== undefined && { nodeName }),
       ...(claimed !== undefined && { volumes: claimed }),
     }
-    return held !== undefined && isSameSpec(trimmed, held) ? held : trimmed
+    const shareable = {
+      ...kept,
+      containers: each(containers, keptContainer),
+      ...(initContainers !== undefined && { initContainers: each(initContainers, keptContainer) }),
+    }
+    if (held !== undefined && isSameValue({ ...shareable, ...own }, held)) return held
+    // All that pods of one workload have in common, as one part; the others differ from pod to pod.
+    this.#lastCommon = this.#shared.of(shareable, this.#lastCommon)
+    return { ...this.#lastCommon, ...own }
   }
 
-  #status(status: PodStatus, spec: PodSpec): PodStatus {
+  #status(status: PodStatus, spec: PodSpec, like: PodStatus | undefined): PodStatus {
     if (!isFields(status)) return status
     const { conditions, containerStatuses, initContainerStatuses, ...kept } = only(status, keptOfPodStatus)
     const resized = changedStatuses(containerStatuses, spec.containers)
@@ -232,7 +251,9 @@ export class PodTrimmer {
     return {
       ...kept,
       ...(conditions !== undefined && {
-        conditions: each(conditions, (one) => this.#conditions.of(only(one, keptOfPodCondition))),
+        conditions: each(conditions, (one, at) =>
+          this.#conditions.of(only(one, keptOfPodCondition), like?.conditions?.[at]),
+        ),
       }),
       ...(resized !== undefined && { containerStatuses: resized }),
       ...(initResized !== undefined && { initContainerStatuses: initResized }),
@@ -300,29 +321,22 @@ function isSameList(a: unknown, b: unknown): boolean {
   return names.length === Object.keys(right).length && names.every((name) => left[name] === right[name])
 }
 
-/** Whether specs say the same whose common parts are shared. */
-function isSameSpec(a: PodSpec, b: PodSpec): boolean {
-  const names = Object.keys(a) as (keyof PodSpec)[]
-  return (
-    isFields(b) &&
-    names.length === Object.keys(b).length &&
-    names.every(
-      (name) =>
-        a[name] === b[name] ||
-        (name === 'volumes' && JSON.stringify(a.volumes) === JSON.stringify(b.volumes)),
-    )
-  )
-}
-
-function each<T>(list: readonly T[], trim: (item: T) => T): readonly T[] {
-  return Array.isArray(list) ? list.map((item: T) => (isFields(item) ? trim(item) : item)) : list
+function each<T>(list: readonly T[], trim: (item: T, at: number) => T): readonly T[] {
+  return Array.isArray(list) ? list.map((item: T, at) => (isFields(item) ? trim(item, at) : item)) : list
 }
 
 function only<T extends object>(from: T, kept: Kept<T>): T {
+  if (hasOnly(from, kept)) return from
   const result: Partial<Record<keyof T, unknown>> = {}
   for (const field in kept) if (kept[field] && from[field] !== undefined) result[field] = from[field]
   // Fields that are left out are optional, or this is not the type it says it is.
   return result as T
+}
+
+/** So it is when the rest was not even read. */
+function hasOnly<T extends object>(from: T, kept: Kept<T>): boolean {
+  for (const field in from) if (!kept[field]) return false
+  return true
 }
 
 function isFields(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -14,11 +14,13 @@ import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../observe/caches.ts'
 import { defaultSettings } from '../settings.ts'
 import { ConsolidationState, keyOfNode, type MachineView } from './consolidation-state.ts'
+import { Machines } from './machines.ts'
 import { MovedPods } from './moved-pods.ts'
 import { NominatedPods } from './nominated-pods.ts'
 import { PodDecisions } from './pod-decisions.ts'
 import { PodIndex } from './pod-index.ts'
 import { PodPlans } from './pod-plans.ts'
+import { PodsOnNodes } from './pods-to-move.ts'
 import { PoolClaims } from './pool-claims.ts'
 import { PoolCosts } from './pool-costs.ts'
 import { RegistrationHealth } from './registration-health.ts'
@@ -45,11 +47,12 @@ export class ClusterState {
   readonly #seeded = new Map<string, NodeClaim>()
   /** Claims of the cache that are not launched yet, by name: asked for all the time, and mostly none. */
   readonly #unlaunched = new Map<string, NodeClaim>()
-  /** What {@link stateNodes} answers until an object or a mark changes. */
-  #stateNodes: readonly StateNode[] | undefined
+  readonly #machines: Machines
   /** Objects of a cache never change, so that each is read only once. */
   readonly #amounts = new WeakMap<ResourceList, Resources>()
   readonly pods: PodIndex
+  /** What the pods of each node are to those who would take it away. */
+  readonly podsOnNodes: PodsOnNodes
   /** Set by the composition root: told the name of every claim that is to be seen by a cache yet. */
   onSeed: (name: string) => void = () => undefined
   /** Set by the composition root: told of every answer of {@link synced}. */
@@ -85,11 +88,11 @@ export class ClusterState {
     this.#provider = provider
     this.#clock = clock
     // First of all that listens, so that nobody who hears of a change is answered from before it.
-    caches.nodes.onChange(() => {
-      this.#stateNodes = undefined
+    this.#machines = new Machines(caches, {
+      isManaged: (claim) => this.isManaged(claim),
+      isMarked: (providerID) => this.#marked.has(providerID),
     })
     caches.nodeClaims.onChange(({ kind, object }) => {
-      this.#stateNodes = undefined
       if (kind !== 'deleted' && this.#isUnlaunched(object)) this.#unlaunched.set(object.metadata.name, object)
       else this.#unlaunched.delete(object.metadata.name)
     })
@@ -97,6 +100,7 @@ export class ClusterState {
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)
     this.nominations = new NominatedPods(caches, nodeOf, this.plans, clock, planAgeMs)
     this.pods = new PodIndex(caches.pods, (pod) => this.nominations.isHeldByOthers(pod))
+    this.podsOnNodes = new PodsOnNodes(caches, (pod) => this.pods.isWellFormed(pod), clock)
     this.registrationHealth = new RegistrationHealth(caches.nodePools)
     this.poolClaims = new PoolClaims(caches.nodeClaims, {
       unseen: () => this.#seeded.values(),
@@ -216,21 +220,7 @@ export class ClusterState {
 
   /** Every node and every launched claim, in order of name. Nodes that do not say yet what they are count not. */
   stateNodes(): readonly StateNode[] {
-    this.#stateNodes ??= this.#joinedAll()
-    return this.#stateNodes
-  }
-
-  #joinedAll(): readonly StateNode[] {
-    const claimed = this.#caches.nodeClaims
-      .list()
-      .filter((claim) => this.isManaged(claim) && (claim.status?.providerID ?? '') !== '')
-      .map((claim) => this.#joined(this.#trackedNodeOf(claim), claim, claim.status?.providerID as string))
-    const covered = new Set(claimed.flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name])))
-    const others = this.#caches.nodes
-      .list()
-      .filter((node) => !covered.has(node.metadata.name) && isTracked(node))
-      .map((node) => this.#joined(node, undefined, keyOfNode(node)))
-    return [...claimed, ...others].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    return this.#machines.all()
   }
 
   /** The Node of a claim; undefined while there is none, or when several claim its provider ID. */
@@ -238,11 +228,6 @@ export class ClusterState {
     const providerID = claim.status?.providerID ?? ''
     const nodes = providerID === '' ? [] : this.#caches.nodes.byIndex(indexes.byProviderId, providerID)
     return nodes.length === 1 ? nodes[0] : undefined
-  }
-
-  #trackedNodeOf(claim: NodeClaim): Node | undefined {
-    const node = this.nodeOf(claim)
-    return node !== undefined && isTracked(node) ? node : undefined
   }
 
   #machine(key: string): MachineView | undefined {
@@ -285,13 +270,13 @@ export class ClusterState {
   /** Marks a machine as going away, before any object says so. */
   mark(providerID: string): void {
     this.#marked.add(providerID)
-    this.#stateNodes = undefined
+    this.#machines.see(providerID)
     this.#unmarkClaims(providerID)
   }
 
   unmark(providerID: string): void {
     this.#marked.delete(providerID)
-    this.#stateNodes = undefined
+    this.#machines.see(providerID)
     this.#unmarkClaims(providerID)
   }
 
@@ -313,7 +298,7 @@ export class ClusterState {
   #forget(providerID: string | undefined): void {
     if (providerID === undefined) return
     this.#marked.delete(providerID)
-    this.#stateNodes = undefined
+    this.#machines.see(providerID)
     this.#nominatedUntil.delete(providerID)
   }
 

@@ -157,6 +157,11 @@ export function evictionCost(pod: Pod): number {
   return Math.min(10, Math.max(-10, cost))
 }
 
+/** Whether moving the pod costs anything. */
+export function costsSomething(pod: Pod): boolean {
+  return isReschedulable(pod) && evictionCost(pod) > 0
+}
+
 /** `namespace/name`. */
 export function keyOf(metadata: ObjectMeta): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { annotations, kinds, labels, type PodDisruptionBudget } from '@tenon/api'
+import { annotations, karpenterKinds, kinds, labels, type PodDisruptionBudget } from '@tenon/api'
 import type { Transport } from '@tenon/runtime'
 import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
 import { waitingPod } from '../provisioning.test-support.ts'
@@ -166,6 +166,8 @@ test('DIS-22 pods that must be left alone for a time hold their node until the l
   await stage.pod('short', 'node-a', guarded('1m'))
   await stage.pod('long', 'node-a', guarded('3m'))
   setDrifted(stage, 'a')
+  // What the pool asks for has changed, so that its claims are looked at.
+  stage.patch(karpenterKinds.nodePool, 'default', { spec: { weight: 7 } })
   await stage.pass(start + 178 * seconds - stage.now)
   assert.equal(stage.state('a', 'Drifted'), 'True/ImageChanged')
   assert.deepEqual(tainted(stage), [])

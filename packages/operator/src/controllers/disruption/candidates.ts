@@ -7,19 +7,12 @@ import {
   type NodeClaim,
   type NodePool,
   type Pod,
-  type PodDisruptionBudget,
 } from '@tenon/api'
 import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
-import {
-  doNotDisrupt,
-  evictionCost,
-  isActive,
-  isCurrentlyReschedulable,
-  isReschedulable,
-  keyOf,
-} from '../../state/pods.ts'
-import { blockingBudgets, unreadableBudget } from '../../state/pod-budgets.ts'
+import { doNotDisrupt, isActive, keyOf } from '../../state/pods.ts'
+import { unreadableBudget } from '../../state/pod-budgets.ts'
+import type { PodsToMove } from '../../state/pods-to-move.ts'
 import { labelsOf, type StateNode } from '../../state/state-node.ts'
 import type { ObstacleCause } from './answers.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
@@ -48,27 +41,27 @@ export type Candidate = StateNode & {
 export type DisruptionClass = 'graceful' | 'eventual'
 
 /**
- * Nodes that may be disrupted, in order of name; for the others an event says why not.
+ * Finds in steps the nodes that may be disrupted, in order of name; for the others an event says why not.
  * @param isWanted whether a machine is looked at at all.
  * @throws when the selector of a PDB cannot be read.
  */
-export function findCandidates(
+export function* findCandidates(
   context: OperatorContext,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
   isWanted: (machine: StateNode) => boolean,
-): readonly Candidate[] {
-  const budgets = context.caches.podDisruptionBudgets.list()
-  const unreadable = unreadableBudget(budgets)
+): Generator<undefined, readonly Candidate[], undefined> {
+  const unreadable = unreadableBudget(context.state.podsOnNodes.budgets())
   if (unreadable !== undefined) throw new Error(unreadable)
-  return context.state.stateNodes().flatMap((machine): readonly Candidate[] => {
-    if (!isWanted(machine)) return []
-    const found = candidateOf(context, machine, catalogue, disruptionClass, budgets)
-    if (found === undefined) return []
-    if (!('by' in found)) return [found]
-    tellBlocked(context, machine, found.text)
-    return []
-  })
+  const candidates: Candidate[] = []
+  for (const machine of context.state.stateNodes()) {
+    yield
+    const found = isWanted(machine) ? candidateOf(context, machine, catalogue, disruptionClass) : undefined
+    if (found === undefined) continue
+    if ('by' in found) tellBlocked(context, machine, found.text)
+    else candidates.push(found)
+  }
+  return candidates
 }
 
 /** What keeps a node from being disrupted. */
@@ -85,9 +78,7 @@ export function candidateOf(
   machine: StateNode,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
-  budgets: readonly PodDisruptionBudget[] = context.caches.podDisruptionBudgets.list(),
 ): Candidate | Obstacle | undefined {
-  const { state, clock } = context
   const { node, claim } = machine
   if (claim === undefined) return undefined
   if (node === undefined) return blocked('node', 'the NodeClaim has no Node')
@@ -102,12 +93,11 @@ export function candidateOf(
   const listed = catalogue.get(poolName)
   if (listed === undefined || listed.types.size === 0)
     return blocked('nodePool', `NodePool not found (NodePool=${poolName})`)
-  const pods = state.podsOn(node.metadata.name).filter((pod) => state.isWellFormed(pod))
+  const found = context.state.podsOnNodes.of(node.metadata.name)
   const goesInTheEnd = disruptionClass === 'eventual' && claim.spec.terminationGracePeriod !== undefined
-  const held = goesInTheEnd ? undefined : obstacleOfPods(context, pods, budgets)
+  const held = goesInTheEnd ? undefined : obstacleOfPods(context, found)
   if (held !== undefined) return held
-  const now = clock.now()
-  const reschedulable = pods.filter(isReschedulable)
+  const { pods, movable, disruptionCost } = found
   const type = listed.types.get(tags[labels.instanceType] ?? '')
   return {
     ...machine,
@@ -115,10 +105,10 @@ export function candidateOf(
     claim,
     pool: listed.pool,
     type,
-    pods: reschedulable,
-    movable: reschedulable.filter((pod) => isCurrentlyReschedulable(pod, budgets, now)),
+    pods,
+    movable,
     pricePerHour: nodePrice(type, tags),
-    disruptionCost: reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
+    disruptionCost,
   }
 }
 
@@ -141,11 +131,10 @@ function ownObstacle(
 /** The first pod that must not be touched; users are told of annotations that say until when. */
 function obstacleOfPods(
   { clock, events }: OperatorContext,
-  pods: readonly Pod[],
-  budgets: readonly PodDisruptionBudget[],
+  { annotated, blocking }: PodsToMove,
 ): Obstacle | undefined {
   const now = clock.now()
-  const active = pods.filter(isActive)
+  const active = annotated.filter(isActive)
   for (const pod of active) {
     const notice = protectionNotice(pod, now)
     if (notice !== undefined) events.record({ object: pod, ...notice })
@@ -153,7 +142,6 @@ function obstacleOfPods(
   const held = active.find((pod) => doNotDisrupt(pod, now).kind === 'active')
   if (held !== undefined)
     return blocked('pod', `a pod is annotated with ${annotations.doNotDisrupt} (Pod=${keyOf(held.metadata)})`)
-  const blocking = blockingBudgets(pods, budgets, now)
   if (blocking === undefined) return undefined
   const names = blocking.budgets.join(',')
   return blocked(
@@ -162,11 +150,6 @@ function obstacleOfPods(
       ? `a pod has several PDBs, which is not supported (Pod=${blocking.pod}, PDBs=${names})`
       : `a PDB prevents pod evictions (PDB=${names})`,
   )
-}
-
-/** Whether moving the pod costs anything. */
-export function costsSomething(pod: Pod): boolean {
-  return isReschedulable(pod) && evictionCost(pod) > 0
 }
 
 /** Whether nothing on the node costs anything to move. */

@@ -1,7 +1,10 @@
 /** `disruption`: looks for nodes to remove or replace, one method after the other (disruption.md 2). */
+import { disruptedTaint, type Node, sameTaint } from '@tenon/api'
 import { isKubeError, type ReconcileResult } from '@tenon/kube'
+import { inSlices } from '@tenon/runtime'
 import { settlePlannedClaims } from '../../act/planned-claims.ts'
 import type { OperatorContext } from '../../context.ts'
+import { sliceMs } from '../../decide/slice.ts'
 import type { StateNode } from '../../state/state-node.ts'
 import { logUnreadableBudgets } from './budget.ts'
 import { type Candidate, findCandidates } from './candidates.ts'
@@ -55,6 +58,9 @@ export class Disruption {
     if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     await settlePlannedClaims(this.#context, signal)
     await this.#cleanUp()
+    // In steps, as what follows asks for all of it at a stretch.
+    const nodes = state.stateNodes().flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name]))
+    await inSlices(state.podsOnNodes.reading(nodes), { ...this.#context, sliceMs })
     for (const method of this.#methods) {
       if (await this.#try(method, signal)) return { kind: 'after', delayMs: 0 }
       // Methods may take their time.
@@ -81,8 +87,9 @@ export class Disruption {
     }
     const read = async () => {
       const catalogue = await readCatalogue(context, signal)
-      const all = findCandidates(context, catalogue, disruptionClass, isWanted)
-      const candidates = all.filter((candidate) => method.accepts(candidate))
+      const slicing = { ...context, sliceMs }
+      const all = await inSlices(findCandidates(context, catalogue, disruptionClass, isWanted), slicing)
+      const candidates = await inSlices(acceptedBy(method, all), slicing)
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, candidates.length)
       return { catalogue, all, candidates }
     }
@@ -105,9 +112,26 @@ export class Disruption {
       const { node, claim, providerID, isMarkedForDeletion, isInitialized } = machine
       if (isMarkedForDeletion || this.commands.has(providerID)) continue
       if (claim === undefined) continue
-      if (node !== undefined && node.metadata.deletionTimestamp === undefined)
+      if (node !== undefined && isTainted(node) && node.metadata.deletionTimestamp === undefined)
         await this.#marks.taint(node, false)
       if (isInitialized) await this.#marks.clearReason(claim)
     }
   }
+}
+
+/** Of the candidates, in steps, those that a method is about. */
+function* acceptedBy(
+  method: DisruptionMethod,
+  all: readonly Candidate[],
+): Generator<undefined, readonly Candidate[], undefined> {
+  const accepted: Candidate[] = []
+  for (const candidate of all) {
+    yield
+    if (method.accepts(candidate)) accepted.push(candidate)
+  }
+  return accepted
+}
+
+function isTainted({ spec }: Node): boolean {
+  return (spec?.taints ?? []).some((taint) => sameTaint(taint, disruptedTaint))
 }

@@ -3,7 +3,7 @@ import { isConditionTrue, parseNillableDuration } from '@tenon/api'
 import { savingsOrder } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { remainingDisruptions } from './budget.ts'
-import { type Candidate, costsSomething, isEmpty } from './candidates.ts'
+import { type Candidate, isEmpty } from './candidates.ts'
 import type { StateNode } from '../../state/state-node.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { tellUnconsolidatable } from './remarks.ts'
@@ -22,7 +22,7 @@ export class Emptiness implements DisruptionMethod {
   }
 
   concerns({ node }: StateNode): boolean {
-    return node !== undefined && !this.#context.state.podsOn(node.metadata.name).some(costsSomething)
+    return node !== undefined && this.#context.state.podsOnNodes.of(node.metadata.name).isCheap
   }
 
   accepts(candidate: Candidate): boolean {
@@ -61,7 +61,7 @@ export class Emptiness implements DisruptionMethod {
       replacements: [],
       destinations: [],
       // A pod may have been bound while the taint was on its way.
-      mayStillGo: ({ node }) => !state.podsOn(node.metadata.name).some(costsSomething),
+      mayStillGo: ({ node }) => state.podsOnNodes.of(node.metadata.name).isCheap,
     })
     return true
   }

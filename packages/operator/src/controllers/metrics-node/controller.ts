@@ -8,6 +8,7 @@ import { sliceMs } from '../../decide/slice.ts'
 import type { ClusterMetrics, NodeFamilies } from '../../metrics/cluster-metrics.ts'
 import type { KeptSeries } from '../../metrics/kept-gauge.ts'
 import { nodeLabelValues, resourceLabel, shownAmount } from '../../metrics/node-labels.ts'
+import { isOfItsLife } from '../../observe/claim-changes.ts'
 import { podLimits } from '../../state/pod-limits.ts'
 import { isDaemonPod, isTerminal } from '../../state/pods.ts'
 import { isTracked, joined, labelsOf, type StateNode } from '../../state/state-node.ts'
@@ -38,8 +39,8 @@ export class NodeMetrics {
     caches.nodes.onChange(({ object }) => {
       this.#changed.add(object.metadata.name)
     })
-    caches.nodeClaims.onChange(({ object }) => {
-      const node = state.nodeOf(object)
+    caches.nodeClaims.onChange((change) => {
+      const node = isOfItsLife(change) ? state.nodeOf(change.object) : undefined
       if (node !== undefined) this.#changed.add(node.metadata.name)
     })
     caches.pods.onChange((change) => {

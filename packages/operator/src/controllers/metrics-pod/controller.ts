@@ -1,6 +1,6 @@
 /** `metrics.pod`: where pods are, and how long they wait for a node and to be ready (operations.md 9.2). */
 import { type Node, type NodeClaim, type Pod, type PodCondition } from '@tenon/api'
-import type { ReconcileResult } from '@tenon/kube'
+import type { Change, ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { sliceMs } from '../../decide/slice.ts'
@@ -40,9 +40,14 @@ export class PodMetrics {
       const pod = this.#starting.get(uid)
       if (pod !== undefined) pod.decision = decision
     }
-    caches.pods.onChange(({ kind, object }) => {
-      if (kind === 'deleted' || !state.isWellFormed(object)) this.#drop(object)
-      else this.#see(object)
+    caches.pods.onChange((change) => {
+      const { kind, object } = change
+      if (kind === 'deleted' || !state.isWellFormed(object)) {
+        this.#drop(object)
+        return
+      }
+      if (!looksTheSame(change) || !this.#labels.has(keyOf(object.metadata))) this.#showState(object)
+      this.#wait(object)
     })
     caches.nodes.onChange((change) => {
       const isSame =
@@ -72,8 +77,9 @@ export class PodMetrics {
   }
 
   #nodeChanged({ metadata }: Node): void {
-    const { state } = this.#context
-    for (const pod of state.podsOn(metadata.name)) if (state.isWellFormed(pod)) this.#showState(pod)
+    // Those that were not seen yet will be, with their node as it is then.
+    for (const pod of this.#context.state.podsOn(metadata.name))
+      if (this.#labels.has(keyOf(pod.metadata))) this.#showState(pod)
   }
 
   #claimChanged(claim: NodeClaim): void {
@@ -86,11 +92,6 @@ export class PodMetrics {
     this.#starting.delete(uidOf(pod))
     this.#labels.delete(key)
     for (const gauge of Object.values<KeptGauge>({ ...this.#metrics.pods })) gauge.drop(key)
-  }
-
-  #see(pod: Pod): void {
-    this.#showState(pod)
-    this.#wait(pod)
   }
 
   #showState(pod: Pod): void {
@@ -179,6 +180,18 @@ export class PodMetrics {
     const [namespace = '', name = ''] = key.split('/')
     gauge?.show(key, sinceMs === undefined ? [] : [{ labels: { name, namespace }, value: { sinceMs } }])
   }
+}
+
+/** Whether what a pod's series shows of itself stays, as nearly always while it runs. */
+function looksTheSame(change: Change<Pod>): boolean {
+  if (change.kind !== 'updated') return false
+  const { old, object } = change
+  return (
+    old.spec === object.spec &&
+    old.metadata.ownerReferences === object.metadata.ownerReferences &&
+    old.status?.phase === object.status?.phase &&
+    isReady(old) === isReady(object)
+  )
 }
 
 const uidOf = ({ metadata }: Pod) => metadata.uid ?? keyOf(metadata)

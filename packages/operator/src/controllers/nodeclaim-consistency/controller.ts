@@ -19,7 +19,7 @@ const leastShare = 0.9
 /** Reconciles the consistency of one NodeClaim. */
 export class NodeClaimConsistency {
   readonly #context: OperatorContext
-  /** When claims were looked at last, by UID. */
+  /** When claims were looked at last, by UID; the longest ago first. */
   readonly #scannedMs = new Map<string, number>()
 
   constructor(context: OperatorContext) {
@@ -35,6 +35,7 @@ export class NodeClaimConsistency {
     const leftMs = (this.#scannedMs.get(uid) ?? Number.NEGATIVE_INFINITY) + periodMs - clock.now()
     if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
     this.#sweep()
+    this.#scannedMs.delete(uid)
     this.#scannedMs.set(uid, clock.now())
     const node = state.nodeOf(claim)
     if (node === undefined) return done
@@ -89,7 +90,10 @@ export class NodeClaimConsistency {
 
   #sweep(): void {
     const now = this.#context.clock.now()
-    for (const [uid, atMs] of this.#scannedMs) if (atMs + periodMs <= now) this.#scannedMs.delete(uid)
+    for (const [uid, atMs] of this.#scannedMs) {
+      if (atMs + periodMs > now) return
+      this.#scannedMs.delete(uid)
+    }
   }
 }
 

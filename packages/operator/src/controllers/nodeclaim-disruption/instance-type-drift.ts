@@ -24,7 +24,7 @@ const foundTtlMs = 30 * 60_000
 /** Asks the provider's catalogue for the types of claims, each seldom. */
 export class InstanceTypeDrift {
   readonly #context: OperatorContext
-  /** Until when a claim's type need not be looked for again, by UID. */
+  /** Until when a claim's type need not be looked for again, by UID; the first to end first. */
   readonly #foundUntilMs = new Map<string, number>()
 
   constructor(context: OperatorContext) {
@@ -41,6 +41,7 @@ export class InstanceTypeDrift {
     const types = await provider.getInstanceTypes(pool, signal)
     if (!this.#isOffered(claim, types)) return 'InstanceTypeNotFound'
     this.#sweep(now)
+    this.#foundUntilMs.delete(uid)
     this.#foundUntilMs.set(uid, now + foundTtlMs)
     return undefined
   }
@@ -61,7 +62,10 @@ export class InstanceTypeDrift {
   }
 
   #sweep(now: number): void {
-    for (const [uid, untilMs] of this.#foundUntilMs) if (untilMs <= now) this.#foundUntilMs.delete(uid)
+    for (const [uid, untilMs] of this.#foundUntilMs) {
+      if (untilMs > now) return
+      this.#foundUntilMs.delete(uid)
+    }
   }
 }
 

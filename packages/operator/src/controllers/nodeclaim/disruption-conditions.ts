@@ -1,6 +1,7 @@
 /** `nodeclaim.disruption`: keeps the conditions Drifted and Consolidatable (lifecycle.md 9). */
 import {
   annotations,
+  type Condition,
   ConditionSet,
   karpenterKinds,
   labels,
@@ -12,10 +13,10 @@ import { incompatibility, labelRequirements, parseRequirements } from '@tenon/en
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
+import type { Caches } from '../../observe/caches.ts'
 import { InstanceTypeDrift } from '../nodeclaim-disruption/instance-type-drift.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 
-const driftPeriodMs = 5 * 60_000
 const nothingUndefined: ReadonlySet<string> = new Set()
 
 /** Reconciles the disruption conditions of one NodeClaim. */
@@ -56,7 +57,7 @@ export class DisruptionConditions {
       }
     }
     if (failures.length > 0) throw failures[0]
-    return { kind: 'after', delayMs: Math.min(requeueMs, driftPeriodMs) }
+    return { kind: 'after', delayMs: Math.min(requeueMs, this.#context.settings.driftPeriodMs) }
   }
 
   async #drifted(
@@ -99,7 +100,7 @@ export class DisruptionConditions {
     const none = Number.POSITIVE_INFINITY
     if (pool.spec.replicas !== undefined) return { conditions, requeueMs: none }
     const now = this.#context.clock.now()
-    const waitMs = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
+    const waitMs = waitMsOf(pool)
     if (!Number.isFinite(waitMs) || !conditions.isTrue('Initialized')) {
       return { conditions: conditions.clear('Consolidatable'), requeueMs: none }
     }
@@ -109,6 +110,27 @@ export class DisruptionConditions {
     if (waitMs > 0 && leftMs > 0) return { conditions: conditions.clear('Consolidatable'), requeueMs: leftMs }
     return { conditions: conditions.set({ type: 'Consolidatable', status: 'True' }, now), requeueMs: none }
   }
+}
+
+/**
+ * A claim's conditions once a pod has come to its node or left it just now, where that makes a difference:
+ * Consolidatable goes until the node has been at rest again for as long as its NodePool wants.
+ */
+export function conditionsAfterPodEvent(
+  { nodePools }: Pick<Caches, 'nodePools'>,
+  claim: NodeClaim,
+): readonly Condition[] | undefined {
+  const pool = nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
+  if (pool === undefined || pool.spec.replicas !== undefined) return undefined
+  if (claim.metadata.deletionTimestamp !== undefined || waitMsOf(pool) === 0) return undefined
+  const before = ConditionSet.of(claim, nodeClaimConditions)
+  const after = before.clear('Consolidatable')
+  return after === before ? undefined : after.conditions
+}
+
+/** For how long a node must be at rest before it may be consolidated; infinite = it never may be. */
+function waitMsOf({ spec }: NodePool): number {
+  return parseNillableDuration(spec.disruption?.consolidateAfter ?? '0s') ?? 0
 }
 
 /** Drift that shows in the objects alone. */

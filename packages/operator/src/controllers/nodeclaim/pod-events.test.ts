@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Node, NodeClaim, Pod } from '@tenon/api'
+import { type Condition, labels, type Node, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
+import { KubeError } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { ObservedCluster } from '../../state/observed-cluster.test-support.ts'
@@ -114,4 +115,65 @@ test('a pod that serves again since is no event, one that says nothing of its ti
   assert.equal((await writesAtStart(flapped)).length, 0)
   assert.equal((await writesAtStart(() => aPod({}))).length, 1)
   assert.equal((await writesAtStart((ms) => aPod({ status: boundAt(ms) }), false)).length, 1)
+})
+
+const condition = (type: string): Condition => ({
+  type,
+  status: 'True',
+  reason: type,
+  message: '',
+  lastTransitionTime: rfc3339(0),
+})
+
+/** What is written when a pod comes to a node that may be consolidated. */
+async function writesForRested(
+  disruption: object,
+  more: object = {},
+  refusals = 0,
+): Promise<readonly unknown[]> {
+  const cluster = new ObservedCluster()
+  const { caches, state, clock } = cluster
+  const patches: unknown[] = []
+  let left = refusals
+  const client = {
+    patch: (_type: unknown, _key: unknown, patch: unknown, options: object) => {
+      patches.push([patch, options])
+      return left-- > 0 ? Promise.reject(new KubeError('conflict', 409, 'changed')) : Promise.resolve()
+    },
+  }
+  const [node, claim] = aMachine()
+  const pool = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name: 'general', uid: 'pool' },
+    spec: { disruption, template: { spec: { nodeClassRef: claim.spec.nodeClassRef } }, ...more },
+  } as unknown as NodePool
+  const conditions = ['Launched', 'Registered', 'Initialized', 'Consolidatable', 'Ready'].map(condition)
+  cluster.see(pool, node, {
+    ...claim,
+    metadata: { ...claim.metadata, resourceVersion: '7', labels: { [labels.nodePool]: 'general' } },
+    status: { ...claim.status, conditions },
+  } as NodeClaim)
+  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorContext)
+  assert.equal(events.note({ kind: 'added', object: aPod({}) }), 'node-a')
+  await events.reconcile('node-a')
+  const now = { lastPodEventTime: rfc3339(clock.now()) }
+  const left4 = ['Initialized', 'Launched', 'Ready', 'Registered'].map(condition)
+  const both = [{ status: { ...now, conditions: left4 } }, { subresource: 'status', resourceVersion: '7' }]
+  const only = [{ status: now }, { subresource: 'status' }]
+  return patches.map((patch) => {
+    const text = JSON.stringify(patch)
+    return text === JSON.stringify(both) ? 'both' : text === JSON.stringify(only) ? 'time' : patch
+  })
+}
+
+test('a pod that comes is noted together with the end of Consolidatable, in one write', async () => {
+  assert.deepEqual(await writesForRested({ consolidateAfter: '30s' }), ['both'])
+  assert.deepEqual(await writesForRested({ consolidateAfter: 'Never' }), ['both'])
+})
+
+test('it is noted alone where Consolidatable stays, or the claim has changed meanwhile', async () => {
+  assert.deepEqual(await writesForRested({ consolidateAfter: '0s' }), ['time'])
+  assert.deepEqual(await writesForRested({ consolidateAfter: '30s' }, { replicas: 3 }), ['time'])
+  assert.deepEqual(await writesForRested({ consolidateAfter: '30s' }, {}, 1), ['both', 'time'])
 })

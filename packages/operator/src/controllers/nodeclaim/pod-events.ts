@@ -1,9 +1,10 @@
 /** `nodeclaim.podevents`: remembers when pods last came to or left a node (lifecycle.md 8). */
-import { karpenterKinds, type Pod } from '@tenon/api'
+import { karpenterKinds, type NodeClaim, type Pod } from '@tenon/api'
 import { type Change, done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../../state/pods.ts'
+import { conditionsAfterPodEvent } from './disruption-conditions.ts'
 
 const leastGapMs = 10_000
 
@@ -29,27 +30,47 @@ export class PodEvents {
 
   /** @param nodeName the node of a pod that changed. */
   async reconcile(nodeName: string): Promise<ReconcileResult> {
-    const { caches, state, clock, client } = this.#context
+    const { caches, state } = this.#context
     const atMs = this.#latest.get(nodeName)
     if (atMs === undefined) return done
     const node = caches.nodes.get({ name: nodeName })
     const claim = node === undefined ? undefined : state.claimOf(node)
     const last = claim?.status?.lastPodEventTime
     const isNoted = last !== undefined && atMs - Date.parse(last) < leastGapMs
-    if (claim !== undefined && !isNoted) {
-      try {
-        await client.patch(
-          karpenterKinds.nodeClaim,
-          { name: claim.metadata.name },
-          { status: { lastPodEventTime: rfc3339(clock.now()) } },
-          { subresource: 'status' },
-        )
-      } catch (error) {
-        if (!isKubeError(error, 'notFound')) throw error
-      }
-    }
+    if (claim !== undefined && !isNoted) await this.#stamp(claim)
     if (this.#latest.get(nodeName) === atMs) this.#latest.delete(nodeName)
     return done
+  }
+
+  /**
+   * Notes that now is the time, and at once what follows for consolidation: two writes for each pod that comes
+   * would be most of what a busy cluster costs.
+   */
+  async #stamp(claim: NodeClaim): Promise<void> {
+    const lastPodEventTime = rfc3339(this.#context.clock.now())
+    const conditions = conditionsAfterPodEvent(this.#context.caches, claim)
+    const { resourceVersion } = claim.metadata
+    if (conditions !== undefined && resourceVersion !== undefined) {
+      const isWritten = await this.#write(claim, { lastPodEventTime, conditions }, resourceVersion)
+      if (isWritten) return
+    }
+    await this.#write(claim, { lastPodEventTime })
+  }
+
+  /** @returns false when the claim has changed since it had `resourceVersion`. */
+  async #write(claim: NodeClaim, status: object, resourceVersion?: string): Promise<boolean> {
+    try {
+      await this.#context.client.patch(
+        karpenterKinds.nodeClaim,
+        { name: claim.metadata.name },
+        { status },
+        { subresource: 'status', ...(resourceVersion !== undefined && { resourceVersion }) },
+      )
+    } catch (error) {
+      if (isKubeError(error, 'conflict') && resourceVersion !== undefined) return false
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+    return true
   }
 }
 

@@ -1,0 +1,41 @@
+import type { Clock } from '@tenon/runtime'
+
+const sliceMs = 5
+
+/**
+ * Lets everything else run between the reconciles of many controllers. Each of them would keep to a slice of its
+ * own, but all of their slices, and what follows from them in the same turn, would come in a row.
+ *
+ * Virtual time stands still while something is done, so that there nothing ever waits.
+ */
+export class Pace {
+  readonly #clock: Clock
+  #spentMs = 0
+  #waiting: (() => void)[] = []
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Whether enough was done in this turn. */
+  get isOver(): boolean {
+    return this.#spentMs >= sliceMs
+  }
+
+  /** Notes that work has taken this long. */
+  spend(ms: number): void {
+    this.#spentMs += ms
+  }
+
+  /** Calls back once there has been a turn for everything else. */
+  wait(callback: () => void): void {
+    this.#waiting.push(callback)
+    if (this.#waiting.length > 1) return
+    this.#clock.after(0, () => {
+      this.#spentMs = 0
+      const all = this.#waiting
+      this.#waiting = []
+      for (const each of all) each()
+    })
+  }
+}
