@@ -70,6 +70,29 @@ describe('a kubelet and its Node', () => {
     assert.equal(lease?.spec?.leaseDurationSeconds, 40)
   })
 
+  it('reports no sooner when somebody has written its sizes in another form', async () => {
+    const fixture = new KubeletFixture()
+    const capacity = { cpu: '4', memory: '8388608Ki', 'ephemeral-storage': '53687091200', pods: '110' }
+    fixture.kubelet('a', { capacity, allocatable: capacity })
+    await fixture.seconds(5)
+    const sizes = { memory: '8Gi', 'ephemeral-storage': '50Gi' }
+    fixture.api.patch(
+      kinds.node,
+      undefined,
+      'a',
+      { status: { capacity: sizes, allocatable: sizes } },
+      'status',
+    )
+    let reports = 0
+    fixture.api.subscribe(kinds.node, { updated: () => reports++ })
+    await fixture.seconds(280)
+    assert.equal(reports, 0)
+    const more = { memory: '9Gi' }
+    fixture.api.patch(kinds.node, undefined, 'a', { status: { allocatable: more } }, 'status')
+    await fixture.seconds(10)
+    assert.equal(fixture.node()?.status?.allocatable?.['memory'], '8Gi')
+  })
+
   it('says Ready again when somebody else wrote that it is unknown', async () => {
     const fixture = new KubeletFixture()
     fixture.kubelet()

@@ -1,4 +1,11 @@
-import type { CsiNode, Lease, Node, NodeCondition, OwnerReference } from '@tenon/api'
+import {
+  type CsiNode,
+  type Lease,
+  type Node,
+  type NodeCondition,
+  type OwnerReference,
+  parseResource,
+} from '@tenon/api'
 import { rfc3339, rfc3339Micro } from '@tenon/runtime'
 import type { KubeletSpec } from '../contract.ts'
 import type { KubeletSettings } from './settings.ts'
@@ -91,11 +98,16 @@ export function statusDiffers(spec: KubeletSpec, ready: boolean, node: Node): bo
   )
 }
 
+/** The server writes amounts in their shortest form, so another text may be the same amount. */
 function amountsDiffer(
   wanted: Readonly<Record<string, string>>,
   found: Readonly<Record<string, string>> | undefined,
 ): boolean {
-  return Object.entries(wanted).some(([name, amount]) => found?.[name] !== amount)
+  return Object.entries(wanted).some(([name, amount]) => {
+    const told = found?.[name]
+    if (told === amount) return false
+    return told === undefined || parseResource(name, told) !== parseResource(name, amount)
+  })
 }
 
 export function newLease(

@@ -137,3 +137,21 @@ test('LIF-133 both conditions come in one write and go in one', async (t) => {
   await stage.pass(15 * seconds)
   assert.deepEqual(written, ['Drifted+Consolidatable', ''])
 })
+
+test('what a NodePool counts makes no claim ask the cloud, what it asks for does', async (t) => {
+  const stage = await Stage.open(t, { pool: { disruption: kept } })
+  await stage.ready('a')
+  await stage.pass(30 * seconds)
+  let asked = 0
+  stage.cloud.onIsDrifted = () => {
+    asked++
+    return undefined
+  }
+  const { local } = stage.world.cluster.server
+  local.patch(karpenterKinds.nodePool, undefined, 'default', { status: { nodes: 7 } }, 'status')
+  await stage.pass(15 * seconds)
+  assert.equal(asked, 0)
+  stage.patch(karpenterKinds.nodePool, 'default', { spec: { weight: 7 } })
+  await stage.pass(15 * seconds)
+  assert.equal(asked, 1)
+})

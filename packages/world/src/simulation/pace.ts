@@ -22,9 +22,10 @@ export interface Pace {
 
 /**
  * Heartbeats at a third of their usual rate; in large worlds at a thirtieth, with a leader that renews
- * every 10 s, pending pods that are gathered for three seconds and ask again every five minutes, a look for
- * disruptions every minute while there is nothing to do, controllers that look at many pods once a
- * second, no Events, no metrics of single objects, and fewer scrapes.
+ * every 20 s, pending pods that are gathered for three seconds and ask again every ten minutes, a look for
+ * disruptions every minute while there is nothing to do (with fewer, to replace a whole fleet that has drifted
+ * would outlast the calm), one for drift every half hour, controllers that look at many pods once in three
+ * seconds, no Events, no metrics of single objects, and fewer scrapes.
  */
 export function paceOf(story: Story): Pace {
   const large = isLarge(story)
@@ -36,7 +37,7 @@ export function paceOf(story: Story): Pace {
       kubelets: {
         leaseRenewMs: beatMs,
         leaseDurationSeconds: (4 * beatMs) / 1000,
-        statusReportMs: Math.max(600_000, 4 * beatMs),
+        statusReportMs: large ? 3_600_000 : 600_000,
         csiDrivers: [{ name: csiDriver, volumesPerNode: 16 }],
       },
       controllers: {
@@ -44,20 +45,21 @@ export function paceOf(story: Story): Pace {
         nodeStartupGraceMs: 4 * beatMs,
         terminatedPodThreshold: 200,
         recordsEvents: !large,
-        ...(large && { leastRestMs: 1000 }),
+        ...(large && { leastRestMs: 3000 }),
       },
       ...(large && { scheduler: { eventsPerSecond: 0, eventBurst: 0 } }),
     },
     // It looks at nodes that change at once, and at the others for instances that are gone.
-    cloud: large ? { cloudControllerPeriodMs: 60_000 } : {},
+    cloud: large ? { cloudControllerPeriodMs: 180_000 } : {},
     election: large
-      ? { leaseDurationMs: 75_000, renewDeadlineMs: 50_000, retryPeriodMs: 10_000 }
+      ? { leaseDurationMs: 120_000, renewDeadlineMs: 80_000, retryPeriodMs: 20_000 }
       : { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
     settings: large
       ? {
           batchIdleMs: 3000,
-          pendingRetryMs: 300_000,
+          pendingRetryMs: 600_000,
           disruptionPollMs: 60_000,
+          driftPeriodMs: 1_800_000,
           clusterStateObservability: false,
         }
       : {},

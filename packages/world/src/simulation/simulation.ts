@@ -16,6 +16,7 @@ import { fleetOf, launchesOfAge, unrest } from './invariants/calm.ts'
 import { Checker } from './invariants/checker.ts'
 import { MetricsWatch } from './invariants/metrics.ts'
 import type { Violation } from './invariants/scene.ts'
+import { calmBoundMs, Settling } from './invariants/settling.ts'
 import { paceOf } from './pace.ts'
 import type { PlantedBug } from './planted/planted-bug.ts'
 import { distorted } from './planted/sight.ts'
@@ -24,10 +25,6 @@ import type { FaultKind, Story } from './story.ts'
 import { kindsOf, playWorkload } from './workload/play-workload.ts'
 
 const minute = 60_000
-/** Everything has to be well so long after the last fault. */
-const calmBoundMs = 100 * minute
-/** No machine comes or goes for so long, then the fleet is settled. */
-const settledMs = 12 * minute
 
 /** What a run has shown. */
 export interface Report {
@@ -42,6 +39,8 @@ export interface Report {
   readonly launches: number
   readonly mostNodes: number
   readonly mostPods: number
+  /** Nodes over the whole run, on average. */
+  readonly meanNodes: number
   /** Controller processes started. */
   readonly processes: number
   /** Virtual minutes from the last fault until all was well. */
@@ -121,8 +120,12 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     playProcessFaults(fleet, faults),
   ]
   const figures = { mostNodes: 0, mostPods: 0 }
+  const seen = { nodes: 0, times: 0 }
   const look = (): void => {
-    figures.mostNodes = Math.max(figures.mostNodes, world.nodes().length)
+    const nodes = world.nodes().length
+    seen.nodes += nodes
+    seen.times++
+    figures.mostNodes = Math.max(figures.mostNodes, nodes)
     figures.mostPods = Math.max(figures.mostPods, world.pods().length)
     logs.check((invariant, text) => {
       checker.violate(invariant, text)
@@ -160,6 +163,7 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     faults: weather.struck(),
     launches: checker.launches,
     ...figures,
+    meanNodes: Math.round(seen.nodes / Math.max(1, seen.times)),
     processes: fleet.started,
     calmMinutes: Math.round(calmMs / minute),
     tail: log.tail(),
@@ -171,25 +175,21 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
 /** Goes on until everything has been well for a while, or should have been. @returns how long it took. */
 async function untilWell(world: World, checker: Checker, step: () => Promise<boolean>): Promise<number> {
   const { clock } = world
-  const calmFrom = clock.monotonic()
+  const settling = new Settling(clock.monotonic())
   const launchesThen = checker.launches
-  let fleetThen = ''
-  let settledFrom = calmFrom
   while (checker.violation === undefined) {
-    const fleetNow = fleetOf(world)
-    const wrong = unrest(world)
-    if (fleetNow !== fleetThen || wrong.length > 0) settledFrom = clock.monotonic()
-    fleetThen = fleetNow
-    if (clock.monotonic() - settledFrom >= settledMs) break
-    if (clock.monotonic() - calmFrom > calmBoundMs) {
-      if (wrong.length > 0) checker.violate('everythingIsWellInTheEnd', wrong.join('; '))
-      else if (checker.launches - launchesThen > launchesOfAge(world, calmBoundMs))
-        checker.violate('costSettles', 'machines still come and go')
-      break
-    }
+    const verdict = settling.look({
+      nowMs: clock.monotonic(),
+      fleet: fleetOf(world),
+      wrong: unrest(world),
+      launches: checker.launches - launchesThen,
+      launchesOfAge: launchesOfAge(world, calmBoundMs),
+    })
+    if (verdict.kind === 'broken') checker.violate(verdict.invariant, verdict.text)
+    if (verdict.kind !== 'waiting') break
     await step()
   }
-  return settledFrom - calmFrom
+  return settling.lastedMs
 }
 
 interface ClusterEvent extends KubeObject {

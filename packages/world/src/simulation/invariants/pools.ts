@@ -11,7 +11,7 @@ import { allowedDisruptions } from '@tenon/engine'
 import { disruptionReasonOf, isOfDaemonSet, isVoluntary } from './pods.ts'
 import { poolOf } from './instances.ts'
 import { predecessorsOf } from './replacements.ts'
-import { type Invariant, quietMs } from './scene.ts'
+import { clockErrorMs, type Invariant, quietMs } from './scene.ts'
 
 /** Values of the recent past, with the time from which on each held. */
 class History<T> {
@@ -121,7 +121,8 @@ export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimBy
 
 /**
  * An empty node stays for `consolidateAfter` and the pause before the second look. Pod events that follow
- * each other closely count as one, so a node may go that much earlier.
+ * each other closely count as one, so a node may go that much earlier. What happened while nobody led is
+ * written nowhere: whoever leads since then counts from what is written (lifecycle.md, `podevents`).
  */
 export const consolidateAfterKept: Invariant = ({
   clock,
@@ -146,17 +147,18 @@ export const consolidateAfterKept: Invariant = ({
       const isTold = now?.metadata.deletionTimestamp !== before?.metadata.deletionTimestamp
       if (isBound || isTold) lastEventAt.set(nodeName, clock.monotonic())
     },
-    apiWrite({ method, plural, name = '' }) {
+    apiWrite({ process, method, plural, name = '' }) {
       if (method !== 'DELETE' || plural !== 'nodeclaims') return
       const claim = claimByName(name)
       if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return
       if (disruptionReasonOf(claim) !== 'Empty') return
       const node = nodeByProviderId(claim.status?.providerID ?? '')?.metadata.name ?? ''
-      const at = lastEventAt.get(node)
+      const at = lastEventAt.get(node) ?? Number.NEGATIVE_INFINITY
+      const isFollowed = at >= (process.leadsSinceMs ?? 0)
       const held = pauses(poolOf(claim)).from(clock.monotonic() - 2 * blindMs - secondLookMs)
       const leastMs = Math.min(...held) + secondLookMs - toleranceMs
-      const quietForMs = clock.monotonic() - (at ?? Number.NEGATIVE_INFINITY)
-      if (quietForMs < leastMs)
+      const quietForMs = isFollowed ? clock.monotonic() - at : clock.now() - notedEventOf(claim)
+      if (quietForMs < (isFollowed ? leastMs : leastMs - clockErrorMs))
         violate(
           'consolidateAfterKept',
           `node ${node} goes as empty ${quietForMs} ms after the last pod left, ${leastMs} ms were to pass`,
@@ -164,6 +166,14 @@ export const consolidateAfterKept: Invariant = ({
     },
   }
 }
+
+/** Wall time of the last pod event that somebody has written down, or else of the initialization. */
+const notedEventOf = ({ status }: NodeClaim): number =>
+  Date.parse(
+    status?.lastPodEventTime ??
+      status?.conditions?.find(({ type }) => type === 'Initialized')?.lastTransitionTime ??
+      '',
+  )
 
 /** Pause between the decision to remove an empty node and the second look at it. */
 const secondLookMs = 15_000

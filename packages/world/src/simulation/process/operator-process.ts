@@ -48,6 +48,7 @@ export class OperatorProcess {
   #elector: LeaderElector | undefined
   #operator: Operator | undefined
   #isEnding = false
+  #leadsSinceMs: number | undefined
 
   constructor(plan: ProcessPlan) {
     this.name = plan.name
@@ -58,6 +59,11 @@ export class OperatorProcess {
 
   get isLeader(): boolean {
     return this.#elector?.isLeader === true || this.#plan.bug?.leadsAtOnce === true
+  }
+
+  /** Monotonic time at which it began to lead; before that it has followed nothing but its caches. */
+  get leadsSinceMs(): number | undefined {
+    return this.#leadsSinceMs
   }
 
   /** The operator, once it has been built. */
@@ -91,8 +97,10 @@ export class OperatorProcess {
     const hasLed = this.#elector?.isLeader === true
     if (hasLed) this.#plan.ends('ending')
     await this.#operator?.stop()
+    // Who could not renew the lease while the rest ended has lost it, and gives nothing back.
+    const holds = this.#elector?.isLeader === true
     await this.#elector?.stop()
-    if (hasLed && !this.port.isDead) this.#plan.ends('ended')
+    if (hasLed && holds && !this.port.isDead) this.#plan.ends('ended')
     this.port.kill()
   }
 
@@ -138,8 +146,12 @@ export class OperatorProcess {
     bug?.operator?.(operator, { world })
     this.#operator = operator
     await operator.observe()
-    if (bug?.leadsAtOnce === true) {
+    const lead = (): void => {
+      this.#leadsSinceMs = clock.monotonic()
       operator.lead()
+    }
+    if (bug?.leadsAtOnce === true) {
+      lead()
       return
     }
     this.#elector = createLeaderElector({
@@ -150,9 +162,7 @@ export class OperatorProcess {
       ...lease,
       ...this.#plan.election,
       identity: name,
-      onStarted: () => {
-        operator.lead()
-      },
+      onStarted: lead,
       onStopped: () => {
         if (!this.#isEnding && bug?.goesOn !== true) void this.#end(operator)
       },

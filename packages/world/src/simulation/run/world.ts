@@ -102,7 +102,7 @@ function tell(say: Say, report: Report, seconds: number, path: string): void {
   const injected = [...faults.values()].reduce((sum, count) => sum + count, 0)
   say(describe(story))
   say(
-    `  ${report.events} events, ${report.checks} checks, ${injected} faults; at most ${report.mostPods} pods on ${report.mostNodes} nodes; ` +
+    `  ${report.events} events, ${report.checks} checks, ${injected} faults; at most ${report.mostPods} pods on ${report.mostNodes} nodes, ${report.meanNodes} on average; ` +
       `${report.launches} launches by ${report.processes} controller(s); calm after ${report.calmMinutes} min`,
   )
   if (faults.size > 0) say(`  faults: ${[...faults].map(([kind, count]) => `${kind} ${count}`).join(', ')}`)

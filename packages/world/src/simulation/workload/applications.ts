@@ -11,8 +11,8 @@ const runSeconds = 'tenon.sh/run-seconds'
 /** A shape that fits every type of the general pools from `standard.large` on. */
 function aShape(hands: Hands): PodShape {
   const { dice } = hands
-  // Hundreds of pods show what thousands do.
-  const cpu = dice.oneOf(isLarge(hands) ? [750, 1000, 1500, 2000] : [100, 250, 500, 750, 1000, 1500, 2000])
+  // Hundreds of pods show what thousands do: some nodes have room for one, others for a few.
+  const cpu = dice.oneOf(isLarge(hands) ? [1000, 1500, 2000, 3000] : [100, 250, 500, 750, 1000, 1500, 2000])
   return { cpu, memory: Math.min(5000, Math.round(cpu * dice.oneOf([1, 2, 3]))) }
 }
 
@@ -24,10 +24,12 @@ const replicasFor = (nodes: number, shape: PodShape): number =>
 export function deployments(hands: Hands): void {
   const { dice, nodes } = hands
   const count = Math.max(2, Math.min(20, Math.round(nodes / 4)))
+  // What else there is has a fixed size, and fills little of a large world.
+  const share = isLarge(hands) ? 0.75 : 0.4
   const usual = new Map<string, number>()
   const add = (name: string): void => {
     const shape = aShape(hands)
-    const replicas = replicasFor((nodes * 0.4) / count, shape)
+    const replicas = replicasFor((nodes * share) / count, shape)
     usual.set(name, replicas)
     hands.create(deployment, workload(deployment, name, shape, { replicas }))
   }
@@ -125,7 +127,7 @@ export function bursts(hands: Hands): void {
 }
 
 export function dailyWaves(hands: Hands): void {
-  const shape: PodShape = isLarge(hands) ? { cpu: 1500, memory: 2700 } : { cpu: 500, memory: 900 }
+  const shape: PodShape = isLarge(hands) ? { cpu: 3000, memory: 4000 } : { cpu: 500, memory: 900 }
   const most = replicasFor(hands.nodes * 0.3, shape)
   const phase = hands.dice.between(0, 23)
   const replicas = (): number => {

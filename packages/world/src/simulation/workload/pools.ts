@@ -7,8 +7,16 @@ import type { Hands } from './workload-context.ts'
 const { nodePool } = karpenterKinds
 const version = '1.34.1'
 
-/** Types of the general pools; every shape of the workload fits some of them. */
-const generalTypes = ['standard.medium', 'standard.large', 'standard.extra-large', 'standard.huge'] as const
+/**
+ * Types of the general pools; every shape of the workload fits some of them. Large worlds sell none with
+ * eight cores, so that they have as many nodes as the story says.
+ */
+const generalTypes = ({ nodes }: Hands): readonly string[] => [
+  'standard.medium',
+  'standard.large',
+  'standard.extra-large',
+  ...(isLarge({ nodes }) ? [] : ['standard.huge']),
+]
 
 function nodeClass(name: string, spec: object): KubeObject {
   const object = {
@@ -54,11 +62,15 @@ function pool(name: string, { nodeClassName, types, spec, template }: PoolShape)
 export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): void {
   const { dice, nodes } = hands
   hands.create(exoscaleNodeClassKind, nodeClass('standard', { imageTemplateSelector: {}, diskSize: 50 }))
-  const budgets = [{ nodes: dice.oneOf(['1', '2', '20%', '50%', '100%']) }]
-  const consolidateAfter = dice.oneOf(['30s', '2m', '5m'])
+  // One node at a time, hundreds would not be replaced within the calm.
+  const single = isLarge(hands) ? (['5%', '10%'] as const) : (['1', '2'] as const)
+  const budgets = [{ nodes: dice.oneOf<string>([...single, '20%', '50%', '100%']) }]
+  // A look at hundreds of nodes is for many moves; nodes that rest for long need it less often.
+  const rests = isLarge(hands) ? (['5m', '15m', '30m'] as const) : (['30s', '2m', '5m'] as const)
+  const consolidateAfter = dice.oneOf<string>(rests)
   const consolidationPolicy = kinds.has('consolidation') ? 'WhenEmptyOrUnderutilized' : 'WhenEmpty'
   const disruption = { consolidationPolicy, consolidateAfter, budgets } as const
-  const ages = isLarge(hands) ? (['3h', '9h', 'Never'] as const) : (['20m', '60m', 'Never'] as const)
+  const ages = isLarge(hands) ? (['9h', '18h', 'Never'] as const) : (['20m', '60m', 'Never'] as const)
   const expireAfter = kinds.has('expiry') ? dice.oneOf<string>(ages) : 'Never'
   const grace = dice.oneOf([undefined, '5m', '15m'])
   const limits = { cpu: String(Math.max(8, Math.round(nodes * 4 * 0.6))) }
@@ -66,7 +78,7 @@ export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): voi
     nodePool,
     pool('general', {
       nodeClassName: 'standard',
-      types: generalTypes,
+      types: generalTypes(hands),
       spec: { weight: 10, limits, disruption },
       template: { expireAfter, ...(grace !== undefined && { terminationGracePeriod: grace }) },
     }),
@@ -75,7 +87,7 @@ export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): voi
     nodePool,
     pool('overflow', {
       nodeClassName: 'standard',
-      types: generalTypes,
+      types: generalTypes(hands),
       spec: { disruption: { ...disruption, budgets: [{ nodes: '100%' }] } },
       template: { expireAfter: 'Never', terminationGracePeriod: '10m' },
     }),
@@ -136,7 +148,7 @@ export function poolEdits(hands: Hands): void {
     }
     if (change === 1) hands.patch(nodePool, 'overflow', { spec: { weight: dice.oneOf([1, 20]) } })
     if (change === 2) {
-      const budgets = [{ nodes: dice.oneOf(['0', '1', '10%', '100%']) }]
+      const budgets = [{ nodes: dice.oneOf(['0', isLarge(hands) ? '5%' : '1', '10%', '100%']) }]
       hands.patch(nodePool, 'general', { spec: { disruption: { budgets } } })
     }
     if (change === 3) {
@@ -145,16 +157,13 @@ export function poolEdits(hands: Hands): void {
       hands.patch(nodePool, name, { spec: { template: { metadata: { labels } } } })
     }
     if (change === 4) {
-      const values = dice.oneOf<readonly string[]>([
-        generalTypes,
-        generalTypes.slice(1),
-        generalTypes.slice(1, 3),
-      ])
+      const types = generalTypes(hands)
+      const values = dice.oneOf<readonly string[]>([types, types.slice(1), types.slice(1, 3)])
       const requirements = [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values }]
       hands.patch(nodePool, 'general', { spec: { template: { spec: { requirements } } } })
     }
     if (change === 5) {
-      const consolidateAfter = dice.oneOf(['0s', '1m', '10m', 'Never'])
+      const consolidateAfter = dice.oneOf(isLarge(hands) ? ['10m', 'Never'] : ['0s', '1m', '10m', 'Never'])
       hands.patch(nodePool, 'general', { spec: { disruption: { consolidateAfter } } })
     }
   })
@@ -163,7 +172,7 @@ export function poolEdits(hands: Hands): void {
 /** Prices change by overlays, as a price list does in the middle of the day. */
 export function priceChanges(hands: Hands): void {
   const { dice } = hands
-  for (const type of generalTypes.slice(1, 3)) {
+  for (const type of generalTypes(hands).slice(1, 3)) {
     const name = `price-${type.replace('.', '-')}`
     const priceAdjustment = '+1%'
     const object = {

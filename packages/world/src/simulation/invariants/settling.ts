@@ -1,0 +1,58 @@
+/** When a world that has calm weather is well, and when it is too late for that. */
+
+const minute = 60_000
+/** Everything has to be well so long after the last fault. */
+export const calmBoundMs = 100 * minute
+/** No machine comes or goes for so long, then the fleet is settled. */
+const settledMs = 12 * minute
+
+/** What one look at the world shows. */
+export interface Look {
+  readonly nowMs: number
+  /** The same text as long as no machine comes or goes. */
+  readonly fleet: string
+  /** What is not as it should be. */
+  readonly wrong: readonly string[]
+  /** Machines asked for since the calm began, and as many as age explains by the bound. */
+  readonly launches: number
+  readonly launchesOfAge: number
+}
+
+/** What follows from a look. */
+export type Verdict =
+  | { readonly kind: 'waiting' | 'well' }
+  | { readonly kind: 'broken'; readonly invariant: string; readonly text: string }
+
+/** Follows one world from the begin of its calm on. */
+export class Settling {
+  readonly #fromMs: number
+  #fleet = ''
+  #settledFromMs: number
+  #wrongFromMs: number | undefined
+
+  constructor(fromMs: number) {
+    this.#fromMs = fromMs
+    this.#settledFromMs = fromMs
+  }
+
+  /** How long it took until all was well and stayed so, as far as is known. */
+  get lastedMs(): number {
+    return this.#settledFromMs - this.#fromMs
+  }
+
+  look({ nowMs, fleet, wrong, launches, launchesOfAge }: Look): Verdict {
+    this.#wrongFromMs = wrong.length === 0 ? undefined : (this.#wrongFromMs ?? nowMs)
+    if (fleet !== this.#fleet || wrong.length > 0) this.#settledFromMs = nowMs
+    this.#fleet = fleet
+    if (nowMs - this.#settledFromMs >= settledMs) return { kind: 'well' }
+    if (nowMs - this.#fromMs <= calmBoundMs) return { kind: 'waiting' }
+    if (this.#wrongFromMs !== undefined) {
+      // Where machines are replaced for their age, one of them may be on its way at any time.
+      if (nowMs - this.#wrongFromMs < settledMs) return { kind: 'waiting' }
+      return { kind: 'broken', invariant: 'everythingIsWellInTheEnd', text: wrong.join('; ') }
+    }
+    if (launches > launchesOfAge)
+      return { kind: 'broken', invariant: 'costSettles', text: 'machines still come and go' }
+    return { kind: 'well' }
+  }
+}
