@@ -1,11 +1,12 @@
 /** Which controller listens to what; names, triggers and concurrency as in operations.md 7. */
-import { type KubeObject, labels, type Node, type NodeClaim } from '@tenon/api'
+import { type KubeObject, labels, type Node, type NodeClaim, type NodePool } from '@tenon/api'
 import {
   type Cache,
+  type Change,
   type Controller,
   createController,
   createSingleton,
-  Pace,
+  ReconcilePace,
   type ReconcileResult,
 } from '@tenon/kube'
 import { guardedProvider } from './act/guarded-provider.ts'
@@ -80,7 +81,7 @@ const wide: LoopOptions = { least: 10, most: 1000 }
 /** Builds every controller and connects it to the caches. Nothing runs before `start`. */
 export function wireControllers(context: OperatorContext): readonly Runnable[] {
   const { clock, logger, random, settings, caches, framework } = context
-  const pace = new Pace(clock)
+  const pace = new ReconcilePace(clock)
   const queue: NewQueue = (name, { least, most, baseMs = 5, capMs = 1_000_000, perSecond }, reconcile) => {
     const concurrency = scaledConcurrency(least, most, settings.cpuRequestsMillis)
     const describe = describedBy(name)
@@ -462,9 +463,7 @@ function isWorthLooking(
 }
 
 /** Counters and conditions of a NodePool say nothing about its claims, each of which would ask the cloud. */
-function mayCauseDrift(
-  change: Parameters<Parameters<OperatorContext['caches']['nodePools']['onChange']>[0]>[0],
-): boolean {
+function mayCauseDrift(change: Change<NodePool>): boolean {
   if (change.kind !== 'updated') return true
   const { object, old } = change
   return (

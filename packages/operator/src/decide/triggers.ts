@@ -1,7 +1,8 @@
 /** What opens a batch: pods that wait and nodes that go away (scheduling.md 3, "Triggers"). */
-import { disruptedTaint, isConditionTrue, type Node, type Pod, sameTaint } from '@tenon/api'
+import { isConditionTrue, type Node, type Pod } from '@tenon/api'
 import type { ObjectKey } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
+import { isDisrupted } from '../state/state-node.ts'
 import type { Batcher } from './batcher.ts'
 
 /** One object that is looked at again later. */
@@ -93,12 +94,12 @@ export class Triggers {
   }
 
   #seeNode(node: Node): void {
-    if (!isGoingAway(node)) return
+    if (!isDisrupted(node)) return
     const uid = node.metadata.uid ?? ''
     const key = keyOf(node)
     this.#trigger(uid, () => {
       const now = this.#context.caches.nodes.get(key)
-      return now?.metadata.uid === uid && isGoingAway(now)
+      return now?.metadata.uid === uid && isDisrupted(now)
     })
   }
 
@@ -149,10 +150,6 @@ export class Triggers {
     if (this.#waiting.size === 0) this.#batcher.trigger('nothing')
     this.#arm()
   }
-}
-
-function isGoingAway(node: Node): boolean {
-  return (node.spec?.taints ?? []).some((taint) => sameTaint(taint, disruptedTaint))
 }
 
 function keyOf({ metadata }: Pod | Node): ObjectKey {

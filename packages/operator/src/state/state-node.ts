@@ -1,6 +1,7 @@
 /** One machine: what its Node and its NodeClaim say, and which of them counts (cluster-state.md 2.1, 4). */
 import {
   conditionOf,
+  disruptedTaint,
   isConditionTrue,
   isKnownEphemeralTaint,
   labels,
@@ -134,6 +135,11 @@ export function nodeInput(
     usedHostPorts: use.hostPorts,
     ...storage,
   }
+}
+
+/** Whether the Node is marked as one that is about to go, so that no pod comes to it. */
+export function isDisrupted({ spec }: Node): boolean {
+  return (spec?.taints ?? []).some((taint) => sameTaint(taint, disruptedTaint))
 }
 
 /** Whether the Node's `Ready` condition is True. */

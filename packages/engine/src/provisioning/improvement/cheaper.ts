@@ -1,7 +1,7 @@
 /** When one plan is preferred to another. */
 
 /** What a set of new nodes comes to. */
-interface PlanCost {
+export interface PlanCost {
   readonly nodes: number
   readonly pricePerHour: number
 }
@@ -9,7 +9,7 @@ interface PlanCost {
 /** More nodes must save at least this part of the price. */
 const worthMoreNodes = 0.01
 /** Sums of prices in another order differ by less. */
-const rounding = 1e-9
+export const rounding = 1e-9
 
 /** Whether `plan` costs less than `other`, clearly so if it has more nodes. */
 export function isCheaper(plan: PlanCost, other: PlanCost): boolean {

@@ -5,6 +5,7 @@
 import type { ClaimClass } from '../claim-class.ts'
 import type { TypeRow } from '../pool-template.ts'
 import { amountsFit } from '../resource-space.ts'
+import { type PlanCost, rounding } from './cheaper.ts'
 import { holdsFreely, mixed, ordersOf, spread } from './free-placement.ts'
 import type { Group, PlannedBin } from './group.ts'
 import { type Effort, undominated } from './packing.ts'
@@ -13,11 +14,14 @@ import type { Bin } from './resource-prices.ts'
 /** A plan that is sure to hold may cost this much more than one that is not. */
 const safetyFactor = 1.11
 
-/** Sums of prices in another order differ by less. */
-const rounding = 1e-9
-
 /** Numbers of nodes tried for one type, from the fewest that could do to the most that may be paid for. */
 const mostTries = 10
+
+/** So many nodes of one type. */
+interface UniformPlan extends PlanCost {
+  /** Index of the type's bin. */
+  readonly bin: number
+}
 
 /** The cheapest such plan; undefined when first fit is as good, or none is cheap enough. */
 export function uniformBins(
@@ -30,23 +34,29 @@ export function uniformBins(
   const current = roomsOf(group)
   const isSafe = current !== undefined && holdsFreely(group.items, current, orders, effort)
   let most = isSafe ? group.pricePerHour - rounding : group.pricePerHour * safetyFactor
-  let best: { readonly bin: number; readonly nodes: number } | undefined
+  let best: UniformPlan | undefined
   for (const { bin, least } of candidates(group)) {
     const { room, pricePerHour } = group.bins[bin] as Bin
     const largest = Math.floor(most / pricePerHour)
     const step = Math.max(1, Math.floor((largest - least) / mostTries))
     for (let nodes = least; nodes <= largest && !effort.isSpent; nodes += step) {
-      // For the same price it must be fewer nodes.
-      if (best !== undefined && nodes * pricePerHour > most - 2 * rounding && nodes >= best.nodes) break
+      const plan = { bin, nodes, pricePerHour: nodes * pricePerHour }
+      if (best !== undefined && !isPreferred(plan, best)) break
       const rooms = Array.from({ length: nodes }, () => room)
       if (!holdsFreely(group.items, rooms, orders, effort)) continue
-      best = { bin, nodes }
-      most = nodes * pricePerHour + rounding
+      best = plan
+      most = plan.pricePerHour + rounding
       break
     }
   }
   if (best === undefined || effort.isSpent) return undefined
   return binsOf(group, best.bin, best.nodes, effort, restricted)
+}
+
+/** Whether a plan costs less, or the same with fewer nodes. */
+function isPreferred(plan: PlanCost, than: PlanCost): boolean {
+  const more = plan.pricePerHour - than.pricePerHour
+  return more < -rounding || (more <= rounding && plan.nodes < than.nodes)
 }
 
 /** Types that hold every pod, with the fewest nodes that could do; those that promise most come first. */

@@ -1,11 +1,10 @@
 /** `disruption`: looks for nodes to remove or replace, one method after the other (disruption.md 2). */
-import { disruptedTaint, type Node, sameTaint } from '@tenon/api'
 import { isKubeError, type ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
 import { settlePlannedClaims } from '../../act/planned-claims.ts'
 import type { OperatorContext } from '../../context.ts'
 import { sliceMs } from '../../decide/slice.ts'
-import type { StateNode } from '../../state/state-node.ts'
+import { isDisrupted, type StateNode } from '../../state/state-node.ts'
 import { logUnreadableBudgets } from './budget.ts'
 import { type Candidate, findCandidates } from './candidates.ts'
 import { readCatalogue } from './catalogue.ts'
@@ -112,7 +111,7 @@ export class Disruption {
       const { node, claim, providerID, isMarkedForDeletion, isInitialized } = machine
       if (isMarkedForDeletion || this.commands.has(providerID)) continue
       if (claim === undefined) continue
-      if (node !== undefined && isTainted(node) && node.metadata.deletionTimestamp === undefined)
+      if (node !== undefined && isDisrupted(node) && node.metadata.deletionTimestamp === undefined)
         await this.#marks.taint(node, false)
       if (isInitialized) await this.#marks.clearReason(claim)
     }
@@ -130,8 +129,4 @@ function* acceptedBy(
     if (method.accepts(candidate)) accepted.push(candidate)
   }
   return accepted
-}
-
-function isTainted({ spec }: Node): boolean {
-  return (spec?.taints ?? []).some((taint) => sameTaint(taint, disruptedTaint))
 }

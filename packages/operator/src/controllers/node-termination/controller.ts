@@ -8,13 +8,12 @@ import {
   labels,
   type Node,
   type NodeClaim,
-  sameTaint,
   terminationFinalizer,
 } from '@tenon/api'
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
-import { isNodeReady } from '../../state/state-node.ts'
+import { isDisrupted, isNodeReady } from '../../state/state-node.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 import { deadlineMsOf, isTerminatingNode } from './drain-state.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
@@ -98,7 +97,6 @@ export class NodeTermination {
   /** @returns the Node as it is stored then. */
   async #taint(node: Node): Promise<Node> {
     const taints = node.spec?.taints ?? []
-    const isTainted = taints.some((taint) => sameTaint(taint, disruptedTaint))
     const wanted: Node = {
       ...node,
       metadata: {
@@ -107,7 +105,7 @@ export class NodeTermination {
       },
       spec: {
         ...node.spec,
-        taints: isTainted
+        taints: isDisrupted(node)
           ? taints
           : [...taints.filter((taint) => taint.key !== disruptedTaint.key), disruptedTaint],
       },

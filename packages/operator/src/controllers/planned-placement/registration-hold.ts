@@ -62,8 +62,9 @@ export class RegistrationHold {
     const batch = state.plans.siblingsOf(name)
     const { sinceMs, opensAtMs, order, isFirstDone } = this.#lookAt(batch, since)
     const deadlineMs = sinceMs + settings.nominationHoldMs
-    if (now >= deadlineMs && !(since < deadlineMs && this.#canOpen(claim)))
-      return this.#isReady(name) ? 0 : Math.min(leftMs, askAgainMs(batch))
+    const goesAlong = since < deadlineMs && this.#canOpen(claim)
+    // The others have opened without it: only its own pods matter now.
+    if (now >= deadlineMs && !goesAlong) return this.#isReady(name) ? 0 : Math.min(leftMs, askAgainMs(batch))
     const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
     const rank = order.rank.get(name) ?? 0
     const askAgainAtMs = Math.min(now + askAgainMs(batch), deadlineMs)

@@ -8,7 +8,7 @@ const sliceMs = 5
  *
  * Virtual time stands still while something is done, so that there nothing ever waits.
  */
-export class Pace {
+export class ReconcilePace {
   readonly #clock: Clock
   #spentMs = 0
   #waiting: (() => void)[] = []

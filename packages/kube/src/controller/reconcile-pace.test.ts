@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
 import { done } from '../contract.ts'
 import { createController } from './controller.ts'
-import { Pace } from './pace.ts'
+import { ReconcilePace } from './reconcile-pace.ts'
 
 test('controllers that share a pace let others run after a slice, however many they are', async () => {
   const clock = new VirtualClock()
@@ -14,7 +14,7 @@ test('controllers that share a pace let others run after a slice, however many t
     sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal),
     after: (ms: number, callback: () => void) => clock.after(ms, callback),
   }
-  const pace = new Pace(slow)
+  const pace = new ReconcilePace(slow)
   const events: string[] = []
   const controllers = ['x', 'y', 'z'].map((name) =>
     createController(
