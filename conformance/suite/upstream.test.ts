@@ -167,9 +167,11 @@ describe('an upstream-style suite', { skip: noController }, () => {
     await cluster.create(guarded)
     const [pod] = await running('guarded', 1, 60)
     const nodeName = pod?.spec?.nodeName ?? ''
-    const claim = await until('the claim knows its node', 30, async () => {
+    // The pod may serve before its node says that it is Ready, and until then an end needs no drain.
+    const claim = await until('the claim of its node is initialized', 30, async () => {
       const found = await cluster.list(karpenter, 'NodeClaim')
-      return found.find(({ status }) => status?.nodeName === nodeName)
+      const own = found.find(({ status }) => status?.nodeName === nodeName)
+      return own !== undefined && conditionOf(own, 'Initialized') === 'True' && own
     })
     await cluster.delete(karpenter, 'NodeClaim', claim.metadata?.name ?? '')
     await until('the node is tainted', 3, async () => {
