@@ -7,6 +7,7 @@ import type { NodeInput } from '../snapshot/input.ts'
 import { amountsFit } from '../provisioning/resource-space.ts'
 import type { Simulation } from '../provisioning/simulation.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
+import { LeastPrice } from '../provisioning/improvement/least-price.ts'
 import { verdictsOn } from './balanced.ts'
 import { cheapestStates, type EndState } from './end-state.ts'
 import { type Fleet, fleetOf, wasteOf } from './fleet.ts'
@@ -17,12 +18,17 @@ import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
 
 /** Sizes of the groups that are packed anew. */
 const groupSizes = [1, 2, 3, 4, 6, 8, 12, 16]
-/** Groups of a size that are tried, from the most wasteful nodes on; of single nodes, all. */
-const groupsOfSize = 12
+/**
+ * Groups of a size that are tried, from the most wasteful nodes on; half of each is in the next one, too. Of
+ * single nodes all are tried.
+ */
+const groupsOfSize = 8
 /** A group is only packed anew if that saves this share of its price; moving pods has a price, too. */
 const leastShare = 0.03
 /** What a new node must save on top, as a share of the price of what it replaces. */
 const sharePerLaunch = 0.01
+
+const noCheaper: MoveOutcome = { kind: 'refused', refusal: { kind: 'noCheaper' } }
 
 /** Nodes that consolidation would rather keep come first, so that pods gather there. */
 export function keepersFirst(candidates: readonly CandidateInput[]): (a: NodeInput, b: NodeInput) => number {
@@ -50,6 +56,7 @@ class GlobalSearch {
   readonly #question: ConsolidationQuestion
   readonly #control: SchedulingControl
   readonly #finder: MoveFinder
+  readonly #leastPrice: LeastPrice
   readonly #remarks: Remark[] = []
   #isLimitedByBudget = false
   #examined = 0
@@ -58,6 +65,7 @@ class GlobalSearch {
     this.#whatIf = whatIf
     this.#question = question
     this.#control = control
+    this.#leastPrice = new LeastPrice(whatIf.compiled.finisher)
     const mostClaims = Math.max(...groupSizes)
     this.#finder = new MoveFinder(whatIf, {
       spotToSpot: question.spotToSpot,
@@ -69,7 +77,7 @@ class GlobalSearch {
   run(): Consolidation {
     const fleet = fleetOf(this.#whatIf)
     const found = (fleet && this.#endState(fleet)) ?? this.#elsewhere(fleet)
-    if (found === undefined) this.#tellWhyNot()
+    if (found === undefined && this.#question.leastSavings === undefined) this.#tellWhyNot()
     return {
       moves: found === undefined ? [] : [found],
       remarks: this.#remarks,
@@ -197,22 +205,19 @@ class GlobalSearch {
       .toSorted((a, b) => b.waste - a.waste || (a.candidate.input.node < b.candidate.input.node ? -1 : 1))
       .map(({ candidate }) => candidate)
     let best: { readonly move: Move; readonly worth: number } | undefined
-    for (const size of groupSizes) {
-      const groups = size === 1 ? wasteful.length : groupsOfSize
-      for (let start = 0; start < groups && start + size <= wasteful.length; start++) {
-        if (this.#control.shouldStop()) return best?.move
-        const group = wasteful.slice(start, start + size)
-        if (!budget.allows(group)) continue
-        this.#examined++
-        const outcome = this.#packedAnew(group)
-        if (outcome.kind === 'refused') continue
-        const { move } = outcome
-        const price = priceOf(group)
-        const worth = move.savings - price * sharePerLaunch * move.claims.length
-        if (move.savings < leastShare * price || worth <= (best?.worth ?? 0)) continue
-        const inputs = group.map(({ input }) => input)
-        if (this.#isApproved(inputs, move)) best = { move, worth }
-      }
+    for (const group of groupsFrom(wasteful)) {
+      if (this.#control.shouldStop()) return best?.move
+      const price = priceOf(group)
+      const least = Math.max(leastShare * price, best?.worth ?? 0, this.#question.leastSavings ?? 0)
+      if (price < least || !budget.allows(group)) continue
+      this.#examined++
+      const outcome = this.#packedAnew(group, least)
+      if (outcome.kind === 'refused') continue
+      const { move } = outcome
+      const worth = move.savings - price * sharePerLaunch * move.claims.length
+      if (move.savings < least || worth <= (best?.worth ?? 0)) continue
+      const inputs = group.map(({ input }) => input)
+      if (this.#isApproved(inputs, move)) best = { move, worth }
     }
     this.#isLimitedByBudget ||= budget.isSpent
     if (best !== undefined) this.#tellPossible(best.move)
@@ -235,12 +240,17 @@ class GlobalSearch {
       this.#remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
   }
 
-  #packedAnew(group: readonly Candidate[]): MoveOutcome {
+  /** @param least what it must save; a plan that cannot come to that is not worked out. */
+  #packedAnew(group: readonly Candidate[], least: number): MoveOutcome {
     const { improvement } = this.#question
+    const most = priceOf(group) - least
     return this.#whatIf.without(group, (simulation) => {
-      if (improvement !== undefined && simulation.isComplete)
+      const { claims } = simulation
+      const isHopeless = this.#whatIf.stranded(simulation).length > 0 || this.#leastPrice.of(claims) > most
+      if (improvement !== undefined && simulation.isComplete && claims.length > 0 && !isHopeless)
         simulation.regroup(improvement, () => this.#control.shouldStop())
-      return { ending: 'undo', value: this.#finder.judge(group, simulation) }
+      const isDear = simulation.isComplete && simulation.pricePerHour > most
+      return { ending: 'undo', value: isDear ? noCheaper : this.#finder.judge(group, simulation) }
     })
   }
 
@@ -253,6 +263,16 @@ class GlobalSearch {
 
   #budget(): Budget {
     return new Budget(this.#question.budgets)
+  }
+}
+
+/** Groups of nodes to pack anew. @param wasteful the most wasteful first. */
+function* groupsFrom(wasteful: readonly Candidate[]): Generator<readonly Candidate[], void, undefined> {
+  for (const size of groupSizes) {
+    const groups = size === 1 ? wasteful.length : groupsOfSize
+    const step = Math.ceil(size / 2)
+    for (let start = 0; start < groups * step && start + size <= wasteful.length; start += step)
+      yield wasteful.slice(start, start + size)
   }
 }
 

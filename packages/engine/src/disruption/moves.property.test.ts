@@ -82,3 +82,20 @@ test('no move raises the price, exceeds a budget or limit, or strands a pod, and
   if (runs === undefined)
     for (const [kind, count] of Object.entries(seen)) assert.ok(count > 5, `only ${count} moves: ${kind}`)
 })
+
+test('a search that leaves out what saves too little finds what saves enough', () => {
+  let found = 0
+  const least = pick(0.01, 0.1, 0.5, 2)
+  fc.assert(
+    fc.property(cases, least, ({ input, question }, leastSavings) => {
+      const whole: Case = { input, question: { ...question, search: 'global' } }
+      const [best] = answerTo(whole).moves
+      if (best === undefined || best.savings < leastSavings) return
+      found++
+      const limited = answerTo({ input, question: { ...whole.question, leastSavings } })
+      assert.deepEqual(limited.moves, [best])
+    }),
+    { numRuns: Number(runs ?? 300), seed: Number(seed ?? 20_261_122), endOnFailure: true },
+  )
+  assert.ok(found > 0)
+})

@@ -56,6 +56,8 @@ export interface ConsolidationQuestion {
   readonly spotToSpot: boolean
   /** NodePools that the last search did not reach; theirs come first. */
   readonly unseenPools: readonly string[]
+  /** A global search may leave out what saves less, per hour, and does not tell then why nodes stay. */
+  readonly leastSavings?: number
   /** As of a scheduling policy: how several new nodes are planned that replace others. */
   readonly improvement?: NonNullable<SchedulingPolicy['improvement']>
 }

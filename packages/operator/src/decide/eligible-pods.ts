@@ -101,7 +101,7 @@ export function* eligiblePods(
   }
   for (const { pod, origin } of leaving) {
     yield
-    const problems = shapeProblems(pod)
+    const problems = state.isWellFormed(pod) ? undefined : shapeProblems(pod)
     if (problems !== undefined) {
       refused.push({ pod, reason: renderPodProblems(problems) })
       continue

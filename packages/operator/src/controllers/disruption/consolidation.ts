@@ -1,6 +1,6 @@
 /** `disruption`, methods Global, Multi and Single: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
 import { isConditionTrue, labels } from '@tenon/api'
-import type { ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
+import type { ConsolidationQuestion, ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { evictionCost, isDaemonPod } from '../../state/pods.ts'
 import { labelsOf } from '../../state/state-node.ts'
@@ -109,7 +109,11 @@ export class Consolidation implements DisruptionMethod {
 
   async #examined(
     ground: RemovalGround,
-    { all, budgets }: Pick<Pass, 'all'> & { readonly budgets: ReadonlyMap<string, number> },
+    {
+      all,
+      budgets,
+      leastSavings,
+    }: Pick<Pass, 'all'> & Pick<ConsolidationQuestion, 'budgets' | 'leastSavings'>,
     signal: AbortSignal,
   ): Promise<ConsolidationResult | undefined> {
     const { decider, placementGate, settings } = this.#context
@@ -124,6 +128,7 @@ export class Consolidation implements DisruptionMethod {
         totals: this.#totals(all),
         spotToSpot: settings.featureGates.spotToSpotConsolidation,
         unseenPools: this.#unseenPools,
+        ...(leastSavings !== undefined && { leastSavings }),
       },
       { deadlineMs: limitsMs[this.#search], signal },
     )
@@ -140,9 +145,10 @@ export class Consolidation implements DisruptionMethod {
     const ground = await removalGround(this.#context, candidates, true, signal)
     if (ground.described.length === 0) return false
     const budgets = remainingDisruptions(this.#context, reason)
-    const result = await this.#examined(ground, { all, budgets }, signal)
+    const leastSavings = outdoneBy * savings
+    const result = await this.#examined(ground, { all, budgets, leastSavings }, signal)
     const best = result?.moves[0]
-    return best !== undefined && best.savings >= outdoneBy * savings
+    return best !== undefined && best.savings >= leastSavings
   }
 
   /** Looking again is in vain until something changes, unless something was left out. */
