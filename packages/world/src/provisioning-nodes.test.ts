@@ -4,11 +4,12 @@ import {
   type DaemonSet,
   kinds,
   labels,
+  type NodeClaim,
   type OwnerReference,
   type Pod,
   type SelectingWorkload,
 } from '@tenon/api'
-import { seconds, Stage } from './lifecycle/stage.test-support.ts'
+import { minutes, seconds, Stage } from './lifecycle/stage.test-support.ts'
 import { aType, madeClaims, toldAbout, unscheduled, waitingPod } from './provisioning.test-support.ts'
 import { aKwokPool } from './world.ts'
 
@@ -22,10 +23,14 @@ function asking(cpu: string): Partial<Pod['spec']> {
 }
 
 /** A stage with node `node-a` of 4 cores, and a cloud that sells the like. */
-async function openStage(t: TestContext, options: Parameters<typeof Stage.open>[1] = {}): Promise<Stage> {
+async function openStage(
+  t: TestContext,
+  options: Parameters<typeof Stage.open>[1] = {},
+  spec: Partial<NodeClaim['spec']> = {},
+): Promise<Stage> {
   const stage = await Stage.open(t, options)
   stage.cloud.instanceTypes = [aType('medium', 4)]
-  await stage.ready('a')
+  await stage.ready('a', spec)
   return stage
 }
 
@@ -44,6 +49,27 @@ function nodeClaimRequests(stage: Stage): readonly (string | undefined)[] {
   return madeClaims(stage).map(({ spec }) => spec.resources?.requests?.['pods'])
 }
 
+/** Takes the claims away that were made, and says whether others come for the pods of `node-a`. */
+async function isBoughtAgain(stage: Stage): Promise<boolean> {
+  for (const { metadata } of madeClaims(stage)) await stage.deleteClaim(metadata.name)
+  await stage.pass(30 * seconds)
+  return madeClaims(stage).length > 0
+}
+
+/** `node-a` goes, with a pod on it that a budget holds. */
+async function heldDrain(
+  t: TestContext,
+  options: Parameters<typeof Stage.open>[1] = {},
+  spec: Partial<NodeClaim['spec']> = {},
+): Promise<Stage> {
+  const stage = await openStage(t, options, spec)
+  await stage.pod('running', 'node-a', { labels: group, spec: asking('1') })
+  await pdb(stage, 'pause', { minAvailable: 1 })
+  await stage.deleteClaim('a')
+  await stage.pass(5 * seconds)
+  return stage
+}
+
 describe('pods of nodes that go away', () => {
   test('SCH-77 its room is not used, and its active pods get a place elsewhere', async (t) => {
     const stage = await openStage(t)
@@ -57,6 +83,32 @@ describe('pods of nodes that go away', () => {
     await stage.pass(5 * seconds)
     assert.ok(!toldAbout(stage, 'Nominated').includes('Pod/running'))
     assert.ok(!stage.events('Nominated').some(({ message }) => message.includes('node/node-a')))
+  })
+
+  test('once a budget has held up the drain for ten minutes, no more room is made for its pods', async (t) => {
+    const stage = await heldDrain(t)
+    assert.ok(await isBoughtAgain(stage), 'at first there is')
+    await stage.pass(10 * minutes)
+    assert.ok(!(await isBoughtAgain(stage)))
+    await stage.pass(60 * minutes)
+    assert.deepEqual(madeClaims(stage), [])
+    stage.world.cluster.server.local.delete(kinds.podDisruptionBudget, 'default', 'pause')
+    await stage.pass(30 * seconds)
+    assert.ok(stage.isLeaving('running'), 'the drain goes on once the budget is gone')
+  })
+
+  test('there is again when the time comes at which the pods must go anyway', async (t) => {
+    const stage = await heldDrain(t, {}, { terminationGracePeriod: '30m' })
+    await stage.pass(12 * minutes)
+    assert.ok(!(await isBoughtAgain(stage)))
+    await stage.pass(9 * minutes)
+    assert.ok(await isBoughtAgain(stage))
+  })
+
+  test('with compatibility: karpenter, there is for as long as the drain takes', async (t) => {
+    const stage = await heldDrain(t, { settings: { compatibility: 'karpenter' } })
+    await stage.pass(60 * minutes)
+    assert.ok(await isBoughtAgain(stage))
   })
 
   test('SCH-78 SCH-151 of the pods that end already only those of StatefulSets get one, protected or not', async (t) => {

@@ -25,9 +25,10 @@ import { isProviderError } from '@tenon/provider'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
 import { indexes } from '../observe/caches.ts'
+import { isHeldUp } from '../state/departures.ts'
 import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/state-node.ts'
 import { useOf } from '../state/pod-index.ts'
-import { isCurrentlyReschedulable } from '../state/pods.ts'
+import { isCurrentlyReschedulable, isPausedByBudget } from '../state/pods.ts'
 import { canonicalPool } from './canonical-keys.ts'
 import { eligiblePods, type IgnoredPod, type LeavingPod, type RefusedPod } from './eligible-pods.ts'
 import { sliceMs } from './slice.ts'
@@ -192,15 +193,22 @@ function nodeInputOf(context: OperatorContext, state: StateNode, lookups: Volume
   return nodeInput(state, use, nodeStorage(context.caches, name, use.podsWithVolumes, lookups), parsed)
 }
 
+/**
+ * The pods that need a place because their node goes. Where PDBs hold up a drain, what they do not let go now is
+ * left out: room for it would stay empty, be taken away, and be bought once more.
+ */
 function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[]): readonly LeavingPod[] {
-  const { caches, clock, state } = context
+  const { caches, clock, settings, state } = context
   const budgets = caches.podDisruptionBudgets.list()
   const now = clock.now()
-  return nodes
-    .filter(isLeaving)
-    .flatMap((node) => state.podsOn(node.node?.metadata.name ?? ''))
-    .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
-    .map((pod) => ({ pod, origin: 'deleting' }))
+  return nodes.filter(isLeaving).flatMap((machine) => {
+    const isStuck = settings.compatibility !== 'karpenter' && isHeldUp(machine, now)
+    return state
+      .podsOn(machine.node?.metadata.name ?? '')
+      .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
+      .filter((pod) => !isStuck || !isPausedByBudget(pod, budgets, now))
+      .map((pod): LeavingPod => ({ pod, origin: 'deleting' }))
+  })
 }
 
 /** Pools that may launch: managed, dynamic, ready and staying (scheduling.md 3), and not stuck. */

@@ -1,8 +1,6 @@
 /** Reads off the caches which Nodes are being drained, and where each drain stands. */
 import {
-  annotations,
   type Node,
-  type NodeClaim,
   type NodeClass,
   nodeClassLabel,
   type ResourceType,
@@ -10,6 +8,7 @@ import {
 } from '@tenon/api'
 import type { Caches } from '../../observe/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import { deadlineMsOf } from '../../state/departures.ts'
 import { BudgetIndex } from './budget-index.ts'
 import { isDrainable } from './drain.ts'
 import { type DrainReport, drainReport } from './drain-report.ts'
@@ -22,12 +21,6 @@ export function isTerminatingNode(node: Node, nodeClasses: readonly ResourceType
     nodeClasses.some((type) => node.metadata.labels?.[nodeClassLabel(type)] !== undefined) &&
     (node.metadata.finalizers ?? []).includes(terminationFinalizer)
   )
-}
-
-/** Unix milliseconds by which the claim's Node is to be empty: Infinity without a limit, NaN if unreadable. */
-export function deadlineMsOf(claim: NodeClaim | undefined): number {
-  const text = claim?.metadata.annotations?.[annotations.terminationTimestamp]
-  return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
 }
 
 /** Every drain under way, by name of the Node. */
