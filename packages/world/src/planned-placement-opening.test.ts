@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { kinds, labels, type Node, type Pod } from '@tenon/api'
-import { Field, seconds } from './planned-placement.test-support.ts'
+import { type Fate, Field, seconds } from './planned-placement.test-support.ts'
 
 const isRegistered = ({ metadata }: Node) => metadata.labels?.[labels.registered] === 'true'
+const isReady = ({ status }: Node) =>
+  (status?.conditions ?? []).some((condition) => condition.type === 'Ready' && condition.status === 'True')
 const isBound = ({ spec }: Pod) => (spec.nodeName ?? '') !== ''
 const spreading = {
   topologySpreadConstraints: [
@@ -97,6 +99,35 @@ describe('the nodes of a decision', () => {
     // Each opening is a write, of which the client's rate allows one in 20 ms.
     const spanMs = Math.max(...times) - Math.min(...times)
     assert.ok(spanMs <= 20 * opened.length + 50, `${spanMs} ms`)
+  })
+
+  test('open without one that is late, which opens once it is Ready and takes what it was planned for', async (t) => {
+    const field = await Field.open(t)
+    const { clock, cluster } = field.world
+    let posts = 0
+    field.fate = async (method, path): Promise<Fate> => {
+      if (method === 'POST' && path.startsWith('/api/v1/nodes') && ++posts === 2)
+        await clock.sleep(9 * seconds)
+      return 'pass'
+    }
+    const readyMs = new Map<string, number>()
+    cluster.server.local.subscribe<Node>(kinds.node, {
+      updated: (node) => {
+        const { name } = node.metadata
+        if (isReady(node) && !readyMs.has(name)) readyMs.set(name, clock.now())
+      },
+    })
+    const opened = openings(field)
+    await field.start()
+    field.sixteen()
+    assert.ok(await field.until(() => field.isAllBound && field.claims().length > 1, 60 * seconds))
+    const [early, late, ...more] = opened
+    assert.deepEqual(more, [])
+    const lateMs = readyMs.get(late?.node ?? '') ?? 0
+    assert.ok((early?.atMs ?? lateMs) < lateMs - 4 * seconds)
+    assert.ok((late?.atMs ?? 0) - lateMs < 200)
+    assert.equal(field.said('computed new nodeclaim(s)').length, 1)
+    assert.deepEqual(field.said('pod bound elsewhere'), [])
   })
 
   test('wait for the one whose pods have to share it', async (t) => {

@@ -53,7 +53,7 @@ export class Field {
   /** What the API server answered to the operator's writes, in order. */
   readonly answers: readonly Answer[]
   /** Decides about requests; may be changed at any time. */
-  fate: (method: string, path: string) => Fate = () => 'pass'
+  fate: (method: string, path: string) => Fate | Promise<Fate> = () => 'pass'
   operator!: RunningOperator
 
   private constructor({
@@ -77,7 +77,7 @@ export class Field {
     let field: Field | undefined
     const apiPath = (inner: Transport): Transport => ({
       send: async (request, signal) => {
-        const fate = field?.fate(request.method, request.path) ?? 'pass'
+        const fate = (await field?.fate(request.method, request.path)) ?? 'pass'
         if (fate !== 'pass') return refusal(fate)
         const pod = podOfStatusPatch(request.method, request.path)
         const node = pod === undefined ? undefined : nominatedNodeIn(request.body)

@@ -96,6 +96,8 @@ export const workloadKinds = [
   'poolRollouts',
   /** People protect single nodes for a while. */
   'protectedNodes',
+  /** People take the finalizers off claims that are starting. */
+  'abandonedClaims',
 ] as const
 
 export type WorkloadKind = (typeof workloadKinds)[number]

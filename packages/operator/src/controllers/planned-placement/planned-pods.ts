@@ -25,9 +25,7 @@ export function resumePlans({ caches, state, placementGate, clock }: OperatorCon
   const claims = caches.nodeClaims
     .list()
     .filter((claim) => state.isManaged(claim) && claim.metadata.deletionTimestamp === undefined)
-    .toSorted((a, b) =>
-      (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
-    )
+    .toSorted((a, b) => createdMs(a) - createdMs(b))
   const batch = new Set<string>()
   const claimOf = new Map<string, string>()
   for (const { metadata } of claims) {
@@ -47,3 +45,5 @@ export function resumePlans({ caches, state, placementGate, clock }: OperatorCon
       state.plans.write(uid, { node, atMs: clock.now(), isAccepted: true })
   }
 }
+
+const createdMs = ({ metadata }: NodeClaim): number => Date.parse(metadata.creationTimestamp ?? '') || 0

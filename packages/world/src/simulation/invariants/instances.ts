@@ -1,6 +1,7 @@
 /** Machines and their claims: none twice, none without an owner, none lost. */
 import { labels, type NodeClaim, parseNillableDuration, terminationFinalizer } from '@tenon/api'
-import type { Invariant } from './scene.ts'
+import { abandonedAnnotation } from '../workload/workload-context.ts'
+import { annotation, type Invariant } from './scene.ts'
 
 const claimLabel = 'exoscale.com/node-claim'
 const alive: ReadonlySet<string> = new Set(['starting', 'running', 'stopping', 'stopped', 'error'])
@@ -32,10 +33,11 @@ export const finalizerFirst: Invariant = ({ violate, claimByName }) => ({
   },
 })
 
-/** A claim goes only after its machine. */
+/** A claim goes only after its machine, unless somebody made it go. */
 export const finalizerLast: Invariant = ({ world, violate }) => ({
   claim(now, before) {
     if (now !== undefined || before === undefined) return
+    if (annotation(before, abandonedAnnotation) !== undefined) return
     const id = before.status?.providerID?.replace('exoscale://', '')
     const machine = world.cluster.exoscale.instances().find((instance) => instance.id === id)
     if (machine !== undefined)

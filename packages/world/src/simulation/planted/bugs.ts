@@ -153,7 +153,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     name: 'orphans-kept',
     mistake: 'machines without a claim are left alone',
     cloud: keepsOrphans,
-    profile: whole,
+    profile: brief(0.5, ['bursts', 'restarts', 'abandonedClaims']),
   },
   {
     name: 'taint-kept',

@@ -1,7 +1,7 @@
 /** People who roll out, and people who delete. */
-import { karpenterKinds, kinds } from '@tenon/api'
+import { isConditionTrue, karpenterKinds, kinds } from '@tenon/api'
 import { namespace, workloadTypes } from './objects.ts'
-import type { Hands } from './workload-context.ts'
+import { abandonedAnnotation, type Hands } from './workload-context.ts'
 
 /** Rolling updates of the long-running applications. */
 export function templateUpgrades(hands: Hands): void {
@@ -32,6 +32,23 @@ export function manualDeletions(hands: Hands): void {
       if (name !== undefined) hands.delete(kinds.pod, name, namespace)
     }
   })
+}
+
+/** Somebody does not want to wait for a claim that is starting: it goes at once, whatever becomes of its machine. */
+export function abandonedClaims(hands: Hands): void {
+  const { dice, world } = hands
+  const abandon = (): void => {
+    const starting = world.claims().filter((claim) => !isConditionTrue(claim, 'Registered'))
+    const name = dice.pick(starting)?.metadata.name
+    if (name === undefined) {
+      hands.later(0.5, abandon)
+      return
+    }
+    const annotations = { [abandonedAnnotation]: 'true' }
+    hands.patch(karpenterKinds.nodeClaim, name, { metadata: { annotations, finalizers: null } })
+    hands.delete(karpenterKinds.nodeClaim, name)
+  }
+  hands.every(10, 40, abandon)
 }
 
 /** Somebody looks into a node, which is to stay meanwhile. */

@@ -16,7 +16,7 @@ import {
   unsatisfiable,
 } from './applications.ts'
 import { affinities, disruptionBudgets, doNotDisrupt, priorities, spreads } from './constraints.ts'
-import { manualDeletions, protectedNodes, templateUpgrades } from './meddling.ts'
+import { abandonedClaims, manualDeletions, protectedNodes, templateUpgrades } from './meddling.ts'
 import {
   classDrift,
   createGpuPool,
@@ -58,6 +58,7 @@ const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) 
   restarts,
   poolRollouts,
   protectedNodes,
+  abandonedClaims,
 }
 
 /** Kinds without which there would be nothing to see. */

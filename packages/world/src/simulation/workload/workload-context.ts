@@ -9,6 +9,9 @@ import { isLarge } from '../story.ts'
 /** On pods that no pool can take: their waiting is not a failure. */
 export const unsatisfiableLabel = 'world.tenon.sh/unsatisfiable'
 
+/** On claims whose finalizers somebody took off: nobody looked after their machines. */
+export const abandonedAnnotation = 'world.tenon.sh/abandoned'
+
 /** Dice of one kind of workload. */
 export class Dice {
   readonly #random: Random
