@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
-import { done } from '../contract.ts'
+import { type Controller, done } from '../contract.ts'
 import { createController } from './controller.ts'
 import { ReconcilePace } from './reconcile-pace.ts'
 
-test('controllers that share a pace let others run after a slice, however many they are', async () => {
+/** Controllers that share a pace, each of whose reconciles takes 2 ms, and what happens. */
+function paced(
+  names: readonly string[],
+  concurrency: number,
+): { readonly clock: VirtualClock; readonly events: string[]; readonly controllers: readonly Controller[] } {
   const clock = new VirtualClock()
   let spentMs = 0
   const slow = {
@@ -16,11 +20,11 @@ test('controllers that share a pace let others run after a slice, however many t
   }
   const pace = new ReconcilePace(slow)
   const events: string[] = []
-  const controllers = ['x', 'y', 'z'].map((name) =>
+  const controllers = names.map((name) =>
     createController(
       {
         name,
-        concurrency: 1,
+        concurrency,
         reconcile: (key) => {
           spentMs += 2
           events.push(`${name}${key}`)
@@ -30,6 +34,11 @@ test('controllers that share a pace let others run after a slice, however many t
       { clock: slow, logger: silentLogger, pace },
     ),
   )
+  return { clock, events, controllers }
+}
+
+test('controllers that share a pace let others run after a slice, however many they are', async () => {
+  const { clock, events, controllers } = paced(['x', 'y', 'z'], 1)
   const others = () => {
     events.push('others')
     if (events.length < 40) clock.after(0, others)
@@ -48,5 +57,17 @@ test('controllers that share a pace let others run after a slice, however many t
   const slices = events.join(' ').split('others')
   const longest = Math.max(...slices.map((slice) => slice.trim().split(' ').length))
   assert.ok(longest <= 3, `${longest} reconciles of 2 ms in a row`)
+  for (const controller of controllers) await controller.stop()
+})
+
+test('no controller waits for the whole line of another', async () => {
+  const { clock, events, controllers } = paced(['long', 'short'], 100)
+  const [long, short] = controllers
+  for (let key = 0; key < 100; key++) long?.enqueue(`-${key}`)
+  short?.enqueue('')
+  for (const controller of controllers) controller.start()
+  await clock.advance(100)
+  assert.equal(events.length, 101)
+  assert.ok(events.indexOf('short') < 10, `after ${events.indexOf('short')} others`)
   for (const controller of controllers) await controller.stop()
 })

@@ -12,6 +12,7 @@ export class ReconcilePace {
   readonly #clock: Clock
   #spentMs = 0
   #waiting: (() => void)[] = []
+  #isTurnPlanned = false
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -27,15 +28,24 @@ export class ReconcilePace {
     this.#spentMs += ms
   }
 
-  /** Calls back once there has been a turn for everything else. */
+  /** Calls back once there has been a turn for everything else; who waits longest is next. */
   wait(callback: () => void): void {
     this.#waiting.push(callback)
-    if (this.#waiting.length > 1) return
+    this.#planTurn()
+  }
+
+  #planTurn(): void {
+    if (this.#isTurnPlanned || this.#waiting.length === 0) return
+    this.#isTurnPlanned = true
     this.#clock.after(0, () => {
+      this.#isTurnPlanned = false
       this.#spentMs = 0
       const all = this.#waiting
       this.#waiting = []
-      for (const each of all) each()
+      let called = 0
+      while (called < all.length && !this.isOver) all[called++]?.()
+      this.#waiting = [...all.slice(called), ...this.#waiting]
+      this.#planTurn()
     })
   }
 }
