@@ -3,6 +3,7 @@
  * those that move: which nodes stay, and which few are launched. First nodes go one by one while the rest has
  * room; then nodes are exchanged for others, for better or, at first, a little worse, as in simulated annealing.
  */
+import { amountsFit } from '../provisioning/resource-space.ts'
 import type { Fleet, Launchable, Machine } from './fleet.ts'
 import { SchedulerModel } from './scheduler-model.ts'
 import type { Candidate } from './what-if.ts'
@@ -137,10 +138,14 @@ class Search {
       .filter((index) => machines[index]?.candidate !== undefined)
       .map((index) => ({ index, loss: this.#lossOf(machines[index] as Machine) }))
       .toSorted((a, b) => b.loss - a.loss || a.index - b.index)
+    const takers = new Takers(this.#fleet)
     for (const { index } of order) {
       if (this.#shouldStop()) break
+      if (this.#lost === 0 && !takers.mayGo(index)) continue
       const next = { ...draft, kept: draft.kept.filter((each) => each !== index) }
-      if (this.#isAllowed(next) && this.#isFeasible(next)) draft = next
+      if (!this.#isAllowed(next) || !this.#isFeasible(next)) continue
+      draft = next
+      takers.goes(index)
     }
     return draft
   }
@@ -366,6 +371,41 @@ class Search {
   #random(): number {
     this.#seed = (Math.imul(this.#seed, 1_664_525) + 1_013_904_223) >>> 0
     return this.#seed / 4_294_967_296
+  }
+}
+
+/** For each kind of pods, the machines that could take one of them as things are. */
+class Takers {
+  readonly #fleet: Fleet
+  /** By kind and machine: 1 for those that could. */
+  readonly #takes: readonly Uint8Array[]
+  readonly #counts: Int32Array
+
+  constructor(fleet: Fleet) {
+    this.#fleet = fleet
+    this.#takes = fleet.kinds.map(({ amounts }, kind) =>
+      Uint8Array.from(fleet.machines, ({ takes, free }) =>
+        takes[kind] === 1 && amountsFit(amounts, free) ? 1 : 0,
+      ),
+    )
+    this.#counts = Int32Array.from(this.#takes, (takes) => takes.reduce((sum, each) => sum + each, 0))
+  }
+
+  /** Whether for each pod of the machine another one is left that could take at least that one. */
+  mayGo(machine: number): boolean {
+    const moving = this.#fleet.machines[machine]?.moving ?? []
+    for (let kind = 0; kind < moving.length; kind++)
+      if (moving[kind] !== 0 && this.#countOf(kind) <= (this.#takes[kind]?.[machine] ?? 0)) return false
+    return true
+  }
+
+  goes(machine: number): void {
+    for (let kind = 0; kind < this.#counts.length; kind++)
+      this.#counts[kind] = this.#countOf(kind) - (this.#takes[kind]?.[machine] ?? 0)
+  }
+
+  #countOf(kind: number): number {
+    return this.#counts[kind] as number
   }
 }
 

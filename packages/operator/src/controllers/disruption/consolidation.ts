@@ -82,7 +82,9 @@ export class Consolidation implements DisruptionMethod {
     await context.clock.sleep(context.settings.validationDelayMs, signal)
     const isGlobal = this.#search === 'global'
     const rejection =
-      isGlobal && (await this.#isOutdone(move, pass, signal))
+      isGlobal &&
+      version !== context.state.consolidation.read() &&
+      (await this.#isOutdone(move, pass, signal))
         ? 'outdone'
         : await rejectionOf(context, move, find, isGlobal, signal)
     if (rejection !== undefined) {
