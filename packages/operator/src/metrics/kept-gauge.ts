@@ -49,6 +49,13 @@ export class KeptGauge extends Gauge {
     else this.#kept.set(owner, { series, starts: undefined, text: undefined })
   }
 
+  /** The object shows how long ago something was: Unix milliseconds. The same again costs next to nothing. */
+  showAge(owner: string, sinceMs: number, labels: () => KeptSeries['labels']): void {
+    const value = this.#kept.get(owner)?.series[0]?.value
+    if (typeof value === 'object' && value.sinceMs === sinceMs) return
+    this.show(owner, [{ labels: labels(), value: { sinceMs } }])
+  }
+
   /** What grows in the object's series stands still from now on. */
   freeze(owner: string): void {
     const kept = this.#kept.get(owner)

@@ -177,8 +177,12 @@ export class PodMetrics {
   }
 
   #showAge(gauge: KeptGauge | undefined, { key }: StartingPod, sinceMs: number | undefined): void {
-    const [namespace = '', name = ''] = key.split('/')
-    gauge?.show(key, sinceMs === undefined ? [] : [{ labels: { name, namespace }, value: { sinceMs } }])
+    if (sinceMs === undefined) gauge?.drop(key)
+    else
+      gauge?.showAge(key, sinceMs, () => {
+        const [namespace = '', name = ''] = key.split('/')
+        return { name, namespace }
+      })
   }
 }
 
