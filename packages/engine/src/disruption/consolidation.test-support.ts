@@ -45,6 +45,7 @@ export interface Story {
   readonly unseenPools?: readonly string[]
   readonly shouldStop?: () => boolean
   readonly improvement?: NonNullable<ConsolidationQuestion['improvement']>
+  readonly unchanged?: readonly string[]
 }
 
 /** What a search among the machines of a story comes to. */
@@ -75,6 +76,7 @@ export function asked(
     spotToSpot,
     unseenPools,
     ...(story.improvement && { improvement: story.improvement }),
+    ...(story.unchanged && { unchanged: new Set(story.unchanged) }),
   }
   return { input: inputOf(story), question }
 }

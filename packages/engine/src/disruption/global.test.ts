@@ -57,3 +57,24 @@ test('nodes that could go one after the other go together only if rules about po
   const [move] = consolidate('global', { types: [medium, huge], machines }).moves
   assert.deepEqual(move?.candidates, ['first'])
 })
+
+test('what is as it was when nothing was found is packed anew only together with what is not', () => {
+  const zones = ['zone-1', 'zone-2']
+  const [small, medium, huge] = [2, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4, zones))
+  const pinned = (zone: string) => [anAppPod(zone, { nodeSelector: { [labels.zone]: zone } }, '1900m')]
+  const machines = {
+    a: { type: medium as InstanceType, zone: 'zone-1', pods: pinned('zone-1') },
+    b: { type: huge as InstanceType, zone: 'zone-2', pods: pinned('zone-2') },
+  }
+  const goes = (unchanged: readonly string[], budget: number) =>
+    consolidate('global', {
+      types: [small, medium, huge] as InstanceType[],
+      machines,
+      unchanged,
+      budgets: { default: budget },
+    }).moves[0]?.candidates.toSorted()
+  assert.deepEqual(goes([], 1), ['b'])
+  assert.deepEqual(goes(['b'], 1), ['a'])
+  assert.deepEqual(goes(['b'], 2), ['a', 'b'])
+  assert.equal(goes(['a', 'b'], 2), undefined)
+})

@@ -202,10 +202,12 @@ class GlobalSearch {
       .toSorted((a, b) => b.waste - a.waste || (a.candidate.input.node < b.candidate.input.node ? -1 : 1))
       .map(({ candidate }) => candidate)
     let best: { readonly move: Move; readonly worth: number } | undefined
+    const { leastSavings = 0, unchanged } = this.#question
     for (const group of groupsFrom(wasteful)) {
       if (this.#control.shouldStop()) return best?.move
+      if (group.every(({ input }) => unchanged?.has(input.node))) continue
       const price = priceOf(group)
-      const least = Math.max(leastShare * price, best?.worth ?? 0, this.#question.leastSavings ?? 0)
+      const least = Math.max(leastShare * price, best?.worth ?? 0, leastSavings)
       if (price < least || !budget.allows(group)) continue
       this.#examined++
       const outcome = this.#packedAnew(group, least)
@@ -223,7 +225,9 @@ class GlobalSearch {
 
   /** Each node by itself: users are told why it stays. One that could go alone is not worth the moving. */
   #tellWhyNot(): void {
-    const { remarks } = survey(this.#whatIf, this.#question, this.#control)
+    const { unchanged } = this.#question
+    const candidates = this.#whatIf.candidates.filter(({ input }) => unchanged?.has(input.node) !== true)
+    const { remarks } = survey(this.#whatIf, this.#question, this.#control, candidates)
     for (const remark of remarks) {
       if (remark.kind === 'refused') this.#remarks.push(remark)
       if (remark.kind !== 'possible') continue

@@ -56,6 +56,11 @@ export interface ConsolidationQuestion {
   readonly spotToSpot: boolean
   /** NodePools that the last search did not reach; theirs come first. */
   readonly unseenPools: readonly string[]
+  /**
+   * Names of candidates that are as they were when a global search found nothing for them lately: neither these
+   * alone nor groups of none but these are packed anew, and why they stay is not told again.
+   */
+  readonly unchanged?: ReadonlySet<string>
   /** A global search may leave out what saves less, per hour, and does not tell then why nodes stay. */
   readonly leastSavings?: number
   /** As of a scheduling policy: how several new nodes are planned that replace others. */

@@ -53,15 +53,16 @@ export function searchSingle(
   return ending({ moves: [], isTimedOut: false, unseenPools: [] })
 }
 
-/** What would become of each node, if it were alone to go. */
+/** What would become of each of these nodes, if it were alone to go. */
 export function survey(
   whatIf: WhatIf,
   { spotToSpot }: ConsolidationQuestion,
   control: SchedulingControl,
+  candidates: readonly Candidate[] = whatIf.candidates,
 ): Consolidation {
   const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims: 1, guardSameTypes: false })
   const remarks: Remark[] = []
-  for (const candidate of whatIf.candidates.toSorted(bySavings)) {
+  for (const candidate of candidates.toSorted(bySavings)) {
     if (control.shouldStop()) break
     const { node } = candidate.input
     const outcome = whatIf.without([candidate], (simulation) => ({
@@ -74,7 +75,7 @@ export function survey(
       remarks.push({ kind: 'possible', nodes: [node], replacements: claims.length, savings })
     }
   }
-  const isTimedOut = remarks.length < whatIf.candidates.length
+  const isTimedOut = remarks.length < candidates.length
   return {
     moves: [],
     remarks,

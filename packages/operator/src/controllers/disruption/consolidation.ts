@@ -7,6 +7,7 @@ import { labelsOf } from '../../state/state-node.ts'
 import { remainingDisruptions } from './budget.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 import { keepRemarks } from './explain.ts'
+import { isSameBudget, LookedAt } from './looked-at.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
 import { restOf, unconsolidatable } from './policy.ts'
@@ -29,6 +30,7 @@ export class Consolidation implements DisruptionMethod {
   #quietAt: number | undefined
   /** The same where budgets left something out: there is nothing to do before one of them leaves more or less. */
   #limited: { readonly version: number; readonly budgets: ReadonlyMap<string, number> } | undefined
+  readonly #lookedAt = new LookedAt()
   /** NodePools that the last search did not reach. */
   #unseenPools: readonly string[] = []
 
@@ -67,7 +69,9 @@ export class Consolidation implements DisruptionMethod {
     if (this.#search === 'global' && isKnown) return false
     const ground = await removalGround(context, candidates, true, signal)
     if (ground.described.length === 0) return false
-    const result = await this.#examined(ground, { ...pass, budgets }, signal)
+    const looked = ground.candidates.values()
+    const unchanged = this.#lookedAt.unchanged(looked, budgets, context.clock.monotonic())
+    const result = await this.#examined(ground, { ...pass, budgets, unchanged }, signal)
     if (result === undefined) return false
     tellRemarks(context, result.remarks, ground.candidates)
     keepRemarks(context, result.remarks)
@@ -76,8 +80,11 @@ export class Consolidation implements DisruptionMethod {
     const [move] = result.moves
     if (move === undefined) {
       this.#remember(result, version, budgets)
+      if (!result.isTimedOut)
+        this.#lookedAt.note(ground.candidates.values(), budgets, context.clock.monotonic())
       return false
     }
+    this.#lookedAt.forget()
     const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
     await context.clock.sleep(context.settings.validationDelayMs, signal)
     const isGlobal = this.#search === 'global'
@@ -115,7 +122,8 @@ export class Consolidation implements DisruptionMethod {
       all,
       budgets,
       leastSavings,
-    }: Pick<Pass, 'all'> & Pick<ConsolidationQuestion, 'budgets' | 'leastSavings'>,
+      unchanged,
+    }: Pick<Pass, 'all'> & Pick<ConsolidationQuestion, 'budgets' | 'leastSavings' | 'unchanged'>,
     signal: AbortSignal,
   ): Promise<ConsolidationResult | undefined> {
     const { decider, placementGate, settings } = this.#context
@@ -131,6 +139,7 @@ export class Consolidation implements DisruptionMethod {
         spotToSpot: settings.featureGates.spotToSpotConsolidation,
         unseenPools: this.#unseenPools,
         ...(leastSavings !== undefined && { leastSavings }),
+        ...(unchanged !== undefined && { unchanged }),
       },
       { deadlineMs: limitsMs[this.#search], signal },
     )
@@ -190,8 +199,4 @@ export class Consolidation implements DisruptionMethod {
     }
     return totals
   }
-}
-
-function isSameBudget(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
-  return a.size === b.size && [...a].every(([pool, left]) => b.get(pool) === left)
 }
