@@ -77,4 +77,6 @@ test('what is as it was when nothing was found is packed anew only together with
   assert.deepEqual(goes(['b'], 1), ['a'])
   assert.deepEqual(goes(['b'], 2), ['a', 'b'])
   assert.equal(goes(['a', 'b'], 2), undefined)
+  const limited = { types: [small, medium, huge] as InstanceType[], machines, budgets: { default: 1 } }
+  assert.ok(consolidate('global', { ...limited, unchanged: ['a', 'b'] }).isLimitedByBudget)
 })

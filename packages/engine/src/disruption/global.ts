@@ -205,10 +205,10 @@ class GlobalSearch {
     const { leastSavings = 0, unchanged } = this.#question
     for (const group of groupsFrom(wasteful)) {
       if (this.#control.shouldStop()) return best?.move
-      if (group.every(({ input }) => unchanged?.has(input.node))) continue
+      if (!budget.allows(group) || group.every(({ input }) => unchanged?.has(input.node))) continue
       const price = priceOf(group)
       const least = Math.max(leastShare * price, best?.worth ?? 0, leastSavings)
-      if (price < least || !budget.allows(group)) continue
+      if (price < least) continue
       this.#examined++
       const outcome = this.#packedAnew(group, least)
       if (outcome.kind === 'refused') continue
