@@ -141,7 +141,7 @@ class Search {
     const takers = new Takers(this.#fleet)
     for (const { index } of order) {
       if (this.#shouldStop()) break
-      if (this.#lost === 0 && !takers.mayGo(index)) continue
+      if (!takers.mayGo(index)) continue
       const next = { ...draft, kept: draft.kept.filter((each) => each !== index) }
       if (!this.#isAllowed(next) || !this.#isFeasible(next)) continue
       draft = next
