@@ -22,6 +22,38 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
   })
 }
 
+/**
+ * {@link untilAborted} for one wait after the other with the same signal, which is listened to once: for each
+ * event of a watch, that would take longer than to read it.
+ */
+export class AbortableWaits {
+  readonly #signal: AbortSignal
+  readonly #onAbort: () => void
+  #giveUp: (reason: Error) => void = ignored
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    this.#onAbort = () => {
+      this.#giveUp(signal.reason as Error)
+    }
+    signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  /** One at a time. */
+  until<T>(work: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#giveUp = reject
+      work.then(resolve, reject)
+      if (this.#signal.aborted) this.#onAbort()
+    })
+  }
+
+  /** There will be no further wait. */
+  end(): void {
+    this.#signal.removeEventListener('abort', this.#onAbort)
+  }
+}
+
 /** Runs `work` with a signal that aborts with `signal`, or with `late()` after `ms`. */
 export async function withDeadline<T>(
   clock: Clock,

@@ -11,18 +11,20 @@ export interface ObjectKey {
   readonly name: string
 }
 
-export interface ListOptions {
-  readonly namespace?: string
-  readonly labelSelector?: LabelSelector
-  readonly fieldSelector?: string
-}
-
 /** Which members of an object are read; of an array, those of each of its elements. */
 export interface ReadFields {
   /** By name: read whole, not read, or read in part. A part that is no object or array is read whole. */
   readonly members: Readonly<Record<string, boolean | ReadFields>>
   /** Whether members without a name above are read. */
   readonly others: boolean
+}
+
+export interface ListOptions {
+  readonly namespace?: string
+  readonly labelSelector?: LabelSelector
+  readonly fieldSelector?: string
+  /** What of each object is read; the rest may be there or not. All of it without this. */
+  readonly fields?: ReadFields
 }
 
 /**
@@ -44,6 +46,8 @@ export interface PatchOptions extends WriteOptions {
   readonly kind?: 'merge' | 'strategic' | 'json'
   /** Sent inside a merge patch, so that the server answers 409 when the object has moved on. */
   readonly resourceVersion?: string
+  /** Nobody reads what becomes of the object: its text is passed over. */
+  readonly isAnswerUnread?: boolean
 }
 
 export interface DeleteOptions extends WriteOptions {
@@ -70,11 +74,17 @@ export interface KubeClient {
     object: NewObject<T>,
     options?: WriteOptions,
   ): Promise<T>
+  patch(
+    type: ResourceType,
+    key: ObjectKey,
+    patch: object,
+    options: PatchOptions & { readonly isAnswerUnread: true },
+  ): Promise<unknown>
   patch<T extends KubeObject>(
     type: ResourceType<T>,
     key: ObjectKey,
     patch: object,
-    options?: PatchOptions,
+    options?: Omit<PatchOptions, 'isAnswerUnread'>,
   ): Promise<T>
   /** Resolves when the server has accepted; an object that is already gone is a `notFound` error. */
   delete(type: ResourceType, key: ObjectKey, options?: DeleteOptions): Promise<void>

@@ -1,5 +1,5 @@
-import { karpenterKinds } from '@tenon/api'
-import type { KubeClient } from '@tenon/kube'
+import { karpenterKinds, type KubeObject, type ResourceType } from '@tenon/api'
+import type { KubeClient, ObjectKey, PatchOptions } from '@tenon/kube'
 import { type ContractWorld, type Death, examineProvider } from '@tenon/provider/contract-suite'
 import type { Transport } from '@tenon/runtime'
 import { providerIdOf } from './identifiers.ts'
@@ -94,7 +94,12 @@ function mortal(
     get: (type, key) => kube.get(type, key),
     list: (type, options) => kube.list(type, options),
     create: (type, object) => write(() => kube.create(type, object)),
-    patch: (type, key, patch, options) => write(() => kube.patch(type, key, patch, options)),
+    patch: <T extends KubeObject>(
+      type: ResourceType<T>,
+      key: ObjectKey,
+      patch: object,
+      options?: PatchOptions,
+    ) => write(() => kube.patch(type, key, patch, options)),
     delete: (type, key, options) => write(() => kube.delete(type, key, options)),
     evict: () => kube.evict(),
     serverVersion: () => kube.serverVersion(),

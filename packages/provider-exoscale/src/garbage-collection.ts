@@ -41,8 +41,9 @@ export class GarbageCollection {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, fleet, logger } = this.#deps
+    const owners = ownersOf(claims)
     for (const machine of machines) {
-      if (machine.isDeleting || !isLeaked(machine, claims, clock.now())) continue
+      if (machine.isDeleting || !isLeaked(machine, owners, clock.now())) continue
       logger.info('deleting an instance that no NodeClaim owns', { instance: machine.id })
       try {
         await fleet.requestDeletion(machine.id, signal)
@@ -81,12 +82,24 @@ export class GarbageCollection {
   }
 }
 
+/** Claims by what their machines can be found with. */
+interface Owners {
+  readonly providerIDs: ReadonlySet<string | undefined>
+  readonly byName: ReadonlyMap<string | undefined, NodeClaim>
+}
+
+function ownersOf(claims: readonly NodeClaim[]): Owners {
+  return {
+    providerIDs: new Set(claims.map(({ status }) => status?.providerID)),
+    byName: new Map(claims.map((claim) => [claim.metadata.name, claim])),
+  }
+}
+
 /** No claim owns it: neither by its provider ID nor, before that is known, by its label. */
-function isLeaked(machine: Machine, claims: readonly NodeClaim[], nowMs: number): boolean {
+function isLeaked(machine: Machine, { providerIDs, byName }: Owners, nowMs: number): boolean {
   if (machine.createdAtMs === undefined || nowMs - machine.createdAtMs < graceMs) return false
-  const providerID = providerIdOf(machine.id)
-  if (claims.some((claim) => claim.status?.providerID === providerID)) return false
-  const labelled = claims.find((claim) => claim.metadata.name === machine.nodeClaimName)
+  if (providerIDs.has(providerIdOf(machine.id))) return false
+  const labelled = byName.get(machine.nodeClaimName)
   return labelled === undefined || Boolean(labelled.status?.providerID)
 }
 

@@ -12,7 +12,7 @@ import { type CloudProvider, ProviderError, type ProviderInstance, type RepairPo
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { ExoscaleClient } from './api/client.ts'
 import { isApiError } from './api/errors.ts'
-import { Catalogue } from './catalogue/catalogue.ts'
+import { Catalogue, type CatalogueEntry } from './catalogue/catalogue.ts'
 import { instanceTypesOf } from './catalogue/instance-types.ts'
 import { type PriceFile, pricesByType } from './catalogue/prices.ts'
 import { UnavailableOfferings } from './catalogue/unavailable-offerings.ts'
@@ -26,7 +26,11 @@ import { readCertificateAuthority } from './launch/certificate-authority.ts'
 import { Launcher } from './launch/launcher.ts'
 import { diskSizeGib, kubeletSettings } from './nodeclass/settings.ts'
 import { TemplateResolver } from './nodeclass/template.ts'
-import { type ExoscaleNodeClass, exoscaleNodeClassKind } from './nodeclass/types.ts'
+import {
+  type ExoscaleNodeClass,
+  exoscaleNodeClassKind,
+  type ExoscaleNodeClassSpec,
+} from './nodeclass/types.ts'
 import type { ExoscaleOptions } from './options.ts'
 
 const minute = 60_000
@@ -72,6 +76,15 @@ class ExoscaleProvider implements CloudProvider {
   readonly #deps: ExoscaleProviderDependencies
   readonly #catalogue: Catalogue
   readonly #unavailable: UnavailableOfferings
+  /** The last answer for each node class, and what it was made of. */
+  readonly #types = new WeakMap<
+    ExoscaleNodeClassSpec,
+    {
+      readonly entries: readonly CatalogueEntry[]
+      readonly shortages: string
+      readonly types: readonly InstanceType[]
+    }
+  >()
   readonly #templates: TemplateResolver
   readonly #tokens: BootstrapTokens
   readonly #fleet: Fleet
@@ -132,15 +145,25 @@ class ExoscaleProvider implements CloudProvider {
   async getInstanceTypes(pool: NodePool, signal?: AbortSignal): Promise<readonly InstanceType[]> {
     return this.#speak(async () => {
       const nodeClass = this.#nodeClass(pool.spec.template.spec.nodeClassRef.name)
-      const { kubeReserved, systemReserved } = kubeletSettings(nodeClass.spec)
-      return instanceTypesOf((await this.#catalogue.view()).entries, {
-        zone: this.#deps.options.zone,
-        diskSizeGib: diskSizeGib(nodeClass.spec),
-        kubeReserved,
-        systemReserved,
-        isUnavailable: (entry) => this.#unavailable.isUnavailable(entry.name, entry.family),
-      })
+      return this.#typesFor(nodeClass.spec, (await this.#catalogue.view()).entries)
     }, signal)
+  }
+
+  /** Made once for as long as nothing changes that shapes them: they are asked for many times a minute. */
+  #typesFor(spec: ExoscaleNodeClassSpec, entries: readonly CatalogueEntry[]): readonly InstanceType[] {
+    const shortages = this.#unavailable.fingerprint()
+    const known = this.#types.get(spec)
+    if (known?.entries === entries && known.shortages === shortages) return known.types
+    const { kubeReserved, systemReserved } = kubeletSettings(spec)
+    const types = instanceTypesOf(entries, {
+      zone: this.#deps.options.zone,
+      diskSizeGib: diskSizeGib(spec),
+      kubeReserved,
+      systemReserved,
+      isUnavailable: (entry) => this.#unavailable.isUnavailable(entry.name, entry.family),
+    })
+    this.#types.set(spec, { entries, shortages, types })
+    return types
   }
 
   async isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined> {

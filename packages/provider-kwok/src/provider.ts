@@ -12,7 +12,7 @@ import {
   type ResourceType,
   wellKnownLabels,
 } from '@tenon/api'
-import { type Cache, isKubeError, type KubeClient, type KubeErrorKind } from '@tenon/kube'
+import { type Cache, isKubeError, type KubeClient, type KubeErrorKind, type ReadFields } from '@tenon/kube'
 import {
   type CloudProvider,
   ProviderError,
@@ -46,6 +46,16 @@ const creation = { attempts: 4, pauseMs: 10, growth: 5, jitter: 0.1 }
 const kwokDomain = 'karpenter.kwok.sh'
 /** On a Node and its claim: what the machine was made from, if its node class names an image. */
 const imageAnnotation = 'karpenter.kwok.sh/image'
+
+/** What of a Node tells of its machine; there may be thousands, which are listed every few minutes. */
+const machineFields: ReadFields = {
+  members: {
+    metadata: { members: { managedFields: false }, others: true },
+    spec: true,
+    status: { members: { capacity: true, allocatable: true }, others: false },
+  },
+  others: false,
+}
 
 /** What the provider runs on; without `instanceTypes` it offers its own catalogue. */
 export interface KwokDependencies {
@@ -237,7 +247,10 @@ export class KwokProvider implements CloudProvider {
   }
 
   async #nodes(signal?: AbortSignal): Promise<readonly Node[]> {
-    const nodes = await this.#deps.client.list(kinds.node, signal === undefined ? {} : { signal })
+    const nodes = await this.#deps.client.list(kinds.node, {
+      fields: machineFields,
+      ...(signal !== undefined && { signal }),
+    })
     return nodes.filter((node) => node.spec?.providerID?.startsWith(providerIdPrefix) === true)
   }
 

@@ -27,11 +27,13 @@ export type HttpHandler = (request: HttpRequest, signal?: AbortSignal) => Promis
 
 /** Reads a body to its end as UTF-8 text. */
 export async function readText(body: AsyncIterable<string | Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder()
+  let decoder: InstanceType<typeof TextDecoder> | undefined
   let text = ''
-  for await (const chunk of body)
-    text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
-  return text + decoder.decode()
+  for await (const chunk of body) {
+    if (typeof chunk === 'string') text += chunk
+    else text += (decoder ??= new TextDecoder()).decode(chunk, { stream: true })
+  }
+  return decoder === undefined ? text : text + decoder.decode()
 }
 
 /** A body of one chunk. */

@@ -46,6 +46,28 @@ describe('long work in slices', () => {
     await assert.rejects(inSlices(failing(), slicing), RangeError)
   })
 
+  test('of several that go on in slices, one does in each turn', async () => {
+    const turnOf: Record<string, number> = {}
+    let turn = 0
+    let isOver = false
+    const count = () => {
+      turn++
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    const work = async (name: string) => {
+      for (const slice of [1, 2]) {
+        await eventLoopTurns.next()
+        turnOf[`${name}${slice}`] = turn
+      }
+    }
+    await Promise.all([work('a'), work('b'), work('c')])
+    isOver = true
+    const turns = Object.values(turnOf)
+    assert.deepEqual(Object.keys(turnOf), ['a1', 'b1', 'c1', 'a2', 'b2', 'c2'])
+    assert.equal(new Set(turns).size, turns.length, 'no two in one turn')
+  })
+
   test('what waits for the event loop runs before the next turn', async () => {
     const seen: string[] = []
     setImmediate(() => seen.push('waiting'))

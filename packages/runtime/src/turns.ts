@@ -7,10 +7,29 @@ export interface Turns {
   next(): Promise<void>
 }
 
-/** The event loop of this thread. Constructed into what composition roots build. */
-export const eventLoopTurns: Turns = {
-  next: () => new Promise((resolve) => setImmediate(resolve)),
+/** One of those who wait goes on in each turn, first come first served: their slices would add up in one. */
+class EventLoopTurns implements Turns {
+  readonly #waiting: (() => void)[] = []
+
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      if (this.#waiting.length === 1) this.#plan()
+    })
+  }
+
+  #plan(): void {
+    setImmediate(() => {
+      const [first] = this.#waiting
+      first?.()
+      this.#waiting.shift()
+      if (this.#waiting.length > 0) this.#plan()
+    })
+  }
 }
+
+/** The event loop of this thread. Constructed into what composition roots build. */
+export const eventLoopTurns: Turns = new EventLoopTurns()
 
 /** How long work is cut. */
 export interface Slicing {

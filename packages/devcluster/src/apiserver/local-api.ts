@@ -26,6 +26,9 @@ export class InProcessApi implements LocalApi {
   readonly #ctx: ServerContext
   readonly #subscriptions: Subscriptions
   readonly #options: WriteOptions
+  /** What types stand for, as long as the registry stays what it is. */
+  #known = new WeakMap<ResourceType, Served>()
+  #generation = -1
 
   /** @param manager field manager under which writes are recorded. */
   constructor(ctx: ServerContext, manager: string) {
@@ -123,8 +126,16 @@ export class InProcessApi implements LocalApi {
   }
 
   #served(type: ResourceType): Served {
-    const served = this.#ctx.registry.find(type.group, type.version, type.plural)
+    const { registry } = this.#ctx
+    if (this.#generation !== registry.generation) {
+      this.#generation = registry.generation
+      this.#known = new WeakMap()
+    }
+    const known = this.#known.get(type)
+    if (known !== undefined) return known
+    const served = registry.find(type.group, type.version, type.plural)
     if (served === undefined) throw noSuchPath()
+    this.#known.set(type, served)
     return served
   }
 }

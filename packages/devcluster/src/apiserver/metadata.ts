@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta } from '@tenon/api'
+import type { ObjectMeta } from '@tenon/api'
 import type { FieldError, ResourceDefinition, StoredObject } from '../contract.ts'
 import { sameJson } from './equality.ts'
 
@@ -184,18 +184,30 @@ export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): Field
   ]
 }
 
+const besidesSpec: ReadonlySet<string> = new Set(['metadata', 'status', 'apiVersion', 'kind'])
+
 /** Whether anything but metadata and status differs. */
 export function specChanged(next: StoredObject, old: StoredObject): boolean {
-  const fields = new Set([...Object.keys(next), ...Object.keys(old)])
-  for (const field of ['metadata', 'status', 'apiVersion', 'kind']) fields.delete(field)
-  return [...fields].some((field) => !sameJson(next[field], old[field]))
+  return !sameFieldsBut(besidesSpec, next, old)
 }
+
+const recordKeeping: ReadonlySet<string> = new Set(['managedFields', 'resourceVersion'])
+const onlyMetadata: ReadonlySet<string> = new Set(['metadata'])
 
 /** Whether an update says the same as what is stored, record-keeping aside. */
 export function sameContent(next: StoredObject, old: StoredObject): boolean {
-  return sameJson(comparable(next), comparable(old))
+  if (!sameFieldsBut(onlyMetadata, next, old)) return false
+  const [meta, oldMeta] = [next.metadata, old.metadata] as unknown as Readonly<Record<string, unknown>>[]
+  return meta === oldMeta || sameFieldsBut(recordKeeping, meta ?? {}, oldMeta ?? {})
 }
 
-function comparable(object: KubeObject): unknown {
-  return { ...object, metadata: { ...object.metadata, managedFields: undefined, resourceVersion: undefined } }
+function sameFieldsBut(
+  left: ReadonlySet<string>,
+  a: Readonly<Record<string, unknown>>,
+  b: Readonly<Record<string, unknown>>,
+): boolean {
+  for (const field in a) if (!left.has(field) && !sameJson(a[field], b[field])) return false
+  for (const field in b)
+    if (b[field] !== undefined && a[field] === undefined && !left.has(field)) return false
+  return true
 }

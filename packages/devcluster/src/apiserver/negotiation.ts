@@ -35,6 +35,8 @@ export function acceptedRanges(accept: string | undefined): MediaRange[] {
  * @throws ApiError 406 when the client takes no form that is served.
  */
 export function representationOf(accept: string | undefined): Representation {
+  // Most clients want nothing special.
+  if (accept === json) return { kind: 'object' }
   for (const { type, parameters } of acceptedRanges(accept)) {
     if (!isJson(type)) continue
     const kind = parameters['as']

@@ -6,6 +6,8 @@ import { includeObjectOf, partialMetadata, tableHead, tableRow } from './tables.
 
 /** How objects become JSON text for one request. */
 export interface Renderer {
+  /** Whether objects are shown as they are stored. */
+  readonly isPlain: boolean
   /** One object by itself. */
   readonly single: (object: StoredObject) => string
   /** One element of a list. */
@@ -33,6 +35,7 @@ export function rendererOf(
 function objectRenderer(served: Served): Renderer {
   const { kind, listKind } = served.definition
   return {
+    isPlain: true,
     single: jsonOf,
     element: jsonOf,
     event: jsonOf,
@@ -47,6 +50,7 @@ function objectRenderer(served: Served): Renderer {
 function metadataRenderer(): Renderer {
   const apiVersion = 'meta.k8s.io/v1'
   return {
+    isPlain: false,
     single: partialMetadata,
     element: partialMetadata,
     event: partialMetadata,
@@ -67,6 +71,7 @@ function tableRenderer(definition: ResourceDefinition, query: URLSearchParams, n
   }
   let columnsSent = false
   return {
+    isPlain: false,
     single: (object) => table(object, true),
     element: row,
     frame: (listMeta) => [tableHead(definition, listMeta), ']}\n'],

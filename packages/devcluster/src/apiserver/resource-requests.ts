@@ -4,14 +4,21 @@ import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
 import { createObject } from './create.ts'
 import { deleteObject, deletionAnswer } from './delete.ts'
 import { type DeleteRequest, deleteRequestOf } from './delete-options.ts'
-import { listPage, pageText } from './list.ts'
+import { listPage, type Page, pageText } from './list.ts'
 import { mediaTypeOf, representationOf } from './negotiation.ts'
 import { type PatchRequest, patchKindOf, patchObject } from './patch.ts'
 import type { Served } from './registry.ts'
 import { type Renderer, rendererOf } from './rendering.ts'
 import { parseBody, parseObject, writeOptionsOf } from './request-body.ts'
 import type { ResourcePath } from './request-path.ts'
-import { isStatus, jsonResponse, streamResponse, textResponse, warningHeaders } from './responses.ts'
+import {
+  documentResponse,
+  isStatus,
+  jsonResponse,
+  streamResponse,
+  textResponse,
+  warningHeaders,
+} from './responses.ts'
 import { compileSelection } from './selectors.ts'
 import { badRequest, methodNotAllowed, notFound } from './status.ts'
 import { updateObject, type WriteSubresource } from './update.ts'
@@ -83,7 +90,20 @@ function rendered(
   object: StoredObject,
   warnings: readonly string[],
 ): HttpResponse {
+  if (renderer.isPlain) return documentResponse(status, object, textOf(renderer, object), warnings)
   return textResponse(status, `${renderer.single(object)}\n`, warningHeaders(warnings))
+}
+
+async function* textOf(renderer: Renderer, object: StoredObject): AsyncGenerator<string> {
+  yield `${renderer.single(object)}\n`
+}
+
+function renderedPage(served: Served, renderer: Renderer, page: Page): HttpResponse {
+  const text = pageText(page, renderer)
+  if (!renderer.isPlain) return streamResponse(text)
+  const { apiVersion, definition } = served
+  const { metadata, objects: items } = page
+  return documentResponse(200, { kind: definition.listKind, apiVersion, metadata, items }, text)
 }
 
 function isWatch(query: URLSearchParams): boolean {
@@ -102,7 +122,7 @@ function listObjects(ctx: ServerContext, request: ResourceRequest): HttpResponse
   const { served, path, query } = request
   const renderer = rendererFor(ctx, request)
   const page = listPage(ctx, served, path.namespace, compileSelection(served, query), query)
-  return streamResponse(pageText(page, renderer))
+  return renderedPage(served, renderer, page)
 }
 
 function watchObjects(ctx: ServerContext, request: ResourceRequest): HttpResponse {
@@ -189,5 +209,5 @@ function deleteCollection(ctx: ServerContext, request: ResourceRequest): HttpRes
       deleteObject(ctx, served, { namespace, name }, options, writer).object,
   )
   const metadata = { resourceVersion: String(ctx.store.revision) }
-  return streamResponse(pageText({ objects: deleted, metadata }, renderer))
+  return renderedPage(served, renderer, { objects: deleted, metadata })
 }

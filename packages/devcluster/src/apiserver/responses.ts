@@ -1,5 +1,5 @@
 import type { Status } from '@tenon/api'
-import { type HttpResponse, oneChunk } from '@tenon/runtime'
+import { DocumentBody, type HttpResponse, oneChunk } from '@tenon/runtime'
 import type { ApiError, StoredObject } from '../contract.ts'
 
 const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const
@@ -31,6 +31,16 @@ export function errorResponse(error: ApiError): HttpResponse {
 /** A body that is made while it is sent. */
 export function streamResponse(body: AsyncIterable<string>): HttpResponse {
   return { status: 200, headers: jsonHeaders, body }
+}
+
+/** A document that clients of this process may have as it is. */
+export function documentResponse(
+  status: number,
+  document: unknown,
+  text: AsyncIterable<string>,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  return { status, headers: warningHeaders(warnings), body: new DocumentBody(document, text) }
 }
 
 export function isStatus(body: StoredObject | Status): body is Status {

@@ -1,3 +1,5 @@
+import type { Status } from '@tenon/api'
+import { DocumentStream } from '@tenon/runtime'
 import type { StoredObject } from '../contract.ts'
 import { type Change, type Collection, namespacePrefix } from '../storage/index.ts'
 import type { ServerContext } from './context.ts'
@@ -23,8 +25,29 @@ export interface WatchRequest {
   readonly signal: AbortSignal
 }
 
+/** What a watch tells: changes, how far it has come, or why it ends. */
+type WatchEvent =
+  | { readonly type: Change['type']; readonly object: StoredObject }
+  | {
+      readonly type: 'BOOKMARK'
+      readonly object: { readonly kind: string; readonly apiVersion: string; readonly metadata: object }
+    }
+  | { readonly type: 'ERROR'; readonly object: Status }
+
 /** Checks a watch request and answers its stream of events. @throws ApiError 400, 410, 422. */
 export function watchStream(ctx: ServerContext, request: WatchRequest): AsyncIterable<string> {
+  const stream = new DocumentStream(watchEvents(ctx, request), (event) => lineOf(event, request.renderer))
+  if (request.renderer.isPlain) return stream
+  return { [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() }
+}
+
+function lineOf({ type, object }: WatchEvent, renderer: Renderer): string {
+  if (type === 'ERROR') return `{"type":"ERROR","object":${JSON.stringify(object)}}\n`
+  if (type === 'BOOKMARK') return `{"type":"BOOKMARK","object":${renderer.bookmark(object.metadata)}}\n`
+  return `{"type":"${type}","object":${renderer.event(object)}}\n`
+}
+
+function watchEvents(ctx: ServerContext, request: WatchRequest): AsyncIterable<readonly WatchEvent[]> {
   const { query, served } = request
   const version = query.get('resourceVersion') ?? ''
   const initialEvents = query.get('sendInitialEvents')
@@ -88,6 +111,7 @@ class WatchStream {
   #position = 0
   #wake: () => void = () => {}
   #woken = false
+  #isWaiting = false
 
   constructor(ctx: ServerContext, request: WatchRequest, collection: Collection) {
     this.#ctx = ctx
@@ -96,11 +120,15 @@ class WatchStream {
     this.#prefix = request.namespace === undefined ? '' : namespacePrefix(request.namespace)
   }
 
-  async *run(revision: number | undefined, options: StreamOptions): AsyncGenerator<string> {
+  async *run(revision: number | undefined, options: StreamOptions): AsyncGenerator<readonly WatchEvent[]> {
     const { clock } = this.#ctx
     const endsAt = clock.monotonic() + options.timeoutMs
     const wake = () => this.#notify()
-    const stopListening = this.#collection.onChange(wake)
+    const stopListening = this.#collection.onChange((change) => {
+      // Who waits has seen all before; what is not for it cannot keep it from being up to date.
+      if (this.#isWaiting && !change.key.startsWith(this.#prefix)) this.#position = change.revision
+      else wake()
+    })
     const cancelTimeout = clock.after(options.timeoutMs, wake)
     this.#request.signal.addEventListener('abort', wake)
     let bookmarkDue = false
@@ -119,13 +147,13 @@ class WatchStream {
         this.#woken = false
         const changes = this.#collection.changesAfter(this.#position, batchLimit)
         if (changes === undefined) {
-          yield this.#goneEvent()
+          yield [this.#goneEvent()]
           return
         }
-        const text = this.#advance(changes)
-        if (text !== '') yield text
+        const events = this.#advance(changes)
+        if (events.length > 0) yield events
         if (bookmarkDue && changes.length === 0) {
-          yield this.#bookmark()
+          yield [this.#bookmark()]
           armBookmark()
         }
         if (changes.length === 0) await this.#nextWake()
@@ -139,10 +167,10 @@ class WatchStream {
   }
 
   /** The state at the beginning, when asked for, and the position from which to go on. */
-  *#begin(revision: number | undefined, options: StreamOptions): Generator<string> {
+  *#begin(revision: number | undefined, options: StreamOptions): Generator<readonly WatchEvent[]> {
     if (revision !== undefined) {
       this.#position = revision
-      if (options.endOfInitial) yield this.#bookmark({ 'k8s.io/initial-events-end': 'true' })
+      if (options.endOfInitial) yield [this.#bookmark({ 'k8s.io/initial-events-end': 'true' })]
       return
     }
     const { served, selection } = this.#request
@@ -154,32 +182,31 @@ class WatchStream {
       return true
     })
     for (let start = 0; start < initial.length; start += batchLimit)
-      yield initial
-        .slice(start, start + batchLimit)
-        .map((object) => this.#event('ADDED', object))
-        .join('')
-    if (options.endOfInitial)
-      yield `{"type":"BOOKMARK","object":${this.#bookmarkObject({ 'k8s.io/initial-events-end': 'true' })}}\n`
+      yield initial.slice(start, start + batchLimit).map((object) => ({ type: 'ADDED', object }))
+    if (options.endOfInitial) yield [this.#bookmark({ 'k8s.io/initial-events-end': 'true' })]
   }
 
-  #advance(changes: readonly Change[]): string {
-    let text = ''
-    for (const change of changes) text += this.#eventOf(change)
+  #advance(changes: readonly Change[]): readonly WatchEvent[] {
+    const events: WatchEvent[] = []
+    for (const change of changes) {
+      const event = this.#eventOf(change)
+      if (event !== undefined) events.push(event)
+    }
     const last = changes.at(-1)
     if (last !== undefined) this.#position = last.revision
-    return text
+    return events
   }
 
   /** The event a watcher sees: objects enter and leave its selection. */
-  #eventOf(change: Change): string {
-    if (!change.key.startsWith(this.#prefix)) return ''
+  #eventOf(change: Change): WatchEvent | undefined {
+    if (!change.key.startsWith(this.#prefix)) return undefined
     const { served, selection } = this.#request
     const object = served.view(change.object)
-    if (!selection.narrows) return this.#event(change.type, object)
+    if (!selection.narrows) return { type: change.type, object }
     const isIn = change.type !== 'DELETED' && selection.matches(object)
     const wasIn = change.previous !== undefined && selection.matches(served.view(change.previous))
-    if (isIn) return this.#event(wasIn ? 'MODIFIED' : 'ADDED', object)
-    return wasIn ? this.#event('DELETED', this.#lastSeen(change)) : ''
+    if (isIn) return { type: wasIn ? 'MODIFIED' : 'ADDED', object }
+    return wasIn ? { type: 'DELETED', object: this.#lastSeen(change) } : undefined
   }
 
   /** An object that leaves the selection is shown as it was in it, with the newer revision. */
@@ -193,35 +220,31 @@ class WatchStream {
     return this.#request.served.view(change.type === 'DELETED' ? change.object : last)
   }
 
-  #event(type: Change['type'], object: StoredObject): string {
-    return `{"type":"${type}","object":${this.#request.renderer.event(object)}}\n`
-  }
-
-  #bookmark(annotations?: Readonly<Record<string, string>>): string {
+  #bookmark(annotations?: Readonly<Record<string, string>>): WatchEvent {
     // Everything up to now has been sent, whichever resource the newest revision belongs to.
     if (annotations === undefined) this.#position = Math.max(this.#position, this.#ctx.store.revision)
-    return `{"type":"BOOKMARK","object":${this.#bookmarkObject(annotations)}}\n`
-  }
-
-  #bookmarkObject(annotations?: Readonly<Record<string, string>>): string {
-    return this.#request.renderer.bookmark({
+    const { apiVersion, definition } = this.#request.served
+    const metadata = {
       resourceVersion: String(this.#position),
       creationTimestamp: null,
       ...(annotations === undefined ? {} : { annotations }),
-    })
+    }
+    return { type: 'BOOKMARK', object: { kind: definition.kind, apiVersion, metadata } }
   }
 
-  #goneEvent(): string {
-    return `{"type":"ERROR","object":${JSON.stringify(tooOld(this.#position, this.#collection).status)}}\n`
+  #goneEvent(): WatchEvent {
+    return { type: 'ERROR', object: tooOld(this.#position, this.#collection).status }
   }
 
   #notify(): void {
     this.#woken = true
+    this.#isWaiting = false
     this.#wake()
   }
 
   #nextWake(): Promise<void> {
     if (this.#woken || this.#request.signal.aborted) return Promise.resolve()
+    this.#isWaiting = true
     return new Promise((resolve) => {
       this.#wake = resolve
     })

@@ -70,7 +70,7 @@ export class CloudController {
   #describe(node: Node, instance: Instance): void {
     const { name } = node.metadata
     const addresses = addressesOf(instance)
-    if (JSON.stringify(node.status?.addresses ?? []) !== JSON.stringify(addresses)) {
+    if (!sameAddresses(node.status?.addresses ?? [], addresses)) {
       this.#api.patch(kinds.node, undefined, name, { status: { addresses } }, 'status')
     }
     const taints = node.spec?.taints ?? []
@@ -88,6 +88,18 @@ export class CloudController {
       spec: { providerID: `${providerPrefix}${instance.id}`, taints: left.length === 0 ? null : left },
     })
   }
+}
+
+interface Address {
+  readonly type: string
+  readonly address: string
+}
+
+function sameAddresses(a: readonly Address[], b: readonly Address[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every(({ type, address }, index) => b[index]?.type === type && b[index].address === address)
+  )
 }
 
 /** The instance a node says it is: by provider ID, else by system UUID; undefined for foreign nodes. */

@@ -1,4 +1,10 @@
-import { type HttpHandler, type HttpRequest, type HttpResponse, oneChunk, type Random } from '@tenon/runtime'
+import {
+  DocumentBody,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  type Random,
+} from '@tenon/runtime'
 import type { Route } from './call.ts'
 import type { CallLimit } from './call-limit.ts'
 import type { CloudContext } from './cloud-state.ts'
@@ -135,6 +141,11 @@ function json(status: number, body: unknown, headers: Readonly<Record<string, st
   return {
     status,
     headers: { 'content-type': 'application/json', ...headers },
-    body: oneChunk(JSON.stringify(body)),
+    // What is answered is made anew for each call, so it may be handed over as it is.
+    body: new DocumentBody(body, textOf(body)),
   }
+}
+
+async function* textOf(body: unknown): AsyncGenerator<string> {
+  yield JSON.stringify(body)
 }

@@ -1,6 +1,15 @@
 import { rfc3339 } from '@tenon/runtime'
 import type { Instance } from './instance.ts'
 
+const creationTimes = new WeakMap<Instance, string>()
+
+/** It never changes, and every list shows it. */
+function createdAt(instance: Instance): string {
+  const text = creationTimes.get(instance) ?? rfc3339(instance.createdAtMs)
+  creationTimes.set(instance, text)
+  return text
+}
+
 /** An instance as a list shows it: without anti-affinity groups, disk size and user data. */
 export function listedInstance(instance: Instance): Record<string, unknown> {
   return {
@@ -18,7 +27,7 @@ export function listedInstance(instance: Instance): Record<string, unknown> {
     'public-ip-assignment': instance.publicIpAssignment,
     'mac-address': instance.macAddress,
     'ssh-keys': [],
-    'created-at': rfc3339(instance.createdAtMs),
+    'created-at': createdAt(instance),
     ...(instance.publicIp === undefined ? {} : { 'public-ip': instance.publicIp }),
     ...(instance.ipv6Address === undefined ? {} : { 'ipv6-address': instance.ipv6Address }),
     ...(instance.instancePoolId === undefined

@@ -14,6 +14,12 @@ export type Match =
   | { readonly kind: 'unknownPath' }
   | { readonly kind: 'wrongMethod' }
 
+/** What all paths begin with. */
+const root = '/v2'
+
+/** `instance` of `/instance/{id}:reboot`. */
+const firstPartOf = (path: string): string => /^\/([^/:]*)/.exec(path)?.[1] ?? ''
+
 interface CompiledRoute {
   readonly route: Route
   readonly pattern: RegExp
@@ -21,18 +27,25 @@ interface CompiledRoute {
 
 /** Finds the operation that a method and path name. */
 export class Router {
-  readonly #routes: readonly CompiledRoute[]
+  /** By the first part of their paths, which none of them leaves open. */
+  readonly #routes = new Map<string, CompiledRoute[]>()
 
   constructor(routes: readonly Route[]) {
-    this.#routes = routes.map((route) => ({ route, pattern: patternOf(route.path) }))
+    for (const route of routes) {
+      const first = firstPartOf(route.path)
+      const others = this.#routes.get(first) ?? []
+      this.#routes.set(first, [...others, { route, pattern: patternOf(route.path) }])
+    }
   }
 
   match(method: string, path: string): Match {
     const [rawPath = '', ...rest] = path.split('?')
     const decoded = decodePath(rawPath)
     let pathKnown = false
-    for (const { route, pattern } of this.#routes) {
-      const found = decoded === undefined ? null : pattern.exec(decoded)
+    const candidates =
+      decoded === undefined ? undefined : this.#routes.get(firstPartOf(decoded.slice(root.length)))
+    for (const { route, pattern } of candidates ?? []) {
+      const found = pattern.exec(decoded ?? '')
       if (found === null) continue
       pathKnown = true
       if (route.method !== method) continue
@@ -81,10 +94,11 @@ function patternOf(path: string): RegExp {
     /\{([a-z-]+)\}/g,
     (_, name: string) => `(?<${name.replaceAll('-', '_')}>[^/:]+)`,
   )
-  return new RegExp(`^/v2${groups}$`)
+  return new RegExp(`^${root}${groups}$`)
 }
 
 function decodePath(path: string): string | undefined {
+  if (!path.includes('%')) return path
   try {
     return path.split('/').map(decodeURIComponent).join('/')
   } catch {

@@ -28,7 +28,7 @@ export class Collection {
   readonly #objects = new Map<string, StoredObject>()
   readonly #keys = new SortedKeys()
   readonly #log: ChangeLog
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Set<(change: Change) => void>()
 
   constructor(id: string, retention: Retention, baseRevision: number) {
     this.id = id
@@ -68,7 +68,7 @@ export class Collection {
   }
 
   /** Calls `listener` after each commit, synchronously; it must not write. */
-  onChange(listener: () => void): () => void {
+  onChange(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener)
     return () => {
       this.#listeners.delete(listener)
@@ -101,7 +101,7 @@ export class Collection {
       if (change.previous === undefined) this.#keys.add(change.key)
     }
     this.#log.append(change)
-    for (const listener of this.#listeners) listener()
+    for (const listener of this.#listeners) listener(change)
   }
 
   #scanLatest(start: string, prefix: string, visit: (object: StoredObject, key: string) => boolean): void {

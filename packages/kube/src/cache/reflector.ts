@@ -6,7 +6,7 @@ import { Backoff } from '../backoff.ts'
 import { type WatchingKubeClient, withType } from '../client/client.ts'
 import { resourceVersionTooLarge } from '../client/errors.ts'
 import type { WatchEvent } from '../client/watch.ts'
-import { isKubeError, KubeError, type ListOptions, type ReadFields } from '../contract.ts'
+import { isKubeError, KubeError, type ListOptions } from '../contract.ts'
 import { Pacer } from '../pacer.ts'
 import { compareResourceVersions } from './resource-version.ts'
 import { StallGuard, type WatchLimits } from './stall-guard.ts'
@@ -23,8 +23,6 @@ export interface ReflectorOptions extends ListOptions {
   readonly useStreamedList?: boolean
   /** A watch without any event or bookmark for so long is taken for dead; default 2 minutes. */
   readonly stallMs?: number
-  /** What of each object is read; all of it without this. */
-  readonly fields?: ReadFields
 }
 
 /** A watch that lived this long, or told something, was not a failure. */
@@ -242,7 +240,7 @@ export class Reflector<T extends KubeObject> {
     this.#logger.debug('no streamed lists from this server', { why })
   }
 
-  #selection(): ListOptions & { readonly fields?: ReadFields } {
+  #selection(): ListOptions {
     const { namespace, labelSelector, fieldSelector, fields } = this.#options
     return {
       ...(namespace !== undefined && { namespace }),

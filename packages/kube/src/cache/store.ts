@@ -41,7 +41,7 @@ export interface StoreOptions<T> {
 }
 
 /** Nobody is told of what is present for longer at a stretch. */
-const announcingMs = 8
+const announcingMs = 4
 
 export class Store<T extends KubeObject> {
   readonly #options: StoreOptions<T>

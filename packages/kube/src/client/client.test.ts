@@ -36,6 +36,37 @@ test('get answers the object, and undefined when there is none', async () => {
   assert.equal(transport.requests[0]?.headers['user-agent'], 'tester/1')
 })
 
+test('an answer that nobody reads is taken to its end and not looked into', async () => {
+  let chunksRead = 0
+  async function* body(): AsyncGenerator<string> {
+    for (const chunk of ['no ', 'JSON']) {
+      yield chunk
+      chunksRead++
+    }
+  }
+  const accepted = () => Promise.resolve({ status: 200, headers: {}, body: body() })
+  const transport = new ScriptedTransport(accepted, json(409, refusal(409, 'Conflict')))
+  const client = createKubeClient({ transport, clock: new VirtualClock() })
+  const patched = () => client.patch(kinds.pod, pod, { metadata: {} }, { isAnswerUnread: true })
+  await patched()
+  assert.equal(chunksRead, 2)
+  assert.equal((await failure(patched())).kind, 'conflict')
+})
+
+test('a list reads what is asked of its objects', async () => {
+  const items = [{ ...aPod, metadata: { ...aPod.metadata, managedFields: [{ manager: 'm' }] } }]
+  const client = createKubeClient({
+    transport: new ScriptedTransport(json(200, { items, metadata: { resourceVersion: '1' } })),
+    clock: new VirtualClock(),
+  })
+  const fields = {
+    members: { metadata: { members: { managedFields: false }, others: true }, spec: false },
+    others: true,
+  }
+  const listed = await client.list(kinds.pod, { fields })
+  assert.deepEqual(listed, [{ apiVersion: 'v1', kind: 'Pod', metadata: aPod.metadata }])
+})
+
 test('errors are told apart by reason first, then by code', async () => {
   const cases: [number, string | undefined, KubeErrorKind][] = [
     [409, 'AlreadyExists', 'alreadyExists'],

@@ -5,7 +5,6 @@ import type {
   ListOptions,
   ObjectKey,
   PatchOptions,
-  ReadFields,
   WriteOptions,
 } from '../contract.ts'
 import { isKubeError } from '../contract.ts'
@@ -25,11 +24,6 @@ export interface Listing<T> {
   readonly resourceVersion: string
 }
 
-interface ListingOptions extends ListOptions, WriteOptions {
-  /** What of each object is read; the rest may be there or not. */
-  readonly fields?: ReadFields
-}
-
 /** A client that can also follow collections; caches are built on it. */
 export interface WatchingKubeClient extends KubeClient {
   /**
@@ -38,7 +32,7 @@ export interface WatchingKubeClient extends KubeClient {
    */
   listing<T extends KubeObject, K>(
     type: ResourceType<T>,
-    options: ListingOptions,
+    options: ListOptions & WriteOptions,
     keep: (object: T) => K,
   ): Promise<Listing<K>>
   /** Opens a watch; the events end when the server ends it and throw when it breaks. */
@@ -104,7 +98,7 @@ class HttpKubeClient implements WatchingKubeClient {
 
   async listing<T extends KubeObject, K>(
     type: ResourceType<T>,
-    options: ListingOptions,
+    options: ListOptions & WriteOptions,
     keep: (object: T) => K,
   ): Promise<Listing<K>> {
     const items: K[] = []
@@ -148,13 +142,14 @@ class HttpKubeClient implements WatchingKubeClient {
     type: ResourceType<T>,
     key: ObjectKey,
     patch: object,
-    { subresource, kind = 'merge', resourceVersion, signal, lane }: PatchOptions = {},
+    { subresource, kind = 'merge', resourceVersion, isAnswerUnread = false, signal, lane }: PatchOptions = {},
   ): Promise<T> {
     return await this.#requester.json<T>({
       method: 'PATCH',
       path: objectPath(type, key, subresource),
       body: withResourceVersion(kind, patch, resourceVersion),
       contentType: patchTypes[kind],
+      isAnswerUnread,
       signal,
       lane,
       retry: 'write',

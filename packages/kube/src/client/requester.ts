@@ -1,5 +1,5 @@
 /** One request to the API server: credentials, rate, time-outs, retries and errors. */
-import { type Clock, type HttpResponse, readText, type Transport } from '@tenon/runtime'
+import { type Clock, DocumentBody, type HttpResponse, readText, type Transport } from '@tenon/runtime'
 import { linkedAbort, untilAborted, withDeadline } from '../abortable.ts'
 import { KubeError, type Lane } from '../contract.ts'
 import type { Rate } from '../token-bucket.ts'
@@ -41,6 +41,8 @@ export interface Call {
   readonly patience?: number
   /** Reads the answer, where not all of it matters. */
   readonly reader?: FieldReader | undefined
+  /** Nothing of the answer matters but whether it is a good one. */
+  readonly isAnswerUnread?: boolean
   /**
    * `read` is repeated after 429 and 503 with Retry-After, `write` only after 429 (the server
    * refused it before doing anything), `once` never.
@@ -70,23 +72,24 @@ export class Requester {
     return this.#options.clock
   }
 
-  /** The parsed body of a successful answer. */
+  /** The parsed body of a successful answer; of one that nobody reads, an empty object. */
   async json<T>(call: Call): Promise<T> {
     const asked = askedOf(call)
     const ms = this.#timeoutMs * (call.patience ?? 1)
-    const text = await this.#repeated(call, () =>
+    const answer = await this.#repeated(call, () =>
       withDeadline(
         this.#options.clock,
         { ms, late: () => lateError(asked, ms), signal: call.signal },
         async (signal) => {
           const response = await this.#send(call, signal)
-          if (response.status < 400) return await readAnswer(response.body, call.reader)
+          if (response.status < 400) return await readAnswer(response.body, call)
           throw errorOfResponse(asked, response, await readText(response.body), this.#options.clock)
         },
       ),
     )
+    if (typeof answer !== 'string') return answer.document as T
     try {
-      return (text === '' ? {} : JSON.parse(text)) as T
+      return (answer === '' ? {} : JSON.parse(answer)) as T
     } catch (cause) {
       throw new KubeError('transport', 0, `${asked}: the answer is not JSON`, { cause })
     }
@@ -185,8 +188,15 @@ export class Requester {
 
 async function readAnswer(
   body: AsyncIterable<string | Uint8Array>,
-  reader: FieldReader | undefined,
-): Promise<string> {
+  { reader, isAnswerUnread = false }: Call,
+): Promise<string | DocumentBody> {
+  // A server of this process: what it has can be read as it is.
+  if (body instanceof DocumentBody) return body
+  if (isAnswerUnread) {
+    // To its end all the same, as the connection is used again.
+    for await (const _ of body);
+    return ''
+  }
   if (reader === undefined) return await readText(body)
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)

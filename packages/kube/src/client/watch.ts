@@ -1,6 +1,7 @@
 /** One watch: from a request to a sequence of parsed events. */
 import { type KubeObject, pathOf, type ResourceType, type Status } from '@tenon/api'
-import { untilAborted } from '../abortable.ts'
+import { DocumentStream } from '@tenon/runtime'
+import { AbortableWaits } from '../abortable.ts'
 import { KubeError, type ListOptions, type ReadFields, type WriteOptions } from '../contract.ts'
 import { Pacer } from '../pacer.ts'
 import { errorOfStatus, errorOfTransport } from './errors.ts'
@@ -16,8 +17,6 @@ export interface WatchOptions extends ListOptions, WriteOptions {
   readonly timeoutSeconds: number
   /** First the whole collection as `added`, then a bookmark that says so, then changes. */
   readonly sendInitialEvents?: boolean
-  /** What of each object is read; the rest may be there or not. */
-  readonly fields?: ReadFields
 }
 
 /** What a watch tells. Errors in the stream are thrown, as {@link KubeError}. */
@@ -65,10 +64,11 @@ async function* eventsOf<T extends KubeObject>(
   stream: OpenStream,
   pacer: Pacer,
 ): AsyncGenerator<WatchEvent<T>> {
-  const chunks = jsonLines(stream.body)
+  const chunks = eventLines(stream.body)[Symbol.asyncIterator]()
+  const waits = new AbortableWaits(stream.signal)
   try {
     for (;;) {
-      const next = await untilAborted(chunks.next(), stream.signal)
+      const next = await waits.until(chunks.next())
       if (next.done === true) return
       for (const line of next.value) {
         stream.signal.throwIfAborted()
@@ -81,10 +81,18 @@ async function* eventsOf<T extends KubeObject>(
   } catch (error) {
     throw errorOfTransport(reader.asked, error)
   } finally {
+    waits.end()
     stream.close(new Error('the watch was left'))
     // Not awaited: a transport that does not listen to the abort would hold this up for ever.
-    chunks.return(undefined).catch(() => undefined)
+    chunks.return?.(undefined).catch(() => undefined)
   }
+}
+
+/** Events as lines, or as they are where a server of this process tells them. */
+function eventLines(
+  body: AsyncIterable<string | Uint8Array>,
+): AsyncIterable<readonly (JsonLine | WireEvent)[]> {
+  return body instanceof DocumentStream ? (body as DocumentStream<WireEvent>).documents : jsonLines(body)
 }
 
 /** How lines begin that tell of an object; what the others hold is read whole. */
@@ -101,7 +109,7 @@ class LineReader {
       fields === undefined ? undefined : new FieldReader({ members: { object: fields }, others: true })
   }
 
-  event<T extends KubeObject>(line: JsonLine): WatchEvent<T> {
+  event<T extends KubeObject>(line: JsonLine | WireEvent): WatchEvent<T> {
     const event = this.#parsed(line)
     const { object } = event
     switch (event.type) {
@@ -124,7 +132,8 @@ class LineReader {
     }
   }
 
-  #parsed(line: JsonLine): WireEvent {
+  #parsed(line: JsonLine | WireEvent): WireEvent {
+    if (isEvent(line)) return line
     try {
       const event = JSON.parse(this.#textOf(line)) as Partial<WireEvent> | null
       if (typeof event?.type === 'string' && isObjectOrError(event)) return event as WireEvent
@@ -144,6 +153,9 @@ class LineReader {
       : line.toString('utf8')
   }
 }
+
+const isEvent = (line: JsonLine | WireEvent): line is WireEvent =>
+  typeof line !== 'string' && !Buffer.isBuffer(line)
 
 function isObjectOrError(event: Partial<WireEvent>): boolean {
   if (typeof event.object !== 'object' || event.object === null) return false

@@ -37,7 +37,8 @@ class BodyReader implements AsyncIterator<Uint8Array, undefined> {
         this.#end(error)
       })
       .on('close', () => {
-        this.#end(new Error('the connection was closed before the end of the answer'))
+        // After the end of every answer, too; and an error takes longer to make than most answers to read.
+        if (!this.#isOver) this.#end(new Error('the connection was closed before the end of the answer'))
       })
     if (incoming.errored !== null) this.#end(incoming.errored)
     else if (incoming.readableEnded) this.#end()

@@ -95,6 +95,20 @@ describe('instance types', () => {
     })
   })
 
+  it('types are made once until something changes that shapes them', async () => {
+    const world = aWorld()
+    const asked = () => world.settle(world.provider.getInstanceTypes(aPool()))
+    world.kube.put(exoscaleNodeClassKind, aNodeClass())
+    const first = await asked()
+    assert.equal(await asked(), first)
+    world.kube.put(exoscaleNodeClassKind, aNodeClass({ templateID: templateId, diskSize: 100 }))
+    const roomy = await asked()
+    assert.notDeepEqual(roomy, first)
+    assert.equal(await asked(), roomy)
+    await world.clock.advance(7 * 3_600_000)
+    assert.notEqual(await asked(), roomy)
+  })
+
   it('types are read again after hours, and kept when that fails', async () => {
     const world = aWorld()
     await typesOf(world)

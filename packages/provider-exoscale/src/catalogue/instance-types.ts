@@ -24,7 +24,7 @@ export interface TypeContext {
   readonly isUnavailable: (entry: CatalogueEntry) => boolean
 }
 
-/** Types in order of the entries; those that cannot have the disk are left out. Nothing is shared. */
+/** Types in order of the entries; those that cannot have the disk are left out. They share nothing. */
 export function instanceTypesOf(entries: readonly CatalogueEntry[], context: TypeContext): InstanceType[] {
   return entries
     .filter((entry) => admitsDisk(entry.family, entry.size, context.diskSizeGib))

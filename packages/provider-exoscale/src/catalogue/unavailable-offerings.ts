@@ -21,6 +21,11 @@ export class UnavailableOfferings {
     this.#untilMs.set(keyOf(shortage), this.#clock.now() + rememberMs)
   }
 
+  /** What is remembered now, as a text that is the same for the same shortages. */
+  fingerprint(): string {
+    return [...this.#untilMs.keys()].filter((key) => this.#isRemembered(key)).join(' ')
+  }
+
   isUnavailable(typeName: string, family: string): boolean {
     const keys = [{ kind: 'type', typeName }, { kind: 'family', family }, { kind: 'instances' }] as const
     return keys.some((shortage) => this.#isRemembered(keyOf(shortage)))

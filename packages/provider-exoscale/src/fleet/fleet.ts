@@ -4,7 +4,7 @@ import type { ProviderInstance } from '@tenon/provider'
 import type { ExoscaleClient } from '../api/client.ts'
 import { ExoscaleOperationError, isApiError } from '../api/errors.ts'
 import type { ExoscaleInstance, Operation } from '../api/types.ts'
-import type { Catalogue, CatalogueEntry } from '../catalogue/catalogue.ts'
+import type { Catalogue, CatalogueEntry, CatalogueView } from '../catalogue/catalogue.ts'
 import { capacityOf, typeLabels } from '../catalogue/instance-types.ts'
 import { providerIdOf } from '../identifiers.ts'
 import { type Machine, ownedMachine } from './machine.ts'
@@ -41,13 +41,14 @@ export class Fleet {
   /** Described machines; one that vanishes meanwhile, or is of an unknown type, spoils nothing. */
   async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
     const machines = await this.owned(signal)
+    const view = await this.#deps.catalogue.view()
     const known = new Map<string, number>()
     const described: ProviderInstance[] = []
     for (const machine of machines) {
       const diskSize = await this.#diskSizeOf(machine, signal)
       if (diskSize === undefined) continue
       known.set(machine.id, diskSize)
-      described.push(await this.describe({ ...machine.instance, 'disk-size': diskSize }))
+      described.push(this.#described(machine.instance, machine, diskSize, view))
     }
     this.#diskSizes = known
     const present = new Set(machines.map((machine) => machine.id))
@@ -56,11 +57,20 @@ export class Fleet {
   }
 
   async describe(instance: ExoscaleInstance): Promise<ProviderInstance> {
-    const { catalogue, zone, clusterId } = this.#deps
-    const view = await catalogue.view()
-    const entry = view.byId.get(instance['instance-type']?.id ?? '')
+    const { catalogue, clusterId } = this.#deps
     const machine = ownedMachine(instance, clusterId)
-    const capacity = entry === undefined ? {} : formatResources(capacityOf(entry, instance['disk-size'] ?? 0))
+    return this.#described(instance, machine, instance['disk-size'] ?? 0, await catalogue.view())
+  }
+
+  #described(
+    instance: ExoscaleInstance,
+    machine: Machine | undefined,
+    diskSize: number,
+    view: CatalogueView,
+  ): ProviderInstance {
+    const { zone } = this.#deps
+    const entry = view.byId.get(instance['instance-type']?.id ?? '')
+    const capacity = entry === undefined ? {} : formatResources(capacityOf(entry, diskSize))
     const imageID = instance.template?.id
     return {
       providerID: providerIdOf(instance.id),

@@ -55,6 +55,7 @@ export class TokenCleanup {
       labelSelector: { matchLabels: { [tokenLabel.key]: tokenLabel.value } },
       signal,
     })
+    if (secrets.length === 0) return { kind: 'after', delayMs: mostDelayMs }
     const joined = this.#joinedNames()
     const delays: number[] = []
     for (const secret of secrets) {

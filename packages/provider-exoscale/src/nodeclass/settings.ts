@@ -41,8 +41,17 @@ export function diskSizeGib(spec: ExoscaleNodeClassSpec): number {
   return spec.diskSize ?? defaultDiskSizeGib
 }
 
+const hashes = new WeakMap<ExoscaleNodeClassSpec, string>()
+
 /** Hash of what only a new machine takes up: disk and kubelet settings. Key order does not matter. */
 export function nodeClassHash(spec: ExoscaleNodeClassSpec): string {
+  // Every look at a machine asks for it; specs are replaced, never changed.
+  const known = hashes.get(spec) ?? hashOf(spec)
+  hashes.set(spec, known)
+  return known
+}
+
+function hashOf(spec: ExoscaleNodeClassSpec): string {
   const { featureGates, ...kubelet } = kubeletSettings(spec)
   const gates = Object.entries(featureGates).sort(([a], [b]) => (a < b ? -1 : 1))
   const text = JSON.stringify([diskSizeGib(spec), kubelet, gates])

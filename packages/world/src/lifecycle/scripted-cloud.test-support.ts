@@ -29,6 +29,8 @@ export class ScriptedCloud implements CloudProvider {
   onCreate: Script<[NodeClaim], void> = () => undefined
   onDelete: Script<[NodeClaim], void> = () => undefined
   onGet: Script<[string], void> = () => undefined
+  /** What happens before the machines are looked at, and before the answer arrives. */
+  onList: Script<[], Promise<void>> = () => Promise.resolve()
   onIsDrifted: Script<[NodeClaim], string | undefined> = () => undefined
   /** What a new machine has beside the usual. */
   extras: Partial<ProviderInstance> = {}
@@ -103,7 +105,10 @@ export class ScriptedCloud implements CloudProvider {
 
   async list(): Promise<readonly ProviderInstance[]> {
     this.#note('list')
-    return await Promise.resolve(this.instances)
+    await this.onList()
+    const { instances } = this
+    await this.onList()
+    return instances
   }
 
   async getInstanceTypes(): Promise<readonly InstanceType[]> {

@@ -122,11 +122,12 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
   const figures = { mostNodes: 0, mostPods: 0 }
   const seen = { nodes: 0, times: 0 }
   const look = (): void => {
-    const nodes = world.nodes().length
+    const { store } = world.cluster.server
+    const nodes = store.collection('nodes').size
     seen.nodes += nodes
     seen.times++
     figures.mostNodes = Math.max(figures.mostNodes, nodes)
-    figures.mostPods = Math.max(figures.mostPods, world.pods().length)
+    figures.mostPods = Math.max(figures.mostPods, store.collection('pods').size)
     logs.check((invariant, text) => {
       checker.violate(invariant, text)
     })

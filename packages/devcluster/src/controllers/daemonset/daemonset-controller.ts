@@ -116,11 +116,15 @@ class DaemonSetReconcile {
       yield* this.#place()
       if (set.spec.updateStrategy?.type !== 'OnDelete') yield* this.#update()
     }
-    const used = new Set(this.#pods().pods.map((pod) => pod.metadata.labels?.[revisionHashLabel]))
-    dropRevisions(this.#context, set, synced.revisions, (revision) => {
-      return revision === synced.update || used.has(revision.metadata.labels?.[revisionHashLabel])
-    })
+    if (synced.revisions.length > 1) this.#dropRevisions(synced.revisions, synced.update)
     return this.#writeStatus()
+  }
+
+  #dropRevisions(revisions: readonly ControllerRevision[], present: ControllerRevision): void {
+    const used = new Set(this.#pods().pods.map((pod) => pod.metadata.labels?.[revisionHashLabel]))
+    dropRevisions(this.#context, this.#set, revisions, (revision) => {
+      return revision === present || used.has(revision.metadata.labels?.[revisionHashLabel])
+    })
   }
 
   /** One pod where one belongs, none elsewhere. */
@@ -133,6 +137,9 @@ class DaemonSetReconcile {
         for (const pod of pods) if ((pod.spec.nodeName ?? '') === '') yield* this.#remove(pod)
         continue
       }
+      const [only] = pods
+      // As nearly everywhere, nearly always.
+      if (stay && pods.length === 1 && only !== undefined && isAtWork(only)) continue
       const live = pods.filter((pod) => !isTerminating(pod))
       for (const pod of stay ? this.#superfluous(node, live) : live) yield* this.#remove(pod)
     }
@@ -179,6 +186,8 @@ class DaemonSetReconcile {
   }
 
   *#update(): Generator<undefined, void, undefined> {
+    const isUpdated = (pod: Pod): boolean => pod.metadata.labels?.[revisionHashLabel] === this.#hash
+    if (this.#pods().pods.every(isUpdated)) return
     const now = this.#context.clock.now()
     const onEligible = new Map(
       [...this.#podsByNode()].filter(([node]) => this.#eligible.get(node)?.run === true),
@@ -212,13 +221,13 @@ class DaemonSetReconcile {
     const podsByNode = this.#podsByNode()
     const counts = { current: 0, misscheduled: 0, desired: 0, ready: 0, updated: 0, available: 0 }
     for (const [node, { run }] of this.#eligible) {
-      const pods = (podsByNode.get(node) ?? []).filter((pod) => !isTerminating(pod))
+      const pods = podsByNode.get(node)?.filter((pod) => !isTerminating(pod)) ?? []
       if (!run) {
         if (pods.length > 0) counts.misscheduled++
         continue
       }
       counts.desired++
-      const pod = [...pods].sort(readyFirst)[0]
+      const pod = pods.length > 1 ? pods.toSorted(readyFirst)[0] : pods[0]
       if (pod === undefined) continue
       counts.current++
       if (pods.some((each) => each.metadata.labels?.[revisionHashLabel] === this.#hash)) counts.updated++
@@ -271,6 +280,9 @@ class DaemonSetReconcile {
     return this.#found
   }
 }
+
+const isAtWork = (pod: Pod): boolean =>
+  !isTerminating(pod) && pod.status?.phase !== 'Failed' && pod.status?.phase !== 'Succeeded'
 
 function oldestFirst(a: Pod, b: Pod): number {
   const left = a.metadata.creationTimestamp ?? ''

@@ -23,6 +23,15 @@ function revisionData(template: PodTemplateSpec): unknown {
   return { spec: { template: { ...template, $patch: 'replace' } } }
 }
 
+const texts = new WeakMap<object, string>()
+
+/** What a template or a revision holds, as text that is equal for equal ones; made once for each. */
+function textOf(source: object, data: () => unknown): string {
+  const text = texts.get(source) ?? canonicalJson(data())
+  texts.set(source, text)
+  return text
+}
+
 /** The template a revision stands for. */
 export function templateOf(revision: ControllerRevision): PodTemplateSpec {
   const data = revision.data as { spec: { template: PodTemplateSpec & { $patch?: string } } }
@@ -49,8 +58,8 @@ export function syncRevisions(
     selector: owner.spec.selector,
   }).sort((a, b) => a.revision - b.revision || (a.metadata.name < b.metadata.name ? -1 : 1))
   const data = revisionData(owner.spec.template)
-  const text = canonicalJson(data)
-  const equal = revisions.findLast((revision) => canonicalJson(revision.data) === text)
+  const text = textOf(owner.spec.template, () => data)
+  const equal = revisions.findLast((revision) => textOf(revision, () => revision.data) === text)
   const last = revisions.at(-1)
   if (equal !== undefined && equal === last) return { revisions, update: equal }
   const number = (last?.revision ?? 0) + 1

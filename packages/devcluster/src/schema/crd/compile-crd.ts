@@ -87,6 +87,9 @@ const rulesNotChecked: FieldError = {
     'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 }
 
+const isIn = (set: WeakSet<object>, value: unknown): boolean =>
+  typeof value === 'object' && value !== null && set.has(value)
+
 function behaviour(
   schema: JsonSchema,
   kind: string,
@@ -98,6 +101,8 @@ function behaviour(
   const node = rootSchemaNode(schema, kind)
   const compiled = compileSchema(schema)
   const metadataShape = modelShape('V1ObjectMeta')
+  /** Fields of objects that this schema has pruned: what is stored may be from before it became what it is. */
+  const clean = new WeakSet()
   const selectable = (version.selectableFields ?? []).map(
     ({ jsonPath }) => [jsonPath.replace(/^\./, ''), compileJsonPath(jsonPath)] as const,
   )
@@ -108,10 +113,16 @@ function behaviour(
       const normal = metadata === object.metadata ? object : { ...object, metadata }
       return applySchemaDefaults(normal, schema) as StoredObject
     },
-    // All of it: what is stored may be from before the schema became what it is.
-    prune: (object) => {
+    prune: (object, old) => {
       const unknownFields: string[] = []
-      return { object: pruneValue(object, node, '', unknownFields) as StoredObject, unknownFields }
+      const known: Record<string, unknown> = {}
+      for (const key in object) known[key] = [object[key], old?.[key]].find((value) => isIn(clean, value))
+      const pruned = pruneValue(object, node, '', unknownFields, known) as StoredObject
+      for (const key in pruned) {
+        const value = pruned[key]
+        if (typeof value === 'object' && value !== null) clean.add(value)
+      }
+      return { object: pruned, unknownFields }
     },
     validate: (object, old) => {
       const errors: FieldError[] = [...metadataErrors(object, old, 'subdomain')]

@@ -1,17 +1,36 @@
 import type { StoredObject } from '../../contract.ts'
-import { isRecord } from '../shape-node.ts'
+import { isRecord, jsonEqual } from '../shape-node.ts'
 
-/** JSON merge patch (RFC 7386): null deletes, objects merge, everything else replaces. */
+/**
+ * JSON merge patch (RFC 7386): null deletes, objects merge, everything else replaces. What a patch repeats
+ * stays the very same value, so that what follows need not look at it again.
+ */
 export function mergePatch(object: StoredObject, patch: unknown): StoredObject {
   return mergeValue(object, patch) as StoredObject
 }
 
 function mergeValue(target: unknown, patch: unknown): unknown {
-  if (!isRecord(patch)) return patch
-  const merged: Record<string, unknown> = isRecord(target) ? { ...target } : {}
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete merged[key]
-    else merged[key] = mergeValue(merged[key], value)
+  if (!isRecord(patch)) return Array.isArray(patch) && Array.isArray(target) ? shared(target, patch) : patch
+  const before: Readonly<Record<string, unknown>> = isRecord(target) ? target : {}
+  let merged: Record<string, unknown> | undefined = isRecord(target) ? undefined : {}
+  for (const key in patch) {
+    const value = patch[key]
+    if (value === null) {
+      if (!Object.hasOwn(before, key)) continue
+      merged ??= { ...before }
+      delete merged[key]
+      continue
+    }
+    const next = mergeValue(before[key], value)
+    if (next === before[key] && Object.hasOwn(before, key)) continue
+    merged ??= { ...before }
+    merged[key] = next
   }
-  return merged
+  return merged ?? target
+}
+
+/** The list of a patch, with the items that the old one has at the same place. */
+function shared(old: readonly unknown[], list: readonly unknown[]): readonly unknown[] {
+  const items = list.map((item, index) => (jsonEqual(item, old[index]) ? old[index] : item))
+  return items.length === old.length && items.every((item, index) => item === old[index]) ? old : items
 }

@@ -36,6 +36,26 @@ test('a merge patch deletes with null and replaces lists', () => {
   })
 })
 
+test('what a merge patch repeats stays the very same value', () => {
+  const conditions = [
+    { type: 'Ready', status: 'True' },
+    { type: 'Scheduled', status: 'True' },
+  ]
+  const pod = { ...aPod(), status: { phase: 'Running', conditions } }
+  const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value))
+  assert.equal(mergePatch(pod, copy({ metadata: pod.metadata, status: pod.status, gone: null })), pod)
+  const [, scheduled] = conditions
+  const patched = mergePatch(
+    pod,
+    copy({ status: { conditions: [{ type: 'Ready', status: 'False' }, scheduled] } }),
+  )
+  const status = patched['status'] as typeof pod.status
+  assert.deepEqual(status, { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }, scheduled] })
+  assert.equal(status.conditions[1], scheduled)
+  assert.equal(patched['spec'], (pod as Record<string, unknown>)['spec'])
+  assert.deepEqual(pod.status.conditions, conditions)
+})
+
 test('a strategic patch merges containers by name and keeps the order asked for', () => {
   const pod = aPod({ containers: [{ name: 'a', image: '1' }, { name: 'injected' }] })
   const patch = {

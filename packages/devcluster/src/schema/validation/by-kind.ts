@@ -66,7 +66,7 @@ export function validatorOf(
     if (old !== undefined && isUnchanged(object, old)) return errors
     const found = new Findings()
     found.errors.push(...errors)
-    checkShape(object, schema, '', found.errors)
+    checkShape(object, schema, '', found.errors, old)
     // The checks of the kind count on fields having their types.
     if (!found.errors.some((error) => error.kind === 'typeInvalid')) check?.(object, old, found)
     return deduplicated(found.errors)

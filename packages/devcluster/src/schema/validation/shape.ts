@@ -37,9 +37,16 @@ const neverEmpty = new Set([
 
 /**
  * Checks types, required fields and quantities against a built-in shape, status aside. Kinds add
- * their own checks.
+ * their own checks. `known` is a value of the same place that is sound: what is shared with it is not
+ * looked at again.
  */
-export function checkShape(value: unknown, node: ShapeNode, path: string, errors: FieldError[]): void {
+export function checkShape(
+  value: unknown,
+  node: ShapeNode,
+  path: string,
+  errors: FieldError[],
+  known?: unknown,
+): void {
   if (value === undefined || value === null || node.type === 'any') return
   if (!hasType(value, node)) {
     const actual = Array.isArray(value) ? 'array' : typeof value
@@ -61,7 +68,8 @@ export function checkShape(value: unknown, node: ShapeNode, path: string, errors
     for (let index = 0; index < value.length; index++)
       checkShape(value[index], items, `${path}[${index}]`, errors)
   } else if (typeof value === 'object') {
-    checkRecord(value as Readonly<Record<string, unknown>>, node, path, errors)
+    const sound = typeof known === 'object' && known !== null ? (known as Record<string, unknown>) : {}
+    checkRecord(value as Readonly<Record<string, unknown>>, node, path, errors, sound)
   } else if (node.quantity === true && typeof value === 'string' && !isQuantity(value)) {
     const detail =
       "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -113,6 +121,7 @@ function checkRecord(
   node: ShapeNode,
   path: string,
   errors: FieldError[],
+  known: Readonly<Record<string, unknown>>,
 ): void {
   const properties = propertiesOf(node)
   const prefix = path === '' ? '' : `${path}.`
@@ -130,7 +139,8 @@ function checkRecord(
     const value = record[key]
     const child: SchemaNode | undefined = properties[key] ?? values
     if (child === undefined || isPlainText(value, child)) continue
-    checkShape(value, child, values === child ? `${path}[${key}]` : prefix + key, errors)
+    if (typeof value === 'object' && value === known[key]) continue
+    checkShape(value, child, values === child ? `${path}[${key}]` : prefix + key, errors, known[key])
   }
 }
 

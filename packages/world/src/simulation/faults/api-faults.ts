@@ -1,6 +1,7 @@
 /** What stands between a process and the API server when things go wrong. */
 import {
   type Clock,
+  DocumentStream,
   type HttpRequest,
   type HttpResponse,
   integerBetween,
@@ -96,21 +97,31 @@ async function openWatch(
   if (strikes(deps, 'lostRequest', request)) throw new Error('connection reset by peer')
   const response = await inner.send(request, signal)
   if (response.status !== 200) return response
-  return { ...response, body: watched(response.body, deps, request) }
+  const gone = { type: 'ERROR', object: statusBody(410, 'Expired') }
+  const { body } = response
+  if (body instanceof DocumentStream)
+    return {
+      ...response,
+      body: body.through((documents) => watched<readonly unknown[]>(documents, [gone], deps, request)),
+    }
+  const line = `${JSON.stringify(gone)}\n`
+  return { ...response, body: watched<string | Uint8Array>(body, line, deps, request) }
 }
 
-async function* watched(
-  body: AsyncIterable<string | Uint8Array>,
+/** @param gone what says that the version to follow from is gone. */
+async function* watched<C>(
+  body: AsyncIterable<C>,
+  gone: C,
   deps: FaultDependencies,
   request: HttpRequest,
-): AsyncGenerator<string | Uint8Array> {
+): AsyncGenerator<C> {
   const { weather, clock } = deps
   let delayMs = 0
   let delayedIn = false
   for await (const chunk of body) {
     if (strikes(deps, 'watchDrop', request)) throw new Error('unexpected EOF')
     if (strikes(deps, 'watchGone', request)) {
-      yield `${JSON.stringify({ type: 'ERROR', object: statusBody(410, 'Expired') })}\n`
+      yield gone
       return
     }
     const isDelayed = weather.isStorm('watchDelay')

@@ -1,5 +1,5 @@
 /** Machines and their claims: none twice, none without an owner, none lost. */
-import { labels, type NodeClaim, parseNillableDuration, terminationFinalizer } from '@tenon/api'
+import { labels, type Node, type NodeClaim, parseNillableDuration, terminationFinalizer } from '@tenon/api'
 import { abandonedAnnotation } from '../workload/workload-context.ts'
 import { annotation, type Invariant } from './scene.ts'
 
@@ -83,52 +83,57 @@ export const claimSpecUnchanged: Invariant = ({ violate }) => ({
 })
 
 /** A node of a registered claim keeps no taint that says it is not. */
-export const registrationTaintRemoved: Invariant = ({ world, violate, nodeByProviderId, clock }) => {
+export const registrationTaintRemoved: Invariant = ({ violate, nodeByName, claimByProviderId, clock }) => {
+  /** Nodes with the taint. */
+  const tainted = new Set<string>()
   const since = new Map<string, number>()
   return {
+    node(now, before) {
+      const { name } = ((now ?? before) as Node).metadata
+      if (now?.spec?.taints?.some(({ key }) => key === 'karpenter.sh/unregistered') === true)
+        tainted.add(name)
+      else tainted.delete(name)
+    },
     minute() {
-      const stuck = world.claims().filter((claim) => isStuck(claim, nodeByProviderId))
-      for (const name of since.keys())
-        if (!stuck.some((claim) => claim.metadata.name === name)) since.delete(name)
-      for (const { metadata } of stuck) {
-        const first = since.get(metadata.name) ?? clock.monotonic()
-        since.set(metadata.name, first)
+      const stuck = [...tainted].flatMap((name) => {
+        const claim = claimByProviderId(nodeByName(name)?.spec?.providerID ?? '')
+        return claim !== undefined && isRegistered(claim) ? [claim.metadata.name] : []
+      })
+      for (const name of since.keys()) if (!stuck.includes(name)) since.delete(name)
+      for (const name of stuck) {
+        const first = since.get(name) ?? clock.monotonic()
+        since.set(name, first)
         if (clock.monotonic() - first > 20 * minute)
-          violate('registrationTaintRemoved', `the node of NodeClaim ${metadata.name} is still unregistered`)
+          violate('registrationTaintRemoved', `the node of NodeClaim ${name} is still unregistered`)
       }
     },
   }
 }
 
-function isStuck(
-  claim: NodeClaim,
-  nodeByProviderId: (
-    id: string,
-  ) => { readonly spec?: { readonly taints?: readonly { readonly key: string }[] } } | undefined,
-): boolean {
-  const isRegistered = claim.status?.conditions?.some(
-    ({ type, status }) => type === 'Registered' && status === 'True',
-  )
-  if (isRegistered !== true || claim.metadata.deletionTimestamp !== undefined) return false
-  const taints = nodeByProviderId(claim.status?.providerID ?? '')?.spec?.taints ?? []
-  return taints.some(({ key }) => key === 'karpenter.sh/unregistered')
-}
+/** Whether the claim has its node, and stays. */
+const isRegistered = ({ metadata, status }: NodeClaim): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  status?.conditions?.some((each) => each.type === 'Registered' && each.status === 'True') === true
 
 /** Claims go when they have reached their age. */
-export const expiredInTime: Invariant = ({ world, clock, violate }) => ({
-  minute() {
-    for (const { metadata, spec } of world.claims()) {
+export const expiredInTime: Invariant = ({ clock, violate }) => {
+  /** Unix time at which claims that stay come of age. */
+  const dueAt = new Map<string, number>()
+  return {
+    claim(now, before) {
+      const { metadata, spec } = (now ?? before) as NodeClaim
       const lastsMs = parseNillableDuration(spec.expireAfter)
-      if (lastsMs === undefined || metadata.deletionTimestamp !== undefined) continue
-      const overdueMs = clock.now() - Date.parse(metadata.creationTimestamp ?? '') - lastsMs
-      if (overdueMs > 15 * minute)
-        violate(
-          'expiredInTime',
-          `NodeClaim ${metadata.name} should have been deleted a quarter of an hour ago`,
-        )
-    }
-  },
-})
+      if (now === undefined || lastsMs === undefined || metadata.deletionTimestamp !== undefined)
+        dueAt.delete(metadata.name)
+      else dueAt.set(metadata.name, Date.parse(metadata.creationTimestamp ?? '') + lastsMs)
+    },
+    minute() {
+      for (const [name, due] of dueAt)
+        if (clock.now() - due > 15 * minute)
+          violate('expiredInTime', `NodeClaim ${name} should have been deleted a quarter of an hour ago`)
+    },
+  }
+}
 
 /** The name of a claim's NodePool. */
 export const poolOf = (claim: NodeClaim): string => claim.metadata.labels?.[labels.nodePool] ?? ''

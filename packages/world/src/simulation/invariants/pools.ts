@@ -84,14 +84,24 @@ export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimBy
         (claim) =>
           poolOf(claim) === pool && isTrue(claim, 'Initialized') && !isTrue(claim, 'InstanceTerminating'),
       )
+  /** Names of the claims of each pool that count. */
+  const counted = new Map<string, Set<string>>()
   return {
+    claim(now, before) {
+      const claim = (now ?? before) as NodeClaim
+      const names = counted.get(poolOf(claim)) ?? new Set<string>()
+      counted.set(poolOf(claim), names)
+      const { name } = claim.metadata
+      if (now !== undefined && isTrue(now, 'Initialized') && !isTrue(now, 'InstanceTerminating'))
+        names.add(name)
+      else names.delete(name)
+    },
     pool(now) {
       const budgets = now?.spec.disruption?.budgets ?? [{ nodes: '10%' }]
       if (now !== undefined) budgetsOf(now.metadata.name).set(clock.monotonic(), budgets)
     },
     minute() {
-      const pools = new Set(world.claims().map(poolOf))
-      for (const pool of pools) totals(pool).set(clock.monotonic(), ofPool(pool).length)
+      for (const [pool, names] of counted) totals(pool).set(clock.monotonic(), names.size)
     },
     apiWrite({ method, plural, name = '' }) {
       if (method !== 'DELETE' || plural !== 'nodeclaims') return

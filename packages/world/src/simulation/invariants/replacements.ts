@@ -108,7 +108,7 @@ const cpuOf = (pods: readonly Pod[]): number =>
   )
 
 /** A node that stays after all takes pods again. */
-export const marksTakenOff: Invariant = ({ world, clock, violate, nodeByProviderId }) => {
+export const marksTakenOff: Invariant = ({ clock, violate, nodeByName, claimByProviderId }) => {
   const since = new Map<string, number>()
   return {
     node(now, before) {
@@ -117,11 +117,10 @@ export const marksTakenOff: Invariant = ({ world, clock, violate, nodeByProvider
       else if (!since.has(name)) since.set(name, clock.monotonic())
     },
     minute() {
-      for (const { metadata, status } of world.claims()) {
-        if (metadata.deletionTimestamp !== undefined) continue
-        const name = nodeByProviderId(status?.providerID ?? '')?.metadata.name ?? ''
-        const markedMs = clock.monotonic() - (since.get(name) ?? clock.monotonic())
-        if (markedMs > markedBoundMs)
+      for (const [name, markedAt] of since) {
+        if (clock.monotonic() - markedAt <= markedBoundMs) continue
+        const claim = claimByProviderId(nodeByName(name)?.spec?.providerID ?? '')
+        if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
           violate('marksTakenOff', `node ${name} is marked as one that goes, and stays`)
       }
     },

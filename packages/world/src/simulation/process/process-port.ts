@@ -1,4 +1,4 @@
-import type { HttpResponse, Transport } from '@tenon/runtime'
+import { DocumentBody, DocumentStream, type HttpResponse, type Transport } from '@tenon/runtime'
 import type { ProcessClock } from './process-clock.ts'
 
 /** Answered to nobody: a dead process gets no replies. */
@@ -62,10 +62,15 @@ export class ProcessPort {
   }
 
   #guarded(response: HttpResponse): HttpResponse {
-    return { ...response, body: this.#body(response.body) }
+    const { body } = response
+    // All of it has come when the answer has.
+    if (body instanceof DocumentBody) return response
+    if (body instanceof DocumentStream)
+      return { ...response, body: body.through((documents) => this.#chunks(documents)) }
+    return { ...response, body: this.#chunks(body) }
   }
 
-  async *#body(body: AsyncIterable<string | Uint8Array>): AsyncGenerator<string | Uint8Array> {
+  async *#chunks<C>(body: AsyncIterable<C>): AsyncGenerator<C> {
     try {
       for await (const chunk of body) yield await this.#delivered(chunk)
     } finally {
