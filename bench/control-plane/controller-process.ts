@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '@tenon/runtime'
+import type { ProbeOrder } from './loop-probe.ts'
 
 const dockerfile = new URL('../../Dockerfile', import.meta.url)
 const bundler = fileURLToPath(new URL('../../build/bundle.ts', import.meta.url))
@@ -98,6 +99,11 @@ export class ControllerProcess {
     return new ControllerProcess(child, plan, ports)
   }
 
+  /** Waits until the probes are answered: the program is loaded. */
+  async serving(withinMs: number): Promise<void> {
+    await this.#until(withinMs, this.#ports.probes, '/healthz', (text) => text === 'ok')
+  }
+
   /** Waits until the readiness probe succeeds: every collection is listed. */
   async ready(withinMs: number): Promise<void> {
     await this.#until(withinMs, this.#ports.probes, '/readyz', (text) => text === 'ok')
@@ -142,10 +148,20 @@ export class ControllerProcess {
     }
   }
 
+  /**
+   * Begins or ends looking at how long the event loop is held: at first it does. Looking takes as much processor
+   * time as following a quiet cluster.
+   */
+  watchLoop(isOn: boolean): void {
+    const order: ProbeOrder = { kind: 'watch', isOn }
+    this.#process.send(order)
+  }
+
   /** The longest time that the event loop was held since this was last asked, in milliseconds. */
   async longestHoldMs(): Promise<number> {
     const answer = once(this.#process, 'message')
-    this.#process.send({ kind: 'longestHold' })
+    const order: ProbeOrder = { kind: 'longestHold' }
+    this.#process.send(order)
     const [longestMs] = await answer
     return Number(longestMs)
   }

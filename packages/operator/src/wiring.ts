@@ -99,7 +99,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     )
   }
   const singleton = (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>): Runnable =>
-    createSingleton({ name, run, clock, logger, random, metrics: framework })
+    createSingleton({ name, run, clock, logger, random, metrics: framework, pace })
 
   reportSync(context)
   const lifecycle = new NodeClaimLifecycle(measured(context, 'nodeclaim.lifecycle'))

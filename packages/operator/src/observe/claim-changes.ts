@@ -12,7 +12,18 @@ const ofDisruption: ReadonlySet<string> = new Set(['Consolidatable', 'Drifted'])
  */
 export function isOfItsLife(change: Change<NodeClaim>): boolean {
   if (change.kind !== 'updated') return true
-  const { object, old } = change
+  let answer = answers.get(change)
+  if (answer === undefined) {
+    answer = saysMore(change)
+    answers.set(change, answer)
+  }
+  return answer
+}
+
+/** Each change is asked about by several that follow claims. */
+const answers = new WeakMap<Change<NodeClaim>, boolean>()
+
+function saysMore({ object, old }: Change<NodeClaim> & { readonly kind: 'updated' }): boolean {
   return (
     !isSameValue(object.spec, old.spec) ||
     !isSameValue({ ...object.metadata, resourceVersion: '' }, { ...old.metadata, resourceVersion: '' }) ||

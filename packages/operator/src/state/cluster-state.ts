@@ -100,7 +100,7 @@ export class ClusterState {
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)
     this.nominations = new NominatedPods(caches, nodeOf, this.plans, clock, planAgeMs)
     this.pods = new PodIndex(caches.pods, (pod) => this.nominations.isHeldByOthers(pod))
-    this.podsOnNodes = new PodsOnNodes(caches, (pod) => this.pods.isWellFormed(pod), clock)
+    this.podsOnNodes = new PodsOnNodes(caches, this.pods, clock)
     this.registrationHealth = new RegistrationHealth(caches.nodePools)
     this.poolClaims = new PoolClaims(caches.nodeClaims, {
       unseen: () => this.#seeded.values(),

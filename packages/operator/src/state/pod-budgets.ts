@@ -17,8 +17,8 @@ export function blockingBudgets(
   nowMs: number,
 ): BlockingBudgets | undefined {
   for (const pod of pods) {
-    if (!isEvictable(pod, nowMs)) continue
     const covering = budgetsOf(pod, budgets)
+    if (covering.length === 0 || !isEvictable(pod, nowMs)) continue
     const isSeveral = covering.length > 1
     if (!isSeveral && !isPausedByBudget(pod, covering, nowMs)) continue
     return {

@@ -119,6 +119,26 @@ describe('the index of pods', () => {
     assert.equal(index.useOf('one').requests['cpu'], undefined)
   })
 
+  test('a pod whose status comes to be misshapen cannot be read from then on', () => {
+    const cache = new PodCache()
+    const index = new PodIndex(cache)
+    const pod = aPod('a', { nodeName: 'one' })
+    const statuses: readonly unknown[] = [
+      { phase: 'Running', conditions: {} },
+      { phase: 'Running', conditions: [null] },
+      { phase: 'Running', conditions: [{ status: 'True' }] },
+      { phase: 'Running', containerStatuses: [{}] },
+      'Running',
+      [],
+    ]
+    for (const status of statuses) {
+      cache.put({ ...pod, status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } })
+      assert.deepEqual(names(index.bound()), ['a'])
+      cache.put({ ...pod, status: status as Pod['status'] & object })
+      assert.deepEqual(names(index.bound()), [], JSON.stringify(status))
+    }
+  })
+
   test('a pod that cannot be read waits while it has no node, and counts nothing on one', () => {
     const cache = new PodCache()
     const index = new PodIndex(cache)

@@ -1,6 +1,6 @@
 /** What decisions ask about all pods again and again, worked out once for each state of a pod or node. */
-import type { Pod, Resources } from '@tenon/api'
-import { type HostPort, hostPortsOf, podRequests, shapeProblems, sum } from '@tenon/engine'
+import type { Container, Pod, PodSpec, Resources } from '@tenon/api'
+import { type HostPort, hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
 import type { Cache, Change } from '@tenon/kube'
 import { indexes } from '../observe/caches.ts'
 import { nominatedNodeOf } from './nominated-pods.ts'
@@ -40,6 +40,8 @@ export class PodIndex {
     this.#isHeld = isHeld
     pods.onChange((change) => {
       const { object } = change
+      if (change.kind === 'updated' && isStillWellFormed(change, this.#wellFormed))
+        this.#wellFormed.set(object, true)
       if (!this.takesTheSame(change)) {
         this.#uses.delete(nodeNameOf(object))
         if (change.kind === 'updated') this.#uses.delete(nodeNameOf(change.old))
@@ -169,6 +171,7 @@ export class PodIndex {
   /** Works out in steps what {@link useOf} answers about these nodes. */
   *readUses(nodeNames: Iterable<string>): Generator<undefined, void, undefined> {
     for (const name of nodeNames) {
+      if (this.#uses.has(name)) continue
       this.useOf(name)
       yield
     }
@@ -190,22 +193,78 @@ export class PodIndex {
   }
 }
 
+/** Whether all that can be misshapen in the pod is what it was, or is seen to be right at a glance. */
+function isStillWellFormed(
+  { old, object }: Change<Pod> & { readonly kind: 'updated' },
+  known: WeakMap<Pod, boolean>,
+): boolean {
+  const [before, after] = [old.metadata, object.metadata]
+  return (
+    known.get(old) === true &&
+    old.spec === object.spec &&
+    before.labels === after.labels &&
+    before.annotations === after.annotations &&
+    before.ownerReferences === after.ownerReferences &&
+    isUnresized(object) &&
+    hasPlainConditions(object)
+  )
+}
+
+function hasPlainConditions({ status }: { readonly status?: unknown }): boolean {
+  if (status === undefined) return true
+  if (typeof status !== 'object' || status === null || Array.isArray(status)) return false
+  const { conditions } = status as { readonly conditions?: unknown }
+  if (conditions === undefined) return true
+  if (!Array.isArray(conditions)) return false
+  return conditions.every((each: { readonly type?: unknown } | null) => typeof each?.type === 'string')
+}
+
 /** Whether the pod takes what its spec says; misshapen ones come through here, too. */
 function isUnresized({ status }: Pod): boolean {
   return status?.containerStatuses === undefined && status?.initContainerStatuses === undefined
 }
 
+/** What a pod takes, and all that it follows from beside its containers. */
+interface Taken extends Pick<PodSpec, 'initContainers' | 'overhead' | 'resources'> {
+  readonly amounts: Resources
+}
+
+/** By containers, which cached pods of one workload share. */
+const taken = new WeakMap<readonly Container[], Taken>()
+
+function requestsOf(pod: Pod): Resources {
+  const { spec, status } = pod
+  if (!isUnresized(pod)) return podRequests(spec, status)
+  const { containers, initContainers, overhead, resources } = spec
+  const known = taken.get(containers)
+  const isSame =
+    known?.initContainers === initContainers && known?.overhead === overhead && known?.resources === resources
+  if (known !== undefined && isSame) return known.amounts
+  const amounts = podRequests(spec)
+  taken.set(containers, {
+    amounts,
+    ...(initContainers !== undefined && { initContainers }),
+    ...(overhead !== undefined && { overhead }),
+    ...(resources !== undefined && { resources }),
+  })
+  return amounts
+}
+
+function add(total: Record<string, number>, amounts: Resources): void {
+  for (const name in amounts) total[name] = (total[name] ?? 0) + (amounts[name] as number)
+}
+
 /** What pods take of their node; they must be well-formed. */
 export function useOf(pods: readonly Pod[]): NodeUse {
-  let requests: Resources = {}
-  let daemonRequests: Resources = {}
+  const requests: Record<string, number> = {}
+  const daemonRequests: Record<string, number> = {}
   const hostPorts: HostPort[] = []
   const podsWithVolumes: Pod[] = []
   for (const pod of pods) {
     if (isTerminal(pod)) continue
-    const own = podRequests(pod.spec, pod.status)
-    requests = sum(requests, own)
-    if (isDaemonPod(pod)) daemonRequests = sum(daemonRequests, own)
+    const own = requestsOf(pod)
+    add(requests, own)
+    if (isDaemonPod(pod)) add(daemonRequests, own)
     hostPorts.push(...hostPortsOf(pod.spec))
     if ((pod.spec.volumes ?? []).length > 0) podsWithVolumes.push(pod)
   }

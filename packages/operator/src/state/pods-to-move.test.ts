@@ -14,11 +14,15 @@ function aPod(name: string, more: { readonly metadata?: object; readonly nodeNam
   }
 }
 
-const aBudget = (disruptionsAllowed: number): PodDisruptionBudget => ({
+const aBudget = (disruptionsAllowed: number, more: object = {}): PodDisruptionBudget => ({
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',
   metadata: { name: 'a', namespace: 'n', uid: 'a' },
-  spec: { selector: { matchLabels: { app: 'a' } }, ...(disruptionsAllowed === 0 && { maxUnavailable: 0 }) },
+  spec: {
+    selector: { matchLabels: { app: 'a' } },
+    ...(disruptionsAllowed === 0 && { maxUnavailable: 0 }),
+    ...more,
+  },
   status: { disruptionsAllowed },
 })
 
@@ -48,6 +52,30 @@ test('what the pods of a node ask is worked out once, until one of them changes'
   cluster.miss(aPod('p'))
   assert.deepEqual(names(podsOnNodes.of('node').pods), [])
   assert.equal(podsOnNodes.of('other'), other)
+})
+
+test('how a pod fares changes nothing for who would move it, who is told of it as it is now', () => {
+  const cluster = new ObservedCluster()
+  const { podsOnNodes } = cluster.state
+  const pod = aPod('p')
+  const isReady = (status: 'True' | 'False', at: string) => [
+    { type: 'Ready', status, lastTransitionTime: at },
+  ]
+  const seen = (conditions: object[]): Pod => {
+    const now = { ...pod, status: { phase: 'Running', startTime: rfc3339(0), conditions } } as Pod
+    cluster.see(now)
+    return now
+  }
+  cluster.see(aBudget(0, { unhealthyPodEvictionPolicy: 'AlwaysAllow' }), aPod('q'))
+  seen(isReady('True', 'a'))
+  const before = podsOnNodes.of('node')
+  const later = seen(isReady('True', 'b'))
+  const after = podsOnNodes.of('node')
+  assert.deepEqual([names(after.pods), after.blocking], [names(before.pods), before.blocking])
+  assert.equal(after.annotated, before.annotated, 'nothing was worked out again')
+  assert.ok(after.pods.includes(later))
+  seen(isReady('False', 'c'))
+  assert.equal(podsOnNodes.of('node').blocking?.pod, 'n/q', 'an unhealthy pod may go')
 })
 
 test('a PDB that changes counts at once', () => {

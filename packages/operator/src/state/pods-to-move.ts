@@ -1,9 +1,10 @@
 /** What taking a node away asks of its pods, worked out once for each state of these (disruption.md 3, 4). */
 import { annotations, type Pod, type PodDisruptionBudget } from '@tenon/api'
+import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../observe/caches.ts'
 import { type BlockingBudgets, blockingBudgets } from './pod-budgets.ts'
-import { costsSomething, evictionCost, isCurrentlyReschedulable, isReschedulable } from './pods.ts'
+import { evictionCost, isCurrentlyReschedulable, isReschedulable } from './pods.ts'
 
 /** The pods of a node; where nothing else is said, without those that cannot be read. */
 export interface PodsToMove {
@@ -21,10 +22,17 @@ export interface PodsToMove {
   readonly isCheap: boolean
 }
 
+/** What is known of pods beside the cache. */
+export interface PodFacts {
+  readonly isWellFormed: (pod: Pod) => boolean
+  /** Whether a change leaves what the pod takes of its node as it is. */
+  readonly takesTheSame: (change: Change<Pod>) => boolean
+}
+
 /** Asked about every node in every pass of the disruption loop, while few nodes change in between. */
 export class PodsOnNodes {
   readonly #caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>
-  readonly #isWellFormed: (pod: Pod) => boolean
+  readonly #facts: PodFacts
   readonly #clock: Pick<Clock, 'now'>
   /** By Node name; an entry goes with the first change to a pod of the node or to a PDB. */
   readonly #known = new Map<string, PodsToMove>()
@@ -32,13 +40,17 @@ export class PodsOnNodes {
 
   constructor(
     caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>,
-    isWellFormed: (pod: Pod) => boolean,
+    facts: PodFacts,
     clock: Pick<Clock, 'now'>,
   ) {
     this.#caches = caches
-    this.#isWellFormed = isWellFormed
+    this.#facts = facts
     this.#clock = clock
     caches.pods.onChange((change) => {
+      if (change.kind === 'updated' && this.#movesTheSame(change)) {
+        this.#replace(change.old, change.object)
+        return
+      }
       this.#known.delete(nodeNameOf(change.object))
       if (change.kind === 'updated') this.#known.delete(nodeNameOf(change.old))
     })
@@ -46,6 +58,29 @@ export class PodsOnNodes {
       this.#budgets = undefined
       this.#known.clear()
     })
+  }
+
+  /** Whether a change of a pod is none to those who would move it: most tell only how it fares. */
+  #movesTheSame(change: Change<Pod> & { readonly kind: 'updated' }): boolean {
+    const [before, after] = [change.old.metadata, change.object.metadata]
+    return (
+      this.#facts.takesTheSame(change) &&
+      before.uid === after.uid &&
+      before.labels === after.labels &&
+      before.annotations === after.annotations &&
+      before.deletionTimestamp === after.deletionTimestamp &&
+      readinessOf(change.old) === readinessOf(change.object)
+    )
+  }
+
+  /** So that nobody is answered with a pod as it was. */
+  #replace(old: Pod, pod: Pod): void {
+    const name = nodeNameOf(pod)
+    const known = this.#known.get(name)
+    if (known === undefined) return
+    const now = (pods: readonly Pod[]) =>
+      pods.includes(old) ? pods.map((each) => (each === old ? pod : each)) : pods
+    this.#known.set(name, { ...known, pods: now(known.pods), movable: now(known.movable) })
   }
 
   /** All PDBs; the same list until one of them changes. */
@@ -65,29 +100,42 @@ export class PodsOnNodes {
   }
 
   #read(all: readonly Pod[]): PodsToMove {
-    const pods = all.filter((pod) => this.#isWellFormed(pod))
     const budgets = this.budgets()
     const nowMs = this.#clock.now()
-    const reschedulable = pods.filter(isReschedulable)
-    return {
-      annotated: pods.filter(
-        ({ metadata }) => metadata.annotations?.[annotations.doNotDisrupt] !== undefined,
-      ),
-      blocking: blockingBudgets(pods, budgets, nowMs),
-      pods: reschedulable,
-      movable: reschedulable.filter((pod) => isCurrentlyReschedulable(pod, budgets, nowMs)),
-      disruptionCost: reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
-      isCheap: !all.some(costsSomething),
+    const wellFormed: Pod[] = []
+    const annotated: Pod[] = []
+    const pods: Pod[] = []
+    const movable: Pod[] = []
+    let disruptionCost = 1
+    let isCheap = true
+    for (const pod of all) {
+      const cost = isReschedulable(pod) ? evictionCost(pod) : undefined
+      if (cost !== undefined && cost > 0) isCheap = false
+      if (!this.#facts.isWellFormed(pod)) continue
+      wellFormed.push(pod)
+      if (pod.metadata.annotations?.[annotations.doNotDisrupt] !== undefined) annotated.push(pod)
+      if (cost === undefined) continue
+      pods.push(pod)
+      disruptionCost += Math.max(0, cost)
+      if (isCurrentlyReschedulable(pod, budgets, nowMs)) movable.push(pod)
     }
+    const blocking = blockingBudgets(wellFormed, budgets, nowMs)
+    return { annotated, blocking, pods, movable, disruptionCost, isCheap }
   }
 
   /** Works out in steps what {@link of} answers about these nodes. */
   *reading(nodeNames: Iterable<string>): Generator<undefined, void, undefined> {
     for (const name of nodeNames) {
+      if (this.#known.has(name)) continue
       this.of(name)
       yield
     }
   }
+}
+
+/** What unhealthy pods may be evicted by. */
+function readinessOf({ status }: Pod): string | undefined {
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status
 }
 
 /** Empty while it has none; of pods that cannot be read, too. */

@@ -92,6 +92,7 @@ const coverings = new WeakMap<Budgets, Map<string, WeakMap<object, Budgets>>>()
 
 /** The PDBs that cover a pod. Neither the list nor the labels may be changed later. */
 export function budgetsOf({ metadata: { namespace = '', labels } }: Pod, budgets: Budgets): Budgets {
+  if (budgets.length === 0) return budgets
   const find = (): Budgets =>
     budgets.filter(
       (pdb) => (pdb.metadata.namespace ?? '') === namespace && matchesSelector(pdb.spec.selector, labels),
@@ -127,11 +128,11 @@ function isBlocked(
   nowMs: number,
   isClosed: (pdb: PodDisruptionBudget) => boolean,
 ): boolean {
-  if (!isEvictable(pod, nowMs)) return false
   const covering = budgetsOf(pod, budgets)
-  if (covering.length > 1) return true
   const [only] = covering
-  if (only === undefined || !isClosed(only)) return false
+  if (only === undefined || !isEvictable(pod, nowMs)) return false
+  if (covering.length > 1) return true
+  if (!isClosed(only)) return false
   const ready = pod.status?.conditions?.find((condition) => condition.type === 'Ready')
   return !(only.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && ready?.status === 'False')
 }
@@ -155,11 +156,6 @@ export function evictionCost(pod: Pod): number {
   const cost =
     1 + (Number.isFinite(deletionCost) ? deletionCost / 2 ** 27 : 0) + (pod.spec.priority ?? 0) / 2 ** 25
   return Math.min(10, Math.max(-10, cost))
-}
-
-/** Whether moving the pod costs anything. */
-export function costsSomething(pod: Pod): boolean {
-  return isReschedulable(pod) && evictionCost(pod) > 0
 }
 
 /** `namespace/name`. */

@@ -28,6 +28,8 @@ export class UnseenPods {
   readonly #expected = new Set<string>()
   /** UIDs of pods that the scheduler has spoken about. */
   readonly #judged = new Set<string>()
+  /** UIDs of all pods that anything is remembered of: of most, which have a node, there is nothing to forget. */
+  readonly #followed = new Set<string>()
 
   isExpected(uid: string): boolean {
     return this.#expected.has(uid)
@@ -41,15 +43,17 @@ export class UnseenPods {
   see(pod: Pod, mayPreempt: boolean): readonly Pod[] {
     if (isDaemonPod(pod) || isMirrorPod(pod)) return []
     const uid = pod.metadata.uid ?? ''
+    const isRefused = isProvisionable(pod)
+    if (!isRefused && !isUnseen(pod)) {
+      this.forget(pod)
+      return []
+    }
+    this.#followed.add(uid)
     const groups = groupsOf(pod)
-    if (isProvisionable(pod)) {
+    if (isRefused) {
       this.#ends(uid, groups)
       // One that others make room for says nothing about pods like it.
       return nominatedNodeOf(pod) === '' ? this.#refuse(uid, groups) : []
-    }
-    if (!isUnseen(pod)) {
-      this.forget(pod)
-      return []
     }
     if (this.#expected.has(uid)) return []
     const telling = mayPreempt ? groups.filter((group) => group !== burst) : groups
@@ -64,6 +68,7 @@ export class UnseenPods {
   /** The pod is gone, or waits no more. */
   forget(pod: Pod): void {
     const uid = pod.metadata.uid ?? ''
+    if (!this.#followed.delete(uid)) return
     this.#judged.delete(uid)
     const groups = groupsOf(pod)
     this.#ends(uid, groups)

@@ -9,7 +9,7 @@ const open = new Map([['default', 3]])
 function seen(name: string, pods: string, pricePerHour = 1, generation = 1) {
   return {
     name,
-    movable: [...pods].map((uid) => ({ metadata: { name: uid, uid } }) as Pod),
+    movable: pods.split('').map((uid) => ({ metadata: { name: uid, uid } }) as Pod),
     pricePerHour,
     pool: { metadata: { name: 'default', generation } } as NodePool,
   }

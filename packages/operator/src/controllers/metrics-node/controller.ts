@@ -1,6 +1,6 @@
 /** `metrics.node`: what nodes have, what is used of it, and how old they are (operations.md 9.2). */
 import type { Container, Pod, Resources } from '@tenon/api'
-import { difference, sum } from '@tenon/engine'
+import { difference } from '@tenon/engine'
 import type { ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
@@ -115,12 +115,13 @@ export class NodeMetrics {
 
   #limitsOn(name: string): { readonly all: Resources; readonly daemons: Resources } {
     const { state } = this.#context
-    let [all, daemons]: [Resources, Resources] = [{}, {}]
+    const all: Record<string, number> = {}
+    const daemons: Record<string, number> = {}
     for (const pod of state.podsOn(name)) {
       if (!state.isWellFormed(pod) || isTerminal(pod)) continue
       const limits = this.#limitsOf(pod)
-      all = sum(all, limits)
-      if (isDaemonPod(pod)) daemons = sum(daemons, limits)
+      add(all, limits)
+      if (isDaemonPod(pod)) add(daemons, limits)
     }
     return { all, daemons }
   }

@@ -49,7 +49,11 @@ export class DisruptionConditions {
           karpenterKinds.nodeClaim,
           { name },
           { status: { conditions: conditions.conditions } },
-          { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
+          {
+            subresource: 'status',
+            isAnswerUnread: true,
+            resourceVersion: claim.metadata.resourceVersion ?? '',
+          },
         )
       } catch (error) {
         if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
@@ -129,9 +133,17 @@ export function conditionsAfterPodEvent(
 }
 
 /** For how long a node must be at rest before it may be consolidated; infinite = it never may be. */
-function waitMsOf({ spec }: NodePool): number {
-  return parseNillableDuration(spec.disruption?.consolidateAfter ?? '0s') ?? 0
+function waitMsOf(pool: NodePool): number {
+  let waitMs = waits.get(pool)
+  if (waitMs === undefined) {
+    waitMs = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
+    waits.set(pool, waitMs)
+  }
+  return waitMs
 }
+
+/** Asked about with every pod that comes or goes. */
+const waits = new WeakMap<NodePool, number>()
 
 /** Drift that shows in the objects alone. */
 function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {

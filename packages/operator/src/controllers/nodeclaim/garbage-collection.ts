@@ -1,5 +1,5 @@
 /** `nodeclaim.garbagecollection`: deletes claims whose machine is gone (lifecycle.md 6). */
-import { isConditionTrue, karpenterKinds } from '@tenon/api'
+import { isConditionTrue } from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { isNodeReady } from '../../state/state-node.ts'
@@ -16,11 +16,10 @@ export class NodeClaimGarbageCollection {
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
-    const { client, state, provider, logger } = this.#context
-    // Claims first: one launched between the two lists must not look as if it had no machine.
-    const claims = (await client.list(karpenterKinds.nodeClaim, { signal })).filter((claim) =>
-      state.isManaged(claim),
-    )
+    const { caches, state, provider, logger } = this.#context
+    // Claims first: one launched between the two lists must not look as if it had no machine. A cache that is
+    // behind only knows of fewer launches.
+    const claims = caches.nodeClaims.list().filter((claim) => state.isManaged(claim))
     const instances = await provider.list(signal)
     const alive = new Set(instances.filter(({ deleting }) => !deleting).map(({ providerID }) => providerID))
     for (const claim of claims) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Condition, labels, type Node, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
-import { KubeError } from '@tenon/kube'
+import { KubeError, type PatchOptions } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { ObservedCluster } from '../../state/observed-cluster.test-support.ts'
@@ -136,8 +136,9 @@ async function writesForRested(
   const patches: unknown[] = []
   let left = refusals
   const client = {
-    patch: (_type: unknown, _key: unknown, patch: unknown, options: object) => {
-      patches.push([patch, options])
+    patch: (_type: unknown, _key: unknown, patch: unknown, options: PatchOptions) => {
+      const { subresource, resourceVersion } = options
+      patches.push([patch, { subresource, resourceVersion }])
       return left-- > 0 ? Promise.reject(new KubeError('conflict', 409, 'changed')) : Promise.resolve()
     },
   }

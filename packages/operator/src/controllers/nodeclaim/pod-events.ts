@@ -64,7 +64,11 @@ export class PodEvents {
         karpenterKinds.nodeClaim,
         { name: claim.metadata.name },
         { status },
-        { subresource: 'status', ...(resourceVersion !== undefined && { resourceVersion }) },
+        {
+          subresource: 'status',
+          isAnswerUnread: true,
+          ...(resourceVersion !== undefined && { resourceVersion }),
+        },
       )
     } catch (error) {
       if (isKubeError(error, 'conflict') && resourceVersion !== undefined) return false
