@@ -1,5 +1,5 @@
 /** `disruption`, methods Global, Multi and Single: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
-import { isConditionTrue, labels } from '@tenon/api'
+import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
 import type { ConsolidationQuestion, ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { evictionCost, isDaemonPod } from '../../state/pods.ts'
@@ -11,7 +11,7 @@ import { isSameBudget, LookedAt } from './looked-at.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
 import { restOf, unconsolidatable } from './policy.ts'
-import { tellRejected, tellRemarks, tellUnconsolidatable } from './remarks.ts'
+import { tellRejected, tellRemarks, tellUnconsolidatable, unconsolidatableMs } from './remarks.ts'
 import { destinationsOf, keepHomes, type RemovalGround, removalGround } from './simulation.ts'
 import { rejectionOf } from './validation.ts'
 
@@ -31,6 +31,8 @@ export class Consolidation implements DisruptionMethod {
   /** The same where budgets left something out: there is nothing to do before one of them leaves more or less. */
   #limited: { readonly version: number; readonly budgets: ReadonlyMap<string, number> } | undefined
   readonly #lookedAt = new LookedAt()
+  /** What was told last of each claim, as it is now. */
+  readonly #told = new WeakMap<NodeClaim, { readonly because: string; readonly atMs: number }>()
   /** NodePools that the last search did not reach. */
   #unseenPools: readonly string[] = []
 
@@ -55,9 +57,19 @@ export class Consolidation implements DisruptionMethod {
     const { pool, claim } = candidate
     if (pool.spec.replicas !== undefined) return false
     const because = unconsolidatable(candidate) ?? restOf(this.#context, candidate)
-    if (because !== undefined) tellUnconsolidatable(this.#context, candidate, because)
+    if (because !== undefined) this.#tellWhyNot(candidate, because)
     else if (!isEmpty(candidate)) return isConditionTrue(claim, 'Consolidatable')
     return false
+  }
+
+  /** From pass to pass the same is true of nearly all nodes, and has been told. */
+  #tellWhyNot(candidate: Candidate, because: string): void {
+    const { claim } = candidate
+    const nowMs = this.#context.clock.monotonic()
+    const told = this.#told.get(claim)
+    if (told?.because === because && nowMs - told.atMs < unconsolidatableMs) return
+    this.#told.set(claim, { because, atMs: nowMs })
+    tellUnconsolidatable(this.#context, candidate, because)
   }
 
   async pass(pass: Pass, signal: AbortSignal): Promise<boolean> {

@@ -12,7 +12,8 @@ import type { OperatorContext } from '../../context.ts'
 import { keyOf } from '../../state/pods.ts'
 import type { Candidate } from './candidates.ts'
 
-const unconsolidatableMs = 15 * 60_000
+/** Why a node is left alone is not told again within this time. */
+export const unconsolidatableMs = 15 * 60_000
 const listedPods = 5
 /** Doubles the threshold to one: what a move must save per share of the disruption (disruption.md 1). */
 const balancedFactor = 2
