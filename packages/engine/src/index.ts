@@ -1,6 +1,7 @@
 export { type HostPort, hostPortsOf } from './provisioning/host-ports.ts'
 export { allocatableOf, worstLaunchPrice } from './provisioning/allocatable.ts'
 export {
+  accumulate,
   difference,
   fits,
   larger,

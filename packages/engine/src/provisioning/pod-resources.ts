@@ -12,8 +12,13 @@ import {
 /** The sum of both, per resource. */
 export function sum(a: Resources, b: Resources): Resources {
   const total: Record<string, number> = { ...a }
-  for (const name in b) total[name] = (total[name] ?? 0) + (b[name] as number)
+  accumulate(total, b)
   return total
+}
+
+/** Adds to a total of one's own: for sums of many, each of which would be an object. */
+export function accumulate(total: Record<string, number>, more: Resources): void {
+  for (const name in more) total[name] = (total[name] ?? 0) + (more[name] as number)
 }
 
 /** `a` less `b`; only resources of `a` are kept. */

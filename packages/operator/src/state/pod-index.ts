@@ -1,6 +1,6 @@
 /** What decisions ask about all pods again and again, worked out once for each state of a pod or node. */
 import type { Container, Pod, PodSpec, Resources } from '@tenon/api'
-import { type HostPort, hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
+import { accumulate, type HostPort, hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
 import type { Cache, Change } from '@tenon/kube'
 import { indexes } from '../observe/caches.ts'
 import { nominatedNodeOf } from './nominated-pods.ts'
@@ -250,10 +250,6 @@ function requestsOf(pod: Pod): Resources {
   return amounts
 }
 
-function add(total: Record<string, number>, amounts: Resources): void {
-  for (const name in amounts) total[name] = (total[name] ?? 0) + (amounts[name] as number)
-}
-
 /** What pods take of their node; they must be well-formed. */
 export function useOf(pods: readonly Pod[]): NodeUse {
   const requests: Record<string, number> = {}
@@ -263,8 +259,8 @@ export function useOf(pods: readonly Pod[]): NodeUse {
   for (const pod of pods) {
     if (isTerminal(pod)) continue
     const own = requestsOf(pod)
-    add(requests, own)
-    if (isDaemonPod(pod)) add(daemonRequests, own)
+    accumulate(requests, own)
+    if (isDaemonPod(pod)) accumulate(daemonRequests, own)
     hostPorts.push(...hostPortsOf(pod.spec))
     if ((pod.spec.volumes ?? []).length > 0) podsWithVolumes.push(pod)
   }

@@ -1,6 +1,6 @@
 /** `metrics.node`: what nodes have, what is used of it, and how old they are (operations.md 9.2). */
 import type { Container, Pod, Resources } from '@tenon/api'
-import { difference } from '@tenon/engine'
+import { accumulate, difference } from '@tenon/engine'
 import type { ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
@@ -120,8 +120,8 @@ export class NodeMetrics {
     for (const pod of state.podsOn(name)) {
       if (!state.isWellFormed(pod) || isTerminal(pod)) continue
       const limits = this.#limitsOf(pod)
-      add(all, limits)
-      if (isDaemonPod(pod)) add(daemons, limits)
+      accumulate(all, limits)
+      if (isDaemonPod(pod)) accumulate(daemons, limits)
     }
     return { all, daemons }
   }
@@ -137,8 +137,8 @@ export class NodeMetrics {
     const allocatable: Record<string, number> = {}
     const requests: Record<string, number> = {}
     for (const share of this.#shares.values()) {
-      add(allocatable, share.allocatable)
-      add(requests, share.requests)
+      accumulate(allocatable, share.allocatable)
+      accumulate(requests, share.requests)
     }
     const { utilization } = this.#metrics
     const shown = Object.entries(allocatable).filter(([, amount]) => amount > 0)
@@ -163,8 +163,4 @@ function seriesOf(amounts: Resources, shared: Readonly<Record<string, string>>):
     shared,
     value: shownAmount(name, amount),
   }))
-}
-
-function add(total: Record<string, number>, amounts: Resources): void {
-  for (const name in amounts) total[name] = (total[name] ?? 0) + (amounts[name] as number)
 }
