@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { annotations, karpenterKinds, kinds } from '@tenon/api'
+import { annotations, karpenterKinds, kinds, labels } from '@tenon/api'
 import { minutes, seconds, Stage } from './stage.test-support.ts'
 
 test('LIF-48 LIF-53 LIF-55 LIF-56 the node goes first, then the machine, then the claim', async (t) => {
@@ -55,6 +55,19 @@ test('LIF-50 the Node of an unregistered claim is left alone', async (t) => {
   assert.equal(stage.claimNow('a'), undefined)
   assert.ok(stage.cloud.count('delete') >= 3)
   assert.equal(stage.nodeNow('one')?.metadata.deletionTimestamp, undefined)
+})
+
+test('a Node that is open goes first, too, when nobody could store that its claim is registered', async (t) => {
+  const stage = await Stage.open(t, { idle: true })
+  stage.cloud.deletionMs = 7 * seconds
+  await stage.claim('a')
+  await stage.join('a', { name: 'open', labels: { [labels.registered]: 'true' }, taints: [] })
+  await stage.join('a', { name: 'other' })
+  await stage.start()
+  await stage.deleteClaim('a')
+  await stage.pass(2 * seconds)
+  assert.equal(stage.nodeNow('open'), undefined)
+  assert.notEqual(stage.nodeNow('other'), undefined)
 })
 
 test('LIF-51 a claim without a machine goes without a call, and Nodes without provider ID survive', async (t) => {

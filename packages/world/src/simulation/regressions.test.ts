@@ -13,6 +13,10 @@ const stories: readonly (readonly [what: string, story: Story])[] = [
       withoutWorkloads: ['consolidation', 'restarts', 'poolRollouts', 'protectedNodes'],
     }),
   ],
+  [
+    'a claim is deleted while nobody can store that it is registered, and its Node is open and holds pods',
+    aStory(901, { hours: 0.25, nodes: 4 }),
+  ],
 ]
 
 describe('stories that failed once', () => {

@@ -68,8 +68,12 @@ async function stampDeadline(context: OperatorContext, claim: NodeClaim): Promis
 /** @returns whether there still is a Node to wait for. */
 async function deletesNodes(context: OperatorContext, claim: NodeClaim): Promise<boolean> {
   const providerID = claim.status?.providerID ?? ''
-  if (providerID === '' || !isConditionTrue(claim, 'Registered')) return false
-  const nodes = context.caches.nodes.byIndex(indexes.byProviderId, providerID)
+  if (providerID === '') return false
+  // A Node that is open may hold pods, although nobody could store yet that its claim is registered.
+  const isRegistered = isConditionTrue(claim, 'Registered')
+  const nodes = context.caches.nodes
+    .byIndex(indexes.byProviderId, providerID)
+    .filter(({ metadata }) => isRegistered || metadata.labels?.[labels.registered] === 'true')
   for (const node of nodes) {
     if (node.metadata.deletionTimestamp !== undefined) continue
     await context.client.delete(kinds.node, { name: node.metadata.name }).catch((error: unknown) => {
