@@ -75,25 +75,44 @@ export class ClaimAdmission {
     targets: readonly ClaimClass[],
     confined: readonly ClaimClass[],
   ): Answer {
-    if (!targets.some((target) => holdsMore(target, claim.amounts, shape.amounts))) return 'never'
+    // What is confined to fewer domains holds no more than without.
+    const accepts = this.#accepts(claim, shape, confined)
+    if (!accepts && !targets.some((target) => holdsMore(target, claim.amounts, shape.amounts))) return 'never'
     if (!this.#topology.allowsHost(shape, claim.host))
       return this.#topology.refusesHostsForNow(shape) ? 'notNow' : 'never'
     if (shape.hostPorts.length > 0 && portsClash(shape.hostPorts, claim.hostPorts)) return 'never'
-    return this.admit(claim, shape, confined) === undefined ? 'notNow' : 'accepts'
+    return accepts ? 'accepts' : 'notNow'
+  }
+
+  #accepts(claim: OpenClaim, shape: PodShape, confined: readonly ClaimClass[]): boolean {
+    for (const target of confined)
+      if (
+        holdsMore(target, claim.amounts, shape.amounts) &&
+        (isPlain(target, claim) || this.#admitted(claim, shape, target) !== undefined)
+      )
+        return true
+    return false
   }
 
   /** As what an open claim takes the pod; it never lowers minValues. */
   admit(claim: OpenClaim, shape: PodShape, confined: readonly ClaimClass[]): Admission | undefined {
     for (const target of confined) {
       if (!holdsMore(target, claim.amounts, shape.amounts)) continue
-      if (!target.hasMinValues && !target.hasReservations && claim.reservations.size === 0)
-        return { class: target, minValuesRelaxed: false, reservations: nothing }
-      const amounts = claim.amounts.map((amount, i) => amount + (shape.amounts[i] as number))
-      if (target.hasMinValues && this.#classes.unmetMinValues(target, amounts).size > 0) continue
-      const held = this.#reserved(target, amounts, claim.reservations)
-      if (held.kind === 'holds') return { class: target, minValuesRelaxed: false, reservations: held.ids }
+      const admission = this.#admitted(claim, shape, target)
+      if (admission !== undefined) return admission
     }
     return undefined
+  }
+
+  /** As this, which holds the pod, too; undefined when minValues or reservations are against it. */
+  #admitted(claim: OpenClaim, shape: PodShape, target: ClaimClass): Admission | undefined {
+    if (isPlain(target, claim)) return { class: target, minValuesRelaxed: false, reservations: nothing }
+    const amounts = claim.amounts.map((amount, i) => amount + (shape.amounts[i] as number))
+    if (target.hasMinValues && this.#classes.unmetMinValues(target, amounts).size > 0) return undefined
+    const held = this.#reserved(target, amounts, claim.reservations)
+    return held.kind === 'holds'
+      ? { class: target, minValuesRelaxed: false, reservations: held.ids }
+      : undefined
   }
 
   /** As what a claim is opened for the pod, or why none is. */
@@ -142,3 +161,7 @@ export class ClaimAdmission {
     return targets
   }
 }
+
+/** Whether only room decides. */
+const isPlain = (target: ClaimClass, { reservations }: OpenClaim): boolean =>
+  !target.hasMinValues && !target.hasReservations && reservations.size === 0

@@ -56,7 +56,8 @@ export class ClaimFinisher {
   readonly #classes: ClaimClasses
   readonly #space: ResourceSpace
   readonly #policy: SchedulingPolicy
-  readonly #priced = new Map<number, readonly PricedRow[]>()
+  /** By class. */
+  readonly #priced: (readonly PricedRow[] | undefined)[] = []
   /** Classes that are sold alike have the same list. */
   readonly #lists: (readonly PricedRow[])[] = []
   /** By list and the rows that are held. */
@@ -79,14 +80,9 @@ export class ClaimFinisher {
 
   /** The rows of a class, cheapest first, ties by name. */
   priced(of: ClaimClass): readonly PricedRow[] {
-    let priced = this.#priced.get(of.index)
-    if (priced === undefined) {
-      priced = this.#interned(
-        of.rows.map((row) => ({ row, ...this.#classes.bestOffer(of, row) })).toSorted(cheapestFirst),
-      )
-      this.#priced.set(of.index, priced)
-    }
-    return priced
+    return (this.#priced[of.index] ??= this.#interned(
+      of.rows.map((row) => ({ row, ...this.#classes.bestOffer(of, row) })).toSorted(cheapestFirst),
+    ))
   }
 
   #interned(list: readonly PricedRow[]): readonly PricedRow[] {
@@ -117,16 +113,23 @@ export class ClaimFinisher {
   /** What the claim costs as the cheapest type that holds what it has; Infinity when none does. */
   priceOf(claim: OpenClaim): number {
     const priced = this.priced(claim.class)
-    claim.cheapest = firstHolding(priced, claim.cheapest, (room) => amountsFit(claim.amounts, room))
-    return priced[claim.cheapest]?.pricePerHour ?? Number.POSITIVE_INFINITY
+    while (claim.cheapest < priced.length && !amountsFit(claim.amounts, roomOf(priced, claim.cheapest)))
+      claim.cheapest++
+    return priceAt(priced, claim.cheapest)
   }
 
-  /** By how much the claim's price rises with one more pod. */
+  /** By how much the claim's price rises with one more pod; pods that ask for the same share their amounts. */
   rise(claim: OpenClaim, more: Amounts): number {
+    if (claim.rise?.amounts !== more) claim.rise = { amounts: more, pricePerHour: this.#riseOf(claim, more) }
+    return claim.rise.pricePerHour
+  }
+
+  #riseOf(claim: OpenClaim, more: Amounts): number {
     const before = this.priceOf(claim)
     const priced = this.priced(claim.class)
-    const after = firstHolding(priced, claim.cheapest, (room) => sumFits(claim.amounts, more, room))
-    return (priced[after]?.pricePerHour ?? Number.POSITIVE_INFINITY) - before
+    let row = claim.cheapest
+    while (row < priced.length && !sumFits(claim.amounts, more, roomOf(priced, row))) row++
+    return priceAt(priced, row) - before
   }
 
   /** The types that hold what the claim has. */
@@ -294,16 +297,11 @@ function capacityTypesOf(rows: readonly PricedRow[]): readonly string[] {
   return [...offered].toSorted()
 }
 
-/** From `start` on, the first row with enough room; the number of rows when there is none. */
-function firstHolding(
-  priced: readonly PricedRow[],
-  start: number,
-  holds: (room: Amounts) => boolean,
-): number {
-  let index = start
-  while (index < priced.length && !holds((priced[index] as PricedRow).row.room)) index++
-  return index
-}
+const roomOf = (priced: readonly PricedRow[], row: number): Amounts => (priced[row] as PricedRow).row.room
+
+/** Infinity past the last row. */
+const priceAt = (priced: readonly PricedRow[], row: number): number =>
+  priced[row]?.pricePerHour ?? Number.POSITIVE_INFINITY
 
 /** Names of the rows' types, each once. */
 function namesOf(rows: readonly PricedRow[]): readonly string[] {

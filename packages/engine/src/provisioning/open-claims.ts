@@ -26,6 +26,13 @@ export interface OpenClaim extends Place {
   slot: number
   /** Index of the cheapest of its class's priced rows that holds it; it only grows while the class stays. */
   cheapest: number
+  /** What one more pod of these amounts costs, while the pods and the class stay. */
+  rise: Rise | undefined
+}
+
+interface Rise {
+  readonly amounts: Amounts
+  readonly pricePerHour: number
 }
 
 /** Whether claim `a` is tried before `b`. */
@@ -113,19 +120,6 @@ export class ClaimQueue {
       if (found !== undefined) return before === undefined || isBefore(found, before) ? found : undefined
     }
     return undefined
-  }
-
-  /** Up to `most` claims that accept pods of a shape, those tried first among them. */
-  some(shape: number, most: number, ask: (claim: OpenClaim) => Answer): readonly OpenClaim[] {
-    const found: OpenClaim[] = []
-    // Refusing what was found makes the search go on; it is no refusal for good.
-    this.first(shape, undefined, (claim) => {
-      const answer = ask(claim)
-      if (answer !== 'accepts') return answer
-      found.push(claim)
-      return found.length < most ? 'notNow' : 'accepts'
-    })
-    return found
   }
 }
 

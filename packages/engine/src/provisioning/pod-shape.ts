@@ -27,6 +27,7 @@ export interface PodShape {
   /** What selectors of other pods see. */
   readonly selectable: SelectablePod
   readonly origin: PodOrigin
+  /** One and the same for all shapes that ask for as much. */
   readonly amounts: Amounts
   /** Hard rules of the pod itself, preferences and volumes apart; topology domains follow from them. */
   readonly strict: Wish
@@ -48,6 +49,7 @@ export class PodShapes {
   readonly #space: ResourceSpace
   readonly #toleratePreferNoSchedule: boolean
   readonly #relaxed = new Map<string, PodShape>()
+  readonly #amounts = new Map<string, Amounts>()
   #count = 0
 
   constructor(states: RequirementStates, space: ResourceSpace, toleratePreferNoSchedule: boolean) {
@@ -59,7 +61,7 @@ export class PodShapes {
   /** @throws RangeError or TypeError when the pod is malformed. */
   shapeOf(source: ShapeSource, requests: Resources): PodShape {
     return this.#make(source.spec, source, {
-      amounts: this.#space.vector(requests),
+      amounts: this.#amountsOf(requests),
       hostPorts: hostPortsOf(source.spec),
       volumes:
         source.volumeAlternatives.length === 0
@@ -67,6 +69,14 @@ export class PodShapes {
           : source.volumeAlternatives.map((list) => this.#wish(parseRequirements(list))),
       usesResourceClaims: (source.spec.resourceClaims ?? []).length > 0,
     })
+  }
+
+  #amountsOf(requests: Resources): Amounts {
+    const amounts = this.#space.vector(requests)
+    const key = amounts.join(' ')
+    const known = this.#amounts.get(key)
+    if (known === undefined) this.#amounts.set(key, amounts)
+    return known ?? amounts
   }
 
   #make(

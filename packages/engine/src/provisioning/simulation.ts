@@ -459,13 +459,20 @@ export class Simulation {
       if (queue.isEmpty) continue
       const confined = this.#admission.confined(shape, targets)
       if (confined.length === 0) continue
-      for (const claim of queue.some(shape.index, this.#choices, (each) => answer(each, targets, confined))) {
+      let choices = this.#choices
+      // The first claim whose price stays ends the search: none behind it is better.
+      queue.first(shape.index, bestRise === 0 ? best : undefined, (claim) => {
+        const given = answer(claim, targets, confined)
+        if (given !== 'accepts') return given
         const rise = this.#compiled.finisher.rise(claim, shape.amounts)
-        if (rise > bestRise || (rise === bestRise && best !== undefined && isBefore(best, claim))) continue
-        best = claim
-        bestRise = rise
-        bestConfined = confined
-      }
+        choices--
+        if (rise < bestRise || (rise === bestRise && (best === undefined || isBefore(claim, best)))) {
+          best = claim
+          bestRise = rise
+          bestConfined = confined
+        }
+        return rise > 0 && choices > 0 ? 'notNow' : 'accepts'
+      })
     }
     return best !== undefined && this.#enter(best, pod, shape, bestConfined)
   }
@@ -526,6 +533,7 @@ export class Simulation {
       arrival: 0,
       slot: 0,
       cheapest: 0,
+      rise: undefined,
     }
     this.#claims.push(claim)
     this.#claimOfHost.set(claim.host, claim)
@@ -539,6 +547,7 @@ export class Simulation {
     if (claim.class !== admission.class) claim.cheapest = 0
     claim.class = admission.class
     claim.state = admission.class.state
+    claim.rise = undefined
     claim.pods.push(pod)
     claim.arrival = this.#placements
     addTo(claim.amounts, shape.amounts)

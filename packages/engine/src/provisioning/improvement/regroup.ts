@@ -121,6 +121,7 @@ export function claimOf(
   return {
     ...model,
     cheapest: 0,
+    rise: undefined,
     class: ofClass,
     state: ofClass.state,
     amounts,
