@@ -78,10 +78,21 @@ export class ClaimAdmission {
     // What is confined to fewer domains holds no more than without.
     const accepts = this.#accepts(claim, shape, confined)
     if (!accepts && !targets.some((target) => holdsMore(target, claim.amounts, shape.amounts))) return 'never'
+    const given = this.answerWithRoom(claim, shape)
+    return given === 'accepts' && !accepts ? 'notNow' : given
+  }
+
+  /** What a claim says that stays of its class and has the room. */
+  answerWithRoom(claim: OpenClaim, shape: PodShape): Answer {
     if (!this.#topology.allowsHost(shape, claim.host))
       return this.#topology.refusesHostsForNow(shape) ? 'notNow' : 'never'
-    if (shape.hostPorts.length > 0 && portsClash(shape.hostPorts, claim.hostPorts)) return 'never'
-    return accepts ? 'accepts' : 'notNow'
+    return shape.hostPorts.length > 0 && portsClash(shape.hostPorts, claim.hostPorts) ? 'never' : 'accepts'
+  }
+
+  /** Whether claims of a class stay of it with the pod, so that room is all that their class asks. */
+  asksOnlyRoom(of: ClaimClass, targets: readonly ClaimClass[], confined: readonly ClaimClass[]): boolean {
+    const staysSo = (into: readonly ClaimClass[]) => into.length === 1 && into[0] === of
+    return this.#reservations === undefined && !of.hasMinValues && staysSo(targets) && staysSo(confined)
   }
 
   #accepts(claim: OpenClaim, shape: PodShape, confined: readonly ClaimClass[]): boolean {

@@ -39,6 +39,7 @@ export interface Outcome {
 
 /** How an open claim's class bears on a shape. */
 interface Reach {
+  readonly from: ClaimClass
   readonly queue: ClaimQueue
   readonly targets: readonly ClaimClass[]
 }
@@ -409,7 +410,7 @@ export class Simulation {
       const from = this.#openClasses[memory.seen] as ClaimClass
       const targets = this.#admission.targets(shape, from)
       const queue = this.#queues.get(from)
-      if (targets.length > 0 && queue !== undefined) memory.reach.push({ queue, targets })
+      if (targets.length > 0 && queue !== undefined) memory.reach.push({ from, queue, targets })
     }
     return memory.reach
   }
@@ -426,18 +427,16 @@ export class Simulation {
 
   /** @param crowding when claims are left out on which the pod would have to wait for others. */
   #onClaimOf(reach: readonly Reach[], pod: number, shape: PodShape, crowding?: Crowding): boolean {
-    const answer = (claim: OpenClaim, targets: readonly ClaimClass[], confined: readonly ClaimClass[]) => {
-      const given = this.#admission.answer(claim, shape, targets, confined)
-      return given === 'accepts' && crowding?.isCrowded(claim.pods, shape) === true ? 'notNow' : given
-    }
-    if (this.#selection === 'thrifty') return this.#onThriftiest(pod, shape, reach, answer)
+    if (this.#selection === 'thrifty') return this.#onThriftiest(reach, pod, shape, crowding)
     let best: OpenClaim | undefined
     let bestConfined: readonly ClaimClass[] = []
     for (const { queue, targets } of reach) {
       if (queue.isEmpty) continue
       const confined = this.#admission.confined(shape, targets)
       if (confined.length === 0) continue
-      const found = queue.first(shape.index, best, (claim) => answer(claim, targets, confined))
+      const found = queue.first(shape.index, best, (claim) =>
+        unlessCrowded(this.#admission.answer(claim, shape, targets, confined), claim, shape, crowding),
+      )
       if (found === undefined) continue
       best = found
       bestConfined = confined
@@ -446,25 +445,26 @@ export class Simulation {
   }
 
   /** The claim whose price rises least, among those that would be tried first. */
-  #onThriftiest(
-    pod: number,
-    shape: PodShape,
-    reach: readonly Reach[],
-    answer: (claim: OpenClaim, targets: readonly ClaimClass[], confined: readonly ClaimClass[]) => Answer,
-  ): boolean {
+  #onThriftiest(reach: readonly Reach[], pod: number, shape: PodShape, crowding?: Crowding): boolean {
+    const { finisher } = this.#compiled
     let best: OpenClaim | undefined
     let bestRise = Number.POSITIVE_INFINITY
     let bestConfined: readonly ClaimClass[] = []
-    for (const { queue, targets } of reach) {
+    for (const { from, queue, targets } of reach) {
       if (queue.isEmpty) continue
       const confined = this.#admission.confined(shape, targets)
       if (confined.length === 0) continue
+      const asksOnlyRoom = this.#admission.asksOnlyRoom(from, targets, confined)
       let choices = this.#choices
       // The first claim whose price stays ends the search: none behind it is better.
       queue.first(shape.index, bestRise === 0 ? best : undefined, (claim) => {
-        const given = answer(claim, targets, confined)
-        if (given !== 'accepts') return given
-        const rise = this.#compiled.finisher.rise(claim, shape.amounts)
+        const rise = finisher.rise(claim, shape.amounts)
+        if (asksOnlyRoom && rise === Number.POSITIVE_INFINITY) return 'never'
+        const given = asksOnlyRoom
+          ? this.#admission.answerWithRoom(claim, shape)
+          : this.#admission.answer(claim, shape, targets, confined)
+        const answer = unlessCrowded(given, claim, shape, crowding)
+        if (answer !== 'accepts') return answer
         choices--
         if (rise < bestRise || (rise === bestRise && (best === undefined || isBefore(claim, best)))) {
           best = claim
@@ -577,4 +577,14 @@ export class Simulation {
 
 function placeholder(number: number): string {
   return `hostname-placeholder-${String(number).padStart(4, '0')}`
+}
+
+/** What a claim says to a pod that is not to wait for others there. */
+function unlessCrowded(
+  given: Answer,
+  claim: OpenClaim,
+  shape: PodShape,
+  crowding: Crowding | undefined,
+): Answer {
+  return given === 'accepts' && crowding?.isCrowded(claim.pods, shape) === true ? 'notNow' : given
 }
