@@ -29,6 +29,9 @@ interface Variant {
   readonly make: (random: SeededRandom) => SchedulingInput
 }
 
+/** Node's options in the container image. */
+const optionsOfTheImage = ['--max-semi-space-size=4']
+
 /** A new batch each time, over the same catalogue, as a provider gives it. */
 const nodePool = pool('default', fakeCatalogue())
 
@@ -213,7 +216,9 @@ else if (values.child !== undefined) {
   console.log(cells(['input', 'decider', ...titles]))
   for (const index of variants.keys())
     for (const name of Object.keys(deciders)) {
-      const child = fork(import.meta.filename, [`--runs=${runs}`, `--child=${index}:${name}`])
+      const child = fork(import.meta.filename, [`--runs=${runs}`, `--child=${index}:${name}`], {
+        execArgv: [...process.execArgv, ...optionsOfTheImage],
+      })
       const [code] = (await once(child, 'close')) as [number | null]
       if (code !== 0) process.exitCode = 1
     }

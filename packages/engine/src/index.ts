@@ -10,7 +10,7 @@ export {
   withRequestsFromLimits,
 } from './provisioning/pod-resources.ts'
 export { TypeReader } from './provisioning/instance-rows.ts'
-export { resultOf, schedule } from './provisioning/schedule.ts'
+export { resultInSteps, schedule } from './provisioning/schedule.ts'
 export { type Solution, solve } from './provisioning/solver.ts'
 export { type PodReason, renderPodReason, type TemplateReason } from './reasons/reasons.ts'
 export { allowsAbsence, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'

@@ -2,7 +2,7 @@
 import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../snapshot/input.ts'
 import { type Problem, problemOf } from '../snapshot/problem.ts'
-import type { Failure, Placement, SchedulingControl, SchedulingResult } from '../snapshot/result.ts'
+import type { Failure, NewClaim, Placement, SchedulingControl, SchedulingResult } from '../snapshot/result.ts'
 import { type Solution, solve } from './solver.ts'
 
 const untilDone: SchedulingControl = { shouldStop: () => false }
@@ -13,11 +13,22 @@ const untilDone: SchedulingControl = { shouldStop: () => false }
  */
 export function schedule(input: SchedulingInput, control: SchedulingControl = untilDone): SchedulingResult {
   const problem = problemOf(input)
-  return resultOf(input, problem, solve(problem, control))
+  const steps = resultInSteps(input, problem, solve(problem, control))
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
 }
 
-/** A solution in terms of the objects it was made from. */
-export function resultOf(input: SchedulingInput, { shapeOf }: Problem, solution: Solution): SchedulingResult {
+/** Claims told between two yields of {@link resultInSteps}. */
+const toldPerStep = 500
+
+/** A solution in terms of the objects it was made from; yields after a bounded amount of work, so that the caller can let others run. */
+export function* resultInSteps(
+  input: SchedulingInput,
+  { shapeOf }: Problem,
+  solution: Solution,
+): Generator<undefined, SchedulingResult, undefined> {
   const { pods, nodes, pools } = input
   const placements: Placement[] = []
   for (let i = 0; i < solution.placements.length; i += 2) {
@@ -25,20 +36,28 @@ export function resultOf(input: SchedulingInput, { shapeOf }: Problem, solution:
     const name = nodes[solution.placements[i + 1] as number]?.name
     if (pod !== undefined && name !== undefined) placements.push({ pod, node: name })
   }
+  yield
   const failures: Failure[] = []
   for (const [index, reason] of solution.failures) {
     const pod = pods[index]
     if (pod !== undefined) failures.push({ pod, reason })
   }
-  const podsAt = (indexes: readonly number[]) => indexes.flatMap((index) => pods[index] ?? [])
+  yield
+  const podsAt = (indexes: readonly number[]) =>
+    indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
+  const claims: NewClaim[] = []
+  for (const [told, { poolIndex, pods: indexes, ...claim }] of solution.claims.entries()) {
+    const pool = pools[poolIndex]?.nodePool
+    if (pool !== undefined) claims.push({ ...claim, pool, pods: podsAt(indexes) })
+    if (told % toldPerStep === toldPerStep - 1) yield
+  }
+  const undecided = podsAt(solution.undecided)
+  yield
   return {
-    claims: solution.claims.flatMap(({ poolIndex, pods: indexes, ...claim }) => {
-      const pool = pools[poolIndex]?.nodePool
-      return pool === undefined ? [] : [{ ...claim, pool, pods: podsAt(indexes) }]
-    }),
+    claims,
     placements,
     failures,
-    undecided: podsAt(solution.undecided),
+    undecided,
     poolsWithoutTypes: solution.poolsWithoutTypes,
     malformed: solution.malformed,
     validZones: zonesByPod(pods, shapeOf, solution.validZones),

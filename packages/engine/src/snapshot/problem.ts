@@ -266,7 +266,7 @@ class BoundReader {
     const { namespace = '', labels = {}, deletionTimestamp } = pod.metadata
     let key = namespace
     for (const name of keys) if (labels[name] !== undefined) key += `\n${name}=${labels[name]}`
-    if (anti.length > 0) key += `\n${textOf(anti)}${textOf<unknown>(pod.spec.tolerations)}`
+    if (anti.length > 0) key += `\n${textOf(anti)}${textOf(pod.spec.tolerations)}`
     let shape = this.#byKey.get(key)
     if (shape === undefined) {
       shape = this.#shapes.length
@@ -307,12 +307,12 @@ function requiredAntiAffinity(spec: PodSpec): readonly PodAffinityTerm[] {
 const texts = new WeakMap<object, string>()
 
 /** The text of a part, made once; a part may be anything where a pod is not what it should be. */
-function textOf<T>(part: T, made: (part: T) => string = JSON.stringify): string {
+function textOf(part: unknown): string {
   if (part === undefined) return ''
-  if (typeof part !== 'object' || part === null) return made(part)
+  if (typeof part !== 'object' || part === null) return JSON.stringify(part)
   let text = texts.get(part)
   if (text === undefined) {
-    text = made(part)
+    text = JSON.stringify(part)
     texts.set(part, text)
   }
   return text
@@ -320,7 +320,8 @@ function textOf<T>(part: T, made: (part: T) => string = JSON.stringify): string 
 
 /** The parts of a spec that decide where a pod goes, as text. */
 function specKey(spec: PodSpec): string {
-  let key = textOf(spec.containers, containersKey)
+  // Every pod has containers of its own: a table of their texts would grow, all at once, by tens of milliseconds.
+  let key = Array.isArray(spec.containers) ? containersKey(spec.containers) : textOf(spec.containers)
   for (const container of spec.initContainers ?? [])
     key += `i${container.restartPolicy}${containerKey(container)}`
   const rest = [
@@ -332,7 +333,7 @@ function specKey(spec: PodSpec): string {
     spec.resources?.requests,
     spec.resourceClaims,
   ]
-  for (const part of rest) key += `\n${textOf<unknown>(part)}`
+  for (const part of rest) key += `\n${textOf(part)}`
   return key
 }
 

@@ -5,7 +5,7 @@ import {
   disruptionResult,
   type Problem,
   problemInSteps,
-  resultOf,
+  resultInSteps,
   type SchedulingInput,
   type SchedulingResult,
 } from '@tenon/engine'
@@ -53,7 +53,7 @@ export class ThreadDecider implements SchedulingDecider {
       const solution = await session.solve(problem, bounds)
       if (solution === undefined) return undefined
       await this.#slicing.turns.next()
-      return resultOf(input, problem, solution)
+      return inSlices(resultInSteps(input, problem, solution), this.#slicing)
     }).then((result) => result ?? nothingDecided(input))
   }
 
