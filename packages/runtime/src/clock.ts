@@ -32,7 +32,8 @@ export function rfc3339(ms: number): string {
 
 /** RFC 3339 with microseconds, the form Kubernetes uses for `metav1.MicroTime` (leases, events). */
 export function rfc3339Micro(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 23)}000Z`
+  const part = Math.floor(ms) - Math.floor(ms / 1000) * 1000
+  return `${rfc3339(ms).slice(0, 19)}.${String(part).padStart(3, '0')}000Z`
 }
 
 /** The machine's clock. Constructed by composition roots and tests of the shell only. */

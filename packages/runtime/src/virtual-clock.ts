@@ -127,6 +127,16 @@ function isBefore(a: Timer, b: Timer): boolean {
 }
 
 /** Lets every promise continuation that is ready run, including work bridged through the event loop. */
-async function settle(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+function settle(turns: number): Promise<void> {
+  return turns === 1 ? nextTurn() : manyTurns(turns)
+}
+
+async function manyTurns(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await nextTurn()
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
 }

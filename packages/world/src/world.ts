@@ -331,7 +331,11 @@ export class World {
 
 function grouped(pairs: readonly (readonly [string, string])[]): ReadonlyMap<string, readonly string[]> {
   const groups = new Map<string, string[]>()
-  for (const [key, value] of pairs) groups.set(key, [...(groups.get(key) ?? []), value])
+  for (const [key, value] of pairs) {
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [value])
+    else group.push(value)
+  }
   return groups
 }
 

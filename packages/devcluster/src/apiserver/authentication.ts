@@ -25,12 +25,12 @@ export const anonymous: User = { name: 'system:anonymous', groups: ['system:unau
 export class Authenticator {
   readonly audience = tokenIssuer
   readonly #ctx: ServerContext
-  readonly #adminToken: Credential
+  readonly #adminToken: Buffer
   readonly #signer: TokenSigner
 
   constructor(ctx: ServerContext, adminToken: Credential, signer: TokenSigner) {
     this.#ctx = ctx
-    this.#adminToken = adminToken
+    this.#adminToken = Buffer.from(adminToken.reveal())
     this.#signer = signer
   }
 
@@ -50,7 +50,7 @@ export class Authenticator {
 
   /** The user of a bearer token; `undefined` when it is not valid. */
   userOfToken(token: string): User | undefined {
-    if (sameText(token, this.#adminToken.reveal())) return administrator
+    if (sameText(Buffer.from(token), this.#adminToken)) return administrator
     if (token.split('.').length === 3) return this.#serviceAccount(token)
     return this.#bootstrapUser(token)
   }
@@ -78,7 +78,8 @@ export class Authenticator {
     if (stored.metadata.deletionTimestamp !== undefined) return undefined
     const field = (name: string) =>
       Buffer.from((stored['data'] as Record<string, string> | undefined)?.[name] ?? '', 'base64').toString()
-    if (field('token-id') !== id || !sameText(field('token-secret'), secret)) return undefined
+    if (field('token-id') !== id || !sameText(Buffer.from(field('token-secret')), Buffer.from(secret)))
+      return undefined
     if (field('usage-bootstrap-authentication') !== 'true') return undefined
     const expiration = field('expiration')
     // An expiration that cannot be read counts as passed.
@@ -95,8 +96,6 @@ export class Authenticator {
 }
 
 /** Compares credentials in a time that does not depend on where they differ. */
-function sameText(a: string, b: string): boolean {
-  const left = Buffer.from(a)
-  const right = Buffer.from(b)
+function sameText(left: Buffer, right: Buffer): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }

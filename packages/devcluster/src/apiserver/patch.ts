@@ -45,11 +45,11 @@ const patchTypes: Readonly<Record<string, PatchKind>> = {
 /** The kind of patch of a content type. @throws ApiError 415. */
 export function patchKindOf(mediaType: string, served: Served): PatchKind {
   const kind = patchTypes[mediaType]
+  if (kind !== undefined && (kind !== 'strategic' || served.crdName === undefined)) return kind
   const accepted = Object.keys(patchTypes).filter(
     (type) => served.crdName === undefined || patchTypes[type] !== 'strategic',
   )
-  if (kind === undefined || !accepted.includes(mediaType)) throw unsupportedMediaType(accepted)
-  return kind
+  throw unsupportedMediaType(accepted)
 }
 
 /** Patches an object or its status. @throws ApiError as a Kubernetes API server refuses it. */

@@ -10,10 +10,8 @@ export interface ResourcePath {
 
 /** Parses `/api/v1/…` and `/apis/GROUP/VERSION/…` paths of resources; `undefined` for all others. */
 export function parseResourcePath(pathname: string): ResourcePath | undefined {
-  const parts = pathname
-    .split('/')
-    .filter((part) => part !== '')
-    .map(decodeURIComponent)
+  const given = pathname.split('/').filter((part) => part !== '')
+  const parts = pathname.includes('%') ? given.map(decodeURIComponent) : given
   const [root] = parts
   if (root === 'api' && parts.length >= 3) return resourceOf('', parts[1] as string, parts.slice(2))
   if (root === 'apis' && parts.length >= 4)

@@ -77,7 +77,11 @@ export class Subscriptions {
   #deliver(collection: Collection, change: Change): void {
     for (const subscriber of this.#subscribers.get(collection) ?? []) {
       if (subscriber.ended || change.revision <= subscriber.since) continue
-      this.#guarded(() => notify(subscriber, change))
+      try {
+        notify(subscriber, change)
+      } catch (error) {
+        this.#failed(error)
+      }
     }
   }
 
@@ -86,11 +90,15 @@ export class Subscriptions {
     try {
       call()
     } catch (error) {
-      this.#ctx.logger.error('a subscriber failed', {
-        error,
-        stack: error instanceof Error ? error.stack : undefined,
-      })
+      this.#failed(error)
     }
+  }
+
+  #failed(error: unknown): void {
+    this.#ctx.logger.error('a subscriber failed', {
+      error,
+      stack: error instanceof Error ? error.stack : undefined,
+    })
   }
 }
 

@@ -17,7 +17,7 @@ import { powerRoutes } from './power-routes.ts'
 import { privateNetworkRoutes } from './private-network-routes.ts'
 import { quotaRoutes } from './quotas.ts'
 import { defaultSettings, type ExoscaleSettings } from './settings.ts'
-import { type CloudSnapshot, type InstanceSnapshot, snapshotOf } from './snapshot.ts'
+import { type CloudSnapshot, type InstanceSnapshot, instancesOf, snapshotOf } from './snapshot.ts'
 import { sksRoutes } from './sks-routes.ts'
 import { StoppableClock } from './stoppable-clock.ts'
 import { createWorld, type ExoscaleSeed, plant, publishTemplate, type TemplateSeed } from './world.ts'
@@ -121,7 +121,7 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
     faults,
     calls: () => [...calls],
     snapshot: () => snapshotOf(state),
-    instances: () => snapshotOf(state).instances,
+    instances: () => instancesOf(state),
     setBaseUrl(url) {
       const root = url.replace(/\/+$/, '')
       state.baseUrl = root.endsWith('/v2') ? root : `${root}/v2`

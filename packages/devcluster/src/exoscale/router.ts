@@ -18,7 +18,12 @@ export type Match =
 const root = '/v2'
 
 /** `instance` of `/instance/{id}:reboot`. */
-const firstPartOf = (path: string): string => /^\/([^/:]*)/.exec(path)?.[1] ?? ''
+function firstPartOf(path: string): string {
+  if (!path.startsWith('/')) return ''
+  const [slash, colon] = [path.indexOf('/', 1), path.indexOf(':', 1)]
+  const end = slash < 0 || (colon >= 0 && colon < slash) ? colon : slash
+  return end < 0 ? path.slice(1) : path.slice(1, end)
+}
 
 interface CompiledRoute {
   readonly route: Route

@@ -35,7 +35,7 @@ export interface CloudSnapshot {
 }
 
 export function snapshotOf(state: CloudState): CloudSnapshot {
-  const instances = state.instances.values().map(instanceSnapshot)
+  const instances = instancesOf(state)
   const totals: Partial<Record<InstanceState, number>> = {}
   let sum = 0
   for (const instance of instances) {
@@ -43,6 +43,11 @@ export function snapshotOf(state: CloudState): CloudSnapshot {
     if (instance.state === 'running') sum += instance.pricePerHour ?? 0
   }
   return { zone: state.zone, instances, totals, pricePerHour: sum }
+}
+
+/** In creation order. */
+export function instancesOf(state: CloudState): readonly InstanceSnapshot[] {
+  return state.instances.values().map(instanceSnapshot)
 }
 
 function instanceSnapshot(instance: Instance): InstanceSnapshot {

@@ -51,6 +51,12 @@ export class NodeEntry {
     this.#count(facts, -1)
   }
 
+  /** Puts the pods, which are the present ones, in this order. */
+  arrange(pods: readonly PodFacts[]): void {
+    this.pods.clear()
+    for (const facts of pods) this.pods.set(facts.uid, facts)
+  }
+
   /** Whether a pod's host ports are free: `0.0.0.0` collides with every address. */
   hasFreePorts(facts: PodFacts): boolean {
     return facts.hostPorts.every(({ ip, slot }) => {

@@ -2,7 +2,7 @@ import type { PodDisruptionBudget } from '@tenon/api'
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { NodeEntry } from './node-entry.ts'
 import type { Diagnosis, Placer } from './placement.ts'
-import { PodCycle } from './pod-cycle.ts'
+import { type ClusterView, PodCycle } from './pod-cycle.ts'
 import type { PodFacts } from './pod-facts.ts'
 import { unavailableMessage } from './rejection.ts'
 import { type LabelMatcher, labelMatcher } from './selectors.ts'
@@ -55,8 +55,7 @@ export function findPreemption(
   const offset = hopeful.length === 0 ? 0 : integerBetween(random, 0, hopeful.length - 1)
   for (let step = 0; step < hopeful.length && candidates.length < wanted; step++) {
     const [entry] = hopeful[(offset + step) % hopeful.length] as (typeof hopeful)[number]
-    // A cycle of its own: the trial changes what the pod's rules are computed from.
-    const outcome = tryNode(new PodCycle(facts, view), entry, placer, compiled)
+    const outcome = tryNode(facts, view, entry, placer, compiled)
     if ('victims' in outcome) candidates.push(outcome)
     else failures.push(outcome)
   }
@@ -81,21 +80,25 @@ function waitsForVictims(cycle: PodCycle, diagnosis: Diagnosis, placer: Placer):
 
 /** The victims on one node, or the reasons why it is none. Takes back whatever it removes. */
 function tryNode(
-  cycle: PodCycle,
+  facts: PodFacts,
+  view: ClusterView,
   entry: NodeEntry,
   placer: Placer,
   budgets: readonly Budget[],
 ): Candidate | readonly string[] {
-  const { index } = cycle.view
-  const lower = [...entry.pods.values()].filter((one) => one.priority < cycle.facts.priority)
-  if (lower.length === 0) return noVictims
+  const { index } = view
   const before = [...entry.pods.values()]
+  const lower = before.filter((one) => one.priority < facts.priority)
+  if (lower.length === 0) return noVictims
+  // A cycle of its own: the trial changes what the pod's rules are computed from.
+  const cycle = new PodCycle(facts, view)
   for (const one of lower) index.release(one.uid)
   try {
     const rejection = placer.check(cycle, entry)
     return rejection === undefined ? spareMost(cycle, entry, lower, placer, budgets) : rejection.reasons
   } finally {
-    for (const one of before) index.assign(one, entry.name)
+    for (const one of lower) index.assign(one, entry.name)
+    entry.arrange(before)
   }
 }
 

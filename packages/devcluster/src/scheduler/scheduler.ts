@@ -306,11 +306,23 @@ function failureText(cycle: PodCycle, diagnosis: Diagnosis): string {
   return unavailableMessage(diagnosis.total, reasons)
 }
 
+const specTexts = new WeakMap<object, string>()
+
+/** A spec as text; versions of a pod share it. */
+function specText(spec: Pod['spec']): string {
+  let text = specTexts.get(spec)
+  if (text === undefined) {
+    text = JSON.stringify(spec)
+    specTexts.set(spec, text)
+  }
+  return text
+}
+
 /** Equal for pods whose attempts must end alike; undefined for pods with volumes of their own. */
 function shapeOf(facts: PodFacts): string | undefined {
   if (facts.claims.some((one) => one.ephemeral)) return undefined
   if ((facts.pod.status?.nominatedNodeName ?? '') !== '') return undefined
-  return JSON.stringify([facts.namespace, facts.labels, facts.pod.spec])
+  return JSON.stringify([facts.namespace, facts.labels]) + specText(facts.pod.spec)
 }
 
 /** Whether a new version of an assigned pod changes totals or counts. */

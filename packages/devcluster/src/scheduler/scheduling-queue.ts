@@ -139,9 +139,10 @@ export class SchedulingQueue {
 
   /** Brings back the pods that one of these events can help, as far as `helps` agrees. */
   wake(events: ReadonlySet<ClusterEvent>, helps: (queued: QueuedPod, event: ClusterEvent) => boolean): void {
+    const all = [...events]
     for (const queued of this.#unschedulable) {
       const filters = [...queued.rejectedBy]
-      const helped = [...events].some(
+      const helped = all.some(
         (event) =>
           (filters.length === 0 || filters.some((filter) => helpedBy[filter].includes(event))) &&
           helps(queued, event),

@@ -22,7 +22,7 @@ const hostNetworkToleration: Toleration = {
 }
 
 /** The pod of a DaemonSet for any node: its template with the daemon tolerations. */
-export function daemonPodSpec(set: DaemonSetObject): PodSpec {
+function daemonPodSpec(set: DaemonSetObject): PodSpec {
   const { spec } = set.spec.template
   const extra = spec.hostNetwork ? [...daemonTolerations, hostNetworkToleration] : daemonTolerations
   const given = spec.tolerations ?? []
@@ -51,14 +51,32 @@ function eligibility(spec: PodSpec, node: Node): DaemonEligibility {
 
 /** Answers of {@link eligibility}, each given once: neither specs nor nodes change, new ones take their place. */
 export class EligibleNodes {
-  readonly #known = new WeakMap<object, { readonly spec: PodSpec; readonly nodes: NodeAnswers }>()
+  readonly #known = new WeakMap<object, KnownSet>()
+  /** Grows when a node comes, goes, or changes in a way that matters. */
+  #version = 0
+
+  /** To be told of every change of a node that an answer may depend on. */
+  nodesChanged(): void {
+    this.#version++
+  }
+
+  /** The pod of the set for any node. */
+  specOf(set: DaemonSetObject): PodSpec {
+    return this.#knownOf(set).spec
+  }
+
+  /** Of all nodes, by name; to be read only until the next change. */
+  all(set: DaemonSetObject, nodes: { values(): Iterable<Node> }): ReadonlyMap<string, DaemonEligibility> {
+    const known = this.#knownOf(set)
+    if (known.all?.version === this.#version) return known.all.answers
+    const answers = new Map<string, DaemonEligibility>()
+    for (const node of nodes.values()) answers.set(node.metadata.name, this.of(set, node))
+    known.all = { version: this.#version, answers }
+    return answers
+  }
 
   of(set: DaemonSetObject, node: Node): DaemonEligibility {
-    let known = this.#known.get(set.spec)
-    if (known === undefined) {
-      known = { spec: daemonPodSpec(set), nodes: new WeakMap() }
-      this.#known.set(set.spec, known)
-    }
+    const known = this.#knownOf(set)
     let answer = known.nodes.get(node)
     if (answer === undefined) {
       answer = eligibility(known.spec, node)
@@ -66,9 +84,23 @@ export class EligibleNodes {
     }
     return answer
   }
+
+  #knownOf(set: DaemonSetObject): KnownSet {
+    let known = this.#known.get(set.spec)
+    if (known === undefined) {
+      known = { spec: daemonPodSpec(set), nodes: new WeakMap(), all: undefined }
+      this.#known.set(set.spec, known)
+    }
+    return known
+  }
 }
 
-type NodeAnswers = WeakMap<Node, DaemonEligibility>
+/** The answers for one version of a set. */
+interface KnownSet {
+  readonly spec: PodSpec
+  readonly nodes: WeakMap<Node, DaemonEligibility>
+  all: { readonly version: number; readonly answers: ReadonlyMap<string, DaemonEligibility> } | undefined
+}
 
 /** The pod for one node; the scheduler binds it there through node affinity on the node's name. */
 export function daemonPod(set: DaemonSetObject, spec: PodSpec, nodeName: string, hash: string): Pod {

@@ -8,7 +8,7 @@ import { availableInMs, isReady, isTerminating } from '../objects/pods.ts'
 import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
 import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
 import { type ControllerRevision, type DaemonSetObject, workloads } from '../objects/workloads.ts'
-import { type DaemonEligibility, daemonPod, daemonPodSpec, EligibleNodes, nodeOf } from './daemon-pod.ts'
+import { type DaemonEligibility, daemonPod, EligibleNodes, nodeOf } from './daemon-pod.ts'
 import { rolloutStep } from './daemonset-rollout.ts'
 
 const component = 'daemonset-controller'
@@ -63,6 +63,7 @@ function followNodes(
       now.metadata.labels !== before.metadata.labels ||
       now.spec?.taints !== before.spec?.taints
     if (!relevant) return
+    eligibleNodes.nodesChanged()
     for (const set of sets.values()) {
       const was = before === undefined ? undefined : eligibleNodes.of(set, before)
       const is = now === undefined ? undefined : eligibleNodes.of(set, now)
@@ -92,7 +93,7 @@ class DaemonSetReconcile {
   readonly #context: ControllerContext
   readonly #set: DaemonSetObject
   readonly #spec: PodSpec
-  readonly #eligible = new Map<string, DaemonEligibility>()
+  #eligible: ReadonlyMap<string, DaemonEligibility> = new Map()
   /** The set's pods as they are until the next write, which is also when others may come in between. */
   #found: FoundPods | undefined
   #hash = ''
@@ -103,7 +104,7 @@ class DaemonSetReconcile {
     this.#environment = environment
     this.#context = environment.context
     this.#set = set
-    this.#spec = daemonPodSpec(set)
+    this.#spec = environment.eligibleNodes.specOf(set)
   }
 
   *run(): Steps {
@@ -111,7 +112,7 @@ class DaemonSetReconcile {
     const set = this.#set
     const synced = syncRevisions(this.#context, revisionsByOwner, set, workloads.daemonSet)
     this.#hash = synced.update.metadata.labels?.[revisionHashLabel] ?? ''
-    for (const node of nodes.values()) this.#eligible.set(node.metadata.name, eligibleNodes.of(set, node))
+    this.#eligible = eligibleNodes.all(set, nodes)
     if (set.metadata.deletionTimestamp === undefined) {
       yield* this.#place()
       if (set.spec.updateStrategy?.type !== 'OnDelete') yield* this.#update()
@@ -131,12 +132,13 @@ class DaemonSetReconcile {
   *#place(): Generator<undefined, void, undefined> {
     const podsByNode = this.#podsByNode()
     for (const [node, pods] of podsByNode) {
-      const { stay } = this.#eligible.get(node) ?? { stay: false }
+      const eligible = this.#eligible.get(node)
       // Pods of a node that is gone belong to the pod garbage collector, unless they never got there.
-      if (!this.#eligible.has(node)) {
+      if (eligible === undefined) {
         for (const pod of pods) if ((pod.spec.nodeName ?? '') === '') yield* this.#remove(pod)
         continue
       }
+      const { stay } = eligible
       const [only] = pods
       // As nearly everywhere, nearly always.
       if (stay && pods.length === 1 && only !== undefined && isAtWork(only)) continue
@@ -221,7 +223,7 @@ class DaemonSetReconcile {
     const podsByNode = this.#podsByNode()
     const counts = { current: 0, misscheduled: 0, desired: 0, ready: 0, updated: 0, available: 0 }
     for (const [node, { run }] of this.#eligible) {
-      const pods = podsByNode.get(node)?.filter((pod) => !isTerminating(pod)) ?? []
+      const pods = staying(podsByNode.get(node) ?? [])
       if (!run) {
         if (pods.length > 0) counts.misscheduled++
         continue
@@ -232,7 +234,8 @@ class DaemonSetReconcile {
       counts.current++
       if (pods.some((each) => each.metadata.labels?.[revisionHashLabel] === this.#hash)) counts.updated++
       const inMs = availableInMs(pod, minReadySeconds, clock.now())
-      if (isReady(pod)) counts.ready++
+      // One that is ready becomes available in time.
+      if (inMs !== undefined || isReady(pod)) counts.ready++
       if (inMs === 0) counts.available++
       else if (inMs !== undefined) this.#wakeMs = Math.min(this.#wakeMs, inMs)
     }
@@ -280,6 +283,10 @@ class DaemonSetReconcile {
     return this.#found
   }
 }
+
+/** Those that are not on their way out. */
+const staying = (pods: readonly Pod[]): readonly Pod[] =>
+  pods.some(isTerminating) ? pods.filter((pod) => !isTerminating(pod)) : pods
 
 const isAtWork = (pod: Pod): boolean =>
   !isTerminating(pod) && pod.status?.phase !== 'Failed' && pod.status?.phase !== 'Succeeded'

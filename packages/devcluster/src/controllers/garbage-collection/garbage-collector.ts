@@ -75,7 +75,12 @@ class GarbageCollector {
   #follow(id: string, definition: ResourceDefinition): void {
     const stop = this.#context.store.api.subscribe<KubeObject>(definition, {
       added: (object) => this.#seen(definition, object),
-      updated: (object) => this.#seen(definition, object),
+      updated: (object, old) => {
+        const { ownerReferences, deletionTimestamp } = object.metadata
+        // As nearly always; what it was before has been seen.
+        if (ownerReferences === old.metadata.ownerReferences && deletionTimestamp === undefined) return
+        this.#seen(definition, object)
+      },
       deleted: (object) => this.#gone(definition, object),
     })
     this.#followed.set(id, { version: definition.version, stop })

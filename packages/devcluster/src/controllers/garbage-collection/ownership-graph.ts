@@ -15,6 +15,8 @@ export function idOf(definition: ResourceDefinition, object: KubeObject): string
   return `${definition.group}/${definition.plural}|${keyOf(object)}`
 }
 
+const noOwners: readonly OwnerReference[] = []
+
 /** Who depends on whom, over all kinds, by owner uid. */
 export class OwnershipGraph {
   readonly #dependents = new Map<string, Dependent>()
@@ -36,8 +38,8 @@ export class OwnershipGraph {
   /** Notes an object's present owners; answers the owners it had before. */
   set(definition: ResourceDefinition, object: KubeObject): readonly OwnerReference[] {
     const id = idOf(definition, object)
-    const before = this.#dependents.get(id)?.owners ?? []
-    const owners = object.metadata.ownerReferences ?? []
+    const before = this.#dependents.get(id)?.owners ?? noOwners
+    const owners = object.metadata.ownerReferences ?? noOwners
     if (owners === before) return before
     this.#unlink(id, before)
     if (owners.length === 0) {

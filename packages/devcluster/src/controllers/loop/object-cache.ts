@@ -122,8 +122,10 @@ export class ObjectCache<T extends KubeObject> {
   }
 }
 
+const none: readonly string[] = []
+
 function reindex<T>(index: IndexEntry<T>, key: string, now: T | undefined, before: T | undefined): void {
-  const values = now === undefined ? [] : index.valuesOf(now)
+  const values = now === undefined ? none : index.valuesOf(now)
   if (before !== undefined) {
     for (const value of index.valuesOf(before)) {
       if (values.includes(value)) continue

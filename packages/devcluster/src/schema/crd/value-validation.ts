@@ -82,8 +82,10 @@ function checkString(value: string, node: CompiledSchema, path: string, errors: 
 
 function sizeOrPatternError(value: string, node: CompiledSchema, path: string): FieldError | undefined {
   const { minLength, maxLength, pattern } = node.schema
-  // Lengths count characters, not UTF-16 units.
-  const length = minLength === undefined && maxLength === undefined ? 0 : Array.from(value).length
+  // Lengths count characters, each of one or two UTF-16 units: most need not be counted.
+  const units = value.length
+  const isNear = units < 2 * (minLength ?? 0) || units > (maxLength ?? units)
+  const length = isNear ? Array.from(value).length : units
   if (maxLength !== undefined && length > maxLength) {
     const detail = `may not be more than ${maxLength} bytes`
     return { kind: 'tooLong', field: path, value, detail }

@@ -62,6 +62,8 @@ export class Checker {
   readonly #story: Story
   readonly #weather: Weather
   readonly #rules: readonly Rule[]
+  /** Those who want to be told of something, by what it is. */
+  readonly #listeners = new Map<keyof Rule, readonly ((...told: readonly unknown[]) => void)[]>()
   readonly #pods = new Map<string, Pod>()
   readonly #podsByNode = new Map<string, Map<string, Pod>>()
   readonly #boundAt = new Map<string, number>()
@@ -174,12 +176,19 @@ export class Checker {
 
   #tell<K extends keyof Rule>(what: K, ...args: Parameters<NonNullable<Rule[K]>>): void {
     if (this.#violation !== undefined) return
-    for (const rule of this.#rules) {
-      const listener = rule[what] as ((...given: typeof args) => void) | undefined
-      if (listener === undefined) continue
+    for (const listener of this.#listenersOf(what)) {
       this.#checks++
       listener(...args)
     }
+  }
+
+  #listenersOf(what: keyof Rule): readonly ((...told: readonly unknown[]) => void)[] {
+    let listeners = this.#listeners.get(what)
+    if (listeners === undefined) {
+      listeners = this.#rules.flatMap((rule) => (rule[what] as (...told: readonly unknown[]) => void) ?? [])
+      this.#listeners.set(what, listeners)
+    }
+    return listeners
   }
 
   #everyMinute(): void {

@@ -44,6 +44,15 @@ function histories<T>(): (key: string) => History<T> {
  */
 export const limitsKept: Invariant = ({ world, clock, blindMs, violate }) => {
   const limitsOf = histories<Readonly<Record<string, string>> | undefined>()
+  // Asked of all claims for each that comes.
+  const cpuIn = new WeakMap<object, number>()
+  const cpuOf = ({ status }: NodeClaim): number => {
+    const { capacity } = status ?? {}
+    if (capacity === undefined) return 0
+    const cpu = cpuIn.get(capacity) ?? parseResources(capacity)['cpu'] ?? 0
+    cpuIn.set(capacity, cpu)
+    return cpu
+  }
   return {
     pool(now) {
       if (now !== undefined) limitsOf(now.metadata.name).set(clock.monotonic(), now.spec.limits)
@@ -60,7 +69,7 @@ export const limitsKept: Invariant = ({ world, clock, blindMs, violate }) => {
         .claims()
         .filter((claim) => poolOf(claim) === pool && claim.metadata.deletionTimestamp === undefined)
         .filter((claim) => !isVoluntary(claim))
-        .reduce((sum, claim) => sum + (parseResources(claim.status?.capacity)['cpu'] ?? 0), 0)
+        .reduce((sum, claim) => sum + cpuOf(claim), 0)
       if (used > most)
         violate(
           'limitsKept',
