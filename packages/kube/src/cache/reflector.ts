@@ -107,17 +107,25 @@ export class Reflector<T extends KubeObject> {
   async #list(signal: AbortSignal): Promise<void> {
     const options = { ...this.#selection(), signal, lane: 'urgent' } as const
     const listing = await this.#client.listing(this.#type, options, (object) => this.#store.entryOf(object))
-    await this.#replace(listing.items, signal)
+    await this.#replace(new Map(listing.items.map((item) => [item.key, item])), signal)
     this.#complete(listing.resourceVersion)
   }
 
   /** Makes the store equal to a complete list, one change at a time. */
-  async #replace(items: readonly Entry<T>[], signal: AbortSignal): Promise<void> {
-    const present = new Set(items.map((item) => item.key))
-    for (const key of this.#store.keys()) if (!present.has(key)) this.#store.removeKey(key)
-    for (const item of items) {
-      this.#pacer.begin()
+  async #replace(items: ReadonlyMap<string, Entry<T>>, signal: AbortSignal): Promise<void> {
+    await this.#paced(this.#store.keys(), signal, (key) => {
+      if (!items.has(key)) this.#store.removeKey(key)
+    })
+    await this.#paced(items.values(), signal, (item) => {
       this.#store.putListed(item)
+    })
+  }
+
+  /** Does something with each of many, and lets others run meanwhile. */
+  async #paced<E>(each: Iterable<E>, signal: AbortSignal, step: (element: E) => void): Promise<void> {
+    for (const element of each) {
+      this.#pacer.begin()
+      step(element)
       if (this.#pacer.end()) await this.#pacer.turn()
       signal.throwIfAborted()
     }
@@ -175,7 +183,7 @@ export class Reflector<T extends KubeObject> {
         this.#backoff.reset()
       } else if (event.kind === 'bookmark') {
         if (!event.isInitialEnd) continue
-        await this.#replace([...initial.values()], signal)
+        await this.#replace(initial, signal)
         this.#complete(event.resourceVersion)
         guard.limit(this.#limits())
         initial = undefined

@@ -46,24 +46,35 @@ export class Machines {
     if (this.#all === undefined) return this.#readAll()
     if (this.#changed.size === 0) return this.#all
     if (this.#hasTwins) return this.#readAll()
-    const updated = [...this.#all]
+    const updated: (StateNode | undefined)[] = [...this.#all]
+    const added: StateNode[] = []
+    let isReordered = false
     for (const key of this.#changed) {
       const place = this.#places.get(key)
       const [now, ...more] = this.#of(key)
-      if (place === undefined && now === undefined) continue
-      // Machines come and go seldom, and have to be put in order then.
-      if (place === undefined || now?.name !== updated[place]?.name || more.length > 0) return this.#readAll()
-      updated[place] = now as StateNode
+      if (more.length > 0) return this.#readAll()
+      if (place !== undefined && now?.name === updated[place]?.name) updated[place] = now
+      else if (place !== undefined || now !== undefined) {
+        isReordered = true
+        if (place !== undefined) updated[place] = undefined
+        if (now !== undefined) added.push(now)
+      }
     }
+    const left = updated.filter((machine) => machine !== undefined)
+    if (isReordered) return this.#place([...left, ...added])
+    this.#all = left
     this.#changed.clear()
-    this.#all = updated
-    return updated
+    return left
   }
 
   #readAll(): readonly StateNode[] {
     const { nodes, nodeClaims } = this.#caches
     const keys = new Set([...nodeClaims.list().map(keyOfClaim), ...nodes.list().map(keyOfNode)])
-    const all = [...keys].flatMap((key) => this.#of(key)).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    return this.#place([...keys].flatMap((key) => this.#of(key)))
+  }
+
+  #place(machines: readonly StateNode[]): readonly StateNode[] {
+    const all = machines.toSorted(byName)
     this.#all = all
     this.#places = new Map(all.map(({ providerID }, place) => [providerID, place]))
     this.#hasTwins = this.#places.size < all.length
@@ -92,6 +103,12 @@ export class Machines {
       ...others.filter(isTracked).map((node) => joined(node, undefined, key, isMarked(key))),
     ]
   }
+}
+
+/** In order of name; of the same name in order of provider id. */
+function byName(a: StateNode, b: StateNode): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1
+  return a.providerID < b.providerID ? -1 : a.providerID > b.providerID ? 1 : 0
 }
 
 /** Empty until the claim is launched. */

@@ -1,6 +1,7 @@
 /** `disruption`: looks for nodes to remove or replace, one method after the other (disruption.md 2). */
+import { isConditionTrue, type Node } from '@tenon/api'
 import { isKubeError, type ReconcileResult } from '@tenon/kube'
-import { inSlices } from '@tenon/runtime'
+import { inSlices, type Slicing } from '@tenon/runtime'
 import { settlePlannedClaims } from '../../act/planned-claims.ts'
 import type { OperatorContext } from '../../context.ts'
 import { sliceMs } from '../../decide/slice.ts'
@@ -18,6 +19,8 @@ import type { DisruptionMethod } from './method.ts'
 import { StaticDrift } from './static-drift.ts'
 
 const unsyncedMs = 1000
+/** Machines looked at between two questions whether others are to run. */
+const machinesPerStep = 64
 
 /** Begins what the first method wants that wants anything; the next pass goes on from there. */
 export class Disruption {
@@ -59,7 +62,7 @@ export class Disruption {
     await this.#cleanUp()
     // In steps, as what follows asks for all of it at a stretch.
     const nodes = state.stateNodes().flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name]))
-    await inSlices(state.podsOnNodes.reading(nodes), { ...this.#context, sliceMs })
+    await inSlices(state.podsOnNodes.reading(nodes), this.#slicing)
     for (const method of this.#methods) {
       if (await this.#try(method, signal)) return { kind: 'after', delayMs: 0 }
       // Methods may take their time.
@@ -79,16 +82,16 @@ export class Disruption {
       !this.commands.isResting(machine.providerID) &&
       method.concerns(machine)
     if (method.isQuiet?.() === true) return false
-    if (!context.state.stateNodes().some(isWanted)) {
+    if (!(await inSlices(this.#isAnyOf(isWanted), this.#slicing))) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
       metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
       return false
     }
     const read = async () => {
       const catalogue = await readCatalogue(context, signal)
-      const slicing = { ...context, sliceMs }
-      const all = await inSlices(findCandidates(context, catalogue, disruptionClass, isWanted), slicing)
-      const candidates = await inSlices(acceptedBy(method, all), slicing)
+      const wanted = findCandidates(context, catalogue, disruptionClass, isWanted)
+      const all = await inSlices(wanted, this.#slicing)
+      const candidates = await inSlices(acceptedBy(method, all), this.#slicing)
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, candidates.length)
       return { catalogue, all, candidates }
     }
@@ -105,18 +108,43 @@ export class Disruption {
     }
   }
 
+  *#isAnyOf(isWanted: (machine: StateNode) => boolean): Generator<undefined, boolean, undefined> {
+    for (const [index, machine] of this.#context.state.stateNodes().entries()) {
+      if (index % machinesPerStep === 0) yield
+      if (isWanted(machine)) return true
+    }
+    return false
+  }
+
   /** Takes marks of commands that did not finish off again (disruption.md 2, step 3). */
   async #cleanUp(): Promise<void> {
-    for (const machine of this.#context.state.stateNodes()) {
-      const { node, claim, providerID, isMarkedForDeletion, isInitialized } = machine
-      if (isMarkedForDeletion || this.commands.has(providerID)) continue
-      if (claim === undefined) continue
-      if (node !== undefined && isDisrupted(node) && node.metadata.deletionTimestamp === undefined)
-        await this.#marks.taint(node, false)
-      if (isInitialized) await this.#marks.clearReason(claim)
+    for (const { node, claim, isInitialized } of await inSlices(this.#leftMarked(), this.#slicing)) {
+      if (node !== undefined && hasLeftTaint(node)) await this.#marks.taint(node, false)
+      if (claim !== undefined && isInitialized) await this.#marks.clearReason(claim)
     }
   }
+
+  /** Machines with marks that nothing is under way for, in steps. */
+  *#leftMarked(): Generator<undefined, readonly StateNode[], undefined> {
+    const marked: StateNode[] = []
+    for (const [index, machine] of this.#context.state.stateNodes().entries()) {
+      if (index % machinesPerStep === 0) yield
+      const { node, claim, providerID, isMarkedForDeletion, isInitialized } = machine
+      if (isMarkedForDeletion || claim === undefined || this.commands.has(providerID)) continue
+      const hasReason = isInitialized && isConditionTrue(claim, 'DisruptionReason')
+      if (hasReason || (node !== undefined && hasLeftTaint(node))) marked.push(machine)
+    }
+    return marked
+  }
+
+  get #slicing(): Slicing {
+    return { ...this.#context, sliceMs }
+  }
 }
+
+/** Whether the node has the taint of a command and is not on its way out. */
+const hasLeftTaint = (node: Node): boolean =>
+  isDisrupted(node) && node.metadata.deletionTimestamp === undefined
 
 /** Of the candidates, in steps, those that a method is about. */
 function* acceptedBy(
