@@ -11,7 +11,8 @@
  * event loop was held: from when the program is loaded until all is synced, and while pods change once more, as
  * looking at it takes time of its own. On a machine that is loaded by others the changes may take longer than
  * they should: `busy %` is what all of them took until nothing came of them any more, in the time that they
- * should have taken, and what is done at rest.
+ * should have taken, and what is done at rest. `state %` is the same of a second replica, which does not lead:
+ * it lists and watches, and keeps the state, and nothing else.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -37,6 +38,7 @@ interface Row {
   readonly busyPercent: number
   readonly busyHeldMs: number
   readonly busyWrites: number
+  readonly statePercent: number
 }
 
 const { values } = parseArgs({
@@ -69,6 +71,7 @@ const quietMs = 5000
 const settleWithinMs = 600_000
 /** Nodes that pods came to or left may be consolidated again so long after that, which is a write of its own. */
 const followUpMs = 30_000
+const lease = { namespace: 'kube-system', name: 'bench' }
 
 const clock = new SystemClock()
 if (!values.json)
@@ -85,6 +88,7 @@ if (!values.json)
     'busy %',
     'held ms',
     'writes',
+    'state %',
   )
 for (const size of sizes) print(await measured(size))
 
@@ -97,6 +101,7 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
   try {
     const filled = await ask(api, { kind: 'fill', ...size })
     if (filled.kind !== 'filled') throw new Error(`the API server answered ${filled.kind}`)
+    let row: Omit<Row, 'statePercent'>
     const profiling = values['cpu-prof']
     const start = clock.monotonic()
     const controller = await ControllerProcess.start({
@@ -130,8 +135,7 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
       const busyHeldMs = await controller.longestHoldMs()
       const restPerSecond = rest.cpuSeconds / rest.seconds
       const busyPerSecond = restPerSecond + (busy.cpuSeconds - restPerSecond * busy.seconds) / seconds
-      isDone = true
-      return {
+      row = {
         ...size,
         podBytes: filled.podBytes,
         syncedSeconds,
@@ -148,10 +152,27 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
     } finally {
       await controller.stop()
     }
+    const statePercent = await follower(api, filled.kubeconfigPath, join(folder, 'follower.log'))
+    isDone = true
+    return { ...row, statePercent }
   } finally {
     api.kill()
     // The log tells what went wrong.
     if (isDone) await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Processor time, in percent of a core, of a replica that does not lead, while pods change. */
+async function follower(api: ChildProcess, kubeconfigPath: string, log: string): Promise<number> {
+  await ask(api, { kind: 'hold-lease', ...lease })
+  const replica = await ControllerProcess.start({ kubeconfigPath, log, clock, lease })
+  try {
+    await replica.ready(syncWithinMs)
+    await settle(api)
+    const taken = await during(api, replica, () => ask(api, { kind: 'churn', perSecond, seconds }))
+    return (100 * taken.cpuSeconds) / taken.seconds
+  } finally {
+    await replica.stop()
   }
 }
 
@@ -217,7 +238,8 @@ function print(row: Row): void {
   ]
   const rest = [row.restPercent.toFixed(1), String(row.restWrites)]
   const busy = [row.busyPercent.toFixed(1), row.busyHeldMs.toFixed(0), String(row.busyWrites)]
-  line(String(row.nodes), String(row.pods), ...listing, syncHeldMs.toFixed(0), ...rest, ...busy)
+  const state = row.statePercent.toFixed(1)
+  line(String(row.nodes), String(row.pods), ...listing, syncHeldMs.toFixed(0), ...rest, ...busy, state)
 }
 
 function line(...cells: readonly string[]): void {

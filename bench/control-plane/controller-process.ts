@@ -32,6 +32,8 @@ export interface ControllerPlan {
   readonly nodeOptions?: readonly string[]
   /** Further options of the controller. */
   readonly options?: readonly string[]
+  /** The Lease to wait for; without it the controller leads at once. */
+  readonly lease?: { readonly namespace: string; readonly name: string }
   /** Measures how long the event loop is held, which costs a little processor time. */
   readonly isProbed?: boolean
 }
@@ -77,7 +79,11 @@ export class ControllerProcess {
   static async start(plan: ControllerPlan): Promise<ControllerProcess> {
     const ports = { probes: await freePort(), metrics: await freePort() }
     const output = openSync(plan.log, 'w')
-    const { nodeOptions = [], options = [], isProbed = false } = plan
+    const { nodeOptions = [], options = [], lease, isProbed = false } = plan
+    const election =
+      lease === undefined
+        ? ['--disable-leader-election']
+        : [`--leader-election-namespace=${lease.namespace}`, `--leader-election-name=${lease.name}`]
     const child = spawn(
       process.execPath,
       [
@@ -88,7 +94,7 @@ export class ControllerProcess {
         'controller',
         '--provider=kwok',
         `--kubeconfig=${plan.kubeconfigPath}`,
-        '--disable-leader-election',
+        ...election,
         `--metrics-port=${ports.metrics}`,
         `--health-probe-port=${ports.probes}`,
         ...options,

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type KubeObject, nodeClaimCrd, nodePoolCrd } from '@tenon/api'
-import { createApiServer, createCredentials, kubeconfigYaml } from '@tenon/devcluster'
+import { type KubeObject, kinds, nodeClaimCrd, nodePoolCrd } from '@tenon/api'
+import { createApiServer, createCredentials, kubeconfigYaml, type LocalApi } from '@tenon/devcluster'
 import { kwokNodeClassCrd } from '@tenon/provider-kwok'
-import { SeededRandom, serveHttps, silentLogger, SystemClock } from '@tenon/runtime'
+import { rfc3339Micro, SeededRandom, serveHttps, silentLogger, SystemClock } from '@tenon/runtime'
 import { Churn } from './churn.ts'
 import { population } from './population.ts'
 
@@ -14,12 +14,15 @@ export type Order =
   | { readonly kind: 'fill'; readonly nodes: number; readonly pods: number }
   | { readonly kind: 'churn'; readonly perSecond: number; readonly seconds: number }
   | { readonly kind: 'count' }
+  /** Keeps every controller from leading. */
+  | { readonly kind: 'hold-lease'; readonly namespace: string; readonly name: string }
 
 /** What it is answered. */
 export type Answer =
   | { readonly kind: 'filled'; readonly kubeconfigPath: string; readonly podBytes: number }
   | { readonly kind: 'churned'; readonly changes: number }
   | { readonly kind: 'counted'; readonly writes: number }
+  | { readonly kind: 'held' }
 
 const clock = new SystemClock()
 /** Nothing is as young as it looks, so that nothing is done because something is new. */
@@ -32,6 +35,7 @@ const crdType = {
   namespaced: false,
 }
 let churn: Churn | undefined
+let local: LocalApi | undefined
 let writes = 0
 
 process.on('message', (order: Order) => void obey(order).then((answer) => process.send?.(answer)))
@@ -44,7 +48,20 @@ async function obey(order: Order): Promise<Answer> {
       return { kind: 'churned', changes: (await churn?.run(order.perSecond, order.seconds)) ?? 0 }
     case 'count':
       return { kind: 'counted', writes }
+    case 'hold-lease':
+      holdLease(order)
+      return { kind: 'held' }
   }
+}
+
+function holdLease({ namespace, name }: { readonly namespace: string; readonly name: string }): void {
+  const now = rfc3339Micro(clock.now())
+  local?.create(kinds.lease, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: kinds.lease.kind,
+    metadata: { namespace, name },
+    spec: { holderIdentity: 'another', leaseDurationSeconds: 3600, acquireTime: now, renewTime: now },
+  })
 }
 
 async function fill({ nodes, pods }: { readonly nodes: number; readonly pods: number }): Promise<Answer> {
@@ -73,6 +90,7 @@ async function fill({ nodes, pods }: { readonly nodes: number; readonly pods: nu
       certificateAuthority: credentials.certificateAuthority.certificate,
     },
   )
+  local = server.local
   churn = new Churn(server.localAs('kubelet'), clock, { nodes, pods })
   const folder = mkdtempSync(join(tmpdir(), 'tenon-bench-state-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
