@@ -186,6 +186,8 @@ export interface CacheRegistry {
   synced(signal?: AbortSignal): Promise<void>
   /** Kinds whose first list has not arrived, for readiness and logs. */
   readonly waitingFor: readonly string[]
+  /** How many objects have arrived of each of those kinds: a list may take its time. */
+  readonly arrivals: ReadonlyMap<string, number>
 }
 
 /** What a reconcile wants next. */

@@ -148,6 +148,11 @@ export class Operator {
     return this.#deps.registry.waitingFor
   }
 
+  /** How many objects have arrived of each of those types. */
+  get arrivals(): ReadonlyMap<string, number> {
+    return this.#deps.registry.arrivals
+  }
+
   /** What decisions wait for, or go on without. */
   blockage(): Blockage {
     const { state } = this

@@ -54,6 +54,10 @@ function answer(status: number, object: object): HttpResponse {
 function replica(server: LeaseServer, clock: VirtualClock, identity: string) {
   const told: string[] = []
   const writes: number[] = []
+  const arrivals = new Map([
+    ['nodeclaims', 0],
+    ['nodepools', 0],
+  ])
   let isCut = false
   const transport: Transport = {
     send: (request) => (isCut ? new Promise(() => undefined) : server.handle(request)),
@@ -74,7 +78,12 @@ function replica(server: LeaseServer, clock: VirtualClock, identity: string) {
     clock.after(1000, write)
   }
   const operator = {
-    waitingFor: ['nodeclaims', 'nodepools'],
+    get waitingFor() {
+      return [...arrivals.keys()]
+    },
+    get arrivals() {
+      return new Map(arrivals)
+    },
     observe: () => known.promise,
     lead: () => {
       told.push('leads')
@@ -94,6 +103,7 @@ function replica(server: LeaseServer, clock: VirtualClock, identity: string) {
   return {
     told,
     writes,
+    arrivals,
     outcome,
     leadership,
     know: known.resolve,
@@ -178,5 +188,39 @@ test('OPS-93 a leader that cannot follow the cluster for two minutes ends, names
   await clock.advance(3000)
   assert.deepEqual(second.told, ['tenon false', 'tenon true', 'leads'])
   second.end()
+  await clock.advance(3000)
+})
+
+test('a leader waits for a list as long as more of it arrives, and names one of which nothing does', async () => {
+  const [server, clock] = [new LeaseServer(), new VirtualClock()]
+  const first = replica(server, clock, 'a_1')
+  first.arrivals.set('pods', 0)
+  first.arrivals.delete('nodeclaims')
+  first.arrivals.delete('nodepools')
+  let pods = 0
+  const listPodsFor = async (minutes: number) => {
+    for (let minute = 0; minute < minutes; minute++) {
+      await clock.advance(60_000)
+      first.arrivals.set('pods', ++pods)
+    }
+  }
+  await listPodsFor(9)
+  assert.deepEqual(first.told, ['tenon false', 'tenon true'])
+  first.arrivals.set('nodepools', 0)
+  await listPodsFor(5)
+  assert.match(await first.outcome, /without a list of nodepools/)
+})
+
+test('a leader that got a large list late leads', async () => {
+  const [server, clock] = [new LeaseServer(), new VirtualClock()]
+  const first = replica(server, clock, 'a_1')
+  for (let minute = 1; minute <= 5; minute++) {
+    await clock.advance(60_000)
+    for (const kind of first.arrivals.keys()) first.arrivals.set(kind, minute)
+  }
+  first.know()
+  await clock.advance(1)
+  assert.deepEqual(first.told, ['tenon false', 'tenon true', 'leads'])
+  first.end()
   await clock.advance(3000)
 })

@@ -12,7 +12,7 @@ import { CliError } from '../errors.ts'
 const lease = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 }
 /** Who does not know the cluster by then stands for the lease all the same: perhaps nobody else does. */
 const headStartMs = 10_000
-/** A leader that cannot follow everything it needs gives up after this (operations.md 1). */
+/** A leader gives up when nothing has come for so long of a list that it needs (operations.md 1). */
 const syncLimitMs = 2 * 60_000
 /** What is under way at the end has so long to finish, then it is cut off. */
 const quietLimitMs = 800
@@ -29,7 +29,7 @@ export interface LeadershipOptions {
 }
 
 /** What leads. */
-type Led = Pick<Operator, 'observe' | 'lead' | 'quiesce' | 'stop' | 'waitingFor'> & {
+type Led = Pick<Operator, 'observe' | 'lead' | 'quiesce' | 'stop' | 'waitingFor' | 'arrivals'> & {
   readonly framework: Pick<Operator['framework'], 'leads'>
 }
 
@@ -103,19 +103,27 @@ export class Leadership {
 
   async #lead(operator: Led, observed: Promise<void>, ending: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options
-    const isKnown = await settled(observed, clock, syncLimitMs)
-    if (ending.aborted) return
-    if (isKnown) {
-      operator.lead()
-      return
+    let missing: readonly string[] = []
+    while (missing.length === 0) {
+      const before = operator.arrivals
+      const isKnown = await settled(observed, clock, syncLimitMs)
+      if (ending.aborted) return
+      if (isKnown) {
+        operator.lead()
+        return
+      }
+      if (operator.waitingFor.length === 0) await observed
+      missing = operator.waitingFor.filter((kind) => operator.arrivals.get(kind) === before.get(kind))
+      if (missing.length === 0)
+        logger.warn('still listing', { arrived: Object.fromEntries(operator.arrivals) })
     }
     const error = new StructuredError('the cluster cannot be followed', {
-      waitingFor: operator.waitingFor,
+      waitingFor: missing,
       after: '2m0s',
     })
     logger.error('giving up', { error })
     throw new CliError(
-      `leading for two minutes without a list of ${operator.waitingFor.join(', ')}: are the CustomResourceDefinitions installed (tenon crds | kubectl apply --server-side -f -), and may this account list and watch them?`,
+      `leading for two minutes without a list of ${missing.join(', ')}: are the CustomResourceDefinitions installed (tenon crds | kubectl apply --server-side -f -), and may this account list and watch them?`,
     )
   }
 }

@@ -331,6 +331,30 @@ test('an object that changes stands in its indexes as it is now, trimmed with it
   assert.deepEqual([told[0], told[1], told.at(-1)], [undefined, before?.metadata.resourceVersion, undefined])
 })
 
+test('a registry tells how much of a list has arrived', async () => {
+  const server = new MemoryServer()
+  const clock = new VirtualClock()
+  server.put(pods, 'p1')
+  server.fault = (request) =>
+    request.path.includes('sendInitialEvents') && request.path.includes('pods')
+      ? {
+          status: 200,
+          headers: {},
+          body: endless(`${JSON.stringify({ type: 'ADDED', object: server.get(`${pods}/p1`) })}\n`),
+        }
+      : undefined
+  const client = createKubeClient({ transport: server, clock })
+  const registry = createCacheRegistry({ client, clock, logger: silentLogger, random: new SeededRandom(1) })
+  registry.cache(kinds.pod)
+  registry.cache(kinds.node)
+  assert.deepEqual(Object.fromEntries(registry.arrivals), { nodes: 0, pods: 0 })
+  const stop = new AbortController()
+  registry.start(stop.signal)
+  await clock.advance(1000)
+  assert.deepEqual(Object.fromEntries(registry.arrivals), { pods: 1 })
+  stop.abort()
+})
+
 test('a registry follows each type once and says what it waits for', async () => {
   const server = new MemoryServer()
   const clock = new VirtualClock()

@@ -19,6 +19,8 @@ export interface FollowingCache<T extends KubeObject> extends Cache<T> {
   start(signal: AbortSignal): void
   /** The version of the collection that the content shows; `undefined` before the first list. */
   readonly lastSyncResourceVersion: string | undefined
+  /** How many states of objects the server has told; it grows while a list arrives. */
+  readonly told: number
 }
 
 /** A local copy of one collection (or of the part that the selectors name). */
@@ -60,6 +62,10 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
 
   get isSynced(): boolean {
     return this.#isSynced
+  }
+
+  get told(): number {
+    return this.#store.told
   }
 
   get lastSyncResourceVersion(): string | undefined {

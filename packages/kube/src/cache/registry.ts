@@ -69,9 +69,14 @@ class SharedCaches implements CacheRegistry {
   }
 
   get waitingFor(): readonly string[] {
-    return [...this.#caches.values()]
-      .filter((cache) => !cache.isSynced)
-      .map((cache) => cache.type.plural)
-      .toSorted()
+    return [...this.arrivals.keys()].toSorted()
+  }
+
+  get arrivals(): ReadonlyMap<string, number> {
+    return new Map(
+      [...this.#caches.values()]
+        .filter((cache) => !cache.isSynced)
+        .map((cache) => [cache.type.plural, cache.told]),
+    )
   }
 }

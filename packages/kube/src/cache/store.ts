@@ -46,6 +46,7 @@ const announcingMs = 4
 export class Store<T extends KubeObject> {
   readonly #options: StoreOptions<T>
   /** In order of their places. */
+  #told = 0
   readonly #entries = new Map<string, Placed<T>>()
   readonly #indexes = new Map<string, Index<T>>()
   #lastPlace = 0
@@ -60,6 +61,11 @@ export class Store<T extends KubeObject> {
 
   get size(): number {
     return this.#entries.size
+  }
+
+  /** How many states of objects the server has told, those that changed nothing included. */
+  get told(): number {
+    return this.#told
   }
 
   get(key: ObjectKey): T | undefined {
@@ -135,6 +141,7 @@ export class Store<T extends KubeObject> {
    * already is not trimmed again, so that a list of what is known needs hardly any memory.
    */
   entryOf(raw: T): Entry<T> {
+    this.#told++
     const key = keyText(raw.metadata)
     const uid = raw.metadata.uid ?? ''
     const resourceVersion = raw.metadata.resourceVersion ?? ''
