@@ -104,7 +104,7 @@ class Search {
     this.#fleet = fleet
     this.#shouldStop = shouldStop
     this.#model = new SchedulerModel(fleet.kinds, fleet.layout)
-    this.#waiting = Int32Array.from(fleet.waiting, ({ length }) => length)
+    this.#waiting = new Int32Array(fleet.waiting.map(({ length }) => length))
     this.#total = this.#waiting.slice()
     for (const { moving } of fleet.machines) add(this.#total, moving)
     this.#all = [...fleet.machines.keys()]
@@ -383,12 +383,13 @@ class Takers {
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet
-    this.#takes = fleet.kinds.map(({ amounts }, kind) =>
-      Uint8Array.from(fleet.machines, ({ takes, free }) =>
-        takes[kind] === 1 && amountsFit(amounts, free) ? 1 : 0,
-      ),
+    this.#takes = fleet.kinds.map(
+      ({ amounts }, kind) =>
+        new Uint8Array(
+          fleet.machines.map(({ takes, free }) => (takes[kind] === 1 && amountsFit(amounts, free) ? 1 : 0)),
+        ),
     )
-    this.#counts = Int32Array.from(this.#takes, (takes) => takes.reduce((sum, each) => sum + each, 0))
+    this.#counts = new Int32Array(this.#takes.map((takes) => takes.reduce((sum, each) => sum + each, 0)))
   }
 
   /** Whether for each pod of the machine another one is left that could take at least that one. */

@@ -93,7 +93,7 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   const machines = [...going.keys(), ...others].map((node): Machine => {
     const candidate = going.get(node)
     const pods = byKind(candidate?.pods ?? [])
-    const moving = Int32Array.from(pods, ({ length }) => length)
+    const moving = new Int32Array(pods.map(({ length }) => length))
     const capacity = candidate?.input.capacity ?? node.input.available
     return {
       index: whatIf.indexOf(node),
@@ -103,7 +103,7 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
       total: [Math.max(1, capacity['cpu'] ?? 0), Math.max(1, capacity['memory'] ?? 0)],
       zone: zoneOf(node.input.labels[labels.zone]),
       counts: moving,
-      takes: Uint8Array.from(kinds, ({ shape }) => (whatIf.nodes.suits(node, shape) ? 1 : 0)),
+      takes: new Uint8Array(kinds.map(({ shape }) => (whatIf.nodes.suits(node, shape) ? 1 : 0))),
       pods,
       moving,
     }

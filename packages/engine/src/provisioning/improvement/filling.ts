@@ -79,13 +79,10 @@ function scarcityOf(
   usable: readonly number[],
 ): Float64Array {
   const rows = [...room].map((amount, resource) => ({
-    room: Float64Array.from(usable, (index) => (items[index] as Item).amounts[resource] as number),
+    room: new Float64Array(usable.map((index) => (items[index] as Item).amounts[resource] as number)),
     pricePerHour: amount,
   }))
-  return resourcePrices(
-    rows,
-    Float64Array.from(usable, (index) => worth[index] as number),
-  ).bins
+  return resourcePrices(rows, new Float64Array(usable.map((index) => worth[index] as number))).bins
 }
 
 /** All counts from most to none, thinned out where there are many. */
