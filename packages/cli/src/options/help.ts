@@ -116,7 +116,7 @@ export function optionsPage(): string {
     '| code | when |',
     '|---|---|',
     '| 0 | asked to end by SIGTERM, or `--help` |',
-    '| 1 | the lease was lost, or the cluster could not be followed for two minutes while leading |',
+    '| 1 | the lease was lost, or nothing of a list that is needed came for two minutes while leading |',
     '| 2 | an option, a credential or a port cannot be used |',
     '| 130 | ended by Ctrl-C |',
     '',
