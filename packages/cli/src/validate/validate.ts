@@ -1,6 +1,6 @@
 /** Checks manifests without a cluster: what the API server, the controller and the catalogue would say. */
 import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellKnownLabels } from '@tenon/api'
-import { type EligibilityPolicy, evaluateOverlaysInSteps, type OfferedPool } from '@tenon/engine'
+import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
 import { type CatalogueReading, readCatalogue } from '@tenon/provider-kwok'
 import { catalogueFindings } from './catalogue-check.ts'
 import { type PlacedObject, placed, readText } from './documents.ts'
@@ -187,11 +187,4 @@ function overlays(
     const outcome = outcomes.get(stored as NodeOverlay)
     return placed(written, overlayFindings(outcome, gates))
   })
-}
-
-function finished<T>(steps: Generator<undefined, T, undefined>): T {
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
-  }
 }

@@ -9,6 +9,7 @@ import {
   wellKnownLabels,
 } from '@tenon/api'
 import { allocatableOf } from '../provisioning/allocatable.ts'
+import { finished } from '../steps.ts'
 import { aPool, aType } from '../testing/builders.ts'
 import { evaluateOverlaysInSteps, type OverlayOutcome, renderOverlayConflict } from './evaluation.ts'
 import type { OfferedPool } from './matching.ts'
@@ -66,10 +67,6 @@ function evaluate(overlays: readonly NodeOverlay[], pools: readonly OfferedPool[
     type,
     prices: (name, pool) => type(name, pool).offerings.map(({ pricePerHour }) => rounded(pricePerHour)),
   }
-}
-
-function finished<T>(steps: Iterator<unknown, T>): T {
-  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value
 }
 
 function words(outcome: OverlayOutcome): string {

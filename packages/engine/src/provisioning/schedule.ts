@@ -3,6 +3,7 @@ import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../snapshot/input.ts'
 import { type Problem, problemOf } from '../snapshot/problem.ts'
 import type { Failure, NewClaim, Placement, SchedulingControl, SchedulingResult } from '../snapshot/result.ts'
+import { finished } from '../steps.ts'
 import { type Solution, solve } from './solver.ts'
 
 const untilDone: SchedulingControl = { shouldStop: () => false }
@@ -13,11 +14,7 @@ const untilDone: SchedulingControl = { shouldStop: () => false }
  */
 export function schedule(input: SchedulingInput, control: SchedulingControl = untilDone): SchedulingResult {
   const problem = problemOf(input)
-  const steps = resultInSteps(input, problem, solve(problem, control))
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
-  }
+  return finished(resultInSteps(input, problem, solve(problem, control)))
 }
 
 /** Claims told between two yields of {@link resultInSteps}. */

@@ -7,6 +7,7 @@ import type { LabelSelector, Pod, PodAffinityTerm, PodSpec, PodStatus } from '@t
 import { misshapenFields } from '../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../eligibility/pool-shape.ts'
 import { withoutPreferences } from '../provisioning/relaxation.ts'
+import { finished } from '../steps.ts'
 import type {
   DaemonInput,
   NodeInput,
@@ -130,11 +131,7 @@ function plannedNodes({ pods, nodes, planned }: SchedulingInput): ReadonlyMap<nu
 
 /** {@link problemInSteps} without a pause. */
 export function problemOf(input: SchedulingInput): Problem {
-  const steps = problemInSteps(input)
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
-  }
+  return finished(problemInSteps(input))
 }
 
 /** A bound pod without the fields every pod has cannot be counted. */

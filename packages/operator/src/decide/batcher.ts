@@ -9,7 +9,8 @@ export class Batcher {
   readonly #maxMs: number
   readonly #idleMs: number
   readonly #elements = new Set<string>()
-  #signal: (() => void) | undefined
+  #lastAddedMs = Number.NEGATIVE_INFINITY
+  #onFirst: (() => void) | undefined
 
   constructor(clock: Clock, maxMs: number, idleMs: number) {
     this.#clock = clock
@@ -21,50 +22,41 @@ export class Batcher {
   trigger(id: string): void {
     if (this.#elements.has(id)) return
     this.#elements.add(id)
-    this.#signal?.()
+    this.#lastAddedMs = this.#clock.monotonic()
+    this.#onFirst?.()
   }
 
-  /** Resolves when a batch is complete; its elements may be triggered again from then on. */
+  /**
+   * Resolves when a batch is complete; its elements may be triggered again from then on.
+   * @throws the signal's reason when it aborts before.
+   */
   async wait(signal: AbortSignal): Promise<void> {
-    if (this.#elements.size === 0) await this.#nextTrigger(Number.POSITIVE_INFINITY, signal)
-    const deadline = this.#clock.monotonic() + this.#maxMs
+    if (this.#elements.size === 0) await this.#first(signal)
+    const openedMs = this.#clock.monotonic()
+    // Asked at the end of a window how far it has moved, as a timer for each of thousands of triggers costs more.
     for (;;) {
-      const left = deadline - this.#clock.monotonic()
-      if (left <= 0) break
-      if (!(await this.#nextTrigger(Math.min(left, this.#idleMs), signal))) break
+      const idleMs = Math.max(openedMs, this.#lastAddedMs) + this.#idleMs
+      const leftMs = Math.min(idleMs, openedMs + this.#maxMs) - this.#clock.monotonic()
+      if (leftMs <= 0) break
+      await this.#clock.sleep(leftMs, signal)
     }
     this.#elements.clear()
   }
 
-  /** @returns whether a trigger came before `ms` had passed. */
-  #nextTrigger(ms: number, signal: AbortSignal): Promise<boolean> {
+  #first(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const finish = (end: () => void) => {
-        this.#signal = undefined
-        cancel?.()
-        signal.removeEventListener('abort', onAbort)
-        end()
-      }
-      const onAbort = () => {
-        finish(() => {
-          reject(signal.reason as Error)
-        })
-      }
       if (signal.aborted) {
         reject(signal.reason as Error)
         return
       }
-      const cancel = Number.isFinite(ms)
-        ? this.#clock.after(ms, () => {
-            finish(() => {
-              resolve(false)
-            })
-          })
-        : undefined
-      this.#signal = () => {
-        finish(() => {
-          resolve(true)
-        })
+      const onAbort = () => {
+        this.#onFirst = undefined
+        reject(signal.reason as Error)
+      }
+      this.#onFirst = () => {
+        this.#onFirst = undefined
+        signal.removeEventListener('abort', onAbort)
+        resolve()
       }
       signal.addEventListener('abort', onAbort, { once: true })
     })

@@ -2,6 +2,7 @@
 import { isConditionTrue, type Node, type Pod } from '@tenon/api'
 import type { ObjectKey } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
+import { isSameValue } from '../observe/same-value.ts'
 import { isDisrupted } from '../state/state-node.ts'
 import type { Batcher } from './batcher.ts'
 
@@ -75,7 +76,7 @@ export class Triggers {
   #isOnItsWay(pod: Pod, old: Pod | undefined): boolean {
     const { state } = this.#context
     if (old === undefined || state.plans.get(pod.metadata.uid ?? '') === undefined) return false
-    return state.pods.isUnplaced(old) && JSON.stringify(pod.spec) === JSON.stringify(old.spec)
+    return state.pods.isUnplaced(old) && isSameValue(pod.spec, old.spec)
   }
 
   /** Whether the pod waits for a machine of its own that has yet to come; it will be meant for that again. */

@@ -2,6 +2,7 @@
 import { type Change, compareResourceVersions, done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { kinds, type NodeClaim, type Pod } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
+import { isSameValue } from '../../observe/same-value.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
 import type { PodPlan, WrittenNomination } from '../../state/pod-plans.ts'
 import { isTerminating } from '../../state/pods.ts'
@@ -214,5 +215,5 @@ function isOlder({ resourceVersion: written }: WrittenNomination, { metadata }: 
 
 /** Whether the pod asks for what it asked for when its plan was made. */
 function isAsPlanned(pod: Pod, { spec }: PodPlan): boolean {
-  return spec === undefined || spec === pod.spec || JSON.stringify(spec) === JSON.stringify(pod.spec)
+  return spec === undefined || isSameValue(spec, pod.spec)
 }
