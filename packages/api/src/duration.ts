@@ -13,11 +13,24 @@ const unitMs: Readonly<Record<string, number>> = {
 const whole = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|[\u00b5\u03bc]s|ms|s|m|h))+$/
 const part = /(\d+\.?\d*|\.\d+)(ns|us|[\u00b5\u03bc]s|ms|s|m|h)/g
 
+/** Durations are those of a few pools, and are asked for at each look at each of their nodes. */
+const known = new Map<string, number | undefined>()
+const mostKnown = 1000
+
 /**
  * Milliseconds of a Go duration (`1h30m`, `90s`, `1.5h`).
  * @returns undefined when `text` is not one.
  */
 export function parseDuration(text: string): number | undefined {
+  const before = known.get(text)
+  if (before !== undefined || known.has(text)) return before
+  if (known.size >= mostKnown) known.clear()
+  const ms = parsed(text)
+  known.set(text, ms)
+  return ms
+}
+
+function parsed(text: string): number | undefined {
   if (text === '0') return 0
   if (!whole.test(text)) return undefined
   let total = 0

@@ -10,13 +10,13 @@ import {
   wellKnownLabels,
 } from '@tenon/api'
 import {
+  accumulate,
   type DaemonInput,
   type NodeInput,
   type PoolInput,
   type SchedulingInput,
   type SchedulingPolicy,
   shapeProblems,
-  sum,
   type TopologyInput,
   type VolumeLookups,
   withRequestsFromLimits,
@@ -256,10 +256,11 @@ export function poolUsage(
   nodes: readonly StateNode[],
   parse: typeof parseResources = parseResources,
 ): Resources {
-  return nodes
-    .filter((node) => !node.isMarkedForDeletion && labelsOf(node)['karpenter.sh/nodepool'] === pool)
-    .map((node) => capacityOf(node, parse))
-    .reduce(sum, {})
+  const usage: Record<string, number> = {}
+  for (const node of nodes)
+    if (!node.isMarkedForDeletion && labelsOf(node)['karpenter.sh/nodepool'] === pool)
+      accumulate(usage, capacityOf(node, parse))
+  return usage
 }
 
 /** Where the pods of the cluster are, as far as rules about other pods need it. */
@@ -294,12 +295,10 @@ function daemonInputs(context: OperatorContext): readonly DaemonInput[] {
       const { spec } = daemonSet.spec.template
       const name = `${daemonSet.metadata.namespace ?? ''}/${daemonSet.metadata.name}`
       if (shapeProblems({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec }) !== undefined) return []
-      const pods = caches.pods
-        .byIndex(indexes.byOwner, daemonSet.metadata.uid ?? '')
-        .filter((pod) => isControlledBy(pod, daemonSet) && state.isWellFormed(pod))
-      const newest = pods.toSorted((a, b) =>
-        (b.metadata.creationTimestamp ?? '') < (a.metadata.creationTimestamp ?? '') ? -1 : 1,
-      )[0]
+      const newest = newestOf(
+        caches.pods.byIndex(indexes.byOwner, daemonSet.metadata.uid ?? ''),
+        (pod) => isControlledBy(pod, daemonSet) && state.isWellFormed(pod),
+      )
       const base = newest?.spec ?? withRequestsFromLimits(spec)
       if (settings.ignoreDraRequests && (base.resourceClaims ?? []).length > 0) return []
       const { nodeAffinity, ...otherAffinity } = base.affinity ?? {}
@@ -317,6 +316,19 @@ function daemonInputs(context: OperatorContext): readonly DaemonInput[] {
     })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
+
+/** The first of those that were created last. */
+function newestOf(pods: readonly Pod[], isOne: (pod: Pod) => boolean): Pod | undefined {
+  let newest: Pod | undefined
+  for (const pod of pods) {
+    // Asked last, as it takes the longest and there are as many as nodes.
+    if (newest !== undefined && createdOf(pod) <= createdOf(newest)) continue
+    if (isOne(pod)) newest = pod
+  }
+  return newest
+}
+
+const createdOf = ({ metadata }: Pod): string => metadata.creationTimestamp ?? ''
 
 function isControlledBy({ metadata }: Pod, { metadata: { uid } }: DaemonSet): boolean {
   return (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid)

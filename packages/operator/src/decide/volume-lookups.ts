@@ -21,12 +21,15 @@ export function nodeStorage(
   lookups: VolumeLookups,
 ): NodeStorage {
   const drivers = caches.csiNodes.get({ name: nodeName })?.spec.drivers ?? []
-  const limited = drivers.flatMap(({ name, allocatable }) => {
-    const count = allocatable?.count
-    return count === undefined ? [] : [[name, count] as const]
-  })
+  const volumeLimits: Record<string, number> = {}
+  let isLimited = false
+  for (const { name, allocatable } of drivers) {
+    if (allocatable?.count === undefined) continue
+    volumeLimits[name] = allocatable.count
+    isLimited = true
+  }
   // Without a limit nobody asks what is attached.
-  if (limited.length === 0) return {}
+  if (!isLimited) return {}
   const inUse = new Map<string, Set<string>>()
   for (const pod of pods) {
     if (isTerminal(pod) || (pod.spec.volumes ?? []).length === 0) continue
@@ -37,7 +40,7 @@ export function nodeStorage(
     }
   }
   return {
-    volumeLimits: Object.fromEntries(limited),
+    volumeLimits,
     volumesInUse: Object.fromEntries([...inUse].map(([driver, claims]) => [driver, [...claims].toSorted()])),
   }
 }

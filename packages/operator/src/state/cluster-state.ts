@@ -61,6 +61,8 @@ export class ClusterState {
   isIsolating = false
   #hasSynced = false
   #unsyncedSinceMs: number | undefined
+  /** When pods last came to or left a node whose claim does not tell of it yet, by Node name; Unix milliseconds. */
+  readonly unnotedPodEvents = new Map<string, number>()
   /** What was decided about pods, and when. */
   readonly podDecisions: PodDecisions = new PodDecisions()
   /** How the last launches of each NodePool ended. */

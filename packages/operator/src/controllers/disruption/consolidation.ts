@@ -1,5 +1,5 @@
 /** `disruption`, methods Global, Multi and Single: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
-import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
+import { labels, type NodeClaim } from '@tenon/api'
 import type { ConsolidationQuestion, ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { evictionCost, isDaemonPod } from '../../state/pods.ts'
@@ -10,7 +10,7 @@ import { keepRemarks } from './explain.ts'
 import { isSameBudget, LookedAt } from './looked-at.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
-import { restOf, unconsolidatable } from './policy.ts'
+import { isAtRest, restOf, unconsolidatable } from './policy.ts'
 import { tellRejected, tellRemarks, tellUnconsolidatable, unconsolidatableMs } from './remarks.ts'
 import { destinationsOf, keepHomes, type RemovalGround, removalGround } from './simulation.ts'
 import { rejectionOf } from './validation.ts'
@@ -54,11 +54,10 @@ export class Consolidation implements DisruptionMethod {
   }
 
   accepts(candidate: Candidate): boolean {
-    const { pool, claim } = candidate
-    if (pool.spec.replicas !== undefined) return false
+    if (candidate.pool.spec.replicas !== undefined) return false
     const because = unconsolidatable(candidate) ?? restOf(this.#context, candidate)
     if (because !== undefined) this.#tellWhyNot(candidate, because)
-    else if (!isEmpty(candidate)) return isConditionTrue(claim, 'Consolidatable')
+    else if (!isEmpty(candidate)) return isAtRest(this.#context, candidate)
     return false
   }
 

@@ -1,11 +1,12 @@
 /** `disruption`, method Emptiness: removes nodes that hold no pod (disruption.md 8, 13). */
-import { isConditionTrue, parseNillableDuration } from '@tenon/api'
+import { parseNillableDuration } from '@tenon/api'
 import { savingsOrder } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { remainingDisruptions } from './budget.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 import type { StateNode } from '../../state/state-node.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
+import { isAtRest } from './policy.ts'
 import { tellUnconsolidatable } from './remarks.ts'
 
 const reason = 'Empty'
@@ -26,7 +27,7 @@ export class Emptiness implements DisruptionMethod {
   }
 
   accepts(candidate: Candidate): boolean {
-    const { pool, claim } = candidate
+    const { pool } = candidate
     if (pool.spec.replicas !== undefined) return false
     const afterMs = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
     if (!Number.isFinite(afterMs)) {
@@ -37,7 +38,7 @@ export class Emptiness implements DisruptionMethod {
       )
       return false
     }
-    return isEmpty(candidate) && isConditionTrue(claim, 'Consolidatable')
+    return isEmpty(candidate) && isAtRest(this.#context, candidate)
   }
 
   async pass({ candidates, find, begin }: Pass, signal: AbortSignal): Promise<boolean> {

@@ -100,7 +100,7 @@ function verdictOnCandidate(context: OperatorContext, candidate: Candidate, budg
   const { claim, pool, name } = candidate
   const isDrifted = isConditionTrue(claim, 'Drifted')
   const reason: DisruptionReason = isDrifted ? 'Drifted' : isEmpty(candidate) ? 'Empty' : 'Underutilized'
-  const against = isDrifted ? undefined : policyAgainst(candidate)
+  const against = isDrifted ? undefined : policyAgainst(context, candidate)
   if (against !== undefined) return { cause: 'policy', message: sentence(against) }
   const budget = budgetText(pool, reason)
   if (budget !== undefined) return { cause: 'budget', message: budget }

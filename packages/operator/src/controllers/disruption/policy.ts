@@ -29,9 +29,17 @@ export function restOf({ state }: OperatorContext, { pods }: Candidate): string 
   return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(resting.pod.metadata)})`
 }
 
+/**
+ * Whether the node has been left alone for as long as its NodePool asks. A pod that has just come or gone counts
+ * from when it is seen, as it may take long until the claim tells of it: while writes of other claims hang.
+ */
+export function isAtRest({ state }: OperatorContext, { node, claim }: Candidate): boolean {
+  return isConditionTrue(claim, 'Consolidatable') && !state.unnotedPodEvents.has(node.metadata.name)
+}
+
 /** Why the NodePool wants the node as it is, or wants it so for now; drift is another matter. */
-export function policyAgainst(candidate: Candidate): string | undefined {
-  const { pool, claim } = candidate
+export function policyAgainst(context: OperatorContext, candidate: Candidate): string | undefined {
+  const { pool } = candidate
   const { name } = pool.metadata
   if (pool.spec.replicas !== undefined)
     return `the NodePool keeps so many nodes (NodePool=${name}, replicas=${pool.spec.replicas})`
@@ -40,7 +48,7 @@ export function policyAgainst(candidate: Candidate): string | undefined {
   if (isDisabled) return `consolidation is disabled (NodePool=${name})`
   const against = isEmpty(candidate) ? undefined : unconsolidatable(candidate)
   if (against !== undefined) return against
-  return isConditionTrue(claim, 'Consolidatable')
+  return isAtRest(context, candidate)
     ? undefined
     : `the node has not been at rest for long enough (NodePool=${name}, consolidateAfter=${consolidateAfter})`
 }

@@ -5,6 +5,8 @@ import { KubeError, type PatchOptions } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { ObservedCluster } from '../../state/observed-cluster.test-support.ts'
+import type { Candidate } from '../disruption/candidates.ts'
+import { isAtRest } from '../disruption/policy.ts'
 import { PodEvents } from './pod-events.ts'
 
 const seconds = 1000
@@ -177,4 +179,33 @@ test('it is noted alone where Consolidatable stays, or the claim has changed mea
   assert.deepEqual(await writesForRested({ consolidateAfter: '0s' }), ['time'])
   assert.deepEqual(await writesForRested({ consolidateAfter: '30s' }, { replicas: 3 }), ['time'])
   assert.deepEqual(await writesForRested({ consolidateAfter: '30s' }, {}, 1), ['both', 'time'])
+})
+
+test('while it cannot be written that a pod has left, its node is not at rest', async () => {
+  const cluster = new ObservedCluster()
+  const { caches, state, clock } = cluster
+  const written = Promise.withResolvers<undefined>()
+  const client = { patch: () => written.promise }
+  const context = { caches, state, clock, client } as unknown as OperatorContext
+  const events = new PodEvents(context)
+  const [node, bare] = aMachine(rfc3339(clock.now() - 30 * minutes))
+  const claim = { ...bare, status: { ...bare.status, conditions: [condition('Consolidatable')] } }
+  cluster.see(node, claim, aPod({ status: boundAt(clock.now() - 20 * minutes) }))
+  const candidate = { node, claim } as unknown as Candidate
+  caches.pods.onChange((change) => {
+    if (change.kind === 'updated') events.note(change)
+  })
+  assert.ok(isAtRest(context, candidate))
+  cluster.see(
+    aPod({
+      metadata: { deletionTimestamp: rfc3339(clock.now()) },
+      status: boundAt(clock.now() - 20 * minutes),
+    }),
+  )
+  const reconciled = events.reconcile('node-a')
+  assert.ok(!isAtRest(context, candidate))
+  written.resolve(undefined)
+  await reconciled
+  // From now on the claim tells.
+  assert.ok(isAtRest(context, candidate))
 })

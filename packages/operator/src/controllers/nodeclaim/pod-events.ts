@@ -11,8 +11,6 @@ const leastGapMs = 10_000
 /** Follows the pods and stamps the claims of their nodes. */
 export class PodEvents {
   readonly #context: OperatorContext
-  /** When the last event that is not dealt with happened, by Node name; Unix milliseconds. */
-  readonly #latest = new Map<string, number>()
 
   constructor(context: OperatorContext) {
     this.#context = context
@@ -24,21 +22,25 @@ export class PodEvents {
     const { nodeName = '' } = change.object.spec
     const nowMs = this.#context.clock.now()
     const atMs = change.kind === 'added' ? (shownMs(change.object) ?? nowMs) : nowMs
-    this.#latest.set(nodeName, Math.max(atMs, this.#latest.get(nodeName) ?? 0))
+    const { unnotedPodEvents: unnoted } = this.#context.state
+    unnoted.set(nodeName, Math.max(atMs, unnoted.get(nodeName) ?? 0))
     return nodeName
   }
 
   /** @param nodeName the node of a pod that changed. */
   async reconcile(nodeName: string): Promise<ReconcileResult> {
     const { caches, state } = this.#context
-    const atMs = this.#latest.get(nodeName)
+    const unnoted = state.unnotedPodEvents
+    const atMs = unnoted.get(nodeName)
     if (atMs === undefined) return done
     const node = caches.nodes.get({ name: nodeName })
     const claim = node === undefined ? undefined : state.claimOf(node)
     const last = claim?.status?.lastPodEventTime
     const isNoted = last !== undefined && atMs - Date.parse(last) < leastGapMs
     if (claim !== undefined && !isNoted) await this.#stamp(claim)
-    if (this.#latest.get(nodeName) === atMs) this.#latest.delete(nodeName)
+    if (unnoted.get(nodeName) === atMs) unnoted.delete(nodeName)
+    // No change of the claim will tell that the node may be looked at again.
+    if (isNoted) state.consolidation.bump()
     return done
   }
 

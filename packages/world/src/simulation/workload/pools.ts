@@ -207,11 +207,15 @@ export function classDrift(hands: Hands): void {
   })
 }
 
-/** Every few minutes the template of a pool has a new label, and its nodes are to be replaced. */
+/**
+ * Every few minutes the template of a pool has a new label, and its nodes are to be replaced; every few hours
+ * where these are hundreds, which takes them a good part of that.
+ */
 export function poolRollouts(hands: Hands): void {
   const { dice } = hands
   let release = 0
-  hands.every(6, 15, () => {
+  const [least, most] = isLarge(hands) ? ([120, 360] as const) : ([6, 15] as const)
+  hands.every(least, most, () => {
     const labels = { 'world.tenon.sh/release': String(release++) }
     const name = dice.oneOf(['general', 'overflow'])
     hands.patch(nodePool, name, { spec: { template: { metadata: { labels } } } })
