@@ -209,3 +209,18 @@ test('while it cannot be written that a pod has left, its node is not at rest', 
   // From now on the claim tells.
   assert.ok(isAtRest(context, candidate))
 })
+
+test('an event that needs no writing is over at once, and the node is looked at again', async () => {
+  const cluster = new ObservedCluster()
+  const { caches, state, clock } = cluster
+  const client = { patch: () => assert.fail('nothing is to be written') }
+  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorContext)
+  caches.pods.onChange((change) => void events.note(change))
+  const nowMs = clock.now()
+  cluster.see(...aMachine(rfc3339(nowMs)), aPod({ status: boundAt(nowMs + 5 * seconds) }))
+  assert.ok(state.unnotedPodEvents.has('node-a'))
+  const version = state.consolidation.read()
+  await events.reconcile('node-a')
+  assert.ok(!state.unnotedPodEvents.has('node-a'))
+  assert.notEqual(state.consolidation.read(), version)
+})
