@@ -259,7 +259,15 @@ describe('the charts on a real control plane', () => {
       return pods.length === 20 && pods.every(({ status }) => status?.phase === 'Running')
     }
     await until('20 pods run', 60, running)
-    const [drained] = await claimsOf('chart')
+    // A Node without any condition takes pods already; deleted then, it counts as one whose machine is gone.
+    const [drained] = await until('every node is initialized', 30, async () => {
+      const claims = await claimsOf('chart')
+      const isInitialized = ({ status }: TestObject) =>
+        status?.conditions?.some(
+          (condition) => condition.type === 'Initialized' && condition.status === 'True',
+        )
+      return claims.every(isInitialized) ? claims : undefined
+    })
     await cluster.delete('karpenter.sh/v1', 'NodeClaim', drained?.metadata?.name ?? '')
     await until('a node is drained', 60, async () => {
       const claims = await claimsOf('chart')
