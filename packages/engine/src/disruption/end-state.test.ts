@@ -43,6 +43,19 @@ test('a whole cluster goes to its cheapest state in one move, and large pods mov
   assert.equal(waves.flat().length, 2 * move.candidates.length)
 })
 
+test('nodes are not exchanged again where none has changed since nothing was found, and are where one has', () => {
+  const [, , , eight] = types as [unknown, unknown, unknown, Machine['type']]
+  // Two of these pods do not fit a node, and three fit one of 16 CPU.
+  const machines = Object.fromEntries(
+    times(9, (i) => [`node-${i}`, { type: eight, pods: pods(1, '5') } satisfies Machine]),
+  )
+  const found = (unchanged: readonly string[]) =>
+    consolidate('global', { types, machines, improvement: 'planned', unchanged }).moves.length
+  assert.equal(found([]), 1)
+  assert.equal(found(Object.keys(machines)), 0)
+  assert.equal(found(Object.keys(machines).slice(1)), 1)
+})
+
 test('the cheapest state is left as it is', () => {
   const machines = halfEmpty(16)
   const [move] = consolidate('global', { types, machines, improvement: 'planned' }).moves

@@ -3,8 +3,8 @@
  * those that move: which nodes stay, and which few are launched. First nodes go one by one while the rest has
  * room; then nodes are exchanged for others, for better or, at first, a little worse, as in simulated annealing.
  */
-import { amountsFit } from '../provisioning/resource-space.ts'
 import type { Fleet, Launchable, Machine } from './fleet.ts'
+import type { ConsolidationQuestion } from './question.ts'
 import { SchedulerModel } from './scheduler-model.ts'
 import type { Candidate } from './what-if.ts'
 
@@ -51,12 +51,16 @@ const disorder = 20
 const missingFactor = 3
 const tiny = 1e-9
 
+/**
+ * @param question where candidates are `unchanged`, nodes are exchanged as long as the others are worth: nothing
+ * was found for these a moment ago.
+ */
 export function cheapestStates(
   fleet: Fleet,
-  budgets: ReadonlyMap<string, number>,
+  question: Pick<ConsolidationQuestion, 'budgets' | 'unchanged'>,
   shouldStop: () => boolean,
 ): EndStates {
-  return new Search(fleet, budgets, shouldStop).run()
+  return new Search(fleet, question, shouldStop).run()
 }
 
 /** What decides whether a draft is allowed, by index. */
@@ -65,9 +69,8 @@ interface Rules {
   readonly left: readonly number[]
   /** NodePool of each machine that may go; -1 of the others. */
   readonly poolOf: Int32Array
-  /** Name of the type of each machine that may go. */
-  readonly typeOf: readonly (string | undefined)[]
-  readonly launchedTypeOf: readonly string[]
+  /** By type that may be launched: the machines of that type that may go. */
+  readonly equalsOf: readonly (readonly number[])[]
 }
 
 function rulesOf({ machines, types }: Fleet, budgets: ReadonlyMap<string, number>): Rules {
@@ -78,9 +81,20 @@ function rulesOf({ machines, types }: Fleet, budgets: ReadonlyMap<string, number
     poolOf: Int32Array.from(machines, ({ candidate }) =>
       candidate === undefined ? -1 : (indexes.get(candidate.input.nodePool) ?? -1),
     ),
-    typeOf: machines.map(({ candidate }) => candidate?.input.instanceType),
-    launchedTypeOf: types.map(({ row }) => row.type.type.name),
+    equalsOf: types.map(({ row }) =>
+      [...machines.keys()].filter(
+        (index) => machines[index]?.candidate?.input.instanceType === row.type.type.name,
+      ),
+    ),
   }
+}
+
+/** How often nodes are exchanged in one search; never when all candidates are unchanged. */
+function roundsFor({ machines }: Fleet, unchanged: ReadonlySet<string> | undefined): number {
+  if (unchanged === undefined || unchanged.size === 0) return roundsPerNode * (machines.length + mostLaunches)
+  const isNews = ({ candidate }: Machine) => candidate !== undefined && !unchanged.has(candidate.input.node)
+  const news = machines.filter(isNews).length
+  return news === 0 ? 0 : roundsPerNode * (news + mostLaunches)
 }
 
 class Search {
@@ -93,6 +107,7 @@ class Search {
   readonly #waiting: Int32Array
   readonly #all: readonly number[]
   readonly #mostLaunches: number
+  readonly #rounds: number
   readonly #rules: Rules
   readonly #stays: Uint8Array
   /** What finds no place as things are. */
@@ -100,10 +115,14 @@ class Search {
   #isLimitedByBudget = false
   #seed = 1
 
-  constructor(fleet: Fleet, budgets: ReadonlyMap<string, number>, shouldStop: () => boolean) {
+  constructor(
+    fleet: Fleet,
+    { budgets, unchanged }: Pick<ConsolidationQuestion, 'budgets' | 'unchanged'>,
+    shouldStop: () => boolean,
+  ) {
     this.#fleet = fleet
     this.#shouldStop = shouldStop
-    this.#model = new SchedulerModel(fleet.kinds, fleet.layout)
+    this.#model = new SchedulerModel(fleet.kinds, fleet.layout, [...fleet.machines, ...fleet.types])
     this.#waiting = new Int32Array(fleet.waiting.map(({ length }) => length))
     this.#total = this.#waiting.slice()
     for (const { moving } of fleet.machines) add(this.#total, moving)
@@ -111,13 +130,14 @@ class Search {
     this.#rules = rulesOf(fleet, budgets)
     this.#stays = new Uint8Array(fleet.machines.length)
     this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
+    this.#rounds = roundsFor(fleet, unchanged)
     this.#lost = this.#missing({ kept: this.#all, launched: [] })
   }
 
   run(): EndStates {
     const fewest = this.#fewest()
     const now: Draft = { kept: this.#all, launched: [] }
-    const best = this.#isPromising(now) ? this.#exchanged(fewest) : fewest
+    const best = this.#rounds > 0 && this.#isPromising(now) ? this.#exchanged(fewest) : fewest
     const drafts = [best, fewest].filter(
       (draft, place, all) =>
         draft.kept.length < this.#all.length &&
@@ -166,7 +186,7 @@ class Search {
     let best = { draft: current, cost }
     const rivals: { readonly draft: Draft; readonly cost: number }[] = [best]
     const begun = this.#model.spent
-    const rounds = roundsPerNode * (this.#all.length + mostLaunches)
+    const rounds = this.#rounds
     for (let round = 0; round < rounds && !this.#shouldStop(); round++) {
       const done = Math.max(round / rounds, (this.#model.spent - begun) / effortUnits)
       if (done >= 1) break
@@ -244,7 +264,7 @@ class Search {
 
   /** Budgets, and that no node is launched that equals one that goes (disruption.md 9). */
   #isAllowed({ kept, launched }: Draft): boolean {
-    const { left, poolOf, typeOf, launchedTypeOf } = this.#rules
+    const { left, poolOf, equalsOf } = this.#rules
     const stays = this.#staying(kept)
     const counts = new Int32Array(left.length)
     for (let index = 0; index < stays.length; index++) {
@@ -256,10 +276,7 @@ class Search {
       this.#isLimitedByBudget = true
       return false
     }
-    return launched.every((type) => {
-      const name = launchedTypeOf[type]
-      return typeOf.every((own, index) => own !== name || stays[index] === 1)
-    })
+    return launched.every((type) => equalsOf[type]?.every((index) => stays[index] === 1))
   }
 
   #isFeasible(draft: Draft): boolean {
@@ -270,28 +287,32 @@ class Search {
     return this.#model.place(this.#hostsOf(draft), this.#movingOf(draft), noise)
   }
 
-  #hostsOf({ kept, launched }: Draft): readonly (Machine | Launchable)[] {
-    const { machines, types } = this.#fleet
-    const hosts: (Machine | Launchable)[] = []
-    for (const index of kept) hosts.push(machines[index] as Machine)
-    for (const type of launched) hosts.push(types[type] as Launchable)
-    return hosts
+  /** Indexes of the hosts, of which launchable types come after the machines. */
+  #hostsOf({ kept, launched }: Draft): readonly number[] {
+    if (launched.length === 0) return kept
+    const { length } = this.#all
+    return [...kept, ...launched.map((type) => length + type)]
   }
 
   /** Pods by kind that need a place: those that wait, and those of machines that go. */
   #movingOf({ kept }: Draft): Int32Array {
     const stays = this.#staying(kept)
     const moving = this.#waiting.slice()
-    for (const [index, machine] of this.#fleet.machines.entries())
-      if (stays[index] === 0) add(moving, machine.moving)
+    const { machines } = this.#fleet
+    for (let index = 0; index < stays.length; index++)
+      if (stays[index] === 0) add(moving, (machines[index] as Machine).moving)
     return moving
   }
 
   #goneOf({ kept }: Draft): readonly Candidate[] {
     const stays = this.#staying(kept)
+    const { machines } = this.#fleet
     const gone: Candidate[] = []
-    for (const [index, { candidate }] of this.#fleet.machines.entries())
-      if (candidate !== undefined && stays[index] === 0) gone.push(candidate)
+    for (let index = 0; index < stays.length; index++) {
+      if (stays[index] === 1) continue
+      const { candidate } = machines[index] as Machine
+      if (candidate !== undefined) gone.push(candidate)
+    }
     return gone
   }
 
@@ -384,9 +405,9 @@ class Takers {
   constructor(fleet: Fleet) {
     this.#fleet = fleet
     this.#takes = fleet.kinds.map(
-      ({ amounts }, kind) =>
+      (_, kind) =>
         new Uint8Array(
-          fleet.machines.map(({ takes, free }) => (takes[kind] === 1 && amountsFit(amounts, free) ? 1 : 0)),
+          fleet.machines.map(({ scores }) => (scores[kind] === Number.NEGATIVE_INFINITY ? 0 : 1)),
         ),
     )
     this.#counts = new Int32Array(this.#takes.map((takes) => takes.reduce((sum, each) => sum + each, 0)))

@@ -6,7 +6,7 @@ import { resourcePrices } from '../provisioning/improvement/resource-prices.ts'
 import type { PodShape } from '../provisioning/pod-shape.ts'
 import type { TypeRow } from '../provisioning/pool-template.ts'
 import { type Amounts, addTo } from '../provisioning/resource-space.ts'
-import type { Host, Layout, PodKind } from './scheduler-model.ts'
+import { type Host, type Layout, type PodKind, resourceScore } from './scheduler-model.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
 /** Most nodes that one search looks at; in a larger cluster, those on which most is wasted. */
@@ -81,6 +81,11 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
     for (const pod of pods) lists[indexes.get(compiled.shapeOf(pod)) ?? -1]?.push(pod)
     return lists
   }
+  const scoresOf = (total: Host['total'], free: Amounts, suits: (kind: Kind) => boolean = () => true) =>
+    Float64Array.from(kinds, (kind) => {
+      const score = resourceScore(kind.amounts, layout, total, free)
+      return score > Number.NEGATIVE_INFINITY && !suits(kind) ? Number.NEGATIVE_INFINITY : score
+    })
   const zones = new Map<string, number>()
   const zoneOf = (zone = '') => {
     if (!zones.has(zone)) zones.set(zone, zones.size)
@@ -95,32 +100,33 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
     const pods = byKind(candidate?.pods ?? [])
     const moving = new Int32Array(pods.map(({ length }) => length))
     const capacity = candidate?.input.capacity ?? node.input.available
+    const total = [Math.max(1, capacity['cpu'] ?? 0), Math.max(1, capacity['memory'] ?? 0)] as const
     return {
       index: whatIf.indexOf(node),
       ...(candidate && { candidate }),
       pricePerHour: candidate?.input.pricePerHour ?? 0,
       free: node.remaining.slice(),
-      total: [Math.max(1, capacity['cpu'] ?? 0), Math.max(1, capacity['memory'] ?? 0)],
+      total,
       zone: zoneOf(node.input.labels[labels.zone]),
       counts: moving,
-      takes: new Uint8Array(kinds.map(({ shape }) => (whatIf.nodes.suits(node, shape) ? 1 : 0))),
+      scores: scoresOf(total, node.remaining, ({ shape }) => whatIf.nodes.suits(node, shape)),
       pods,
       moving,
     }
   })
   const none = new Int32Array(kinds.length)
-  const all = new Uint8Array(kinds.length).fill(1)
-  const types = rows.map(
-    ({ row, pricePerHour }): Launchable => ({
+  const types = rows.map(({ row, pricePerHour }): Launchable => {
+    const total = [row.capacity[layout.cpu] as number, row.capacity[layout.memory] as number] as const
+    return {
       row,
       pricePerHour,
       free: row.room,
-      total: [row.capacity[layout.cpu] as number, row.capacity[layout.memory] as number],
+      total,
       zone: 0,
       counts: none,
-      takes: all,
-    }),
-  )
+      scores: scoresOf(total, row.room),
+    }
+  })
   return {
     kinds,
     layout: { ...layout, zones: Math.max(1, zones.size) },

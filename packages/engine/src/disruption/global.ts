@@ -87,7 +87,7 @@ class GlobalSearch {
 
   /** The move to the cheapest state of the fleet; to that without new nodes if the first is not to be had. */
   #endState(fleet: Fleet): Move | undefined {
-    const { states, isLimitedByBudget } = cheapestStates(fleet, this.#question.budgets, () =>
+    const { states, isLimitedByBudget } = cheapestStates(fleet, this.#question, () =>
       this.#control.shouldStop(),
     )
     this.#examined += fleet.machines.filter(({ candidate }) => candidate !== undefined).length

@@ -58,7 +58,8 @@ export interface ConsolidationQuestion {
   readonly unseenPools: readonly string[]
   /**
    * Names of candidates that are as they were when a global search found nothing for them lately: neither these
-   * alone nor groups of none but these are packed anew, and why they stay is not told again.
+   * alone nor groups of none but these are packed anew, and why they stay is not told again. The less has changed,
+   * the less a cheaper state of all nodes together is looked for.
    */
   readonly unchanged?: ReadonlySet<string>
   /** A global search may leave out what saves less, per hour, and does not tell then why nodes stay. */

@@ -8,6 +8,15 @@ const { nodePool } = karpenterKinds
 const version = '1.34.1'
 
 /**
+ * Goes on with what turns whole pools over, as {@link Hands.every} does; a third as often in large worlds, where it
+ * takes hundreds of nodes hours and would hide everything else.
+ */
+function everyTurnover(hands: Hands, leastMinutes: number, mostMinutes: number, turn: () => void): void {
+  const rarity = isLarge(hands) ? 3 : 1
+  hands.every(leastMinutes * rarity, mostMinutes * rarity, turn)
+}
+
+/**
  * Types of the general pools; every shape of the workload fits some of them. Large worlds sell none with
  * eight cores, so that they have as many nodes as the story says.
  */
@@ -185,7 +194,7 @@ export function priceChanges(hands: Hands): void {
       },
     }
     hands.create(karpenterKinds.nodeOverlay, object)
-    hands.every(20, 60, () => {
+    everyTurnover(hands, 20, 60, () => {
       const percent = dice.oneOf(['-50%', '-10%', '+5%', '+60%'])
       hands.patch(karpenterKinds.nodeOverlay, name, { spec: { priceAdjustment: percent } })
     })
@@ -195,7 +204,7 @@ export function priceChanges(hands: Hands): void {
 /** New images are published, and disks grow. */
 export function classDrift(hands: Hands): void {
   const { dice, world } = hands
-  hands.every(30, 90, () => {
+  everyTurnover(hands, 30, 90, () => {
     if (dice.chance(0.5)) {
       hands.act('publish template', () => {
         world.cluster.exoscale.publishTemplate({ version, variant: 'standard' })
@@ -207,15 +216,11 @@ export function classDrift(hands: Hands): void {
   })
 }
 
-/**
- * Every few minutes the template of a pool has a new label, and its nodes are to be replaced; every few hours
- * where these are hundreds, which takes them a good part of that.
- */
+/** Every few minutes, or hours in large worlds, the template of a pool has a new label: its nodes are replaced. */
 export function poolRollouts(hands: Hands): void {
   const { dice } = hands
   let release = 0
-  const [least, most] = isLarge(hands) ? ([120, 360] as const) : ([6, 15] as const)
-  hands.every(least, most, () => {
+  everyTurnover(hands, 6, 15, () => {
     const labels = { 'world.tenon.sh/release': String(release++) }
     const name = dice.oneOf(['general', 'overflow'])
     hands.patch(nodePool, name, { spec: { template: { metadata: { labels } } } })
