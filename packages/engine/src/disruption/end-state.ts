@@ -33,7 +33,7 @@ interface Draft {
 /** Moving the pods of a node must save this share of its price; and a launch this share of its own. */
 const shareOfGone = 0.03
 const shareOfLaunch = 0.01
-/** Work for one search, in hosts compared for a pod: a second or two. */
+/** Work for one search, in hosts compared for a pod: some tenths of a second. */
 const effortUnits = 20_000_000
 const roundsPerNode = 300
 /** Where no more than this share of today's price can be saved, nodes are not exchanged: a good state has rest. */
