@@ -46,6 +46,7 @@ export interface Story {
   readonly shouldStop?: () => boolean
   readonly improvement?: NonNullable<ConsolidationQuestion['improvement']>
   readonly unchanged?: readonly string[]
+  readonly settled?: readonly string[]
 }
 
 /** What a search among the machines of a story comes to. */
@@ -77,6 +78,7 @@ export function asked(
     unseenPools,
     ...(story.improvement && { improvement: story.improvement }),
     ...(story.unchanged && { unchanged: new Set(story.unchanged) }),
+    ...(story.settled && { settled: new Set(story.settled) }),
   }
   return { input: inputOf(story), question }
 }

@@ -49,8 +49,8 @@ test('nodes are not exchanged again where none has changed since nothing was fou
   const machines = Object.fromEntries(
     times(9, (i) => [`node-${i}`, { type: eight, pods: pods(1, '5') } satisfies Machine]),
   )
-  const found = (unchanged: readonly string[]) =>
-    consolidate('global', { types, machines, improvement: 'planned', unchanged }).moves.length
+  const found = (settled: readonly string[]) =>
+    consolidate('global', { types, machines, improvement: 'planned', settled }).moves.length
   assert.equal(found([]), 1)
   assert.equal(found(Object.keys(machines)), 0)
   assert.equal(found(Object.keys(machines).slice(1)), 1)

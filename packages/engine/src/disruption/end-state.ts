@@ -52,12 +52,12 @@ const missingFactor = 3
 const tiny = 1e-9
 
 /**
- * @param question where candidates are `unchanged`, nodes are exchanged as long as the others are worth: nothing
+ * @param question where candidates are `settled`, nodes are exchanged as long as the others are worth: nothing
  * was found for these a moment ago.
  */
 export function cheapestStates(
   fleet: Fleet,
-  question: Pick<ConsolidationQuestion, 'budgets' | 'unchanged'>,
+  question: Pick<ConsolidationQuestion, 'budgets' | 'settled'>,
   shouldStop: () => boolean,
 ): EndStates {
   return new Search(fleet, question, shouldStop).run()
@@ -89,10 +89,10 @@ function rulesOf({ machines, types }: Fleet, budgets: ReadonlyMap<string, number
   }
 }
 
-/** How often nodes are exchanged in one search; never when all candidates are unchanged. */
-function roundsFor({ machines }: Fleet, unchanged: ReadonlySet<string> | undefined): number {
-  if (unchanged === undefined || unchanged.size === 0) return roundsPerNode * (machines.length + mostLaunches)
-  const isNews = ({ candidate }: Machine) => candidate !== undefined && !unchanged.has(candidate.input.node)
+/** How often nodes are exchanged in one search; never when all candidates are settled. */
+function roundsFor({ machines }: Fleet, settled: ReadonlySet<string> | undefined): number {
+  if (settled === undefined || settled.size === 0) return roundsPerNode * (machines.length + mostLaunches)
+  const isNews = ({ candidate }: Machine) => candidate !== undefined && !settled.has(candidate.input.node)
   const news = machines.filter(isNews).length
   return news === 0 ? 0 : roundsPerNode * (news + mostLaunches)
 }
@@ -117,7 +117,7 @@ class Search {
 
   constructor(
     fleet: Fleet,
-    { budgets, unchanged }: Pick<ConsolidationQuestion, 'budgets' | 'unchanged'>,
+    { budgets, settled }: Pick<ConsolidationQuestion, 'budgets' | 'settled'>,
     shouldStop: () => boolean,
   ) {
     this.#fleet = fleet
@@ -130,7 +130,7 @@ class Search {
     this.#rules = rulesOf(fleet, budgets)
     this.#stays = new Uint8Array(fleet.machines.length)
     this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
-    this.#rounds = roundsFor(fleet, unchanged)
+    this.#rounds = roundsFor(fleet, settled)
     this.#lost = this.#missing({ kept: this.#all, launched: [] })
   }
 

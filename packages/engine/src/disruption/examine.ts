@@ -35,10 +35,23 @@ export class Examiner {
   examine(problem: Problem, question: DisruptionQuestion, control: SchedulingControl): DisruptionAnswer {
     if (question.kind === 'remove')
       return { kind: 'removal', removal: this.#removal(problem, question, control) }
-    const reader = control.types ?? new TypeReader()
-    const order = question.search === 'global' ? keepersFirst(question.candidates) : undefined
-    const whatIf = new WhatIf(problem, question.candidates, reader, control, order)
-    return { kind: 'consolidation', ...search(whatIf, question, control) }
+    return {
+      kind: 'consolidation',
+      ...search(this.#whatIfFor(problem, question, control), question, control),
+    }
+  }
+
+  /** A global search tries nodes in an order of its own. */
+  #whatIfFor(problem: Problem, question: ConsolidationQuestion, control: SchedulingControl): WhatIf {
+    const { candidates } = question
+    if (question.search !== 'global') return this.#standingFor(problem, candidates, control).whatIf
+    return new WhatIf(
+      problem,
+      candidates,
+      control.types ?? new TypeReader(),
+      control,
+      keepersFirst(candidates),
+    )
   }
 
   #removal(problem: Problem, question: RemovalQuestion, control: SchedulingControl): Removal {

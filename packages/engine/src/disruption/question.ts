@@ -58,10 +58,14 @@ export interface ConsolidationQuestion {
   readonly unseenPools: readonly string[]
   /**
    * Names of candidates that are as they were when a global search found nothing for them lately: neither these
-   * alone nor groups of none but these are packed anew, and why they stay is not told again. The less has changed,
-   * the less a cheaper state of all nodes together is looked for.
+   * alone nor groups of none but these are packed anew, and why they stay is not told again.
    */
   readonly unchanged?: ReadonlySet<string>
+  /**
+   * Names of candidates that are as they were when a global search found no cheaper state of all nodes together:
+   * the less has changed, the less such a state is looked for.
+   */
+  readonly settled?: ReadonlySet<string>
   /** A global search may leave out what saves less, per hour, and does not tell then why nodes stay. */
   readonly leastSavings?: number
   /** As of a scheduling policy: how several new nodes are planned that replace others. */

@@ -7,7 +7,7 @@ import { labelsOf } from '../../state/state-node.ts'
 import { remainingDisruptions } from './budget.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 import { keepRemarks } from './explain.ts'
-import { isSameBudget, LookedAt } from './looked-at.ts'
+import { type Circumstances, isSameBudget, LookedAt } from './looked-at.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
 import { isAtRest, restOf, unconsolidatable } from './policy.ts'
@@ -73,16 +73,17 @@ export class Consolidation implements DisruptionMethod {
 
   async pass(pass: Pass, signal: AbortSignal): Promise<boolean> {
     const context = this.#context
-    const { candidates, find, begin } = pass
+    const { all, catalogue, find, begin } = pass
     const version = context.state.consolidation.read()
     const budgets = remainingDisruptions(context, reason)
     const isKnown = version === this.#limited?.version && isSameBudget(budgets, this.#limited.budgets)
     if (this.#search === 'global' && isKnown) return false
-    const ground = await removalGround(context, candidates, true, signal)
+    const ground = await pass.ground()
     if (ground.described.length === 0) return false
-    const looked = ground.candidates.values()
-    const unchanged = this.#lookedAt.unchanged(looked, budgets, context.clock.monotonic())
-    const result = await this.#examined(ground, { ...pass, budgets, unchanged }, signal)
+    const looked = [...ground.candidates.values()]
+    const circumstances = { candidates: looked, budgets, catalogue, nowMs: context.clock.monotonic() }
+    const unchanged = this.#lookedAt.unchanged(circumstances)
+    const result = await this.#examined(ground, all, { budgets, ...unchanged }, signal)
     if (result === undefined) return false
     tellRemarks(context, result.remarks, ground.candidates)
     keepRemarks(context, result.remarks)
@@ -91,18 +92,16 @@ export class Consolidation implements DisruptionMethod {
     const [move] = result.moves
     if (move === undefined) {
       this.#remember(result, version, budgets)
-      if (!result.isTimedOut)
-        this.#lookedAt.note(ground.candidates.values(), budgets, context.clock.monotonic())
+      if (!result.isTimedOut) this.#lookedAt.note(circumstances, unchanged, result.isLimitedByBudget)
       return false
     }
-    this.#lookedAt.forget()
     const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
     await context.clock.sleep(context.settings.validationDelayMs, signal)
     const isGlobal = this.#search === 'global'
     const rejection =
       isGlobal &&
       version !== context.state.consolidation.read() &&
-      (await this.#isOutdone(move, pass, signal))
+      (await this.#isOutdone(move, pass, circumstances, signal))
         ? 'outdone'
         : await rejectionOf(context, move, find, isGlobal, signal)
     if (rejection !== undefined) {
@@ -129,12 +128,8 @@ export class Consolidation implements DisruptionMethod {
 
   async #examined(
     ground: RemovalGround,
-    {
-      all,
-      budgets,
-      leastSavings,
-      unchanged,
-    }: Pick<Pass, 'all'> & Pick<ConsolidationQuestion, 'budgets' | 'leastSavings' | 'unchanged'>,
+    all: Pass['all'],
+    question: Pick<ConsolidationQuestion, 'budgets' | 'leastSavings' | 'unchanged' | 'settled'>,
     signal: AbortSignal,
   ): Promise<ConsolidationResult | undefined> {
     const { decider, placementGate, settings } = this.#context
@@ -145,12 +140,10 @@ export class Consolidation implements DisruptionMethod {
         search: this.#search,
         ...placementGate.improvementFor(0),
         candidates: ground.described,
-        budgets,
         totals: this.#totals(all),
         spotToSpot: settings.featureGates.spotToSpotConsolidation,
         unseenPools: this.#unseenPools,
-        ...(leastSavings !== undefined && { leastSavings }),
-        ...(unchanged !== undefined && { unchanged }),
+        ...question,
       },
       { deadlineMs: limitsMs[this.#search], signal },
     )
@@ -161,14 +154,27 @@ export class Consolidation implements DisruptionMethod {
    * Whether the cluster has changed so much in the meantime that the move stands in the way of a far better one:
    * while a workload is being scaled down, each look finds more to save, and nodes that receive pods are no
    * candidates for a while.
+   * @param then what the move was found in: what is as it was has no better one.
    */
-  async #isOutdone({ savings }: PlannedMove, { find, all }: Pass, signal: AbortSignal): Promise<boolean> {
+  async #isOutdone(
+    { savings }: PlannedMove,
+    { find, all, catalogue }: Pass,
+    then: Omit<Circumstances, 'nowMs'>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const candidates = await find()
     const ground = await removalGround(this.#context, candidates, true, signal)
     if (ground.described.length === 0) return false
     const budgets = remainingDisruptions(this.#context, reason)
     const leastSavings = outdoneBy * savings
-    const result = await this.#examined(ground, { all, budgets, leastSavings }, signal)
+    const seen = LookedAt.inVain(then)
+    const { settled } = seen.unchanged({
+      candidates: ground.candidates.values(),
+      budgets,
+      catalogue,
+      nowMs: 0,
+    })
+    const result = await this.#examined(ground, all, { budgets, leastSavings, settled }, signal)
     const best = result?.moves[0]
     return best !== undefined && best.savings >= leastSavings
   }

@@ -15,12 +15,18 @@ import { Drift } from './drift.ts'
 import { Emptiness } from './emptiness.ts'
 import { explainNodes } from './explain.ts'
 import { DisruptionMarks } from './marks.ts'
-import type { DisruptionMethod } from './method.ts'
+import type { DisruptionMethod, Pass } from './method.ts'
+import { type RemovalGround, removalGround } from './simulation.ts'
 import { StaticDrift } from './static-drift.ts'
 
 const unsyncedMs = 1000
 /** Machines looked at between two questions whether others are to run. */
 const machinesPerStep = 64
+/** What one method has read is good for the next for so long. */
+const seenLastsMs = 1000
+
+/** What a pass is about. */
+type Seen = Pick<Pass, 'candidates' | 'all' | 'catalogue' | 'ground'>
 
 /** Begins what the first method wants that wants anything; the next pass goes on from there. */
 export class Disruption {
@@ -28,6 +34,10 @@ export class Disruption {
   readonly #marks: DisruptionMarks
   readonly commands: Commands
   readonly #methods: readonly DisruptionMethod[]
+  /** What a method has read last. */
+  #seen:
+    | { readonly by: DisruptionMethod; readonly version: number; readonly atMs: number; readonly seen: Seen }
+    | undefined
 
   constructor(context: OperatorContext) {
     const { featureGates, compatibility } = context.settings
@@ -87,16 +97,23 @@ export class Disruption {
       metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
       return false
     }
-    const read = async () => {
+    const read = async (): Promise<Seen> => {
       const catalogue = await readCatalogue(context, signal)
       const wanted = findCandidates(context, catalogue, disruptionClass, isWanted)
       const all = await inSlices(wanted, this.#slicing)
       const candidates = await inSlices(acceptedBy(method, all), this.#slicing)
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, candidates.length)
-      return { catalogue, all, candidates }
+      let ground: Promise<RemovalGround> | undefined
+      return {
+        catalogue,
+        all,
+        candidates,
+        ground: () => (ground ??= removalGround(context, candidates, true, signal)),
+      }
     }
     try {
-      const seen = await read()
+      const seen = this.#seenFor(method) ?? (await read())
+      this.#seen = { by: method, version: context.state.consolidation.read(), atMs: start, seen }
       if (seen.candidates.length === 0) return false
       const find = async (): Promise<readonly Candidate[]> => (await read()).candidates
       return await method.pass(
@@ -106,6 +123,19 @@ export class Disruption {
     } finally {
       metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
     }
+  }
+
+  /** What another method about the same nodes has just read, if nothing has changed since. */
+  #seenFor({ reason }: DisruptionMethod): Seen | undefined {
+    const { clock, state } = this.#context
+    if (this.#seen === undefined) return undefined
+    const { by, version, atMs, seen } = this.#seen
+    const isGood =
+      by.reason === reason &&
+      reason === 'Underutilized' &&
+      version === state.consolidation.read() &&
+      clock.monotonic() - atMs < seenLastsMs
+    return isGood ? seen : undefined
   }
 
   *#isAnyOf(isWanted: (machine: StateNode) => boolean): Generator<undefined, boolean, undefined> {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NodePool, Pod } from '@tenon/api'
-import { LookedAt } from './looked-at.ts'
+import type { InstanceType, NodePool, Pod } from '@tenon/api'
+import { type Circumstances, LookedAt } from './looked-at.ts'
 
 const minute = 60_000
-const open = new Map([['default', 3]])
+const hour = 60 * minute
 
 function seen(name: string, pods: string, pricePerHour = 1, generation = 1) {
   return {
@@ -15,32 +15,87 @@ function seen(name: string, pods: string, pricePerHour = 1, generation = 1) {
   }
 }
 
+/** A type that costs so much per offering; undefined where it is sold out. */
+function sold(...prices: readonly (number | undefined)[]): Circumstances['catalogue'] {
+  const offerings = prices.map((price = 9) => ({
+    requirements: [],
+    pricePerHour: price,
+    available: price !== 9,
+  }))
+  const type = { name: 'large', offerings } as unknown as InstanceType
+  return new Map([['default', { pool: seen('', '').pool, types: new Map([['large', type]]) }]])
+}
+
+const a = [seen('a', 'p')]
+const at = (nowMs: number, changes: Partial<Circumstances> & { readonly left?: number } = {}) => ({
+  candidates: a,
+  budgets: new Map([['default', changes.left ?? 3]]),
+  catalogue: sold(1),
+  nowMs,
+  ...changes,
+})
+
+/** Asks what is unchanged, and finds nothing. */
+function lookInVain(looked: LookedAt, circumstances: Circumstances, isLimited = false) {
+  const told = looked.unchanged(circumstances)
+  looked.note(circumstances, told, isLimited)
+  return { unchanged: [...told.unchanged], settled: [...told.settled] }
+}
+
+const allNew = { unchanged: [], settled: [] }
+const allKnown = { unchanged: ['a'], settled: ['a'] }
+
 test('candidates that are as they were need not be looked at again', () => {
   const looked = new LookedAt()
-  assert.deepEqual(looked.unchanged([seen('a', 'p')], open, 0), new Set())
-  looked.note([seen('a', 'p'), seen('b', 'qr'), seen('c', ''), seen('d', 's'), seen('e', 't')], open, 0)
+  const then = [seen('a', 'p'), seen('b', 'qr'), seen('c', ''), seen('d', 's'), seen('e', 't')]
+  assert.deepEqual(lookInVain(looked, at(0, { candidates: then })), allNew)
   const now = [seen('a', 'p'), seen('b', 'rq'), seen('c', 'x'), seen('d', 's', 2), seen('e', 't', 1, 2)]
-  assert.deepEqual(looked.unchanged([...now, seen('new', '')], open, minute), new Set(['a']))
+  assert.deepEqual(lookInVain(looked, at(minute, { candidates: [...now, seen('new', '')] })), allKnown)
 })
 
-test('all of them are after five minutes, however often something was looked at meanwhile', () => {
+test('each is looked at after five minutes, and all together after an hour, however often some were meanwhile', () => {
   const looked = new LookedAt()
-  const all = [seen('a', 'p')]
-  for (let at = 0; at < 5 * minute; at += 20_000) {
-    assert.equal(looked.unchanged(all, open, at).size, at === 0 ? 0 : 1)
-    looked.note(all, open, at)
+  const looks: number[] = []
+  const exchanges: number[] = []
+  for (let nowMs = 0; nowMs <= 2 * hour; nowMs += 20_000) {
+    const { unchanged, settled } = lookInVain(looked, at(nowMs))
+    if (unchanged.length === 0) looks.push(nowMs / minute)
+    if (settled.length === 0) exchanges.push(nowMs / minute)
   }
-  assert.equal(looked.unchanged(all, open, 5 * minute).size, 0)
-  looked.note(all, open, 5 * minute)
-  assert.equal(looked.unchanged(all, open, 9 * minute).size, 1)
+  assert.deepEqual(
+    looks,
+    Array.from({ length: 25 }, (_, each) => 5 * each),
+  )
+  assert.deepEqual(exchanges, [0, 60, 120])
 })
 
-test('all of them are once budgets leave more or less, and after something was begun', () => {
+test('larger budgets count where smaller ones have kept something from being found, and only for their NodePool', () => {
+  const free = new LookedAt()
+  lookInVain(free, at(0))
+  assert.deepEqual(lookInVain(free, at(1, { left: 5 })), allKnown)
+
+  const limited = new LookedAt()
+  lookInVain(limited, at(0), true)
+  assert.deepEqual(lookInVain(limited, at(1, { left: 2 }), true), allKnown)
+  assert.deepEqual(lookInVain(limited, at(2, { left: 3 }), true), allKnown)
+  assert.deepEqual(lookInVain(limited, at(3, { left: 4 }), true), allNew)
+  const others = new Map([
+    ['default', 4],
+    ['other', 1],
+  ])
+  assert.deepEqual(lookInVain(limited, at(4, { budgets: others }), true), allKnown)
+})
+
+test('all are looked at again once something is to be had for less, but not when it comes back as dear as it was', () => {
   const looked = new LookedAt()
-  const all = [seen('a', 'p')]
-  looked.note(all, open, 0)
-  assert.equal(looked.unchanged(all, new Map([['default', 2]]), 1).size, 0)
-  looked.note(all, open, 2)
-  looked.forget()
-  assert.equal(looked.unchanged(all, open, 3).size, 0)
+  lookInVain(looked, at(0, { catalogue: sold(2, 1) }))
+  assert.deepEqual(lookInVain(looked, at(1, { catalogue: sold(2, undefined) })), allKnown)
+  assert.deepEqual(lookInVain(looked, at(2, { catalogue: sold(2, 1) })), allKnown)
+  assert.deepEqual(lookInVain(looked, at(3, { catalogue: sold(1.5, 1) })), allNew)
+  assert.deepEqual(lookInVain(looked, at(4, { catalogue: sold(1.5, 1) })), allKnown)
+})
+
+test('what a move was found in has no better one', () => {
+  const now = [...a, seen('new', '')]
+  assert.deepEqual([...LookedAt.inVain(at(0)).unchanged(at(0, { candidates: now })).settled], ['a'])
 })

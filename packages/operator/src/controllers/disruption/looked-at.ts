@@ -1,8 +1,12 @@
 /** Which candidates a search for consolidation has found nothing for, as they were then. */
+import type { ConsolidationQuestion } from '@tenon/engine'
 import type { Candidate } from './candidates.ts'
+import type { Catalogue } from './catalogue.ts'
 
-/** Everything is looked at again after this: room elsewhere and prices change, too. */
-const lastsMs = 5 * 60_000
+/** Every node, and every few of them, is looked at again after this: there may be room for its pods elsewhere. */
+const lookLastsMs = 5 * 60_000
+/** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
+const exchangeLastsMs = 60 * 60_000
 
 interface Sight {
   /** UIDs of the pods that must move. */
@@ -10,44 +14,86 @@ interface Sight {
   readonly pricePerHour: number
   /** Of its NodePool. */
   readonly generation: number | undefined
+  /** The most nodes of its NodePool that could have gone; infinity where budgets kept nothing from being found. */
+  readonly left: number
 }
+
+type Prices = ReadonlyMap<string, readonly number[]>
 
 type Looked = Pick<Candidate, 'name' | 'movable' | 'pricePerHour' | 'pool'>
 
+/** What a search depends on. */
+export interface Circumstances {
+  readonly candidates: Iterable<Looked>
+  /** Nodes that may still be disrupted, by NodePool. */
+  readonly budgets: ReadonlyMap<string, number>
+  readonly catalogue: Catalogue
+  readonly nowMs: number
+}
+
+/** What need not be looked for again, as the engine is told. */
+export type Unchanged = Required<Pick<ConsolidationQuestion, 'unchanged' | 'settled'>>
+
 /**
  * On a busy cluster something has changed at every look, and nearly all nodes are as they were: to pack them anew
- * each time, alone and in groups, is most of what looking costs.
+ * each time, alone, in groups and all together, is most of what looking costs.
  */
 export class LookedAt {
-  #sights = new Map<string, Sight>()
-  #budgets: ReadonlyMap<string, number> = new Map()
-  #wholeAtMs = Number.NEGATIVE_INFINITY
+  #sights: ReadonlyMap<string, Sight> = new Map()
+  /** The lowest since everything was looked at. */
+  #prices: Prices = new Map()
+  #lookedAtMs = Number.NEGATIVE_INFINITY
+  #exchangedAtMs = Number.NEGATIVE_INFINITY
 
-  /** Names of the candidates that need not be looked at again now. */
-  unchanged(
-    candidates: Iterable<Looked>,
-    budgets: ReadonlyMap<string, number>,
-    nowMs: number,
-  ): ReadonlySet<string> {
-    if (nowMs - this.#wholeAtMs >= lastsMs || !isSameBudget(budgets, this.#budgets)) this.forget()
-    const names = new Set<string>()
+  /** As if a search had found nothing in these circumstances at time 0. */
+  static inVain(circumstances: Omit<Circumstances, 'nowMs'>): LookedAt {
+    const looked = new LookedAt()
+    const at = { ...circumstances, nowMs: 0 }
+    looked.note(at, looked.unchanged(at), true)
+    return looked
+  }
+
+  /** What need not be looked at again now. */
+  unchanged({ candidates, budgets, catalogue, nowMs }: Circumstances): Unchanged {
+    const isLapsed = nowMs - this.#exchangedAtMs >= exchangeLastsMs
+    if (isLapsed || isCheaper(pricesOf(catalogue), this.#prices)) this.#sights = new Map()
+    const settled = new Set<string>()
     for (const candidate of candidates) {
       const sight = this.#sights.get(candidate.name)
-      if (sight !== undefined && isAsSeen(candidate, sight)) names.add(candidate.name)
+      if (sight !== undefined && isAsSeen(candidate, sight) && leftOf(candidate, budgets) <= sight.left)
+        settled.add(candidate.name)
     }
-    return names
+    const isLook = nowMs - this.#lookedAtMs >= lookLastsMs
+    return { unchanged: isLook ? new Set() : settled, settled }
   }
 
-  /** Nothing was found for any of these. */
-  note(candidates: Iterable<Looked>, budgets: ReadonlyMap<string, number>, nowMs: number): void {
-    if (this.#sights.size === 0) this.#wholeAtMs = nowMs
-    this.#budgets = budgets
+  /**
+   * Nothing was found for any of these.
+   * @param told what the search was told to be unchanged.
+   * @param isLimited whether budgets left something out.
+   */
+  note(
+    { candidates, budgets, catalogue, nowMs }: Circumstances,
+    { unchanged, settled }: Unchanged,
+    isLimited: boolean,
+  ): void {
+    if (unchanged.size === 0) this.#lookedAtMs = nowMs
+    if (settled.size === 0) this.#exchangedAtMs = nowMs
+    const isFirst = this.#sights.size === 0
+    const prices = pricesOf(catalogue)
+    this.#prices = isFirst ? prices : lowest(prices, this.#prices)
+    const sightOf = (candidate: Looked): Sight => {
+      const known = this.#sights.get(candidate.name)
+      const left = isLimited ? leftOf(candidate, budgets) : Number.POSITIVE_INFINITY
+      const { movable, pricePerHour, pool } = candidate
+      return {
+        pods: movable.map(({ metadata }) => metadata.uid ?? ''),
+        pricePerHour,
+        generation: pool.metadata.generation,
+        left: known !== undefined && isAsSeen(candidate, known) ? Math.max(known.left, left) : left,
+      }
+    }
     this.#sights = new Map(Array.from(candidates, (candidate) => [candidate.name, sightOf(candidate)]))
-  }
-
-  /** Something is about to change for all of them. */
-  forget(): void {
-    this.#sights.clear()
   }
 }
 
@@ -56,11 +102,39 @@ export function isSameBudget(a: ReadonlyMap<string, number>, b: ReadonlyMap<stri
   return a.size === b.size && [...a].every(([pool, left]) => b.get(pool) === left)
 }
 
-const sightOf = ({ movable, pricePerHour, pool }: Looked): Sight => ({
-  pods: movable.map(({ metadata }) => metadata.uid ?? ''),
-  pricePerHour,
-  generation: pool.metadata.generation,
-})
+const leftOf = ({ pool }: Looked, budgets: ReadonlyMap<string, number>): number =>
+  budgets.get(pool.metadata.name) ?? 0
+
+/** By NodePool and type what each offering costs; infinity for those that are not to be had. */
+function pricesOf(catalogue: Catalogue): Prices {
+  const prices = new Map<string, readonly number[]>()
+  for (const [pool, { types }] of catalogue)
+    for (const { name, offerings } of types.values())
+      prices.set(
+        `${pool}/${name}`,
+        offerings.map(({ available, pricePerHour }) => (available ? pricePerHour : Number.POSITIVE_INFINITY)),
+      )
+  return prices
+}
+
+/** Whether something is to be had for less. */
+function isCheaper(now: Prices, before: Prices): boolean {
+  for (const [type, prices] of now) {
+    const known = before.get(type)
+    if (prices.some((price, at) => price < (known?.[at] ?? Number.POSITIVE_INFINITY))) return true
+  }
+  return false
+}
+
+/** The lower of the two for each offering that is still listed. */
+function lowest(now: Prices, before: Prices): Prices {
+  return new Map(
+    Array.from(now, ([type, prices]) => {
+      const known = before.get(type)
+      return [type, prices.map((price, at) => Math.min(price, known?.[at] ?? price))]
+    }),
+  )
+}
 
 function isAsSeen({ movable, pricePerHour, pool }: Looked, sight: Sight): boolean {
   return (

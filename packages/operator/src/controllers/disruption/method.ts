@@ -4,6 +4,7 @@ import type { StateNode } from '../../state/state-node.ts'
 import type { Candidate, DisruptionClass } from './candidates.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { Command, ConsolidationType } from './command.ts'
+import type { RemovalGround } from './simulation.ts'
 
 /** What a method is given to work with. */
 export interface Pass {
@@ -11,6 +12,8 @@ export interface Pass {
   /** Every node that may be disrupted, whether or not the method accepts it. */
   readonly all: readonly Candidate[]
   readonly catalogue: Catalogue
+  /** What can be asked about removing candidates, nodes that are busy spared; the same for all who ask. */
+  readonly ground: () => Promise<RemovalGround>
   /** The method's candidates as they are by now. */
   readonly find: () => Promise<readonly Candidate[]>
   /** @throws as Commands.begin does. */

@@ -12,7 +12,7 @@ const version = '1.34.1'
  * takes hundreds of nodes hours and would hide everything else.
  */
 function everyTurnover(hands: Hands, leastMinutes: number, mostMinutes: number, turn: () => void): void {
-  const rarity = isLarge(hands) ? 3 : 1
+  const rarity = isLarge(hands) ? 6 : 1
   hands.every(leastMinutes * rarity, mostMinutes * rarity, turn)
 }
 
