@@ -49,6 +49,8 @@ export interface NodeContext {
 export class NodeReader {
   readonly #context: NodeContext
   readonly #classes = new Map<string, NodeClass & { nodes: NodeFill[] }>()
+  /** Keys of classes by what is read of their nodes, in the order in which it is there. */
+  readonly #keys = new Map<string, string>()
   readonly #daemons = new Map<string, Amounts>()
 
   constructor(context: NodeContext) {
@@ -68,9 +70,11 @@ export class NodeReader {
     const remaining = space.vector(input.available)
     const expected = this.#expectedDaemons(nodeClass, hostname, key)
     const bound = space.vector(input.daemonRequests)
-    const offered = space.vector(onesOf(input.available))
+    let offered: Amounts | undefined
     for (let i = 0; i < remaining.length; i++) {
-      const missing = Math.max(0, (expected[i] as number) - (bound[i] as number))
+      const missing = (expected[i] as number) - (bound[i] as number)
+      if (missing <= 0) continue
+      offered ??= space.vector(onesOf(input.available))
       // What a node does not report cannot be promised to its daemons either.
       if (offered[i] === 1) remaining[i] = (remaining[i] as number) - missing
     }
@@ -94,8 +98,15 @@ export class NodeReader {
 
   #classKey(input: NodeInput): string {
     const { states, keys } = this.#context
-    const state = states.idOf(labelRequirements(only(input.labels, keys)))
-    return `${state} ${JSON.stringify(input.taints)}`
+    const taints = input.taints.length === 0 ? '' : JSON.stringify(input.taints)
+    let read = taints
+    for (const name in input.labels) if (isRead(name, keys)) read += `\n${name}=${input.labels[name]}`
+    let key = this.#keys.get(read)
+    if (key === undefined) {
+      key = `${states.idOf(labelRequirements(only(input.labels, keys)))} ${taints}`
+      this.#keys.set(read, key)
+    }
+    return key
   }
 
   #classOf(input: NodeInput, key: string): NodeClass & { nodes: NodeFill[] } {
@@ -140,12 +151,13 @@ function only(
   all: Readonly<Record<string, string>>,
   keys: ReadonlySet<string>,
 ): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(all).filter(([key]) => {
-      const name = normalizedLabel(key)
-      return name !== labels.hostname && keys.has(name)
-    }),
-  )
+  return Object.fromEntries(Object.entries(all).filter(([key]) => isRead(key, keys)))
+}
+
+/** Whether some rule looks at the label; every node has a hostname of its own. */
+function isRead(key: string, keys: ReadonlySet<string>): boolean {
+  const name = normalizedLabel(key)
+  return name !== labels.hostname && keys.has(name)
 }
 
 function onesOf(resources: Resources): Resources {

@@ -27,7 +27,7 @@ import type { OperatorContext } from '../context.ts'
 import { indexes } from '../observe/caches.ts'
 import { isHeldUp } from '../state/departures.ts'
 import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/state-node.ts'
-import { useOf } from '../state/pod-index.ts'
+import { type NodeUse, useOf } from '../state/pod-index.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../state/pods.ts'
 import { canonicalPool } from './canonical-keys.ts'
 import { eligiblePods, type IgnoredPod, type LeavingPod, type RefusedPod } from './eligible-pods.ts'
@@ -185,12 +185,20 @@ function schedulingPolicy(
   }
 }
 
+/** Inputs less what is attached, with what they were made of: most machines are as they were the last time. */
+const inputs = new WeakMap<StateNode, { readonly use: NodeUse; readonly input: NodeInput }>()
+
 function nodeInputOf(context: OperatorContext, state: StateNode, lookups: VolumeLookups): NodeInput {
   const { pods, parsed } = context.state
   if (state.node === undefined) return nodeInput(state, useOf([]), {}, parsed)
   const { name } = state.node.metadata
   const use = pods.useOf(name)
-  return nodeInput(state, use, nodeStorage(context.caches, name, use.podsWithVolumes, lookups), parsed)
+  let known = inputs.get(state)
+  if (known?.use !== use) {
+    known = { use, input: nodeInput(state, use, {}, parsed) }
+    inputs.set(state, known)
+  }
+  return { ...known.input, ...nodeStorage(context.caches, name, use.podsWithVolumes, lookups) }
 }
 
 /**

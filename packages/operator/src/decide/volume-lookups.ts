@@ -1,5 +1,5 @@
 /** Storage objects as the caches hold them. */
-import type { Pod } from '@tenon/api'
+import type { CsiNode, Pod } from '@tenon/api'
 import { attachedClaims, type VolumeLookups } from '@tenon/engine'
 import type { Caches } from '../observe/caches.ts'
 import type { NodeStorage } from '../state/state-node.ts'
@@ -13,6 +13,21 @@ export function volumeLookups(caches: Caches): VolumeLookups {
   }
 }
 
+const limits = new WeakMap<CsiNode, Readonly<Record<string, number>> | 'none'>()
+
+/** How many volumes of each driver the node can attach, read once from each object; undefined without any limit. */
+function limitsOf(csiNode: CsiNode): Readonly<Record<string, number>> | undefined {
+  let known = limits.get(csiNode)
+  if (known === undefined) {
+    const counts = (csiNode.spec.drivers ?? []).flatMap(({ name, allocatable }) =>
+      allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
+    )
+    known = counts.length === 0 ? 'none' : Object.fromEntries(counts)
+    limits.set(csiNode, known)
+  }
+  return known === 'none' ? undefined : known
+}
+
 /** Volumes of a node's pods and how many of each driver it can attach; `pods` must be well-formed. */
 export function nodeStorage(
   caches: Caches,
@@ -20,16 +35,11 @@ export function nodeStorage(
   pods: readonly Pod[],
   lookups: VolumeLookups,
 ): NodeStorage {
-  const drivers = caches.csiNodes.get({ name: nodeName })?.spec.drivers ?? []
-  const volumeLimits: Record<string, number> = {}
-  let isLimited = false
-  for (const { name, allocatable } of drivers) {
-    if (allocatable?.count === undefined) continue
-    volumeLimits[name] = allocatable.count
-    isLimited = true
-  }
+  const csiNode = caches.csiNodes.get({ name: nodeName })
+  const volumeLimits = csiNode && limitsOf(csiNode)
   // Without a limit nobody asks what is attached.
-  if (!isLimited) return {}
+  if (volumeLimits === undefined) return {}
+  if (pods.length === 0) return { volumeLimits, volumesInUse: {} }
   const inUse = new Map<string, Set<string>>()
   for (const pod of pods) {
     if (isTerminal(pod) || (pod.spec.volumes ?? []).length === 0) continue

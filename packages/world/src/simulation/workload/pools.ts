@@ -8,12 +8,17 @@ const { nodePool } = karpenterKinds
 const version = '1.34.1'
 
 /**
- * Goes on with what turns whole pools over, as {@link Hands.every} does; a third as often in large worlds, where it
- * takes hundreds of nodes hours and would hide everything else.
+ * Goes on with what turns whole pools over, as {@link Hands.every} does; so many times as rarely in large worlds,
+ * where it takes hundreds of nodes hours and would hide everything else.
  */
-function everyTurnover(hands: Hands, leastMinutes: number, mostMinutes: number, turn: () => void): void {
-  const rarity = isLarge(hands) ? 6 : 1
-  hands.every(leastMinutes * rarity, mostMinutes * rarity, turn)
+function everyTurnover(
+  hands: Hands,
+  [leastMinutes, mostMinutes]: readonly [least: number, most: number],
+  rarity: number,
+  turn: () => void,
+): void {
+  const factor = isLarge(hands) ? rarity : 1
+  hands.every(leastMinutes * factor, mostMinutes * factor, turn)
 }
 
 /**
@@ -194,7 +199,7 @@ export function priceChanges(hands: Hands): void {
       },
     }
     hands.create(karpenterKinds.nodeOverlay, object)
-    everyTurnover(hands, 20, 60, () => {
+    everyTurnover(hands, [20, 60], 6, () => {
       const percent = dice.oneOf(['-50%', '-10%', '+5%', '+60%'])
       hands.patch(karpenterKinds.nodeOverlay, name, { spec: { priceAdjustment: percent } })
     })
@@ -204,7 +209,7 @@ export function priceChanges(hands: Hands): void {
 /** New images are published, and disks grow. */
 export function classDrift(hands: Hands): void {
   const { dice, world } = hands
-  everyTurnover(hands, 30, 90, () => {
+  everyTurnover(hands, [30, 90], 3, () => {
     if (dice.chance(0.5)) {
       hands.act('publish template', () => {
         world.cluster.exoscale.publishTemplate({ version, variant: 'standard' })
@@ -220,7 +225,7 @@ export function classDrift(hands: Hands): void {
 export function poolRollouts(hands: Hands): void {
   const { dice } = hands
   let release = 0
-  everyTurnover(hands, 6, 15, () => {
+  everyTurnover(hands, [6, 15], 6, () => {
     const labels = { 'world.tenon.sh/release': String(release++) }
     const name = dice.oneOf(['general', 'overflow'])
     hands.patch(nodePool, name, { spec: { template: { metadata: { labels } } } })
