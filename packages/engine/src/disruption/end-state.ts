@@ -110,6 +110,8 @@ class Search {
   readonly #rounds: number
   readonly #rules: Rules
   readonly #stays: Uint8Array
+  /** Of all machines, per hour. */
+  readonly #price: number
   /** What finds no place as things are. */
   readonly #lost: number
   #isLimitedByBudget = false
@@ -127,6 +129,7 @@ class Search {
     this.#total = this.#waiting.slice()
     for (const { moving } of fleet.machines) add(this.#total, moving)
     this.#all = [...fleet.machines.keys()]
+    this.#price = fleet.machines.reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
     this.#rules = rulesOf(fleet, budgets)
     this.#stays = new Uint8Array(fleet.machines.length)
     this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
@@ -193,11 +196,14 @@ class Search {
       const heat = price * (0.007 * (1 - done) + 0.0002)
       const next = this.#varied(current)
       if (next === undefined || !this.#isAllowed(next)) continue
+      // What costs no less is taken with a probability that falls with the difference: drawn before it is known.
+      const most = cost - heat * Math.log(this.#random())
       const least = this.#costOf(next)
-      if (least > cost + 6 * heat) continue
-      const missing = this.#missing(next)
+      const mostMissing = (most - least) / missingFactor
+      if (mostMissing <= 0) continue
+      const missing = this.#missing(next, { mostMissing })
+      if (missing >= mostMissing) continue
       const nextCost = least + missingFactor * missing
-      if (nextCost >= cost && this.#random() >= Math.exp((cost - nextCost) / heat)) continue
       current = next
       cost = nextCost
       if (missing > this.#lost + tiny) continue
@@ -216,7 +222,7 @@ class Search {
     const judged = close.map(({ draft, cost }) => {
       let expected = 0
       for (let trial = 0; trial < trials; trial++)
-        expected += this.#missing(draft, () => disorder * this.#random()) / trials
+        expected += this.#missing(draft, { noise: () => disorder * this.#random() }) / trials
       return { draft, cost: cost + missingFactor * expected }
     })
     return judged.reduce((a, b) => (b.cost < a.cost - tiny ? b : a)).draft
@@ -280,11 +286,12 @@ class Search {
   }
 
   #isFeasible(draft: Draft): boolean {
-    return this.#missing(draft) <= this.#lost + tiny
+    const mostMissing = this.#lost + tiny
+    return this.#missing(draft, { mostMissing }) <= mostMissing
   }
 
-  #missing(draft: Draft, noise?: () => number): number {
-    return this.#model.place(this.#hostsOf(draft), this.#movingOf(draft), noise)
+  #missing(draft: Draft, options?: Parameters<SchedulerModel['place']>[2]): number {
+    return this.#model.place(this.#hostsOf(draft), this.#movingOf(draft), options)
   }
 
   /** Indexes of the hosts, of which launchable types come after the machines. */
@@ -332,13 +339,13 @@ class Search {
   }
 
   /** Price with what changes are worth at least. */
-  #costOf(draft: Draft): number {
-    const gone = this.#goneOf(draft).reduce((sum, { input }) => sum + input.pricePerHour, 0)
-    const launched = draft.launched.reduce(
-      (sum, type) => sum + (this.#fleet.types[type]?.pricePerHour ?? 0),
-      0,
-    )
-    return this.#priceOf(draft) + shareOfGone * gone + shareOfLaunch * launched
+  #costOf({ kept, launched }: Draft): number {
+    const { machines, types } = this.#fleet
+    let staying = 0
+    for (const index of kept) staying += (machines[index] as Machine).pricePerHour
+    let added = 0
+    for (const type of launched) added += (types[type] as Launchable).pricePerHour
+    return staying + added + shareOfGone * (this.#price - staying) + shareOfLaunch * added
   }
 
   #cost(draft: Draft): number {
@@ -357,7 +364,7 @@ class Search {
     const { kinds, machines, waiting } = this.#fleet
     const hosts = this.#hostsOf(draft)
     const places = kinds.map((): number[] => [])
-    this.#model.place(hosts, this.#movingOf(draft), undefined, places)
+    this.#model.place(hosts, this.#movingOf(draft), { homes: places })
     const stays = new Set(draft.kept)
     const homes = new Map<number, number>()
     const launches = draft.launched.map((type) => ({

@@ -66,12 +66,18 @@ interface Columns {
   readonly scores: readonly Float64Array[]
 }
 
+interface PlaceOptions {
+  /** How much the scheduler may see otherwise: added to the score of a host. */
+  readonly noise?: (() => number) | undefined
+  /** Takes for each kind the places in `hosts` of where its pods go. */
+  readonly homes?: number[][]
+  /** Once more than this is known to find no place, the rest is not looked at. */
+  readonly mostMissing?: number
+}
+
 export class SchedulerModel {
   readonly #kinds: readonly PodKind[]
-  readonly #layout: Layout
-  readonly #hosts: readonly Host[]
-  readonly #columns: Columns
-  #room = new Float64Array(0)
+  readonly #round: Round
   /** Work done so far: hosts compared for pods. */
   spent = 0
 
@@ -81,29 +87,26 @@ export class SchedulerModel {
    */
   constructor(kinds: readonly PodKind[], layout: Layout, hosts: readonly Host[]) {
     this.#kinds = kinds
-    this.#layout = layout
-    this.#hosts = hosts
-    this.#columns = {
+    const columns = {
       zones: Int32Array.from(hosts, ({ zone }) => zone),
       counts: kinds.map((_, kind) => Int32Array.from(hosts, ({ counts }) => counts[kind] as number)),
       scores: kinds.map((_, kind) => Float64Array.from(hosts, ({ scores }) => scores[kind] as number)),
     }
+    this.#round = new Round(hosts, columns, layout)
   }
 
   /**
    * Places so many pods of each kind, one kind after the other.
    * @param hosts those that are there, by index; one may be there several times.
-   * @param noise how much the scheduler may see otherwise: added to the score of a host.
-   * @param homes takes for each kind the places in `hosts` of where its pods go.
    * @returns worth of the pods that found no place.
    */
   place(
     hosts: readonly number[],
     counts: Int32Array,
-    noise: (() => number) | undefined,
-    homes?: number[][],
+    { noise, homes, mostMissing = Number.POSITIVE_INFINITY }: PlaceOptions = {},
   ): number {
-    const round = new Round(hosts, this.#hosts, this.#columns, this.#layout, this.#roomFor(hosts.length))
+    const round = this.#round
+    round.reset(hosts)
     this.spent += 10 * hosts.length
     let missing = 0
     for (let index = 0; index < this.#kinds.length; index++) {
@@ -116,6 +119,7 @@ export class SchedulerModel {
         const best = round.place(kind, noise)
         if (best < 0) {
           missing += (count - placed) * kind.worth
+          if (missing > mostMissing) return missing
           break
         }
         homes?.[index]?.push(best)
@@ -123,65 +127,66 @@ export class SchedulerModel {
     }
     return missing
   }
-
-  /** Memory for what is free on the hosts that get pods. */
-  #roomFor(hosts: number): Float64Array {
-    const size = hosts * (this.#hosts[0]?.free.length ?? 0)
-    if (this.#room.length < size) this.#room = new Float64Array(2 * size)
-    return this.#room
-  }
 }
 
-/** One round: the pods of all kinds find places. Arrays are by place of the host unless they say otherwise. */
+/**
+ * One round after the other, in each of which the pods of all kinds find places. Arrays are by place of the host
+ * unless they say otherwise.
+ */
 class Round {
-  readonly #hosts: readonly number[]
   /** By index. */
   readonly #known: readonly Host[]
   readonly #columns: Columns
   readonly #layout: Layout
   /** Amounts of a host. */
   readonly #size: number
+  #hosts: readonly number[] = []
   /** What is still free on hosts that have got pods, one after the other. */
-  readonly #free: Float64Array
+  #free = new Float64Array(0)
   /** Place there of each host; -1 of those that have got none. */
-  readonly #slots: Int32Array
+  #slots = new Int32Array(0)
   #slotted = 0
-  readonly #resources: Float64Array
-  readonly #alike: Float64Array
-  readonly #crowds: Float64Array
+  #resources = new Float64Array(0)
+  #alike = new Float64Array(0)
+  #crowds = new Float64Array(0)
   /** Hosts with room for one more of the kind, in order. */
-  readonly #open: Int32Array
+  #open = new Int32Array(0)
   #opened = 0
   /** By zone. */
   readonly #inZone: Float64Array
   readonly #zoneTerms: Float64Array
   readonly #zoneWeight: number
-  readonly #hostWeight: number
+  #hostWeight = 0
   #least = 0
   #greatest = 0
 
-  constructor(
-    hosts: readonly number[],
-    known: readonly Host[],
-    columns: Columns,
-    layout: Layout,
-    free: Float64Array,
-  ) {
-    this.#hosts = hosts
+  constructor(known: readonly Host[], columns: Columns, layout: Layout) {
     this.#known = known
     this.#columns = columns
     this.#layout = layout
     this.#size = known[0]?.free.length ?? 0
-    this.#free = free
-    this.#slots = new Int32Array(hosts.length).fill(-1)
-    this.#resources = new Float64Array(hosts.length)
-    this.#alike = new Float64Array(hosts.length)
-    this.#crowds = new Float64Array(hosts.length)
-    this.#open = new Int32Array(hosts.length)
     this.#inZone = new Float64Array(layout.zones)
     this.#zoneTerms = new Float64Array(layout.zones)
     this.#zoneWeight = Math.log(layout.zones + 2)
-    this.#hostWeight = Math.log(hosts.length + 2)
+  }
+
+  /** These hosts are there, and none has got pods. */
+  reset(hosts: readonly number[]): void {
+    const { length } = hosts
+    if (this.#slots.length < length) this.#grow(2 * length)
+    this.#hosts = hosts
+    this.#slots.fill(-1, 0, length)
+    this.#slotted = 0
+    this.#hostWeight = Math.log(length + 2)
+  }
+
+  #grow(hosts: number): void {
+    this.#free = new Float64Array(hosts * this.#size)
+    this.#slots = new Int32Array(hosts)
+    this.#resources = new Float64Array(hosts)
+    this.#alike = new Float64Array(hosts)
+    this.#crowds = new Float64Array(hosts)
+    this.#open = new Int32Array(hosts)
   }
 
   /** Pods of this kind come next. */
