@@ -24,7 +24,7 @@ export interface Pace {
  * Heartbeats at a third of their usual rate; in large worlds at a thirtieth, with a leader that renews
  * every 20 s, pending pods that are gathered for three seconds and ask again every ten minutes, a look for
  * disruptions every minute while there is nothing to do (with fewer, to replace a whole fleet that has drifted
- * would outlast the calm), one for drift every half hour, controllers that look at many pods once in three
+ * would outlast the calm), one for drift every half hour, controllers that look at many pods once in five
  * seconds, no Events, no metrics of single objects, and fewer scrapes.
  */
 export function paceOf(story: Story): Pace {
@@ -45,7 +45,7 @@ export function paceOf(story: Story): Pace {
         nodeStartupGraceMs: 4 * beatMs,
         terminatedPodThreshold: 200,
         recordsEvents: !large,
-        ...(large && { leastRestMs: 3000 }),
+        ...(large && { leastRestMs: 5000 }),
       },
       ...(large && { scheduler: { eventsPerSecond: 0, eventBurst: 0 } }),
     },

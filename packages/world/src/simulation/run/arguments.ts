@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 /** A wrong flag; the message says which, and what would be right. */
 export class UsageError extends Error {}
 
-/** The value of each known flag; `--help` included. @throws UsageError for an unknown flag. */
+/** The value of each known flag. @throws UsageError for an unknown flag. */
 export function readFlags(
   args: readonly string[],
   known: readonly string[],

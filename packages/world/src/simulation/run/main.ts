@@ -1,4 +1,4 @@
-/** The commands of the world: `one`, `many` and `planted`. */
+/** The commands of the world: `one`, `many` and `planted`; each tells its flags with `--help`. */
 import { enableCompileCache } from 'node:module'
 import type { Io } from './io.ts'
 
@@ -13,6 +13,32 @@ const commands: Readonly<Record<string, (io: Io) => Promise<number>>> = {
   planted: async (io) => await (await import('./world-planted.ts')).findPlanted(io),
 }
 
+const help: Readonly<Record<string, string>> = {
+  one: `npm run world -- [flags]: plays one run of a whole cluster on virtual time and checks invariants all along
+  --seed N                which run; default 1
+  --hours H               virtual time with workload and faults; default 2
+  --nodes N               nodes that the workload fills, roughly; default 15
+  --faults LEVEL          none, low, high (default) or storm
+  --without-faults A,B    leaves kinds of faults out
+  --without-workloads A,B leaves kinds of workload out
+  --bug NAME              plays with a planted bug
+  --trace FILE            where the trace goes; default traces/world-SEED.json
+  --replay FILE           plays a trace again and compares the hash
+  --shrink N              runs spent on a shorter story after a failure; default 40`,
+  many: `npm run world:many -- [flags]: plays many seeds on all cores and names those that fail
+  --seeds A..B   which; 3,8,12 works, too; default 1..30
+  --hours H      as of npm run world
+  --nodes N      as of npm run world
+  --faults LEVEL as of npm run world
+  --jobs N       runs at once; default one per core`,
+  planted: `npm run world:planted -- [flags]: plays seeds until every planted bug is found
+  --bug A,B      only these
+  --seeds N      seeds tried per bug; default 200
+  --hours H      instead of what each bug's story has
+  --nodes N      the same
+  --jobs N       runs at once; default one per core`,
+}
+
 const [name = '', ...args] = process.argv.slice(2)
 const command = commands[name]
 const say = (line: string): void => {
@@ -21,7 +47,8 @@ const say = (line: string): void => {
 try {
   if (command === undefined)
     throw new UsageError(`the first argument must be one of ${Object.keys(commands).join(', ')}`)
-  process.exitCode = await command({ args, say, clock: new SystemClock() })
+  if (args.includes('--help')) say(`${help[name]}\nMore in docs/world.md.`)
+  else process.exitCode = await command({ args, say, clock: new SystemClock() })
 } catch (error) {
   if (!(error instanceof UsageError)) throw error
   process.stderr.write(`${error.message}\n`)
