@@ -5,7 +5,7 @@
  */
 import type { Fleet, Launchable, Machine } from './fleet.ts'
 import type { ConsolidationQuestion } from './question.ts'
-import { SchedulerModel } from './scheduler-model.ts'
+import { type PlaceOptions, SchedulerModel } from './scheduler-model.ts'
 import type { Candidate } from './what-if.ts'
 
 /** A state of the fleet to aim at. */
@@ -129,7 +129,7 @@ class Search {
     this.#total = this.#waiting.slice()
     for (const { moving } of fleet.machines) add(this.#total, moving)
     this.#all = [...fleet.machines.keys()]
-    this.#price = fleet.machines.reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
+    this.#price = this.#keptPrice(this.#all)
     this.#rules = rulesOf(fleet, budgets)
     this.#stays = new Uint8Array(fleet.machines.length)
     this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
@@ -290,7 +290,7 @@ class Search {
     return this.#missing(draft, { mostMissing }) <= mostMissing
   }
 
-  #missing(draft: Draft, options?: Parameters<SchedulerModel['place']>[2]): number {
+  #missing(draft: Draft, options?: PlaceOptions): number {
     return this.#model.place(this.#hostsOf(draft), this.#movingOf(draft), options)
   }
 
@@ -331,20 +331,25 @@ class Search {
   }
 
   #priceOf({ kept, launched }: Draft): number {
-    const { machines, types } = this.#fleet
+    return this.#keptPrice(kept) + this.#launchPrice(launched)
+  }
+
+  #keptPrice(kept: Draft['kept']): number {
     let price = 0
-    for (const index of kept) price += (machines[index] as Machine).pricePerHour
-    for (const type of launched) price += (types[type] as Launchable).pricePerHour
+    for (const index of kept) price += (this.#fleet.machines[index] as Machine).pricePerHour
+    return price
+  }
+
+  #launchPrice(launched: Draft['launched']): number {
+    let price = 0
+    for (const type of launched) price += (this.#fleet.types[type] as Launchable).pricePerHour
     return price
   }
 
   /** Price with what changes are worth at least. */
   #costOf({ kept, launched }: Draft): number {
-    const { machines, types } = this.#fleet
-    let staying = 0
-    for (const index of kept) staying += (machines[index] as Machine).pricePerHour
-    let added = 0
-    for (const type of launched) added += (types[type] as Launchable).pricePerHour
+    const staying = this.#keptPrice(kept)
+    const added = this.#launchPrice(launched)
     return staying + added + shareOfGone * (this.#price - staying) + shareOfLaunch * added
   }
 

@@ -66,7 +66,7 @@ interface Columns {
   readonly scores: readonly Float64Array[]
 }
 
-interface PlaceOptions {
+export interface PlaceOptions {
   /** How much the scheduler may see otherwise: added to the score of a host. */
   readonly noise?: (() => number) | undefined
   /** Takes for each kind the places in `hosts` of where its pods go. */

@@ -39,7 +39,6 @@ export function nodeStorage(
   const volumeLimits = csiNode && limitsOf(csiNode)
   // Without a limit nobody asks what is attached.
   if (volumeLimits === undefined) return {}
-  if (pods.length === 0) return { volumeLimits, volumesInUse: {} }
   const inUse = new Map<string, Set<string>>()
   for (const pod of pods) {
     if (isTerminal(pod) || (pod.spec.volumes ?? []).length === 0) continue

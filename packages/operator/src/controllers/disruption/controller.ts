@@ -22,11 +22,22 @@ import { StaticDrift } from './static-drift.ts'
 const unsyncedMs = 1000
 /** Machines looked at between two questions whether others are to run. */
 const machinesPerStep = 64
-/** What one method has read is good for the next for so long. */
+/** What one search has read is good for the next for so long. */
 const seenLastsMs = 1000
 
 /** What a pass is about. */
 type Seen = Pick<Pass, 'candidates' | 'all' | 'catalogue' | 'ground'>
+
+/** What the methods of one pass have from each other. */
+interface Round {
+  /** What the method before has read, and of which state of the cluster. */
+  last?: {
+    readonly by: DisruptionMethod
+    readonly version: number
+    readonly atMs: number
+    readonly seen: Seen
+  }
+}
 
 /** Begins what the first method wants that wants anything; the next pass goes on from there. */
 export class Disruption {
@@ -34,10 +45,6 @@ export class Disruption {
   readonly #marks: DisruptionMarks
   readonly commands: Commands
   readonly #methods: readonly DisruptionMethod[]
-  /** What a method has read last. */
-  #seen:
-    | { readonly by: DisruptionMethod; readonly version: number; readonly atMs: number; readonly seen: Seen }
-    | undefined
 
   constructor(context: OperatorContext) {
     const { featureGates, compatibility } = context.settings
@@ -73,17 +80,18 @@ export class Disruption {
     // In steps, as what follows asks for all of it at a stretch.
     const nodes = state.stateNodes().flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name]))
     await inSlices(state.podsOnNodes.reading(nodes), this.#slicing)
+    const round: Round = {}
     for (const method of this.#methods) {
-      if (await this.#try(method, signal)) return { kind: 'after', delayMs: 0 }
+      if (await this.#try(method, round, signal)) return { kind: 'after', delayMs: 0 }
       // Methods may take their time.
       if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     }
     return { kind: 'after', delayMs: settings.disruptionPollMs }
   }
 
-  async #try(method: DisruptionMethod, signal: AbortSignal): Promise<boolean> {
+  async #try(method: DisruptionMethod, round: Round, signal: AbortSignal): Promise<boolean> {
     const context = this.#context
-    const { metrics, clock } = context
+    const { metrics, clock, state } = context
     const { reason, type, disruptionClass } = method
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
     const start = clock.monotonic()
@@ -112,8 +120,12 @@ export class Disruption {
       }
     }
     try {
-      const seen = this.#seenFor(method) ?? (await read())
-      this.#seen = { by: method, version: context.state.consolidation.read(), atMs: start, seen }
+      let seen = this.#seenFor(method, round)
+      if (seen === undefined) {
+        const version = state.consolidation.read()
+        seen = await read()
+        round.last = { by: method, version, atMs: start, seen }
+      }
       if (seen.candidates.length === 0) return false
       const find = async (): Promise<readonly Candidate[]> => (await read()).candidates
       return await method.pass(
@@ -125,17 +137,13 @@ export class Disruption {
     }
   }
 
-  /** What another method about the same nodes has just read, if nothing has changed since. */
-  #seenFor({ reason }: DisruptionMethod): Seen | undefined {
+  /** What another search for consolidation has just read, if nothing has changed since. */
+  #seenFor(method: DisruptionMethod, { last }: Round): Seen | undefined {
     const { clock, state } = this.#context
-    if (this.#seen === undefined) return undefined
-    const { by, version, atMs, seen } = this.#seen
-    const isGood =
-      by.reason === reason &&
-      reason === 'Underutilized' &&
-      version === state.consolidation.read() &&
-      clock.monotonic() - atMs < seenLastsMs
-    return isGood ? seen : undefined
+    if (last === undefined || !(last.by instanceof Consolidation) || !(method instanceof Consolidation))
+      return undefined
+    const isFresh = last.version === state.consolidation.read() && clock.monotonic() - last.atMs < seenLastsMs
+    return isFresh ? last.seen : undefined
   }
 
   *#isAnyOf(isWanted: (machine: StateNode) => boolean): Generator<undefined, boolean, undefined> {

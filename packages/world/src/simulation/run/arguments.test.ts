@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
+import { bugsFlag, numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
 
 test('seeds are a number, a range, or a list of both', () => {
   assert.deepEqual(seedsFlag('7'), [7])
@@ -19,4 +19,15 @@ test('a number that is none, or too small, is refused by the name of its flag', 
 test('an unknown flag is refused with the known ones', () => {
   assert.deepEqual({ ...readFlags(['--seed', '3'], ['seed']) }, { seed: '3' })
   assert.throws(() => readFlags(['--sede', '3'], ['seed', 'hours']), /known are --seed, --hours/)
+})
+
+test('a planted bug that is none is refused with the known ones', () => {
+  assert.deepEqual(
+    bugsFlag('finalizer-late,scrapes-fail').map(({ name }) => name),
+    ['finalizer-late', 'scrapes-fail'],
+  )
+  assert.throws(() => bugsFlag('gremlin'), {
+    constructor: UsageError,
+    message: /^--bug: gremlin is none of /,
+  })
 })

@@ -1,5 +1,7 @@
 /** Flags of the world's commands. */
 import { parseArgs } from 'node:util'
+import { plantedBug, plantedBugs } from '../planted/bugs.ts'
+import type { PlantedBug } from '../planted/planted-bug.ts'
 
 /** A wrong flag; the message says which, and what would be right. */
 export class UsageError extends Error {}
@@ -40,4 +42,26 @@ export function seedsFlag(text: string): readonly number[] {
       throw new UsageError(`--seeds must look like 1..30 or 3,8,12, not ${text}`)
     return Array.from({ length: last - first + 1 }, (_, i) => first + i)
   })
+}
+
+/** The parts of `a,b`. @throws UsageError for one that is not known. */
+export function listFlag<T extends string>(
+  flag: string,
+  text: string | undefined,
+  known: readonly T[],
+): readonly T[] {
+  return (text ?? '')
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const found = known.find((each) => each === part)
+      if (found === undefined) throw new UsageError(`--${flag}: ${part} is none of ${known.join(', ')}`)
+      return found
+    })
+}
+
+/** The planted bugs of `a,b`. @throws UsageError for one that is none. */
+export function bugsFlag(text: string): readonly PlantedBug[] {
+  const names = plantedBugs.map(({ name }) => name)
+  return listFlag('bug', text, names).map(plantedBug)
 }

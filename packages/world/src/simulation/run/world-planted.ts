@@ -1,8 +1,8 @@
 /** `npm run world:planted`: plants one bug after the other and demands that the world finds each. */
-import { plantedBug, plantedBugs, storyOf } from '../planted/bugs.ts'
+import { plantedBugs, storyOf } from '../planted/bugs.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
 import type { Story } from '../story.ts'
-import { numberFlag, readFlags } from './arguments.ts'
+import { bugsFlag, numberFlag, readFlags } from './arguments.ts'
 import { playAll, type Verdict } from './crew.ts'
 import type { Io } from './io.ts'
 
@@ -18,7 +18,7 @@ interface Hunt {
 /** @returns the exit code: 1 when a bug was not found. */
 export async function findPlanted(io: Io): Promise<number> {
   const given = readFlags(io.args, ['bug', 'seeds', 'hours', 'nodes', 'jobs'])
-  const bugs = given['bug'] === undefined ? plantedBugs : given['bug'].split(',').map(plantedBug)
+  const bugs = given['bug'] === undefined ? plantedBugs : bugsFlag(given['bug'])
   const limit = numberFlag('seeds', given['seeds'], 200, 1)
   const jobs = given['jobs'] === undefined ? undefined : numberFlag('jobs', given['jobs'], 1, 1)
   const change = {

@@ -3,7 +3,7 @@ import { plantedBug, storyOf as storyOfBug } from '../planted/bugs.ts'
 import { shrink } from '../shrink.ts'
 import { type Report, simulate } from '../simulation.ts'
 import { aStory, faultKinds, faultLevels, type Story, workloadKinds } from '../story.ts'
-import { numberFlag, readFlags, UsageError } from './arguments.ts'
+import { bugsFlag, listFlag, numberFlag, readFlags, UsageError } from './arguments.ts'
 import type { Io, Say } from './io.ts'
 import { readTrace, writeTrace } from './trace.ts'
 
@@ -45,31 +45,22 @@ export async function playOne(io: Io): Promise<number> {
 
 function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
   const seed = numberFlag('seed', given['seed'], 1)
-  const usual = given['bug'] === undefined ? aStory(seed) : storyOfBug(plantedBug(given['bug']), seed)
+  const [bug, ...more] = bugsFlag(given['bug'] ?? '')
+  if (more.length > 0) throw new UsageError('--bug: a run has one; npm run world:planted takes several')
+  const usual = bug === undefined ? aStory(seed) : storyOfBug(bug, seed)
   const [withoutFaults, withoutWorkloads] = [given['without-faults'], given['without-workloads']]
   return {
     ...usual,
     hours: numberFlag('hours', given['hours'], usual.hours),
     nodes: numberFlag('nodes', given['nodes'], usual.nodes, 1),
-    faults: listed('faults', given['faults'], faultLevels)[0] ?? usual.faults,
+    faults: listFlag('faults', given['faults'], faultLevels)[0] ?? usual.faults,
     ...(withoutFaults !== undefined && {
-      withoutFaults: listed('without-faults', withoutFaults, faultKinds),
+      withoutFaults: listFlag('without-faults', withoutFaults, faultKinds),
     }),
     ...(withoutWorkloads !== undefined && {
-      withoutWorkloads: listed('without-workloads', withoutWorkloads, workloadKinds),
+      withoutWorkloads: listFlag('without-workloads', withoutWorkloads, workloadKinds),
     }),
   }
-}
-
-function listed<T extends string>(flag: string, text: string | undefined, known: readonly T[]): readonly T[] {
-  return (text ?? '')
-    .split(',')
-    .filter((part) => part !== '')
-    .map((part) => {
-      const found = known.find((each) => each === part)
-      if (found === undefined) throw new UsageError(`--${flag}: ${part} is none of ${known.join(', ')}`)
-      return found
-    })
 }
 
 async function play(story: Story): Promise<Report> {
