@@ -12,7 +12,15 @@ import { chartsFolder, Helm, type Values } from '../src/chart/helm.ts'
 import { PodRunner } from '../src/chart/pod-runner.ts'
 import { grantedRights, type RoleObject, rightsReport } from '../src/chart/rights.ts'
 import { rightsOfRareNeeds, rightsWithoutRequests, unreviewed } from '../src/chart/unused-rights.ts'
-import { aDeployment, Cluster, kwokNode, sharedControlPlane, type TestObject, until } from './cluster.ts'
+import {
+  aDeployment,
+  Cluster,
+  kwokNode,
+  sharedControlPlane,
+  type TestObject,
+  until,
+  untilInitialized,
+} from './cluster.ts'
 
 const namespace = 'kube-system'
 const chart = join(chartsFolder, 'tenon')
@@ -259,15 +267,7 @@ describe('the charts on a real control plane', () => {
       return pods.length === 20 && pods.every(({ status }) => status?.phase === 'Running')
     }
     await until('20 pods run', 60, running)
-    // A Node without any condition takes pods already; deleted then, it counts as one whose machine is gone.
-    const [drained] = await until('every node is initialized', 30, async () => {
-      const claims = await claimsOf('chart')
-      const isInitialized = ({ status }: TestObject) =>
-        status?.conditions?.some(
-          (condition) => condition.type === 'Initialized' && condition.status === 'True',
-        )
-      return claims.every(isInitialized) ? claims : undefined
-    })
+    const [drained] = await untilInitialized(cluster, 30, 'chart')
     await cluster.delete('karpenter.sh/v1', 'NodeClaim', drained?.metadata?.name ?? '')
     await until('a node is drained', 60, async () => {
       const claims = await claimsOf('chart')

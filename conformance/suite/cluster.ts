@@ -106,6 +106,20 @@ export function conditionOf(object: TestObject, type: string): string | undefine
   return object.status?.conditions?.find((condition) => condition.type === type)?.status
 }
 
+/**
+ * The NodeClaims, as soon as there are some and each is Initialized. A Node without any condition takes
+ * pods already, and what is deleted then is not drained: it counts as a node whose machine is gone.
+ * @param pool the NodePool whose claims are meant; all claims when left out
+ */
+export function untilInitialized(cluster: Cluster, seconds: number, pool?: string): Promise<TestObject[]> {
+  const selector = pool === undefined ? undefined : `karpenter.sh/nodepool=${pool}`
+  return until('every NodeClaim is Initialized', seconds, async () => {
+    const claims = await cluster.list('karpenter.sh/v1', 'NodeClaim', undefined, selector)
+    const areInitialized = claims.every((claim) => conditionOf(claim, 'Initialized') === 'True')
+    return claims.length > 0 && areInitialized && claims
+  })
+}
+
 /** The control plane that the runner started for the whole suite, or one for this file alone. */
 export async function sharedControlPlane(): Promise<
   Pick<ControlPlane, 'kubeconfigPath' | 'binDir' | 'stop'>

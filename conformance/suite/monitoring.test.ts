@@ -7,7 +7,15 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { SystemClock } from '@tenon/runtime'
 import { findPrometheus } from '../src/prometheus.ts'
-import { aDeployment, Cluster, conditionOf, sharedControlPlane, type TestObject, until } from './cluster.ts'
+import {
+  aDeployment,
+  Cluster,
+  conditionOf,
+  sharedControlPlane,
+  type TestObject,
+  until,
+  untilInitialized,
+} from './cluster.ts'
 import { type Dashboard, dashboardQueries, metricNames } from './dashboard.ts'
 import { freePort, PrometheusServer } from './prometheus-server.ts'
 import { Controller, crdsYaml } from './tenon.ts'
@@ -117,8 +125,8 @@ describe('monitoring', { skip }, () => {
       return pods.length === 4 && pods.every((pod) => conditionOf(pod, 'Ready') === 'True')
     }
     await until('all pods run', 100, allRun)
-    const claims = await cluster.list(karpenter, 'NodeClaim')
-    const name = claims[0]?.metadata?.name ?? ''
+    const [drained] = await untilInitialized(cluster, 30)
+    const name = drained?.metadata?.name ?? ''
     await cluster.delete(karpenter, 'NodeClaim', name)
     await until('the claim is gone', 60, async () => {
       return (await cluster.get(karpenter, 'NodeClaim', name)) === undefined
@@ -160,7 +168,7 @@ describe('monitoring', { skip }, () => {
     await until(
       'two scrapes',
       20,
-      async () => (await server.query('count_over_time(up[1m])'))[0]?.value !== '1',
+      async () => Number((await server.query('count_over_time(up[1m])'))[0]?.value ?? 0) >= 2,
     )
     assert.deepEqual(
       (await server.query('up')).map(({ value }) => value),

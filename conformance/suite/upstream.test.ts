@@ -5,7 +5,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { aDeployment, Cluster, conditionOf, sharedControlPlane, type TestObject, until } from './cluster.ts'
+import {
+  aDeployment,
+  Cluster,
+  conditionOf,
+  sharedControlPlane,
+  type TestObject,
+  until,
+  untilInitialized,
+} from './cluster.ts'
 import { Controller, crdsYaml, noController } from './tenon.ts'
 
 const karpenter = 'karpenter.sh/v1'
@@ -167,13 +175,9 @@ describe('an upstream-style suite', { skip: noController }, () => {
     await cluster.create(guarded)
     const [pod] = await running('guarded', 1, 60)
     const nodeName = pod?.spec?.nodeName ?? ''
-    // The pod may serve before its node says that it is Ready, and until then an end needs no drain.
-    const claim = await until('the claim of its node is initialized', 30, async () => {
-      const found = await cluster.list(karpenter, 'NodeClaim')
-      const own = found.find(({ status }) => status?.nodeName === nodeName)
-      return own !== undefined && conditionOf(own, 'Initialized') === 'True' && own
-    })
-    await cluster.delete(karpenter, 'NodeClaim', claim.metadata?.name ?? '')
+    const claims = await untilInitialized(cluster, 30)
+    const claim = claims.find(({ status }) => status?.nodeName === nodeName)
+    await cluster.delete(karpenter, 'NodeClaim', claim?.metadata?.name ?? '')
     await until('the node is tainted', 3, async () => {
       const node = await cluster.get('v1', 'Node', nodeName)
       const taints = (node?.spec?.['taints'] ?? []) as readonly {
