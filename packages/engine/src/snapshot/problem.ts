@@ -84,26 +84,18 @@ const podsPerStep = 500
 /** Makes the problem; yields after a bounded amount of work, so that the caller can let others run. */
 export function* problemInSteps(input: SchedulingInput): Generator<undefined, Problem, undefined> {
   const reader = new PodReader(input)
-  for (const [index, pod] of input.pods.entries()) {
-    reader.readSpec(index, pod)
-    if (index % podsPerStep === podsPerStep - 1) yield
-  }
+  yield* eachOf(input.pods, podsPerStep, (pod, index) => reader.readSpec(index, pod))
   const batch = new Set(input.pods.map((pod) => pod.metadata?.uid ?? ''))
   const bound = new BoundReader(reader.selectorKeys)
   const others = input.topology.pods
-  for (const [index, pod] of others.entries()) {
+  yield* eachOf(others, 4 * podsPerStep, (pod) => {
     if (isReadable(pod)) bound.readSelectors(pod)
-    if (index % (4 * podsPerStep) === 4 * podsPerStep - 1) yield
-  }
+  })
   const keys = [...reader.selectorKeys].toSorted()
-  for (const [index, pod] of others.entries()) {
+  yield* eachOf(others, podsPerStep, (pod) => {
     if (isReadable(pod) && !batch.has(pod.metadata.uid ?? '')) bound.read(pod, keys)
-    if (index % podsPerStep === podsPerStep - 1) yield
-  }
-  for (const [index, pod] of input.pods.entries()) {
-    reader.readShape(index, pod, keys)
-    if (index % podsPerStep === podsPerStep - 1) yield
-  }
+  })
+  yield* eachOf(input.pods, podsPerStep, (pod, index) => reader.readShape(index, pod, keys))
   return {
     ...reader.result(),
     ...bound.result(),
@@ -114,6 +106,18 @@ export function* problemInSteps(input: SchedulingInput): Generator<undefined, Pr
     policy: input.policy,
     topologyNodes: input.topology.nodes,
     namespaces: input.topology.namespaces,
+  }
+}
+
+/** Yields after every `perStep` items. */
+function* eachOf<T>(
+  items: readonly T[],
+  perStep: number,
+  visit: (item: T, index: number) => void,
+): Generator<undefined, void, undefined> {
+  for (let start = 0; start < items.length; start += perStep) {
+    if (start > 0) yield
+    for (const [at, item] of items.slice(start, start + perStep).entries()) visit(item, start + at)
   }
 }
 

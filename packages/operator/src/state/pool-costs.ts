@@ -10,6 +10,9 @@ export interface Bought {
   readonly capacityType: string
 }
 
+/** By key, what there is of it. */
+type Counts = ReadonlyMap<string, { readonly bought: Bought; readonly count: number }>
+
 const keyOf = ({ instanceType, zone, capacityType }: Bought) => `${zone}/${capacityType}/${instanceType}`
 
 /** Counts the claims of the caches; remembers only prices, for as long as a claim has them. */
@@ -19,6 +22,8 @@ export class PoolCosts {
   readonly #isManaged: (claim: NodeClaim) => boolean
   /** By NodePool, then by what is bought. */
   readonly #prices = new Map<string, Map<string, number>>()
+  /** By NodePool, until a claim or a NodePool changes. */
+  readonly #counted = new Map<string, Counts>()
 
   constructor(
     { nodeClaims, nodePools }: Pick<Caches, 'nodeClaims' | 'nodePools'>,
@@ -28,9 +33,11 @@ export class PoolCosts {
     this.#pools = nodePools
     this.#isManaged = isManaged
     nodePools.onChange(({ kind, object }) => {
+      this.#counted.clear()
       if (kind === 'deleted') this.#prices.delete(object.metadata.name)
     })
     nodeClaims.onChange((change) => {
+      this.#counted.clear()
       if (change.kind === 'deleted') this.#prune(change.object)
       else if (change.kind === 'updated' && whereIs(change.old) !== whereIs(change.object))
         this.#prune(change.old)
@@ -103,7 +110,15 @@ export class PoolCosts {
     if (prices.size === 0) this.#prices.delete(poolOf(gone))
   }
 
-  #bought(pool: string): ReadonlyMap<string, { readonly bought: Bought; readonly count: number }> {
+  #bought(pool: string): Counts {
+    const known = this.#counted.get(pool)
+    if (known !== undefined) return known
+    const counts = this.#count(pool)
+    this.#counted.set(pool, counts)
+    return counts
+  }
+
+  #count(pool: string): Counts {
     const counts = new Map<string, { readonly bought: Bought; readonly count: number }>()
     if (this.#pools.get({ name: pool }) === undefined) return counts
     for (const claim of this.#claims.byIndex(indexes.byNodePool, pool)) {

@@ -7,7 +7,7 @@ import { labelsOf } from '../../state/state-node.ts'
 import { remainingDisruptions } from './budget.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 import { keepRemarks } from './explain.ts'
-import { type Circumstances, isSameBudget, LookedAt } from './looked-at.ts'
+import { type Circumstances, isInVainAgain, isSameBudget, LookedAt, nothingUnchanged } from './looked-at.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
 import { isAtRest, restOf, unconsolidatable } from './policy.ts'
@@ -28,8 +28,11 @@ export class Consolidation implements DisruptionMethod {
   readonly #search: 'global' | 'multi' | 'single'
   /** State of the cluster in which there was nothing to do. */
   #quietAt: number | undefined
-  /** The same where budgets left something out: there is nothing to do before one of them leaves more or less. */
-  #limited: { readonly version: number; readonly budgets: ReadonlyMap<string, number> } | undefined
+  /**
+   * The same where budgets left something out: there is nothing to do before one of them leaves more or less.
+   * Methods multi and single look again as soon as any candidate is another, too (disruption.md 2).
+   */
+  #limited: { readonly version: number; readonly in: Omit<Circumstances, 'nowMs'> } | undefined
   readonly #lookedAt = new LookedAt()
   /** What was told last of each claim, as it is now. */
   readonly #told = new WeakMap<NodeClaim, { readonly because: string; readonly atMs: number }>()
@@ -76,13 +79,19 @@ export class Consolidation implements DisruptionMethod {
     const { all, catalogue, find, begin } = pass
     const version = context.state.consolidation.read()
     const budgets = remainingDisruptions(context, reason)
-    const isKnown = version === this.#limited?.version && isSameBudget(budgets, this.#limited.budgets)
-    if (this.#search === 'global' && isKnown) return false
+    const isGlobal = this.#search === 'global'
+    if (version === this.#limited?.version) {
+      const then = this.#limited.in
+      const isKnown = isGlobal
+        ? isSameBudget(budgets, then.budgets)
+        : isInVainAgain({ ...pass, budgets }, then)
+      if (isKnown) return false
+    }
     const ground = await pass.ground()
     if (ground.described.length === 0) return false
-    const looked = [...ground.candidates.values()]
-    const circumstances = { candidates: looked, budgets, catalogue, nowMs: context.clock.monotonic() }
-    const unchanged = this.#lookedAt.unchanged(circumstances)
+    const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
+    const circumstances = { candidates, budgets, catalogue, nowMs: context.clock.monotonic() }
+    const unchanged = isGlobal ? this.#lookedAt.unchanged(circumstances) : nothingUnchanged
     const result = await this.#examined(ground, all, { budgets, ...unchanged }, signal)
     if (result === undefined) return false
     tellRemarks(context, result.remarks, ground.candidates)
@@ -91,13 +100,13 @@ export class Consolidation implements DisruptionMethod {
     this.#unseenPools = result.unseenPools
     const [move] = result.moves
     if (move === undefined) {
-      this.#remember(result, version, budgets)
-      if (!result.isTimedOut) this.#lookedAt.note(circumstances, unchanged, result.isLimitedByBudget)
+      this.#remember(result, version, circumstances)
+      if (isGlobal && !result.isTimedOut)
+        this.#lookedAt.note(circumstances, unchanged, result.isLimitedByBudget)
       return false
     }
     const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
     await context.clock.sleep(context.settings.validationDelayMs, signal)
-    const isGlobal = this.#search === 'global'
     const rejection =
       isGlobal &&
       version !== context.state.consolidation.read() &&
@@ -183,9 +192,9 @@ export class Consolidation implements DisruptionMethod {
   #remember(
     { isLimitedByBudget, isTimedOut }: ConsolidationResult,
     version: number,
-    budgets: ReadonlyMap<string, number>,
+    circumstances: Circumstances,
   ): void {
-    this.#limited = isLimitedByBudget && !isTimedOut ? { version, budgets } : undefined
+    this.#limited = isLimitedByBudget && !isTimedOut ? { version, in: circumstances } : undefined
     if (!isLimitedByBudget && !(isTimedOut && this.type === 'single')) this.#quietAt = version
   }
 

@@ -8,19 +8,24 @@ const lookLastsMs = 5 * 60_000
 /** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
 const exchangeLastsMs = 60 * 60_000
 
-interface Sight {
+/** What of a candidate a search depends on. */
+interface View {
   /** UIDs of the pods that must move. */
   readonly pods: readonly string[]
   readonly pricePerHour: number
+  readonly disruptionCost: number
   /** Of its NodePool. */
   readonly generation: number | undefined
+}
+
+interface Sight extends View {
   /** The most nodes of its NodePool that could have gone; infinity where budgets kept nothing from being found. */
   readonly left: number
 }
 
 type Prices = ReadonlyMap<string, readonly number[]>
 
-type Looked = Pick<Candidate, 'name' | 'movable' | 'pricePerHour' | 'pool'>
+type Looked = Pick<Candidate, 'name' | 'movable' | 'pricePerHour' | 'disruptionCost' | 'pool'>
 
 /** What a search depends on. */
 export interface Circumstances {
@@ -33,6 +38,9 @@ export interface Circumstances {
 
 /** What need not be looked for again, as the engine is told. */
 export type Unchanged = Required<Pick<ConsolidationQuestion, 'unchanged' | 'settled'>>
+
+/** As of the first look. */
+export const nothingUnchanged: Unchanged = { unchanged: new Set(), settled: new Set() }
 
 /**
  * On a busy cluster something has changed at every look, and nearly all nodes are as they were: to pack them anew
@@ -85,16 +93,32 @@ export class LookedAt {
     const sightOf = (candidate: Looked): Sight => {
       const known = this.#sights.get(candidate.name)
       const left = isLimited ? leftOf(candidate, budgets) : Number.POSITIVE_INFINITY
-      const { movable, pricePerHour, pool } = candidate
       return {
-        pods: movable.map(({ metadata }) => metadata.uid ?? ''),
-        pricePerHour,
-        generation: pool.metadata.generation,
+        ...viewOf(candidate),
         left: known !== undefined && isAsSeen(candidate, known) ? Math.max(known.left, left) : left,
       }
     }
     this.#sights = new Map(Array.from(candidates, (candidate) => [candidate.name, sightOf(candidate)]))
   }
+}
+
+/** Whether a search that has found nothing then would find nothing now, if all that is no candidate is the same. */
+export function isInVainAgain(
+  now: Omit<Circumstances, 'nowMs'>,
+  then: Omit<Circumstances, 'nowMs'>,
+): boolean {
+  const views = new Map(Array.from(then.candidates, (candidate) => [candidate.name, viewOf(candidate)]))
+  let count = 0
+  for (const candidate of now.candidates) {
+    const view = views.get(candidate.name)
+    if (view === undefined || !isAsSeen(candidate, view)) return false
+    count++
+  }
+  return (
+    count === views.size &&
+    isSameBudget(now.budgets, then.budgets) &&
+    !isCheaper(pricesOf(now.catalogue), pricesOf(then.catalogue))
+  )
 }
 
 /** Whether NodePools have as many disruptions left. */
@@ -136,9 +160,19 @@ function lowest(now: Prices, before: Prices): Prices {
   )
 }
 
-function isAsSeen({ movable, pricePerHour, pool }: Looked, sight: Sight): boolean {
+function viewOf({ movable, pricePerHour, disruptionCost, pool }: Looked): View {
+  return {
+    pods: movable.map(({ metadata }) => metadata.uid ?? ''),
+    pricePerHour,
+    disruptionCost,
+    generation: pool.metadata.generation,
+  }
+}
+
+function isAsSeen({ movable, pricePerHour, disruptionCost, pool }: Looked, sight: View): boolean {
   return (
     pricePerHour === sight.pricePerHour &&
+    disruptionCost === sight.disruptionCost &&
     pool.metadata.generation === sight.generation &&
     movable.length === sight.pods.length &&
     movable.every(({ metadata }, at) => metadata.uid === sight.pods[at])
