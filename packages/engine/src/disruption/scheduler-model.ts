@@ -64,6 +64,27 @@ interface Columns {
   /** By kind. */
   readonly counts: readonly Int32Array[]
   readonly scores: readonly Float64Array[]
+  /** By kind, the hosts that rules allow and that have room for a first pod of it. */
+  readonly roomy: readonly Int32Array[]
+  /** By kind, then by zone, its pods on all hosts. */
+  readonly inZone: readonly Float64Array[]
+}
+
+function columnsOf(kinds: readonly PodKind[], { zones }: Layout, hosts: readonly Host[]): Columns {
+  const scores = kinds.map((_, kind) => Float64Array.from(hosts, (host) => host.scores[kind] as number))
+  return {
+    zones: Int32Array.from(hosts, ({ zone }) => zone),
+    counts: kinds.map((_, kind) => Int32Array.from(hosts, ({ counts }) => counts[kind] as number)),
+    scores,
+    roomy: scores.map((ofKind) =>
+      Int32Array.from([...ofKind.keys()].filter((host) => ofKind[host] !== Number.NEGATIVE_INFINITY)),
+    ),
+    inZone: kinds.map((_, kind) => {
+      const sums = new Float64Array(zones)
+      for (const { zone, counts } of hosts) sums[zone] = (sums[zone] as number) + (counts[kind] as number)
+      return sums
+    }),
+  }
 }
 
 export interface PlaceOptions {
@@ -87,12 +108,7 @@ export class SchedulerModel {
    */
   constructor(kinds: readonly PodKind[], layout: Layout, hosts: readonly Host[]) {
     this.#kinds = kinds
-    const columns = {
-      zones: Int32Array.from(hosts, ({ zone }) => zone),
-      counts: kinds.map((_, kind) => Int32Array.from(hosts, ({ counts }) => counts[kind] as number)),
-      scores: kinds.map((_, kind) => Float64Array.from(hosts, ({ scores }) => scores[kind] as number)),
-    }
-    this.#round = new Round(hosts, columns, layout)
+    this.#round = new Round(hosts, columnsOf(kinds, layout, hosts), layout)
   }
 
   /**
@@ -141,6 +157,15 @@ class Round {
   /** Amounts of a host. */
   readonly #size: number
   #hosts: readonly number[] = []
+  /** By index, how often the host is there, and the first of its places; -1 when it is not there. */
+  readonly #times: Int32Array
+  readonly #firsts: Int32Array
+  /** The next place of the same host; -1 after the last. */
+  #nexts = new Int32Array(0)
+  /** Hosts with pods that are not there exactly once. */
+  #odd: number[] = []
+  /** By index, whether any pod is there and stays. */
+  readonly #hasPods: Uint8Array
   /** What is still free on hosts that have got pods, one after the other. */
   #free = new Float64Array(0)
   /** Place there of each host; -1 of those that have got none. */
@@ -165,6 +190,9 @@ class Round {
     this.#columns = columns
     this.#layout = layout
     this.#size = known[0]?.free.length ?? 0
+    this.#times = new Int32Array(known.length)
+    this.#firsts = new Int32Array(known.length)
+    this.#hasPods = Uint8Array.from(known, ({ counts }) => (counts.some((count) => count > 0) ? 1 : 0))
     this.#inZone = new Float64Array(layout.zones)
     this.#zoneTerms = new Float64Array(layout.zones)
     this.#zoneWeight = Math.log(layout.zones + 2)
@@ -178,11 +206,27 @@ class Round {
     this.#slots.fill(-1, 0, length)
     this.#slotted = 0
     this.#hostWeight = Math.log(length + 2)
+    this.#locate(hosts)
+  }
+
+  #locate(hosts: readonly number[]): void {
+    const times = this.#times.fill(0)
+    const firsts = this.#firsts.fill(-1)
+    for (let place = hosts.length - 1; place >= 0; place--) {
+      const host = hosts[place] as number
+      this.#nexts[place] = firsts[host] as number
+      firsts[host] = place
+      times[host] = (times[host] as number) + 1
+    }
+    this.#odd = []
+    for (let host = 0; host < times.length; host++)
+      if (times[host] !== 1 && this.#hasPods[host] === 1) this.#odd.push(host)
   }
 
   #grow(hosts: number): void {
     this.#free = new Float64Array(hosts * this.#size)
     this.#slots = new Int32Array(hosts)
+    this.#nexts = new Int32Array(hosts)
     this.#resources = new Float64Array(hosts)
     this.#alike = new Float64Array(hosts)
     this.#crowds = new Float64Array(hosts)
@@ -191,25 +235,36 @@ class Round {
 
   /** Pods of this kind come next. */
   begin(kind: PodKind, kindIndex: number): void {
-    const inZone = this.#inZone
-    inZone.fill(0)
-    const { zones } = this.#columns
     const counts = this.#columns.counts[kindIndex] as Int32Array
+    this.#countInZones(counts, kindIndex)
     const scores = this.#columns.scores[kindIndex] as Float64Array
+    const roomy = this.#columns.roomy[kindIndex] as Int32Array
     this.#opened = 0
-    for (let place = 0; place < this.#hosts.length; place++) {
-      const host = this.#hosts[place] as number
-      const there = counts[host] as number
-      this.#alike[place] = there
+    let last = -1
+    let isInOrder = true
+    for (let each = 0; each < roomy.length; each++) {
+      const host = roomy[each] as number
+      for (let place = this.#firsts[host] as number; place >= 0; place = this.#nexts[place] as number) {
+        const slot = this.#slots[place] as number
+        const rated = slot < 0 ? (scores[host] as number) : this.#rate(this.#known[host] as Host, slot, kind)
+        if (rated === Number.NEGATIVE_INFINITY) continue
+        this.#resources[place] = rated
+        this.#alike[place] = counts[host] as number
+        this.#open[this.#opened++] = place
+        isInOrder &&= place > last
+        last = place
+      }
+    }
+    if (!isInOrder) this.#open.subarray(0, this.#opened).sort()
+  }
+
+  #countInZones(counts: Int32Array, kindIndex: number): void {
+    const { zones, inZone } = this.#columns
+    this.#inZone.set(inZone[kindIndex] as Float64Array)
+    for (const host of this.#odd) {
       const zone = zones[host] as number
-      inZone[zone] = (inZone[zone] as number) + there
-      const first = scores[host] as number
-      if (first === Number.NEGATIVE_INFINITY) continue
-      const slot = this.#slots[place] as number
-      const rated = slot < 0 ? first : this.#rate(this.#known[host] as Host, slot, kind)
-      if (rated === Number.NEGATIVE_INFINITY) continue
-      this.#resources[place] = rated
-      this.#open[this.#opened++] = place
+      const others = ((this.#times[host] as number) - 1) * (counts[host] as number)
+      this.#inZone[zone] = (this.#inZone[zone] as number) + others
     }
   }
 

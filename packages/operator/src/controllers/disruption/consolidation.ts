@@ -80,13 +80,7 @@ export class Consolidation implements DisruptionMethod {
     const version = context.state.consolidation.read()
     const budgets = remainingDisruptions(context, reason)
     const isGlobal = this.#search === 'global'
-    if (version === this.#limited?.version) {
-      const then = this.#limited.in
-      const isKnown = isGlobal
-        ? isSameBudget(budgets, then.budgets)
-        : isInVainAgain({ ...pass, budgets }, then)
-      if (isKnown) return false
-    }
+    if (this.#isKnown({ ...pass, budgets }, version)) return false
     const ground = await pass.ground()
     if (ground.described.length === 0) return false
     const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
@@ -133,6 +127,13 @@ export class Consolidation implements DisruptionMethod {
     })
     if (move.waves !== undefined) keepHomes(context, ground, move.placements)
     return true
+  }
+
+  /** Whether budgets left something out the last time, and what there was to do is still all there is. */
+  #isKnown(now: Omit<Circumstances, 'nowMs'>, version: number): boolean {
+    if (version !== this.#limited?.version) return false
+    const then = this.#limited.in
+    return this.#search === 'global' ? isSameBudget(now.budgets, then.budgets) : isInVainAgain(now, then)
   }
 
   async #examined(

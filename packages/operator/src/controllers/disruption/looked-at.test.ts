@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { InstanceType, NodePool, Pod } from '@tenon/api'
-import { type Circumstances, LookedAt } from './looked-at.ts'
+import { type Circumstances, isInVainAgain, LookedAt } from './looked-at.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -11,6 +11,7 @@ function seen(name: string, pods: string, pricePerHour = 1, generation = 1) {
     name,
     movable: pods.split('').map((uid) => ({ metadata: { name: uid, uid } }) as Pod),
     pricePerHour,
+    disruptionCost: 1 + pods.length,
     pool: { metadata: { name: 'default', generation } } as NodePool,
   }
 }
@@ -93,6 +94,23 @@ test('all are looked at again once something is to be had for less, but not when
   assert.deepEqual(lookInVain(looked, at(2, { catalogue: sold(2, 1) })), allKnown)
   assert.deepEqual(lookInVain(looked, at(3, { catalogue: sold(1.5, 1) })), allNew)
   assert.deepEqual(lookInVain(looked, at(4, { catalogue: sold(1.5, 1) })), allKnown)
+})
+
+test('a search is in vain again while neither candidates nor budgets are others, and nothing is cheaper', () => {
+  const then = at(0, { candidates: [seen('a', 'p'), seen('b', 'q')] })
+  const isAgain = (changes: Parameters<typeof at>[1]) =>
+    isInVainAgain({ ...then, ...at(0, { candidates: then.candidates, ...changes }) }, then)
+  assert.equal(isAgain({ candidates: [seen('b', 'q'), seen('a', 'p')] }), true)
+  assert.equal(isAgain({ catalogue: sold(2) }), true)
+  assert.equal(isAgain({ catalogue: sold(0.5) }), false)
+  assert.equal(isAgain({ left: 4 }), false)
+  assert.equal(isAgain({ left: 2 }), false)
+  assert.equal(isAgain({ candidates: [seen('a', 'p')] }), false)
+  assert.equal(isAgain({ candidates: [seen('a', 'p'), seen('b', 'q'), seen('c', '')] }), false)
+  assert.equal(isAgain({ candidates: [seen('a', 'p'), seen('b', 'r')] }), false)
+  assert.equal(isAgain({ candidates: [seen('a', 'p'), seen('b', 'q', 1, 2)] }), false)
+  const dearer = { ...seen('b', 'q'), disruptionCost: 9 }
+  assert.equal(isAgain({ candidates: [seen('a', 'p'), dearer] }), false)
 })
 
 test('what a move was found in has no better one', () => {

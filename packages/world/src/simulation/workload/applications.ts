@@ -1,6 +1,6 @@
 /** Applications that come, grow, shrink and go. */
 import { type KubeObject, kinds } from '@tenon/api'
-import { isLarge } from '../story.ts'
+import { isLarge, type WorkloadKind } from '../story.ts'
 import { namespace, type PodShape, podTemplate, workload, workloadTypes } from './objects.ts'
 import { type Hands, unsatisfiableLabel } from './workload-context.ts'
 
@@ -20,12 +20,26 @@ function aShape(hands: Hands): PodShape {
 const replicasFor = (nodes: number, shape: PodShape): number =>
   Math.max(1, Math.round((nodes * 3500) / shape.cpu))
 
+/**
+ * Of a large world's nodes, the share that long-running applications are to fill. Most other kinds have a fixed size
+ * and fill little of it; those that grow with it leave as much less, so that stories of one size are of one size.
+ */
+function shareInLarge({ drawn }: Hands): number {
+  const others = [...usualShares].filter(([kind]) => drawn.has(kind))
+  return others.reduce((left, [, share]) => left - share, 0.82)
+}
+
+/** What other kinds fill on average, measured by that of the applications. */
+const usualShares: ReadonlyMap<WorkloadKind, number> = new Map([
+  ['dailyWaves', 0.17],
+  ['bursts', 0.08],
+])
+
 /** Long-running applications that are scaled now and then. */
 export function deployments(hands: Hands): void {
   const { dice, nodes } = hands
   const count = Math.max(2, Math.min(20, Math.round(nodes / 4)))
-  // What else there is has a fixed size, and fills little of a large world.
-  const share = isLarge(hands) ? 0.75 : 0.4
+  const share = isLarge(hands) ? shareInLarge(hands) : 0.4
   const usual = new Map<string, number>()
   const add = (name: string): void => {
     const shape = aShape(hands)

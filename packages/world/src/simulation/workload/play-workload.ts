@@ -68,11 +68,17 @@ const presence = 0.6
 
 /** The kinds that a story has: drawn from its seed, less those it leaves out. */
 export function kindsOf(story: Story, random: Random): ReadonlySet<WorkloadKind> {
-  const certain = new Set([...always, ...(story.withWorkloads ?? [])])
-  const drawn = workloadKinds.filter(
-    (kind) => new Dice(random.fork(`presence/${kind}`)).chance(presence) || certain.has(kind),
-  )
+  const drawn = [...kindsDrawn(story, random)]
   return new Set(drawn.filter((kind) => !story.withoutWorkloads.includes(kind)))
+}
+
+function kindsDrawn(story: Story, random: Random): ReadonlySet<WorkloadKind> {
+  const certain = new Set([...always, ...(story.withWorkloads ?? [])])
+  return new Set(
+    workloadKinds.filter(
+      (kind) => new Dice(random.fork(`presence/${kind}`)).chance(presence) || certain.has(kind),
+    ),
+  )
 }
 
 /** Begins to play all kinds; they end by themselves when `isOver` holds. */
@@ -88,8 +94,9 @@ export function playWorkload(
   },
 ): void {
   const { clock, log, isOver, random, kinds } = parts
+  const drawn = kindsDrawn(story, random)
   const handsOf = (label: string): Hands =>
-    new Hands({ world, dice: new Dice(random.fork(label)), nodes: story.nodes, clock, log, isOver })
+    new Hands({ world, dice: new Dice(random.fork(label)), nodes: story.nodes, drawn, clock, log, isOver })
   createPools(handsOf('pools'), kinds)
   for (const kind of workloadKinds) {
     if (kind !== 'expiry' && kind !== 'consolidation' && kinds.has(kind)) players[kind](handsOf(kind))

@@ -4,7 +4,7 @@ import { ApiError } from '@tenon/devcluster'
 import { type Clock, integerBetween, type Random, unit } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { EventLog } from '../event-log.ts'
-import { isLarge } from '../story.ts'
+import { isLarge, type WorkloadKind } from '../story.ts'
 
 /** On pods that no pool can take: their waiting is not a failure. */
 export const unsatisfiableLabel = 'world.tenon.sh/unsatisfiable'
@@ -46,6 +46,8 @@ export class Hands {
   readonly dice: Dice
   /** Nodes that the whole workload fills at its usual height. */
   readonly nodes: number
+  /** What else there is in a story of this seed, whether or not the story leaves it out. */
+  readonly drawn: ReadonlySet<WorkloadKind>
   readonly #clock: Clock
   readonly #log: EventLog
   readonly #isOver: () => boolean
@@ -54,6 +56,7 @@ export class Hands {
     readonly world: World
     readonly dice: Dice
     readonly nodes: number
+    readonly drawn: ReadonlySet<WorkloadKind>
     readonly clock: Clock
     readonly log: EventLog
     readonly isOver: () => boolean
@@ -61,6 +64,7 @@ export class Hands {
     this.world = parts.world
     this.dice = parts.dice
     this.nodes = parts.nodes
+    this.drawn = parts.drawn
     this.#clock = parts.clock
     this.#log = parts.log
     this.#isOver = parts.isOver
