@@ -109,7 +109,11 @@ class Search {
   readonly #mostLaunches: number
   readonly #rounds: number
   readonly #rules: Rules
+  /** Kinds of the pods that move, by machine. */
+  readonly #kindsOn: readonly (readonly number[])[]
   readonly #stays: Uint8Array
+  /** What {@link #stays} is of. */
+  #staysOf: readonly number[] | undefined
   /** Of all machines, per hour. */
   readonly #price: number
   /** What finds no place as things are. */
@@ -131,6 +135,9 @@ class Search {
     this.#all = [...fleet.machines.keys()]
     this.#price = this.#keptPrice(this.#all)
     this.#rules = rulesOf(fleet, budgets)
+    this.#kindsOn = fleet.machines.map(({ moving }) =>
+      [...moving.keys()].filter((kind) => (moving[kind] as number) > 0),
+    )
     this.#stays = new Uint8Array(fleet.machines.length)
     this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
     this.#rounds = roundsFor(fleet, settled)
@@ -306,8 +313,11 @@ class Search {
     const stays = this.#staying(kept)
     const moving = this.#waiting.slice()
     const { machines } = this.#fleet
-    for (let index = 0; index < stays.length; index++)
-      if (stays[index] === 0) add(moving, (machines[index] as Machine).moving)
+    for (let index = 0; index < stays.length; index++) {
+      if (stays[index] === 1) continue
+      for (const kind of this.#kindsOn[index] as readonly number[])
+        moving[kind] = (moving[kind] as number) + ((machines[index] as Machine).moving[kind] as number)
+    }
     return moving
   }
 
@@ -325,6 +335,9 @@ class Search {
 
   /** 1 for each machine that stays; good until it is asked again. */
   #staying(kept: readonly number[]): Uint8Array {
+    // Of one draft it is asked for several times in a row, and no draft is ever changed.
+    if (kept === this.#staysOf) return this.#stays
+    this.#staysOf = kept
     const stays = this.#stays.fill(0)
     for (const index of kept) stays[index] = 1
     return stays
