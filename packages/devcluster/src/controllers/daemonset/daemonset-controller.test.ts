@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { kinds, type Node } from '@tenon/api'
+import { kinds, type Node, type Pod } from '@tenon/api'
 import { isActive } from '../objects/pods.ts'
 import { type DaemonSetObject, workloads } from '../objects/workloads.ts'
 import { addNode, startWorld, template, type World } from '../testing-world.ts'
@@ -151,5 +151,30 @@ test('a failed daemon pod is replaced', async () => {
   await world.settle()
   assert.equal(world.pods().filter(isActive).length, 1)
   assert.equal(world.events('FailedDaemonPod').length, 1)
+  world.stop()
+})
+
+test('a pod that fits the selector no more is let go and replaced, and is taken back when it fits again', async () => {
+  const world = startWorld({ nodes: [] })
+  for (const name of ['n1', 'n2']) addNode(world, name)
+  create(world)
+  await world.settle()
+  const relabel = (name: string, app: string) => {
+    const pod = world.api.get(kinds.pod, 'default', name) as Pod
+    const labels = { ...pod.metadata.labels, app }
+    world.api.update(kinds.pod, { ...pod, metadata: { ...pod.metadata, labels } })
+  }
+  const ownersOf = (name: string) => world.api.get(kinds.pod, 'default', name)?.metadata.ownerReferences ?? []
+  const [pod] = world.pods()
+  const name = pod?.metadata.name ?? ''
+  relabel(name, 'other')
+  await world.settle()
+  assert.deepEqual(ownersOf(name), [])
+  assert.deepEqual(nodesOf(world), ['n1', 'n2', pod === undefined ? '' : nodeOf(pod)].toSorted())
+  assert.equal(status(world).currentNumberScheduled, 2)
+  relabel(name, 'agent')
+  await world.settle()
+  assert.deepEqual(nodesOf(world), ['n1', 'n2'])
+  assert.ok(world.pods().every(({ metadata }) => ownersOf(metadata.name).length === 1))
   world.stop()
 })

@@ -2,13 +2,14 @@ import { kinds, type Node, type Pod, type PodSpec } from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, namespaceOf, type ObjectCache, splitKey } from '../loop/object-cache.ts'
 import type { Outcome, Steps, WorkQueue } from '../loop/reconcile-loop.ts'
-import { claimDependents, followDependents, indexByController } from '../objects/owners.ts'
+import { claimAmong, followDependents, indexByController } from '../objects/owners.ts'
 import { createPod, deletePod } from '../objects/pod-factory.ts'
 import { availableInMs, isReady, isTerminating } from '../objects/pods.ts'
 import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
 import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
 import { type ControllerRevision, type DaemonSetObject, workloads } from '../objects/workloads.ts'
-import { type DaemonEligibility, daemonPod, EligibleNodes, nodeOf } from './daemon-pod.ts'
+import { type DaemonEligibility, daemonPod, EligibleNodes } from './daemon-pod.ts'
+import { type DaemonPods, DaemonPodsBySet } from './daemon-pods.ts'
 import { rolloutStep } from './daemonset-rollout.ts'
 
 const component = 'daemonset-controller'
@@ -25,17 +26,19 @@ export function daemonSets(context: ControllerContext): void {
   const pods = store.cache(kinds.pod)
   const podsByOwner = indexByController(pods)
   const revisionsByOwner = indexByController(store.cache(workloads.controllerRevision))
+  const podsBySet = new DaemonPodsBySet(pods, podsByOwner)
   const failures = new Map<string, { count: number; untilMs: number }>()
   const eligibleNodes = new EligibleNodes()
   const queue = context.loop.queue('daemonsets', (key) => {
     const { namespace, name } = splitKey(key)
     const set = store.get(workloads.daemonSet, namespace, name)
     if (set === undefined || isEmptySelector(set.spec.selector)) return undefined
-    const environment = { context, nodes, eligibleNodes, podsByOwner, revisionsByOwner, failures }
+    const environment = { context, nodes, eligibleNodes, podsByOwner, podsBySet, revisionsByOwner, failures }
     return new DaemonSetReconcile(environment, set).run()
   })
-  cache.onChange((now) => {
+  cache.onChange((now, before) => {
     if (now !== undefined) queue.add(keyOf(now))
+    else podsBySet.forget(before?.metadata.uid ?? '')
   })
   followNodes(nodes, cache, { queue, eligibleNodes })
   followDependents(
@@ -72,17 +75,12 @@ function followNodes(
   })
 }
 
-/** A set's pods, by node too. */
-interface FoundPods {
-  readonly pods: readonly Pod[]
-  readonly byNode: ReadonlyMap<string, readonly Pod[]>
-}
-
 interface Environment {
   readonly context: ControllerContext
   readonly nodes: ObjectCache<Node>
   readonly eligibleNodes: EligibleNodes
   readonly podsByOwner: Index<Pod>
+  readonly podsBySet: DaemonPodsBySet
   readonly revisionsByOwner: Index<ControllerRevision>
   /** Back-off of nodes whose daemon pod failed, by uid of the set and node. */
   readonly failures: Map<string, { count: number; untilMs: number }>
@@ -93,9 +91,8 @@ class DaemonSetReconcile {
   readonly #context: ControllerContext
   readonly #set: DaemonSetObject
   readonly #spec: PodSpec
+  readonly #followed: DaemonPods
   #eligible: ReadonlyMap<string, DaemonEligibility> = new Map()
-  /** The set's pods as they are until the next write, which is also when others may come in between. */
-  #found: FoundPods | undefined
   #hash = ''
   #wakeMs = Number.POSITIVE_INFINITY
   #writes = 0
@@ -105,6 +102,7 @@ class DaemonSetReconcile {
     this.#context = environment.context
     this.#set = set
     this.#spec = environment.eligibleNodes.specOf(set)
+    this.#followed = environment.podsBySet.of(set.metadata.uid ?? '')
   }
 
   *run(): Steps {
@@ -113,6 +111,7 @@ class DaemonSetReconcile {
     const synced = syncRevisions(this.#context, revisionsByOwner, set, workloads.daemonSet)
     this.#hash = synced.update.metadata.labels?.[revisionHashLabel] ?? ''
     this.#eligible = eligibleNodes.all(set, nodes)
+    this.#claim()
     if (set.metadata.deletionTimestamp === undefined) {
       yield* this.#place()
       if (set.spec.updateStrategy?.type !== 'OnDelete') yield* this.#update()
@@ -122,7 +121,7 @@ class DaemonSetReconcile {
   }
 
   #dropRevisions(revisions: readonly ControllerRevision[], present: ControllerRevision): void {
-    const used = new Set(this.#pods().pods.map((pod) => pod.metadata.labels?.[revisionHashLabel]))
+    const used = new Set(Array.from(this.#pods(), (pod) => pod.metadata.labels?.[revisionHashLabel]))
     dropRevisions(this.#context, this.#set, revisions, (revision) => {
       return revision === present || used.has(revision.metadata.labels?.[revisionHashLabel])
     })
@@ -130,7 +129,8 @@ class DaemonSetReconcile {
 
   /** One pod where one belongs, none elsewhere. */
   *#place(): Generator<undefined, void, undefined> {
-    const podsByNode = this.#podsByNode()
+    // What is created or removed here is for the next look.
+    const podsByNode = new Map(this.#followed.byNode)
     for (const [node, pods] of podsByNode) {
       const eligible = this.#eligible.get(node)
       // Pods of a node that is gone belong to the pod garbage collector, unless they never got there.
@@ -189,10 +189,10 @@ class DaemonSetReconcile {
 
   *#update(): Generator<undefined, void, undefined> {
     const isUpdated = (pod: Pod): boolean => pod.metadata.labels?.[revisionHashLabel] === this.#hash
-    if (this.#pods().pods.every(isUpdated)) return
+    if ([...this.#pods()].every(isUpdated)) return
     const now = this.#context.clock.now()
     const onEligible = new Map(
-      [...this.#podsByNode()].filter(([node]) => this.#eligible.get(node)?.run === true),
+      [...this.#followed.byNode].filter(([node]) => this.#eligible.get(node)?.run === true),
     )
     const step = rolloutStep(this.#set, onEligible, this.#desired(), this.#hash, now)
     for (const pod of step.remove) yield* this.#remove(pod)
@@ -200,13 +200,11 @@ class DaemonSetReconcile {
   }
 
   *#create(node: string): Generator<undefined, void, undefined> {
-    this.#found = undefined
     createPod(this.#context, component, this.#set, daemonPod(this.#set, this.#spec, node, this.#hash))
     if (++this.#writes % writesPerStep === 0) yield
   }
 
   *#remove(pod: Pod): Generator<undefined, void, undefined> {
-    this.#found = undefined
     deletePod(this.#context, component, this.#set, pod)
     if (++this.#writes % writesPerStep === 0) yield
   }
@@ -220,22 +218,21 @@ class DaemonSetReconcile {
   #writeStatus(): Outcome {
     const { clock, store } = this.#context
     const { minReadySeconds = 0 } = this.#set.spec
-    const podsByNode = this.#podsByNode()
+    const podsByNode = this.#followed.byNode
     const counts = { current: 0, misscheduled: 0, desired: 0, ready: 0, updated: 0, available: 0 }
     for (const [node, { run }] of this.#eligible) {
-      const pods = staying(podsByNode.get(node) ?? [])
+      const pods = podsByNode.get(node)
+      const fare = pods === undefined ? nobody : fareOf(pods)
       if (!run) {
-        if (pods.length > 0) counts.misscheduled++
+        if (fare.first !== undefined) counts.misscheduled++
         continue
       }
       counts.desired++
-      const pod = pods.length > 1 ? pods.toSorted(readyFirst)[0] : pods[0]
-      if (pod === undefined) continue
+      if (fare.first === undefined) continue
       counts.current++
-      if (pods.some((each) => each.metadata.labels?.[revisionHashLabel] === this.#hash)) counts.updated++
-      const inMs = availableInMs(pod, minReadySeconds, clock.now())
-      // One that is ready becomes available in time.
-      if (inMs !== undefined || isReady(pod)) counts.ready++
+      if (fare.hashes.includes(this.#hash)) counts.updated++
+      if (fare.isReady) counts.ready++
+      const inMs = fare.isReady ? availableInMs(fare.first, minReadySeconds, clock.now()) : undefined
       if (inMs === 0) counts.available++
       else if (inMs !== undefined) this.#wakeMs = Math.min(this.#wakeMs, inMs)
     }
@@ -258,30 +255,52 @@ class DaemonSetReconcile {
     return Number.isFinite(this.#wakeMs) ? { touched, afterMs: this.#wakeMs } : { touched }
   }
 
-  #podsByNode(): ReadonlyMap<string, readonly Pod[]> {
-    return this.#pods().byNode
+  #pods(): IterableIterator<Pod> {
+    return this.#environment.podsByOwner.of(this.#set.metadata.uid ?? '')
   }
 
-  #pods(): FoundPods {
-    if (this.#found !== undefined) return this.#found
-    const pods = claimDependents(this.#context.store, {
+  /** Adopts pods that fit the selector, and lets go of those that fit it no more. */
+  #claim(): void {
+    const { unclaimed } = this.#followed
+    const changed = [...unclaimed]
+    claimAmong(this.#context.store, unclaimed.values(), {
       index: this.#environment.podsByOwner,
       type: kinds.pod,
       owner: this.#set,
       ownerType: workloads.daemonSet,
       selector: this.#set.spec.selector,
     })
-    const byNode = new Map<string, Pod[]>()
-    for (const pod of pods) {
-      const node = nodeOf(pod)
-      if (node === undefined) continue
-      const others = byNode.get(node)
-      if (others === undefined) byNode.set(node, [pod])
-      else others.push(pod)
-    }
-    this.#found = { pods, byNode }
-    return this.#found
+    for (const [key, pod] of changed) if (unclaimed.get(key) === pod) unclaimed.delete(key)
   }
+}
+
+/** How the pods of a set on one node fare, less those on their way out. */
+interface Fare {
+  /** One that is ready, if there is any; else the oldest. */
+  readonly first: Pod | undefined
+  readonly isReady: boolean
+  /** Revisions of all. */
+  readonly hashes: readonly (string | undefined)[]
+}
+
+const nobody: Fare = { first: undefined, isReady: false, hashes: [] }
+
+/** By list of pods: neither lists nor pods change, new ones take their place. */
+const fares = new WeakMap<readonly Pod[], Fare>()
+
+function fareOf(pods: readonly Pod[]): Fare {
+  let fare = fares.get(pods)
+  if (fare === undefined) {
+    const left = staying(pods)
+    const first = left.length > 1 ? left.toSorted(readyFirst)[0] : left[0]
+    fare = {
+      first,
+      isReady: first !== undefined && isReady(first),
+      hashes: left.map((pod) => pod.metadata.labels?.[revisionHashLabel]),
+    }
+    fares.set(pods, fare)
+  }
+  return fare
 }
 
 /** Those that are not on their way out. */

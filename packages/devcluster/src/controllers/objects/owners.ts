@@ -73,7 +73,7 @@ export function* claimInSteps<T extends KubeObject>(
   store: ClusterStore,
   claimant: Claimant<T>,
 ): Generator<undefined, T[], undefined> {
-  const { index, type, owner, ownerType, selector } = claimant
+  const { index, owner, selector } = claimant
   const uid = owner.metadata.uid ?? ''
   const claimed: T[] = []
   const released: T[] = []
@@ -83,9 +83,20 @@ export function* claimInSteps<T extends KubeObject>(
     else released.push(object)
     if (++seen % claimsPerStep === 0) yield
   }
-  if (owner.metadata.deletionTimestamp !== undefined) return claimed
+  settle(store, claimant, { claimed, released })
+  return claimed
+}
+
+/** Lets go of what is released, and adds to what is claimed what can be adopted. */
+function settle<T extends KubeObject>(
+  store: ClusterStore,
+  { index, type, owner, ownerType, selector }: Claimant<T>,
+  { claimed, released }: { readonly claimed: T[]; readonly released: readonly T[] },
+): void {
+  const uid = owner.metadata.uid ?? ''
+  if (owner.metadata.deletionTimestamp !== undefined) return
   for (const object of released) store.modify(type, object, (latest) => withoutOwner(latest, uid))
-  if (isEmptySelector(selector)) return claimed
+  if (isEmptySelector(selector)) return
   const adoptable = [...index.of(orphansOf(owner.metadata.namespace ?? ''))].filter(
     (object) =>
       object.metadata.deletionTimestamp === undefined && selectorMatches(selector, object.metadata.labels),
@@ -94,7 +105,20 @@ export function* claimInSteps<T extends KubeObject>(
     const adopted = store.modify(type, object, (latest) => withController(latest, owner, ownerType))
     if (adopted !== undefined && controllerOf(adopted)?.uid === uid) claimed.push(adopted)
   }
-  return claimed
+}
+
+/**
+ * The same for an owner of many objects of which most are known to match.
+ * @param changed those that it controls and that may match no more.
+ */
+export function claimAmong<T extends KubeObject>(
+  store: ClusterStore,
+  changed: Iterable<T>,
+  claimant: Claimant<T>,
+): void {
+  const { selector } = claimant
+  const released = [...changed].filter((object) => !selectorMatches(selector, object.metadata.labels))
+  settle(store, claimant, { claimed: [], released })
 }
 
 /** The same without pauses, for owners of few objects. */
