@@ -258,17 +258,36 @@ async function listTypes(
   }
 }
 
-/** Capacity of a pool's machines that are not going away, `nodes` among it (cluster-state.md 10). */
+/** By list of machines what those of each pool have: the list is the same as long as no machine has changed. */
+const usages = new WeakMap<readonly StateNode[], ReadonlyMap<string, Resources>>()
+
+/**
+ * Capacity of a pool's machines that are not going away, `nodes` among it (cluster-state.md 10).
+ * @param nodes never changed after it was given.
+ */
 export function poolUsage(
   pool: string,
   nodes: readonly StateNode[],
   parse: typeof parseResources = parseResources,
 ): Resources {
-  const usage: Record<string, number> = {}
-  for (const node of nodes)
-    if (!node.isMarkedForDeletion && labelsOf(node)['karpenter.sh/nodepool'] === pool)
-      accumulate(usage, capacityOf(node, parse))
-  return usage
+  const known = usages.get(nodes) ?? usageByPool(nodes, parse)
+  usages.set(nodes, known)
+  return known.get(pool) ?? {}
+}
+
+function usageByPool(
+  nodes: readonly StateNode[],
+  parse: typeof parseResources,
+): ReadonlyMap<string, Resources> {
+  const byPool = new Map<string, Record<string, number>>()
+  for (const node of nodes) {
+    if (node.isMarkedForDeletion) continue
+    const pool = labelsOf(node)['karpenter.sh/nodepool'] ?? ''
+    const usage = byPool.get(pool) ?? {}
+    byPool.set(pool, usage)
+    accumulate(usage, capacityOf(node, parse))
+  }
+  return byPool
 }
 
 /** Where the pods of the cluster are, as far as rules about other pods need it. */

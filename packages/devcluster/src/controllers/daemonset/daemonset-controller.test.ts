@@ -170,7 +170,7 @@ test('a pod that fits the selector no more is let go and replaced, and is taken 
   relabel(name, 'other')
   await world.settle()
   assert.deepEqual(ownersOf(name), [])
-  assert.deepEqual(nodesOf(world), ['n1', 'n2', pod === undefined ? '' : nodeOf(pod)].toSorted())
+  assert.deepEqual(nodesOf(world), ['n1', 'n2', (pod && nodeOf(pod)) ?? ''].toSorted())
   assert.equal(status(world).currentNumberScheduled, 2)
   relabel(name, 'agent')
   await world.settle()

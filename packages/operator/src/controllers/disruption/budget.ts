@@ -22,7 +22,7 @@ export function remainingDisruptions(
   { caches, state, clock, metrics, events }: OperatorContext,
   reason: DisruptionReason,
 ): Map<string, number> {
-  const counts = countNodes(state.stateNodes())
+  const counts = countsOf(state.stateNodes())
   const remaining = new Map<string, number>()
   for (const pool of caches.nodePools.list()) {
     if (!state.isManaged(pool)) continue
@@ -52,7 +52,7 @@ export function budgetState(
   pool: NodePool,
   reason: DisruptionReason,
 ): { readonly allowed: number; readonly disrupting: number } {
-  const { total, disrupting } = countNodes(state.stateNodes()).get(pool.metadata.name) ?? noNodes
+  const { total, disrupting } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
   const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
   return { allowed: allowedDisruptions(budgets, reason, total, clock.now()), disrupting }
 }
@@ -68,6 +68,15 @@ export function logUnreadableBudgets({ caches, state, clock, logger }: OperatorC
       budget,
     })
   }
+}
+
+/** By list of machines: it is the same as long as no machine has changed. */
+const counted = new WeakMap<readonly StateNode[], ReadonlyMap<string, Count>>()
+
+function countsOf(nodes: readonly StateNode[]): ReadonlyMap<string, Count> {
+  const known = counted.get(nodes) ?? countNodes(nodes)
+  counted.set(nodes, known)
+  return known
 }
 
 function countNodes(nodes: readonly StateNode[]): ReadonlyMap<string, Count> {

@@ -1,12 +1,11 @@
 /** `disruption`, method Emptiness: removes nodes that hold no pod (disruption.md 8, 13). */
-import { parseNillableDuration } from '@tenon/api'
 import { savingsOrder } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { remainingDisruptions } from './budget.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 import type { StateNode } from '../../state/state-node.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
-import { isAtRest } from './policy.ts'
+import { consolidateAfterMs, isAtRest } from './policy.ts'
 import { tellUnconsolidatable } from './remarks.ts'
 
 const reason = 'Empty'
@@ -29,8 +28,7 @@ export class Emptiness implements DisruptionMethod {
   accepts(candidate: Candidate): boolean {
     const { pool } = candidate
     if (pool.spec.replicas !== undefined) return false
-    const afterMs = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
-    if (!Number.isFinite(afterMs)) {
+    if (!Number.isFinite(consolidateAfterMs(pool))) {
       tellUnconsolidatable(
         this.#context,
         candidate,

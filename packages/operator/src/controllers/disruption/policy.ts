@@ -1,21 +1,30 @@
 /** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
-import { isConditionTrue, labels, parseNillableDuration } from '@tenon/api'
+import { isConditionTrue, labels, type NodePool, parseNillableDuration } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { keyOf } from '../../state/pods.ts'
 import { labelsOf } from '../../state/state-node.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 
+const consolidateAfters = new WeakMap<NodePool, number>()
+
+/** How long nodes of the pool are left alone, in milliseconds; infinity where they are never consolidated. */
+export function consolidateAfterMs(pool: NodePool): number {
+  const known =
+    consolidateAfters.get(pool) ?? parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
+  consolidateAfters.set(pool, known)
+  return known
+}
+
 /** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
   const { pool, type } = candidate
   const tags = labelsOf(candidate)
-  const { consolidateAfter = '0s', consolidationPolicy } = pool.spec.disruption ?? {}
+  const { consolidationPolicy } = pool.spec.disruption ?? {}
   const nodePool = `NodePool=${pool.metadata.name}`
   if (type === undefined) return `instance type not found (instance-type=${tags[labels.instanceType] ?? ''})`
   for (const label of [labels.capacityType, labels.zone])
     if ((tags[label] ?? '') === '') return `the Node has no label ${label} (label=${label})`
-  if (!Number.isFinite(parseNillableDuration(consolidateAfter) ?? 0))
-    return `consolidation is disabled (${nodePool})`
+  if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (${nodePool})`
   return !isEmpty(candidate) && consolidationPolicy === 'WhenEmpty'
     ? `only empty nodes are consolidated (${nodePool}, consolidationPolicy=WhenEmpty)`
     : undefined
@@ -44,8 +53,7 @@ export function policyAgainst(context: OperatorContext, candidate: Candidate): s
   if (pool.spec.replicas !== undefined)
     return `the NodePool keeps so many nodes (NodePool=${name}, replicas=${pool.spec.replicas})`
   const { consolidateAfter = '0s' } = pool.spec.disruption ?? {}
-  const isDisabled = !Number.isFinite(parseNillableDuration(consolidateAfter) ?? 0)
-  if (isDisabled) return `consolidation is disabled (NodePool=${name})`
+  if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (NodePool=${name})`
   const against = isEmpty(candidate) ? undefined : unconsolidatable(candidate)
   if (against !== undefined) return against
   return isAtRest(context, candidate)

@@ -1,11 +1,12 @@
 /** Asks the engine what becomes of the pods without some nodes (disruption.md 11). */
-import { isConditionTrue, labels, parseNillableDuration } from '@tenon/api'
+import { isConditionTrue, labels } from '@tenon/api'
 import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { type GatheredInput, gatherRemovalInput } from '../../decide/scheduling-input.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
 import { capacityOf, labelsOf, transitionMs } from '../../state/state-node.ts'
 import type { Candidate } from './candidates.ts'
+import { consolidateAfterMs } from './policy.ts'
 
 /** The cluster as it is, with the pods of candidates that may have to move. */
 export interface RemovalGround {
@@ -126,7 +127,7 @@ function busyNodes({ state, caches, clock }: OperatorContext): ReadonlySet<strin
       if (claim === undefined || pool === undefined || isMarkedForDeletion) return []
       if (pool.spec.replicas !== undefined || pool.metadata.deletionTimestamp !== undefined) return []
       if (!isConditionTrue(pool, 'Ready') || !isConditionTrue(claim, 'Initialized')) return []
-      const afterMs = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
+      const afterMs = consolidateAfterMs(pool)
       const { lastPodEventTime } = claim.status ?? {}
       const sinceMs =
         lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)

@@ -3,7 +3,6 @@ import { formatResources, karpenterKinds, type NodePool, type Resources } from '
 import { isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { poolUsage } from '../../decide/scheduling-input.ts'
-import type { StateNode } from '../../state/state-node.ts'
 import { managedPool } from './managed-pool.ts'
 
 const periodMs = 5000
@@ -13,8 +12,6 @@ const alwaysShown: Resources = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage'
 /** Reconciles the counters in the status of one NodePool. */
 export class NodePoolCounter {
   readonly #context: OperatorContext
-  /** What was counted last, by NodePool; most rounds find the same nodes. */
-  #counted: { readonly nodes: readonly StateNode[]; readonly usage: Map<string, Resources> } | undefined
 
   constructor(context: OperatorContext) {
     this.#context = context
@@ -29,7 +26,7 @@ export class NodePoolCounter {
       const pool = managedPool(this.#context, metadata.name)
       if (pool === undefined) continue
       try {
-        await this.#write(pool, { ...alwaysShown, ...this.#usageOf(metadata.name, nodes) })
+        await this.#write(pool, { ...alwaysShown, ...poolUsage(metadata.name, nodes, state.parsed) })
       } catch (cause) {
         // One pool that cannot be written does not keep the others from being counted.
         const text = cause instanceof Error ? cause.message : String(cause)
@@ -39,15 +36,6 @@ export class NodePoolCounter {
     if (failures.length > 0)
       throw new AggregateError(failures, failures.map(({ message }) => message).join('; '))
     return { kind: 'after', delayMs: periodMs }
-  }
-
-  /** @param nodes the same array as long as no node has changed. */
-  #usageOf(pool: string, nodes: readonly StateNode[]): Resources {
-    if (this.#counted?.nodes !== nodes) this.#counted = { nodes, usage: new Map() }
-    const { usage } = this.#counted
-    const known = usage.get(pool) ?? poolUsage(pool, nodes, this.#context.state.parsed)
-    usage.set(pool, known)
-    return known
   }
 
   async #write(pool: NodePool, usage: Resources): Promise<void> {
