@@ -270,8 +270,11 @@ export function poolUsage(
   nodes: readonly StateNode[],
   parse: typeof parseResources = parseResources,
 ): Resources {
-  const known = usages.get(nodes) ?? usageByPool(nodes, parse)
-  usages.set(nodes, known)
+  let known = usages.get(nodes)
+  if (known === undefined) {
+    known = usageByPool(nodes, parse)
+    usages.set(nodes, known)
+  }
   return known.get(pool) ?? {}
 }
 

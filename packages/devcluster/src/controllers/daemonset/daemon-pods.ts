@@ -2,18 +2,72 @@
 import type { Pod } from '@tenon/api'
 import { keyOf, type Index, type ObjectCache } from '../loop/object-cache.ts'
 import { controllerOf } from '../objects/owners.ts'
+import { isActive, isReady, isTerminating } from '../objects/pods.ts'
+import { revisionHashLabel } from '../objects/revision-history.ts'
 import { nodeOf } from './daemon-pod.ts'
+
+/** How the pods of a set on one node fare, less those on their way out. */
+interface Fare {
+  /** One that is ready, if there is any; else the oldest. */
+  readonly first: Pod | undefined
+  readonly isReady: boolean
+  /** Revisions of all. */
+  readonly hashes: readonly (string | undefined)[]
+}
+
+const nobody: Fare = { first: undefined, isReady: false, hashes: [] }
+
+/** Pods of a set on one node, which are one nearly everywhere. */
+class NodePods {
+  readonly pods: readonly Pod[]
+  /** Whether there is one, and it neither has ended nor is about to. */
+  readonly isOneAtWork: boolean
+  #fare: Fare | undefined
+
+  constructor(pods: readonly Pod[]) {
+    this.pods = pods
+    const [only] = pods
+    this.isOneAtWork = pods.length === 1 && only !== undefined && isActive(only)
+  }
+
+  get fare(): Fare {
+    this.#fare ??= fareOf(this.pods)
+    return this.#fare
+  }
+}
+
+function fareOf(pods: readonly Pod[]): Fare {
+  const left = pods.some(isTerminating) ? pods.filter((pod) => !isTerminating(pod)) : pods
+  const first = left.length > 1 ? left.toSorted(readyFirst)[0] : left[0]
+  if (first === undefined) return nobody
+  return {
+    first,
+    isReady: isReady(first),
+    hashes: left.map((pod) => pod.metadata.labels?.[revisionHashLabel]),
+  }
+}
+
+export function oldestFirst(a: Pod, b: Pod): number {
+  const left = a.metadata.creationTimestamp ?? ''
+  const right = b.metadata.creationTimestamp ?? ''
+  if (left !== right) return left < right ? -1 : 1
+  return a.metadata.name < b.metadata.name ? -1 : 1
+}
+
+function readyFirst(a: Pod, b: Pod): number {
+  return Number(isReady(b)) - Number(isReady(a)) || oldestFirst(a, b)
+}
 
 /** What one set controls, as it is now. */
 export interface DaemonPods {
-  /** Lists are replaced, never changed. */
-  readonly byNode: ReadonlyMap<string, readonly Pod[]>
+  /** What there is of a node is replaced, never changed. */
+  readonly byNode: ReadonlyMap<string, NodePods>
   /** Pods that have come, or got other labels, since somebody took them from here, by key. */
   readonly unclaimed: Map<string, Pod>
 }
 
 interface Followed extends DaemonPods {
-  readonly byNode: Map<string, readonly Pod[]>
+  readonly byNode: Map<string, NodePods>
 }
 
 export class DaemonPodsBySet {
@@ -55,15 +109,15 @@ export class DaemonPodsBySet {
 function enter({ byNode, unclaimed }: Followed, pod: Pod): void {
   unclaimed.set(keyOf(pod), pod)
   const node = nodeOf(pod)
-  if (node !== undefined) byNode.set(node, [...(byNode.get(node) ?? []), pod])
+  if (node !== undefined) byNode.set(node, new NodePods([...(byNode.get(node)?.pods ?? []), pod]))
 }
 
 function leave({ byNode, unclaimed }: Followed, pod: Pod): void {
   unclaimed.delete(keyOf(pod))
   const node = nodeOf(pod)
   if (node === undefined) return
-  const left = (byNode.get(node) ?? []).filter((each) => each !== pod)
-  if (left.length > 0) byNode.set(node, left)
+  const left = (byNode.get(node)?.pods ?? []).filter((each) => each !== pod)
+  if (left.length > 0) byNode.set(node, new NodePods(left))
   else byNode.delete(node)
 }
 
@@ -76,11 +130,8 @@ function replace(set: Followed, before: Pod, now: Pod): void {
     leave(set, before)
     enter(set, now)
   } else if (node !== undefined) {
-    const there = byNode.get(node) ?? []
-    byNode.set(
-      node,
-      there.map((each) => (each === before ? now : each)),
-    )
+    const there = byNode.get(node)?.pods ?? []
+    byNode.set(node, new NodePods(there.map((each) => (each === before ? now : each))))
   }
   if (isUnclaimed) unclaimed.set(key, now)
 }

@@ -4,12 +4,12 @@ import { type Index, keyOf, namespaceOf, type ObjectCache, splitKey } from '../l
 import type { Outcome, Steps, WorkQueue } from '../loop/reconcile-loop.ts'
 import { claimAmong, followDependents, indexByController } from '../objects/owners.ts'
 import { createPod, deletePod } from '../objects/pod-factory.ts'
-import { availableInMs, isReady, isTerminating } from '../objects/pods.ts'
+import { availableInMs, isTerminating } from '../objects/pods.ts'
 import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
 import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
 import { type ControllerRevision, type DaemonSetObject, workloads } from '../objects/workloads.ts'
 import { type DaemonEligibility, daemonPod, EligibleNodes } from './daemon-pod.ts'
-import { type DaemonPods, DaemonPodsBySet } from './daemon-pods.ts'
+import { type DaemonPods, DaemonPodsBySet, oldestFirst } from './daemon-pods.ts'
 import { rolloutStep } from './daemonset-rollout.ts'
 
 const component = 'daemonset-controller'
@@ -129,26 +129,26 @@ class DaemonSetReconcile {
 
   /** One pod where one belongs, none elsewhere. */
   *#place(): Generator<undefined, void, undefined> {
-    // What is created or removed here is for the next look.
-    const podsByNode = new Map(this.#followed.byNode)
-    for (const [node, pods] of podsByNode) {
-      const eligible = this.#eligible.get(node)
-      // Pods of a node that is gone belong to the pod garbage collector, unless they never got there.
-      if (eligible === undefined) {
-        for (const pod of pods) if ((pod.spec.nodeName ?? '') === '') yield* this.#remove(pod)
-        continue
-      }
-      const { stay } = eligible
-      const [only] = pods
-      // As nearly everywhere, nearly always.
-      if (stay && pods.length === 1 && only !== undefined && isAtWork(only)) continue
-      const live = pods.filter((pod) => !isTerminating(pod))
-      for (const pod of stay ? this.#superfluous(node, live) : live) yield* this.#remove(pod)
+    // Read before anything is done: what comes of that is for the next look.
+    const { byNode } = this.#followed
+    const unusual: (readonly [string, readonly Pod[]])[] = []
+    for (const [node, there] of byNode)
+      if (!there.isOneAtWork || this.#eligible.get(node)?.stay !== true) unusual.push([node, there.pods])
+    const empty: string[] = []
+    for (const [node, { run }] of this.#eligible) if (run && !byNode.has(node)) empty.push(node)
+    for (const [node, pods] of unusual) yield* this.#tidy(node, pods)
+    for (const node of empty) yield* this.#create(node)
+  }
+
+  *#tidy(node: string, pods: readonly Pod[]): Generator<undefined, void, undefined> {
+    const eligible = this.#eligible.get(node)
+    // Pods of a node that is gone belong to the pod garbage collector, unless they never got there.
+    if (eligible === undefined) {
+      for (const pod of pods) if ((pod.spec.nodeName ?? '') === '') yield* this.#remove(pod)
+      return
     }
-    for (const [node, { run }] of this.#eligible) {
-      if (!run || (podsByNode.get(node)?.length ?? 0) > 0) continue
-      yield* this.#create(node)
-    }
+    const live = pods.filter((pod) => !isTerminating(pod))
+    for (const pod of eligible.stay ? this.#superfluous(node, live) : live) yield* this.#remove(pod)
   }
 
   /** Failed pods (after a growing pause), and all but the oldest of several of one revision. */
@@ -192,7 +192,9 @@ class DaemonSetReconcile {
     if ([...this.#pods()].every(isUpdated)) return
     const now = this.#context.clock.now()
     const onEligible = new Map(
-      [...this.#followed.byNode].filter(([node]) => this.#eligible.get(node)?.run === true),
+      [...this.#followed.byNode].flatMap(([node, { pods }]) =>
+        this.#eligible.get(node)?.run === true ? [[node, pods] as const] : [],
+      ),
     )
     const step = rolloutStep(this.#set, onEligible, this.#desired(), this.#hash, now)
     for (const pod of step.remove) yield* this.#remove(pod)
@@ -221,14 +223,13 @@ class DaemonSetReconcile {
     const podsByNode = this.#followed.byNode
     const counts = { current: 0, misscheduled: 0, desired: 0, ready: 0, updated: 0, available: 0 }
     for (const [node, { run }] of this.#eligible) {
-      const pods = podsByNode.get(node)
-      const fare = pods === undefined ? nobody : fareOf(pods)
+      const fare = podsByNode.get(node)?.fare
+      if (run) counts.desired++
+      if (fare?.first === undefined) continue
       if (!run) {
-        if (fare.first !== undefined) counts.misscheduled++
+        counts.misscheduled++
         continue
       }
-      counts.desired++
-      if (fare.first === undefined) continue
       counts.current++
       if (fare.hashes.includes(this.#hash)) counts.updated++
       if (fare.isReady) counts.ready++
@@ -272,51 +273,4 @@ class DaemonSetReconcile {
     })
     for (const [key, pod] of changed) if (unclaimed.get(key) === pod) unclaimed.delete(key)
   }
-}
-
-/** How the pods of a set on one node fare, less those on their way out. */
-interface Fare {
-  /** One that is ready, if there is any; else the oldest. */
-  readonly first: Pod | undefined
-  readonly isReady: boolean
-  /** Revisions of all. */
-  readonly hashes: readonly (string | undefined)[]
-}
-
-const nobody: Fare = { first: undefined, isReady: false, hashes: [] }
-
-/** By list of pods: neither lists nor pods change, new ones take their place. */
-const fares = new WeakMap<readonly Pod[], Fare>()
-
-function fareOf(pods: readonly Pod[]): Fare {
-  let fare = fares.get(pods)
-  if (fare === undefined) {
-    const left = staying(pods)
-    const first = left.length > 1 ? left.toSorted(readyFirst)[0] : left[0]
-    fare = {
-      first,
-      isReady: first !== undefined && isReady(first),
-      hashes: left.map((pod) => pod.metadata.labels?.[revisionHashLabel]),
-    }
-    fares.set(pods, fare)
-  }
-  return fare
-}
-
-/** Those that are not on their way out. */
-const staying = (pods: readonly Pod[]): readonly Pod[] =>
-  pods.some(isTerminating) ? pods.filter((pod) => !isTerminating(pod)) : pods
-
-const isAtWork = (pod: Pod): boolean =>
-  !isTerminating(pod) && pod.status?.phase !== 'Failed' && pod.status?.phase !== 'Succeeded'
-
-function oldestFirst(a: Pod, b: Pod): number {
-  const left = a.metadata.creationTimestamp ?? ''
-  const right = b.metadata.creationTimestamp ?? ''
-  if (left !== right) return left < right ? -1 : 1
-  return a.metadata.name < b.metadata.name ? -1 : 1
-}
-
-function readyFirst(a: Pod, b: Pod): number {
-  return Number(isReady(b)) - Number(isReady(a)) || oldestFirst(a, b)
 }

@@ -74,8 +74,11 @@ export function logUnreadableBudgets({ caches, state, clock, logger }: OperatorC
 const counted = new WeakMap<readonly StateNode[], ReadonlyMap<string, Count>>()
 
 function countsOf(nodes: readonly StateNode[]): ReadonlyMap<string, Count> {
-  const known = counted.get(nodes) ?? countNodes(nodes)
-  counted.set(nodes, known)
+  let known = counted.get(nodes)
+  if (known === undefined) {
+    known = countNodes(nodes)
+    counted.set(nodes, known)
+  }
   return known
 }
 
