@@ -24,9 +24,11 @@ interface EndStates {
   readonly isLimitedByBudget: boolean
 }
 
-/** Nodes that stay and types that are launched, by index. */
+/** Nodes that stay and those that go, and types that are launched, by index. */
 interface Draft {
   readonly kept: readonly number[]
+  /** In ascending order; few beside those that stay. */
+  readonly gone: readonly number[]
   readonly launched: readonly number[]
 }
 
@@ -69,24 +71,34 @@ interface Rules {
   readonly left: readonly number[]
   /** NodePool of each machine that may go; -1 of the others. */
   readonly poolOf: Int32Array
-  /** By type that may be launched: the machines of that type that may go. */
-  readonly equalsOf: readonly (readonly number[])[]
+  /** Instance type of each machine, by index of the first type to launch of that name; -1 of the others. */
+  readonly typeOf: Int32Array
+  /** The same of each type to launch. */
+  readonly firstOf: Int32Array
 }
 
 function rulesOf({ machines, types }: Fleet, budgets: ReadonlyMap<string, number>): Rules {
   const pools = [...new Set(machines.flatMap(({ candidate }) => candidate?.input.nodePool ?? []))]
   const indexes = new Map(pools.map((pool, index) => [pool, index]))
+  const names = new Map(
+    [...types.entries()].toReversed().map(([index, { row }]) => [row.type.type.name, index]),
+  )
   return {
     left: pools.map((pool) => budgets.get(pool) ?? 0),
     poolOf: Int32Array.from(machines, ({ candidate }) =>
       candidate === undefined ? -1 : (indexes.get(candidate.input.nodePool) ?? -1),
     ),
-    equalsOf: types.map(({ row }) =>
-      [...machines.keys()].filter(
-        (index) => machines[index]?.candidate?.input.instanceType === row.type.type.name,
-      ),
+    typeOf: Int32Array.from(machines, ({ candidate }) =>
+      candidate === undefined ? -1 : (names.get(candidate.input.instanceType) ?? -1),
     ),
+    firstOf: Int32Array.from(types, ({ row }) => names.get(row.type.type.name) ?? -1),
   }
+}
+
+/** The numbers with one more, in ascending order. */
+function withOne(numbers: readonly number[], one: number): readonly number[] {
+  const place = numbers.findIndex((each) => each > one)
+  return place < 0 ? [...numbers, one] : numbers.toSpliced(place, 0, one)
 }
 
 /** How often nodes are exchanged in one search; never when all candidates are settled. */
@@ -111,9 +123,8 @@ class Search {
   readonly #rules: Rules
   /** Kinds of the pods that move, by machine. */
   readonly #kindsOn: readonly (readonly number[])[]
-  readonly #stays: Uint8Array
-  /** What {@link #stays} is of. */
-  #staysOf: readonly number[] | undefined
+  /** Of each machine, per hour. */
+  readonly #prices: Float64Array
   /** Of all machines, per hour. */
   readonly #price: number
   /** What finds no place as things are. */
@@ -133,20 +144,20 @@ class Search {
     this.#total = this.#waiting.slice()
     for (const { moving } of fleet.machines) add(this.#total, moving)
     this.#all = [...fleet.machines.keys()]
+    this.#prices = Float64Array.from(fleet.machines, ({ pricePerHour }) => pricePerHour)
     this.#price = this.#keptPrice(this.#all)
     this.#rules = rulesOf(fleet, budgets)
     this.#kindsOn = fleet.machines.map(({ moving }) =>
       [...moving.keys()].filter((kind) => (moving[kind] as number) > 0),
     )
-    this.#stays = new Uint8Array(fleet.machines.length)
     this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
     this.#rounds = roundsFor(fleet, settled)
-    this.#lost = this.#missing({ kept: this.#all, launched: [] })
+    this.#lost = this.#missing(this.#asIs)
   }
 
   run(): EndStates {
     const fewest = this.#fewest()
-    const now: Draft = { kept: this.#all, launched: [] }
+    const now = this.#asIs
     const best = this.#rounds > 0 && this.#isPromising(now) ? this.#exchanged(fewest) : fewest
     const drafts = [best, fewest].filter(
       (draft, place, all) =>
@@ -160,10 +171,14 @@ class Search {
     }
   }
 
+  get #asIs(): Draft {
+    return { kept: this.#all, gone: [], launched: [] }
+  }
+
   /** Nodes go as long as the others have room, those that are least worth their price first. */
   #fewest(): Draft {
     const { machines } = this.#fleet
-    let draft: Draft = { kept: this.#all, launched: [] }
+    let draft = this.#asIs
     const order = this.#all
       .filter((index) => machines[index]?.candidate !== undefined)
       .map((index) => ({ index, loss: this.#lossOf(machines[index] as Machine) }))
@@ -172,7 +187,8 @@ class Search {
     for (const { index } of order) {
       if (this.#shouldStop()) break
       if (!takers.mayGo(index)) continue
-      const next = { ...draft, kept: draft.kept.filter((each) => each !== index) }
+      const kept = draft.kept.filter((each) => each !== index)
+      const next = { ...draft, kept, gone: withOne(draft.gone, index) }
       if (!this.#isAllowed(next) || !this.#isFeasible(next)) continue
       draft = next
       takers.goes(index)
@@ -257,16 +273,17 @@ class Search {
     if (place < 0) return undefined
     if (place >= draft.kept.length)
       return { ...draft, launched: draft.launched.toSpliced(place - draft.kept.length, 1) }
-    const machine = this.#fleet.machines[draft.kept[place] as number]
-    return machine?.candidate === undefined ? undefined : { ...draft, kept: draft.kept.toSpliced(place, 1) }
+    const index = draft.kept[place] as number
+    if (this.#fleet.machines[index]?.candidate === undefined) return undefined
+    return { ...draft, kept: draft.kept.toSpliced(place, 1), gone: withOne(draft.gone, index) }
   }
 
   #back(draft: Draft | undefined): Draft | undefined {
     if (draft === undefined) return undefined
-    const stays = this.#staying(draft.kept)
-    const gone = this.#all.filter((index) => stays[index] === 0)
-    const index = gone[this.#below(gone.length)]
-    return index === undefined ? undefined : { ...draft, kept: [...draft.kept, index] }
+    const place = this.#below(draft.gone.length)
+    const index = draft.gone[place]
+    if (index === undefined) return undefined
+    return { ...draft, kept: [...draft.kept, index], gone: draft.gone.toSpliced(place, 1) }
   }
 
   #launching(draft: Draft | undefined): Draft | undefined {
@@ -276,20 +293,18 @@ class Search {
   }
 
   /** Budgets, and that no node is launched that equals one that goes (disruption.md 9). */
-  #isAllowed({ kept, launched }: Draft): boolean {
-    const { left, poolOf, equalsOf } = this.#rules
-    const stays = this.#staying(kept)
+  #isAllowed({ gone, launched }: Draft): boolean {
+    const { left, poolOf, typeOf, firstOf } = this.#rules
     const counts = new Int32Array(left.length)
-    for (let index = 0; index < stays.length; index++) {
+    for (const index of gone) {
       const pool = poolOf[index] as number
-      if (stays[index] === 1 || pool < 0) continue
       const count = (counts[pool] as number) + 1
       counts[pool] = count
       if (count <= (left[pool] as number)) continue
       this.#isLimitedByBudget = true
       return false
     }
-    return launched.every((type) => equalsOf[type]?.every((index) => stays[index] === 1))
+    return launched.every((type) => gone.every((index) => typeOf[index] !== firstOf[type]))
   }
 
   #isFeasible(draft: Draft): boolean {
@@ -309,38 +324,14 @@ class Search {
   }
 
   /** Pods by kind that need a place: those that wait, and those of machines that go. */
-  #movingOf({ kept }: Draft): Int32Array {
-    const stays = this.#staying(kept)
+  #movingOf({ gone }: Draft): Int32Array {
     const moving = this.#waiting.slice()
-    const { machines } = this.#fleet
-    for (let index = 0; index < stays.length; index++) {
-      if (stays[index] === 1) continue
+    for (const index of gone) {
+      const own = (this.#fleet.machines[index] as Machine).moving
       for (const kind of this.#kindsOn[index] as readonly number[])
-        moving[kind] = (moving[kind] as number) + ((machines[index] as Machine).moving[kind] as number)
+        moving[kind] = (moving[kind] as number) + (own[kind] as number)
     }
     return moving
-  }
-
-  #goneOf({ kept }: Draft): readonly Candidate[] {
-    const stays = this.#staying(kept)
-    const { machines } = this.#fleet
-    const gone: Candidate[] = []
-    for (let index = 0; index < stays.length; index++) {
-      if (stays[index] === 1) continue
-      const { candidate } = machines[index] as Machine
-      if (candidate !== undefined) gone.push(candidate)
-    }
-    return gone
-  }
-
-  /** 1 for each machine that stays; good until it is asked again. */
-  #staying(kept: readonly number[]): Uint8Array {
-    // Of one draft it is asked for several times in a row, and no draft is ever changed.
-    if (kept === this.#staysOf) return this.#stays
-    this.#staysOf = kept
-    const stays = this.#stays.fill(0)
-    for (const index of kept) stays[index] = 1
-    return stays
   }
 
   #priceOf({ kept, launched }: Draft): number {
@@ -349,7 +340,7 @@ class Search {
 
   #keptPrice(kept: Draft['kept']): number {
     let price = 0
-    for (const index of kept) price += (this.#fleet.machines[index] as Machine).pricePerHour
+    for (const index of kept) price += this.#prices[index] as number
     return price
   }
 
@@ -401,7 +392,7 @@ class Search {
       }
     }
     return {
-      gone: this.#goneOf(draft),
+      gone: draft.gone.flatMap((index) => machines[index]?.candidate ?? []),
       launches: launches.filter(({ pods }) => pods.length > 0),
       homes,
       waves: waves.filter((pods) => pods.length > 0),
