@@ -9,9 +9,11 @@ const consolidateAfters = new WeakMap<NodePool, number>()
 
 /** How long nodes of the pool are left alone, in milliseconds; infinity where they are never consolidated. */
 export function consolidateAfterMs(pool: NodePool): number {
-  const known =
-    consolidateAfters.get(pool) ?? parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
-  consolidateAfters.set(pool, known)
+  let known = consolidateAfters.get(pool)
+  if (known === undefined) {
+    known = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
+    consolidateAfters.set(pool, known)
+  }
   return known
 }
 
