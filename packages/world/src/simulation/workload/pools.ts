@@ -150,12 +150,17 @@ export function createStaticPool(hands: Hands): void {
   })
 }
 
-/** Limits, weights, budgets, labels and requirements change; old nodes drift. */
+/**
+ * Limits, weights, budgets, labels and requirements change; old nodes drift. In large worlds only every third of
+ * the edits that turn a pool over is made.
+ */
 export function poolEdits(hands: Hands): void {
   const { dice, nodes } = hands
   let edition = 0
   hands.every(15, 45, () => {
     const change = dice.between(0, 5)
+    const isTurnover = change === 3 || change === 4
+    if (isTurnover && isLarge(hands) && !dice.chance(1 / 3)) return
     if (change === 0) {
       const cpu = String(Math.max(8, Math.round((nodes * 4 * dice.between(30, 120)) / 100)))
       hands.patch(nodePool, 'general', { spec: { limits: { cpu } } })
