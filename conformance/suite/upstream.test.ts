@@ -177,7 +177,8 @@ describe('an upstream-style suite', { skip: noController }, () => {
     const nodeName = pod?.spec?.nodeName ?? ''
     const claims = await untilInitialized(cluster, 30)
     const claim = claims.find(({ status }) => status?.nodeName === nodeName)
-    await cluster.delete(karpenter, 'NodeClaim', claim?.metadata?.name ?? '')
+    assert.ok(claim?.metadata?.name, `no NodeClaim has node ${nodeName}`)
+    await cluster.delete(karpenter, 'NodeClaim', claim.metadata.name)
     await until('the node is tainted', 3, async () => {
       const node = await cluster.get('v1', 'Node', nodeName)
       const taints = (node?.spec?.['taints'] ?? []) as readonly {

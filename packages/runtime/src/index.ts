@@ -4,6 +4,7 @@ export { type LogFields, type Logger, type LogLevel, Secret, silentLogger, Struc
 export { JsonLogger, type JsonLoggerOptions } from './log-json.ts'
 export { inLogScope } from './log-scope.ts'
 export { type LogOutputs, openLogOutputs } from './log-outputs.ts'
+export { perObject } from './per-object.ts'
 export {
   integerBetween,
   type Random,

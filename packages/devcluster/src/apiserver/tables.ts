@@ -1,3 +1,4 @@
+import { perObject } from '@tenon/runtime'
 import type { ResourceDefinition, StoredObject, TableColumn } from '../contract.ts'
 import { jsonOf } from '../storage/index.ts'
 import { badRequest } from './status.ts'
@@ -56,18 +57,7 @@ export function tableRow(
   return `{"cells":${JSON.stringify(cells)},"object":${shown}}`
 }
 
-const partial = new WeakMap<StoredObject, string>()
-
 /** The JSON of an object's PartialObjectMetadata. */
-export function partialMetadata(object: StoredObject): string {
-  let text = partial.get(object)
-  if (text === undefined) {
-    text = JSON.stringify({
-      kind: 'PartialObjectMetadata',
-      apiVersion: metaVersion,
-      metadata: object.metadata,
-    })
-    partial.set(object, text)
-  }
-  return text
-}
+export const partialMetadata = perObject(({ metadata }: StoredObject) =>
+  JSON.stringify({ kind: 'PartialObjectMetadata', apiVersion: metaVersion, metadata }),
+)

@@ -1,14 +1,8 @@
-import { rfc3339 } from '@tenon/runtime'
+import { perObject, rfc3339 } from '@tenon/runtime'
 import type { Instance } from './instance.ts'
 
-const creationTimes = new WeakMap<Instance, string>()
-
 /** It never changes, and every list shows it. */
-function createdAt(instance: Instance): string {
-  const text = creationTimes.get(instance) ?? rfc3339(instance.createdAtMs)
-  creationTimes.set(instance, text)
-  return text
-}
+const createdAt = perObject(({ createdAtMs }: Instance) => rfc3339(createdAtMs))
 
 /** An instance as a list shows it: without anti-affinity groups, disk size and user data. */
 export function listedInstance(instance: Instance): Record<string, unknown> {

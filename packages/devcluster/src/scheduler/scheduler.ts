@@ -1,5 +1,5 @@
 import { kinds, type Pod } from '@tenon/api'
-import type { Clock, Logger, Random } from '@tenon/runtime'
+import { type Clock, type Logger, perObject, type Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
 import { ClusterIndex } from './cluster-index.ts'
 import { observeCluster } from './cluster-observer.ts'
@@ -306,17 +306,8 @@ function failureText(cycle: PodCycle, diagnosis: Diagnosis): string {
   return unavailableMessage(diagnosis.total, reasons)
 }
 
-const specTexts = new WeakMap<object, string>()
-
 /** A spec as text; versions of a pod share it. */
-function specText(spec: Pod['spec']): string {
-  let text = specTexts.get(spec)
-  if (text === undefined) {
-    text = JSON.stringify(spec)
-    specTexts.set(spec, text)
-  }
-  return text
-}
+const specText = perObject((spec: Pod['spec']) => JSON.stringify(spec))
 
 /** Equal for pods whose attempts must end alike; undefined for pods with volumes of their own. */
 function shapeOf(facts: PodFacts): string | undefined {

@@ -1,4 +1,5 @@
 /** The text format of Prometheus (version 0.0.4), one family at a time. */
+import { perObject } from '@tenon/runtime'
 
 /** Labels of a series; names are valid label names. */
 export type LabelValues = Readonly<Record<string, string | number | undefined>>
@@ -34,16 +35,7 @@ export function seriesText(name: string, labels: LabelValues, shared?: LabelValu
   return [name, '{', own, own === '' || common === '' ? '' : ',', common, '} '].join('')
 }
 
-const texts = new WeakMap<LabelValues, string>()
-
-function sharedText(labels: LabelValues): string {
-  let text = texts.get(labels)
-  if (text === undefined) {
-    text = labelText(labels)
-    texts.set(labels, text)
-  }
-  return text
-}
+const sharedText = perObject((labels: LabelValues) => labelText(labels))
 
 function labelText(labels: LabelValues): string {
   let text = ''

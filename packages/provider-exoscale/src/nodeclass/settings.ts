@@ -1,5 +1,6 @@
 /** Effective settings of a node class: what the API server would have filled in is filled in here too. */
 import { createHash } from 'node:crypto'
+import { perObject } from '@tenon/runtime'
 import type { ExoscaleNodeClassSpec, KubeletSpec, Reservation } from './types.ts'
 
 export const defaultDiskSizeGib = 50
@@ -41,22 +42,16 @@ export function diskSizeGib(spec: ExoscaleNodeClassSpec): number {
   return spec.diskSize ?? defaultDiskSizeGib
 }
 
-const hashes = new WeakMap<ExoscaleNodeClassSpec, string>()
-
-/** Hash of what only a new machine takes up: disk and kubelet settings. Key order does not matter. */
-export function nodeClassHash(spec: ExoscaleNodeClassSpec): string {
-  // Every look at a machine asks for it; specs are replaced, never changed.
-  const known = hashes.get(spec) ?? hashOf(spec)
-  hashes.set(spec, known)
-  return known
-}
-
-function hashOf(spec: ExoscaleNodeClassSpec): string {
+/**
+ * Hash of what only a new machine takes up: disk and kubelet settings. Key order does not matter. Every look at a
+ * machine asks for it; specs are replaced, never changed.
+ */
+export const nodeClassHash = perObject((spec: ExoscaleNodeClassSpec): string => {
   const { featureGates, ...kubelet } = kubeletSettings(spec)
   const gates = Object.entries(featureGates).sort(([a], [b]) => (a < b ? -1 : 1))
   const text = JSON.stringify([diskSizeGib(spec), kubelet, gates])
   return `v1-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
-}
+})
 
 function reservation(given: Reservation | undefined, defaults: Required<Reservation>): Required<Reservation> {
   return {

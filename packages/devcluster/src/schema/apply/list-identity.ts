@@ -1,3 +1,4 @@
+import { perObject } from '@tenon/runtime'
 import type { SchemaNode } from '../../contract.ts'
 import { isRecord, propertiesOf } from '../shape-node.ts'
 
@@ -14,16 +15,7 @@ export function granularityOf(value: unknown, node: SchemaNode | undefined): Gra
   return node?.mapType === 'atomic' ? 'leaf' : 'fields'
 }
 
-const sortedKeys = new WeakMap<SchemaNode, readonly string[]>()
-
-function mapKeys(node: SchemaNode): readonly string[] {
-  let keys = sortedKeys.get(node)
-  if (keys === undefined) {
-    keys = [...(node.listMapKeys ?? [])].sort()
-    sortedKeys.set(node, keys)
-  }
-  return keys
-}
+const mapKeys = perObject((node: SchemaNode): readonly string[] => [...(node.listMapKeys ?? [])].sort())
 
 /** Keys the item itself does not carry are read from the defaults of its type. */
 function keyValue(item: Readonly<Record<string, unknown>>, key: string, node: SchemaNode): unknown {

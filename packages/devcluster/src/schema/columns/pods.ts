@@ -1,3 +1,4 @@
+import { perObject } from '@tenon/runtime'
 import type { TableColumn } from '../../contract.ts'
 import { ageColumn, column, type Loose, nameColumn, orElse } from './cells.ts'
 import { humanDuration } from './durations.ts'
@@ -11,19 +12,8 @@ interface PodSummary {
   readonly lastRestartMs: number
 }
 
-const summaries = new WeakMap<Loose, PodSummary>()
-
 /** What READY, STATUS and RESTARTS show; worked out once per stored object. */
-function summaryOf(pod: Loose): PodSummary {
-  let summary = summaries.get(pod)
-  if (summary === undefined) {
-    summary = summarize(pod)
-    summaries.set(pod, summary)
-  }
-  return summary
-}
-
-function summarize(pod: Loose): PodSummary {
+const summaryOf = perObject((pod: Loose): PodSummary => {
   const spec: Loose = pod['spec'] ?? {}
   const status: Loose = pod['status'] ?? {}
   const inits = initSummary(spec, status)
@@ -45,7 +35,7 @@ function summarize(pod: Loose): PodSummary {
   }
   reason = deletionReason(pod, status) ?? reason
   return { ready: mains.ready + inits.readySidecars, total, status: reason, restarts, lastRestartMs }
-}
+})
 
 function deletionReason(pod: Loose, status: Loose): string | undefined {
   if (pod['metadata']?.deletionTimestamp === undefined) return undefined

@@ -1,6 +1,7 @@
 /** What the budgets of the NodePools leave for now (disruption.md 6). */
 import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
 import { allowedDisruptions, unreadableBudget } from '@tenon/engine'
+import { perObject } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { isNodeReady, labelsOf, type StateNode } from '../../state/state-node.ts'
 
@@ -70,19 +71,8 @@ export function logUnreadableBudgets({ caches, state, clock, logger }: OperatorC
   }
 }
 
-/** By list of machines: it is the same as long as no machine has changed. */
-const counted = new WeakMap<readonly StateNode[], ReadonlyMap<string, Count>>()
-
-function countsOf(nodes: readonly StateNode[]): ReadonlyMap<string, Count> {
-  let known = counted.get(nodes)
-  if (known === undefined) {
-    known = countNodes(nodes)
-    counted.set(nodes, known)
-  }
-  return known
-}
-
-function countNodes(nodes: readonly StateNode[]): ReadonlyMap<string, Count> {
+/** By NodePool; the list of machines is the same as long as no machine has changed. */
+const countsOf = perObject((nodes: readonly StateNode[]): ReadonlyMap<string, Count> => {
   const counts = new Map<string, Count>()
   for (const machine of nodes) {
     const { node, claim, isInitialized, isMarkedForDeletion } = machine
@@ -94,4 +84,4 @@ function countNodes(nodes: readonly StateNode[]): ReadonlyMap<string, Count> {
     if (isMarkedForDeletion || node === undefined || !isNodeReady(node)) count.disrupting++
   }
   return counts
-}
+})

@@ -1,21 +1,10 @@
 /** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
-import { isConditionTrue, labels, type NodePool, parseNillableDuration } from '@tenon/api'
+import { isConditionTrue, labels } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
+import { consolidateAfterMs } from '../../state/consolidate-after.ts'
 import { keyOf } from '../../state/pods.ts'
 import { labelsOf } from '../../state/state-node.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
-
-const consolidateAfters = new WeakMap<NodePool, number>()
-
-/** How long nodes of the pool are left alone, in milliseconds; infinity where they are never consolidated. */
-export function consolidateAfterMs(pool: NodePool): number {
-  let known = consolidateAfters.get(pool)
-  if (known === undefined) {
-    known = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
-    consolidateAfters.set(pool, known)
-  }
-  return known
-}
 
 /** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
 export function unconsolidatable(candidate: Candidate): string | undefined {

@@ -3,10 +3,10 @@ import { isConditionTrue, labels } from '@tenon/api'
 import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { type GatheredInput, gatherRemovalInput } from '../../decide/scheduling-input.ts'
+import { consolidateAfterMs } from '../../state/consolidate-after.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
 import { capacityOf, labelsOf, transitionMs } from '../../state/state-node.ts'
 import type { Candidate } from './candidates.ts'
-import { consolidateAfterMs } from './policy.ts'
 
 /** The cluster as it is, with the pods of candidates that may have to move. */
 export interface RemovalGround {

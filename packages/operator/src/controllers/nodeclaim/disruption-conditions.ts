@@ -7,13 +7,13 @@ import {
   labels,
   type NodeClaim,
   type NodePool,
-  parseNillableDuration,
 } from '@tenon/api'
 import { incompatibility, labelRequirements, parseRequirements } from '@tenon/engine'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import type { Caches } from '../../observe/caches.ts'
+import { consolidateAfterMs } from '../../state/consolidate-after.ts'
 import { InstanceTypeDrift } from '../nodeclaim-disruption/instance-type-drift.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 
@@ -104,7 +104,7 @@ export class DisruptionConditions {
     const none = Number.POSITIVE_INFINITY
     if (pool.spec.replicas !== undefined) return { conditions, requeueMs: none }
     const now = this.#context.clock.now()
-    const waitMs = waitMsOf(pool)
+    const waitMs = consolidateAfterMs(pool)
     if (!Number.isFinite(waitMs) || !conditions.isTrue('Initialized')) {
       return { conditions: conditions.clear('Consolidatable'), requeueMs: none }
     }
@@ -126,24 +126,11 @@ export function conditionsAfterPodEvent(
 ): readonly Condition[] | undefined {
   const pool = nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
   if (pool === undefined || pool.spec.replicas !== undefined) return undefined
-  if (claim.metadata.deletionTimestamp !== undefined || waitMsOf(pool) === 0) return undefined
+  if (claim.metadata.deletionTimestamp !== undefined || consolidateAfterMs(pool) === 0) return undefined
   const before = ConditionSet.of(claim, nodeClaimConditions)
   const after = before.clear('Consolidatable')
   return after === before ? undefined : after.conditions
 }
-
-/** For how long a node must be at rest before it may be consolidated; infinite = it never may be. */
-function waitMsOf(pool: NodePool): number {
-  let waitMs = waits.get(pool)
-  if (waitMs === undefined) {
-    waitMs = parseNillableDuration(pool.spec.disruption?.consolidateAfter ?? '0s') ?? 0
-    waits.set(pool, waitMs)
-  }
-  return waitMs
-}
-
-/** Asked about with every pod that comes or goes. */
-const waits = new WeakMap<NodePool, number>()
 
 /** Drift that shows in the objects alone. */
 function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
