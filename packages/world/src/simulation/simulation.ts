@@ -52,8 +52,25 @@ export interface Report {
   readonly clusterEvents: readonly string[]
 }
 
-/** Runs a story to its end, or to the first invariant that does not hold. */
-export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> {
+/** Where a run has got to. */
+export interface Moment {
+  /** Virtual time since the beginning; beyond `ofMs` when the faults have stopped. */
+  readonly atMs: number
+  readonly ofMs: number
+  readonly nodes: number
+  readonly pods: number
+  readonly events: number
+}
+
+/**
+ * Runs a story to its end, or to the first invariant that does not hold.
+ * @param watch told every virtual minute where the run has got to; it changes nothing of it.
+ */
+export async function simulate(
+  story: Story,
+  bug?: PlantedBug,
+  watch?: (now: Moment) => void,
+): Promise<Report> {
   const random = new SeededRandom(`story-${story.seed}`)
   const pace = paceOf(story)
   const world = await World.start({
@@ -119,15 +136,10 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     playMachineFaults(world, administrator, faults),
     playProcessFaults(fleet, faults),
   ]
-  const figures = { mostNodes: 0, mostPods: 0 }
-  const seen = { nodes: 0, times: 0 }
+  const census = new Census(world)
+  const end = story.hours * 60 * minute
   const look = (): void => {
-    const { store } = world.cluster.server
-    const nodes = store.collection('nodes').size
-    seen.nodes += nodes
-    seen.times++
-    figures.mostNodes = Math.max(figures.mostNodes, nodes)
-    figures.mostPods = Math.max(figures.mostPods, store.collection('pods').size)
+    watch?.({ ...census.count(), atMs: clock.monotonic(), ofMs: end, events: log.count })
     logs.check((invariant, text) => {
       checker.violate(invariant, text)
     })
@@ -145,7 +157,6 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     await metrics.look(fleet.running())
     return failed
   }
-  const end = story.hours * 60 * minute
   while (clock.monotonic() < end && !(await step()));
   isCalm = true
   weather.clearUp()
@@ -163,13 +174,41 @@ export async function simulate(story: Story, bug?: PlantedBug): Promise<Report> 
     checks: checker.checks,
     faults: weather.struck(),
     launches: checker.launches,
-    ...figures,
-    meanNodes: Math.round(seen.nodes / Math.max(1, seen.times)),
+    mostNodes: census.mostNodes,
+    mostPods: census.mostPods,
+    meanNodes: census.meanNodes,
     processes: fleet.started,
     calmMinutes: Math.round(calmMs / minute),
     tail: log.tail(),
     logs: logs.lines,
     clusterEvents,
+  }
+}
+
+/** Counts nodes and pods now and then. */
+class Census {
+  readonly #store: World['cluster']['server']['store']
+  mostNodes = 0
+  mostPods = 0
+  #nodes = 0
+  #times = 0
+
+  constructor({ cluster }: World) {
+    this.#store = cluster.server.store
+  }
+
+  count(): Pick<Moment, 'nodes' | 'pods'> {
+    const nodes = this.#store.collection('nodes').size
+    const pods = this.#store.collection('pods').size
+    this.#nodes += nodes
+    this.#times++
+    this.mostNodes = Math.max(this.mostNodes, nodes)
+    this.mostPods = Math.max(this.mostPods, pods)
+    return { nodes, pods }
+  }
+
+  get meanNodes(): number {
+    return Math.round(this.#nodes / Math.max(1, this.#times))
   }
 }
 

@@ -3,6 +3,7 @@ import { aStory, faultLevels, type Story } from '../story.ts'
 import { numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
 import { playAll } from './crew.ts'
 import type { Io } from './io.ts'
+import { Progress } from './progress.ts'
 
 /** @returns the exit code. */
 export async function playMany(io: Io): Promise<number> {
@@ -15,6 +16,11 @@ export async function playMany(io: Io): Promise<number> {
   const started = io.clock.monotonic()
   const failing: { readonly seed: number; readonly invariant: string }[] = []
   let done = 0
+  const progress = new Progress(io)
+  const count = (): string => {
+    const seconds = (io.clock.monotonic() - started) / 1000
+    return `${done} of ${seeds.length} seeds, ${failing.length} failed, ${seconds.toFixed(0)} s`
+  }
   await playAll(
     seeds.map((seed): Story => aStory(seed, { hours, nodes, faults })),
     ({ seed }, { violation }) => {
@@ -23,14 +29,12 @@ export async function playMany(io: Io): Promise<number> {
         failing.push({ seed, invariant: violation.invariant })
         io.say(`seed ${seed} FAILED: ${violation.invariant}: ${violation.text}`)
       }
-      if (done % 10 === 0 || done === seeds.length) {
-        const seconds = (io.clock.monotonic() - started) / 1000
-        io.say(`${done} of ${seeds.length} seeds, ${failing.length} failed, ${seconds.toFixed(0)} s`)
-      }
+      progress.tell(count)
       return true
     },
     given['jobs'] === undefined ? undefined : numberFlag('jobs', given['jobs'], 1, 1),
   )
+  io.say(count())
   if (failing.length === 0) return 0
   const sorted = failing.toSorted((a, b) => a.seed - b.seed)
   io.say(`failing seeds: ${sorted.map(({ seed, invariant }) => `${seed} (${invariant})`).join(', ')}`)

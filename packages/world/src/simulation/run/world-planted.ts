@@ -5,6 +5,7 @@ import type { Story } from '../story.ts'
 import { bugsFlag, numberFlag, readFlags } from './arguments.ts'
 import { playAll, type Verdict } from './crew.ts'
 import type { Io } from './io.ts'
+import { Progress } from './progress.ts'
 
 /** The hunt for one bug. */
 interface Hunt {
@@ -28,6 +29,7 @@ export async function findPlanted(io: Io): Promise<number> {
   const hunts = new Map(
     bugs.map((bug): [string, Hunt] => [bug.name, { bug, played: 0, cpuMs: 0, seed: undefined }]),
   )
+  const progress = new Progress(io)
   await playAll(
     storiesFor([...hunts.values()], limit, change),
     ({ seed, mutation = '' }, verdict) => {
@@ -39,6 +41,10 @@ export async function findPlanted(io: Io): Promise<number> {
         hunt.seed = seed
         for (const line of told(hunt, verdict)) io.say(line)
       }
+      progress.tell(() => {
+        const left = [...hunts.values()].filter((each) => each.seed === undefined)
+        return `seed ${seed}: looking for ${left.map((each) => each.bug.name).join(', ') || 'nothing more'}`
+      })
       return true
     },
     jobs,

@@ -5,6 +5,7 @@ import { type Report, simulate } from '../simulation.ts'
 import { aStory, faultKinds, faultLevels, type Story, workloadKinds } from '../story.ts'
 import { bugsFlag, listFlag, numberFlag, readFlags, UsageError } from './arguments.ts'
 import type { Io, Say } from './io.ts'
+import { describeMoment, Progress, timeOf } from './progress.ts'
 import { readTrace, writeTrace } from './trace.ts'
 
 const flags = [
@@ -27,7 +28,8 @@ export async function playOne(io: Io): Promise<number> {
   const story = recorded?.story ?? storyOf(given)
   const attempts = numberFlag('shrink', given['shrink'], 40)
   const started = io.clock.monotonic()
-  const report = await play(story)
+  const progress = new Progress(io)
+  const report = await play(story, progress)
   const path = given['trace'] ?? `traces/world-${story.seed}.json`
   await writeTrace(path, report)
   tell(io.say, report, (io.clock.monotonic() - started) / 1000, path)
@@ -39,7 +41,7 @@ export async function playOne(io: Io): Promise<number> {
     return isSame && report.violation === undefined ? 0 : 1
   }
   if (report.violation === undefined) return 0
-  if (attempts > 0) await shorten(io.say, report, attempts, path)
+  if (attempts > 0) await shorten(io.say, progress, report, attempts, path)
   return 1
 }
 
@@ -63,19 +65,31 @@ function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
   }
 }
 
-async function play(story: Story): Promise<Report> {
-  return await simulate(story, story.mutation === undefined ? undefined : plantedBug(story.mutation))
+/** @param prefix of what is said meanwhile. */
+async function play(story: Story, progress: Progress, prefix = '  '): Promise<Report> {
+  const bug = story.mutation === undefined ? undefined : plantedBug(story.mutation)
+  return await simulate(story, bug, (now) => {
+    progress.tell(() => `${prefix}${describeMoment(now)}`)
+  })
 }
 
-async function shorten(say: Say, report: Report, attempts: number, path: string): Promise<void> {
+async function shorten(
+  say: Say,
+  progress: Progress,
+  report: Report,
+  attempts: number,
+  path: string,
+): Promise<void> {
   const { violation, story } = report
   if (violation === undefined) return
   say(`Looking for a shorter story (at most ${attempts} runs) …`)
   let last = report
+  let runs = 0
   const smallest = await shrink(
     { story, violation },
     async (candidate) => {
-      const tried = await play(candidate)
+      const prefix = `  run ${++runs} of at most ${attempts}, ${describe(candidate)}: `
+      const tried = await play(candidate, progress, prefix)
       if (tried.violation?.invariant === violation.invariant) last = tried
       return tried.violation
     },
@@ -117,10 +131,4 @@ function describe(story: Story): string {
     )
   if (mutation !== undefined) parts.push(`with the planted bug ${mutation}`)
   return parts.join('; ')
-}
-
-function timeOf(ms: number): string {
-  const seconds = Math.floor(ms / 1000)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  return `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
 }
