@@ -1,4 +1,5 @@
 import { apiVersionOf } from '@tenon/api'
+import { perObject } from '@tenon/runtime'
 import type { ResourceDefinition, StoredObject } from '../contract.ts'
 import { eventFromStored, eventToStored } from './event-versions.ts'
 
@@ -82,7 +83,7 @@ function builtInServed(definition: ResourceDefinition): Served {
   const apiVersion = apiVersionOf(definition)
   if (definition.group === 'events.k8s.io') {
     const toStored = (object: StoredObject) => eventToStored(object)
-    return { definition, apiVersion, collection: 'events', view: remembered(eventFromStored), toStored }
+    return { definition, apiVersion, collection: 'events', view: perObject(eventFromStored), toStored }
   }
   return {
     definition,
@@ -100,21 +101,9 @@ function customServed(definition: ResourceDefinition, storedVersion: string, crd
 
 /** Versions that differ in nothing but their name (conversion strategy None). */
 function renaming(shown: string, stored: string): Pick<Served, 'view' | 'toStored'> {
-  const renamed = remembered((object) => ({ ...object, apiVersion: shown }))
+  const renamed = perObject((object: StoredObject): StoredObject => ({ ...object, apiVersion: shown }))
   return {
     view: (object) => (object.apiVersion === shown ? object : renamed(object)),
     toStored: (object) => (object.apiVersion === stored ? object : { ...object, apiVersion: stored }),
-  }
-}
-
-function remembered(convert: (object: StoredObject) => StoredObject): (object: StoredObject) => StoredObject {
-  const known = new WeakMap<StoredObject, StoredObject>()
-  return (object) => {
-    let converted = known.get(object)
-    if (converted === undefined) {
-      converted = convert(object)
-      known.set(object, converted)
-    }
-    return converted
   }
 }

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { simulate } from './simulation.ts'
+import { type Moment, simulate } from './simulation.ts'
 import { aStory, type Story } from './story.ts'
 
 const short = (seed: number): Story => aStory(seed, { hours: 0.2, nodes: 4 })
@@ -27,5 +27,15 @@ describe('a story played again', () => {
     assert.equal(again.hash, first.hash)
     assert.equal(await hashInAnotherProcess(short(3)), first.hash)
     assert.notEqual(other.hash, first.hash)
+  })
+
+  test('counts its nodes and pods, and shows the same to who watches', async () => {
+    const unseen = await simulate(short(3))
+    const moments: Moment[] = []
+    const seen = await simulate(short(3), undefined, (now) => moments.push(now))
+    assert.equal(seen.hash, unseen.hash)
+    assert.ok(unseen.mostNodes > 0 && unseen.mostPods > 0 && unseen.meanNodes > 0)
+    assert.equal(unseen.mostNodes, Math.max(...moments.map(({ nodes }) => nodes)))
+    assert.equal(unseen.mostPods, Math.max(...moments.map(({ pods }) => pods)))
   })
 })

@@ -139,7 +139,8 @@ export async function simulate(
   const census = new Census(world)
   const end = story.hours * 60 * minute
   const look = (): void => {
-    watch?.({ ...census.count(), atMs: clock.monotonic(), ofMs: end, events: log.count })
+    const counted = census.count()
+    watch?.({ ...counted, atMs: clock.monotonic(), ofMs: end, events: log.count })
     logs.check((invariant, text) => {
       checker.violate(invariant, text)
     })
