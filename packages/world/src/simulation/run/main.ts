@@ -22,7 +22,7 @@ const help: Readonly<Record<string, string>> = {
   --without-faults A,B    leaves kinds of faults out
   --without-workloads A,B leaves kinds of workload out
   --bug NAME              plays with a planted bug
-  --trace FILE            where the trace goes; default traces/world-SEED.json
+  --trace FILE            where the trace goes; default traces/world-SEED.json, of a replay FILE-replay.json
   --replay FILE           plays a trace again and compares the hash
   --shrink N              runs spent on a shorter story after a failure; default 40`,
   many: `npm run world:many -- [flags]: plays many seeds on all cores and names those that fail

@@ -30,7 +30,7 @@ export async function playOne(io: Io): Promise<number> {
   const started = io.clock.monotonic()
   const progress = new Progress(io)
   const report = await play(story, progress)
-  const path = given['trace'] ?? `traces/world-${story.seed}.json`
+  const path = given['trace'] ?? usualPath(story, given['replay'])
   await writeTrace(path, report)
   tell(io.say, report, (io.clock.monotonic() - started) / 1000, path)
   if (recorded !== undefined) {
@@ -43,6 +43,15 @@ export async function playOne(io: Io): Promise<number> {
   if (report.violation === undefined) return 0
   if (attempts > 0) await shorten(io.say, progress, report, attempts, path)
   return 1
+}
+
+/** A replay leaves the trace alone that it is compared with, and the one of the seed's longer story. */
+function usualPath(story: Story, replayed: string | undefined): string {
+  return replayed === undefined ? `traces/world-${story.seed}.json` : withSuffix(replayed, '-replay')
+}
+
+function withSuffix(path: string, suffix: string): string {
+  return path.replace(/(\.json)?$/, `${suffix}.json`)
 }
 
 function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
@@ -95,7 +104,7 @@ async function shorten(
     },
     attempts,
   )
-  const shortPath = path.replace(/(\.json)?$/, '-short.json')
+  const shortPath = withSuffix(path, '-short')
   await writeTrace(shortPath, last)
   say(`Shortest story: ${describe(smallest.story)}`)
   say(`  at ${timeOf(smallest.violation.atMs)}: ${smallest.violation.text}`)
