@@ -2,7 +2,7 @@
  * The controller on a real control plane with nodes simulated by kwok: two workloads, beside what
  * Karpenter took for the same (docs of the reference: 2-core machine, main of 2026-08-20).
  *
- *   node bench/control-plane.ts [--only NAME] [--json] [--cpu-prof DIR] [--no-floor]
+ *   node bench/control-plane.ts [--only NAME] [--gates GATES] [--json] [--cpu-prof DIR] [--no-floor]
  *
  * Every workload gets a control plane of its own, so that it finds nothing of the one before. `wall`
  * counts from the creation of the Deployments until every pod is Ready; `CPU s` and `peak MiB` are the
@@ -10,12 +10,16 @@
  * that only `CPU s` and `peak MiB` compare well between machines. For the wall time there is the row `floor`:
  * the same pods where each of the nodes is there twice from the start and no controller runs, which is how long this
  * machine takes for everything that is not the controller's; --no-floor leaves it out.
+ *
+ * The reference names no node for a pod. With `--gates PlannedPlacement=false` Tenon does not either: fewer writes, and
+ * dearer nodes, which the price tells.
  */
 import { parseArgs } from 'node:util'
 import { kinds, labels, type Node, type NodePool } from '@tenon/api'
 import type { WatchingKubeClient } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 import { deployment } from '../conformance/src/scheduling-proof/objects.ts'
+import { pricePerHourOf } from './control-plane/price.ts'
 import { followReady, onControlPlane, onStand, type Stand } from './control-plane/stand.ts'
 
 interface Figures {
@@ -35,6 +39,7 @@ interface Row extends Figures {
   readonly workload: string
   /** Processor time of starting, listing and waiting, before there were pods. */
   readonly startCpuSeconds: number
+  readonly pricePerHour: number
   readonly reference: Figures
   /** Wall time with all nodes there from the start; absent when it was not measured. */
   readonly floorSeconds?: number
@@ -90,6 +95,7 @@ const nodePollMs = 200
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
+    gates: { type: 'string' },
     json: { type: 'boolean', default: false },
     'cpu-prof': { type: 'string' },
     'no-floor': { type: 'boolean', default: false },
@@ -104,13 +110,16 @@ if (chosen.length === 0) {
 }
 
 const clock = new SystemClock()
-if (!values.json) line('workload', 'wall s', 'CPU s', 'of it start', 'peak MiB', 'nodes')
+if (!values.json) line('workload', 'wall s', 'CPU s', 'of it start', 'peak MiB', 'nodes', 'price/h')
 for (const workload of chosen) print(await measured(workload))
 
 async function measured(workload: Workload): Promise<Row> {
   const profiling = values['cpu-prof']
   const nodeOptions = profiling === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiling}`]
-  const { machines, ...row } = await onStand({ clock, pool, nodeOptions }, (stand) => play(workload, stand))
+  const options = values.gates === undefined ? [] : [`--feature-gates=${values.gates}`]
+  const { machines, ...row } = await onStand({ clock, pool, nodeOptions, options }, (stand) =>
+    play(workload, stand),
+  )
   if (values['no-floor']) return row
   return {
     ...row,
@@ -126,8 +135,17 @@ async function play(workload: Workload, { client, controller }: Stand): Promise<
   })
   const { cpuSeconds, peakRssMiB } = controller.figures()
   const machines = await client.list(kinds.node)
-  const nodes = machines.length
-  return { workload: name, wallSeconds, cpuSeconds, startCpuSeconds, peakRssMiB, nodes, reference, machines }
+  return {
+    workload: name,
+    wallSeconds,
+    cpuSeconds,
+    startCpuSeconds,
+    peakRssMiB,
+    nodes: machines.length,
+    pricePerHour: pricePerHourOf(machines),
+    reference,
+    machines,
+  }
 }
 
 /** The time for the same pods when all that is left to do is to put them on these nodes. */
@@ -192,7 +210,7 @@ function print(row: Row): void {
     process.stdout.write(`${JSON.stringify(row)}\n`)
     return
   }
-  line(row.workload, ...cellsOf(row, row.startCpuSeconds.toFixed(1)))
+  line(row.workload, ...cellsOf(row, row.startCpuSeconds.toFixed(1)), row.pricePerHour.toFixed(2))
   if (row.floorSeconds !== undefined) line('  floor', row.floorSeconds.toFixed(1))
   line('  reference', ...cellsOf(row.reference, ''))
   line('  ratio', ...ratios(row, row.reference))

@@ -13,11 +13,12 @@
  * CPU and of a byte, as if nodes could be had in any size.
  */
 import { parseArgs } from 'node:util'
-import { karpenterKinds, kinds, labels, type Node, type NodePool, parseResources } from '@tenon/api'
+import { karpenterKinds, kinds, labels, type NodePool, parseResources } from '@tenon/api'
 import { createCacheRegistry, type WatchingKubeClient } from '@tenon/kube'
 import { SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
 import { eightShapes, smallNodes } from '../conformance/src/planned-placement/workloads.ts'
 import { deployment, proofKinds } from '../conformance/src/scheduling-proof/objects.ts'
+import { pricePerHourOf } from './control-plane/price.ts'
 import { followReady, onStand, type Stand } from './control-plane/stand.ts'
 
 interface Reference {
@@ -52,7 +53,6 @@ const cases = [
 const replicasAfter = 30
 /** Per hour, of one CPU and of 10^9 bytes of memory on demand. */
 const prices = { cpu: 0.025, memory: 0.001 } as const
-const priceLabel = 'eks-node-viewer/instance-price'
 const pollMs = 100
 const giveUpMs = 600_000
 /** Longer than any command takes from its decision to the end of its drains. */
@@ -209,11 +209,7 @@ async function followMachines(client: WatchingKubeClient, signal: AbortSignal): 
 
 async function fleet(client: WatchingKubeClient): Promise<{ nodes: number; pricePerHour: number }> {
   const nodes = await client.list(kinds.node)
-  return { nodes: nodes.length, pricePerHour: nodes.reduce((sum, node) => sum + priceOf(node), 0) }
-}
-
-function priceOf({ metadata }: Node): number {
-  return Number(metadata.labels?.[priceLabel] ?? Number.NaN)
+  return { nodes: nodes.length, pricePerHour: pricePerHourOf(nodes) }
 }
 
 function bound(): number {
