@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { playAll, type Verdict } from './run/crew.ts'
 import { type Moment, simulate } from './simulation.ts'
 import { aStory, type Story } from './story.ts'
 
 const short = (seed: number): Story => aStory(seed, { hours: 0.2, nodes: 4 })
 
 async function hashInAnotherProcess(story: Story): Promise<string> {
-  const child = fork(join(import.meta.dirname, 'run/worker.ts'))
-  child.send(story)
-  const [verdict] = (await once(child, 'message')) as [{ readonly hash: string }]
-  child.kill()
-  return verdict.hash
+  let hash = ''
+  const told = (_: Story, verdict: Verdict) => {
+    hash = verdict.hash
+    return true
+  }
+  await playAll([story], { told, underWay: () => undefined }, 1)
+  return hash
 }
 
 describe('a story played again', () => {

@@ -1,9 +1,9 @@
 /** Plays stories on all cores. */
 import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Violation } from '../invariants/scene.ts'
+import type { Moment } from '../simulation.ts'
 import type { Story } from '../story.ts'
 
 /** What a child tells about a story. */
@@ -16,6 +16,19 @@ export interface Verdict {
   readonly cpuMs: number
 }
 
+/** What a child sends while it plays a story, and once at its end. */
+export type ChildMessage =
+  | { readonly kind: 'moment'; readonly moment: Moment }
+  | { readonly kind: 'verdict'; readonly verdict: Verdict }
+
+/** What is done with what the children tell. */
+export interface Crew {
+  /** A story is over. @returns false to play no further ones. */
+  readonly told: (story: Story, verdict: Verdict) => boolean
+  /** Where a story has got to, about once a second. */
+  readonly underWay: (story: Story, moment: Moment) => void
+}
+
 /** Stories that one child plays; a fresh one starts with an empty heap. */
 const storiesPerChild = 25
 
@@ -25,7 +38,7 @@ const storiesPerChild = 25
  */
 export async function playAll(
   stories: Iterable<Story>,
-  told: (story: Story, verdict: Verdict) => boolean,
+  { told, underWay }: Crew,
   jobs: number = availableParallelism(),
 ): Promise<void> {
   const queue = stories[Symbol.iterator]()
@@ -42,8 +55,11 @@ export async function playAll(
           child?.kill()
           child = fork(join(import.meta.dirname, 'worker.ts'))
         }
-        const verdict = await verdictOf(child, next.value)
-        if (!told(next.value, verdict)) isOver = true
+        const story = next.value
+        const verdict = await verdictOf(child, story, (moment) => {
+          underWay(story, moment)
+        })
+        if (!told(story, verdict)) isOver = true
       }
     } finally {
       child?.kill()
@@ -52,30 +68,34 @@ export async function playAll(
   await Promise.all(Array.from({ length: jobs }, lane))
 }
 
-async function verdictOf(child: ChildProcess, story: Story): Promise<Verdict> {
-  const waiting = new AbortController()
-  const { signal } = waiting
-  const gone = once(child, 'exit', { signal }).then(
-    ([code]): Verdict => ({
-      violation: {
-        invariant: 'noUnexpectedError',
-        text: `the child ended with code ${String(code)}`,
-        atMs: 0,
-      },
+async function verdictOf(
+  child: ChildProcess,
+  story: Story,
+  underWay: (moment: Moment) => void,
+): Promise<Verdict> {
+  const { promise, resolve } = Promise.withResolvers<Verdict>()
+  const onMessage = (message: unknown) => {
+    const said = message as ChildMessage
+    if (said.kind === 'moment') underWay(said.moment)
+    else resolve(said.verdict)
+  }
+  const onExit = (code: number | null) => {
+    const text = `the child ended with code ${String(code)}`
+    resolve({
+      violation: { invariant: 'noUnexpectedError', text, atMs: 0 },
       hash: '',
       events: 0,
       calmMinutes: 0,
       cpuMs: 0,
-    }),
-  )
-  gone.catch(() => undefined)
+    })
+  }
+  child.on('message', onMessage)
+  child.on('exit', onExit)
   child.send(story)
   try {
-    return await Promise.race([
-      once(child, 'message', { signal }).then(([message]) => message as Verdict),
-      gone,
-    ])
+    return await promise
   } finally {
-    waiting.abort()
+    child.off('message', onMessage)
+    child.off('exit', onExit)
   }
 }

@@ -1,7 +1,25 @@
 /** Child process of `world:many` and `world:planted`: plays the stories it is sent, one after the other. */
 import { plantedBug } from '../planted/bugs.ts'
-import { simulate } from '../simulation.ts'
+import { type Moment, simulate } from '../simulation.ts'
 import { parseStory } from '../story.ts'
+import type { ChildMessage } from './crew.ts'
+
+const pauseMs = 1000
+
+const send = (message: ChildMessage): void => {
+  process.send?.(message)
+}
+
+/** The first moment of a run, then one a second. */
+function momentSender(): (moment: Moment) => void {
+  let sentMs = Number.NEGATIVE_INFINITY
+  return (moment) => {
+    const now = performance.now()
+    if (now - sentMs < pauseMs) return
+    sentMs = now
+    send({ kind: 'moment', moment })
+  }
+}
 
 process.on('message', (message) => {
   void (async () => {
@@ -13,17 +31,15 @@ process.on('message', (message) => {
       return (user + system) / 1000
     }
     try {
-      const { violation, hash, events, calmMinutes } = await simulate(story, bug)
-      process.send?.({ violation, hash, events, calmMinutes, cpuMs: cpuMs() })
+      const { violation, hash, events, calmMinutes } = await simulate(story, bug, momentSender())
+      send({
+        kind: 'verdict',
+        verdict: { ...(violation && { violation }), hash, events, calmMinutes, cpuMs: cpuMs() },
+      })
     } catch (error) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      process.send?.({
-        violation: { invariant: 'noUnexpectedError', text, atMs: 0 },
-        hash: '',
-        events: 0,
-        calmMinutes: 0,
-        cpuMs: cpuMs(),
-      })
+      const violation = { invariant: 'noUnexpectedError', text, atMs: 0 } as const
+      send({ kind: 'verdict', verdict: { violation, hash: '', events: 0, calmMinutes: 0, cpuMs: cpuMs() } })
     }
   })()
 })

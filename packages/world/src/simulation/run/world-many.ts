@@ -3,7 +3,7 @@ import { aStory, faultLevels, type Story } from '../story.ts'
 import { numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
 import { playAll } from './crew.ts'
 import type { Io } from './io.ts'
-import { Progress } from './progress.ts'
+import { describeMoment, Progress } from './progress.ts'
 
 /** @returns the exit code. */
 export async function playMany(io: Io): Promise<number> {
@@ -23,14 +23,19 @@ export async function playMany(io: Io): Promise<number> {
   }
   await playAll(
     seeds.map((seed): Story => aStory(seed, { hours, nodes, faults })),
-    ({ seed }, { violation }) => {
-      done++
-      if (violation !== undefined) {
-        failing.push({ seed, invariant: violation.invariant })
-        io.say(`seed ${seed} FAILED: ${violation.invariant}: ${violation.text}`)
-      }
-      progress.tell(count)
-      return true
+    {
+      told: ({ seed }, { violation }) => {
+        done++
+        if (violation !== undefined) {
+          failing.push({ seed, invariant: violation.invariant })
+          io.say(`seed ${seed} FAILED: ${violation.invariant}: ${violation.text}`)
+        }
+        progress.tell(count)
+        return true
+      },
+      underWay: ({ seed }, moment) => {
+        progress.tell(() => `${count()}; seed ${seed} ${describeMoment(moment)}`)
+      },
     },
     given['jobs'] === undefined ? undefined : numberFlag('jobs', given['jobs'], 1, 1),
   )

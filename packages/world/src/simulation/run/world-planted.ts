@@ -32,20 +32,24 @@ export async function findPlanted(io: Io): Promise<number> {
   const progress = new Progress(io)
   await playAll(
     storiesFor([...hunts.values()], limit, change),
-    ({ seed, mutation = '' }, verdict) => {
-      const hunt = hunts.get(mutation)
-      if (hunt === undefined) return true
-      hunt.played++
-      hunt.cpuMs += verdict.cpuMs
-      if (hunt.seed === undefined && isFind(verdict)) {
-        hunt.seed = seed
-        for (const line of told(hunt, verdict)) io.say(line)
-      }
-      progress.tell(() => {
-        const left = [...hunts.values()].filter((each) => each.seed === undefined)
-        return `seed ${seed}: looking for ${left.map((each) => each.bug.name).join(', ') || 'nothing more'}`
-      })
-      return true
+    {
+      told: ({ seed, mutation = '' }, verdict) => {
+        const hunt = hunts.get(mutation)
+        if (hunt === undefined) return true
+        hunt.played++
+        hunt.cpuMs += verdict.cpuMs
+        if (hunt.seed === undefined && isFind(verdict)) {
+          hunt.seed = seed
+          for (const line of told(hunt, verdict)) io.say(line)
+        }
+        return true
+      },
+      underWay: ({ seed }) => {
+        progress.tell(() => {
+          const left = [...hunts.values()].filter((each) => each.seed === undefined)
+          return `seed ${seed}: looking for ${left.map((each) => each.bug.name).join(', ') || 'nothing more'}`
+        })
+      },
     },
     jobs,
   )
