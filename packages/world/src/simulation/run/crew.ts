@@ -29,6 +29,9 @@ export interface Crew {
   readonly underWay: (story: Story, moment: Moment) => void
 }
 
+/** Of Node, as in the scripts of package.json. Those of this process may be a test's, and tell where it reports. */
+const childOptions = ['--max-semi-space-size=64'] as const
+
 /** Stories that one child plays; a fresh one starts with an empty heap. */
 const storiesPerChild = 25
 
@@ -53,7 +56,7 @@ export async function playAll(
         if (next.done === true) return
         if (child === undefined || !child.connected || ++played % storiesPerChild === 0) {
           child?.kill()
-          child = fork(join(import.meta.dirname, 'worker.ts'))
+          child = fork(join(import.meta.dirname, 'worker.ts'), { execArgv: [...childOptions] })
         }
         const story = next.value
         const verdict = await verdictOf(child, story, (moment) => {
