@@ -48,6 +48,8 @@ export interface PatchOptions extends WriteOptions {
   readonly resourceVersion?: string
   /** Nobody reads what becomes of the object: its text is passed over. */
   readonly isAnswerUnread?: boolean
+  /** What of the object is read; the rest may be there or not. Keep the value: it is prepared once. */
+  readonly fields?: ReadFields
 }
 
 export interface DeleteOptions extends WriteOptions {

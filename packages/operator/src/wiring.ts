@@ -118,6 +118,9 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
     { least: 1000, most: 5000, baseMs: 1000, capMs: 60_000, perSecond: 10 },
     (key, signal) => lifecycle.reconcile(key, signal),
   )
+  lifecycle.enqueue = (name, afterMs) => {
+    lifecycleQueue.enqueue(name, afterMs)
+  }
   const terminationQueue = queue(
     'node.termination',
     { least: 100, most: 5000, baseMs: 100, capMs: 10_000, perSecond: 10 },

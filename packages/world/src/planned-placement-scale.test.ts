@@ -77,4 +77,25 @@ test('PLA-4 800 pods of eight shapes run where planned under the default rate li
   assert.ok(refused.length <= 0.01 * field.answers.length, JSON.stringify(refused))
   const ofClaims = field.answers.filter(({ path }) => /\/nodeclaims\/.*\/status/.test(path)).length
   assert.ok(ofClaims <= 6 * field.claims().length, `${ofClaims} writes of the status of claims`)
+  // One claim asks for all of them whether they may open.
+  const looks = await field.metric('controller_runtime_reconcile_total', {
+    controller: 'nodeclaim.lifecycle',
+  })
+  t.diagnostic(`${looks} looks at claims`)
+  assert.ok(looks <= 24 * field.claims().length, `${looks} looks at ${field.claims().length} claims`)
+})
+
+test('of two shapes in large numbers the scheduler is only told where the larger go', async (t) => {
+  const field = await Field.open(t, { mostCpu: 16, rate, latencyMs: 20 })
+  field.pods('small', 300, '900m', '3100Mi')
+  field.pods('large', 300, '3500m', '28Gi')
+  await field.pass(5 * seconds)
+  await field.start()
+  assert.ok(await field.until(() => field.isAllBound && field.claims().length > 0, 60 * seconds))
+  await field.pass(2 * seconds)
+  assert.equal(field.said('computed new nodeclaim(s)').length, 1, 'nobody was left over')
+  assert.deepEqual(new Set(field.nominations.map(({ pod }) => pod.split('-')[0])), new Set(['large']))
+  const larger = field.world.pods().filter(({ metadata: { name } }) => name.startsWith('large'))
+  assert.equal(await field.metric('pods_nominations_outcomes_total', { outcome: 'honoured' }), larger.length)
+  assert.equal(field.said('pod bound elsewhere than planned').length, 0)
 })

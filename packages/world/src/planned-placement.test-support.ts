@@ -265,7 +265,8 @@ export class Field {
   }
 
   async metric(name: string, wanted: Readonly<Record<string, string>> = {}): Promise<number> {
-    const metric = this.operator.operator.metrics.registry.getSingleMetric(`karpenter_${name}`)
+    const { registry } = this.operator.operator.metrics
+    const metric = registry.getSingleMetric(`karpenter_${name}`) ?? registry.getSingleMetric(name)
     const { values } = (await metric?.get()) ?? { values: [] }
     return values
       .filter((each) => Object.entries(wanted).every(([label, value]) => each.labels[label] === value))

@@ -67,6 +67,21 @@ test('a list reads what is asked of its objects', async () => {
   assert.deepEqual(listed, [{ apiVersion: 'v1', kind: 'Pod', metadata: aPod.metadata }])
 })
 
+test('of what a patch makes of an object is read what is asked for', async () => {
+  const after = { ...aPod, metadata: { ...aPod.metadata, resourceVersion: '7' } }
+  const client = createKubeClient({
+    transport: new ScriptedTransport(json(200, after), json(200, after)),
+    clock: new VirtualClock(),
+  })
+  const fields = {
+    members: { metadata: { members: { resourceVersion: true }, others: false } },
+    others: false,
+  }
+  const patched = () => client.patch(kinds.pod, { name: 'p', namespace: 'n' }, {}, { fields })
+  assert.deepEqual(await patched(), { metadata: { resourceVersion: '7' } })
+  assert.deepEqual(await patched(), { metadata: { resourceVersion: '7' } }, 'as often as it is asked')
+})
+
 test('errors are told apart by reason first, then by code', async () => {
   const cases: [number, string | undefined, KubeErrorKind][] = [
     [409, 'AlreadyExists', 'alreadyExists'],

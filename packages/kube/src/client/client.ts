@@ -5,6 +5,7 @@ import type {
   ListOptions,
   ObjectKey,
   PatchOptions,
+  ReadFields,
   WriteOptions,
 } from '../contract.ts'
 import { isKubeError } from '../contract.ts'
@@ -142,16 +143,18 @@ class HttpKubeClient implements WatchingKubeClient {
     type: ResourceType<T>,
     key: ObjectKey,
     patch: object,
-    { subresource, kind = 'merge', resourceVersion, isAnswerUnread = false, signal, lane }: PatchOptions = {},
+    options: PatchOptions = {},
   ): Promise<T> {
+    const { subresource, kind = 'merge', resourceVersion, isAnswerUnread = false, fields } = options
     return await this.#requester.json<T>({
       method: 'PATCH',
       path: objectPath(type, key, subresource),
       body: withResourceVersion(kind, patch, resourceVersion),
       contentType: patchTypes[kind],
       isAnswerUnread,
-      signal,
-      lane,
+      reader: fields && readerOf(fields),
+      signal: options.signal,
+      lane: options.lane,
       retry: 'write',
     })
   }
@@ -223,6 +226,14 @@ class HttpKubeClient implements WatchingKubeClient {
       retry: 'read',
     })
   }
+}
+
+const readers = new WeakMap<ReadFields, FieldReader>()
+
+function readerOf(fields: ReadFields): FieldReader {
+  const reader = readers.get(fields) ?? new FieldReader(fields)
+  readers.set(fields, reader)
+  return reader
 }
 
 /** Items of lists carry no kind of their own; what reads them later should not care. */

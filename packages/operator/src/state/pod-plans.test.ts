@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { VirtualClock } from '@tenon/runtime'
-import { PodPlans } from './pod-plans.ts'
+import { isTold, PodPlans } from './pod-plans.ts'
 
 const claim = (name: string) => ({ kind: 'claim', name }) as const
 const maxAgeMs = 60_000
@@ -35,6 +35,16 @@ describe('plans of pods', () => {
     await clock.advance(1)
     assert.equal(plans.get('one'), undefined)
     assert.deepEqual(dropped, ['one'])
+  })
+
+  test('are told of once one decision wants that', () => {
+    const { plans } = plansAt()
+    plans.set('one', { target: claim('a'), isSteered: true, isFiller: true })
+    assert.equal(isTold(plans.get('one')), false)
+    plans.set('one', { target: claim('a'), isSteered: true })
+    assert.equal(isTold(plans.get('one')), true)
+    plans.set('one', { target: claim('a'), isSteered: true, isFiller: true })
+    assert.equal(isTold(plans.get('one')), true)
   })
 
   test('move when another target is chosen', () => {

@@ -12,8 +12,10 @@ export interface PodPlan {
   readonly target: PlanTarget
   /** Unix milliseconds. */
   readonly madeMs: number
-  /** Whether the Kubernetes scheduler is told about it. */
+  /** Whether it matters where the pods of its decision go: then their nodes open together. */
   readonly isSteered: boolean
+  /** One of those that take the room which the others of the decision leave: the scheduler is not told about it. */
+  readonly isFiller?: boolean
   /** Place among the pods of its decision, from 0, in the order in which the scheduler is told. */
   readonly turn?: number
   /** What the pod asked for; absent when that is not known any more. */
@@ -29,6 +31,11 @@ export interface WrittenNomination {
   readonly isAccepted: boolean
   /** Of the pod as the API server answered. */
   readonly resourceVersion?: string
+}
+
+/** Whether the Kubernetes scheduler is told about the plan. */
+export function isTold(plan: Pick<PodPlan, 'isSteered' | 'isFiller'> | undefined): boolean {
+  return plan?.isSteered === true && plan.isFiller !== true
 }
 
 const keyOf = ({ kind, name }: PlanTarget) => `${kind}/${name}`
@@ -80,7 +87,8 @@ export class PodPlans {
   set(uid: string, plan: Omit<PodPlan, 'madeMs'>): void {
     const before = this.get(uid)
     if (before !== undefined && keyOf(before.target) === keyOf(plan.target)) {
-      if (plan.isSteered && !before.isSteered) this.#plans.set(uid, { ...before, isSteered: true })
+      if (isTold(plan) && !isTold(before))
+        this.#plans.set(uid, { ...before, isSteered: true, ...(before.isFiller && { isFiller: false }) })
       this.onPlanned(uid)
       return
     }

@@ -21,13 +21,17 @@ export class NodeClaimLifecycle {
   readonly #context: OperatorContext
   readonly #launcher: Launcher
   readonly #hold: RegistrationHold
+  /** Set by the composition root. */
+  enqueue: (name: string, afterMs: number) => void = () => undefined
   /** What passes wrote last, by claim name, until the cache shows it. */
   readonly #written = new Map<string, { readonly claim: NodeClaim; readonly untilMs: number }>()
 
   constructor(context: OperatorContext) {
     this.#context = context
     this.#launcher = new Launcher(context)
-    this.#hold = new RegistrationHold(context)
+    this.#hold = new RegistrationHold(context, (name, afterMs) => {
+      this.enqueue(name, afterMs)
+    })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {

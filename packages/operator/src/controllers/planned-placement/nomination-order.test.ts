@@ -48,3 +48,31 @@ test('pods that have a node still have no turn', () => {
     'new',
   ])
 })
+
+test('of many small pods that are alike the scheduler is not told', () => {
+  const many = (count: number, name: string, cpu: string, spec: Partial<PodSpec> = {}) =>
+    Array.from({ length: count }, (_, index) => aPod(`${name}-${index}`, cpu, '1Gi', spec))
+  const toldOf = (pods: readonly Pod[]) => new Set(inTurn(pods).map((uid) => uid.split('-')[0]))
+  const large = many(200, 'large', '4')
+  const only = new Set(['large'])
+  const all = new Set(['large', 'small'])
+
+  assert.deepEqual(toldOf([...large, ...many(100, 'small', '1')]), only)
+  assert.deepEqual(toldOf([...large, ...many(99, 'small', '1')]), all, 'too few')
+  assert.deepEqual(
+    toldOf([...large, ...many(1, 'large', '4'), ...many(100, 'small', '1')]),
+    all,
+    'not a third',
+  )
+  const unlike = many(1, 'small', '1', { nodeSelector: { disk: 'fast' } })
+  assert.deepEqual(toldOf([...large, ...many(100, 'small', '1'), ...unlike]), all, 'not all alike')
+  assert.deepEqual(
+    toldOf([...large, ...many(100, 'small', '1', { priority: 7 })]),
+    all,
+    'no room is kept from them',
+  )
+  assert.deepEqual(toldOf([...many(200, 'large', '4', { priority: 7 }), ...many(100, 'small', '1')]), only)
+  const ruled = many(1, 'large', '4', { affinity: { podAffinity: {} } })
+  assert.deepEqual(toldOf([...large, ...ruled, ...many(100, 'small', '1')]), all, 'more than room matters')
+  assert.deepEqual(toldOf(many(100, 'small', '1')), new Set(['small']), 'nobody would be left')
+})

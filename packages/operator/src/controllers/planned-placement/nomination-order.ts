@@ -1,11 +1,15 @@
 /** In which order the scheduler is told about the pods of a decision (planned-placement.md). */
 import type { Pod, Resources } from '@tenon/api'
 import { podRequests, type SchedulingResult, sum } from '@tenon/engine'
+import { shapeOf } from './steering.ts'
+
+/** How many pods of a decision, and which share of them: fewer are not worth that one may be left over. */
+const leastFillers = { count: 100, share: 1 / 3 } as const
 
 /**
  * Works out in steps whose turn it is when: first pods about which more than amounts decides, then the largest.
  * Nodes may open before all are told about, and who is left over then should fit anywhere.
- * @returns the turn of each pod that waits for a node, by UID, from 0.
+ * @returns the turn of each pod that waits for a node, by UID, from 0; none for those that take what room is left.
  */
 export function* nominationOrder({
   placements,
@@ -32,9 +36,41 @@ export function* nominationOrder({
     yield
   }
   const sizeOf = (pod: Pod) => sizes.get(pod) ?? 0
+  const fillers = yield* fillersAmong(sizes)
   // Two infinite sizes have no difference.
   const largerFirst = (a: Pod, b: Pod) => (sizeOf(a) === sizeOf(b) ? 0 : sizeOf(b) - sizeOf(a))
-  return new Map(pods.toSorted(largerFirst).map(({ metadata: { uid = '' } }, turn) => [uid, turn]))
+  const told = pods.filter((pod) => !fillers.has(pod))
+  return new Map(told.toSorted(largerFirst).map(({ metadata: { uid = '' } }, turn) => [uid, turn]))
+}
+
+/**
+ * Pods that the scheduler need not be told about: the smallest, if they are alike and many. Once the room of all
+ * others is kept, each of them may take the place of any other. Of a few it is told all the same: a plan that comes
+ * true to the letter leaves nobody over.
+ */
+function* fillersAmong(sizes: ReadonlyMap<Pod, number>): Generator<undefined, ReadonlySet<Pod>, undefined> {
+  let least = Number.POSITIVE_INFINITY
+  let isRuled = false
+  let lowest = Number.POSITIVE_INFINITY
+  for (const [{ spec }, size] of sizes) {
+    least = Math.min(least, size)
+    isRuled ||= size === Number.POSITIVE_INFINITY
+    lowest = Math.min(lowest, spec.priority ?? 0)
+  }
+  const fillers = new Set<Pod>()
+  if (isRuled) return fillers
+  let shape: string | undefined
+  for (const [pod, size] of sizes) {
+    yield
+    if (size !== least) continue
+    const own = shapeOf(pod)
+    shape ??= own
+    // Room is kept from pods of the same priority, or a lower one.
+    if (own !== shape || (pod.spec.priority ?? 0) > lowest) return new Set()
+    fillers.add(pod)
+  }
+  const isWorthIt = fillers.size >= Math.max(leastFillers.count, sizes.size * leastFillers.share)
+  return isWorthIt && fillers.size < sizes.size ? fillers : new Set()
 }
 
 /** Whether more than the amounts it asks for decides where the pod may go. */

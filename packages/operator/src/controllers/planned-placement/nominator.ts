@@ -1,15 +1,28 @@
 /** `pod.nomination`: asks the Kubernetes scheduler to follow the plan (planned-placement.md). */
-import { type Change, compareResourceVersions, done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import {
+  type Change,
+  compareResourceVersions,
+  done,
+  isKubeError,
+  type ReadFields,
+  type ReconcileResult,
+} from '@tenon/kube'
 import { kinds, type NodeClaim, type Pod } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { isSameValue } from '../../observe/same-value.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
-import type { PodPlan, WrittenNomination } from '../../state/pod-plans.ts'
+import { isTold, type PodPlan, type WrittenNomination } from '../../state/pod-plans.ts'
 import { isTerminating } from '../../state/pods.ts'
 import { awaitsTwins, hardSpreadOf } from './spread-turn.ts'
 
 /** Nominations that do not show in the cache are set again after this long: accepted ones, and all others. */
 const repeatMs = { accepted: 5000, other: 200 } as const
+
+/** What is read of a pod that was nominated. */
+const versionFields: ReadFields = {
+  members: { metadata: { members: { resourceVersion: true }, others: false } },
+  others: false,
+}
 
 /**
  * Writes `status.nominatedNodeName` of pods as their plans say, again and again until they are bound.
@@ -31,10 +44,10 @@ export class Nominator {
     const { caches, state } = this.#context
     const { plans } = state
     plans.onPlanned = (uid) => {
-      if (plans.get(uid)?.isSteered === true) this.enqueue(uid)
+      if (isTold(plans.get(uid))) this.#look(uid)
     }
     plans.onDropped((uids) => {
-      for (const uid of uids) if (plans.written(uid) !== undefined) this.enqueue(uid)
+      for (const uid of uids) if (plans.written(uid) !== undefined) this.#look(uid)
     })
     caches.pods.onChange((change) => {
       this.#seePod(change)
@@ -45,14 +58,20 @@ export class Nominator {
       const { spec } = change.object
       if (change.kind === 'updated' && change.old.spec?.providerID === spec?.providerID) return
       const claim = state.claimOf(change.object)
-      if (claim !== undefined) this.#enqueuePods(claim)
+      if (claim !== undefined) this.#lookAtPods(claim)
     })
     caches.nodeClaims.onChange((change) => {
       if (change.kind === 'deleted') return
       const { status } = change.object
       if (change.kind === 'updated' && change.old.status?.providerID === status?.providerID) return
-      this.#enqueuePods(change.object)
+      this.#lookAtPods(change.object)
     })
+  }
+
+  /** Most changes leave nothing to do about a pod, which is found out here for less than a reconcile takes. */
+  #look(uid: string): void {
+    const pod = this.#context.state.pods.unplaced(uid)
+    if (pod !== undefined && this.#isToBeWritten(uid, pod)) this.enqueue(uid)
   }
 
   async reconcile(uid: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -60,11 +79,8 @@ export class Nominator {
     await placementGate.settled()
     if (!placementGate.isOn) return done
     const pod = state.pods.unplaced(uid)
-    if (pod === undefined || isTerminating(pod)) return done
-    const present = nominatedNodeOf(pod)
-    if (present !== '' && !state.nominations.isOurs(pod)) return done
+    if (pod === undefined || !this.#isToBeWritten(uid, pod)) return done
     const wanted = this.#wantedNode(uid, pod)
-    if (wanted === present) return done
     const turnMs = wanted === '' ? 0 : this.#untilTurnMs(uid)
     if (turnMs > 0) return { kind: 'after', delayMs: turnMs }
     const written = state.plans.written(uid)
@@ -74,6 +90,14 @@ export class Nominator {
       if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
     }
     return await this.#write(pod, wanted, signal)
+  }
+
+  /** Whether the pod has another nomination than it should, and nobody else's. */
+  #isToBeWritten(uid: string, pod: Pod): boolean {
+    if (isTerminating(pod)) return false
+    const present = nominatedNodeOf(pod)
+    if (present !== '' && !this.#context.state.nominations.isOurs(pod)) return false
+    return this.#wantedNode(uid, pod) !== present
   }
 
   /**
@@ -94,7 +118,7 @@ export class Nominator {
   #wantedNode(uid: string, pod: Pod): string {
     const { state } = this.#context
     const plan = state.plans.get(uid)
-    if (plan?.isSteered !== true) return ''
+    if (plan === undefined || !isTold(plan)) return ''
     if (!isAsPlanned(pod, plan)) {
       state.plans.drop(uid)
       return ''
@@ -117,6 +141,7 @@ export class Nominator {
       const answer = await client.patch(kinds.pod, { name, namespace }, changeOf(pod, node), {
         kind: 'json',
         subresource: 'status',
+        fields: versionFields,
         signal,
         lane: 'urgent',
       })
@@ -151,7 +176,7 @@ export class Nominator {
     const uid = object.metadata.uid ?? ''
     if (change.kind === 'deleted') return
     const plan = plans.get(uid)
-    if (plan?.isSteered !== true && plans.written(uid) === undefined) {
+    if (!isTold(plan) && plans.written(uid) === undefined) {
       if (plan !== undefined && isBinding(change)) plans.forget(uid)
       return
     }
@@ -159,8 +184,8 @@ export class Nominator {
       this.#account(object, plan)
       plans.forget(uid)
       if (plan !== undefined && hardSpreadOf(object).length > 0)
-        for (const twin of plans.podsOf(plan.target)) this.enqueue(twin)
-    } else this.enqueue(uid)
+        for (const twin of plans.podsOf(plan.target)) this.#look(twin)
+    } else this.#look(uid)
   }
 
   /** Counts how a pod's plan ended. */
@@ -182,8 +207,8 @@ export class Nominator {
     })
   }
 
-  #enqueuePods({ metadata: { name } }: NodeClaim): void {
-    for (const uid of this.#context.state.plans.podsOf({ kind: 'claim', name })) this.enqueue(uid)
+  #lookAtPods({ metadata: { name } }: NodeClaim): void {
+    for (const uid of this.#context.state.plans.podsOf({ kind: 'claim', name })) this.#look(uid)
   }
 }
 

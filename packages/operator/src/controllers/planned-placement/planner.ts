@@ -71,8 +71,9 @@ export class DecisionPlan {
     const turn = this.#turns?.get(uid)
     state.plans.set(uid, {
       target,
-      isSteered: turn !== undefined,
+      isSteered: this.#turns !== undefined,
       spec: current.spec,
+      ...(this.#turns !== undefined && turn === undefined && { isFiller: true }),
       ...(turn !== undefined && { turn }),
     })
   }

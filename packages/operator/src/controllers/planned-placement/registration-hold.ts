@@ -9,21 +9,25 @@ import {
 } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
+import { isTold } from '../../state/pod-plans.ts'
 import { isNodeReady } from '../../state/state-node.ts'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
 import { awaitsTwins } from './spread-turn.ts'
 
 /** Nominations must have stood this long: an attempt that was under way when they came clears them. */
 const standingMs = 250
+/** From the decision to open until the first Node does, so that the later ones are not late. */
+const wakingMs = 10
 /** How long what was found out about a batch is good for: each of its claims asks. */
 const batchFreshMs = 50
+/** How often a batch is looked at by the claim that does so for all of it, and by the others in case it stops. */
 const pollMs = { least: 100, most: 1000 } as const
 
 interface BatchState {
   readonly atMs: number
   /** When the first of its Nodes was held. */
   readonly sinceMs: number
-  /** When Nodes open, once nothing speaks against it; each of them has asked again by then. */
+  /** When Nodes open, once nothing speaks against it; each of them is told to ask again by then. */
   readonly opensAtMs: number | undefined
   readonly order: OpeningOrder
   /** Whether those that go first have opened, and their pods are bound. */
@@ -35,9 +39,14 @@ export class RegistrationHold {
   /** When the claim's Node was first held, by claim UID. */
   readonly #since = new Map<string, number>()
   readonly #batches = new WeakMap<ReadonlySet<string>, BatchState>()
+  /** The claim of each batch that asks for all of it, and when it last did. */
+  readonly #scouts = new WeakMap<ReadonlySet<string>, { readonly name: string; readonly atMs: number }>()
+  readonly #wake: (claim: string, afterMs: number) => void
 
-  constructor(context: OperatorContext) {
+  /** @param wake has a claim ask again after so long, or earlier. */
+  constructor(context: OperatorContext, wake: (claim: string, afterMs: number) => void) {
     this.#context = context
+    this.#wake = wake
     context.caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
     })
@@ -67,8 +76,17 @@ export class RegistrationHold {
     if (now >= deadlineMs && !goesAlong) return this.#isReady(name) ? 0 : Math.min(leftMs, askAgainMs(batch))
     const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
     const rank = order.rank.get(name) ?? 0
-    const askAgainAtMs = Math.min(now + askAgainMs(batch), deadlineMs)
+    const askAgainAtMs = Math.min(now + this.#pauseMs(batch, name), deadlineMs)
     return Math.max(0, Math.min(leftMs, (isTurn ? opensAtMs + rank : askAgainAtMs) - now))
+  }
+
+  /** One claim asks often for its whole batch; another one takes over when it does not any more. */
+  #pauseMs(batch: ReadonlySet<string>, name: string): number {
+    const now = this.#context.clock.now()
+    const scout = this.#scouts.get(batch)
+    if (scout !== undefined && scout.name !== name && now - scout.atMs < pollMs.most) return pollMs.most
+    this.#scouts.set(batch, { name, atMs: now })
+    return pollMs.least
   }
 
   /** Whether others are being waited for, or were until now, so that this Node should not lag behind. */
@@ -88,6 +106,11 @@ export class RegistrationHold {
       ? { atMs, sinceMs, order: openingOrder(state, caches, batch), isFirstDone: true, opensAtMs: atMs }
       : { atMs, sinceMs, ...this.#progress(batch, known) }
     this.#batches.set(batch, next)
+    const { opensAtMs, order, isFirstDone } = next
+    if (opensAtMs !== undefined && (known?.opensAtMs !== opensAtMs || known.isFirstDone !== isFirstDone)) {
+      for (const name of isFirstDone ? batch : order.first)
+        this.#wake(name, opensAtMs + (order.rank.get(name) ?? 0) - atMs)
+    }
     return next
   }
 
@@ -100,7 +123,7 @@ export class RegistrationHold {
     const isReady = [...batch].every((name) => this.#isReady(name))
     const order = isOpening || !isReady ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
     const isFirstDone = isReady && ![...order.first].some((name) => this.#isSteered(name))
-    const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : clock.now() + askAgainMs(batch)
+    const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : clock.now() + wakingMs
     return { order, isFirstDone, opensAtMs: isOpening || isReady ? opensAtMs : undefined }
   }
 
@@ -134,7 +157,7 @@ export class RegistrationHold {
     const latestMs = clock.now() - standingMs
     return state.plans.podsOf({ kind: 'claim', name: claim }).every((uid) => {
       const pod = state.pods.unplaced(uid)
-      if (pod === undefined || state.plans.get(uid)?.isSteered !== true) return true
+      if (pod === undefined || !isTold(state.plans.get(uid))) return true
       const present = nominatedNodeOf(pod)
       if (present === name) return (state.plans.written(uid)?.atMs ?? 0) <= latestMs
       if (present === '' && awaitsTwins(state, pod)) return true
