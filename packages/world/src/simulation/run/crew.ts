@@ -16,6 +16,12 @@ export interface Verdict {
   readonly cpuMs: number
 }
 
+/** Of a story that was not played to its end. @param cpuMs processor time it took until then, if it is known. */
+export function brokenOff(text: string, cpuMs: number): Verdict {
+  const violation = { invariant: 'noUnexpectedError', text, atMs: 0 } as const
+  return { violation, hash: '', events: 0, calmMinutes: 0, cpuMs }
+}
+
 /** What a child sends while it plays a story, and once at its end. */
 export type ChildMessage =
   | { readonly kind: 'moment'; readonly moment: Moment }
@@ -83,14 +89,7 @@ async function verdictOf(
     else resolve(said.verdict)
   }
   const onExit = (code: number | null) => {
-    const text = `the child ended with code ${String(code)}`
-    resolve({
-      violation: { invariant: 'noUnexpectedError', text, atMs: 0 },
-      hash: '',
-      events: 0,
-      calmMinutes: 0,
-      cpuMs: 0,
-    })
+    resolve(brokenOff(`the child ended with code ${String(code)}`, 0))
   }
   child.on('message', onMessage)
   child.on('exit', onExit)

@@ -2,7 +2,7 @@
 import { plantedBug } from '../planted/bugs.ts'
 import { type Moment, simulate } from '../simulation.ts'
 import { parseStory } from '../story.ts'
-import type { ChildMessage } from './crew.ts'
+import { brokenOff, type ChildMessage } from './crew.ts'
 
 const pauseMs = 1000
 
@@ -38,8 +38,7 @@ process.on('message', (message) => {
       })
     } catch (error) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      const violation = { invariant: 'noUnexpectedError', text, atMs: 0 } as const
-      send({ kind: 'verdict', verdict: { violation, hash: '', events: 0, calmMinutes: 0, cpuMs: cpuMs() } })
+      send({ kind: 'verdict', verdict: brokenOff(text, cpuMs()) })
     }
   })()
 })
