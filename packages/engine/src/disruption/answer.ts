@@ -1,6 +1,7 @@
 /** Answers about removing nodes, in terms of the objects that the question was about. */
 import type { Pod } from '@tenon/api'
 import type { FinishedClaim } from '../provisioning/finished-claims.ts'
+import { newClaim } from '../provisioning/new-claim.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingInput } from '../snapshot/input.ts'
 import type { Failure, NewClaim, Placement } from '../snapshot/result.ts'
@@ -47,12 +48,9 @@ export type DisruptionResult =
 
 /** @param input what the problem was made from. */
 export function disruptionResult(input: SchedulingInput, answer: DisruptionAnswer): DisruptionResult {
-  const { pods, nodes, pools } = input
+  const { pods, nodes } = input
   const claimsOf = (claims: readonly FinishedClaim[]): readonly NewClaim[] =>
-    claims.flatMap(({ poolIndex, pods: indexes, ...claim }) => {
-      const pool = pools[poolIndex]?.nodePool
-      return pool === undefined ? [] : [{ ...claim, pool, pods: indexes.flatMap((pod) => pods[pod] ?? []) }]
-    })
+    claims.flatMap((claim) => newClaim(input, claim) ?? [])
   const placementsOf = (pairs: Int32Array): readonly Placement[] =>
     Array.from({ length: pairs.length / 2 }, (_, i) => i).flatMap((i) => {
       const pod = pods[pairs[2 * i] as number]

@@ -4,6 +4,7 @@ import type { SchedulingInput } from '../snapshot/input.ts'
 import { type Problem, problemOf } from '../snapshot/problem.ts'
 import type { Failure, NewClaim, Placement, SchedulingControl, SchedulingResult } from '../snapshot/result.ts'
 import { finished } from '../steps.ts'
+import { newClaim } from './new-claim.ts'
 import { type Solution, solve } from './solver.ts'
 
 const untilDone: SchedulingControl = { shouldStop: () => false }
@@ -26,7 +27,7 @@ export function* resultInSteps(
   { shapeOf }: Problem,
   solution: Solution,
 ): Generator<undefined, SchedulingResult, undefined> {
-  const { pods, nodes, pools } = input
+  const { pods, nodes } = input
   const placements: Placement[] = []
   for (let i = 0; i < solution.placements.length; i += 2) {
     const pod = pods[solution.placements[i] as number]
@@ -43,9 +44,9 @@ export function* resultInSteps(
   const podsAt = (indexes: readonly number[]) =>
     indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
   const claims: NewClaim[] = []
-  for (const [told, { poolIndex, pods: indexes, ...claim }] of solution.claims.entries()) {
-    const pool = pools[poolIndex]?.nodePool
-    if (pool !== undefined) claims.push({ ...claim, pool, pods: podsAt(indexes) })
+  for (const [told, finishedClaim] of solution.claims.entries()) {
+    const claim = newClaim(input, finishedClaim)
+    if (claim !== undefined) claims.push(claim)
     if (told % toldPerStep === toldPerStep - 1) yield
   }
   const undecided = podsAt(solution.undecided)

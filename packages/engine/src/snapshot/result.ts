@@ -15,6 +15,8 @@ export interface NewClaim {
   readonly requests: Resources
   /** Names of the types that hold it, cheapest first. */
   readonly instanceTypes: readonly string[]
+  /** Of each amount that its NodePool limits, the most that any of these types has; `nodes` is 1. */
+  readonly largest: Resources
   /** Price per hour of the cheapest offering of the cheapest type. */
   readonly pricePerHour: number
   /** Whether some minValues was lowered below the NodePool's. */

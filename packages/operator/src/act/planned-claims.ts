@@ -1,6 +1,15 @@
 /** Creates the claims of decisions, each once, and finds out about those whose creation had no answer. */
-import { karpenterKinds, type NewObject, type NodeClaim, type NodePool } from '@tenon/api'
+import {
+  karpenterKinds,
+  type NewObject,
+  type NodeClaim,
+  type NodePool,
+  parseResources,
+  type Resources,
+} from '@tenon/api'
+import type { NewClaim } from '@tenon/engine'
 import type { OperatorContext } from '../context.ts'
+import type { TakenRoom } from '../state/pool-room.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
 
 /** A creation without an answer is taken to have ended, one way or the other, after this long. */
@@ -10,16 +19,46 @@ const creationAttempts = 3
 const creationPauseMs = 500
 
 /**
+ * Limits may have been lowered since a decision was made (scheduling.md 10).
+ * @param usage what the pool's machines have that count.
+ * @throws Error when it is more than a limit allows already.
+ */
+export function refuseAboveLimits({ metadata, spec }: NodePool, usage: Resources): void {
+  const limits = parseResources(spec.limits)
+  const exceeded = Object.keys(limits).find((name) => (usage[name] ?? 0) > (limits[name] as number))
+  if (exceeded !== undefined) throw new Error(`NodePool ${metadata.name} exceeds its limit for ${exceeded}`)
+}
+
+/**
+ * Takes room below the limits of the claim's NodePool: what was decided at the same time may have taken it.
+ * @param usage what the pool's machines have that count.
+ * @throws Error when there is none left.
+ */
+export function takeRoom(
+  { state }: Pick<OperatorContext, 'state'>,
+  pool: NodePool,
+  usage: Resources,
+  { largest }: Pick<NewClaim, 'largest'>,
+): TakenRoom {
+  const room = state.poolRoom.take({ pool, usage, largest })
+  if (typeof room !== 'string') return room
+  throw new Error(`NodePool ${pool.metadata.name} has no room left below its limit for ${room}`)
+}
+
+/**
  * Creates a claim under a name of its own, which is held while it is not known whether it exists: its
  * NodePool launches nothing more before that is settled.
+ * @param room given back when there is no claim.
  */
 export async function createPlannedClaim(
   { client, clock, random, state }: OperatorContext,
   pool: NodePool,
   object: NewObject<NodeClaim>,
+  room: TakenRoom,
   signal: AbortSignal,
 ): Promise<NodeClaim> {
   const name = freshClaimName(pool, random)
+  state.poolRoom.follow(room, name)
   const named = { ...object, metadata: { ...object.metadata, name } }
   state.poolClaims.reserve(pool.metadata.name, Number.POSITIVE_INFINITY, [name])
   for (let attempt = 1; ; attempt++) {
@@ -32,6 +71,7 @@ export async function createPlannedClaim(
       if (signal.aborted) throw error
       if (!isUnclear(error)) {
         state.poolClaims.release(name)
+        state.poolRoom.forget(name)
         throw error
       }
       state.poolClaims.leaveUnsettled(name, clock.monotonic())
@@ -54,6 +94,7 @@ export async function settlePlannedClaims(
       const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
       if (claim !== undefined) state.seed(claim)
       if (claim !== undefined || ended.has(name)) state.poolClaims.release(name)
+      if (claim === undefined && ended.has(name)) state.poolRoom.forget(name)
     }
   }
 }

@@ -1,9 +1,14 @@
 /** Launches nodes for pods that cannot be scheduled (scheduling.md 3, 12). */
-import { karpenterKinds, labels, parseResources, type Resources } from '@tenon/api'
+import { karpenterKinds, labels, type NodePool, type Resources } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { inSlices, uuid } from '@tenon/runtime'
 import { nodeClaimFor } from '../act/create-claim.ts'
-import { createPlannedClaim, settlePlannedClaims } from '../act/planned-claims.ts'
+import {
+  createPlannedClaim,
+  refuseAboveLimits,
+  settlePlannedClaims,
+  takeRoom,
+} from '../act/planned-claims.ts'
 import type { OperatorContext } from '../context.ts'
 import { Batcher } from '../decide/batcher.ts'
 import {
@@ -15,6 +20,7 @@ import {
 import { podList, SchedulingReport, shortened } from '../decide/scheduling-report.ts'
 import { sliceMs } from '../decide/slice.ts'
 import { Triggers } from '../decide/triggers.ts'
+import type { TakenRoom } from '../state/pool-room.ts'
 import { labelsOf } from '../state/state-node.ts'
 import { DecisionPlan } from './planned-placement/planner.ts'
 import { withTwinsInTurn } from './planned-placement/twin-order.ts'
@@ -24,6 +30,13 @@ const parallelCreates = 20
 const unsyncedPollMs = 250
 /** How often the age of a decision under way is told. */
 const unfinishedWorkMs = 1000
+
+interface ClaimWithRoom {
+  readonly claim: NewClaim
+  /** What its NodePool had when the room was taken. */
+  readonly usage: Resources
+  readonly room: TakenRoom
+}
 
 /** Runs until `signal` aborts; errors of a pass are logged and the pass is tried again. */
 export class Provisioner {
@@ -216,19 +229,18 @@ export class Provisioner {
     signal: AbortSignal,
   ): Promise<void> {
     const { logger } = this.#context
-    const usages = this.#usages(claims)
     logger.info('computed new nodeclaim(s) to fit pod(s)', {
       nodeclaims: claims.length,
       pods: claims.reduce((count, claim) => count + claim.pods.length, 0),
       // Without steering the plan has to hold wherever pods land, which may cost more.
       placement,
     })
-    const queue = [...claims]
     const failures: unknown[] = []
+    const queue = this.#withRoom(claims, failures)
     const worker = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         try {
-          await this.#createOne(next, usages.get(next.nodePool) ?? {}, plan, signal)
+          await this.#createOne(next, plan, signal)
         } catch (error) {
           failures.push(error)
         }
@@ -251,29 +263,46 @@ export class Provisioner {
     this.#hasLearned = true
   }
 
-  /** What the machines of the claims' NodePools have, once for all claims: there may be thousands. */
-  #usages(claims: readonly NewClaim[]): ReadonlyMap<string, Resources> {
-    const { state } = this.#context
+  /** The claims below the limits of their NodePools, for all at once: meanwhile others may be launched. */
+  #withRoom(claims: readonly NewClaim[], failures: unknown[]): ClaimWithRoom[] {
+    const { caches, state } = this.#context
     const nodes = state.stateNodes()
-    const names = new Set(claims.map(({ nodePool }) => nodePool))
-    return new Map(Array.from(names, (name) => [name, poolUsage(name, nodes, state.parsed)]))
+    return claims.flatMap((claim): readonly ClaimWithRoom[] => {
+      try {
+        const pool = caches.nodePools.get({ name: claim.nodePool })
+        if (pool === undefined) throw new Error(`NodePool ${claim.nodePool} is gone`)
+        const usage = poolUsage(claim.nodePool, nodes, state.parsed)
+        return [{ claim, usage, room: takeRoom(this.#context, pool, usage, claim) }]
+      } catch (error) {
+        failures.push(error)
+        return []
+      }
+    })
+  }
+
+  /** The NodePool, whose limits may have been lowered meanwhile. */
+  #poolWithin(name: string, usage: Resources, room: TakenRoom): NodePool {
+    const { caches, state } = this.#context
+    try {
+      const pool = caches.nodePools.get({ name })
+      if (pool === undefined) throw new Error(`NodePool ${name} is gone`)
+      refuseAboveLimits(pool, usage)
+      return pool
+    } catch (error) {
+      state.poolRoom.giveBack(room)
+      throw error
+    }
   }
 
   async #createOne(
-    claim: NewClaim,
-    usage: Resources,
+    { claim, usage, room }: ClaimWithRoom,
     plan: DecisionPlan,
     signal: AbortSignal,
   ): Promise<void> {
-    const { caches, metrics, logger, provider, state } = this.#context
-    const pool = caches.nodePools.get({ name: claim.nodePool })
-    if (pool === undefined) throw new Error(`NodePool ${claim.nodePool} is gone`)
-    const limits = parseResources(pool.spec.limits)
-    const exceeded = Object.keys(limits).find((name) => (usage[name] ?? 0) > (limits[name] as number))
-    if (exceeded !== undefined)
-      throw new Error(`NodePool ${claim.nodePool} exceeds its limit for ${exceeded}`)
+    const { metrics, logger, provider, state } = this.#context
+    const pool = this.#poolWithin(claim.nodePool, usage, room)
     const object = plan.noted(nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs), claim.pods)
-    const created = await createPlannedClaim(this.#context, pool, object, signal)
+    const created = await createPlannedClaim(this.#context, pool, object, room, signal)
     plan.launched(created, claim.pods)
     const resting = state.movedPods.launchFor(claim.pods)
     if (resting > 0)

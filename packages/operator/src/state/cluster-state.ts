@@ -22,6 +22,7 @@ import { PodIndex } from './pod-index.ts'
 import { PodPlans } from './pod-plans.ts'
 import { PodsOnNodes } from './pods-to-move.ts'
 import { PoolClaims } from './pool-claims.ts'
+import { PoolRoom } from './pool-room.ts'
 import { PoolCosts } from './pool-costs.ts'
 import { RegistrationHealth } from './registration-health.ts'
 import { isDeleted, isTracked, joined, type StateNode } from './state-node.ts'
@@ -72,6 +73,8 @@ export class ClusterState {
   readonly nominations: NominatedPods
   /** The claims of each NodePool, and room set aside for more. */
   readonly poolClaims: PoolClaims
+  /** Room below the limits of NodePools that is taken by what is on its way. */
+  readonly poolRoom: PoolRoom
   /** What the machines of each NodePool cost. */
   readonly poolCosts: PoolCosts
   /** Whether it may be worth to look for nodes to consolidate again. */
@@ -109,6 +112,7 @@ export class ClusterState {
       isManaged: (claim) => this.isManaged(claim),
       isLeaving: (claim) => isDeleted(undefined, claim) || this.#marked.has(claim.status?.providerID ?? ''),
     })
+    this.poolRoom = new PoolRoom(caches.nodeClaims)
     this.poolCosts = new PoolCosts(caches, (claim) => this.isManaged(claim))
     this.consolidation = new ConsolidationState(clock)
     this.movedPods = new MovedPods(clock)
@@ -147,6 +151,7 @@ export class ClusterState {
   dropSeed(name: string): void {
     this.#seeded.delete(name)
     this.poolClaims.unmark(name)
+    this.poolRoom.forget(name)
     this.plans.dropTarget({ kind: 'claim', name })
   }
 

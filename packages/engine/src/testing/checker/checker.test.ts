@@ -29,6 +29,7 @@ function aClaim(pods: readonly Pod[], overrides: Partial<NewClaim> = {}): NewCla
     ],
     requests: parseResources({ cpu: '100', memory: '1000Gi', pods: '100' }),
     instanceTypes: ['small', 'large'],
+    largest: {},
     pricePerHour: 0.1,
     minValuesRelaxed: false,
     overlaid: { price: false, capacity: false },

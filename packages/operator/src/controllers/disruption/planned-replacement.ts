@@ -1,8 +1,8 @@
 /** Claims in place of nodes that go, as the engine planned them. */
-import { type DisruptionReason, type Pod, parseResources } from '@tenon/api'
+import type { DisruptionReason, Pod } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import { nodeClaimFor } from '../../act/create-claim.ts'
-import { createPlannedClaim } from '../../act/planned-claims.ts'
+import { createPlannedClaim, refuseAboveLimits, takeRoom } from '../../act/planned-claims.ts'
 import type { OperatorContext } from '../../context.ts'
 import { poolUsage } from '../../decide/scheduling-input.ts'
 import { shortened } from '../../decide/scheduling-report.ts'
@@ -27,16 +27,17 @@ export function plannedReplacement(
       const { caches, state, provider, metrics, logger } = context
       const pool = caches.nodePools.get({ name: nodePool })
       if (pool === undefined) throw new Error(`NodePool ${nodePool} is gone`)
-      const usage = poolUsage(nodePool, state.stateNodes(), state.parsed)
-      const limits = parseResources(pool.spec.limits)
-      const exceeded = Object.keys(limits).find((name) => (usage[name] ?? 0) > (limits[name] as number))
-      if (exceeded !== undefined) throw new Error(`NodePool ${nodePool} exceeds its limit for ${exceeded}`)
+      // Here the nodes that go still count (disruption.md 14); what is to come takes their room.
+      refuseAboveLimits(pool, poolUsage(nodePool, state.stateNodes(), state.parsed))
+      const names = new Set(replaced.map(({ metadata }) => metadata.name))
+      const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))
+      const room = takeRoom(context, pool, poolUsage(nodePool, staying, state.parsed), claim)
       const object = nodeClaimFor(
         claim,
         provider.defaultTerminationGracePeriodMs,
         predecessorsAnnotation(replaced),
       )
-      const created = await createPlannedClaim(context, pool, object, signal)
+      const created = await createPlannedClaim(context, pool, object, room, signal)
       if (context.placementGate.keepsPlans) {
         const target = { kind: 'claim', name: created.metadata.name } as const
         for (const { metadata, spec } of kept)
