@@ -1,0 +1,61 @@
+/** Limits of NodePools hold while the provisioner and the disruption loop decide side by side (user-asks.md ASK-20). */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Clock, Transport } from '@tenon/runtime'
+import {
+  cpu,
+  left,
+  openDisruption,
+  setBudget,
+  setDrifted,
+} from './disruption/disruption-stage.test-support.ts'
+import { seconds } from './lifecycle/stage.test-support.ts'
+import { aType, madeClaims, waitingPod } from './provisioning.test-support.ts'
+
+/** Has the first creation of a claim take its time. */
+class SlowCreation {
+  clock: Clock | undefined
+  isUnderWay = false
+  #isFirst = true
+
+  readonly wrap = (inner: Transport): Transport => ({
+    send: async (request, signal) => {
+      if (this.#isFirst && request.method === 'POST' && request.path.endsWith('/nodeclaims')) {
+        this.#isFirst = false
+        this.isUnderWay = true
+        await this.clock?.sleep(8 * seconds)
+      }
+      return await inner.send(request, signal)
+    },
+  })
+}
+
+test('the room that a replacement is to have is not given to other pods meanwhile', async (t) => {
+  const path = new SlowCreation()
+  const stage = await openDisruption(t, {
+    disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] },
+    pool: { limits: { cpu: '14' } },
+    types: [aType('big', 8)],
+    apiPath: path.wrap,
+  })
+  path.clock = stage.world.clock
+  setDrifted(stage, 'old')
+  await stage.ready('old')
+  const amounts = { cpu: '8', memory: '32Gi', pods: '110' }
+  stage.cloud.extras = { capacity: amounts, allocatable: amounts }
+  await stage.pod('on-old', 'node-old', cpu('3'))
+  setBudget(stage, '1')
+  await stage.world.clock.advanceUntil(() => path.isUnderWay, 30 * seconds)
+  assert.ok(path.isUnderWay, 'the replacement of 8 CPU is decided; 4 of the 14 are in use')
+  waitingPod(stage, 'more', { cpu: '7' })
+  await stage.pass(30 * seconds)
+  assert.equal(madeClaims(stage).length, 1)
+  assert.ok(left(stage).includes('old'))
+  for (const { metadata } of madeClaims(stage)) {
+    await stage.join(metadata.name)
+    await stage.report(`node-${metadata.name}`, 'True', amounts)
+  }
+  await stage.pass(30 * seconds)
+  assert.ok(!left(stage).includes('old'))
+  assert.equal(madeClaims(stage).length, 1, '8 of the 14 are in use')
+})
