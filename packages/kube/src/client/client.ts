@@ -9,6 +9,7 @@ import type {
   WriteOptions,
 } from '../contract.ts'
 import { isKubeError } from '../contract.ts'
+import { perObject } from '@tenon/runtime'
 import { queryText } from './queries.ts'
 import { FieldReader } from './read-fields.ts'
 import { Requester, type RequesterOptions } from './requester.ts'
@@ -228,13 +229,7 @@ class HttpKubeClient implements WatchingKubeClient {
   }
 }
 
-const readers = new WeakMap<ReadFields, FieldReader>()
-
-function readerOf(fields: ReadFields): FieldReader {
-  const reader = readers.get(fields) ?? new FieldReader(fields)
-  readers.set(fields, reader)
-  return reader
-}
+const readerOf = perObject((fields: ReadFields) => new FieldReader(fields))
 
 /** Items of lists carry no kind of their own; what reads them later should not care. */
 export function withType<T extends KubeObject>(type: ResourceType<T>, object: T): T {

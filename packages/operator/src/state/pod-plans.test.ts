@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { VirtualClock } from '@tenon/runtime'
-import { isTold, PodPlans } from './pod-plans.ts'
+import { PodPlans } from './pod-plans.ts'
 
 const claim = (name: string) => ({ kind: 'claim', name }) as const
 const maxAgeMs = 60_000
@@ -17,9 +17,9 @@ function plansAt(): { readonly clock: VirtualClock; readonly plans: PodPlans; re
 describe('plans of pods', () => {
   test('end with their target, which is told', () => {
     const { plans, dropped } = plansAt()
-    plans.set('one', { target: claim('a'), isSteered: true })
-    plans.set('two', { target: claim('a'), isSteered: true })
-    plans.set('three', { target: claim('b'), isSteered: true })
+    plans.set('one', { target: claim('a'), steering: 'told' })
+    plans.set('two', { target: claim('a'), steering: 'told' })
+    plans.set('three', { target: claim('b'), steering: 'told' })
     plans.dropTarget(claim('a'))
     assert.deepEqual(dropped, ['one', 'two'])
     assert.equal(plans.get('one'), undefined)
@@ -28,10 +28,10 @@ describe('plans of pods', () => {
 
   test('age from when they were first made, however often they are confirmed', async () => {
     const { clock, plans, dropped } = plansAt()
-    plans.set('one', { target: claim('a'), isSteered: false })
+    plans.set('one', { target: claim('a'), steering: 'free' })
     await clock.advance(maxAgeMs - 1)
-    plans.set('one', { target: claim('a'), isSteered: true })
-    assert.deepEqual(plans.get('one'), { target: claim('a'), isSteered: true, madeMs: 0 })
+    plans.set('one', { target: claim('a'), steering: 'told' })
+    assert.deepEqual(plans.get('one'), { target: claim('a'), steering: 'told', madeMs: 0 })
     await clock.advance(1)
     assert.equal(plans.get('one'), undefined)
     assert.deepEqual(dropped, ['one'])
@@ -39,21 +39,21 @@ describe('plans of pods', () => {
 
   test('are told of once one decision wants that', () => {
     const { plans } = plansAt()
-    plans.set('one', { target: claim('a'), isSteered: true, isFiller: true })
-    assert.equal(isTold(plans.get('one')), false)
-    plans.set('one', { target: claim('a'), isSteered: true })
-    assert.equal(isTold(plans.get('one')), true)
-    plans.set('one', { target: claim('a'), isSteered: true, isFiller: true })
-    assert.equal(isTold(plans.get('one')), true)
+    plans.set('one', { target: claim('a'), steering: 'filler' })
+    assert.equal(plans.get('one')?.steering, 'filler')
+    plans.set('one', { target: claim('a'), steering: 'told' })
+    assert.equal(plans.get('one')?.steering, 'told')
+    plans.set('one', { target: claim('a'), steering: 'filler' })
+    assert.equal(plans.get('one')?.steering, 'told')
   })
 
   test('move when another target is chosen', () => {
     const { plans, dropped } = plansAt()
-    plans.set('one', { target: claim('a'), isSteered: true })
-    plans.set('one', { target: claim('b'), isSteered: false })
+    plans.set('one', { target: claim('a'), steering: 'told' })
+    plans.set('one', { target: claim('b'), steering: 'free' })
     assert.deepEqual(plans.podsOf(claim('a')), [])
     assert.deepEqual(plans.podsOf(claim('b')), ['one'])
-    assert.equal(plans.get('one')?.isSteered, false)
+    assert.equal(plans.get('one')?.steering, 'free')
     assert.deepEqual(dropped, [])
   })
 
@@ -68,7 +68,7 @@ describe('plans of pods', () => {
 
   test('leave what was written about the pod until it is bound or gone', () => {
     const { plans } = plansAt()
-    plans.set('one', { target: claim('a'), isSteered: true })
+    plans.set('one', { target: claim('a'), steering: 'told' })
     plans.write('one', { node: 'n', atMs: 0, isAccepted: true })
     plans.dropTarget(claim('a'))
     assert.equal(plans.written('one')?.node, 'n')

@@ -8,14 +8,17 @@ export type PlanTarget =
   | { readonly kind: 'claim'; readonly name: string }
   | { readonly kind: 'node'; readonly name: string }
 
+/**
+ * What the Kubernetes scheduler is to know. `told`: the node the pod is meant for. `filler`: nothing, as the pod takes
+ * room that others leave, whose nodes it waits for all the same. `free`: nothing, the pod may go anywhere.
+ */
+type Steering = 'told' | 'filler' | 'free'
+
 export interface PodPlan {
   readonly target: PlanTarget
   /** Unix milliseconds. */
   readonly madeMs: number
-  /** Whether it matters where the pods of its decision go: then their nodes open together. */
-  readonly isSteered: boolean
-  /** One of those that take the room which the others of the decision leave: the scheduler is not told about it. */
-  readonly isFiller?: boolean
+  readonly steering: Steering
   /** Place among the pods of its decision, from 0, in the order in which the scheduler is told. */
   readonly turn?: number
   /** What the pod asked for; absent when that is not known any more. */
@@ -31,11 +34,6 @@ export interface WrittenNomination {
   readonly isAccepted: boolean
   /** Of the pod as the API server answered. */
   readonly resourceVersion?: string
-}
-
-/** Whether the Kubernetes scheduler is told about the plan. */
-export function isTold(plan: Pick<PodPlan, 'isSteered' | 'isFiller'> | undefined): boolean {
-  return plan?.isSteered === true && plan.isFiller !== true
 }
 
 const keyOf = ({ kind, name }: PlanTarget) => `${kind}/${name}`
@@ -87,8 +85,7 @@ export class PodPlans {
   set(uid: string, plan: Omit<PodPlan, 'madeMs'>): void {
     const before = this.get(uid)
     if (before !== undefined && keyOf(before.target) === keyOf(plan.target)) {
-      if (isTold(plan) && !isTold(before))
-        this.#plans.set(uid, { ...before, isSteered: true, ...(before.isFiller && { isFiller: false }) })
+      if (plan.steering === 'told') this.#plans.set(uid, { ...before, steering: 'told' })
       this.onPlanned(uid)
       return
     }

@@ -41,7 +41,7 @@ export function plannedReplacement(
       if (context.placementGate.keepsPlans) {
         const target = { kind: 'claim', name: created.metadata.name } as const
         for (const { metadata, spec } of kept)
-          state.plans.set(metadata.uid ?? '', { target, isSteered: false, spec })
+          state.plans.set(metadata.uid ?? '', { target, steering: 'free', spec })
       }
       metrics.nodeClaimsCreated.inc({
         reason: reason.toLowerCase(),

@@ -87,7 +87,7 @@ export function keepHomes(
     const claim = input.stateNodes.get(node)?.claim
     const target: PlanTarget =
       claim === undefined ? { kind: 'node', name: node } : { kind: 'claim', name: claim.metadata.name }
-    state.plans.set(pod.metadata.uid ?? '', { target, isSteered: false, spec: pod.spec })
+    state.plans.set(pod.metadata.uid ?? '', { target, steering: 'free', spec: pod.spec })
   }
 }
 

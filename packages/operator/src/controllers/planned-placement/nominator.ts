@@ -11,7 +11,7 @@ import { kinds, type NodeClaim, type Pod } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { isSameValue } from '../../observe/same-value.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
-import { isTold, type PodPlan, type WrittenNomination } from '../../state/pod-plans.ts'
+import { type PodPlan, type WrittenNomination } from '../../state/pod-plans.ts'
 import { isTerminating } from '../../state/pods.ts'
 import { awaitsTwins, hardSpreadOf } from './spread-turn.ts'
 
@@ -44,7 +44,7 @@ export class Nominator {
     const { caches, state } = this.#context
     const { plans } = state
     plans.onPlanned = (uid) => {
-      if (isTold(plans.get(uid))) this.#look(uid)
+      if (plans.get(uid)?.steering === 'told') this.#look(uid)
     }
     plans.onDropped((uids) => {
       for (const uid of uids) if (plans.written(uid) !== undefined) this.#look(uid)
@@ -118,7 +118,7 @@ export class Nominator {
   #wantedNode(uid: string, pod: Pod): string {
     const { state } = this.#context
     const plan = state.plans.get(uid)
-    if (plan === undefined || !isTold(plan)) return ''
+    if (plan?.steering !== 'told') return ''
     if (!isAsPlanned(pod, plan)) {
       state.plans.drop(uid)
       return ''
@@ -176,7 +176,7 @@ export class Nominator {
     const uid = object.metadata.uid ?? ''
     if (change.kind === 'deleted') return
     const plan = plans.get(uid)
-    if (!isTold(plan) && plans.written(uid) === undefined) {
+    if (plan?.steering !== 'told' && plans.written(uid) === undefined) {
       if (plan !== undefined && isBinding(change)) plans.forget(uid)
       return
     }

@@ -38,7 +38,7 @@ export function resumePlans({ caches, state, placementGate, clock }: OperatorCon
     const uid = pod.metadata.uid ?? ''
     const name = claimOf.get(uidPart(uid))
     if (name === undefined || state.plans.get(uid) !== undefined) continue
-    state.plans.set(uid, { target: { kind: 'claim', name }, isSteered: true })
+    state.plans.set(uid, { target: { kind: 'claim', name }, steering: 'told' })
     // Nobody else nominates pods for the node that was launched for them.
     const node = pod.status?.nominatedNodeName ?? ''
     if (node !== '' && state.nominations.isOurs(pod))

@@ -71,9 +71,8 @@ export class DecisionPlan {
     const turn = this.#turns?.get(uid)
     state.plans.set(uid, {
       target,
-      isSteered: this.#turns !== undefined,
+      steering: this.#turns === undefined ? 'free' : turn === undefined ? 'filler' : 'told',
       spec: current.spec,
-      ...(this.#turns !== undefined && turn === undefined && { isFiller: true }),
       ...(turn !== undefined && { turn }),
     })
   }

@@ -9,7 +9,6 @@ import {
 } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
-import { isTold } from '../../state/pod-plans.ts'
 import { isNodeReady } from '../../state/state-node.ts'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
 import { awaitsTwins } from './spread-turn.ts'
@@ -148,7 +147,7 @@ export class RegistrationHold {
     const { plans, pods } = this.#context.state
     return plans
       .podsOf({ kind: 'claim', name: claim })
-      .some((uid) => plans.get(uid)?.isSteered === true && pods.unplaced(uid) !== undefined)
+      .some((uid) => (plans.get(uid)?.steering ?? 'free') !== 'free' && pods.unplaced(uid) !== undefined)
   }
 
   /** Whether every pod that waits for this node is nominated for it, or cannot be. */
@@ -157,7 +156,7 @@ export class RegistrationHold {
     const latestMs = clock.now() - standingMs
     return state.plans.podsOf({ kind: 'claim', name: claim }).every((uid) => {
       const pod = state.pods.unplaced(uid)
-      if (pod === undefined || !isTold(state.plans.get(uid))) return true
+      if (pod === undefined || state.plans.get(uid)?.steering !== 'told') return true
       const present = nominatedNodeOf(pod)
       if (present === name) return (state.plans.written(uid)?.atMs ?? 0) <= latestMs
       if (present === '' && awaitsTwins(state, pod)) return true

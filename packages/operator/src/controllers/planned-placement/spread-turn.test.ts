@@ -24,7 +24,7 @@ function replica(name: string, app: string, maxSkew?: number): Pod {
 function held(...pods: readonly Pod[]): readonly string[] {
   const waiting = {
     plans: {
-      get: () => ({ target: { kind: 'claim', name: 'one' } as const, madeMs: 0, isSteered: true }),
+      get: () => ({ target: { kind: 'claim', name: 'one' } as const, madeMs: 0, steering: 'told' as const }),
       podsOf: () => pods.map(({ metadata }) => metadata.uid ?? ''),
     },
     pods: { unplaced: (uid: string) => pods.find(({ metadata }) => metadata.uid === uid) },
