@@ -1,6 +1,6 @@
 /** Limits of NodePools hold while the provisioner and the disruption loop decide side by side (user-asks.md ASK-20). */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import type { Clock, Transport } from '@tenon/runtime'
 import {
   cpu,
@@ -12,11 +12,16 @@ import {
 import { seconds } from './lifecycle/stage.test-support.ts'
 import { aType, madeClaims, waitingPod } from './provisioning.test-support.ts'
 
-/** Has the first creation of a claim take its time. */
+/** Has the first creation of a claim take its time, and fail if it is to. */
 class SlowCreation {
   clock: Clock | undefined
   isUnderWay = false
+  readonly #isRefused: boolean
   #isFirst = true
+
+  constructor({ isRefused = false } = {}) {
+    this.#isRefused = isRefused
+  }
 
   readonly wrap = (inner: Transport): Transport => ({
     send: async (request, signal) => {
@@ -24,14 +29,25 @@ class SlowCreation {
         this.#isFirst = false
         this.isUnderWay = true
         await this.clock?.sleep(8 * seconds)
+        if (this.#isRefused) return { status: 422, headers: {}, body: refusal() }
       }
       return await inner.send(request, signal)
     },
   })
 }
 
-test('the room that a replacement is to have is not given to other pods meanwhile', async (t) => {
-  const path = new SlowCreation()
+async function* refusal(): AsyncGenerator<string> {
+  yield JSON.stringify({
+    kind: 'Status',
+    status: 'Failure',
+    code: 422,
+    reason: 'Invalid',
+    message: 'refused',
+  })
+}
+
+/** A replacement of 8 CPU is being created below a limit of 14, of which 4 are in use, when more is asked for. */
+async function whileReplaced(t: TestContext, path: SlowCreation) {
   const stage = await openDisruption(t, {
     disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] },
     pool: { limits: { cpu: '14' } },
@@ -46,8 +62,13 @@ test('the room that a replacement is to have is not given to other pods meanwhil
   await stage.pod('on-old', 'node-old', cpu('3'))
   setBudget(stage, '1')
   await stage.world.clock.advanceUntil(() => path.isUnderWay, 30 * seconds)
-  assert.ok(path.isUnderWay, 'the replacement of 8 CPU is decided; 4 of the 14 are in use')
+  assert.ok(path.isUnderWay)
   waitingPod(stage, 'more', { cpu: '7' })
+  return { stage, amounts }
+}
+
+test('the room that a replacement is to have is not given to other pods meanwhile', async (t) => {
+  const { stage, amounts } = await whileReplaced(t, new SlowCreation())
   await stage.pass(30 * seconds)
   assert.equal(madeClaims(stage).length, 1)
   assert.ok(left(stage).includes('old'))
@@ -58,4 +79,22 @@ test('the room that a replacement is to have is not given to other pods meanwhil
   await stage.pass(30 * seconds)
   assert.ok(!left(stage).includes('old'))
   assert.equal(madeClaims(stage).length, 1, '8 of the 14 are in use')
+  const errors = await stage.operator.operator.metrics.registry
+    .getSingleMetric('controller_runtime_reconcile_errors_total')
+    ?.get()
+  const ofProvisioner = errors?.values.filter(({ labels }) => labels['controller'] === 'provisioner')
+  assert.deepEqual(
+    ofProvisioner?.map(({ value }) => value),
+    [0],
+    'that pods wait for room is no error',
+  )
+})
+
+test('pods that wait for room get it as soon as the replacement is known not to come', async (t) => {
+  const { stage } = await whileReplaced(t, new SlowCreation({ isRefused: true }))
+  setBudget(stage, '0')
+  await stage.pass(7 * seconds)
+  assert.deepEqual(madeClaims(stage), [])
+  await stage.pass(3 * seconds)
+  assert.equal(madeClaims(stage).length, 1)
 })

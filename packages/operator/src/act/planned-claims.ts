@@ -18,6 +18,13 @@ const lateCreationMs = 60_000
 const creationAttempts = 3
 const creationPauseMs = 500
 
+/** @throws Error when the NodePool of a decision is gone by now. */
+export function decidedPool({ caches }: Pick<OperatorContext, 'caches'>, name: string): NodePool {
+  const pool = caches.nodePools.get({ name })
+  if (pool === undefined) throw new Error(`NodePool ${name} is gone`)
+  return pool
+}
+
 /**
  * Limits may have been lowered since a decision was made (scheduling.md 10).
  * @param usage what the pool's machines have that count.
@@ -42,7 +49,12 @@ export function takeRoom(
 ): TakenRoom {
   const room = state.poolRoom.take({ pool, usage, largest })
   if (typeof room !== 'string') return room
-  throw new Error(`NodePool ${pool.metadata.name} has no room left below its limit for ${room}`)
+  throw noRoomError(pool.metadata.name, room)
+}
+
+/** @param limit name of the amount that is short. */
+export function noRoomError(pool: string, limit: string): Error {
+  return new Error(`NodePool ${pool} has no room left below its limit for ${limit}`)
 }
 
 /**

@@ -5,9 +5,10 @@ import { inSlices, uuid } from '@tenon/runtime'
 import { nodeClaimFor } from '../act/create-claim.ts'
 import {
   createPlannedClaim,
+  decidedPool,
+  noRoomError,
   refuseAboveLimits,
   settlePlannedClaims,
-  takeRoom,
 } from '../act/planned-claims.ts'
 import type { OperatorContext } from '../context.ts'
 import { Batcher } from '../decide/batcher.ts'
@@ -55,10 +56,13 @@ export class Provisioner {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, framework, logger, passAges } = this.#context
+    const { clock, framework, logger, passAges, state } = this.#context
     passAges.complete(controller)
     framework.known(controller)
     const unfollow = this.#triggers.follow()
+    state.poolRoom.onRoom = (pool) => {
+      this.#batcher.trigger(`room of ${pool}`)
+    }
     let failures = 0
     let startedMs = clock.monotonic()
     while (!signal.aborted) {
@@ -263,16 +267,27 @@ export class Provisioner {
     this.#hasLearned = true
   }
 
-  /** The claims below the limits of their NodePools, for all at once: meanwhile others may be launched. */
+  /**
+   * The claims there is room for below the limits of their NodePools, for all at once: meanwhile others may be
+   * launched.
+   */
   #withRoom(claims: readonly NewClaim[], failures: unknown[]): ClaimWithRoom[] {
-    const { caches, state } = this.#context
+    const { logger, state } = this.#context
     const nodes = state.stateNodes()
     return claims.flatMap((claim): readonly ClaimWithRoom[] => {
       try {
-        const pool = caches.nodePools.get({ name: claim.nodePool })
-        if (pool === undefined) throw new Error(`NodePool ${claim.nodePool} is gone`)
+        const pool = decidedPool(this.#context, claim.nodePool)
         const usage = poolUsage(claim.nodePool, nodes, state.parsed)
-        return [{ claim, usage, room: takeRoom(this.#context, pool, usage, claim) }]
+        const room = state.poolRoom.take({ pool, usage, largest: claim.largest })
+        if (typeof room !== 'string') return [{ claim, usage, room }]
+        if (!state.poolRoom.want(claim.nodePool)) throw noRoomError(claim.nodePool, room)
+        // An expected outcome: the pods are decided about again once it is known what became of it.
+        logger.info('room below the limit of a nodepool is taken by nodes on their way; the pods wait', {
+          NodePool: { name: claim.nodePool },
+          limit: room,
+          Pods: podList(claim.pods),
+        })
+        return []
       } catch (error) {
         failures.push(error)
         return []
@@ -282,14 +297,12 @@ export class Provisioner {
 
   /** The NodePool, whose limits may have been lowered meanwhile. */
   #poolWithin(name: string, usage: Resources, room: TakenRoom): NodePool {
-    const { caches, state } = this.#context
     try {
-      const pool = caches.nodePools.get({ name })
-      if (pool === undefined) throw new Error(`NodePool ${name} is gone`)
+      const pool = decidedPool(this.#context, name)
       refuseAboveLimits(pool, usage)
       return pool
     } catch (error) {
-      state.poolRoom.giveBack(room)
+      this.#context.state.poolRoom.giveBack(room)
       throw error
     }
   }

@@ -50,3 +50,21 @@ test('room is given back when nothing comes', () => {
   cluster.state.dropSeed('one')
   assert.ok(typeof poolRoom.take(ask) !== 'string')
 })
+
+test('who wants room is told once, when any of it is given back', () => {
+  const cluster = new ObservedCluster()
+  const { poolRoom } = cluster.state
+  const told: string[] = []
+  poolRoom.onRoom = (name) => told.push(name)
+  assert.equal(poolRoom.want('default'), false, 'nobody has taken any')
+  const [first, second] = [1, 2].map(() => poolRoom.take({ pool: pool({ cpu: '20' }), usage, largest }))
+  assert.ok(first !== undefined && typeof first !== 'string')
+  assert.ok(second !== undefined && typeof second !== 'string')
+  assert.equal(poolRoom.want('other'), false)
+  assert.equal(poolRoom.want('default'), true)
+  poolRoom.giveBack(first)
+  poolRoom.giveBack(first)
+  poolRoom.giveBack(second)
+  assert.deepEqual(told, ['default'])
+  assert.equal(poolRoom.want('default'), false)
+})

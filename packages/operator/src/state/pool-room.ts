@@ -26,6 +26,10 @@ export class PoolRoom {
   readonly #byClaim = new Map<string, TakenRoom>()
   /** By NodePool what is taken of it together: thousands of claims may be on their way. */
   readonly #totals = new Map<string, Map<string, number>>()
+  /** NodePools that somebody wants room of. */
+  readonly #wanted = new Set<string>()
+  /** Set by the composition root: told once of room that was wanted and may be there now. */
+  onRoom: (pool: string) => void = () => undefined
 
   constructor(claims: Cache<NodeClaim>) {
     claims.onChange(({ kind, object: { metadata, status } }) => {
@@ -56,7 +60,16 @@ export class PoolRoom {
   }
 
   giveBack(room: TakenRoom): void {
-    if (this.#taken.delete(room)) this.#count(room, -1)
+    if (!this.#taken.delete(room)) return
+    this.#count(room, -1)
+    if (this.#wanted.delete(room.pool)) this.onRoom(room.pool)
+  }
+
+  /** Asks to be told when room of the NodePool is given back; answers whether any can be. */
+  want(pool: string): boolean {
+    const isTaken = [...(this.#totals.get(pool)?.values() ?? [])].some((amount) => amount > 0)
+    if (isTaken) this.#wanted.add(pool)
+    return isTaken
   }
 
   /** There will be no such claim, or its machine counts by itself. */

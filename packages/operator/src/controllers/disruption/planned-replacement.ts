@@ -2,7 +2,7 @@
 import type { DisruptionReason, Pod } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import { nodeClaimFor } from '../../act/create-claim.ts'
-import { createPlannedClaim, refuseAboveLimits, takeRoom } from '../../act/planned-claims.ts'
+import { createPlannedClaim, decidedPool, refuseAboveLimits, takeRoom } from '../../act/planned-claims.ts'
 import type { OperatorContext } from '../../context.ts'
 import { poolUsage } from '../../decide/scheduling-input.ts'
 import { shortened } from '../../decide/scheduling-report.ts'
@@ -24,9 +24,8 @@ export function plannedReplacement(
     requirements,
     instanceTypes,
     create: async (replaced, signal) => {
-      const { caches, state, provider, metrics, logger } = context
-      const pool = caches.nodePools.get({ name: nodePool })
-      if (pool === undefined) throw new Error(`NodePool ${nodePool} is gone`)
+      const { state, provider, metrics, logger } = context
+      const pool = decidedPool(context, nodePool)
       // Here the nodes that go still count (disruption.md 14); what is to come takes their room.
       refuseAboveLimits(pool, poolUsage(nodePool, state.stateNodes(), state.parsed))
       const names = new Set(replaced.map(({ metadata }) => metadata.name))
