@@ -276,7 +276,8 @@ function nominationQueue(context: OperatorContext, queue: NewQueue): Controller 
   const nominator = new Nominator(context)
   const controller = queue(
     'pod.nomination',
-    { least: 50, most: 500, baseMs: 100, capMs: 10_000 },
+    // What the client's default rate lets through while an answer takes 100 ms; each needs a connection of its own.
+    { least: 20, most: 500, baseMs: 100, capMs: 10_000 },
     (key, signal) => nominator.reconcile(key, signal),
   )
   nominator.enqueue = (uid) => {

@@ -3,6 +3,7 @@ import type { Gauge, Histogram, Registry, Summary } from 'prom-client'
 import { clusterRows } from './cluster-rows.ts'
 import { Families } from './families.ts'
 import type { KeptGauge } from './kept-gauge.ts'
+import type { LiveGauge, LiveSeries } from './live-gauge.ts'
 import { nodeLabelKeys, nodeLabelNames } from './node-labels.ts'
 
 export interface ClusterMetricsOptions {
@@ -28,12 +29,15 @@ export interface NodeFamilies {
 /** There is a series for each pod that they concern. */
 export interface PodFamilies {
   readonly state: KeptGauge
-  readonly unstarted: KeptGauge
-  readonly unbound: KeptGauge
-  readonly provisioningUnbound: KeptGauge
-  readonly provisioningUnstarted: KeptGauge
-  readonly undecided: KeptGauge
+  readonly unstarted: LiveGauge
+  readonly unbound: LiveGauge
+  readonly provisioningUnbound: LiveGauge
+  readonly provisioningUnstarted: LiveGauge
+  readonly undecided: LiveGauge
 }
+
+/** How long pods have been waiting for what they have not got, each family's series; no pod is twice in one. */
+export type PodAges = { readonly [Family in keyof Omit<PodFamilies, 'state'>]: () => Iterable<LiveSeries> }
 
 export class ClusterMetrics {
   readonly poolLimit: KeptGauge
@@ -48,6 +52,8 @@ export class ClusterMetrics {
   readonly nodes: NodeFamilies | undefined
   /** Absent with reduced detail. */
   readonly pods: PodFamilies | undefined
+  /** Set by who follows pods. */
+  podAges: PodAges | undefined
 
   constructor(registry: Registry, { detail, providerLabels, nowMs }: ClusterMetricsOptions) {
     const make = new Families(registry, clusterRows)
@@ -72,13 +78,15 @@ export class ClusterMetrics {
       daemonLimits: kept('nodes_total_daemon_limits', names),
       currentLifetime: kept('nodes_current_lifetime_seconds', names),
     }
+    const age = (name: string, family: keyof PodAges) =>
+      make.live(`karpenter_pods_${name}_time_seconds`, () => this.podAges?.[family]() ?? [])
     this.pods = {
       state: kept('pods_state'),
-      unstarted: kept('pods_unstarted_time_seconds'),
-      unbound: kept('pods_unbound_time_seconds'),
-      provisioningUnbound: kept('pods_provisioning_unbound_time_seconds'),
-      provisioningUnstarted: kept('pods_provisioning_unstarted_time_seconds'),
-      undecided: kept('pods_provisioning_scheduling_undecided_time_seconds'),
+      unstarted: age('unstarted', 'unstarted'),
+      unbound: age('unbound', 'unbound'),
+      provisioningUnbound: age('provisioning_unbound', 'provisioningUnbound'),
+      provisioningUnstarted: age('provisioning_unstarted', 'provisioningUnstarted'),
+      undecided: age('provisioning_scheduling_undecided', 'undecided'),
     }
   }
 }

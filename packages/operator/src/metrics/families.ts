@@ -1,6 +1,7 @@
 /** Makes families as the table describes them. */
 import { Counter, Gauge, Histogram, type Registry, Summary } from 'prom-client'
 import { KeptGauge } from './kept-gauge.ts'
+import { LiveGauge, type LiveSeries } from './live-gauge.ts'
 import type { MetricRow } from './rows.ts'
 
 /** How long a summary remembers what it observed; sums and counts are for good. */
@@ -38,6 +39,11 @@ export class Families {
   kept(name: string, nowMs: () => number, extraLabels: readonly string[] = []): KeptGauge {
     const config = this.#config(name, 'gauge')
     return new KeptGauge({ ...config, labelNames: [...config.labelNames, ...extraLabels] }, nowMs)
+  }
+
+  /** @param series what there is at the moment of a scrape. */
+  live(name: string, series: () => Iterable<LiveSeries>): LiveGauge {
+    return new LiveGauge(this.#row(name, 'gauge'), this.#registry, series)
   }
 
   histogram(name: string): Histogram {

@@ -28,6 +28,8 @@ export class KeptGauge extends Gauge {
   readonly #nowMs: () => number
   /** By the object's name. */
   readonly #kept = new Map<string, Kept>()
+  /** Brings in steps what is shown up to date, before anybody looks. */
+  beforeReading: () => Iterable<undefined> = () => []
 
   constructor(
     config: {
@@ -49,24 +51,6 @@ export class KeptGauge extends Gauge {
     else this.#kept.set(owner, { series, starts: undefined, text: undefined })
   }
 
-  /** The object shows how long ago something was: Unix milliseconds. The same again costs next to nothing. */
-  showAge(owner: string, sinceMs: number, labels: () => KeptSeries['labels']): void {
-    const value = this.#kept.get(owner)?.series[0]?.value
-    if (typeof value === 'object' && value.sinceMs === sinceMs) return
-    this.show(owner, [{ labels: labels(), value: { sinceMs } }])
-  }
-
-  /** What grows in the object's series stands still from now on. */
-  freeze(owner: string): void {
-    const kept = this.#kept.get(owner)
-    if (kept === undefined) return
-    const nowMs = this.#nowMs()
-    this.show(
-      owner,
-      kept.series.map((each) => ({ ...each, value: valueAt(each.value, nowMs) })),
-    )
-  }
-
   /** The object shows nothing any more. */
   drop(owner: string): void {
     this.#kept.delete(owner)
@@ -74,6 +58,7 @@ export class KeptGauge extends Gauge {
 
   /** The lines of each object as they are now; what changes while this is read is not in it. */
   *texts(): Generator<string, void, undefined> {
+    for (const _ of this.beforeReading()) yield ''
     const nowMs = this.#nowMs()
     // A copy, so that an object that comes back while this is read is not in it twice.
     for (const kept of Array.from(this.#kept.values())) yield kept.text ?? this.#render(kept, nowMs)
@@ -96,6 +81,7 @@ export class KeptGauge extends Gauge {
 
   override async get(): Promise<MetricObjectWithValues<MetricValue<string>>> {
     const metric = await super.get()
+    for (const _ of this.beforeReading());
     const nowMs = this.#nowMs()
     const values = [...this.#kept.values()].flatMap(({ series }) =>
       series.map(({ labels, shared, value }) => ({

@@ -134,17 +134,29 @@ describe('a gauge that keeps the series of objects', () => {
     assert.deepEqual((await gauge.get()).values, [])
   })
 
-  test('an age grows until it is told to stand still', async () => {
+  test('an age grows', async () => {
     const { gauge, shown, clock } = aKept()
     gauge.show('a', [{ labels: { x: '1' }, value: { sinceMs: clock.now() } }])
     assert.deepEqual(await shown(), ['g{x="1"} 0'])
     await clock.advance(1500)
     assert.deepEqual(await shown(), ['g{x="1"} 1.5'])
-    gauge.freeze('a')
-    await clock.advance(1000)
-    assert.deepEqual(await shown(), ['g{x="1"} 1.5'])
-    gauge.freeze('nobody')
     gauge.reset()
     assert.deepEqual(await shown(), [])
+  })
+
+  test('is brought up to date before anybody looks', async () => {
+    const { gauge, shown } = aKept()
+    let looks = 0
+    gauge.beforeReading = function* () {
+      gauge.show('a', [{ labels: { x: '1' }, value: ++looks }])
+      yield
+      gauge.show('b', [{ labels: { x: '2' }, value: looks }])
+    }
+    assert.deepEqual(await shown(), ['g{x="1"} 1', 'g{x="2"} 1'])
+    const { values } = await gauge.get()
+    assert.deepEqual(
+      values.map(({ value }) => value),
+      [2, 2],
+    )
   })
 })

@@ -4,8 +4,9 @@ import type { Change, ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { sliceMs } from '../../decide/slice.ts'
-import type { ClusterMetrics } from '../../metrics/cluster-metrics.ts'
+import type { ClusterMetrics, PodAges } from '../../metrics/cluster-metrics.ts'
 import type { KeptGauge } from '../../metrics/kept-gauge.ts'
+import type { LiveSeries } from '../../metrics/live-gauge.ts'
 import type { PodDecision } from '../../state/pod-decisions.ts'
 import { isTerminal, keyOf } from '../../state/pods.ts'
 import { areSame, isReady, nodeLabelsOf, podLabels } from './pod-labels.ts'
@@ -14,23 +15,29 @@ const periodMs = 30_000
 
 /** A pod that this process saw in phase Pending, until it has become ready or has ended. */
 interface StartingPod {
-  readonly key: string
+  /** What its series say of it. */
+  readonly labels: { readonly name: string; readonly namespace: string }
   readonly createdMs: number
   /** Whether it has yet to leave phase Pending. */
   isPending: boolean
-  /** Whether it was seen with a node; its waiting time stands still from then on. */
-  isBound: boolean
+  /** Whether it was seen without a node. */
+  readonly wasUnbound: boolean
+  /** Since it was seen with a node, its waiting times stand still. */
+  bound?: { readonly atMs: number; readonly schedulableMs: number | undefined }
   /** What was decided about it, once the state remembers it no more. */
   decision?: PodDecision
 }
 
-/** Follows every pod; what grows by itself needs no refresh, what is decided is read every 30 s. */
-export class PodMetrics {
+/** Follows every pod. What its series say is worked out when somebody looks, and every 30 s. */
+export class PodMetrics implements PodAges {
   readonly #context: OperatorContext
   readonly #metrics: ClusterMetrics
   /** By UID. */
   readonly #starting = new Map<string, StartingPod>()
+  /** What is shown of each pod, by key. */
   readonly #labels = new Map<string, Readonly<Record<string, string>>>()
+  /** Pods that may have to show something else, by UID. */
+  readonly #changed = new Map<string, Pod>()
 
   constructor(context: OperatorContext, metrics: ClusterMetrics) {
     this.#context = context
@@ -40,15 +47,19 @@ export class PodMetrics {
       const pod = this.#starting.get(uid)
       if (pod !== undefined) pod.decision = decision
     }
+    metrics.podAges = this
+    const gauge = metrics.pods?.state
+    if (gauge !== undefined) gauge.beforeReading = () => this.#showChanged(gauge)
     caches.pods.onChange((change) => {
       const { kind, object } = change
       if (kind === 'deleted' || !state.isWellFormed(object)) {
         this.#drop(object)
         return
       }
-      if (!looksTheSame(change) || !this.#labels.has(keyOf(object.metadata))) this.#showState(object)
+      if (gauge !== undefined && !looksTheSame(change)) this.#changed.set(uidOf(object), object)
       this.#wait(object)
     })
+    if (gauge === undefined) return
     caches.nodes.onChange((change) => {
       const isSame =
         change.kind === 'updated' && areSame(nodeLabelsOf(change.old), nodeLabelsOf(change.object))
@@ -62,24 +73,60 @@ export class PodMetrics {
   }
 
   async run(): Promise<ReconcileResult> {
-    await inSlices(this.#refresh(), { ...this.#context, sliceMs })
+    const gauge = this.#metrics.pods?.state
+    if (gauge !== undefined) await inSlices(this.#showChanged(gauge), { ...this.#context, sliceMs })
     return { kind: 'after', delayMs: periodMs }
   }
 
-  *#refresh(): Generator<undefined, void, undefined> {
-    const { caches } = this.#context
-    for (const [uid, { key }] of this.#starting) {
-      const [namespace = '', name = ''] = key.split('/')
-      const pod = caches.pods.get({ namespace, name })
-      if (pod !== undefined && uidOf(pod) === uid) this.#wait(pod)
-      yield
+  *unbound(): Generator<LiveSeries, void, undefined> {
+    for (const [, { labels, createdMs, isPending, wasUnbound, bound }] of this.#allStarting())
+      if (isPending && wasUnbound) yield this.#age(labels, createdMs, bound?.atMs)
+  }
+
+  *provisioningUnbound(): Generator<LiveSeries, void, undefined> {
+    for (const [uid, { labels, isPending, wasUnbound, bound, decision }] of this.#allStarting()) {
+      if (!isPending || !wasUnbound) continue
+      const { schedulableMs } = bound ?? this.#decisionOf(uid, decision)
+      if (schedulableMs !== undefined) yield this.#age(labels, schedulableMs, bound?.atMs)
     }
+  }
+
+  *unstarted(): Generator<LiveSeries, void, undefined> {
+    for (const [, { labels, createdMs }] of this.#allStarting()) yield this.#age(labels, createdMs)
+  }
+
+  *provisioningUnstarted(): Generator<LiveSeries, void, undefined> {
+    for (const [uid, { labels, decision }] of this.#allStarting()) {
+      const { schedulableMs } = this.#decisionOf(uid, decision)
+      if (schedulableMs !== undefined) yield this.#age(labels, schedulableMs)
+    }
+  }
+
+  *undecided(): Generator<LiveSeries, void, undefined> {
+    for (const [uid, { labels, decision }] of this.#allStarting()) {
+      const { ackMs, decidedMs } = this.#decisionOf(uid, decision)
+      if (decidedMs === undefined && ackMs !== undefined) yield this.#age(labels, ackMs)
+    }
+  }
+
+  /** A copy: a pod that comes back under its name while this is read would be in it twice. */
+  #allStarting(): readonly (readonly [string, StartingPod])[] {
+    return [...this.#starting]
+  }
+
+  #decisionOf(uid: string, decision: PodDecision | undefined): PodDecision {
+    return decision ?? this.#context.state.podDecisions.get(uid)
+  }
+
+  #age(labels: StartingPod['labels'], sinceMs: number, untilMs?: number): LiveSeries {
+    // As shared labels, the text of which is made once for all series of the pod.
+    return { labels: {}, shared: labels, value: seconds(sinceMs, untilMs ?? this.#context.clock.now()) }
   }
 
   #nodeChanged({ metadata }: Node): void {
     // Those that were not seen yet will be, with their node as it is then.
     for (const pod of this.#context.state.podsOn(metadata.name))
-      if (this.#labels.has(keyOf(pod.metadata))) this.#showState(pod)
+      if (this.#labels.has(keyOf(pod.metadata))) this.#changed.set(uidOf(pod), pod)
   }
 
   #claimChanged(claim: NodeClaim): void {
@@ -89,14 +136,22 @@ export class PodMetrics {
 
   #drop(pod: Pod): void {
     const key = keyOf(pod.metadata)
-    this.#starting.delete(uidOf(pod))
+    const uid = uidOf(pod)
+    this.#starting.delete(uid)
+    this.#changed.delete(uid)
     this.#labels.delete(key)
-    for (const gauge of Object.values<KeptGauge>({ ...this.#metrics.pods })) gauge.drop(key)
+    this.#metrics.pods?.state.drop(key)
   }
 
-  #showState(pod: Pod): void {
-    const gauge = this.#metrics.pods?.state
-    if (gauge === undefined) return
+  *#showChanged(gauge: KeptGauge): Generator<undefined, void, undefined> {
+    for (const [uid, pod] of this.#changed) {
+      this.#changed.delete(uid)
+      this.#showState(gauge, pod)
+      yield
+    }
+  }
+
+  #showState(gauge: KeptGauge, pod: Pod): void {
     const { caches, state } = this.#context
     const name = pod.spec.nodeName ?? ''
     const node = name === '' ? undefined : caches.nodes.get({ name })
@@ -108,81 +163,48 @@ export class PodMetrics {
     gauge.show(key, [{ labels, value: 1 }])
   }
 
-  /** How long the pod has been waiting for what it has not got, and had been for what it has got now. */
+  /** Notes what the pod is waiting for, and how long it had been for what it has got now. */
   #wait(pod: Pod): void {
     const uid = uidOf(pod)
     const isPending = pod.status?.phase === 'Pending'
     let starting = this.#starting.get(uid)
     if (starting === undefined && isPending) {
-      const createdMs = Date.parse(pod.metadata.creationTimestamp ?? '')
-      starting = { key: keyOf(pod.metadata), createdMs, isPending, isBound: false }
+      const { name, namespace = '', creationTimestamp = '' } = pod.metadata
+      const createdMs = Date.parse(creationTimestamp)
+      starting = { labels: { name, namespace }, createdMs, isPending, wasUnbound: !isBound(pod) }
       this.#starting.set(uid, starting)
     }
     if (starting === undefined) return
-    const decision = starting.decision ?? this.#context.state.podDecisions.get(uid)
-    if (isPending) this.#pending(pod, starting, decision)
-    else if (starting.isPending) this.#leftPending(pod, starting, decision)
-    if (isTerminal(pod)) this.#ended(uid, starting)
-    else if (!isPending && isReady(pod)) this.#started(pod, uid, starting, decision)
-    else this.#unstarted(starting, decision)
+    if (isPending) this.#pending(pod, uid, starting)
+    else if (starting.isPending) this.#leftPending(pod, uid, starting)
+    if (isTerminal(pod)) this.#starting.delete(uid)
+    else if (!isPending && isReady(pod)) this.#started(pod, uid, starting)
   }
 
-  #pending(pod: Pod, starting: StartingPod, { schedulableMs }: PodDecision): void {
-    if (starting.isBound) return
-    const { pods } = this.#metrics
-    const { key, createdMs } = starting
-    const scheduled = conditionOf(pod, 'PodScheduled')
-    starting.isBound = scheduled?.status === 'True' || (pod.spec.nodeName ?? '') !== ''
-    if (!starting.isBound) {
-      this.#showAge(pods?.unbound, starting, createdMs)
-      this.#showAge(pods?.provisioningUnbound, starting, schedulableMs)
-      return
-    }
-    pods?.unbound.freeze(key)
-    pods?.provisioningUnbound.freeze(key)
+  #pending(pod: Pod, uid: string, starting: StartingPod): void {
+    if (starting.bound !== undefined || !isBound(pod)) return
+    const { schedulableMs } = this.#decisionOf(uid, starting.decision)
+    starting.bound = { atMs: this.#context.clock.now(), schedulableMs }
   }
 
-  #leftPending(pod: Pod, starting: StartingPod, { schedulableMs }: PodDecision): void {
-    const { pods, podBound, podProvisioningBound } = this.#metrics
-    const { key, createdMs } = starting
+  #leftPending(pod: Pod, uid: string, starting: StartingPod): void {
+    const { podBound, podProvisioningBound } = this.#metrics
     starting.isPending = false
-    pods?.unbound.drop(key)
-    pods?.provisioningUnbound.drop(key)
     const boundMs = transitionMs(conditionOf(pod, 'PodScheduled'))
     if (boundMs === undefined) return
-    podBound.observe(seconds(createdMs, boundMs))
+    podBound.observe(seconds(starting.createdMs, boundMs))
+    const { schedulableMs } = this.#decisionOf(uid, starting.decision)
     if (schedulableMs !== undefined) podProvisioningBound.observe(seconds(schedulableMs, boundMs))
   }
 
-  #unstarted(starting: StartingPod, { ackMs, decidedMs, schedulableMs }: PodDecision): void {
-    const { pods } = this.#metrics
-    this.#showAge(pods?.unstarted, starting, starting.createdMs)
-    this.#showAge(pods?.provisioningUnstarted, starting, schedulableMs)
-    this.#showAge(pods?.undecided, starting, decidedMs === undefined ? ackMs : undefined)
-  }
-
-  #started(pod: Pod, uid: string, starting: StartingPod, { schedulableMs }: PodDecision): void {
+  #started(pod: Pod, uid: string, { createdMs, decision }: StartingPod): void {
     const { podStartup, podProvisioningStartup } = this.#metrics
-    this.#ended(uid, starting)
+    this.#starting.delete(uid)
     const readyMs = transitionMs(conditionOf(pod, 'Ready'))
     if (readyMs === undefined) return
-    podStartup.observe(seconds(starting.createdMs, readyMs))
+    podStartup.observe(seconds(createdMs, readyMs))
+    const { schedulableMs } = this.#decisionOf(uid, decision)
     if (schedulableMs !== undefined) podProvisioningStartup.observe(seconds(schedulableMs, readyMs))
-  }
-
-  #ended(uid: string, { key }: StartingPod): void {
-    this.#starting.delete(uid)
-    const { pods } = this.#metrics
-    for (const gauge of [pods?.unstarted, pods?.provisioningUnstarted, pods?.undecided]) gauge?.drop(key)
-  }
-
-  #showAge(gauge: KeptGauge | undefined, { key }: StartingPod, sinceMs: number | undefined): void {
-    if (sinceMs === undefined) gauge?.drop(key)
-    else
-      gauge?.showAge(key, sinceMs, () => {
-        const [namespace = '', name = ''] = key.split('/')
-        return { name, namespace }
-      })
   }
 }
 
@@ -196,6 +218,10 @@ function looksTheSame(change: Change<Pod>): boolean {
     old.status?.phase === object.status?.phase &&
     isReady(old) === isReady(object)
   )
+}
+
+function isBound(pod: Pod): boolean {
+  return (pod.spec.nodeName ?? '') !== '' || conditionOf(pod, 'PodScheduled')?.status === 'True'
 }
 
 const uidOf = ({ metadata }: Pod) => metadata.uid ?? keyOf(metadata)

@@ -32,6 +32,22 @@ describe('the gate PlannedPlacement', () => {
     assert.equal((await aGate(version('v1.36.3'), false)).isOn, false)
   })
 
+  test('is neither on nor off until it is known', async () => {
+    const server = version('v1.36.3')
+    const settings = {
+      featureGates: { ...defaultSettings.featureGates, plannedPlacement: 'auto' },
+      compatibility: 'none',
+      maxNominations: 10,
+    } as const
+    const gate = new PlacementGate({ client: { serverVersion: server }, settings, logger: silentLogger })
+    assert.deepEqual([gate.isOn, gate.isOff], [false, false])
+    await gate.settled()
+    assert.deepEqual([gate.isOn, gate.isOff], [true, false])
+    gate.refuse(new Error('forbidden'))
+    assert.deepEqual([gate.isOn, gate.isOff], [false, true])
+    assert.equal((await aGate(server, false)).isOff, true)
+  })
+
   test('reads versions of every distribution', () => {
     for (const text of ['v1.35.1-eks-1a2b3c', 'v1.36.0+k3s1', '1.40.2', 'v2.0.0'])
       assert.ok(honoursNominations(text), text)

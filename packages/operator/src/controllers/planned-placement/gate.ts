@@ -18,6 +18,7 @@ export class PlacementGate {
   readonly #options: PlacementGateOptions
   #isOpen = false
   #isRefused = false
+  #isSettled = false
   #settling: Promise<void> | undefined
 
   constructor(options: PlacementGateOptions) {
@@ -32,6 +33,11 @@ export class PlacementGate {
 
   get isOn(): boolean {
     return this.#isOpen && !this.#isRefused
+  }
+
+  /** Whether it is known to be off; neither this nor {@link isOn} before {@link settled}. */
+  get isOff(): boolean {
+    return this.#isSettled && !this.isOn
   }
 
   /** Whether plans are held on to: a pod stays with the node that was launched for it. */
@@ -60,6 +66,11 @@ export class PlacementGate {
   }
 
   async #settle(): Promise<void> {
+    await this.#ask()
+    this.#isSettled = true
+  }
+
+  async #ask(): Promise<void> {
     const { client, settings, logger } = this.#options
     const { plannedPlacement } = settings.featureGates
     if (!this.keepsPlans) return

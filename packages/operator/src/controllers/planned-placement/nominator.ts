@@ -70,6 +70,7 @@ export class Nominator {
 
   /** Most changes leave nothing to do about a pod, which is found out here for less than a reconcile takes. */
   #look(uid: string): void {
+    if (this.#context.placementGate.isOff) return
     const pod = this.#context.state.pods.unplaced(uid)
     if (pod !== undefined && this.#isToBeWritten(uid, pod)) this.enqueue(uid)
   }

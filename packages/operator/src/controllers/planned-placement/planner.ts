@@ -34,10 +34,10 @@ export class DecisionPlan {
     // A plan that holds wherever pods land, as one for too many pods does, is not told to anybody.
     const isTight = !placementGate.isOn || policy.improvement === 'planned'
     const matters = placementGate.keepsPlans && isTight && (await inSlices(needsSteering(result), slicing))
-    const plan = new DecisionPlan(
-      context,
-      matters ? await inSlices(nominationOrder(result), slicing) : undefined,
-    )
+    // Nobody is told while the gate is off; what each node is for is noted all the same.
+    const order = async (): Promise<ReadonlyMap<string, number>> =>
+      placementGate.isOn ? await inSlices(nominationOrder(result), slicing) : new Map()
+    const plan = new DecisionPlan(context, matters ? await order() : undefined)
     for (const { pod, node } of result.placements) {
       const target = stateNodes.get(node)
       if (target === undefined) continue
