@@ -28,7 +28,7 @@ export class PoolRoom {
   readonly #totals = new Map<string, Map<string, number>>()
   /** NodePools that somebody wants room of. */
   readonly #wanted = new Set<string>()
-  /** Set by the composition root: told once of room that was wanted and may be there now. */
+  /** Set by who launches: told once of room that was wanted and may be there now. */
   onRoom: (pool: string) => void = () => undefined
 
   constructor(claims: Cache<NodeClaim>) {

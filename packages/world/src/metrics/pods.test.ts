@@ -216,3 +216,19 @@ test('a pod is shown with its owner and with the labels of its node, as they are
     ['false', '', 'false', ''],
   )
 })
+
+test('a pod that could not be read for a while is shown again, although it is as it was', async (t) => {
+  const stage = await open(t)
+  await stage.ready('a')
+  await stage.pod('p', 'node-a')
+  const shown = await values(stage, 'state', 'p')
+  assert.equal(shown.length, 1)
+  const setConditions = async (conditions: unknown) => {
+    stage.patch(kinds.pod, 'p', { status: { conditions } }, 'status', 'default')
+    await stage.pass(100)
+  }
+  await setConditions([{ type: 7, status: 'True' }])
+  assert.deepEqual(await values(stage, 'state', 'p'), [])
+  await setConditions([])
+  assert.deepEqual(await values(stage, 'state', 'p'), shown)
+})

@@ -56,7 +56,9 @@ export class PodMetrics implements PodAges {
         this.#drop(object)
         return
       }
-      if (gauge !== undefined && !looksTheSame(change)) this.#changed.set(uidOf(object), object)
+      // One that could not be read, and can be again, is not shown yet although nothing of that has changed.
+      const isShown = looksTheSame(change) && this.#labels.has(keyOf(object.metadata))
+      if (gauge !== undefined && !isShown) this.#changed.set(uidOf(object), object)
       this.#wait(object)
     })
     if (gauge === undefined) return
