@@ -170,6 +170,13 @@ export interface Cache<T extends KubeObject> {
   readonly isSynced: boolean
 }
 
+/** How a collection is followed; see {@link CacheRegistry.cache}. */
+export interface CachedCollection<T extends KubeObject> {
+  readonly transform?: (object: T, held?: T) => T
+  readonly fields?: ReadFields
+  readonly gatherMs?: number
+}
+
 /** The caches of one process: each type is followed once, whoever asks for it. */
 export interface CacheRegistry {
   /**
@@ -177,11 +184,10 @@ export interface CacheRegistry {
    * @param options.transform trims objects before they are kept; only the first call's counts. It is told
    * what is held in the place of the object, whose parts it may use again.
    * @param options.fields what `transform` reads of them, so that the rest need not be parsed; all without it.
+   * @param options.gatherMs lets changes be told so much later, and many in a row: to be woken for each takes longer
+   * than what is done about it. Without it everybody can react to each before the next is told.
    */
-  cache<T extends KubeObject>(
-    type: ResourceType<T>,
-    options?: { readonly transform?: (object: T, held?: T) => T; readonly fields?: ReadFields },
-  ): Cache<T>
+  cache<T extends KubeObject>(type: ResourceType<T>, options?: CachedCollection<T>): Cache<T>
   /** Starts every cache made so far, and each later one at once, until `signal` aborts. */
   start(signal: AbortSignal): void
   /** Resolves when the first complete list of every cache has arrived. */

@@ -21,9 +21,11 @@ export class Pacer {
     this.#startedAt = this.#clock.monotonic()
   }
 
-  /** A step has ended; answers whether {@link turn} is due. */
+  /** A step has ended, and the next one may begin; answers whether {@link turn} is due. */
   end(): boolean {
-    this.#spentMs += this.#clock.monotonic() - this.#startedAt
+    const now = this.#clock.monotonic()
+    this.#spentMs += now - this.#startedAt
+    this.#startedAt = now
     return this.#spentMs >= this.#sliceMs
   }
 

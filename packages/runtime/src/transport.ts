@@ -5,6 +5,12 @@ export interface HttpRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
+  /**
+   * Who reads the answer would rather be woken seldom than at once: of an answer that goes on and on, what arrives
+   * within so many milliseconds of the last reading may be handed over together. Whoever has nothing to wait for on
+   * its way, such as a server of this process, takes no notice.
+   */
+  readonly gatherMs?: number
 }
 
 /** An HTTP response. `body` yields chunks as they arrive; a watch yields until it ends. */

@@ -21,6 +21,8 @@ export interface ReflectorOptions extends ListOptions {
    * refuses is asked for an ordinary list instead.
    */
   readonly useStreamedList?: boolean
+  /** Changes may be told so much later, and many in a row; without it one by one. */
+  readonly gatherMs?: number
   /** A watch without any event or bookmark for so long is taken for dead; default 2 minutes. */
   readonly stallMs?: number
 }
@@ -138,16 +140,17 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #watch(signal: AbortSignal): Promise<number> {
-    const { clock, random } = this.#options
+    const { clock, random, gatherMs } = this.#options
     const isInitial = this.#resourceVersion === undefined
     const link = linkedAbort(signal)
     try {
       // Until the server accepts it, the request's own time-outs guard the watch.
-      const events = await this.#client.watch(this.#type, {
+      const rows = await this.#client.watch(this.#type, {
         ...this.#selection(),
         ...(this.#resourceVersion !== undefined && { resourceVersion: this.#resourceVersion }),
         ...(isInitial && { sendInitialEvents: true }),
         timeoutSeconds: integerBetween(random, watchSeconds.low, watchSeconds.high),
+        ...(gatherMs !== undefined && { gatherMs }),
         signal: link.controller.signal,
         lane: 'urgent',
       })
@@ -156,7 +159,7 @@ export class Reflector<T extends KubeObject> {
         const message = `the watch of ${this.#type.plural} has stalled`
         link.controller.abort(new KubeError('transport', 0, message))
       })
-      return await this.#follow(events, guard, signal).finally(() => {
+      return await this.#follow(rows, guard, signal).finally(() => {
         guard.stop()
       })
     } catch (error) {
@@ -168,29 +171,37 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #follow(
-    events: AsyncIterable<WatchEvent<T>>,
+    rows: AsyncIterable<Iterable<WatchEvent<T>>>,
     guard: StallGuard,
     signal: AbortSignal,
   ): Promise<number> {
     let told = 0
     // Collects a streamed first list, which replaces the store only when it is complete.
     let initial = this.#resourceVersion === undefined ? new Map<string, Entry<T>>() : undefined
-    for await (const event of events) {
+    for await (const events of rows) {
       guard.touch()
-      if (initial === undefined) {
-        this.#apply(event)
-        told++
-        this.#backoff.reset()
-      } else if (event.kind === 'bookmark') {
-        if (!event.isInitialEnd) continue
-        await this.#replace(initial, signal)
-        this.#complete(event.resourceVersion)
-        guard.limit(this.#limits())
-        initial = undefined
-      } else if (event.kind === 'deleted') initial.delete(keyText(event.object.metadata))
-      else {
-        const entry = this.#store.entryOf(withType(this.#type, event.object))
-        initial.set(entry.key, entry)
+      this.#pacer.begin()
+      for (const event of events) {
+        if (initial === undefined) {
+          this.#apply(event)
+          told++
+          this.#backoff.reset()
+        } else if (event.kind === 'bookmark') {
+          if (!event.isInitialEnd) continue
+          await this.#replace(initial, signal)
+          this.#complete(event.resourceVersion)
+          guard.limit(this.#limits())
+          initial = undefined
+        } else if (event.kind === 'deleted') initial.delete(keyText(event.object.metadata))
+        else {
+          const entry = this.#store.entryOf(withType(this.#type, event.object))
+          initial.set(entry.key, entry)
+        }
+        // Reading the next event is part of its step.
+        if (!this.#pacer.end()) continue
+        await this.#pacer.turn()
+        guard.touch()
+        this.#pacer.begin()
       }
     }
     if (initial !== undefined) this.#refuseStream('the stream ended before the list was complete')

@@ -1,7 +1,7 @@
 import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { WatchingKubeClient } from '../client/client.ts'
-import type { Cache, CacheRegistry, ReadFields } from '../contract.ts'
+import type { Cache, CachedCollection, CacheRegistry } from '../contract.ts'
 import { createCache, type FollowingCache } from './cache.ts'
 
 export interface CacheRegistryOptions {
@@ -35,13 +35,7 @@ class SharedCaches implements CacheRegistry {
     this.#options = options
   }
 
-  cache<T extends KubeObject>(
-    type: ResourceType<T>,
-    {
-      transform,
-      fields,
-    }: { readonly transform?: (object: T, held?: T) => T; readonly fields?: ReadFields } = {},
-  ): Cache<T> {
+  cache<T extends KubeObject>(type: ResourceType<T>, collection: CachedCollection<T> = {}): Cache<T> {
     const id = `${apiVersionOf(type)}/${type.plural}`
     const known = this.#caches.get(id)
     // The map is keyed by type, so that what is stored under it has the type's objects.
@@ -50,8 +44,7 @@ class SharedCaches implements CacheRegistry {
     const cache = createCache(client, type, {
       ...rest,
       random: random.fork(id),
-      ...(transform !== undefined && { transform }),
-      ...(fields !== undefined && { fields }),
+      ...collection,
     })
     this.#caches.set(id, cache)
     if (this.#signal !== undefined) cache.start(this.#signal)

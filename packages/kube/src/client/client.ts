@@ -37,11 +37,11 @@ export interface WatchingKubeClient extends KubeClient {
     options: ListOptions & WriteOptions,
     keep: (object: T) => K,
   ): Promise<Listing<K>>
-  /** Opens a watch; the events end when the server ends it and throw when it breaks. */
+  /** Opens a watch; its rows of events end when the server ends it and throw when it breaks. */
   watch<T extends KubeObject>(
     type: ResourceType<T>,
     options: WatchOptions,
-  ): Promise<AsyncIterable<WatchEvent<T>>>
+  ): Promise<AsyncIterable<Iterable<WatchEvent<T>>>>
 }
 
 /** A client of one API server. It holds no connection of its own; the transport does. */
@@ -127,7 +127,7 @@ class HttpKubeClient implements WatchingKubeClient {
   watch<T extends KubeObject>(
     type: ResourceType<T>,
     options: WatchOptions,
-  ): Promise<AsyncIterable<WatchEvent<T>>> {
+  ): Promise<AsyncIterable<Iterable<WatchEvent<T>>>> {
     return openWatch(this.#requester, type, options)
   }
 

@@ -114,7 +114,7 @@ test('a watch is read in part however its bytes are cut, its errors whole', asyn
     const watch = await client.watch(kinds.pod, { resourceVersion: '0', timeoutSeconds: 60, fields })
     await assert.rejects(
       async () => {
-        for await (const event of watch) events.push(event)
+        for await (const row of watch) for (const event of row) events.push(event)
       },
       { kind: 'gone', message: /too old/ },
     )
@@ -124,6 +124,23 @@ test('a watch is read in part however its bytes are cut, its errors whole', asyn
       { kind: 'bookmark', resourceVersion: '3', isInitialEnd: false },
     ])
   }
+})
+
+test('events that have come together are a row where they are gathered, and one by one everywhere else', async () => {
+  const lines = ['1', '2'].map((version) => ({ type: 'MODIFIED', object: pod('a', version) }))
+  const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const rowsWith = async (options: { readonly gatherMs?: number }) => {
+    const client = createKubeClient({
+      transport: new ScriptedTransport(bytesOf(200, [bytes])),
+      clock: new VirtualClock(),
+    })
+    const rows: unknown[] = []
+    const watch = await client.watch(kinds.pod, { resourceVersion: '0', timeoutSeconds: 60, ...options })
+    for await (const row of watch) rows.push(Array.from(row, ({ kind }) => kind))
+    return rows
+  }
+  assert.deepEqual(await rowsWith({ gatherMs: 50 }), [['modified', 'modified']])
+  assert.deepEqual(await rowsWith({}), [['modified'], ['modified']])
 })
 
 test('the items of a list are read in part, its version and the refusal of a list whole', async () => {

@@ -37,6 +37,8 @@ export interface Call {
   readonly contentType?: string
   readonly signal?: AbortSignal | undefined
   readonly lane?: Lane | undefined
+  /** See {@link HttpRequest.gatherMs}. */
+  readonly gatherMs?: number
   /** How many times the usual time-out the answer may take; default 1. */
   readonly patience?: number
   /** Reads the answer, where not all of it matters. */
@@ -174,6 +176,7 @@ export class Requester {
             ...(call.body !== undefined && { 'content-type': call.contentType ?? 'application/json' }),
           },
           ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+          ...(call.gatherMs !== undefined && { gatherMs: call.gatherMs }),
         },
         signal,
       )

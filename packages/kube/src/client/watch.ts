@@ -3,7 +3,6 @@ import { type KubeObject, pathOf, type ResourceType, type Status } from '@tenon/
 import { DocumentStream } from '@tenon/runtime'
 import { AbortableWaits } from '../abortable.ts'
 import { KubeError, type ListOptions, type ReadFields, type WriteOptions } from '../contract.ts'
-import { Pacer } from '../pacer.ts'
 import { errorOfStatus, errorOfTransport } from './errors.ts'
 import { type JsonLine, jsonLines } from './json-lines.ts'
 import { queryText } from './queries.ts'
@@ -17,6 +16,8 @@ export interface WatchOptions extends ListOptions, WriteOptions {
   readonly timeoutSeconds: number
   /** First the whole collection as `added`, then a bookmark that says so, then changes. */
   readonly sendInitialEvents?: boolean
+  /** Events may be told so much later, and many in a row. */
+  readonly gatherMs?: number
 }
 
 /** What a watch tells. Errors in the stream are thrown, as {@link KubeError}. */
@@ -31,12 +32,16 @@ interface WireEvent {
 
 const initialEventsEnd = 'k8s.io/initial-events-end'
 
-/** Resolves when the server has accepted the watch. Leaving the iteration closes it. */
+/**
+ * Resolves when the server has accepted the watch. Leaving the iteration closes it. Each step is a row of events, to be
+ * gone through once: one event, or where they are gathered all that have come. They are read one by one, as reading is
+ * most of what an event costs.
+ */
 export async function openWatch<T extends KubeObject>(
   requester: Requester,
   type: ResourceType<T>,
   options: WatchOptions,
-): Promise<AsyncIterable<WatchEvent<T>>> {
+): Promise<AsyncIterable<Iterable<WatchEvent<T>>>> {
   const path = pathOf(type, options.namespace)
   const query = queryText(options, {
     watch: 'true',
@@ -54,29 +59,24 @@ export async function openWatch<T extends KubeObject>(
     signal: options.signal,
     lane: options.lane,
     retry: 'read',
+    ...(options.gatherMs !== undefined && { gatherMs: options.gatherMs }),
   })
-  const reader = new LineReader(`WATCH ${path}`, options.fields)
-  return eventsOf<T>(reader, stream, new Pacer(requester.clock))
+  return eventsOf<T>(new LineReader(`WATCH ${path}`, options.fields), stream, options.gatherMs !== undefined)
 }
 
 async function* eventsOf<T extends KubeObject>(
   reader: LineReader,
   stream: OpenStream,
-  pacer: Pacer,
-): AsyncGenerator<WatchEvent<T>> {
+  isGathered: boolean,
+): AsyncGenerator<Iterable<WatchEvent<T>>> {
   const chunks = eventLines(stream.body)[Symbol.asyncIterator]()
   const waits = new AbortableWaits(stream.signal)
   try {
     for (;;) {
       const next = await waits.until(chunks.next())
       if (next.done === true) return
-      for (const line of next.value) {
-        stream.signal.throwIfAborted()
-        // Parsing and what the reader does with the event count as one step.
-        pacer.begin()
-        yield reader.event<T>(line)
-        if (pacer.end()) await pacer.turn()
-      }
+      const rows = isGathered ? [next.value] : next.value.map((line) => [line])
+      for (const row of rows) yield reader.events<T>(row, stream.signal)
     }
   } catch (error) {
     throw errorOfTransport(reader.asked, error)
@@ -109,7 +109,18 @@ class LineReader {
       fields === undefined ? undefined : new FieldReader({ members: { object: fields }, others: true })
   }
 
-  event<T extends KubeObject>(line: JsonLine | WireEvent): WatchEvent<T> {
+  /** @throws the signal's reason once it has aborted: who gave the watch up is told nothing more. */
+  *events<T extends KubeObject>(
+    lines: readonly (JsonLine | WireEvent)[],
+    signal: AbortSignal,
+  ): Generator<WatchEvent<T>, void, undefined> {
+    for (const line of lines) {
+      signal.throwIfAborted()
+      yield this.#event<T>(line)
+    }
+  }
+
+  #event<T extends KubeObject>(line: JsonLine | WireEvent): WatchEvent<T> {
     const event = this.#parsed(line)
     const { object } = event
     switch (event.type) {

@@ -164,7 +164,7 @@ export class HttpTransport implements Transport {
     { agent, headers }: Credentials,
     signal: AbortSignal | undefined,
   ): Promise<HttpResponse> {
-    const { server } = this.#options
+    const { server, clock } = this.#options
     const { request: open } = server.protocol === 'http:' ? httpModule : httpsModule
     return new Promise((resolve, reject) => {
       const outgoing = open(
@@ -185,7 +185,7 @@ export class HttpTransport implements Transport {
           resolve({
             status: incoming.statusCode ?? 0,
             headers: plainHeaders(incoming.headers),
-            body: new IncomingBody(incoming),
+            body: new IncomingBody(incoming, { clock, gatherMs: request.gatherMs ?? 0 }),
           })
         },
       )

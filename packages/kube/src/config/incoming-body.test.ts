@@ -2,13 +2,16 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { readText } from '@tenon/runtime'
-import { IncomingBody } from './incoming-body.ts'
+import { readText, SystemClock, VirtualClock } from '@tenon/runtime'
+import { type Gathering, IncomingBody } from './incoming-body.ts'
+
+const atOnce: Gathering = { clock: new SystemClock(), gatherMs: 0 }
 
 /** The body of what a server answers, as the client sees it. */
 async function answered(
   answer: (response: http.ServerResponse) => void,
   look: (body: IncomingBody, incoming: http.IncomingMessage) => Promise<void>,
+  gathering: Gathering = atOnce,
 ): Promise<void> {
   const server = http.createServer((request, response) => {
     request.resume()
@@ -19,7 +22,7 @@ async function answered(
     const incoming = await new Promise<http.IncomingMessage>((resolve, reject) => {
       http.get({ port: (server.address() as AddressInfo).port, agent: false }, resolve).on('error', reject)
     })
-    await look(new IncomingBody(incoming), incoming)
+    await look(new IncomingBody(incoming, gathering), incoming)
   } finally {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
@@ -57,6 +60,47 @@ test('chunks are there as soon as they arrive', async () => {
       assert.equal((await chunks.next()).done, true)
       assert.equal((await chunks.next()).done, true)
     },
+  )
+})
+
+test('what arrives soon after a reading is handed over together, and what arrives after a quiet time at once', async () => {
+  const clock = new VirtualClock()
+  const open: http.ServerResponse[] = []
+  const arrival = async (incoming: http.IncomingMessage, text: string) => {
+    const arrived = new Promise((resolve) => incoming.once('data', resolve))
+    open[0]?.write(text)
+    await arrived
+  }
+  await answered(
+    (response) => {
+      open.push(response)
+      response.write('first')
+    },
+    async (body, incoming) => {
+      const chunks = body[Symbol.asyncIterator]()
+      const read: string[] = []
+      const reading = (async () => {
+        for (let next = await chunks.next(); next.done !== true; next = await chunks.next())
+          read.push(String(next.value))
+      })()
+      await arrival(incoming, '')
+      await clock.advance(0)
+      assert.deepEqual(read, ['first'])
+      for (const text of ['second', 'third']) await arrival(incoming, text)
+      await clock.advance(49)
+      assert.deepEqual(read, ['first'])
+      await clock.advance(1)
+      assert.deepEqual(read, ['first', 'secondthird'])
+      await clock.advance(50)
+      await arrival(incoming, 'fourth')
+      await clock.advance(0)
+      assert.deepEqual(read, ['first', 'secondthird', 'fourth'])
+      await arrival(incoming, 'last')
+      open[0]?.end()
+      await reading
+      assert.deepEqual(read, ['first', 'secondthird', 'fourth', 'last'])
+    },
+    { clock, gatherMs: 50 },
   )
 })
 

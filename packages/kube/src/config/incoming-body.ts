@@ -1,34 +1,54 @@
 /** The body of an answer, read as it arrives. */
 import type { IncomingMessage } from 'node:http'
+import type { Clock } from '@tenon/runtime'
+
+/** What is held for who reads slower than the server writes, before the server is made to wait. */
+const heldBytes = 262_144
+
+export interface Gathering {
+  readonly clock: Clock
+  /** Time from one reading to the next, unless much has come or the body is over; 0 = all at once. */
+  readonly gatherMs: number
+}
 
 /**
- * Chunk by chunk, at the pace of who reads. What Node itself offers for this is made for any stream, and takes
- * longer than reading a short answer does.
+ * All that has come so far, at the pace of who reads. What Node itself offers for this is made for any stream, and
+ * takes longer than reading a short answer does. To be woken for each of many small chunks takes longer still.
  */
 export class IncomingBody implements AsyncIterable<Uint8Array> {
   readonly #incoming: IncomingMessage
+  readonly #gathering: Gathering
 
-  constructor(incoming: IncomingMessage) {
+  constructor(incoming: IncomingMessage, gathering: Gathering) {
     this.#incoming = incoming
+    this.#gathering = gathering
   }
 
   /** May be called once. Leaving the iteration early closes the connection. */
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
-    return new BodyReader(this.#incoming)
+    return new BodyReader(this.#incoming, this.#gathering)
   }
 }
 
 class BodyReader implements AsyncIterator<Uint8Array, undefined> {
   readonly #incoming: IncomingMessage
-  #wake: () => void = () => undefined
+  readonly #gathering: Gathering
+  #chunks: Uint8Array[] = []
+  #bytes = 0
+  #readAt = Number.NEGATIVE_INFINITY
+  #wake: (() => void) | undefined
   #isOver = false
   #error: Error | undefined
 
-  constructor(incoming: IncomingMessage) {
+  constructor(incoming: IncomingMessage, gathering: Gathering) {
     this.#incoming = incoming
+    this.#gathering = gathering
     incoming
-      .on('readable', () => {
-        this.#wake()
+      .on('data', (chunk: Uint8Array) => {
+        this.#chunks.push(chunk)
+        this.#bytes += chunk.length
+        if (this.#bytes >= heldBytes) incoming.pause()
+        if (this.#wake !== undefined && this.#waitMs() <= 0) this.#wake()
       })
       .on('end', () => {
         this.#end()
@@ -47,13 +67,13 @@ class BodyReader implements AsyncIterator<Uint8Array, undefined> {
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     for (;;) {
-      if (this.#error !== undefined) throw this.#error
-      const chunk = this.#incoming.read() as Uint8Array | null
-      if (chunk !== null) return { done: false, value: chunk }
-      if (this.#isOver) return { done: true, value: undefined }
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
+      const waitMs = this.#waitMs()
+      if (waitMs <= 0) {
+        if (this.#bytes > 0) return { done: false, value: this.#taken() }
+        if (this.#error !== undefined) throw this.#error
+        return { done: true, value: undefined }
+      }
+      await this.#change(waitMs)
     }
   }
 
@@ -62,11 +82,41 @@ class BodyReader implements AsyncIterator<Uint8Array, undefined> {
     return Promise.resolve({ done: true, value: undefined })
   }
 
+  /** How long there is nothing to hand over yet. */
+  #waitMs(): number {
+    if (this.#isOver || this.#bytes >= heldBytes) return 0
+    const { clock, gatherMs } = this.#gathering
+    const pauseMs = gatherMs === 0 ? 0 : this.#readAt + gatherMs - clock.monotonic()
+    return pauseMs <= 0 && this.#bytes === 0 ? Number.POSITIVE_INFINITY : pauseMs
+  }
+
+  async #change(withinMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    this.#wake = () => {
+      resolve(undefined)
+    }
+    const cancel =
+      withinMs === Number.POSITIVE_INFINITY ? undefined : this.#gathering.clock.after(withinMs, this.#wake)
+    await promise
+    cancel?.()
+    this.#wake = undefined
+  }
+
+  #taken(): Uint8Array {
+    const chunks = this.#chunks
+    this.#chunks = []
+    this.#bytes = 0
+    if (this.#gathering.gatherMs > 0) this.#readAt = this.#gathering.clock.monotonic()
+    if (this.#incoming.isPaused()) this.#incoming.resume()
+    const [only] = chunks
+    return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)
+  }
+
   /** What ended already does not fail any more. */
   #end(error?: Error): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#error = error
-    this.#wake()
+    this.#wake?.()
   }
 }

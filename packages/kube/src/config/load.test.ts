@@ -204,9 +204,12 @@ test('a watch streams, an abort ends it, and connections are kept between reques
       const client = createKubeClient({ transport: config.transport, clock: new SystemClock() })
       for (let i = 0; i < 3; i++) await client.list(kinds.pod)
       assert.equal(sockets.size, 1)
-      const events = await client.watch(kinds.pod, { resourceVersion: '1', timeoutSeconds: 60 })
-      for await (const event of events) {
-        assert.equal(event.kind, 'added')
+      const rows = await client.watch(kinds.pod, { resourceVersion: '1', timeoutSeconds: 60 })
+      for await (const events of rows) {
+        assert.deepEqual(
+          Array.from(events, ({ kind }) => kind),
+          ['added'],
+        )
         break
       }
       await client.list(kinds.pod)

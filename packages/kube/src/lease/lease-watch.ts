@@ -49,7 +49,7 @@ async function follow(
   resourceVersion: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const events = await client.watch(kinds.lease, {
+  const rows = await client.watch(kinds.lease, {
     ...(key.namespace !== undefined && { namespace: key.namespace }),
     fieldSelector: `metadata.name=${key.name}`,
     resourceVersion,
@@ -57,10 +57,11 @@ async function follow(
     signal,
     lane: 'urgent',
   })
-  for await (const event of events) {
-    if (event.kind === 'bookmark' || event.object.metadata.name !== key.name) continue
-    onChange(event.kind === 'deleted' ? undefined : event.object)
-  }
+  for await (const events of rows)
+    for (const event of events) {
+      if (event.kind === 'bookmark' || event.object.metadata.name !== key.name) continue
+      onChange(event.kind === 'deleted' ? undefined : event.object)
+    }
 }
 
 /** Only the end of the candidacy ends a sleep early. */

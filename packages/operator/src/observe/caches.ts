@@ -76,6 +76,9 @@ export const indexes = {
   byNamespace: 'namespace',
 } as const
 
+/** Nearly all that happens in a cluster happens to pods, and batches wait for them much longer than this. */
+const podGatherMs = 50
+
 /** Takes the operator's caches from the registry, which starts each of them once. */
 export function openCaches(
   registry: CacheRegistry,
@@ -86,7 +89,11 @@ export function openCaches(
   const trimmed = <T extends KubeObject>(type: ResourceType<T>) =>
     registry.cache(type, { transform: keptObject<T>, fields: objectFields })
   const caches: Caches = {
-    pods: registry.cache(kinds.pod, { transform: trimmer.pod, fields: podFields }),
+    pods: registry.cache(kinds.pod, {
+      transform: trimmer.pod,
+      fields: podFields,
+      gatherMs: podGatherMs,
+    }),
     nodes: registry.cache(kinds.node, { transform: keptNode, fields: nodeFields }),
     nodeClaims: trimmed(karpenterKinds.nodeClaim),
     nodePools: trimmed(karpenterKinds.nodePool),

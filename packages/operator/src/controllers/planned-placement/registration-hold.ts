@@ -13,8 +13,11 @@ import { isNodeReady } from '../../state/state-node.ts'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
 import { awaitsTwins } from './spread-turn.ts'
 
-/** Nominations must have stood this long: an attempt that was under way when they came clears them. */
-const standingMs = 250
+/**
+ * Nominations must have stood this long: an attempt that was under way when they came clears them, which is told a
+ * little later, as changes of pods are gathered.
+ */
+const standingMs = 300
 /** From the decision to open until the first Node does, so that the later ones are not late. */
 const wakingMs = 10
 /** How long what was found out about a batch is good for: each of its claims asks. */
