@@ -30,9 +30,10 @@ export interface ListOptions {
 /**
  * Which line a request waits in when the client's own rate limit holds it back. `urgent` goes first
  * and is for small requests that something waits for (a nomination, a startup taint, a
- * registration); `normal` keeps a fifth of the rate even behind a flood of them.
+ * registration); `normal` keeps a fifth of the rate even behind a flood of them. `together` is for a few
+ * urgent ones that are of no use one after the other: they are sent at once, and what follows waits the longer.
  */
-export type Lane = 'urgent' | 'normal'
+export type Lane = 'together' | 'urgent' | 'normal'
 
 export interface WriteOptions {
   readonly signal?: AbortSignal

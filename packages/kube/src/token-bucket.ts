@@ -35,6 +35,14 @@ export class TokenBucket {
     return true
   }
 
+  /** The same, or one from the future as long as no more than the burst is owed. */
+  tryBorrow(): boolean {
+    this.#fill()
+    if (this.#tokens <= -this.#rate.burst) return false
+    this.#tokens -= 1
+    return true
+  }
+
   /** Milliseconds until {@link tryTake} can succeed. */
   dueMs(): number {
     this.#fill()

@@ -79,6 +79,38 @@ test('a flood of urgent writes leaves every fifth token to the others, and each 
   await Promise.all(all)
 })
 
+test('what is to be sent together does not wait for tokens, and what follows pays them back', async () => {
+  const { clock, sent, ask } = world({ perSecond: 100, burst: 10 })
+  const bulk = rows('bulk', 30).map((name) => ask(name))
+  const urgent = rows('urgent', 3).map((name) => ask(name, 'urgent'))
+  await clock.advance(0)
+  assert.equal(sent().length, 10)
+  const together = rows('together', 10).map((name) => ask(name, 'together'))
+  await clock.advance(0)
+  await Promise.all(together)
+  assert.deepEqual(sent().slice(10), rows('together', 10))
+  await clock.advance(100)
+  assert.equal(sent().length, 20, 'ten are owed')
+  await clock.advance(30)
+  await Promise.all(urgent)
+  assert.deepEqual(sent().slice(20), rows('urgent', 3))
+  await clock.advance(200)
+  await Promise.all(bulk)
+})
+
+test('no more than a burst is sent on credit, and the rest goes ahead of everything urgent', async () => {
+  const { clock, sent, ask } = world({ perSecond: 100, burst: 2 })
+  const others = rows('urgent', 5).map((name) => ask(name, 'urgent'))
+  const together = rows('together', 4).map((name) => ask(name, 'together'))
+  await clock.advance(0)
+  assert.deepEqual(sent(), ['urgent0', 'urgent1', 'together0', 'together1'])
+  await clock.advance(50)
+  await Promise.all(together)
+  assert.deepEqual(sent().slice(4), ['together2', 'together3', 'urgent2'])
+  await clock.advance(1_000)
+  await Promise.all(others)
+})
+
 test('reads, creations, deletions, evictions and watches wait in the lane they name', async () => {
   const { clock, transport, client, ask } = world({ perSecond: 1, burst: 1 })
   void ask('first')

@@ -20,14 +20,18 @@ interface Waiter {
 }
 
 /**
- * Hands out the tokens of one bucket: first come first served within a lane, `urgent` before
- * `normal`.
+ * Hands out the tokens of one bucket: first come first served within a lane, `together` before
+ * `urgent` before `normal`. What is sent `together` does not wait before a whole burst is owed.
  */
 export class RequestLanes {
   readonly #clock: Clock
   readonly #bucket: TokenBucket
   /** Insertion order is the order of service. */
-  readonly #waiting: Readonly<Record<Lane, Set<Waiter>>> = { urgent: new Set(), normal: new Set() }
+  readonly #waiting: Readonly<Record<Lane, Set<Waiter>>> = {
+    together: new Set(),
+    urgent: new Set(),
+    normal: new Set(),
+  }
   #normalUnderWay = 0
   #urgentInRow = 0
   #isPlanned = false
@@ -57,6 +61,7 @@ export class RequestLanes {
 
   /** Resolves when a token was taken for the caller. */
   #turn(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
+    if (lane === 'together' && this.#bucket.tryBorrow()) return Promise.resolve()
     return new Promise((resolve, reject) => {
       const line = this.#waiting[lane]
       const onAbort = () => {
@@ -83,7 +88,7 @@ export class RequestLanes {
         return
       }
       if (lane === 'normal') this.#normalUnderWay++
-      this.#urgentInRow = lane === 'urgent' ? this.#urgentInRow + 1 : 0
+      this.#urgentInRow = lane === 'normal' ? 0 : this.#urgentInRow + 1
       for (const waiter of this.#waiting[lane]) {
         this.#waiting[lane].delete(waiter)
         waiter.go()
@@ -101,9 +106,11 @@ export class RequestLanes {
   }
 
   #nextLane(): Lane | undefined {
-    const { urgent, normal } = this.#waiting
+    const { together, urgent, normal } = this.#waiting
     const isNormalNext = normal.size > 0 && this.#normalUnderWay < normalAtOnce
-    if (urgent.size === 0) return isNormalNext ? 'normal' : undefined
-    return isNormalNext && this.#urgentInRow >= urgentTokensPerNormal ? 'normal' : 'urgent'
+    if (isNormalNext && this.#urgentInRow >= urgentTokensPerNormal) return 'normal'
+    if (together.size > 0) return 'together'
+    if (urgent.size > 0) return 'urgent'
+    return isNormalNext ? 'normal' : undefined
   }
 }

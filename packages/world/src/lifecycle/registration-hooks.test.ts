@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { labels, unregisteredTaint } from '@tenon/api'
+import { kinds, labels, type Node, unregisteredTaint } from '@tenon/api'
 import type { RegistrationHook, RegistrationVerdict } from '@tenon/provider'
 import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
 
@@ -164,4 +164,31 @@ test('a node counts as created once, also when the claim could not be written at
   await stage.pass(10 * seconds)
   assert.equal(stage.state('a', 'Registered'), 'True/Registered')
   assert.equal(await stage.metric('nodes_created_total'), 1)
+})
+
+test('a node that lacks nothing by then is initialized with the write that registers it', async (t) => {
+  const stage = await Stage.open(t)
+  const hook = new Hook(stage, 'volumes', pending(5))
+  stage.cloud.registrationHooks = [hook]
+  for (const [name, startupTaints] of [
+    ['whole', []],
+    ['booting', [{ key: 'boot', effect: 'NoSchedule' } as const]],
+  ] as const) {
+    await stage.claim(name, { startupTaints: [...startupTaints] })
+    await stage.join(name)
+    await stage.report(`node-${name}`)
+  }
+  const atRegistration: Record<string, string | undefined> = {}
+  stage.world.cluster.server.local.subscribe<Node>(kinds.node, {
+    updated: ({ metadata }, old) => {
+      const isNew = old.metadata.labels?.[labels.registered] === undefined
+      if (isNew && metadata.labels?.[labels.registered] !== undefined)
+        atRegistration[metadata.name] = metadata.labels[labels.initialized]
+    },
+  })
+  hook.verdict = { kind: 'passed' }
+  await stage.pass(6 * seconds)
+  assert.deepEqual(atRegistration, { 'node-whole': 'true', 'node-booting': undefined })
+  assert.equal(stage.state('whole', 'Initialized'), 'True/Initialized')
+  assert.equal(stage.state('booting', 'Initialized'), 'Unknown/StartupTaintsExist')
 })

@@ -33,8 +33,7 @@ export async function initialize(context: OperatorContext, draft: ClaimDraft): P
   }
   if (!conditions.isTrue('Registered')) return { kind: 'continue', draft }
   const node = draft.node ?? state.nodeOf(claim)
-  const obstacle =
-    node === undefined ? nodeNotFound : (obstacleOf(node, claim) ?? missingDevices(context, node, claim))
+  const obstacle = node === undefined ? nodeNotFound : obstacleOf(context, node, claim)
   if (node === undefined || obstacle !== undefined) {
     const set = conditions.set({ type: 'Initialized', status: 'Unknown', ...obstacle }, clock.now())
     return { kind: 'continue', draft: { ...draft, conditions: set } }
@@ -60,7 +59,12 @@ export async function initialize(context: OperatorContext, draft: ClaimDraft): P
 
 const nodeNotFound: Obstacle = { reason: 'NodeNotFound', message: 'Node not registered with the cluster' }
 
-function obstacleOf(node: Node, claim: NodeClaim): Obstacle | undefined {
+/** Whether nothing keeps the Node, as it will be, from being initialized. */
+export function isComplete(context: OperatorContext, node: Node, claim: NodeClaim): boolean {
+  return obstacleOf(context, node, claim) === undefined
+}
+
+function obstacleOf(context: OperatorContext, node: Node, claim: NodeClaim): Obstacle | undefined {
   if (!isNodeReady(node)) return { reason: 'NodeNotReady', message: 'Node status is not Ready' }
   const taints = node.spec?.taints ?? []
   const startup = taints.find((taint) =>
@@ -86,7 +90,7 @@ function obstacleOf(node: Node, claim: NodeClaim): Obstacle | undefined {
         parseResource(name, quantity) > 0 &&
         parseResource(name, node.status?.allocatable?.[name] ?? '0') === 0,
     )
-  if (missing === undefined) return undefined
+  if (missing === undefined) return missingDevices(context, node, claim)
   return {
     reason: 'ResourceNotRegistered',
     message: `Resource ${missing[0]} is requested but the Node offers none yet`,

@@ -10,12 +10,13 @@ import {
   terminationFinalizer,
   unregisteredTaint,
 } from '@tenon/api'
-import { isKubeError, mergePatchOf } from '@tenon/kube'
+import { isKubeError, type Lane, mergePatchOf } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
 import { plannedPodsAnnotation } from '../planned-placement/planned-pods.ts'
 import type { RegistrationHold } from '../planned-placement/registration-hold.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
+import { isComplete } from './initialization.ts'
 import { askHooks } from './registration-hooks.ts'
 
 /**
@@ -71,7 +72,9 @@ export async function register(
   const stored = await storeNode(
     context,
     node,
-    isPending ? syncedNode(node, taken) : registeredNode(node, taken),
+    isPending ? syncedNode(node, taken) : initializedIfComplete(context, registeredNode(node, taken), taken),
+    // A pod that is tried between two of them slips onto the first.
+    hold.isHolding(claim) ? 'together' : 'urgent',
   )
   if (stored === undefined)
     return { kind: 'continue', draft, requeueMs: hold.isHolding(claim) ? 100 : 1000, isLast: true }
@@ -110,13 +113,18 @@ function tellRegistered({ metrics, logger, state }: OperatorContext, claim: Node
 }
 
 /** @returns the Node as it stands then; undefined when it has changed or gone meanwhile. */
-async function storeNode({ client }: OperatorContext, before: Node, after: Node): Promise<Node | undefined> {
+async function storeNode(
+  { client }: OperatorContext,
+  before: Node,
+  after: Node,
+  lane: Lane,
+): Promise<Node | undefined> {
   const patch = mergePatchOf(before, after)
   if (patch === undefined) return before
   const { name, resourceVersion } = before.metadata
   try {
     return await client.patch(kinds.node, { name }, patch, {
-      lane: 'urgent',
+      lane,
       ...(resourceVersion !== undefined && { resourceVersion }),
     })
   } catch (error) {
@@ -157,6 +165,13 @@ function registeredNode(node: Node, claim: NodeClaim): Node {
       taints: (synced.spec?.taints ?? []).filter((taint) => !sameTaint(taint, unregisteredTaint)),
     },
   }
+}
+
+/** One write instead of two: many Nodes open at one moment, and each write between them lets pods slip. */
+function initializedIfComplete(context: OperatorContext, node: Node, claim: NodeClaim): Node {
+  if (!isComplete(context, node, claim)) return node
+  const { metadata } = node
+  return { ...node, metadata: { ...metadata, labels: { ...metadata.labels, [labels.initialized]: 'true' } } }
 }
 
 /** The Node with everything the claim wants of it. */

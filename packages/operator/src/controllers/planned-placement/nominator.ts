@@ -11,8 +11,9 @@ import { kinds, type NodeClaim, type Pod } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { isSameValue } from '../../observe/same-value.ts'
 import { nominatedNodeOf } from '../../state/nominated-pods.ts'
-import { type PodPlan, type WrittenNomination } from '../../state/pod-plans.ts'
+import type { PlanTarget, PodPlan, WrittenNomination } from '../../state/pod-plans.ts'
 import { isTerminating } from '../../state/pods.ts'
+import { tradePlaces } from './place-trade.ts'
 import { awaitsTwins, hardSpreadOf } from './spread-turn.ts'
 
 /** Nominations that do not show in the cache are set again after this long: accepted ones, and all others. */
@@ -184,9 +185,20 @@ export class Nominator {
     if (isBinding(change)) {
       this.#account(object, plan)
       plans.forget(uid)
+      if (plan !== undefined) this.#trade(object, plan)
       if (plan !== undefined && hardSpreadOf(object).length > 0)
         for (const twin of plans.podsOf(plan.target)) this.#look(twin)
     } else this.#look(uid)
+  }
+
+  #trade(pod: Pod, { target: left }: PodPlan): void {
+    const { caches, state } = this.#context
+    const name = pod.spec.nodeName ?? ''
+    const node = caches.nodes.get({ name })
+    if (node === undefined || state.nominations.nodeFor(left)?.metadata.name === name) return
+    const claim = state.claimOf(node)?.metadata.name
+    const taken: PlanTarget = claim === undefined ? { kind: 'node', name } : { kind: 'claim', name: claim }
+    tradePlaces(state, pod, { taken, left })
   }
 
   /** Counts how a pod's plan ended. */

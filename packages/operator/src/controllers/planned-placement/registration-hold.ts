@@ -18,8 +18,20 @@ import { awaitsTwins } from './spread-turn.ts'
  * little later, as changes of pods are gathered.
  */
 const standingMs = 300
+/**
+ * Shares of a decision's nominations: those that may be missing when its Nodes open, and those that may not have stood
+ * long enough. The scheduler goes on trying pods in vain for as long as the Nodes are closed, and clears the nomination
+ * of each; with many pods there is no moment at which all stand. A pod that was just tried has to wait before it is
+ * tried again, so its nomination is back in time.
+ */
+const leeway = { missing: 0.01, young: 0.05 } as const
 /** From the decision to open until the first Node does, so that the later ones are not late. */
 const wakingMs = 10
+/**
+ * So much later open Nodes whose pods miss nominations, as their room is open to any pod whose own Node is closed.
+ * Not where pods fill what others leave: that room is open to all of them, and every moment in between costs more.
+ */
+const laggingMs = 60
 /** How long what was found out about a batch is good for: each of its claims asks. */
 const batchFreshMs = 50
 /** How often a batch is looked at by the claim that does so for all of it, and by the others in case it stops. */
@@ -34,6 +46,8 @@ interface BatchState {
   readonly order: OpeningOrder
   /** Whether those that go first have opened, and their pods are bound. */
   readonly isFirstDone: boolean
+  /** Claims with pods whose nomination was missing when it was decided to open. */
+  readonly lagging: ReadonlySet<string>
 }
 
 export class RegistrationHold {
@@ -71,13 +85,14 @@ export class RegistrationHold {
     const leftMs = since + settings.nominationHoldMs - now
     if (leftMs <= 0) return 0
     const batch = state.plans.siblingsOf(name)
-    const { sinceMs, opensAtMs, order, isFirstDone } = this.#lookAt(batch, since)
+    const { sinceMs, opensAtMs, order, isFirstDone, lagging } = this.#lookAt(batch, since)
     const deadlineMs = sinceMs + settings.nominationHoldMs
     const goesAlong = since < deadlineMs && this.#canOpen(claim)
     // The others have opened without it: only its own pods matter now.
-    if (now >= deadlineMs && !goesAlong) return this.#isReady(name) ? 0 : Math.min(leftMs, askAgainMs(batch))
+    if (now >= deadlineMs && !goesAlong)
+      return this.#standing(new Set([name])).isReady ? 0 : Math.min(leftMs, askAgainMs(batch))
     const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
-    const rank = order.rank.get(name) ?? 0
+    const rank = rankOf(name, order, lagging)
     const askAgainAtMs = Math.min(now + this.#pauseMs(batch, name), deadlineMs)
     return Math.max(0, Math.min(leftMs, (isTurn ? opensAtMs + rank : askAgainAtMs) - now))
   }
@@ -105,13 +120,20 @@ export class RegistrationHold {
     const isLate = atMs >= sinceMs + settings.nominationHoldMs
     if (known !== undefined && !isLate && atMs - known.atMs < batchFreshMs) return known
     const next = isLate
-      ? { atMs, sinceMs, order: openingOrder(state, caches, batch), isFirstDone: true, opensAtMs: atMs }
+      ? {
+          atMs,
+          sinceMs,
+          order: openingOrder(state, caches, batch),
+          isFirstDone: true,
+          opensAtMs: atMs,
+          lagging: none,
+        }
       : { atMs, sinceMs, ...this.#progress(batch, known) }
     this.#batches.set(batch, next)
-    const { opensAtMs, order, isFirstDone } = next
+    const { opensAtMs, order, isFirstDone, lagging } = next
     if (opensAtMs !== undefined && (known?.opensAtMs !== opensAtMs || known.isFirstDone !== isFirstDone)) {
       for (const name of isFirstDone ? batch : order.first)
-        this.#wake(name, opensAtMs + (order.rank.get(name) ?? 0) - atMs)
+        this.#wake(name, opensAtMs + rankOf(name, order, lagging) - atMs)
     }
     return next
   }
@@ -119,18 +141,40 @@ export class RegistrationHold {
   #progress(
     batch: ReadonlySet<string>,
     known: BatchState | undefined,
-  ): Pick<BatchState, 'order' | 'isFirstDone' | 'opensAtMs'> {
+  ): Pick<BatchState, 'order' | 'isFirstDone' | 'opensAtMs' | 'lagging'> {
     const { clock, state, caches } = this.#context
     const isOpening = known?.opensAtMs !== undefined
-    const isReady = [...batch].every((name) => this.#isReady(name))
+    const { isReady, lagging } = this.#standing(batch)
     const order = isOpening || !isReady ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
     const isFirstDone = isReady && ![...order.first].some((name) => this.#isSteered(name))
     const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : clock.now() + wakingMs
-    return { order, isFirstDone, opensAtMs: isOpening || isReady ? opensAtMs : undefined }
+    return {
+      order,
+      isFirstDone,
+      opensAtMs: isOpening || isReady ? opensAtMs : undefined,
+      lagging: isOpening ? known.lagging : lagging,
+    }
   }
 
-  /** Whether nothing speaks against opening because of this claim. */
-  #isReady(name: string): boolean {
+  /** Whether nothing speaks against opening because of these claims, and which of them miss nominations. */
+  #standing(names: ReadonlySet<string>): {
+    readonly isReady: boolean
+    readonly lagging: ReadonlySet<string>
+  } {
+    const total: Standing = { told: 0, missing: 0, young: 0, fillers: 0 }
+    const lagging = new Set<string>()
+    for (const name of names) {
+      const { missing } = total
+      if (!this.#isReady(name, total)) return { isReady: false, lagging: none }
+      if (total.missing > missing) lagging.add(name)
+    }
+    const { told, missing, young, fillers } = total
+    const isReady = missing <= told * leeway.missing && young <= told * leeway.young
+    return { isReady, lagging: fillers > 0 ? none : lagging }
+  }
+
+  /** Whether the claim's Node can open, apart from nominations that were made and do not stand, which are counted. */
+  #isReady(name: string, total: Standing): boolean {
     const { caches, state } = this.#context
     const claim = caches.nodeClaims.get({ name })
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return true
@@ -138,7 +182,7 @@ export class RegistrationHold {
     const node = state.nodeOf(claim)
     if (node === undefined) return false
     if (node.metadata.labels?.[labels.registered] === 'true') return true
-    return canOpen(node) && this.#isStanding(name, node)
+    return canOpen(node) && this.#areTold(name, node, total)
   }
 
   #canOpen(claim: NodeClaim): boolean {
@@ -153,22 +197,45 @@ export class RegistrationHold {
       .some((uid) => (plans.get(uid)?.steering ?? 'free') !== 'free' && pods.unplaced(uid) !== undefined)
   }
 
-  /** Whether every pod that waits for this node is nominated for it, or cannot be. */
-  #isStanding(claim: string, { metadata: { name } }: Node): boolean {
+  /** Whether the scheduler was told of every pod that waits for this node, unless it cannot be. */
+  #areTold(claim: string, { metadata: { name } }: Node, total: Standing): boolean {
     const { clock, state } = this.#context
     const latestMs = clock.now() - standingMs
     return state.plans.podsOf({ kind: 'claim', name: claim }).every((uid) => {
       const pod = state.pods.unplaced(uid)
-      if (pod === undefined || state.plans.get(uid)?.steering !== 'told') return true
+      const steering = state.plans.get(uid)?.steering
+      if (pod !== undefined && steering === 'filler') total.fillers++
+      if (pod === undefined || steering !== 'told') return true
       const present = nominatedNodeOf(pod)
-      if (present === name) return (state.plans.written(uid)?.atMs ?? 0) <= latestMs
-      if (present === '' && awaitsTwins(state, pod)) return true
-      return present !== '' && !state.nominations.isOurs(pod)
+      const written = state.plans.written(uid)
+      if (present !== name) {
+        if (present === '' && awaitsTwins(state, pod)) return true
+        if (present !== '' && !state.nominations.isOurs(pod)) return true
+        if (written?.node !== name || !written.isAccepted) return false
+      }
+      total.told++
+      if (present !== name) total.missing++
+      else if ((written?.atMs ?? 0) > latestMs) total.young++
+      return true
     })
   }
 }
 
-const unordered: OpeningOrder = { first: new Set(), rank: new Map() }
+/** How many pods wait. */
+interface Standing {
+  /** Those that the scheduler was told of, and among them those whose nomination is cleared, or new. */
+  told: number
+  missing: number
+  young: number
+  fillers: number
+}
+
+const none: ReadonlySet<string> = new Set()
+const unordered: OpeningOrder = { first: none, rank: new Map() }
+
+/** Milliseconds from the moment of opening until it is the claim's turn. */
+const rankOf = (name: string, { rank }: OpeningOrder, lagging: ReadonlySet<string>): number =>
+  (rank.get(name) ?? 0) + (lagging.has(name) ? laggingMs : 0)
 
 /** Claims of a large batch ask less often. */
 const askAgainMs = ({ size }: ReadonlySet<string>): number =>

@@ -1,6 +1,7 @@
 /** Whether it matters which of the planned nodes a pod lands on (planned-placement.md). */
 import type { Pod } from '@tenon/api'
 import { podRequests, type SchedulingResult } from '@tenon/engine'
+import { controllerOf } from '../../state/pods.ts'
 
 /**
  * Tells in steps whether the Kubernetes scheduler could spoil the plan. It cannot when there is only
@@ -22,6 +23,11 @@ export function* needsSteering({
     }
   }
   return false
+}
+
+/** Equal for pods that can take each other's place, whatever others ask of them. */
+export function likenessOf(pod: Pod): string {
+  return JSON.stringify([controllerOf(pod)?.uid, pod.metadata.labels, shapeOf(pod)])
 }
 
 /** Equal for pods that ask the same of a node. Volumes have names of their own even in pods that are alike. */

@@ -4,7 +4,7 @@ import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { compareResourceVersions } from '@tenon/kube'
 import { controllerOf } from '../../state/pods.ts'
 import { hardSpreadOf } from './spread-turn.ts'
-import { shapeOf } from './steering.ts'
+import { likenessOf } from './steering.ts'
 
 /** A pod's place in a plan. */
 interface Slot {
@@ -40,9 +40,8 @@ function turnsOf(claims: readonly NewClaim[]): ReadonlyMap<Pod, Pod> {
   for (const [index, claim] of claims.entries()) {
     for (const pod of claim.pods) {
       const topologyKey = hardSpreadOf(pod)[0]?.topologyKey
-      const owner = controllerOf(pod)?.uid
-      if (topologyKey === undefined || owner === undefined) continue
-      const key = JSON.stringify([owner, pod.metadata.labels, shapeOf(pod)])
+      if (topologyKey === undefined || controllerOf(pod) === undefined) continue
+      const key = likenessOf(pod)
       const group: Group = groups.get(key) ?? { slots: [], levels: new Map() }
       groups.set(key, group)
       const domain = domainOf(claim, topologyKey) ?? String(index)
