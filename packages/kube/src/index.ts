@@ -43,7 +43,7 @@ export {
   createController,
   type ReconcileOutcome,
 } from './controller/controller.ts'
-export { ReconcilePace } from './controller/reconcile-pace.ts'
+export { TurnPace } from './turn-pace.ts'
 export { createSingleton, type Singleton, type SingletonOptions } from './controller/singleton.ts'
 export {
   createEventRecorder,

@@ -6,7 +6,7 @@ import {
   type Controller,
   createController,
   createSingleton,
-  ReconcilePace,
+  TurnPace,
   type ReconcileResult,
 } from '@tenon/kube'
 import { guardedProvider } from './act/guarded-provider.ts'
@@ -81,7 +81,7 @@ const wide: LoopOptions = { least: 10, most: 1000 }
 /** Builds every controller and connects it to the caches. Nothing runs before `start`. */
 export function wireControllers(context: OperatorContext): readonly Runnable[] {
   const { clock, logger, random, settings, caches, framework } = context
-  const pace = new ReconcilePace(clock)
+  const pace = new TurnPace(clock)
   const queue: NewQueue = (name, { least, most, baseMs = 5, capMs = 1_000_000, perSecond }, reconcile) => {
     const concurrency = scaledConcurrency(least, most, settings.cpuRequestsMillis)
     const describe = describedBy(name)

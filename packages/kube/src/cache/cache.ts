@@ -2,6 +2,7 @@ import type { KubeObject, ResourceType } from '@tenon/api'
 import { untilAborted } from '../abortable.ts'
 import type { WatchingKubeClient } from '../client/client.ts'
 import type { Cache, Change, ObjectKey } from '../contract.ts'
+import { TurnPace } from '../turn-pace.ts'
 import { Reflector, type ReflectorOptions } from './reflector.ts'
 import { Store } from './store.ts'
 
@@ -11,6 +12,8 @@ export interface CacheOptions<T> extends ReflectorOptions {
    * state of the object that is held, whose parts it may use again.
    */
   readonly transform?: (object: T, held?: T) => T
+  /** Shared by caches that take turns in telling of what they hold; without it, each does for itself. */
+  readonly pace?: TurnPace
 }
 
 /** A cache and what its owner does with it. */
@@ -42,10 +45,10 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
 
   constructor(client: WatchingKubeClient, type: ResourceType<T>, options: CacheOptions<T>) {
     this.type = type
-    const { transform, ...following } = options
+    const { transform, pace = new TurnPace(options.clock), ...following } = options
     this.#store = new Store<T>({
       ...(transform !== undefined && { transform }),
-      clock: options.clock,
+      pacing: { clock: options.clock, pace },
       onBug: (error) => {
         options.logger.error('bug in a consumer of a cache', { resource: type.plural, error })
       },

@@ -2,6 +2,7 @@ import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { WatchingKubeClient } from '../client/client.ts'
 import type { Cache, CachedCollection, CacheRegistry } from '../contract.ts'
+import { TurnPace } from '../turn-pace.ts'
 import { createCache, type FollowingCache } from './cache.ts'
 
 export interface CacheRegistryOptions {
@@ -29,10 +30,12 @@ export async function waitForSync(
 class SharedCaches implements CacheRegistry {
   readonly #options: CacheRegistryOptions
   readonly #caches = new Map<string, FollowingCache<KubeObject>>()
+  readonly #pace: TurnPace
   #signal: AbortSignal | undefined
 
   constructor(options: CacheRegistryOptions) {
     this.#options = options
+    this.#pace = new TurnPace(options.clock)
   }
 
   cache<T extends KubeObject>(type: ResourceType<T>, collection: CachedCollection<T> = {}): Cache<T> {
@@ -44,6 +47,7 @@ class SharedCaches implements CacheRegistry {
     const cache = createCache(client, type, {
       ...rest,
       random: random.fork(id),
+      pace: this.#pace,
       ...collection,
     })
     this.#caches.set(id, cache)

@@ -2,6 +2,7 @@
 import type { KubeObject } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Change, ObjectKey } from '../contract.ts'
+import type { TurnPace } from '../turn-pace.ts'
 import { compareResourceVersions } from './resource-version.ts'
 
 /** An object as kept, with what identifies its state on the server before any trimming. */
@@ -37,11 +38,17 @@ export interface StoreOptions<T> {
   /** Told of anything a listener, an index or the transformation throws; these are bugs. */
   readonly onBug: (error: unknown) => void
   /** Without one, listeners are told of all that is present at once, however much it is. */
-  readonly clock?: Clock
+  readonly pacing?: Pacing
 }
 
-/** Nobody is told of what is present for longer at a stretch. */
-const announcingMs = 4
+/** How stores tell of what is present, if it is much: those that share a pace take turns. */
+interface Pacing {
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly pace: TurnPace
+}
+
+/** Nobody is told of what is present for longer at a stretch, which is all that a pace lets pass in a turn. */
+const announcingMs = 5
 
 export class Store<T extends KubeObject> {
   readonly #options: StoreOptions<T>
@@ -104,7 +111,11 @@ export class Store<T extends KubeObject> {
     }
     this.#followers = [...this.#followers, follower]
     this.#announcements.push(this.#announcing(follower))
-    if (this.#announcements.length === 1) this.#announce()
+    if (this.#announcements.length === 1) {
+      const { pacing } = this.#options
+      if (pacing?.pace.isOver === true) this.#announceLater(pacing.pace)
+      else this.#announce()
+    }
     return () => {
       isListening = false
       this.#followers = this.#followers.filter((other) => other !== follower)
@@ -122,18 +133,25 @@ export class Store<T extends KubeObject> {
   }
 
   #announce(): void {
-    const { clock } = this.#options
-    const startedAt = clock?.monotonic() ?? 0
+    const { pacing } = this.#options
+    const startedAt = pacing?.clock.monotonic() ?? 0
     for (let [first] = this.#announcements; first !== undefined; [first] = this.#announcements) {
       while (first.next().done !== true) {
-        if (clock === undefined || clock.monotonic() - startedAt < announcingMs) continue
-        clock.after(0, () => {
-          this.#announce()
-        })
+        if (pacing === undefined) continue
+        const tookMs = pacing.clock.monotonic() - startedAt
+        if (tookMs < announcingMs) continue
+        pacing.pace.spend(tookMs)
+        this.#announceLater(pacing.pace)
         return
       }
       this.#announcements.shift()
     }
+  }
+
+  #announceLater(pace: TurnPace): void {
+    pace.wait(() => {
+      this.#announce()
+    })
   }
 
   /**

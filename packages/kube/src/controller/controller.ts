@@ -11,7 +11,7 @@ import {
 import { backoffMs } from '../backoff.ts'
 import type { Controller, ControllerOptions, ReconcileResult } from '../contract.ts'
 import { TokenBucket } from '../token-bucket.ts'
-import { ReconcilePace } from './reconcile-pace.ts'
+import { TurnPace } from '../turn-pace.ts'
 import { type Line, WorkQueue } from './work-queue.ts'
 
 /** How a reconcile ended, as metrics name it; `bug` is an error that only wrong code throws. */
@@ -46,7 +46,7 @@ export interface ControllerDependencies {
   readonly random?: Random
   readonly metrics?: ControllerMetrics
   /** Shared by controllers that run in one process; otherwise each has its own. */
-  readonly pace?: ReconcilePace
+  readonly pace?: TurnPace
   /** Told of every error of a reconcile, after it was logged. */
   readonly onError?: (controller: string, key: string, error: unknown) => void
 }
@@ -67,7 +67,7 @@ class QueueController implements Controller {
   readonly #options: ControllerOptions
   readonly #deps: ControllerDependencies
   readonly #ids: Random
-  readonly #pace: ReconcilePace
+  readonly #pace: TurnPace
   readonly #queue: WorkQueue
   readonly #bucket: TokenBucket | undefined
   readonly #failures = new Map<string, number>()
@@ -81,7 +81,7 @@ class QueueController implements Controller {
     this.#options = options
     this.#deps = deps
     this.#ids = deps.random?.fork(`reconciles of ${options.name}`) ?? new SeededRandom(options.name)
-    this.#pace = deps.pace ?? new ReconcilePace(deps.clock)
+    this.#pace = deps.pace ?? new TurnPace(deps.clock)
     this.#bucket = options.rate === undefined ? undefined : new TokenBucket(options.rate, deps.clock)
     this.#queue = new WorkQueue(deps.clock, () => {
       deps.metrics?.added?.(this.name)

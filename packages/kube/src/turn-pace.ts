@@ -3,12 +3,13 @@ import type { Clock } from '@tenon/runtime'
 const sliceMs = 5
 
 /**
- * Lets everything else run between the reconciles of many controllers. Each of them would keep to a slice of its
- * own, but all of their slices, and what follows from them in the same turn, would come in a row.
+ * Lets everything else run between the pieces of work of many that are alike, such as the reconciles of controllers.
+ * Each of them would keep to a slice of its own, but all of their slices, and what follows from them in the same turn,
+ * would come in a row.
  *
  * Virtual time stands still while something is done, so that there nothing ever waits.
  */
-export class ReconcilePace {
+export class TurnPace {
   readonly #clock: Clock
   #spentMs = 0
   #waiting: (() => void)[] = []

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
-import { type Controller, done } from '../contract.ts'
-import { createController } from './controller.ts'
-import { ReconcilePace } from './reconcile-pace.ts'
+import { type Controller, done } from './contract.ts'
+import { createController } from './controller/controller.ts'
+import { TurnPace } from './turn-pace.ts'
 
 /** Controllers that share a pace, each of whose reconciles takes 2 ms, and what happens. */
 function paced(
@@ -18,7 +18,7 @@ function paced(
     sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal),
     after: (ms: number, callback: () => void) => clock.after(ms, callback),
   }
-  const pace = new ReconcilePace(slow)
+  const pace = new TurnPace(slow)
   const events: string[] = []
   const controllers = names.map((name) =>
     createController(
