@@ -14,6 +14,7 @@ export interface AuditEvent {
   readonly verb: string
   readonly user: { readonly username: string }
   readonly userAgent?: string
+  readonly requestReceivedTimestamp?: string
   readonly objectRef?: {
     readonly apiGroup?: string
     readonly resource?: string
@@ -24,7 +25,7 @@ export interface AuditEvent {
   readonly responseStatus?: { readonly code?: number; readonly message?: string }
 }
 
-/** The API server's audit policy: without bodies, and only for those whose rights are looked at. */
+/** The API server's audit policy: without bodies, for those whose rights are looked at, and for who deletes pods. */
 export function auditPolicy(environment: Readonly<Record<string, string | undefined>>): string {
   const users = [chartAccount, ...(environment[auditAllVariable] ? ['kubernetes-admin'] : [])]
   const policy = {
@@ -32,7 +33,11 @@ export function auditPolicy(environment: Readonly<Record<string, string | undefi
     kind: 'Policy',
     omitStages: ['RequestReceived'],
     omitManagedFields: true,
-    rules: [{ level: 'Metadata', users }, { level: 'None' }],
+    rules: [
+      { level: 'Metadata', users },
+      { level: 'Metadata', verbs: ['delete'], resources: [{ group: '', resources: ['pods'] }] },
+      { level: 'None' },
+    ],
   }
   return `${JSON.stringify(policy, null, 2)}\n`
 }
@@ -49,4 +54,18 @@ export function readAuditLog(folder: string): readonly AuditEvent[] {
   const lines = readFileSync(file, 'utf8').split('\n')
   // The last line may be half written.
   return lines.slice(0, -1).map((line) => JSON.parse(line) as AuditEvent)
+}
+
+/** Who asked first for each pod to be deleted from this moment on, in Unix milliseconds: each user agent once. */
+export function podDeleters(folder: string, sinceMs: number): readonly string[] {
+  const first = new Map<string, string>()
+  for (const event of readAuditLog(folder)) {
+    const { verb, objectRef, requestReceivedTimestamp = '', userAgent = '' } = event
+    if (verb !== 'delete' || objectRef?.resource !== 'pods') continue
+    if (Date.parse(requestReceivedTimestamp) < sinceMs) continue
+    const pod = `${objectRef.namespace}/${objectRef.name}`
+    // Who takes a pod away in the end, as a kubelet does, only follows.
+    if (!first.has(pod)) first.set(pod, userAgent)
+  }
+  return [...new Set(first.values())]
 }

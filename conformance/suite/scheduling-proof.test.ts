@@ -4,6 +4,7 @@
  * slow, TENON_PROOF_PATIENCE=<factor> stretches the limits of waiting.
  */
 import assert from 'node:assert/strict'
+import { dirname } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { SeededRandom, SystemClock } from '@tenon/runtime'
 import { Autoscaler } from '../src/scheduling-proof/autoscaler.ts'
@@ -27,6 +28,8 @@ const seed = process.env['TENON_PROOF_SEED'] ?? 'proof'
 const plannedPlacement = process.env['TENON_PROOF_MODE'] !== 'free'
 const patience = Number(process.env['TENON_PROOF_PATIENCE'] ?? 1)
 const roundMs = 30_000
+/** How the user agent of the controller manager's taint eviction ends. */
+const taintEviction = ':node-controller'
 const single: readonly Round[] = [...nodeRounds, ...podRounds, volumeRound]
 /** Enough kinds to meet on each other's nodes. */
 const mixed = single.filter(({ kind }) =>
@@ -60,7 +63,7 @@ describe(`scheduling proof, seed ${seed}`, () => {
       plannedPlacement,
       patience,
     })
-    field = new Field(autoscaler, clock, patience)
+    field = new Field(autoscaler, clock, dirname(kubeconfigPath), patience)
     await field.prepare(namespaces)
   })
 
@@ -82,8 +85,10 @@ describe(`scheduling proof, seed ${seed}`, () => {
     let outcome = await field.play(items, { withinMs: roundMs, isOneDecision })
     context.diagnostic(figures(outcome))
     // The taint eviction of Kubernetes may hear of a pod on a new node before it hears that the node's taint is gone,
-    // and deletes the pod.
+    // and deletes the pod. Nobody else may.
     if (outcome.pods < items.reduce((sum, each) => sum + each.pods, 0)) {
+      const others = outcome.podDeleters.filter((each) => !each.endsWith(taintEviction))
+      assert.deepEqual(others, [], `pods were deleted: ${figures(outcome)}`)
       outcome = await field.play(items, { withinMs: roundMs, isOneDecision })
       context.diagnostic(`played again, a pod was deleted: ${figures(outcome)}`)
     }

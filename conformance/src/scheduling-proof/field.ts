@@ -11,6 +11,7 @@ import {
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import type { Clock } from '@tenon/runtime'
+import { podDeleters } from '../audit.ts'
 import type { Autoscaler } from './autoscaler.ts'
 import { type Item, proofKinds } from './objects.ts'
 import { nodeClassName, proofPools } from './pools.ts'
@@ -44,12 +45,17 @@ export class Field {
   readonly #autoscaler: Autoscaler
   readonly #client: KubeClient
   readonly #clock: Clock
+  readonly #folder: string
   readonly #patience: number
   readonly #volumes: VolumeProvisioner
 
-  /** @param patience stretches every limit; 1 is usual. */
-  constructor(autoscaler: Autoscaler, clock: Clock, patience: number) {
+  /**
+   * @param folder of the control plane.
+   * @param patience stretches every limit; 1 is usual.
+   */
+  constructor(autoscaler: Autoscaler, clock: Clock, folder: string, patience: number) {
     this.#autoscaler = autoscaler
+    this.#folder = folder
     this.#client = autoscaler.client
     this.#clock = clock
     this.#patience = patience
@@ -86,6 +92,7 @@ export class Field {
   async play(items: readonly Item[], { withinMs, isOneDecision }: Rules): Promise<Outcome> {
     const pods = items.reduce((sum, each) => sum + each.pods, 0)
     try {
+      const createdMs = this.#clock.now()
       await this.#create(items, pods)
       this.#autoscaler.forget()
       const start = this.#clock.monotonic()
@@ -102,6 +109,7 @@ export class Field {
         claims: nodeClaims.list(),
         decisions: this.#autoscaler.decisions,
         seconds,
+        podDeleters: podDeleters(this.#folder, createdMs),
       })
     } finally {
       await this.#clear(items)

@@ -9,10 +9,13 @@ export interface Evidence {
   readonly claims: readonly NodeClaim[]
   readonly decisions: Decisions
   readonly seconds: number
+  readonly podDeleters: readonly string[]
 }
 
 export interface Outcome {
   readonly pods: number
+  /** Under what names pods were deleted before the end. */
+  readonly podDeleters: readonly string[]
   readonly nodes: number
   /** From the moment pools could launch until the last pod was bound, or until waiting ended. */
   readonly seconds: number
@@ -37,7 +40,7 @@ export interface Outcome {
 }
 
 export function outcomeOf(evidence: Evidence): Outcome {
-  const { pods, nodes, decisions, seconds } = evidence
+  const { pods, nodes, decisions, seconds, podDeleters } = evidence
   const byName = new Map(nodes.map((node) => [node.metadata.name, node]))
   const bound = pods.filter((pod) => (pod.spec.nodeName ?? '') !== '')
   const used = new Set(bound.map((pod) => pod.spec.nodeName))
@@ -51,6 +54,7 @@ export function outcomeOf(evidence: Evidence): Outcome {
     )
   return {
     pods: pods.length,
+    podDeleters,
     nodes: nodes.length,
     seconds,
     launches: [...decisions.launches],
