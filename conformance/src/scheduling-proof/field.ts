@@ -90,10 +90,10 @@ export class Field {
    * @param rules.isOneDecision stops the pools after the first decision that launches.
    */
   async play(items: readonly Item[], { withinMs, isOneDecision }: Rules): Promise<Outcome> {
-    const pods = items.reduce((sum, each) => sum + each.pods, 0)
+    const wanted = items.reduce((sum, each) => sum + each.pods, 0)
     try {
       const createdMs = this.#clock.now()
-      await this.#create(items, pods)
+      await this.#create(items, wanted)
       this.#autoscaler.forget()
       const start = this.#clock.monotonic()
       this.#autoscaler.offer(true)
@@ -103,13 +103,14 @@ export class Field {
       // A pass that was under way when the last pod was bound may still launch.
       if (isComplete) await this.#clock.sleep(300)
       const { nodes, nodeClaims } = this.#autoscaler.operator.caches
+      const pods = this.#pods()
       return outcomeOf({
-        pods: this.#pods(),
+        pods,
         nodes: nodes.list(),
         claims: nodeClaims.list(),
         decisions: this.#autoscaler.decisions,
         seconds,
-        podDeleters: podDeleters(this.#folder, createdMs),
+        podDeleters: pods.length < wanted ? podDeleters(this.#folder, createdMs) : [],
       })
     } finally {
       await this.#clear(items)

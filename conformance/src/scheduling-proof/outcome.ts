@@ -14,7 +14,7 @@ export interface Evidence {
 
 export interface Outcome {
   readonly pods: number
-  /** Under what names pods were deleted before the end. */
+  /** Under what names pods were deleted before the end; not looked up when none is missing. */
   readonly podDeleters: readonly string[]
   readonly nodes: number
   /** From the moment pools could launch until the last pod was bound, or until waiting ended. */

@@ -75,7 +75,7 @@ describe('the nodes of a decision', () => {
   })
 
   test('open at one moment, too, when the first has waited as long as it may', async (t) => {
-    const field = await Field.open(t, { latencyMs: 20, rate: { perSecond: 50, burst: 1 } })
+    const field = await Field.open(t, { latencyMs: 20, rate: { perSecond: 50, burst: 10 } })
     // No nomination ever stands.
     field.fate = (method, path) =>
       method === 'PATCH' && path.includes('/pods/') && path.includes('/status') ? 'error' : 'pass'
@@ -96,9 +96,9 @@ describe('the nodes of a decision', () => {
     assert.ok(Math.max(...appeared) - Math.min(...appeared) > 200, 'nodes come one after the other')
     const times = opened.map(({ atMs }) => atMs)
     assert.ok(Math.max(...times) - Math.min(...appeared) < 6.5 * seconds)
-    // Each opening is a write, of which the client's rate allows one in 20 ms.
+    // Openings do not wait for the client's rate limit, which allows one write in 20 ms and is used up by nominations.
     const spanMs = Math.max(...times) - Math.min(...times)
-    assert.ok(spanMs <= 20 * opened.length + 50, `${spanMs} ms`)
+    assert.ok(spanMs < 2 * opened.length, `${spanMs} ms for ${opened.length}`)
   })
 
   test('open without one that is late, which opens once it is Ready and takes what it was planned for', async (t) => {

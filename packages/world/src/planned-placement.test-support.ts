@@ -250,6 +250,11 @@ export class Field {
     this.world.cluster.server.local.patch(kinds.pod, 'default', pod, { status }, 'status')
   }
 
+  /** As the scheduler does, whatever the node says. */
+  bind(pod: string, nodeName: string): void {
+    this.world.cluster.server.local.patch(kinds.pod, 'default', pod, { spec: { nodeName } })
+  }
+
   nominatedNode(pod: string): string {
     return this.podNow(pod)?.status?.nominatedNodeName ?? ''
   }

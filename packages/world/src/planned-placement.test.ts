@@ -233,6 +233,29 @@ describe('pods are steered to the nodes they are planned for', () => {
     assert.ok(await field.until(() => field.nominatedNode('large-5') === node, seconds))
     assert.equal(await field.metric('pods_nominations_total'), 16)
   })
+
+  test('a pod bound elsewhere leaves its place to one that is alike and waits for the node it took', async (t) => {
+    const field = await Field.open(t)
+    field.fate = noRegistration
+    await field.start()
+    field.pods('many', 12, '1400m', '2Gi')
+    field.pods('other', 2, '900m', '1Gi')
+    const isTold = () => field.unbound.every((name) => field.nominatedNode(name) !== '')
+    assert.ok(await field.until(() => field.claims().length > 1 && isTold(), 10 * seconds))
+    const placesOn = (node: string) => field.unbound.filter((name) => field.nominatedNode(name) === node)
+    const left = field.nominatedNode('many-0')
+    const taken = field.nominatedNode(
+      field.unbound.find((name) => name.startsWith('many') && field.nominatedNode(name) !== left) ?? '',
+    )
+    const before = [placesOn(left).length, placesOn(taken).length]
+    field.bind('many-0', taken)
+    const isTraded = () =>
+      placesOn(left).length === before[0] && placesOn(taken).length === (before[1] ?? 0) - 1
+    assert.ok(
+      await field.until(isTraded, 2 * seconds),
+      `${placesOn(left).join()} | ${placesOn(taken).join()}`,
+    )
+  })
 })
 
 describe('what nominations are not made for', () => {

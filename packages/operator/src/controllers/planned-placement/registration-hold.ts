@@ -1,30 +1,9 @@
 /** Keeps a new node closed until the scheduler knows which pods it is for (planned-placement.md). */
-import {
-  isKnownEphemeralTaint,
-  labels,
-  type Node,
-  type NodeClaim,
-  sameTaint,
-  unregisteredTaint,
-} from '@tenon/api'
+import type { NodeClaim } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
-import { nominatedNodeOf } from '../../state/nominated-pods.ts'
-import { isNodeReady } from '../../state/state-node.ts'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
-import { awaitsTwins } from './spread-turn.ts'
+import { canOpen, isSteered, standingOf } from './standing-nominations.ts'
 
-/**
- * Nominations must have stood this long: an attempt that was under way when they came clears them, which is told a
- * little later, as changes of pods are gathered.
- */
-const standingMs = 300
-/**
- * Shares of a decision's nominations: those that may be missing when its Nodes open, and those that may not have stood
- * long enough. The scheduler goes on trying pods in vain for as long as the Nodes are closed, and clears the nomination
- * of each; with many pods there is no moment at which all stand. A pod that was just tried has to wait before it is
- * tried again, so its nomination is back in time.
- */
-const leeway = { missing: 0.01, young: 0.05 } as const
 /** From the decision to open until the first Node does, so that the later ones are not late. */
 const wakingMs = 10
 /**
@@ -78,7 +57,7 @@ export class RegistrationHold {
   waitMs(claim: NodeClaim): number {
     const { name, uid = '' } = claim.metadata
     const { clock, settings, state, placementGate } = this.#context
-    if (!placementGate.isOn || !this.#isSteered(name)) return 0
+    if (!placementGate.isOn || !isSteered(state, name)) return 0
     const now = clock.now()
     const since = this.#since.get(uid) ?? now
     this.#since.set(uid, since)
@@ -90,7 +69,7 @@ export class RegistrationHold {
     const goesAlong = since < deadlineMs && this.#canOpen(claim)
     // The others have opened without it: only its own pods matter now.
     if (now >= deadlineMs && !goesAlong)
-      return this.#standing(new Set([name])).isReady ? 0 : Math.min(leftMs, askAgainMs(batch))
+      return standingOf(this.#context, new Set([name])).isReady ? 0 : Math.min(leftMs, askAgainMs(batch))
     const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
     const rank = rankOf(name, order, lagging)
     const askAgainAtMs = Math.min(now + this.#pauseMs(batch, name), deadlineMs)
@@ -144,9 +123,9 @@ export class RegistrationHold {
   ): Pick<BatchState, 'order' | 'isFirstDone' | 'opensAtMs' | 'lagging'> {
     const { clock, state, caches } = this.#context
     const isOpening = known?.opensAtMs !== undefined
-    const { isReady, lagging } = this.#standing(batch)
+    const { isReady, lagging } = standingOf(this.#context, batch)
     const order = isOpening || !isReady ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
-    const isFirstDone = isReady && ![...order.first].some((name) => this.#isSteered(name))
+    const isFirstDone = isReady && ![...order.first].some((name) => isSteered(state, name))
     const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : clock.now() + wakingMs
     return {
       order,
@@ -156,78 +135,10 @@ export class RegistrationHold {
     }
   }
 
-  /** Whether nothing speaks against opening because of these claims, and which of them miss nominations. */
-  #standing(names: ReadonlySet<string>): {
-    readonly isReady: boolean
-    readonly lagging: ReadonlySet<string>
-  } {
-    const total: Standing = { told: 0, missing: 0, young: 0, fillers: 0 }
-    const lagging = new Set<string>()
-    for (const name of names) {
-      const { missing } = total
-      if (!this.#isReady(name, total)) return { isReady: false, lagging: none }
-      if (total.missing > missing) lagging.add(name)
-    }
-    const { told, missing, young, fillers } = total
-    const isReady = missing <= told * leeway.missing && young <= told * leeway.young
-    return { isReady, lagging: fillers > 0 ? none : lagging }
-  }
-
-  /** Whether the claim's Node can open, apart from nominations that were made and do not stand, which are counted. */
-  #isReady(name: string, total: Standing): boolean {
-    const { caches, state } = this.#context
-    const claim = caches.nodeClaims.get({ name })
-    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return true
-    if (!this.#isSteered(name)) return true
-    const node = state.nodeOf(claim)
-    if (node === undefined) return false
-    if (node.metadata.labels?.[labels.registered] === 'true') return true
-    return canOpen(node) && this.#areTold(name, node, total)
-  }
-
   #canOpen(claim: NodeClaim): boolean {
     const node = this.#context.state.nodeOf(claim)
     return node !== undefined && canOpen(node)
   }
-
-  #isSteered(claim: string): boolean {
-    const { plans, pods } = this.#context.state
-    return plans
-      .podsOf({ kind: 'claim', name: claim })
-      .some((uid) => (plans.get(uid)?.steering ?? 'free') !== 'free' && pods.unplaced(uid) !== undefined)
-  }
-
-  /** Whether the scheduler was told of every pod that waits for this node, unless it cannot be. */
-  #areTold(claim: string, { metadata: { name } }: Node, total: Standing): boolean {
-    const { clock, state } = this.#context
-    const latestMs = clock.now() - standingMs
-    return state.plans.podsOf({ kind: 'claim', name: claim }).every((uid) => {
-      const pod = state.pods.unplaced(uid)
-      const steering = state.plans.get(uid)?.steering
-      if (pod !== undefined && steering === 'filler') total.fillers++
-      if (pod === undefined || steering !== 'told') return true
-      const present = nominatedNodeOf(pod)
-      const written = state.plans.written(uid)
-      if (present !== name) {
-        if (present === '' && awaitsTwins(state, pod)) return true
-        if (present !== '' && !state.nominations.isOurs(pod)) return true
-        if (written?.node !== name || !written.isAccepted) return false
-      }
-      total.told++
-      if (present !== name) total.missing++
-      else if ((written?.atMs ?? 0) > latestMs) total.young++
-      return true
-    })
-  }
-}
-
-/** How many pods wait. */
-interface Standing {
-  /** Those that the scheduler was told of, and among them those whose nomination is cleared, or new. */
-  told: number
-  missing: number
-  young: number
-  fillers: number
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -240,12 +151,3 @@ const rankOf = (name: string, { rank }: OpeningOrder, lagging: ReadonlySet<strin
 /** Claims of a large batch ask less often. */
 const askAgainMs = ({ size }: ReadonlySet<string>): number =>
   Math.min(pollMs.most, Math.max(pollMs.least, size))
-
-/** Whether the unregistered taint is all that keeps pods away. */
-function canOpen(node: Node): boolean {
-  const taints = node.spec?.taints ?? []
-  return (
-    isNodeReady(node) &&
-    !taints.some((taint) => isKnownEphemeralTaint(taint) && !sameTaint(taint, unregisteredTaint))
-  )
-}
