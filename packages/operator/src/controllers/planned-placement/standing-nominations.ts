@@ -63,7 +63,7 @@ function isReady(context: Knowledge, name: string, total: Standing): boolean {
   return canOpen(node) && areTold(context, name, node, total)
 }
 
-/** Whether pods wait that are meant for this claim and no other. */
+/** Whether pods still wait for this claim, and which of them go to its Node matters. */
 export function isSteered({ plans, pods }: Knowledge['state'], claim: string): boolean {
   return plans
     .podsOf({ kind: 'claim', name: claim })
