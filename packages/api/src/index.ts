@@ -57,4 +57,5 @@ export {
   quantities as quantitiesSchema,
   text as textSchema,
 } from './crds/schema.ts'
+export { defaultStorageClass, storageClassNameOf } from './storage-classes.ts'
 export { admitsValue } from './requirement-values.ts'

@@ -179,7 +179,12 @@ export interface Container {
 export interface Volume {
   readonly name: string
   readonly persistentVolumeClaim?: { readonly claimName: string; readonly readOnly?: boolean }
-  readonly ephemeral?: { readonly volumeClaimTemplate: { readonly spec: PersistentVolumeClaimSpec } }
+  readonly ephemeral?: {
+    readonly volumeClaimTemplate: {
+      readonly metadata?: Pick<ObjectMeta, 'labels' | 'annotations'>
+      readonly spec: PersistentVolumeClaimSpec
+    }
+  }
 }
 
 export interface PodSpec {

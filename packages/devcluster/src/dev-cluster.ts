@@ -7,7 +7,12 @@ import {
   type Credentials,
 } from './apiserver/index.ts'
 import { type ControllerSettings, startControllers } from './controllers/start-controllers.ts'
-import { createExoscale, type Exoscale, type ExoscaleSettings } from './exoscale/index.ts'
+import {
+  createDefaultStorageClass,
+  createExoscale,
+  type Exoscale,
+  type ExoscaleSettings,
+} from './exoscale/index.ts'
 import { createJoiner } from './joiner.ts'
 import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
 import type { KubeletSettings } from './kubelet/settings.ts'
@@ -63,6 +68,8 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
     ...(options.initial && { initial: options.initial }),
     ...(options.recordsOwners !== undefined && { recordsOwners: options.recordsOwners }),
   })
+  // A cluster that goes on may have lost it on purpose.
+  if (options.initial === undefined) createDefaultStorageClass(server.localAs('kubectl'))
   const parts = { clock, logger }
   const controllers = startControllers({
     ...parts,

@@ -1,4 +1,13 @@
-import type { Node, Pod, Taint, Toleration } from '@tenon/api'
+import {
+  defaultStorageClass,
+  type Node,
+  type PersistentVolumeClaim,
+  type Pod,
+  type StorageClass,
+  storageClassNameOf,
+  type Taint,
+  type Toleration,
+} from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import { allocateAddresses } from './cluster-addresses.ts'
 import type { ServerContext } from './context.ts'
@@ -8,7 +17,6 @@ import { forbidden } from './status.ts'
 const notReady = 'node.kubernetes.io/not-ready'
 const unreachable = 'node.kubernetes.io/unreachable'
 const evictionTolerationSeconds = 300
-const defaultClassAnnotation = 'storageclass.kubernetes.io/is-default-class'
 
 /** What the admission plug-ins that are on by default do to a new object. */
 export function admitCreate(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
@@ -131,14 +139,15 @@ function admitNamespace(object: StoredObject): StoredObject {
 }
 
 function admitClaim(ctx: ServerContext, object: StoredObject): StoredObject {
-  const spec = (object['spec'] ?? {}) as { readonly storageClassName?: string }
-  if (spec.storageClassName !== undefined) return object
-  let name: string | undefined
+  const claim = object as unknown as PersistentVolumeClaim
+  if (storageClassNameOf(claim) !== undefined) return object
+  const classes: StorageClass[] = []
   ctx.store.collection('storageclasses.storage.k8s.io').scan({}, (candidate) => {
-    if (candidate.metadata.annotations?.[defaultClassAnnotation] === 'true') name = candidate.metadata.name
-    return name === undefined
+    classes.push(candidate as unknown as StorageClass)
+    return true
   })
-  return name === undefined ? object : { ...object, spec: { ...spec, storageClassName: name } }
+  const name = defaultStorageClass(classes)?.metadata.name
+  return name === undefined ? object : { ...object, spec: { ...claim.spec, storageClassName: name } }
 }
 
 /** `stringData` is write-only: it ends up in `data`. */

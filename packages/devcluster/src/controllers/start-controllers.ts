@@ -15,7 +15,9 @@ import { podGarbageCollection } from './node-lifecycle/pod-gc-controller.ts'
 import { taintEviction } from './node-lifecycle/taint-eviction-controller.ts'
 import { replicaSets, replicationControllers } from './replicaset/replicaset-controller.ts'
 import { serviceEndpoints } from './services/endpoints-controller.ts'
+import { loadBalancers } from './services/load-balancers.ts'
 import { statefulSets } from './statefulset/statefulset-controller.ts'
+import { ephemeralVolumes } from './storage/ephemeral-volume-controller.ts'
 import { volumeBinding } from './storage/volume-binding-controller.ts'
 
 export type { ControllerSettings } from './context.ts'
@@ -36,6 +38,8 @@ const controllers = [
   taintEviction,
   podGarbageCollection,
   serviceEndpoints,
+  loadBalancers,
+  ephemeralVolumes,
   volumeBinding,
 ]
 

@@ -2,4 +2,5 @@
 export { instanceTypes as exoscaleInstanceTypes, zoneNames as exoscaleZones } from './catalogue.ts'
 export { createExoscale, type Exoscale } from './exoscale.ts'
 export { pricePerHour as exoscalePricePerHour } from './prices.ts'
+export { createDefaultStorageClass } from './storage-class.ts'
 export type { ExoscaleSettings } from './settings.ts'

@@ -36,9 +36,8 @@ export class Placer {
   }
 
   place(cycle: PodCycle): Placement {
-    const { facts, view, volumePlan } = cycle
+    const { facts, view, early } = cycle
     const nodes = view.index.nodes()
-    const early = volumePlan.rejection
     if (early !== undefined) {
       const rejections = new Map(nodes.map((entry) => [entry, early]))
       return { kind: 'none', diagnosis: { total: nodes.length, rejections } }

@@ -3,6 +3,7 @@ import type { CountPerNode, PodQuestion } from './match-counts.ts'
 import type { DefaultSpread } from './default-spread.ts'
 import type { NodeEntry } from './node-entry.ts'
 import { type PodFacts, type PodTerm, type SpreadConstraint, termSelects } from './pod-facts.ts'
+import type { Rejection } from './rejection.ts'
 import type { SpreadDomains } from './spread-domains.ts'
 import type { VolumeIndex } from './volume-index.ts'
 import { type VolumePlan, volumePlan } from './volume-plan.ts'
@@ -49,6 +50,8 @@ export class PodCycle {
   readonly facts: PodFacts
   readonly view: ClusterView
   readonly volumePlan: VolumePlan
+  /** Set when no node can help. */
+  readonly early: Rejection | undefined
   #rules: PodRules | undefined
   #version = -1
 
@@ -56,6 +59,7 @@ export class PodCycle {
     this.facts = facts
     this.view = view
     this.volumePlan = volumePlan(facts, view.volumes)
+    this.early = deviceRejection(facts) ?? this.volumePlan.rejection
   }
 
   /** The inter-pod rules as of now; recomputed when pods were added or removed, even on trial. */
@@ -126,6 +130,13 @@ export class PodCycle {
       self: constraint.selector.matches(facts.labels) ? 1 : 0,
     }
   }
+}
+
+/** Devices are not simulated, so nothing can be allocated for a pod that claims some. */
+function deviceRejection({ pod }: PodFacts): Rejection | undefined {
+  if ((pod.spec.resourceClaims ?? []).length === 0) return undefined
+  const reason = 'cannot allocate all claims (spec.resourceClaims): the embedded cluster simulates no devices'
+  return { filter: 'DynamicResources', reasons: [reason], helpedByPreemption: false }
 }
 
 /** Pods that a spread constraint counts: in the namespace, selected, and not on their way out. */

@@ -10,6 +10,7 @@ export type FilterName =
   | 'NodeVolumeLimits'
   | 'VolumeBinding'
   | 'VolumeZone'
+  | 'DynamicResources'
   | 'PodTopologySpread'
   | 'InterPodAffinity'
 

@@ -298,7 +298,7 @@ class Scheduler {
 }
 
 function failureText(cycle: PodCycle, diagnosis: Diagnosis): string {
-  const early = cycle.volumePlan.rejection
+  const early = cycle.early
   if (early !== undefined && diagnosis.total > 0) {
     return `0/${diagnosis.total} nodes are available: ${early.reasons.join(', ')}.`
   }

@@ -17,6 +17,7 @@ const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
   NodeVolumeLimits: ['nodeChanged', 'podRemoved', 'volumeChanged'],
   VolumeBinding: ['nodeChanged', 'volumeChanged'],
   VolumeZone: ['nodeChanged', 'volumeChanged'],
+  DynamicResources: [],
   PodTopologySpread: ['nodeChanged', 'podRemoved', 'podAdded'],
   InterPodAffinity: ['nodeChanged', 'podRemoved', 'podAdded', 'namespaceChanged'],
 }

@@ -22,6 +22,16 @@ describe('pods with volumes', () => {
     assert.equal(cluster.nodeOf('p'), 'a')
   })
 
+  it('RPT-58 does not take a claim of an ephemeral volume that is not its own', async () => {
+    const cluster = aCluster().node('a').volume('pv', undefined).claim('p-data', { volumeName: 'pv' })
+    cluster.pod('p', { volumes: [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec: {} } } }] })
+    await cluster.settle()
+    assert.match(
+      cluster.reason('p') ?? '',
+      /PVC default\/p-data was not created for pod default\/p \(pod is not owner\)/,
+    )
+  })
+
   it('waits for an immediate claim that is not bound', async () => {
     const cluster = aCluster().node('a').storageClass('fast', { volumeBindingMode: 'Immediate' })
     cluster.claim('data', { storageClassName: 'fast' }).pod('p', mounts('data'))

@@ -1,24 +1,23 @@
-import type {
-  CsiNode,
-  KubeObject,
-  NodeSelectorTerm,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  StorageClass,
+import {
+  type CsiNode,
+  type KubeObject,
+  type NodeSelectorTerm,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type StorageClass,
+  storageClassNameOf,
 } from '@tenon/api'
 
 /** The fields of a PersistentVolume that decide where its pods can run. */
 export interface VolumeSpec {
   readonly csi?: { readonly driver: string; readonly volumeHandle?: string }
   readonly nodeAffinity?: { readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } }
-  readonly storageClassName?: string
   readonly capacity?: Readonly<Record<string, string>>
   readonly accessModes?: readonly string[]
   readonly claimRef?: { readonly namespace?: string; readonly name?: string }
 }
 
 const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
-const defaultClassAnnotation = 'storageclass.kubernetes.io/is-default-class'
 
 /** Claims, volumes, storage classes and CSI limits by name. */
 export class VolumeIndex {
@@ -71,13 +70,10 @@ export class VolumeIndex {
     return this.#volumes.values()
   }
 
-  /** The class of a claim; one that names none gets the default class. */
+  /** The class of a claim; one that names none waits until it is given the default class. */
   classOf(claim: PersistentVolumeClaim): StorageClass | undefined {
-    const name = claim.spec.storageClassName
-    if (name !== undefined) return this.#classes.get(name)
-    return [...this.#classes.values()].find(
-      (one) => one.metadata.annotations?.[defaultClassAnnotation] === 'true',
-    )
+    const name = storageClassNameOf(claim)
+    return name === undefined ? undefined : this.#classes.get(name)
   }
 
   /** How many volumes of a CSI driver a node takes; undefined means no bound is known. */

@@ -3,6 +3,7 @@ import {
   type PersistentVolumeClaim,
   parseResource,
   type StorageClass,
+  storageClassNameOf,
 } from '@tenon/api'
 import type { ClusterIndex } from './cluster-index.ts'
 import type { NodeEntry } from './node-entry.ts'
@@ -46,6 +47,7 @@ export function volumePlan(facts: PodFacts, volumes: VolumeIndex): VolumePlan {
   for (const { name, ephemeral } of facts.claims) {
     const claim = volumes.claim(facts.namespace, name)
     if (claim === undefined) return unresolvable(missingClaim(name, ephemeral))
+    if (ephemeral && !isOwnedBy(claim, facts)) return unresolvable(foreignClaim(claim, facts))
     if (claim.metadata.deletionTimestamp !== undefined) {
       return unresolvable(`persistentvolumeclaim "${name}" is being deleted`)
     }
@@ -72,6 +74,15 @@ function missingClaim(name: string, ephemeral: boolean): string {
   return ephemeral
     ? `waiting for ephemeral volume controller to create the persistentvolumeclaim "${name}"`
     : `persistentvolumeclaim "${name}" not found`
+}
+
+function isOwnedBy({ metadata }: PersistentVolumeClaim, { uid }: PodFacts): boolean {
+  return metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true
+}
+
+function foreignClaim({ metadata }: PersistentVolumeClaim, { namespace, name }: PodFacts): string {
+  const claim = `${metadata.namespace ?? ''}/${metadata.name}`
+  return `PVC ${claim} was not created for pod ${namespace}/${name} (pod is not owner)`
 }
 
 function unresolvable(reason: string): VolumePlan {
@@ -207,21 +218,22 @@ function smallestFree(
     const spec = volume.spec as VolumeSpec
     const capacity = parseResource('storage', spec.capacity?.['storage'] ?? '0')
     if (capacity < size || capacity >= bestSize || used.has(volume.metadata.name)) continue
-    if (!suits(spec, claim) || !reaches(volume, entry)) continue
+    if (!suits(volume, claim) || !reaches(volume, entry)) continue
     best = volume
     bestSize = capacity
   }
   return best
 }
 
-function suits(spec: VolumeSpec, claim: PersistentVolumeClaim): boolean {
+function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
+  const spec = volume.spec as VolumeSpec
   const reserved = spec.claimRef
   const free =
     reserved === undefined ||
     (reserved.name === claim.metadata.name && reserved.namespace === claim.metadata.namespace)
   return (
     free &&
-    (spec.storageClassName ?? '') === (claim.spec.storageClassName ?? '') &&
+    (storageClassNameOf(volume) ?? '') === (storageClassNameOf(claim) ?? '') &&
     (claim.spec.accessModes ?? []).every((mode) => spec.accessModes?.includes(mode))
   )
 }

@@ -28,7 +28,14 @@ export type SelectionProblem =
 /** Something about one of the pod's volumes. */
 export type VolumeProblem = VolumeSubject &
   (
-    | { readonly kind: 'claimMissing' | 'claimTerminating' | 'claimLost' | 'bindingIncomplete' }
+    | {
+        readonly kind:
+          | 'claimMissing'
+          | 'ephemeralClaimMissing'
+          | 'claimTerminating'
+          | 'claimLost'
+          | 'bindingIncomplete'
+      }
     | {
         readonly kind: 'volumeMissing' | 'volumeTerminating' | 'volumeUnreadable'
         readonly persistentVolume: string
@@ -95,6 +102,8 @@ function volumeWords(problem: VolumeProblem): string {
   switch (problem.kind) {
     case 'claimMissing':
       return 'does not exist; create it'
+    case 'ephemeralClaimMissing':
+      return 'does not exist yet; Kubernetes makes it for the ephemeral volume unless a quota or an admission rule refuses it (see the events of the pod)'
     case 'claimTerminating':
       return 'is being deleted; create it anew once it is gone'
     case 'claimLost':

@@ -1,12 +1,12 @@
 /** Whether a pending pod can be considered at all (scheduling.md 2.1). */
-import { labels, type Pod, type PodSpec } from '@tenon/api'
+import { labels, type Pod, type PodSpec, storageClassNameOf } from '@tenon/api'
 import { operatorOf } from '../requirements/requirement.ts'
 import { podRequirements } from '../requirements/requirements.ts'
 import { type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { selectionProblems } from './node-selection.ts'
 import { misshapenFields } from './pod-shape.ts'
 import type { PodProblem, PodProblems, VolumeProblem } from './problems.ts'
-import { boundVolumeOf, claimedVolumes, driverOf } from './volumes.ts'
+import { boundVolumeOf, type ClaimedVolume, claimedVolumes, driverOf, missingClaim } from './volumes.ts'
 
 const bindCompleted = 'pv.kubernetes.io/bind-completed'
 
@@ -63,10 +63,10 @@ function volumeProblems(
   policy: EligibilityPolicy,
 ): readonly VolumeProblem[] {
   const namespace = pod.metadata.namespace ?? ''
-  return claimedVolumes(pod).flatMap(({ volume, claimName }) =>
-    claimProblems(namespace, claimName, lookups, policy).map((problem) => ({
-      volume,
-      claim: `${namespace}/${claimName}`,
+  return claimedVolumes(pod).flatMap((claimed) =>
+    claimProblems(namespace, claimed, lookups, policy).map((problem) => ({
+      volume: claimed.volume,
+      claim: `${namespace}/${claimed.claimName}`,
       ...problem,
     })),
   )
@@ -77,17 +77,17 @@ type ClaimProblem = WithoutSubject<VolumeProblem>
 
 function claimProblems(
   namespace: string,
-  name: string,
+  claimed: ClaimedVolume,
   lookups: VolumeLookups,
   policy: EligibilityPolicy,
 ): readonly ClaimProblem[] {
-  const claim = lookups.claim(namespace, name)
-  if (claim === undefined) return [{ kind: 'claimMissing' }]
+  const claim = lookups.claim(namespace, claimed.claimName)
+  if (claim === undefined) return [{ kind: missingClaim(claimed) }]
   const problems: ClaimProblem[] = []
   if (claim.metadata.deletionTimestamp !== undefined) problems.push({ kind: 'claimTerminating' })
   if (claim.status?.phase === 'Lost') problems.push({ kind: 'claimLost' })
   const bound = boundVolumeOf(claim)
-  if (bound === undefined) problems.push(...classProblems(claim.spec.storageClassName, lookups, policy))
+  if (bound === undefined) problems.push(...classProblems(storageClassNameOf(claim), lookups, policy))
   else {
     const volume = lookups.volume(bound)
     if (volume === undefined) problems.push({ kind: 'volumeMissing', persistentVolume: bound })

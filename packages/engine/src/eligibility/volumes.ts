@@ -7,7 +7,7 @@ import type {
   StorageClass,
   Volume,
 } from '@tenon/api'
-import { labels } from '@tenon/api'
+import { labels, storageClassNameOf } from '@tenon/api'
 import { intersection, intersects, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
 import { requirementsOf } from '../requirements/requirements.ts'
 import type { PodVolumes, VolumeUse } from '../snapshot/input.ts'
@@ -34,12 +34,26 @@ const migratedProvisioners: ReadonlyMap<string, string> = new Map(
 /** Bound on the combinations that are tried for one pod; far beyond what volumes of real pods have. */
 const maxAlternatives = 1000
 
-/** Volumes of a pod that stand for a claim, in order, with the claim's name. */
-export function claimedVolumes(pod: Pod): readonly { readonly volume: string; readonly claimName: string }[] {
+/** A volume of a pod that stands for a claim. */
+export interface ClaimedVolume {
+  readonly volume: string
+  readonly claimName: string
+  /** Kubernetes makes the claim for the pod. */
+  readonly ephemeral: boolean
+}
+
+/** Volumes of a pod that stand for a claim, in order. */
+export function claimedVolumes(pod: Pod): readonly ClaimedVolume[] {
   return (pod.spec.volumes ?? []).flatMap((volume) => {
     const claimName = claimNameOf(pod, volume)
-    return claimName === undefined ? [] : [{ volume: volume.name, claimName }]
+    const ephemeral = (volume.persistentVolumeClaim ?? undefined) === undefined
+    return claimName === undefined ? [] : [{ volume: volume.name, claimName, ephemeral }]
   })
+}
+
+/** What is wrong with a volume whose claim is not there. */
+export function missingClaim({ ephemeral }: ClaimedVolume): 'claimMissing' | 'ephemeralClaimMissing' {
+  return ephemeral ? 'ephemeralClaimMissing' : 'claimMissing'
 }
 
 function claimNameOf(pod: Pod, volume: Volume): string | undefined {
@@ -72,7 +86,7 @@ export function driverOf(claim: PersistentVolumeClaim, lookups: VolumeLookups): 
     const volume = lookups.volume(bound)
     return volume === undefined ? undefined : driverOfVolume(volume)
   }
-  const storageClass = lookups.storageClass(claim.spec.storageClassName ?? '')
+  const storageClass = lookups.storageClass(storageClassNameOf(claim) ?? '')
   return storageClass === undefined ? undefined : driverOfClass(storageClass)
 }
 
@@ -108,10 +122,11 @@ export function resolveVolumes(
 ): PodVolumes | VolumeProblem {
   const namespace = pod.metadata.namespace ?? ''
   let combined: readonly Alternative[] = []
-  for (const { volume, claimName } of claimedVolumes(pod)) {
+  for (const claimed of claimedVolumes(pod)) {
+    const { volume, claimName } = claimed
     const subject = { volume, claim: `${namespace}/${claimName}` }
     const claim = lookups.claim(namespace, claimName)
-    if (claim === undefined) return { kind: 'claimMissing', ...subject }
+    if (claim === undefined) return { kind: missingClaim(claimed), ...subject }
     const resolved = resolveClaim(claim, subject, lookups)
     if ('problem' in resolved) return resolved.problem
     const terms = resolved.alternatives.map((term) =>
@@ -134,7 +149,7 @@ function resolveClaim(
       ? { problem: { kind: 'volumeMissing', persistentVolume: bound, ...subject } }
       : volumeTerms(volume, subject)
   }
-  const name = claim.spec.storageClassName ?? ''
+  const name = storageClassNameOf(claim) ?? ''
   if (name === '') return { alternatives: [] }
   const storageClass = lookups.storageClass(name)
   return storageClass === undefined

@@ -164,6 +164,8 @@ export interface Service extends KubeObject {
     readonly selector?: Readonly<Record<string, string>>
     readonly type?: string
     readonly clusterIP?: string
+    readonly loadBalancerClass?: string
+    readonly loadBalancerIP?: string
     readonly ipFamilies?: readonly string[]
     readonly publishNotReadyAddresses?: boolean
     readonly ports?: readonly {
@@ -173,6 +175,9 @@ export interface Service extends KubeObject {
       readonly appProtocol?: string
       readonly targetPort?: number | string
     }[]
+  }
+  readonly status?: {
+    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string }[] }
   }
 }
 

@@ -1,4 +1,4 @@
-import { kinds, type Node, type Pod } from '@tenon/api'
+import { defaultStorageClass, kinds, type Node, type Pod, storageClassNameOf } from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, type ObjectCache, splitKey } from '../loop/object-cache.ts'
 import type { Outcome } from '../loop/reconcile-loop.ts'
@@ -33,7 +33,7 @@ export function volumeBinding(context: ControllerContext): void {
   const pods = store.cache(kinds.pod)
   const podsByClaim = pods.index(claimsOfPod)
   const claimQueue = context.loop.queue('persistent-volume-claims', (key) =>
-    new ClaimReconcile(context, volumes, nodes, podsByClaim).run(key),
+    new ClaimReconcile(context, { volumes, classes, nodes, podsByClaim }).run(key),
   )
   const volumeQueue = context.loop.queue('persistent-volumes', (name) => syncVolume(context, name))
   const addPending = () => {
@@ -70,22 +70,20 @@ function claimsOfPod(pod: Pod): readonly string[] {
   return keys
 }
 
+interface Observed {
+  readonly volumes: ObjectCache<PersistentVolumeObject>
+  readonly classes: ObjectCache<StorageClassObject>
+  readonly nodes: ObjectCache<Node>
+  readonly podsByClaim: Index<Pod>
+}
+
 class ClaimReconcile {
   readonly #context: ControllerContext
-  readonly #volumes: ObjectCache<PersistentVolumeObject>
-  readonly #nodes: ObjectCache<Node>
-  readonly #podsByClaim: Index<Pod>
+  readonly #observed: Observed
 
-  constructor(
-    context: ControllerContext,
-    volumes: ObjectCache<PersistentVolumeObject>,
-    nodes: ObjectCache<Node>,
-    podsByClaim: Index<Pod>,
-  ) {
+  constructor(context: ControllerContext, observed: Observed) {
     this.#context = context
-    this.#volumes = volumes
-    this.#nodes = nodes
-    this.#podsByClaim = podsByClaim
+    this.#observed = observed
   }
 
   run(key: string): Outcome {
@@ -97,7 +95,7 @@ class ClaimReconcile {
       this.#syncBound(claim)
       return undefined
     }
-    const className = claim.spec.storageClassName ?? ''
+    const className = storageClassNameOf(claim) ?? ''
     const storageClass = store.get(workloads.storageClass, undefined, className)
     const waits = storageClass?.volumeBindingMode === 'WaitForFirstConsumer'
     const node = this.#consumerNode(claim)
@@ -106,7 +104,7 @@ class ClaimReconcile {
       this.#pend(claim, 'WaitForFirstConsumer', 'waiting for first consumer to be created before binding')
       return undefined
     }
-    const reachable = [...this.#volumes.values()].filter((volume) => isReachable(volume, node))
+    const reachable = [...this.#observed.volumes.values()].filter((volume) => isReachable(volume, node))
     const volume = findVolume(claim, reachable)
     if (volume !== undefined) this.#bind(claim, volume)
     else this.#provision(claim, storageClass, node)
@@ -115,7 +113,7 @@ class ClaimReconcile {
 
   /** A claim whose volume went away is Lost; otherwise its status follows the volume. */
   #syncBound(claim: Claim): void {
-    const volume = this.#volumes.get(claim.spec.volumeName ?? '')
+    const volume = this.#observed.volumes.get(claim.spec.volumeName ?? '')
     if (volume === undefined) {
       if (claim.status?.phase === 'Lost') return
       this.#context.store.setStatus(workloads.claim, claim, { ...claim.status, phase: 'Lost' })
@@ -132,7 +130,8 @@ class ClaimReconcile {
 
   #provision(claim: Claim, storageClass: StorageClassObject | undefined, node: Node | undefined): void {
     if (storageClass === undefined) {
-      const className = claim.spec.storageClassName ?? ''
+      if (this.#assignDefaultClass(claim)) return
+      const className = storageClassNameOf(claim) ?? ''
       if (className === '') {
         this.#pend(
           claim,
@@ -156,6 +155,18 @@ class ClaimReconcile {
     const message = `Successfully provisioned volume ${volume.metadata.name}`
     this.#tell(claim, 'Normal', 'ProvisioningSucceeded', message)
     this.#bind(claim, volume)
+  }
+
+  /** A claim made before there was a default class gets it afterwards. */
+  #assignDefaultClass(claim: Claim): boolean {
+    if (storageClassNameOf(claim) !== undefined) return false
+    const storageClassName = defaultStorageClass(this.#observed.classes.values())?.metadata.name
+    if (storageClassName === undefined) return false
+    this.#context.store.modify(workloads.claim, claim, (latest) => ({
+      ...latest,
+      spec: { ...latest.spec, storageClassName },
+    }))
+    return true
   }
 
   /** Binds from both sides; every step is repeated until it is there, so a stop in between heals. */
@@ -190,9 +201,9 @@ class ClaimReconcile {
 
   #consumerNode(claim: Claim): Node | undefined {
     const selected = claim.metadata.annotations?.[selectedNodeAnnotation]
-    if (selected !== undefined) return this.#nodes.get(selected)
-    for (const pod of this.#podsByClaim.of(keyOf(claim))) {
-      const node = this.#nodes.get(pod.spec.nodeName ?? '')
+    if (selected !== undefined) return this.#observed.nodes.get(selected)
+    for (const pod of this.#observed.podsByClaim.of(keyOf(claim))) {
+      const node = this.#observed.nodes.get(pod.spec.nodeName ?? '')
       if (node !== undefined) return node
     }
     return undefined
@@ -225,7 +236,8 @@ function draftVolume(
   const name = `pvc-${uid}`
   const zone = node?.metadata.labels?.[zoneLabel]
   const storage = claim.spec.resources?.requests?.['storage']
-  const { accessModes, volumeMode, storageClassName } = claim.spec
+  const { accessModes, volumeMode } = claim.spec
+  const storageClassName = storageClassNameOf(claim)
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',

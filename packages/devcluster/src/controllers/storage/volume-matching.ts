@@ -1,3 +1,4 @@
+import { storageClassNameOf } from '@tenon/api'
 import type { Claim, PersistentVolumeObject } from '../objects/workloads.ts'
 import { selectorMatches } from '../objects/selectors.ts'
 
@@ -45,15 +46,9 @@ export function isReservedFor(volume: PersistentVolumeObject, claim: Claim): boo
 
 function satisfies(claim: Claim, volume: PersistentVolumeObject): boolean {
   if (volume.metadata.deletionTimestamp !== undefined) return false
-  const {
-    volumeName,
-    storageClassName = '',
-    accessModes = [],
-    selector,
-    volumeMode = 'Filesystem',
-  } = claim.spec
+  const { volumeName, accessModes = [], selector, volumeMode = 'Filesystem' } = claim.spec
   if (volumeName !== undefined && volumeName !== '') return volume.metadata.name === volumeName
-  if ((volume.spec.storageClassName ?? '') !== storageClassName) return false
+  if ((storageClassNameOf(volume) ?? '') !== (storageClassNameOf(claim) ?? '')) return false
   if ((volume.spec.volumeMode ?? 'Filesystem') !== volumeMode) return false
   if (selector !== undefined && !selectorMatches(selector, volume.metadata.labels)) return false
   if (!accessModes.every((mode) => volume.spec.accessModes?.includes(mode))) return false

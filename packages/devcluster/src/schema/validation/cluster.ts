@@ -172,7 +172,11 @@ export const checkPersistentVolumeClaim: Check = (object, old, found) => {
   if (before === undefined) return
   const bound = (value: Loose): Loose => {
     const { resources: _resources, volumeName, volumeAttributesClassName: _class, ...rest } = value
-    return before['volumeName'] === undefined || before['volumeName'] === '' ? rest : { ...rest, volumeName }
+    if (before['volumeName'] !== undefined && before['volumeName'] !== '') return { ...rest, volumeName }
+    if (before['storageClassName'] !== undefined) return rest
+    // A claim without a class may be given one later.
+    const { storageClassName: _given, ...unclassed } = rest
+    return unclassed
   }
   if (!jsonEqual(bound(spec), bound(before))) {
     found.forbidden(

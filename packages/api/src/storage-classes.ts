@@ -1,0 +1,36 @@
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts'
+
+/** Where claims and volumes named their class before they had a field for it. */
+const betaAnnotation = 'volume.beta.kubernetes.io/storage-class'
+
+/**
+ * The StorageClass of a claim or a volume; the beta annotation wins over the field, as in Kubernetes.
+ * `undefined`: none is named, and a claim may be given the default class. Empty: it wants none.
+ */
+export function storageClassNameOf(object: PersistentVolumeClaim | PersistentVolume): string | undefined {
+  const annotations = object.metadata.annotations
+  if (annotations !== undefined && Object.hasOwn(annotations, betaAnnotation))
+    return annotations[betaAnnotation]
+  return object.spec.storageClassName
+}
+
+const defaultAnnotations = [
+  'storageclass.kubernetes.io/is-default-class',
+  'storageclass.beta.kubernetes.io/is-default-class',
+]
+
+/** The class that claims without one get: of those marked as default the newest, then the first by name. */
+export function defaultStorageClass(classes: Iterable<StorageClass>): StorageClass | undefined {
+  let best: StorageClass | undefined
+  for (const candidate of classes) {
+    const { annotations } = candidate.metadata
+    if (!defaultAnnotations.some((key) => annotations?.[key] === 'true')) continue
+    if (best === undefined || goesBefore(candidate, best)) best = candidate
+  }
+  return best
+}
+
+function goesBefore(a: StorageClass, b: StorageClass): boolean {
+  const [left = '', right = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp]
+  return left === right ? a.metadata.name < b.metadata.name : left > right
+}
