@@ -115,7 +115,7 @@ function machine(index: number, type: InstanceType, random: SeededRandom): Machi
     nodeLabels: { ...fixed, [labels.hostname]: name, [labels.nodePool]: 'default' },
     free: { ...allocatableOf(type) },
     pods: [],
-    pricePerHour: offering.pricePerHour,
+    pricePerHour: offering.pricePerHour ?? Number.NaN,
   }
 }
 

@@ -64,7 +64,7 @@ export async function measure(
     ms,
     nodes: result.claims.length,
     unplaced: leftOut.size,
-    price: result.claims.reduce((total, claim) => total + claim.pricePerHour, 0),
+    price: result.claims.reduce((total, claim) => total + (claim.pricePerHour ?? Number.NaN), 0),
     bound: await lowerBound(inputOf(workload, improvement), leftOut, workload.boundOn),
     heapAtEndMib: (memory.heapUsed + memory.arrayBuffers) / mebibyte,
     arrayBuffersMib: memory.arrayBuffers / mebibyte,

@@ -1,5 +1,13 @@
 /** Pods and what may hold them, grouped so that the lower bound stays a small problem. */
-import { admitsValue, labels, type Pod, type PodSpec, type Resources, untoleratedTaint } from '@tenon/api'
+import {
+  admitsValue,
+  labels,
+  type Pod,
+  type PodSpec,
+  type PricePerHour,
+  type Resources,
+  untoleratedTaint,
+} from '@tenon/api'
 import type { InstanceType, NodeSelectorRequirement, Requirement, Taint, Toleration } from '@tenon/api'
 import {
   allocatableOf,
@@ -138,7 +146,7 @@ function poolSources(
       const hosts = shapes.flatMap((shape, i) =>
         fits(shape.requests, capacity) && admits(node, taints, shape) ? [i] : [],
       )
-      return { pricePerHour, capacity, existing: undefined, hosts }
+      return { pricePerHour: pricePerHour ?? Number.NaN, capacity, existing: undefined, hosts }
     }),
   )
 }
@@ -147,7 +155,7 @@ function poolSources(
 function nodesOf(
   type: InstanceType,
   requirements: readonly Requirement[],
-): readonly { readonly node: Map<string, readonly string[]>; readonly pricePerHour: number }[] {
+): readonly { readonly node: Map<string, readonly string[]>; readonly pricePerHour: PricePerHour }[] {
   return type.offerings
     .filter(({ available }) => available)
     .map((offering) => {

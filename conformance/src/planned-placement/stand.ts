@@ -278,7 +278,7 @@ export class Stand {
     const prices = new Map(
       defaultCatalogue().map(({ name, offerings }) => [
         name,
-        Math.max(...offerings.map(({ pricePerHour }) => pricePerHour)),
+        Math.max(...offerings.map(({ pricePerHour = Number.NaN }) => pricePerHour)),
       ]),
     )
     return claims

@@ -41,6 +41,15 @@ export {
   scaledQuantity,
 } from './quantity.ts'
 export { matchesSelector } from './selector.ts'
+export {
+  comparePrices,
+  isKnownPrice,
+  lowestPrice,
+  mostPricePerHour,
+  type PricePerHour,
+  type PriceSum,
+  sumOfPrices,
+} from './prices.ts'
 export { isKnownEphemeralTaint, sameTaint, taintText, tolerates, untoleratedTaint } from './taints.ts'
 export { nodePoolHash, nodePoolHashVersion } from './karpenter/hash.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'

@@ -1,3 +1,5 @@
+import type { PricePerHour } from './prices.ts'
+
 /**
  * Amounts by resource name in canonical integer units: thousandths of a core for `cpu`, bytes for
  * memory and storage, counts for everything else.
@@ -19,8 +21,7 @@ export interface Requirement {
 export interface Offering {
   /** Holds at least the zone and the capacity type, one value each. */
   readonly requirements: readonly Requirement[]
-  /** Price per hour in the provider's currency; `Infinity` when unknown. */
-  readonly pricePerHour: number
+  readonly pricePerHour: PricePerHour
   readonly available: boolean
   /** Instances left in a reservation; only for capacity type `reserved`. */
   readonly reservationCapacity?: number

@@ -1,5 +1,5 @@
 export { type HostPort, hostPortsOf } from './provisioning/host-ports.ts'
-export { allocatableOf, worstLaunchPrice } from './provisioning/allocatable.ts'
+export { allocatableOf, highestPrice, worstLaunchPrice } from './provisioning/allocatable.ts'
 export {
   accumulate,
   difference,

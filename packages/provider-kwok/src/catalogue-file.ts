@@ -1,8 +1,10 @@
 /** Instance types from a file in the form of Karpenter's simulated provider (operations.md 12.2). */
 import {
   type InstanceType,
+  isKnownPrice,
   isQuantity,
   labels,
+  mostPricePerHour,
   normalizedLabel,
   type Offering,
   parseResource,
@@ -106,8 +108,9 @@ function capacityOf(resources: unknown): Resources {
 /** `Available` is not read: a file has no way to say that an offering is back. */
 function offeringOf(fields: Fields | undefined): Offering {
   if (fields === undefined) throw new FieldError('give an object with Price and Requirements')
-  const price = fields.get('price')
-  if (typeof price !== 'number' || price < 0) throw new FieldError('Price: give a number of 0 or more')
+  const price = fields.get('price') ?? undefined
+  if (price !== undefined && !isKnownPrice(price))
+    throw new FieldError(`Price: give a number from 0 to ${mostPricePerHour}, or none if it is not known`)
   const reserved = fields.get('reservationcapacity')
   if (reserved !== undefined && (typeof reserved !== 'number' || reserved < 0 || !Number.isInteger(reserved)))
     throw new FieldError('ReservationCapacity: give a whole number of 0 or more')

@@ -64,7 +64,7 @@ describe('the catalogue without a file', () => {
     assert.equal(onDemand('c-1x-amd64-linux')?.toFixed(12), '0.027147483648')
     assert.equal(onDemand('m-4x-amd64-linux')?.toFixed(12), '0.134359738368')
     const [spot] = named('c-1x-amd64-linux')?.offerings ?? []
-    assert.equal(spot?.pricePerHour.toFixed(9), (0.027147483648 * 0.7).toFixed(9))
+    assert.equal(spot?.pricePerHour?.toFixed(9), (0.027147483648 * 0.7).toFixed(9))
   })
 
   test('capacity, what is kept back, and labels', () => {

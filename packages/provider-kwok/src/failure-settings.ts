@@ -1,5 +1,5 @@
 /** How simulated machines are to fail, told by annotations of their KWOKNodeClass; nothing fails by default. */
-import { type InstanceType, labels, type Offering, parseDuration } from '@tenon/api'
+import { type InstanceType, labels, mostPricePerHour, type Offering, parseDuration } from '@tenon/api'
 import type { OfferingRef } from '@tenon/provider'
 import type { KwokNodeClass } from './nodeclass.ts'
 
@@ -153,7 +153,7 @@ export function toldTypes(
         .reduce((product, price) => product * price.factor, 1)
       return {
         ...offering,
-        pricePerHour: offering.pricePerHour * factor,
+        pricePerHour: offering.pricePerHour && Math.min(mostPricePerHour, offering.pricePerHour * factor),
         available: offering.available && !selects(unavailable, ref),
       }
     }),

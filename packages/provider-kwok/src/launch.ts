@@ -1,13 +1,16 @@
 /** Which offering a claim gets, and the Node that simulates its machine (operations.md 12.4). */
 import {
+  comparePrices,
   formatResource,
   type InstanceType,
   labels,
+  lowestPrice,
   type Node,
   type NodeClaim,
   type NewObject,
   type Offering,
   parseResource,
+  type PricePerHour,
   unregisteredTaint,
 } from '@tenon/api'
 import { integerBetween, type Random, randomString } from '@tenon/runtime'
@@ -32,7 +35,7 @@ export interface Choice {
 }
 
 /**
- * The cheapest available offering of the types the claim may have. Among equals the first type wins, and chance
+ * The cheapest available offering of the types the claim may have; one whose price is not known if there is no other. Among equals the first type wins, and chance
  * decides between its offerings. Types with nothing that fits are passed over.
  */
 export function cheapestChoice(
@@ -43,14 +46,15 @@ export function cheapestChoice(
   const { requirements } = claim.spec
   const byName = new Map(types.map((type) => [type.name, type]))
   let best: { readonly type: InstanceType; readonly offerings: readonly Offering[] } | undefined
-  let price = Number.POSITIVE_INFINITY
+  let price: PricePerHour
   for (const name of namesFor(claim, types)) {
     const type = byName.get(name)
     const fitting = (type?.offerings ?? []).filter(
       (offering) => offering.available && offeringAllows(requirements, offering),
     )
-    const least = Math.min(...fitting.map(({ pricePerHour }) => pricePerHour))
-    if (type === undefined || fitting.length === 0 || (best !== undefined && least >= price)) continue
+    if (type === undefined || fitting.length === 0) continue
+    const least = lowestPrice(fitting.map(({ pricePerHour }) => pricePerHour))
+    if (best !== undefined && comparePrices(least, price) >= 0) continue
     best = { type, offerings: fitting.filter(({ pricePerHour }) => pricePerHour === least) }
     price = least
   }
@@ -150,7 +154,9 @@ export function simulatedNode(
         ...singleValues(type.requirements),
         ...singleValues(offering.requirements),
         [labels.instanceType]: type.name,
-        'eks-node-viewer/instance-price': offering.pricePerHour.toFixed(6),
+        ...(offering.pricePerHour !== undefined && {
+          'eks-node-viewer/instance-price': offering.pricePerHour.toFixed(6),
+        }),
         [partitionLabel]: partition,
         [labels.hostname]: claim.metadata.name,
         'kwok.x-k8s.io/node': 'fake',

@@ -1,7 +1,14 @@
 /** What a shortage in the cloud does to launches (user-asks.md ASK-8). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { admitsValue, type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon/api'
+import {
+  admitsValue,
+  comparePrices,
+  type InstanceType,
+  labels,
+  type NodeClaim,
+  type NodePool,
+} from '@tenon/api'
 import { metricsHandler, type Settings } from '@tenon/operator'
 import { ProviderError, type ProviderInstance } from '@tenon/provider'
 import { minutes, seconds, Stage } from './lifecycle/stage.test-support.ts'
@@ -84,7 +91,7 @@ function offers(claim: NodeClaim, types: readonly InstanceType[]) {
     .filter(
       ({ zone, capacityType }) => allows(labels.zone, zone) && allows(labels.capacityType, capacityType),
     )
-    .toSorted((a, b) => a.pricePerHour - b.pricePerHour)
+    .toSorted((a, b) => comparePrices(a.pricePerHour, b.pricePerHour))
 }
 
 /** A type that is to be had on the spot market too, for a third of its price. */
@@ -103,7 +110,7 @@ function aSpotType(name: string, cpu: number): InstanceType {
       {
         ...offering,
         requirements: [is(labels.zone, 'zone-1'), is(labels.capacityType, 'spot')],
-        pricePerHour: offering.pricePerHour / 3,
+        pricePerHour: (offering.pricePerHour ?? 0) / 3,
       },
       offering,
     ],

@@ -11,10 +11,9 @@ export function verdictsOn(
   totals: ReadonlyMap<string, PoolTotals>,
 ): readonly Verdict[] {
   const pools = Map.groupBy(candidates, ({ nodePool }) => nodePool)
-  const price = sumOf(candidates, ({ pricePerHour }) => pricePerHour)
+  const price = sumOf(candidates, knownPrice)
   return [...pools].map(([nodePool, members]) => {
-    const share =
-      pools.size === 1 || price === 0 ? 1 : sumOf(members, ({ pricePerHour }) => pricePerHour) / price
+    const share = pools.size === 1 || price === 0 ? 1 : sumOf(members, knownPrice) / price
     const disruption = sumOf(members, ({ disruptionCost }) => disruptionCost)
     const fractions = fractionsOf(savings * share, disruption, totals.get(nodePool))
     const score = scoreOf(fractions)
@@ -29,11 +28,14 @@ export function verdictsOn(
   })
 }
 
-/** Whether a node may be worth looking at: what its removal without replacement would score. */
+/**
+ * Whether a node may be worth looking at: what its removal without replacement would score. What the removal of a
+ * node of unknown price saves cannot be weighed.
+ */
 export function mayPass(candidate: CandidateInput, totals: ReadonlyMap<string, PoolTotals>): boolean {
   const total = totals.get(candidate.nodePool)
   if (candidate.policy !== 'Balanced' || total === undefined || total.cost <= 0) return true
-  return scoreOf(fractionsOf(candidate.pricePerHour, candidate.disruptionCost, total)) >= balancedThreshold
+  return scoreOf(fractionsOf(knownPrice(candidate), candidate.disruptionCost, total)) >= balancedThreshold
 }
 
 type Fractions = Pick<Verdict, 'savingsFraction' | 'disruptionFraction'>
@@ -48,6 +50,9 @@ function scoreOf({ savingsFraction, disruptionFraction }: Fractions): number {
   if (savingsFraction <= 0) return 0
   return disruptionFraction === 0 ? Number.POSITIVE_INFINITY : savingsFraction / disruptionFraction
 }
+
+/** What its removal saves for sure. */
+const knownPrice = ({ pricePerHour }: CandidateInput): number => pricePerHour ?? 0
 
 function sumOf<T>(items: readonly T[], amount: (item: T) => number): number {
   return items.reduce((sum, item) => sum + amount(item), 0)

@@ -55,8 +55,12 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   const { compiled } = whatIf
   const removable = whatIf.candidates
     .filter(
-      ({ pods, node }) =>
-        node.input.initialized && pods.length > 0 && pods.every((pod) => whatIf.isPlain(pod)),
+      ({ input, pods, node }) =>
+        // What a node of unknown price is worth cannot be weighed against others.
+        input.pricePerHour !== undefined &&
+        node.input.initialized &&
+        pods.length > 0 &&
+        pods.every((pod) => whatIf.isPlain(pod)),
     )
     .map((candidate) => ({ candidate, waste: wasteOf(candidate) }))
     .toSorted((a, b) => b.waste - a.waste || (a.candidate.input.node < b.candidate.input.node ? -1 : 1))
@@ -138,7 +142,10 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   }
 }
 
-/** What is paid for room that nobody uses, per hour: the price times the share of the fullest resource that is free. */
+/**
+ * What is known to be paid for room that nobody uses, per hour: the price times the share of the fullest resource
+ * that is free.
+ */
 export function wasteOf({ input, node }: Candidate): number {
   let used = 0
   for (const [name, total] of Object.entries(input.capacity)) {
@@ -146,7 +153,7 @@ export function wasteOf({ input, node }: Candidate): number {
     if (free === undefined || total <= 0 || name === 'pods') continue
     used = Math.max(used, 1 - free / total)
   }
-  return input.pricePerHour * (1 - used)
+  return (input.pricePerHour ?? 0) * (1 - used)
 }
 
 /** The class of claims for pods of these shapes, if it is the same for all and sold without further rules. */
@@ -167,8 +174,8 @@ function rowsOf(
 ): readonly { row: TypeRow; pricePerHour: number }[] {
   const priced = compiled.finisher
     .priced(ofClass)
-    .filter(
-      ({ row, pricePerHour }) => Number.isFinite(pricePerHour) && row.room.every((amount) => amount >= 0),
+    .flatMap(({ row, pricePerHour }) =>
+      pricePerHour !== undefined && row.room.every((amount) => amount >= 0) ? [{ row, pricePerHour }] : [],
     )
   const bins = priced.map(({ row, pricePerHour }) => ({ room: row.room, pricePerHour }))
   return undominated(bins).flatMap((index) => priced[index] ?? [])
@@ -188,7 +195,7 @@ function kindsOf(
       ? rows.map(({ row, pricePerHour }) => ({ room: row.room, pricePerHour }))
       : removable.map(({ input }) => ({
           room: compiled.space.vector(input.capacity),
-          pricePerHour: input.pricePerHour,
+          pricePerHour: input.pricePerHour ?? 0,
         }))
   const { prices } = resourcePrices(bins, demand)
   const worthOf = (amounts: Amounts) =>

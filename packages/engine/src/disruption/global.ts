@@ -30,7 +30,7 @@ const noCheaper: MoveOutcome = { kind: 'refused', refusal: { kind: 'noCheaper' }
 /** Nodes that consolidation would rather keep come first, so that pods gather there. */
 export function keepersFirst(candidates: readonly CandidateInput[]): (a: NodeInput, b: NodeInput) => number {
   const ratios = new Map(
-    candidates.map(({ node, pricePerHour, disruptionCost }) => [node, pricePerHour / disruptionCost]),
+    candidates.map(({ node, pricePerHour = 0, disruptionCost }) => [node, pricePerHour / disruptionCost]),
   )
   const ratio = ({ name }: NodeInput) => ratios.get(name) ?? Number.NEGATIVE_INFINITY
   return (a, b) => {
@@ -250,7 +250,7 @@ class GlobalSearch {
       const isHopeless = this.#whatIf.stranded(simulation).length > 0 || this.#leastPrice.of(claims) > most
       if (improvement !== undefined && simulation.isComplete && claims.length > 0 && !isHopeless)
         simulation.regroup(improvement, () => this.#control.shouldStop())
-      const isDear = simulation.isComplete && simulation.pricePerHour > most
+      const isDear = simulation.isComplete && simulation.cost.pricePerHour > most
       return { ending: 'undo', value: isDear ? noCheaper : this.#finder.judge(group, simulation) }
     })
   }

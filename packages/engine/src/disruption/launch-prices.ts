@@ -1,5 +1,6 @@
 /** What the instance types of a claim may cost once it is launched (disruption.md 9, 10). */
-import { capacityTypes, type Resources } from '@tenon/api'
+import { capacityTypes, comparePrices, lowestPrice, type PricePerHour, type Resources } from '@tenon/api'
+import { highestPrice } from '../provisioning/allocatable.ts'
 import type { CompiledProblem } from '../provisioning/compiled-problem.ts'
 import type { FinishedClaim } from '../provisioning/finished-claims.ts'
 import type { CompiledType, Sale } from '../provisioning/instance-rows.ts'
@@ -10,10 +11,13 @@ import { compatible, type Requirements } from '../requirements/requirements.ts'
 export interface LaunchPrice {
   readonly name: string
   readonly type: CompiledType
-  /** Infinity when the claim allows none of its offerings. */
-  readonly cheapest: number
-  /** The most a launch may cost: it takes reserved capacity if there is any, else spot, else on-demand. */
-  readonly worst: number
+  /** Undefined when the claim allows none of its offerings of a known price. */
+  readonly cheapest: PricePerHour
+  /**
+   * The most a launch may cost: it takes reserved capacity if there is any, else spot, else on-demand. Undefined
+   * when it may be an offering whose price is not known, or none.
+   */
+  readonly worst: PricePerHour
 }
 
 const launchOrder: readonly string[] = [capacityTypes.reserved, capacityTypes.spot, capacityTypes.onDemand]
@@ -52,7 +56,7 @@ export class LaunchPrices {
         const type = types.get(name)
         return type === undefined ? [] : [{ name, type, ...pricesOf(type, requests, openOf) }]
       })
-      .toSorted((a, b) => (a.cheapest === b.cheapest ? 0 : a.cheapest - b.cheapest))
+      .toSorted((a, b) => comparePrices(a.cheapest, b.cheapest))
   }
 
   #typesOf(nodePool: string): ReadonlyMap<string, CompiledType> {
@@ -71,17 +75,19 @@ function pricesOf(
   requests: Resources,
   openOf: (sale: Sale) => readonly number[],
 ): Pick<LaunchPrice, 'cheapest' | 'worst'> {
-  let cheapest = Number.POSITIVE_INFINITY
-  const worst = new Map<string, number>()
+  let cheapest: PricePerHour
+  const sold = new Map<string, PricePerHour[]>()
   for (const { offerings, sale, allocatable } of groups) {
     // Not every way to buy a type leaves as much for pods.
     if (groups.length > 1 && !fits(requests, allocatable)) continue
     for (const index of openOf(sale)) {
-      const { pricePerHour = Number.POSITIVE_INFINITY, capacityType = '' } = offerings[index] ?? {}
-      cheapest = Math.min(cheapest, pricePerHour)
-      worst.set(capacityType, Math.max(worst.get(capacityType) ?? 0, pricePerHour))
+      const { pricePerHour, capacityType = '' } = offerings[index] ?? {}
+      cheapest = lowestPrice([cheapest, pricePerHour])
+      const prices = sold.get(capacityType)
+      if (prices === undefined) sold.set(capacityType, [pricePerHour])
+      else prices.push(pricePerHour)
     }
   }
-  const first = launchOrder.find((capacityType) => worst.has(capacityType))
-  return { cheapest, worst: first === undefined ? Number.POSITIVE_INFINITY : (worst.get(first) as number) }
+  const first = launchOrder.find((capacityType) => sold.has(capacityType))
+  return { cheapest, worst: first === undefined ? undefined : highestPrice(sold.get(first) ?? []) }
 }

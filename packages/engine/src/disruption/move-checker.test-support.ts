@@ -25,7 +25,8 @@ function worstPrice(claim: NewClaim, input: SchedulingInput): number {
       const sold = launches.filter(({ offering }) =>
         offering.requirements.some(({ values }) => values?.includes(capacityType) === true),
       )
-      if (sold.length > 0) return [Math.max(...sold.map(({ offering }) => offering.pricePerHour))]
+      if (sold.length > 0)
+        return [Math.max(...sold.map(({ offering }) => offering.pricePerHour ?? Number.NaN))]
     }
     return []
   })
@@ -40,7 +41,7 @@ export function violationsOf({ input, question }: Case, move: PlannedMove): read
   const violations: string[] = []
   if (gone.length !== move.candidates.length)
     violations.push('a node goes that is no candidate, or goes twice')
-  const before = gone.reduce((sum, { pricePerHour }) => sum + pricePerHour, 0)
+  const before = gone.reduce((sum, { pricePerHour = 0 }) => sum + pricePerHour, 0)
   const cost = claims.reduce((sum, claim) => sum + worstPrice(claim, after), 0)
   if (claims.length > 0 && !(cost < before)) violations.push(`the price goes from ${before} to ${cost}`)
   for (const [pool, budget] of question.budgets)

@@ -1,5 +1,13 @@
 /** One move of consolidation: nodes that go, and what comes in their place (disruption.md 10). */
-import { capacityTypes, labels, type Requirement } from '@tenon/api'
+import {
+  capacityTypes,
+  comparePrices,
+  labels,
+  lowestPrice,
+  type PricePerHour,
+  type Requirement,
+  sumOfPrices,
+} from '@tenon/api'
 import type { FinishedClaim } from '../provisioning/finished-claims.ts'
 import { unmetMinValues } from '../provisioning/instance-rows.ts'
 import type { Simulation } from '../provisioning/simulation.ts'
@@ -47,10 +55,11 @@ export class MoveFinder {
     const { claims } = simulation
     if (claims.length > this.#rules.mostClaims) return refused({ kind: 'severalNodes', count: claims.length })
     const price = priceOf(candidates)
-    const dearest = simulation.pricePerHour
+    const least = simulation.cost
     const isAllSpot = candidates.every(({ input }) => input.capacityType === capacityTypes.spot)
     // No launch costs less than the cheapest offerings; finishing claims would be for nothing.
-    if (claims.length > 0 && dearest >= price && !isAllSpot) return refused({ kind: 'noCheaper' })
+    const isNoCheaper = least.unpriced > 0 || least.pricePerHour >= price
+    if (claims.length > 0 && isNoCheaper && !isAllSpot) return refused({ kind: 'noCheaper' })
     const { stranded, ...removal } = this.#whatIf.removal(simulation)
     if (stranded.size > 0) return refused({ kind: 'stranded', pods: stranded })
     const limits = this.#limits(removal.claims, price)
@@ -61,13 +70,15 @@ export class MoveFinder {
       if ('kind' in replacement) return refused(replacement)
       replacements.push(replacement)
     }
+    const cost = sumOfPrices(replacements.map(({ pricePerHour }) => pricePerHour))
+    if (cost.unpriced > 0) return refused({ kind: 'noCheaper' })
     return {
       kind: 'move',
       move: {
         claims: replacements,
         placements: removal.placements,
         candidates: candidates.map(({ input }) => input.node),
-        savings: price - replacements.reduce((sum, { pricePerHour }) => sum + finite(pricePerHour), 0),
+        savings: price - cost.pricePerHour,
       },
     }
   }
@@ -75,11 +86,11 @@ export class MoveFinder {
   /** What each claim must cost less than, so that all of them cost less than `price`. */
   #limits(claims: readonly FinishedClaim[], price: number): readonly number[] | undefined {
     if (claims.length < 2) return claims.map(() => price)
-    const least = claims.map((claim) =>
-      this.#prices
-        .of(claim, parseRequirements(claim.requirements))
-        .reduce((min, { worst }) => Math.min(min, worst), Number.POSITIVE_INFINITY),
-    )
+    const least = claims.flatMap((claim) => {
+      const types = this.#prices.of(claim, parseRequirements(claim.requirements))
+      return lowestPrice(types.map(({ worst }) => worst)) ?? []
+    })
+    if (least.length < claims.length) return undefined
     const slack = price - least.reduce((sum, each) => sum + each, 0)
     return slack > 0 ? least.map((each) => each + slack / claims.length) : undefined
   }
@@ -107,7 +118,7 @@ export class MoveFinder {
       ...claim,
       requirements: restricted(claim.requirements, names, capacityType),
       instanceTypes: names,
-      pricePerHour: types[0]?.cheapest ?? 0,
+      pricePerHour: types[0]?.cheapest,
     }
   }
 
@@ -127,7 +138,7 @@ export class MoveFinder {
     )
     const cheaper = sorted
       .flatMap(({ name }) => known.get(name) ?? [])
-      .filter(({ worst }) => worst < price && worst < Number.POSITIVE_INFINITY)
+      .filter(({ worst }) => worst !== undefined && worst < price)
     if (cheaper.length === 0) return { kind: 'noCheaper' }
     const missing = unmet(cheaper, narrowed)
     if (missing.size > 0) return { kind: 'minValues', missing }
@@ -138,7 +149,7 @@ export class MoveFinder {
     }
     if (!this.#rules.guardSameTypes) return cheaper
     const ceiling = ceilingOf(cheaper, candidates)
-    const kept = cheaper.filter(({ worst }) => worst < ceiling)
+    const kept = cheaper.filter(({ worst }) => comparePrices(worst, ceiling) < 0)
     if (kept.length === 0) return { kind: 'noCheaper' }
     const lost = unmet(kept, narrowed)
     return lost.size > 0 ? { kind: 'minValues', missing: lost } : kept
@@ -156,21 +167,19 @@ export class MoveFinder {
     const instanceTypes = kept.map(({ name }) => name)
     for (const capacityType of [capacityTypes.spot, capacityTypes.onDemand]) {
       const types = this.#prices.of({ ...claim, instanceTypes }, withOnly(capacityType, requirements))
-      const sold = types.filter(({ cheapest }) => Number.isFinite(cheapest))
+      const sold = types.filter(({ cheapest }) => cheapest !== undefined)
       if (sold.length > 0) return { capacityType, types: unmet(sold, requirements).size > 0 ? types : sold }
     }
     return undefined
   }
 }
 
-/** What nodes cost per hour. */
+/** What nodes cost per hour at least: their prices, as far as these are known. */
 export function priceOf(candidates: readonly Candidate[]): number {
-  return candidates.reduce((sum, { input }) => sum + input.pricePerHour, 0)
+  return sumOfPrices(candidates.map(({ input }) => input.pricePerHour)).pricePerHour
 }
 
-const byPrice = (a: LaunchPrice, b: LaunchPrice) => (a.cheapest === b.cheapest ? 0 : a.cheapest - b.cheapest)
-
-const finite = (price: number) => (Number.isFinite(price) ? price : 0)
+const byPrice = (a: LaunchPrice, b: LaunchPrice) => comparePrices(a.cheapest, b.cheapest)
 
 function unmet(types: readonly LaunchPrice[], requirements: Requirements): ReadonlyMap<string, number> {
   return unmetMinValues(
@@ -186,12 +195,16 @@ function leastPrefix(types: readonly LaunchPrice[], requirements: Requirements):
   return length
 }
 
-/** Never remove nodes to launch one that equals a node which is there already. */
-function ceilingOf(types: readonly LaunchPrice[], candidates: readonly Candidate[]): number {
+/**
+ * Never remove nodes to launch one that equals a node which is there already.
+ * @returns what new types must cost less than; undefined when there is no such bound.
+ */
+function ceilingOf(types: readonly LaunchPrice[], candidates: readonly Candidate[]): PricePerHour {
   const offered = new Set(types.map(({ name }) => name))
-  return candidates
-    .filter(({ input }) => offered.has(input.instanceType))
-    .reduce((least, { input }) => Math.min(least, input.pricePerHour), Number.POSITIVE_INFINITY)
+  const same = candidates.filter(({ input }) => offered.has(input.instanceType))
+  // Nothing is known to cost less than a node whose price is not known.
+  if (same.some(({ input }) => input.pricePerHour === undefined)) return 0
+  return lowestPrice(same.map(({ input }) => input.pricePerHour))
 }
 
 function withOnly(capacityType: string, requirements: Requirements): Requirements {

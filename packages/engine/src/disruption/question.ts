@@ -1,5 +1,5 @@
 /** What can be asked about removing nodes, and what the answers say (disruption.md 8 to 12). */
-import type { Resources } from '@tenon/api'
+import type { PricePerHour, Resources } from '@tenon/api'
 import type { FinishedClaim } from '../provisioning/finished-claims.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
@@ -13,8 +13,8 @@ export interface CandidateInput {
   readonly policy: 'WhenEmptyOrUnderutilized' | 'Balanced'
   readonly capacityType: string
   readonly instanceType: string
-  /** Of its offering; 0 when that is not known. */
-  readonly pricePerHour: number
+  /** Of its offering. */
+  readonly pricePerHour: PricePerHour
   /** What moving its pods costs: 1, and more for each pod (disruption.md 4). */
   readonly disruptionCost: number
   /** What it counts against the limits of its NodePool, `nodes` included. */
@@ -25,7 +25,7 @@ export interface CandidateInput {
 
 /** What a NodePool has in all, for moves to be weighed against (disruption.md 12). */
 export interface PoolTotals {
-  /** Price per hour. */
+  /** Known prices per hour of its nodes. */
   readonly cost: number
   readonly disruption: number
 }
@@ -88,7 +88,7 @@ export interface Removal {
 export interface Move extends Omit<Removal, 'stranded' | 'isComplete'> {
   /** Names of the nodes that go. */
   readonly candidates: readonly string[]
-  /** Estimated, per hour. */
+  /** Estimated, per hour, and no more than that: what nodes of unknown price cost is not among it. */
   readonly savings: number
   /** Pods in the order in which they have to move so that all find room; absent when any order will do. */
   readonly waves?: readonly (readonly number[])[]

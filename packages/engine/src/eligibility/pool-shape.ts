@@ -1,4 +1,5 @@
 /** Whether NodePools, instance types and the pods of DaemonSets can be read. */
+import { isKnownPrice, mostPricePerHour } from '@tenon/api'
 import { podSpec } from './pod-shape.ts'
 import {
   fields,
@@ -40,14 +41,14 @@ const nodePool = fields({
 })
 
 const amount: Shape = plain('a number', Number.isFinite)
-const price: Shape = plain('a number of 0 or more', (value) => typeof value === 'number' && value >= 0)
+const price: Shape = plain(`a number from 0 to ${mostPricePerHour}`, isKnownPrice)
 const instanceType = fields({
   name: nonEmptyText,
   requirements: listOf(requirement),
   offerings: listOf(
     fields({
       requirements: listOf(requirement),
-      pricePerHour: price,
+      pricePerHour: optional(price),
       reservationCapacity: optional(amount),
       capacityOverride: optional(mapOf(amount)),
       overheadOverride: optional(mapOf(amount)),

@@ -5,6 +5,7 @@ import {
   labels,
   type NodeOverlay,
   type NodePool,
+  type PricePerHour,
   type Requirement,
   wellKnownLabels,
 } from '@tenon/api'
@@ -48,7 +49,7 @@ interface Evaluated {
   readonly outcomes: Readonly<Record<string, string>>
   readonly type: (name: string, pool?: string) => InstanceType
   /** Prices of a type's offerings in order of zone. */
-  readonly prices: (type: string, pool?: string) => readonly number[]
+  readonly prices: (type: string, pool?: string) => readonly PricePerHour[]
 }
 
 function evaluate(overlays: readonly NodeOverlay[], pools: readonly OfferedPool[] = [aShop()]): Evaluated {
@@ -80,8 +81,8 @@ function words(outcome: OverlayOutcome): string {
   }
 }
 
-function rounded(price: number): number {
-  return Math.round(price * 1e6) / 1e6
+function rounded(price: PricePerHour): PricePerHour {
+  return price && Math.round(price * 1e6) / 1e6
 }
 
 describe('the price under an overlay', () => {
@@ -105,7 +106,7 @@ describe('the price under an overlay', () => {
   })
 
   test('an unknown price stays unknown unless it is replaced or all of it is taken off', () => {
-    const unknown = Number.POSITIVE_INFINITY
+    const unknown = undefined
     for (const change of ['+1', '-1', '+50%', '-50%']) assert.equal(overlaidPrice(unknown, change), unknown)
     assert.equal(overlaidPrice(unknown, '3'), 3)
     assert.equal(overlaidPrice(unknown, '-100%'), 0)

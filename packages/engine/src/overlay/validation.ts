@@ -1,5 +1,5 @@
 /** What the schema of a NodeOverlay cannot check (api.md 5.4). */
-import { isQuantity, type NodeOverlay } from '@tenon/api'
+import { isKnownPrice, isQuantity, mostPricePerHour, type NodeOverlay } from '@tenon/api'
 import { canonicalKey, type EligibilityPolicy } from '../eligibility/lookups.ts'
 import { requirementProblems } from '../eligibility/node-selection.ts'
 import { renderSelectionProblem, type SelectionProblem } from '../eligibility/problems.ts'
@@ -32,7 +32,8 @@ export function overlayProblems(overlay: NodeOverlay, policy: EligibilityPolicy)
   const check = (field: string, value: string | undefined, isReadable: boolean, expected: string) => {
     if (value !== undefined && !isReadable) problems.push({ kind: 'unreadable', field, value, expected })
   }
-  check('spec.price', price, /^\d+(\.\d+)?$/.test(price ?? ''), 'a number such as 0.25')
+  const isPrice = /^\d+(\.\d+)?$/.test(price ?? '') && isKnownPrice(Number(price))
+  check('spec.price', price, isPrice, `a number such as 0.25, at most ${mostPricePerHour}`)
   check(
     'spec.priceAdjustment',
     priceAdjustment,

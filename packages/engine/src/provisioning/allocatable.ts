@@ -1,5 +1,13 @@
 /** What an instance type leaves for pods, and what its offerings cost (scheduling.md 13.1). */
-import { capacityTypes, type InstanceType, labels, type Offering, type Resources } from '@tenon/api'
+import {
+  capacityTypes,
+  comparePrices,
+  type InstanceType,
+  labels,
+  type Offering,
+  type PricePerHour,
+  type Resources,
+} from '@tenon/api'
 import { compatible, parseRequirements, type Requirements } from '../requirements/requirements.ts'
 import { difference, sum } from './pod-resources.ts'
 
@@ -60,13 +68,14 @@ const launchOrder = [capacityTypes.reserved, capacityTypes.spot, capacityTypes.o
 
 /**
  * The most a launch under `requirements` may cost per hour: the highest price among the available
- * offerings of the capacity type that would be tried first; Infinity when there is none.
+ * offerings of the capacity type that would be tried first. Undefined when there is none, or when the price
+ * of one of them is not known.
  */
 export function worstLaunchPrice(
   type: InstanceType,
   requirements: Requirements,
   wellKnown: ReadonlySet<string>,
-): number {
+): PricePerHour {
   const open = type.offerings.flatMap((offering) => {
     if (!offering.available) return []
     const offered = parseRequirements(offering.requirements)
@@ -75,7 +84,12 @@ export function worstLaunchPrice(
   })
   for (const capacityType of launchOrder) {
     const prices = open.flatMap((each) => (each.capacityTypes?.has(capacityType) ? [each.price] : []))
-    if (prices.length > 0) return prices.reduce((a, b) => Math.max(a, b))
+    if (prices.length > 0) return highestPrice(prices)
   }
-  return Number.POSITIVE_INFINITY
+  return undefined
+}
+
+/** The highest of the prices; undefined when one of them is not known. */
+export function highestPrice(prices: readonly PricePerHour[]): PricePerHour {
+  return prices.toSorted(comparePrices).at(-1)
 }

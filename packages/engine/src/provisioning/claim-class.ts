@@ -2,6 +2,7 @@
  * Open claims that are alike in everything but their pods share a class: same template, same
  * requirements, same types still allowed. Whatever is worked out for one of them serves all.
  */
+import type { PricePerHour } from '@tenon/api'
 import type { ValueSet } from '../requirements/requirement.ts'
 import { compatible } from '../requirements/requirements.ts'
 import { anything, type RequirementStates, type StateId } from '../requirements/states.ts'
@@ -21,8 +22,13 @@ export interface ClaimClass {
   readonly allowed: readonly TypeRow[]
   /** Rows of `allowed` that meet the requirements and can be bought. */
   readonly rows: readonly TypeRow[]
-  /** A pod fits some row exactly if it fits one of these. */
+  /**
+   * A claim takes a pod if it fits one of these: of the rows whose price is known no other has more room. Only if no
+   * price is known, they are of all rows.
+   */
   readonly frontier: readonly TypeRow[]
+  /** Whether the price of some row is known. */
+  readonly isPriced: boolean
   readonly hasMinValues: boolean
   readonly hasReservations: boolean
 }
@@ -43,6 +49,7 @@ export class ClaimClasses {
   readonly #allowedIds = new WeakMap<readonly TypeRow[], number>()
   readonly #narrowed = new Map<number, ClaimClass | undefined>()
   readonly #sold = new Map<StateId, Map<Sale, Openings>>()
+  readonly #unpriced = new Map<number, ClaimClass | undefined>()
 
   constructor(states: RequirementStates, policy: SchedulingPolicy) {
     this.#states = states
@@ -107,6 +114,16 @@ export class ClaimClasses {
     return this.#class(from.template, from.state, allowed, from)
   }
 
+  /** The class with only those of its rows whose price is not known; undefined when it has none. */
+  unpriced(from: ClaimClass): ClaimClass | undefined {
+    if (!from.isPriced) return from.rows.length > 0 ? from : undefined
+    if (this.#unpriced.has(from.index)) return this.#unpriced.get(from.index)
+    const rows = from.rows.filter((row) => this.bestOffer(from, row).pricePerHour === undefined)
+    const unpriced = rows.length > 0 ? this.restricted(from, rows) : undefined
+    this.#unpriced.set(from.index, unpriced)
+    return unpriced
+  }
+
   /** Keys whose minValues the rows that hold `amounts` do not reach. */
   unmetMinValues(of: ClaimClass, amounts: Amounts): ReadonlyMap<string, number> {
     return unmetMinValues(
@@ -123,10 +140,13 @@ export class ClaimClasses {
   }
 
   /** Of a row that the class allows: the price of its cheapest offering, and how it is sold. */
-  bestOffer(of: ClaimClass, { group }: TypeRow): { pricePerHour: number; capacityTypes: readonly string[] } {
+  bestOffer(
+    of: ClaimClass,
+    { group }: TypeRow,
+  ): { pricePerHour: PricePerHour; capacityTypes: readonly string[] } {
     const { indexes, capacityTypes } = this.#openings(of.state, group.sale)
     const [first = -1] = indexes
-    return { pricePerHour: group.offerings[first]?.pricePerHour ?? Number.POSITIVE_INFINITY, capacityTypes }
+    return { pricePerHour: group.offerings[first]?.pricePerHour, capacityTypes }
   }
 
   #openings(state: StateId, sale: Sale): Openings {
@@ -165,13 +185,17 @@ export class ClaimClasses {
     const rows = candidates.filter(
       (row) => meets(row.type, requirements) && this.#openings(state, row.group.sale).indexes.length > 0,
     )
+    const isPriced = ({ group }: TypeRow) =>
+      group.offerings[this.#openings(state, group.sale).indexes[0] ?? -1]?.pricePerHour !== undefined
+    const priced = rows.filter(isPriced)
     const created: ClaimClass = {
       index: this.#classes.size,
       template,
       state,
       allowed,
       rows: rows.length === candidates.length ? candidates : rows,
-      frontier: frontierOf(rows),
+      frontier: frontierOf(priced.length > 0 ? priced : rows),
+      isPriced: priced.length > 0,
       hasMinValues: [...requirements.values()].some((set) => set.minValues !== undefined),
       hasReservations:
         this.#policy.reservations !== undefined &&
@@ -204,7 +228,7 @@ export function rowsHolding(of: ClaimClass, amounts: Amounts): readonly TypeRow[
   return of.rows.filter((row) => amountsFit(amounts, row.room))
 }
 
-/** Whether some row holds what a claim has and one more pod. */
+/** Whether a row of the frontier holds what a claim has and one more pod. */
 export function holdsMore(of: ClaimClass, have: Amounts, more: Amounts): boolean {
   for (const row of of.frontier) if (sumFits(have, more, row.room)) return true
   return false

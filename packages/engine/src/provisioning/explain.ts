@@ -82,7 +82,9 @@ function reasonOf(
   }
   const target = confined[0] ?? first ?? opened
   const none = new Float64Array(shape.amounts.length)
-  const holding = confined.find((each) => holdsMore(each, none, shape.amounts))
+  const holding = confined
+    .flatMap((each) => [each, classes.unpriced(each) ?? each])
+    .find((each) => holdsMore(each, none, shape.amounts))
   if (holding !== undefined && policy.minValues === 'Strict') {
     const missing = classes.unmetMinValues(holding, shape.amounts)
     if (missing.size > 0) return { kind: 'minValues', missing }

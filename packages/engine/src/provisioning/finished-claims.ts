@@ -1,5 +1,5 @@
 /** From an open claim to the claim to create (scheduling.md 11.2, 11.3). */
-import { capacityTypes, labels, type Requirement } from '@tenon/api'
+import { capacityTypes, comparePrices, labels, type PricePerHour, type Requirement } from '@tenon/api'
 import { anyValue, oneOf, operatorOf, type ValueSet } from '../requirements/requirement.ts'
 import { requirementList, type Requirements } from '../requirements/requirements.ts'
 import type { RequirementStates } from '../requirements/states.ts'
@@ -32,7 +32,7 @@ interface Stock {
   /** Cheapest first. */
   readonly names: readonly string[]
   readonly namesInOrder: readonly string[]
-  readonly pricePerHour: number
+  readonly pricePerHour: PricePerHour
   readonly overlaid: NewClaim['overlaid']
   readonly daemons: Float64Array
 }
@@ -47,7 +47,7 @@ interface Frame {
 /** A row with what it costs and how it is sold; the rows of a class are priced once. */
 export interface PricedRow {
   readonly row: TypeRow
-  readonly pricePerHour: number
+  readonly pricePerHour: PricePerHour
   readonly capacityTypes: readonly string[]
 }
 
@@ -63,6 +63,8 @@ export class ClaimFinisher {
   /** By list and the rows that are held. */
   readonly #stocks = new Map<readonly PricedRow[], Map<string, Stock>>()
   readonly #frames = new Map<string, Frame | Truncated>()
+  /** By class and reservations. */
+  readonly #reserved = new Map<string, readonly PricedRow[]>()
   /** 1 for each row, by its index in its template, that the claim at hand holds. */
   #held = new Uint8Array(0)
 
@@ -78,7 +80,7 @@ export class ClaimFinisher {
     this.#policy = policy
   }
 
-  /** The rows of a class, cheapest first, ties by name. */
+  /** The rows of a class, cheapest first, ties by name; those without a known price last. */
   priced(of: ClaimClass): readonly PricedRow[] {
     return (this.#priced[of.index] ??= this.#interned(
       of.rows.map((row) => ({ row, ...this.#classes.bestOffer(of, row) })).toSorted(cheapestFirst),
@@ -103,33 +105,57 @@ export class ClaimFinisher {
         const held = this.#classes.offerings(of, row).find(isHeld)
         return {
           row,
-          pricePerHour: held?.pricePerHour ?? Number.POSITIVE_INFINITY,
+          pricePerHour: held?.pricePerHour,
           capacityTypes: held === undefined ? [] : [capacityTypes.reserved],
         }
       })
       .toSorted(cheapestFirst)
   }
 
-  /** What the claim costs as the cheapest type that holds what it has; Infinity when none does. */
-  priceOf(claim: OpenClaim): number {
+  /** What the claim costs as the cheapest type that it may be launched as and that holds what it has. */
+  priceOf(claim: OpenClaim): PricePerHour {
+    const { reservations, amounts } = claim
+    if (reservations.size > 0)
+      return this.#reservedFor(claim).find(({ row }) => amountsFit(amounts, row.room))?.pricePerHour
     const priced = this.priced(claim.class)
-    while (claim.cheapest < priced.length && !amountsFit(claim.amounts, roomOf(priced, claim.cheapest)))
+    while (claim.cheapest < priced.length && !amountsFit(amounts, roomOf(priced, claim.cheapest)))
       claim.cheapest++
-    return priceAt(priced, claim.cheapest)
+    return priced[claim.cheapest]?.pricePerHour
   }
 
   /** By how much the claim's price rises with one more pod; pods that ask for the same share their amounts. */
-  rise(claim: OpenClaim, more: Amounts): number {
+  rise(claim: OpenClaim, more: Amounts): PricePerHour {
     if (claim.rise?.amounts !== more) claim.rise = { amounts: more, pricePerHour: this.#riseOf(claim, more) }
     return claim.rise.pricePerHour
   }
 
-  #riseOf(claim: OpenClaim, more: Amounts): number {
+  /** Undefined when no type holds it, or the price before or after is not known. */
+  #riseOf(claim: OpenClaim, more: Amounts): PricePerHour {
     const before = this.priceOf(claim)
-    const priced = this.priced(claim.class)
-    let row = claim.cheapest
+    const isReserved = claim.reservations.size > 0
+    const priced = isReserved ? this.#reservedFor(claim) : this.priced(claim.class)
+    let row = isReserved ? 0 : claim.cheapest
     while (row < priced.length && !sumFits(claim.amounts, more, roomOf(priced, row))) row++
-    return priceAt(priced, row) - before
+    const after = priced[row]?.pricePerHour
+    return before === undefined || after === undefined ? undefined : after - before
+  }
+
+  /** The rows that the claim's reservations are for, once for all claims that hold the same. */
+  #reservedFor({ class: of, reservations }: OpenClaim): readonly PricedRow[] {
+    const key = `${of.index} ${[...reservations].toSorted().join(',')}`
+    let rows = this.#reserved.get(key)
+    if (rows === undefined) {
+      rows = this.#pricedReserved(of, reservations)
+      this.#reserved.set(key, rows)
+    }
+    return rows
+  }
+
+  /** Whether the claim, one more pod in it, may still be launched as every type as which it may be now. */
+  keepsTypes(claim: OpenClaim, more: Amounts): boolean {
+    return claim.class.rows.every(
+      ({ room }) => !amountsFit(claim.amounts, room) || sumFits(claim.amounts, more, room),
+    )
   }
 
   /** The types that hold what the claim has. */
@@ -230,7 +256,7 @@ export class ClaimFinisher {
       capacityTypes: capacityTypesOf(kept),
       names,
       namesInOrder: names.toSorted(),
-      pricePerHour: holders[0]?.pricePerHour ?? Number.POSITIVE_INFINITY,
+      pricePerHour: holders[0]?.pricePerHour,
       overlaid: {
         price: types.some(({ type }) => type.overlaid?.price === true),
         capacity: types.some(({ type }) => type.overlaid?.capacity === true),
@@ -268,7 +294,9 @@ export class ClaimFinisher {
 
 /** Ties by name. */
 function cheapestFirst(a: PricedRow, b: PricedRow): number {
-  return a.pricePerHour - b.pricePerHour || (a.row.type.type.name < b.row.type.type.name ? -1 : 1)
+  return (
+    comparePrices(a.pricePerHour, b.pricePerHour) || (a.row.type.type.name < b.row.type.type.name ? -1 : 1)
+  )
 }
 
 /** Whether the same rows are sold at the same prices in the same ways. */
@@ -298,10 +326,6 @@ function capacityTypesOf(rows: readonly PricedRow[]): readonly string[] {
 }
 
 const roomOf = (priced: readonly PricedRow[], row: number): Amounts => (priced[row] as PricedRow).row.room
-
-/** Infinity past the last row. */
-const priceAt = (priced: readonly PricedRow[], row: number): number =>
-  priced[row]?.pricePerHour ?? Number.POSITIVE_INFINITY
 
 /** Names of the rows' types, each once. */
 function namesOf(rows: readonly PricedRow[]): readonly string[] {

@@ -1,5 +1,13 @@
 /** Instance types as rows that are cheap to test: what they leave for pods, and what they cost. */
-import { type InstanceType, labels, type Offering, type Requirement, type Resources } from '@tenon/api'
+import {
+  comparePrices,
+  type InstanceType,
+  labels,
+  type Offering,
+  type PricePerHour,
+  type Requirement,
+  type Resources,
+} from '@tenon/api'
 import { requireReadableType } from '../eligibility/pool-shape.ts'
 import { compatible, overlaps, parseRequirements, type Requirements } from '../requirements/requirements.ts'
 import { allocatableGroups } from './allocatable.ts'
@@ -9,7 +17,7 @@ export interface CompiledOffering {
   /** The same object for all offerings that say the same. */
   readonly requirements: Requirements
   readonly capacityType: string | undefined
-  readonly pricePerHour: number
+  readonly pricePerHour: PricePerHour
   /** Instances left in its reservation, of reserved capacity only. */
   readonly reservationCapacity: number
 }
@@ -17,7 +25,7 @@ export interface CompiledOffering {
 /** Offerings of a type that leave the same amounts for pods. */
 export interface OfferingGroup {
   readonly allocatable: Resources
-  /** Available ones, cheapest first. */
+  /** Available ones, cheapest first, those without a known price last. */
   readonly offerings: readonly CompiledOffering[]
   readonly sale: Sale
 }
@@ -73,7 +81,7 @@ export class TypeReader {
   #sold(offerings: readonly Offering[]): Pick<OfferingGroup, 'offerings' | 'sale'> {
     const sorted = offerings
       .map((offering) => ({ terms: this.#termsOf(offering.requirements), offering }))
-      .toSorted((a, b) => a.offering.pricePerHour - b.offering.pricePerHour)
+      .toSorted((a, b) => comparePrices(a.offering.pricePerHour, b.offering.pricePerHour))
     const key = sorted.map(({ terms }) => terms.id).join(' ')
     let sale = this.#sales.get(key)
     if (sale === undefined) {

@@ -2,6 +2,7 @@
  * The claims a simulation has opened, in the order in which they are tried: fewest pods first; among
  * equals with one pod the oldest, among others the one that got its pod last (scheduling.md 6.3).
  */
+import type { PricePerHour } from '@tenon/api'
 import type { ClaimClass } from './claim-class.ts'
 import type { HostPort } from './host-ports.ts'
 import type { Amounts } from './resource-space.ts'
@@ -32,7 +33,7 @@ export interface OpenClaim extends Place {
 
 interface Rise {
   readonly amounts: Amounts
-  readonly pricePerHour: number
+  readonly pricePerHour: PricePerHour
 }
 
 /** Whether claim `a` is tried before `b`. */

@@ -1,17 +1,18 @@
 /** One pass over all pods: where each goes, and which claims are opened for it (scheduling.md 6). */
-import type { Resources } from '@tenon/api'
+import { comparePrices, type PricePerHour, type Resources } from '@tenon/api'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
 import { type Admission, ClaimAdmission } from './claim-admission.ts'
-import type { ClaimClass } from './claim-class.ts'
+import { type ClaimClass, holdsMore } from './claim-class.ts'
 import { type CompiledProblem, compareText } from './compiled-problem.ts'
 import { Crowding } from './crowding.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './finished-claims.ts'
 import { Ground } from './ground.ts'
+import type { PlanCost } from './improvement/cheaper.ts'
 import type { PlannedBin } from './improvement/group.ts'
-import { claimOf, regrouped } from './improvement/regroup.ts'
+import { claimOf, costOf, regrouped } from './improvement/regroup.ts'
 import type { NodeFill } from './node-fill.ts'
 import type { NodeQueue } from './node-queue.ts'
 import { type Answer, ClaimQueue, isBefore, type OpenClaim } from './open-claims.ts'
@@ -42,6 +43,14 @@ interface Reach {
   readonly from: ClaimClass
   readonly queue: ClaimQueue
   readonly targets: readonly ClaimClass[]
+}
+
+/** How a pod may enter an open claim. */
+interface Entry {
+  /** When claims are left out on which the pod would have to wait for others. */
+  readonly crowding?: Crowding
+  /** The NodePool whose claims of unknown price may lose types for the pod: it sells nothing else for it. */
+  readonly growing?: Template
 }
 
 interface ShapeMemory {
@@ -172,9 +181,9 @@ export class Simulation {
     return this.#undecided.length === 0
   }
 
-  /** Price per hour of the open claims, each as its cheapest type. */
-  get pricePerHour(): number {
-    return this.#claims.reduce((sum, claim) => sum + this.#compiled.finisher.priceOf(claim), 0)
+  /** What the open claims come to, each as its cheapest type. */
+  get cost(): PlanCost {
+    return costOf(this.#claims, this.#compiled.finisher)
   }
 
   /** Pods that found no place. */
@@ -408,7 +417,7 @@ export class Simulation {
     const memory = this.#memoryOf(shape)
     for (; memory.seen < this.#openClasses.length; memory.seen++) {
       const from = this.#openClasses[memory.seen] as ClaimClass
-      const targets = this.#admission.targets(shape, from)
+      const targets = sameKindOf(from, this.#admission.targets(shape, from))
       const queue = this.#queues.get(from)
       if (targets.length > 0 && queue !== undefined) memory.reach.push({ from, queue, targets })
     }
@@ -420,22 +429,21 @@ export class Simulation {
     if (reach.length === 0) return false
     const hosts = this.#topology.boundHosts(shape)
     if (hosts !== undefined) return this.#onBoundHost(pod, shape, hosts)
-    if (this.#crowding?.concerns(shape) === true && this.#onClaimOf(reach, pod, shape, this.#crowding))
-      return true
-    return this.#onClaimOf(reach, pod, shape)
+    const crowding = this.#crowding
+    if (crowding?.concerns(shape) === true && this.#onClaimOf(reach, pod, shape, { crowding })) return true
+    return this.#onClaimOf(reach, pod, shape, {})
   }
 
-  /** @param crowding when claims are left out on which the pod would have to wait for others. */
-  #onClaimOf(reach: readonly Reach[], pod: number, shape: PodShape, crowding?: Crowding): boolean {
-    if (this.#selection === 'thrifty') return this.#onThriftiest(reach, pod, shape, crowding)
+  #onClaimOf(reach: readonly Reach[], pod: number, shape: PodShape, entry: Entry): boolean {
+    if (this.#selection === 'thrifty') return this.#onThriftiest(reach, pod, shape, entry)
     let best: OpenClaim | undefined
     let bestConfined: readonly ClaimClass[] = []
-    for (const { queue, targets } of reach) {
+    for (const { from, queue, targets } of reach) {
       if (queue.isEmpty) continue
-      const confined = this.#admission.confined(shape, targets)
+      const confined = sameKindOf(from, this.#admission.confined(shape, targets))
       if (confined.length === 0) continue
       const found = queue.first(shape.index, best, (claim) =>
-        unlessCrowded(this.#admission.answer(claim, shape, targets, confined), claim, shape, crowding),
+        this.#answer(this.#admission.answer(claim, shape, targets, confined), claim, shape, entry),
       )
       if (found === undefined) continue
       best = found
@@ -445,36 +453,48 @@ export class Simulation {
   }
 
   /** The claim whose price rises least, among those that would be tried first. */
-  #onThriftiest(reach: readonly Reach[], pod: number, shape: PodShape, crowding?: Crowding): boolean {
+  #onThriftiest(reach: readonly Reach[], pod: number, shape: PodShape, entry: Entry): boolean {
     const { finisher } = this.#compiled
     let best: OpenClaim | undefined
-    let bestRise = Number.POSITIVE_INFINITY
+    let bestRise: PricePerHour
     let bestConfined: readonly ClaimClass[] = []
     for (const { from, queue, targets } of reach) {
       if (queue.isEmpty) continue
-      const confined = this.#admission.confined(shape, targets)
+      const confined = sameKindOf(from, this.#admission.confined(shape, targets))
       if (confined.length === 0) continue
       const asksOnlyRoom = this.#admission.asksOnlyRoom(from, targets, confined)
       let choices = this.#choices
       // The first claim whose price stays ends the search: none behind it is better.
       queue.first(shape.index, bestRise === 0 ? best : undefined, (claim) => {
         const rise = finisher.rise(claim, shape.amounts)
-        if (asksOnlyRoom && rise === Number.POSITIVE_INFINITY) return 'never'
+        if (asksOnlyRoom && rise === undefined && !holdsMore(from, claim.amounts, shape.amounts))
+          return 'never'
         const given = asksOnlyRoom
           ? this.#admission.answerWithRoom(claim, shape)
           : this.#admission.answer(claim, shape, targets, confined)
-        const answer = unlessCrowded(given, claim, shape, crowding)
+        const answer = this.#answer(given, claim, shape, entry)
         if (answer !== 'accepts') return answer
         choices--
-        if (rise < bestRise || (rise === bestRise && (best === undefined || isBefore(claim, best)))) {
+        const order = comparePrices(rise, bestRise)
+        if (order < 0 || (order === 0 && (best === undefined || isBefore(claim, best)))) {
           best = claim
           bestRise = rise
           bestConfined = confined
         }
-        return rise > 0 && choices > 0 ? 'notNow' : 'accepts'
+        return rise !== 0 && choices > 0 ? 'notNow' : 'accepts'
       })
     }
     return best !== undefined && this.#enter(best, pod, shape, bestConfined)
+  }
+
+  /** What a claim says that would take the pod as far as rules and room go. */
+  #answer(given: Answer, claim: OpenClaim, shape: PodShape, { crowding, growing }: Entry): Answer {
+    if (given !== 'accepts') return given
+    if (crowding?.isCrowded(claim.pods, shape) === true) return 'notNow'
+    const { isPriced, template } = claim.class
+    const mayGrow =
+      isPriced || growing === template || this.#compiled.finisher.keepsTypes(claim, shape.amounts)
+    return mayGrow ? 'accepts' : 'notNow'
   }
 
   /** An affinity names the nodes: only claims among them are asked. */
@@ -509,13 +529,33 @@ export class Simulation {
       const opened = this.#compiled.classes.opened(template, affordable)
       const targets = this.#admission.targets(shape, opened)
       if (targets.length === 0 || !this.#topology.allowsHost(shape, this.#newHost)) continue
-      const admission = this.#admission.open(shape, this.#admission.confined(shape, targets))
+      const confined = this.#admission.confined(shape, targets)
+      const priced = confined.filter(({ isPriced }) => isPriced)
+      const admission = this.#admission.open(shape, priced) ?? this.#unpriced(pod, shape, template, confined)
       if (admission === undefined) continue
+      if (admission === 'placed') return 'placed'
       if ('kind' in admission) return { kind: 'reservationDeferred', variant: admission.variant }
       this.#open(pod, shape, admission)
       return 'placed'
     }
     return 'refused'
+  }
+
+  /**
+   * What a NodePool sells at unknown prices is for pods for which it sells nothing else: they fill claims of that
+   * kind, whatever types these grow to, before another one is opened.
+   */
+  #unpriced(
+    pod: number,
+    shape: PodShape,
+    template: Template,
+    confined: readonly ClaimClass[],
+  ): 'placed' | ReturnType<ClaimAdmission['open']> {
+    const unpriced = confined.flatMap((target) => this.#compiled.classes.unpriced(target) ?? [])
+    if (unpriced.length === 0) return undefined
+    const reach = this.#reachOf(shape).filter(({ from }) => !from.isPriced && from.template === template)
+    if (this.#onClaimOf(reach, pod, shape, { growing: template })) return 'placed'
+    return this.#admission.open(shape, unpriced)
   }
 
   #open(pod: number, shape: PodShape, admission: Admission): void {
@@ -579,12 +619,8 @@ function placeholder(number: number): string {
   return `hostname-placeholder-${String(number).padStart(4, '0')}`
 }
 
-/** What a claim says to a pod that is not to wait for others there. */
-function unlessCrowded(
-  given: Answer,
-  claim: OpenClaim,
-  shape: PodShape,
-  crowding: Crowding | undefined,
-): Answer {
-  return given === 'accepts' && crowding?.isCrowded(claim.pods, shape) === true ? 'notNow' : given
+/** A claim whose price is known does not become one whose price is not. */
+function sameKindOf(from: ClaimClass, targets: readonly ClaimClass[]): readonly ClaimClass[] {
+  const isSame = ({ isPriced }: ClaimClass) => isPriced || !from.isPriced
+  return targets.every(isSame) ? targets : targets.filter(isSame)
 }

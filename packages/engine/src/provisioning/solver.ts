@@ -1,4 +1,5 @@
 /** The decision: first fit, and where the policy asks for it something cheaper. */
+import { sumOfPrices } from '@tenon/api'
 import type { Problem } from '../snapshot/problem.ts'
 import type { MalformedObject, PoolWithoutTypes, SchedulingControl } from '../snapshot/result.ts'
 import { CompiledProblem } from './compiled-problem.ts'
@@ -22,7 +23,7 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
   const firstFit = new Simulation(compiled, 'firstFit')
   const validZones = firstFit.validZones()
   firstFit.run(control)
-  const firstFitPricePerHour = firstFit.pricePerHour
+  const firstFitPricePerHour = firstFit.cost.pricePerHour
   const replanned = withoutLaunches(firstFit, compiled, control)
   const outcome = (replanned ?? improved(firstFit, compiled, control)).outcome()
   return {
@@ -30,7 +31,7 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
     poolsWithoutTypes: compiled.poolsWithoutTypes,
     malformed: compiled.malformed,
     validZones,
-    pricePerHour: outcome.claims.reduce((sum, claim) => sum + claim.pricePerHour, 0),
+    pricePerHour: sumOfPrices(outcome.claims.map(({ pricePerHour }) => pricePerHour)).pricePerHour,
     firstFitPricePerHour,
   }
 }
@@ -67,8 +68,7 @@ function improved(firstFit: Simulation, compiled: CompiledProblem, control: Sche
 }
 
 function isBetter(plan: Simulation, than: Simulation): boolean {
-  const costOf = ({ claims, pricePerHour }: Simulation) => ({ nodes: claims.length, pricePerHour })
-  return isCheaper(costOf(plan), costOf(than)) && strandsNoMore(plan, than)
+  return isCheaper(plan.cost, than.cost) && strandsNoMore(plan, than)
 }
 
 function strandsNoMore(plan: Simulation, than: Simulation): boolean {

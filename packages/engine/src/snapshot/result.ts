@@ -1,5 +1,5 @@
 /** What a scheduling decision says. */
-import type { NodePool, Pod, Requirement, Resources } from '@tenon/api'
+import type { NodePool, Pod, PricePerHour, Requirement, Resources } from '@tenon/api'
 import type { TypeReader } from '../provisioning/instance-rows.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 
@@ -13,12 +13,12 @@ export interface NewClaim {
   readonly requirements: readonly Requirement[]
   /** Requests of the pods and of the daemon pods that run on every type left. */
   readonly requests: Resources
-  /** Names of the types that hold it, cheapest first. */
+  /** Names of the types that hold it, cheapest first, those without a known price last. */
   readonly instanceTypes: readonly string[]
   /** Of each amount that its NodePool limits, the most that any of these types has; `nodes` is 1. */
   readonly largest: Resources
-  /** Price per hour of the cheapest offering of the cheapest type. */
-  readonly pricePerHour: number
+  /** Price per hour of the cheapest offering of the cheapest type; undefined when no price is known. */
+  readonly pricePerHour: PricePerHour
   /** Whether some minValues was lowered below the NodePool's. */
   readonly minValuesRelaxed: boolean
   /** Whether a NodeOverlay changed the price, the capacity, of some listed type. */
@@ -70,7 +70,7 @@ export interface SchedulingResult {
    * placement; pods without such rules are not here (scheduling.md 12.4).
    */
   readonly validZones: ReadonlyMap<Pod, ReadonlySet<string>>
-  /** Price per hour of the new claims, and what first fit alone would have cost. */
+  /** Known prices per hour of the new claims, and what first fit alone would have cost. */
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number
 }

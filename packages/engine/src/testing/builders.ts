@@ -8,6 +8,7 @@ import {
   type Pod,
   type PodAffinityTerm,
   type PodSpec,
+  type PricePerHour,
   parseResources,
   type Requirement,
   type TopologySpreadConstraint,
@@ -296,7 +297,7 @@ export function valuesOn(claim: NewClaim | undefined, key: string): readonly str
 
 export function anOffering(
   capacityType: string,
-  pricePerHour: number,
+  pricePerHour: PricePerHour,
   zone = 'zone-1',
   rest: Partial<Offering> = {},
 ): Offering {

@@ -1,5 +1,5 @@
 /** What a cluster looks like once the claims of one scheduling loop are nodes. */
-import { capacityTypes, type InstanceType, labels, type Offering, type Pod } from '@tenon/api'
+import { capacityTypes, comparePrices, type InstanceType, labels, type Offering, type Pod } from '@tenon/api'
 import { allocatableGroups } from '../provisioning/allocatable.ts'
 import { hostPortsOf } from '../provisioning/host-ports.ts'
 import { difference, fits, podRequests, sum } from '../provisioning/pod-resources.ts'
@@ -77,7 +77,7 @@ function launch({ pools, policy }: SchedulingInput, claim: NewClaim, name: strin
     .filter(({ offering }) =>
       compatible(wanted, parseRequirements(offering.requirements), policy.wellKnownLabels),
     )
-    .toSorted((a, b) => a.offering.pricePerHour - b.offering.pricePerHour)
+    .toSorted((a, b) => comparePrices(a.offering.pricePerHour, b.offering.pricePerHour))
   if (bought === undefined) throw new Error(`no offering of ${type.name} suits the claim`)
   const { offering, allocatable } = bought
   const stated = [...type.requirements, ...claim.requirements, ...offering.requirements]

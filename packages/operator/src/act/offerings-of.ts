@@ -1,12 +1,20 @@
 /** The offerings a claim may be launched with, as the core sees them. */
-import { type InstanceType, labels, type Offering, type Requirement, wellKnownLabels } from '@tenon/api'
+import {
+  comparePrices,
+  type InstanceType,
+  labels,
+  type Offering,
+  type PricePerHour,
+  type Requirement,
+  wellKnownLabels,
+} from '@tenon/api'
 import { compatible, parseRequirements, type Requirements } from '@tenon/engine'
 import type { CloudProvider, OfferingRef } from '@tenon/provider'
 
 /** An available offering of a type. */
 export interface OfferedChoice {
   readonly ref: OfferingRef
-  readonly pricePerHour: number
+  readonly pricePerHour: PricePerHour
 }
 
 interface ReadOffering {
@@ -43,7 +51,9 @@ export class OfferingFinder {
       .filter(({ offering }) => offering.available)
       .filter((each) => compatible(wanted, each.requirements, this.#wellKnown))
       .map(({ ref, offering: { pricePerHour } }) => ({ ref, pricePerHour }))
-      .toSorted((a, b) => byPrice(a, b) || (textOf(a.ref) < textOf(b.ref) ? -1 : 1))
+      .toSorted(
+        (a, b) => comparePrices(a.pricePerHour, b.pricePerHour) || (textOf(a.ref) < textOf(b.ref) ? -1 : 1),
+      )
   }
 
   /** Every offering of a type, in its order. */
@@ -70,11 +80,6 @@ export class OfferingFinder {
 function refOf({ name }: InstanceType, { requirements }: Offering): OfferingRef {
   const valueOf = (wanted: string) => requirements.find(({ key }) => key === wanted)?.values?.[0] ?? ''
   return { instanceType: name, zone: valueOf(labels.zone), capacityType: valueOf(labels.capacityType) }
-}
-
-/** Unknown prices are infinite, whose difference is no number. */
-function byPrice(a: OfferedChoice, b: OfferedChoice): number {
-  return a.pricePerHour === b.pricePerHour ? 0 : a.pricePerHour - b.pricePerHour
 }
 
 function textOf({ instanceType, zone, capacityType }: OfferingRef): string {

@@ -317,6 +317,7 @@ export class Provisioner {
     const object = plan.noted(nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs), claim.pods)
     const created = await createPlannedClaim(this.#context, pool, object, room, signal)
     plan.launched(created, claim.pods)
+    if (claim.pricePerHour === undefined) this.#report.unpriced(created, claim)
     const resting = state.movedPods.launchFor(claim.pods)
     if (resting > 0)
       logger.info(

@@ -2,6 +2,7 @@
 import { isConditionTrue, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import {
   effectiveZone,
+  type NewClaim,
   type PodReason,
   renderPodReason,
   type SchedulingInput,
@@ -143,6 +144,24 @@ export class SchedulingReport {
       reason: 'Nominated',
       message: `Pod should schedule on: ${targets.join(', ')}`,
       dedupe: [pod.metadata.uid ?? ''],
+    })
+  }
+
+  /** A claim was made although nobody knows what it will cost. */
+  unpriced(claim: NodeClaim, { nodePool, instanceTypes }: NewClaim): void {
+    const what = `No price is known for any instance type that holds the pods of this NodeClaim (${shortened(instanceTypes)})`
+    const consequence = 'its cost is left out of all sums, and it is not replaced to save money'
+    this.#context.logger.warn('bought without a known price', {
+      NodePool: { name: nodePool },
+      NodeClaim: { name: claim.metadata.name },
+      'instance-types': shortened(instanceTypes),
+    })
+    this.#context.events.record({
+      object: claim,
+      type: 'Warning',
+      reason: 'PriceUnknown',
+      message: `${what}; ${consequence}. A NodeOverlay with spec.price gives it one`,
+      dedupe: [claim.metadata.uid ?? claim.metadata.name],
     })
   }
 

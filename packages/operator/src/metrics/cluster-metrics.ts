@@ -43,6 +43,7 @@ export class ClusterMetrics {
   readonly poolLimit: KeptGauge
   readonly poolUsage: KeptGauge
   readonly poolCost: KeptGauge
+  readonly poolUnpriced: KeptGauge
   readonly utilization: Gauge
   readonly podStartup: Summary
   readonly podBound: Histogram
@@ -61,6 +62,7 @@ export class ClusterMetrics {
     this.poolLimit = kept('nodepools_limit')
     this.poolUsage = kept('nodepools_usage')
     this.poolCost = kept('nodepools_cost_total')
+    this.poolUnpriced = kept('nodepools_unpriced')
     this.utilization = make.gauge('karpenter_cluster_utilization_percent')
     this.podStartup = make.summary('karpenter_pods_startup_duration_seconds')
     this.podBound = make.histogram('karpenter_pods_bound_duration_seconds')

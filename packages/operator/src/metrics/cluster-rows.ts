@@ -26,7 +26,14 @@ const pools: readonly MetricRow[] = [
     type: 'gauge',
     labels: ['nodepool'],
     unit: 'price an hour',
-    help: 'Price an hour of all machines of a NodePool',
+    help: 'Price an hour of all machines of a NodePool whose price is known',
+  },
+  {
+    name: 'nodepools_unpriced',
+    type: 'gauge',
+    labels: ['nodepool'],
+    unit: 'machines',
+    help: 'Machines of a NodePool whose price is not known, which its cost leaves out; no series when there are none',
   },
 ]
 

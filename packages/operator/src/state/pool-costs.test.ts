@@ -1,7 +1,7 @@
 /** What NodePools cost, with the prices that are read for them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon/api'
+import { type InstanceType, labels, type NodeClaim, type NodePool, type PricePerHour } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type LogFields, silentLogger } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
@@ -14,7 +14,7 @@ const { signal } = new AbortController()
 const is = (key: string, ...values: string[]) => ({ key, operator: 'In' as const, values })
 
 /** A type with one spot offering in `zone-1`. */
-function aType(pricePerHour: number, name = 'medium', available = true): InstanceType {
+function aType(pricePerHour: PricePerHour, name = 'medium', available = true): InstanceType {
   return {
     name,
     requirements: [],
@@ -54,7 +54,7 @@ function shop(...types: readonly InstanceType[]) {
     getInstanceTypes: async (pool: NodePool) => await Promise.resolve(catalogue.list(pool)),
   }
   const { caches, state } = cluster
-  const logger = { ...silentLogger, error: (_: string, fields: LogFields = {}) => errors.push(fields) }
+  const logger = { ...silentLogger, warn: (_: string, fields: LogFields = {}) => errors.push(fields) }
   const pricing = new PoolPricing({ caches, state, metrics, provider, logger } as unknown as OperatorContext)
   cluster.see(aPool(), aPool('other'))
   const see = async (...claims: readonly NodeClaim[]) => {
@@ -69,7 +69,8 @@ function shop(...types: readonly InstanceType[]) {
     errors,
     failures,
     see,
-    cost: (pool = 'default') => cluster.state.poolCosts.of(pool),
+    cost: (pool = 'default') => cluster.state.poolCosts.of(pool).pricePerHour,
+    unpriced: (pool = 'default') => cluster.state.poolCosts.of(pool).unpriced,
     refresh: () => pricing.refresh(signal),
   }
 }
@@ -132,15 +133,15 @@ describe('what NodePools cost', () => {
     assert.deepEqual([errors, await failures()], [[], []])
   })
 
-  test('what has no price counts as free and is told once', async () => {
-    const { catalogue, errors, see, cost, refresh } = shop(aType(Number.POSITIVE_INFINITY))
+  test('RPT-28 what has no price is counted apart, and told once', async () => {
+    const { catalogue, errors, see, cost, unpriced, refresh } = shop(aType(undefined), aType(3, 'large'))
     await see(bought('a'))
-    await see(bought('b'))
-    assert.equal(cost(), 0)
+    await see(bought('b'), bought('c', { [labels.instanceType]: 'large' }))
+    assert.deepEqual([cost(), unpriced()], [3, 2])
     assert.equal(errors.length, 1)
     catalogue.types = [aType(2)]
     await refresh()
-    assert.equal(cost(), 4)
+    assert.deepEqual([cost(), unpriced()], [7, 0])
   })
 
   test('a pool whose types cannot be listed keeps its prices, the others get theirs', async () => {

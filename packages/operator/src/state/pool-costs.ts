@@ -1,5 +1,12 @@
 /** What the machines of each NodePool cost an hour (cluster-state.md 12). */
-import { type InstanceType, labels, type NodeClaim, type Requirement } from '@tenon/api'
+import {
+  type InstanceType,
+  labels,
+  type NodeClaim,
+  type PricePerHour,
+  type PriceSum,
+  type Requirement,
+} from '@tenon/api'
 import type { Caches } from '../observe/caches.ts'
 import { indexes } from '../observe/caches.ts'
 
@@ -21,7 +28,7 @@ export class PoolCosts {
   readonly #pools: Caches['nodePools']
   readonly #isManaged: (claim: NodeClaim) => boolean
   /** By NodePool, then by what is bought. */
-  readonly #prices = new Map<string, Map<string, number>>()
+  readonly #prices = new Map<string, Map<string, PricePerHour>>()
   /** By NodePool, until a claim or a NodePool changes. */
   readonly #counted = new Map<string, Counts>()
 
@@ -44,15 +51,23 @@ export class PoolCosts {
     })
   }
 
-  /** Price an hour of all machines of a pool, 0 when there are none; those going away cost until they are gone. */
-  of(pool: string): number {
+  /**
+   * Price an hour of all machines of a pool, as far as prices are known, and the number of machines whose price is
+   * not; those going away cost until they are gone.
+   */
+  of(pool: string): PriceSum {
     const prices = this.#prices.get(pool)
-    let total = 0
-    for (const [key, { count }] of this.#bought(pool)) total += count * (prices?.get(key) ?? 0)
-    return total
+    let pricePerHour = 0
+    let unpriced = 0
+    for (const [key, { count }] of this.#bought(pool)) {
+      const price = prices?.get(key)
+      if (price === undefined) unpriced += count
+      else pricePerHour += count * price
+    }
+    return { pricePerHour, unpriced }
   }
 
-  /** Whether the claim says what it is, and no price is known for that. */
+  /** Whether the claim says what it is, and its price was not looked for yet. */
   lacksPrice(claim: NodeClaim): boolean {
     const bought = boughtFor(claim)
     return bought !== undefined && this.#prices.get(poolOf(claim))?.has(keyOf(bought)) !== true
@@ -63,8 +78,8 @@ export class PoolCosts {
     return this.#bought(pool).size > 0
   }
 
-  /** What the pool's machines are and no price is known for. */
-  unpriced(pool: string): readonly Bought[] {
+  /** What the pool's machines are and no price was looked for yet. */
+  unlooked(pool: string): readonly Bought[] {
     const prices = this.#prices.get(pool)
     return [...this.#bought(pool)]
       .filter(([key]) => prices?.has(key) !== true)
@@ -72,15 +87,15 @@ export class PoolCosts {
   }
 
   /**
-   * Takes prices for what has none yet.
-   * @returns what `types` do not offer: it counts as free until they do.
+   * Takes prices for what was not looked for yet.
+   * @returns what `types` give no price for.
    */
   price(pool: string, types: readonly InstanceType[]): readonly Bought[] {
     const missing: Bought[] = []
-    for (const bought of this.unpriced(pool)) {
+    for (const bought of this.unlooked(pool)) {
       const price = priceIn(types, bought)
       if (price === undefined) missing.push(bought)
-      this.#set(pool, bought, price ?? 0)
+      this.#set(pool, bought, price)
     }
     return missing
   }
@@ -93,8 +108,8 @@ export class PoolCosts {
     }
   }
 
-  #set(pool: string, bought: Bought, price: number): void {
-    const prices = this.#prices.get(pool) ?? new Map<string, number>()
+  #set(pool: string, bought: Bought, price: PricePerHour): void {
+    const prices = this.#prices.get(pool) ?? new Map<string, PricePerHour>()
     this.#prices.set(pool, prices.set(keyOf(bought), price))
   }
 
@@ -151,15 +166,14 @@ function boughtFor({ metadata }: NodeClaim): Bought | undefined {
   return { instanceType, zone, capacityType }
 }
 
-/** Offerings that cannot be had now have a price all the same; unknown prices are no prices. */
-function priceIn(types: readonly InstanceType[], bought: Bought): number | undefined {
+/** Offerings that cannot be had now have a price all the same. */
+function priceIn(types: readonly InstanceType[], bought: Bought): PricePerHour {
   const type = types.find(({ name }) => name === bought.instanceType)
-  const offering = type?.offerings.find(
+  return type?.offerings.find(
     ({ requirements }) =>
       isOneOf(requirements, labels.zone, bought.zone) &&
       isOneOf(requirements, labels.capacityType, bought.capacityType),
-  )
-  return offering !== undefined && Number.isFinite(offering.pricePerHour) ? offering.pricePerHour : undefined
+  )?.pricePerHour
 }
 
 function isOneOf(requirements: readonly Requirement[], key: string, value: string): boolean {

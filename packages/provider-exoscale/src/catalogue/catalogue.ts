@@ -1,3 +1,4 @@
+import type { PricePerHour } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ExoscaleClient } from '../api/client.ts'
 import type { ExoscaleInstanceType } from '../api/types.ts'
@@ -15,8 +16,8 @@ export interface CatalogueEntry {
   readonly cpus: number
   readonly memoryBytes: number
   readonly gpus: number
-  /** Infinity when unknown: usable, but only where nothing priced will do. */
-  readonly pricePerHour: number
+  /** Types whose price is not known are used only where no other will do. */
+  readonly pricePerHour: PricePerHour
 }
 
 /** All entries, by name and by id. */
@@ -90,7 +91,7 @@ export class Catalogue {
     if (authorized !== true || zones?.includes(this.#zone) !== true) return undefined
     if (!family || !size || cpus === undefined || memory === undefined) return undefined
     const name = `${family}.${size}`
-    const pricePerHour = this.#prices.get(name) ?? Number.POSITIVE_INFINITY
+    const pricePerHour = this.#prices.get(name)
     return { id, name, family, size, cpus, memoryBytes: memory, gpus, pricePerHour }
   }
 }

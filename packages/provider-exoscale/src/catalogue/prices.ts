@@ -1,4 +1,5 @@
 /** Hourly prices: those built in, and those of a file that replace them. */
+import { isKnownPrice, mostPricePerHour } from '@tenon/api'
 
 export const currencies = ['EUR', 'CHF', 'USD'] as const
 export type Currency = (typeof currencies)[number]
@@ -110,8 +111,10 @@ function pricesIn(currency: string, list: Readonly<Record<string, unknown>>): Pr
   for (const [key, value] of Object.entries(list)) {
     if (typeNameOf(key, publicFamilies) === undefined) continue
     const price = typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN
-    if (value === '' || !Number.isFinite(price) || price < 0) {
-      throw new Error(`${currency}.${key} is ${JSON.stringify(value)}; give a price per hour such as 0.0467`)
+    if (value === '' || !isKnownPrice(price)) {
+      throw new Error(
+        `${currency}.${key} is ${JSON.stringify(value)}; give a price per hour from 0 to ${mostPricePerHour} such as 0.0467`,
+      )
     }
     prices[key] = price
   }

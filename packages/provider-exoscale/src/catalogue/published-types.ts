@@ -29,7 +29,7 @@ export function publishedInstanceTypes(
     .filter(({ zones }) => zones.includes(zone))
     .map((type) => ({
       ...type,
-      pricePerHour: prices.get(type.name) ?? Number.POSITIVE_INFINITY,
+      pricePerHour: prices.get(type.name),
     }))
   const { kubeReserved, systemReserved } = kubeletSettings(spec)
   return instanceTypesOf(entries, {

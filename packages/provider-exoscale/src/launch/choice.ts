@@ -1,6 +1,7 @@
 /** Which instance type a claim gets. */
 import {
   admitsValue,
+  comparePrices,
   type InstanceType,
   labels,
   type NodeClaim,
@@ -15,8 +16,8 @@ export function suitableTypes(claim: NodeClaim, types: readonly InstanceType[]):
     .filter((type) => claim.spec.requirements.every((requirement) => admits(requirement, type)))
     .filter((type) => holdsAll(type, requests))
     .sort((a, b) => {
-      const difference = comparePrices(priceOf(a), priceOf(b))
-      return difference === 0 ? (a.name < b.name ? -1 : 1) : difference
+      const byPrice = comparePrices(a.offerings[0]?.pricePerHour, b.offerings[0]?.pricePerHour)
+      return byPrice || (a.name < b.name ? -1 : 1)
     })
 }
 
@@ -49,14 +50,6 @@ export function impossibleRequirement(claim: NodeClaim): string | undefined {
     }
   }
   return undefined
-}
-
-function priceOf(type: InstanceType): number {
-  return type.offerings[0]?.pricePerHour ?? Number.POSITIVE_INFINITY
-}
-
-function comparePrices(a: number, b: number): number {
-  return a === b ? 0 : a - b
 }
 
 /** Keys a type says nothing about are labels of the pool and do not narrow the choice. */

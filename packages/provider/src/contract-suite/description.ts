@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type InstanceType, labels, type Requirement } from '@tenon/api'
+import { type InstanceType, isKnownPrice, labels, type Requirement } from '@tenon/api'
 import type { ContractWorld } from './harness.ts'
 import { launched, settled } from './story.ts'
 
@@ -48,7 +48,7 @@ export function examineDescription(open: () => Promise<ContractWorld>): void {
     }
   })
 
-  test('every instance type has resources for pods, and offerings with a price', async () => {
+  test('every instance type has resources for pods, and offerings whose price is known or absent', async () => {
     const world = await open()
     for (const { name, capacity, overhead, offerings } of await settled(
       world,
@@ -60,7 +60,8 @@ export function examineDescription(open: () => Promise<ContractWorld>): void {
         assert.ok((capacity[resource] ?? 0) > reserved, `${name} has ${resource} to give`)
       }
       assert.ok(offerings.length > 0, `${name} has offerings`)
-      for (const { pricePerHour } of offerings) assert.ok(pricePerHour >= 0, `${name} costs ${pricePerHour}`)
+      for (const { pricePerHour } of offerings)
+        assert.ok(pricePerHour === undefined || isKnownPrice(pricePerHour), `${name} costs ${pricePerHour}`)
     }
   })
 

@@ -1,11 +1,13 @@
 /** Tells what happens to nodes, and why, as the cluster's objects show it. */
 import {
+  comparePrices,
   karpenterKinds,
   kinds,
   type KubeObject,
   labels,
   type NodeClaim,
   type Pod,
+  type PricePerHour,
   parseResources,
 } from '@tenon/api'
 import { type DevCluster, exoscalePricePerHour } from '@tenon/devcluster'
@@ -26,14 +28,14 @@ interface EventObject extends KubeObject {
 }
 
 /** Euros for one hour, as they are written in a sentence. */
-export function euros(pricePerHour: number): string {
-  return `${pricePerHour.toFixed(4)} EUR/h`
+export function euros(pricePerHour: PricePerHour): string {
+  return pricePerHour === undefined ? 'price not known' : `${pricePerHour.toFixed(4)} EUR/h`
 }
 
-/** Price of a type by the cloud's list; unknown ones come last. */
-function priceOf(type: string): number {
+/** Price of a type by the cloud's list. */
+function priceOf(type: string): PricePerHour {
   const [family = '', size = ''] = type.split('.')
-  return exoscalePricePerHour(family, size) ?? Number.POSITIVE_INFINITY
+  return exoscalePricePerHour(family, size)
 }
 
 /** Follows claims from their launch to their end. Look from time to time. */
@@ -127,11 +129,15 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 function whyType(chosen: string, types: readonly string[]): string {
-  const others = types.filter((type) => type !== chosen).toSorted((a, b) => priceOf(a) - priceOf(b))
+  const others = types
+    .filter((type) => type !== chosen)
+    .toSorted((a, b) => comparePrices(priceOf(a), priceOf(b)))
   if (others.length === 0) return `the only type of the pool that holds them`
-  const shown = others.slice(0, 3).map((type) => `${type} ${priceOf(type).toFixed(4)}`)
+  const shown = others
+    .slice(0, 3)
+    .map((type) => `${type} ${priceOf(type)?.toFixed(4) ?? '(price not known)'}`)
   const more = others.length > 3 ? ` and ${others.length - 3} more` : ''
-  const isCheapest = others.every((type) => priceOf(chosen) <= priceOf(type))
+  const isCheapest = others.every((type) => comparePrices(priceOf(chosen), priceOf(type)) <= 0)
   return `${isCheapest ? 'the cheapest type that holds them' : 'the best that was to be had'}; dearer: ${shown.join(', ')}${more}`
 }
 

@@ -1,7 +1,7 @@
 /** Claims that may exchange pods, and what a new plan for them consists of. */
 import type { ClaimClass } from '../claim-class.ts'
-import type { PricedRow } from '../finished-claims.ts'
 import type { OpenClaim } from '../open-claims.ts'
+import type { TypeRow } from '../pool-template.ts'
 import type { Bin, Item } from './resource-prices.ts'
 
 /** Pods of one size. */
@@ -18,7 +18,7 @@ export interface Group {
   readonly items: readonly SizedPods[]
   readonly bins: readonly Bin[]
   /** The rows behind the bins. */
-  readonly rows: readonly PricedRow[]
+  readonly rows: readonly TypeRow[]
 }
 
 /** A bin of a new plan: which pods it gets, and the rows its claim may be launched as. */

@@ -1,4 +1,4 @@
-/** A bound from below on what claims cost, found without planning anything. */
+/** A bound from below on what claims at known prices cost, found without planning anything. */
 import type { ClaimClass } from '../claim-class.ts'
 import type { ClaimFinisher } from '../finished-claims.ts'
 import type { OpenClaim } from '../open-claims.ts'
@@ -46,7 +46,7 @@ function cheapestUnit(priced: ReturnType<ClaimFinisher['priced']>, resource: num
   let least = Number.POSITIVE_INFINITY
   for (const { row, pricePerHour } of priced) {
     const room = row.room[resource] as number
-    if (room > 0) least = Math.min(least, pricePerHour / room)
+    if (room > 0 && pricePerHour !== undefined) least = Math.min(least, pricePerHour / room)
   }
   return Number.isFinite(least) ? least : 0
 }

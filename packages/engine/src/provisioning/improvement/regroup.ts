@@ -3,6 +3,7 @@
  * other pods take part, and only claims of one class exchange pods: there, resources alone decide, and
  * any pod may be on any claim.
  */
+import { sumOfPrices } from '@tenon/api'
 import type { SchedulingPolicy } from '../../snapshot/input.ts'
 import type { ClaimClass } from '../claim-class.ts'
 import type { ClaimFinisher } from '../finished-claims.ts'
@@ -11,11 +12,12 @@ import type { PodShape } from '../pod-shape.ts'
 import { addTo } from '../resource-space.ts'
 import type { PoolBudget, Template, TypeRow } from '../pool-template.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
-import { isCheaper } from './cheaper.ts'
+import { isCheaper, type PlanCost } from './cheaper.ts'
 import type { Group, PlannedBin } from './group.ts'
 import { plannedBins } from './planned-bins.ts'
 import { uniformBins } from './uniform-bins.ts'
 import { Effort } from './packing.ts'
+import type { Bin } from './resource-prices.ts'
 
 /** What regrouping needs to know of a simulation. */
 export interface RegroupContext {
@@ -54,7 +56,8 @@ export function regrouped(claims: readonly OpenClaim[], context: RegroupContext)
 function groupsOf(claims: readonly OpenClaim[], context: RegroupContext): readonly Group[] {
   const byClass = new Map<ClaimClass, OpenClaim[]>()
   for (const claim of claims) {
-    if (!isMixable(claim, context)) continue
+    // What a claim of unknown price could be exchanged for at a profit, nobody can say.
+    if (!isMixable(claim, context) || context.finisher.priceOf(claim) === undefined) continue
     const group = byClass.get(claim.class)
     if (group === undefined) byClass.set(claim.class, [claim])
     else group.push(claim)
@@ -87,19 +90,26 @@ function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], context: Reg
       }
     }
   }
-  const rows = context.finisher
-    .priced(ofClass)
-    .filter(
-      ({ row, pricePerHour }) => Number.isFinite(pricePerHour) && row.room.every((amount) => amount >= 0),
-    )
+  const rows: TypeRow[] = []
+  const bins: Bin[] = []
+  for (const { row, pricePerHour } of context.finisher.priced(ofClass)) {
+    if (pricePerHour === undefined || row.room.some((amount) => amount < 0)) continue
+    rows.push(row)
+    bins.push({ room: reduced(row.room), pricePerHour })
+  }
   return {
     class: ofClass,
     claims,
-    pricePerHour: claims.reduce((sum, claim) => sum + context.finisher.priceOf(claim), 0),
+    pricePerHour: costOf(claims, context.finisher).pricePerHour,
     items: [...items.values()].toSorted((a, b) => largerFirst(a.amounts, b.amounts)),
     rows,
-    bins: rows.map(({ row, pricePerHour }) => ({ room: reduced(row.room), pricePerHour })),
+    bins,
   }
+}
+
+/** What the claims come to, each as its cheapest type. */
+export function costOf(claims: readonly OpenClaim[], finisher: ClaimFinisher): PlanCost {
+  return { nodes: claims.length, ...sumOfPrices(claims.map((claim) => finisher.priceOf(claim))) }
 }
 
 function largerFirst(a: Float64Array, b: Float64Array): number {
@@ -140,10 +150,5 @@ function isAcceptable(
   if (budget.isLimited && !budget.isNoMore(held(renewed), held(group.claims))) return false
   // A plan for free placement was chosen for being safe, and has its own bound on the price.
   if (improvement === 'free') return true
-  const pricePerHour = renewed.reduce((sum, claim) => sum + finisher.priceOf(claim), 0)
-  const { claims } = group
-  return isCheaper(
-    { nodes: renewed.length, pricePerHour },
-    { nodes: claims.length, pricePerHour: group.pricePerHour },
-  )
+  return isCheaper(costOf(renewed, finisher), costOf(group.claims, finisher))
 }

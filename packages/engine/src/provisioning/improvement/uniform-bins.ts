@@ -48,7 +48,10 @@ export function uniformBins(
   let best: UniformPlan | undefined
   for (const candidate of candidates(group)) {
     const { least, bound } = candidate
-    if (bound > most || (best !== undefined && !isCheaper({ nodes: least, pricePerHour: bound }, best)))
+    if (
+      bound > most ||
+      (best !== undefined && !isCheaper({ nodes: least, pricePerHour: bound, unpriced: 0 }, best))
+    )
       continue
     const plan = planOf(group, candidate, { orders, effort, most })
     if (plan !== undefined && (best === undefined || isCheaper(plan, best))) best = plan
@@ -70,14 +73,15 @@ function planOf(
   const { pricePerHour } = group.bins[bin] as Bin
   const holds = (last: number, nodes: number) =>
     holdsFreely(group.items, roomsFor(group, { bin, last, nodes }), orders, effort)
-  // The last node may cost next to nothing.
-  const largest = Math.floor(most / pricePerHour) + 1
+  // The last node may cost next to nothing. More nodes than pods are of no use, however little they cost.
+  const pods = group.items.reduce((sum, { count }) => sum + count, 0)
+  const largest = Math.min(pods, pricePerHour > 0 ? Math.floor(most / pricePerHour) + 1 : pods)
   const step = Math.max(1, Math.floor((largest - least) / mostTries))
   for (let nodes = least; nodes <= largest && !effort.isSpent; nodes += step) {
     if (!holds(bin, nodes)) continue
     const last = lasts(group, bin, nodes).find((each) => holds(each, nodes)) ?? bin
     const price = (nodes - 1) * pricePerHour + (group.bins[last]?.pricePerHour ?? 0)
-    return price <= most ? { bin, last, nodes, pricePerHour: price } : undefined
+    return price <= most ? { bin, last, nodes, pricePerHour: price, unpriced: 0 } : undefined
   }
   return undefined
 }
@@ -141,7 +145,7 @@ function binsOf(
   const classes = new Map(
     [plan.bin, plan.last].map((bin) => {
       const { room } = group.bins[bin] as Bin
-      const rows = group.rows.flatMap(({ row }, index) =>
+      const rows = group.rows.flatMap((row, index) =>
         amountsFit(room, (group.bins[index] as Bin).room) ? [row] : [],
       )
       return [room, restricted(group.class, rows)]
@@ -163,7 +167,7 @@ function binsOf(
 /** What the claims have as they are, each launched as its cheapest type. */
 function roomsOf(group: Group): readonly Bin['room'][] | undefined {
   const rooms = group.claims.map(({ amounts }) => {
-    const index = group.rows.findIndex(({ row }) => amountsFit(amounts, row.room))
+    const index = group.rows.findIndex(({ room }) => amountsFit(amounts, room))
     return group.bins[index]?.room
   })
   return rooms.every((room) => room !== undefined) ? rooms : undefined

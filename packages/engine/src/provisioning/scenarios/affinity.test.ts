@@ -33,7 +33,7 @@ const types = typesIn(...zones).map((type): InstanceType => {
   const [first, second, ...rest] = type.offerings
   return second === undefined || first === undefined
     ? type
-    : { ...type, offerings: [first, { ...second, pricePerHour: second.pricePerHour / 2 }, ...rest] }
+    : { ...type, offerings: [first, { ...second, pricePerHour: (second.pricePerHour ?? 0) / 2 }, ...rest] }
 })
 const pools = [aPoolInput(aPool(), types)]
 

@@ -58,7 +58,7 @@ const nearly = 1e-9
 function checkPrice(input: SchedulingInput, result: SchedulingResult): readonly string[] {
   if (input.policy.improvement === undefined) return []
   const violations: string[] = []
-  const sum = result.claims.reduce((so, claim) => so + claim.pricePerHour, 0)
+  const sum = result.claims.reduce((so, claim) => so + (claim.pricePerHour ?? 0), 0)
   if (Math.abs(sum - result.pricePerHour) > nearly)
     violations.push(`price: claims cost ${sum}, the result says ${result.pricePerHour}`)
   const most = result.firstFitPricePerHour * (input.policy.improvement === 'free' ? safety : 1)
@@ -77,7 +77,7 @@ function leastPrice(input: SchedulingInput, result: SchedulingResult): number {
     .flatMap((type) =>
       type.offerings
         .filter((offering) => offering.available)
-        .map((offering) => offering.pricePerHour / (allocatableWith(type, offering)['cpu'] ?? 0)),
+        .map((offering) => (offering.pricePerHour ?? 0) / (allocatableWith(type, offering)['cpu'] ?? 0)),
     )
   const cpu = demandOfAll(result.claims.flatMap((claim) => claim.pods))['cpu'] ?? 0
   return cpu === 0 ? 0 : cpu * Math.min(...rates)

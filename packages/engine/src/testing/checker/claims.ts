@@ -1,5 +1,12 @@
 /** Whether new claims can be launched as any type they name, and hold their pods then. */
-import { type InstanceType, labels as names, parseResources, type Resources } from '@tenon/api'
+import {
+  comparePrices,
+  type InstanceType,
+  labels as names,
+  lowestPrice,
+  parseResources,
+  type Resources,
+} from '@tenon/api'
 import type { PoolInput, SchedulingInput } from '../../snapshot/input.ts'
 import type { NewClaim, SchedulingResult } from '../../snapshot/result.ts'
 import { clash, clashAmong, demandOf, demandOfAll, lacking, most, plus, portsOf, total } from './demands.ts'
@@ -61,9 +68,10 @@ function checkPrices(claim: NewClaim, pool: PoolInput, input: SchedulingInput): 
   )
   const prices = types.map((type) => cheapest(claim.requirements, type))
   for (const [index, price] of prices.entries()) {
-    const before = prices[index - 1] ?? -Infinity
+    if (index === 0) continue
+    const order = comparePrices(prices[index - 1], price)
     const [nameBefore = '', name = ''] = [claim.instanceTypes[index - 1], claim.instanceTypes[index]]
-    const isInOrder = before < price || (before === price && nameBefore < name)
+    const isInOrder = order < 0 || (order === 0 && nameBefore < name)
     if (!isInOrder && !hasOverrides) violations.push(`types are not sorted by price at ${name}`)
   }
   // Offerings with less room than their type's others may be the cheapest without being enough.
@@ -71,9 +79,10 @@ function checkPrices(claim: NewClaim, pool: PoolInput, input: SchedulingInput): 
     .flatMap((type) => launchesOf(claim, type))
     .filter((launch) => shortOf(launch, claim, pool, input).length === 0)
     .map((launch) => launch.offering.pricePerHour)
-  const highest = hasOverrides ? Math.min(...holding) : prices[0]
-  if (claim.pricePerHour < (prices[0] ?? 0) || claim.pricePerHour > (highest ?? 0))
-    violations.push(`price is ${claim.pricePerHour}, but the cheapest offering costs ${prices[0]}`)
+  const highest = hasOverrides ? lowestPrice(holding) : prices[0]
+  const { pricePerHour } = claim
+  if (comparePrices(pricePerHour, prices[0]) < 0 || comparePrices(pricePerHour, highest) > 0)
+    violations.push(`price is ${pricePerHour}, but the cheapest offering costs ${prices[0]}`)
   return violations
 }
 

@@ -2,10 +2,12 @@
 import {
   type InstanceType,
   labels as names,
+  lowestPrice,
   nodeClassLabel,
   type NodePool,
   normalizedLabel,
   type Offering,
+  type PricePerHour,
   type Resources,
 } from '@tenon/api'
 import type { DaemonInput } from '../../snapshot/input.ts'
@@ -72,9 +74,9 @@ function offeringsFor(requirements: readonly Expression[], type: InstanceType): 
   return type.offerings.filter((offering) => offering.available && agree(requirements, offering.requirements))
 }
 
-/** The lowest price at which a claim can be launched as this type; Infinity when it cannot. */
-export function cheapest(requirements: readonly Expression[], type: InstanceType): number {
-  return Math.min(...offeringsFor(requirements, type).map((offering) => offering.pricePerHour), Infinity)
+/** The lowest known price at which a claim can be launched as this type. */
+export function cheapest(requirements: readonly Expression[], type: InstanceType): PricePerHour {
+  return lowestPrice(offeringsFor(requirements, type).map((offering) => offering.pricePerHour))
 }
 
 /** Every way to launch a claim as this type. */

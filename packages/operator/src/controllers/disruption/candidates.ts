@@ -7,6 +7,7 @@ import {
   type NodeClaim,
   type NodePool,
   type Pod,
+  type PricePerHour,
 } from '@tenon/api'
 import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
@@ -29,7 +30,7 @@ export type Candidate = StateNode & {
   readonly pods: readonly Pod[]
   /** Those of them that nothing keeps where they are. */
   readonly movable: readonly Pod[]
-  readonly pricePerHour: number
+  readonly pricePerHour: PricePerHour
   /** What moving its pods costs; 1 when nothing on it costs anything. */
   readonly disruptionCost: number
 }

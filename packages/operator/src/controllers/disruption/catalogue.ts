@@ -1,5 +1,5 @@
 /** NodePools and what they sell, read once for a pass of the disruption loop. */
-import { type InstanceType, labels, type NodePool, type Requirement } from '@tenon/api'
+import { type InstanceType, labels, type NodePool, type PricePerHour, type Requirement } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 
 /** A NodePool of this provider; without types when they cannot be listed now. */
@@ -32,16 +32,15 @@ export async function readCatalogue(context: OperatorContext, signal: AbortSigna
 
 /**
  * What a node costs per hour: the price of the first offering of its type in its zone and with its capacity
- * type, available or not; 0 when there is none (disruption.md 4).
+ * type, available or not. Not known when there is none (disruption.md 4).
  */
 export function nodePrice(
   type: InstanceType | undefined,
   nodeLabels: Readonly<Record<string, string>>,
-): number {
+): PricePerHour {
   const says = (requirements: readonly Requirement[], key: string) =>
     requirements.some((each) => each.key === key && each.values?.[0] === nodeLabels[key])
-  const offering = type?.offerings.find(
+  return type?.offerings.find(
     ({ requirements }) => says(requirements, labels.zone) && says(requirements, labels.capacityType),
-  )
-  return Number.isFinite(offering?.pricePerHour) ? (offering?.pricePerHour ?? 0) : 0
+  )?.pricePerHour
 }

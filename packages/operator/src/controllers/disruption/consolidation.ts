@@ -208,10 +208,10 @@ export class Consolidation implements DisruptionMethod {
       const name = candidate.pool.metadata.name
       if (!totals.has(name)) totals.set(name, { cost: 0, disruption: 0 })
       const total = totals.get(name)
-      if (total !== undefined) total.cost += candidate.pricePerHour
+      if (total !== undefined) total.cost += candidate.pricePerHour ?? 0
     }
     for (const [name, total] of totals) {
-      const tracked = state.poolCosts.of(name)
+      const tracked = state.poolCosts.of(name).pricePerHour
       if (tracked > 0) total.cost = tracked
     }
     for (const machine of state.stateNodes()) {

@@ -1,4 +1,5 @@
 /** Which candidates a search for consolidation has found nothing for, as they were then. */
+import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
 import type { ConsolidationQuestion } from '@tenon/engine'
 import type { Candidate } from './candidates.ts'
 import type { Catalogue } from './catalogue.ts'
@@ -12,7 +13,7 @@ const exchangeLastsMs = 60 * 60_000
 interface View {
   /** UIDs of the pods that must move. */
   readonly pods: readonly string[]
-  readonly pricePerHour: number
+  readonly pricePerHour: PricePerHour
   readonly disruptionCost: number
   /** Of its NodePool. */
   readonly generation: number | undefined
@@ -23,7 +24,7 @@ interface Sight extends View {
   readonly left: number
 }
 
-type Prices = ReadonlyMap<string, readonly number[]>
+type Prices = ReadonlyMap<string, readonly PricePerHour[]>
 
 type Looked = Pick<Candidate, 'name' | 'movable' | 'pricePerHour' | 'disruptionCost' | 'pool'>
 
@@ -129,14 +130,14 @@ export function isSameBudget(a: ReadonlyMap<string, number>, b: ReadonlyMap<stri
 const leftOf = ({ pool }: Looked, budgets: ReadonlyMap<string, number>): number =>
   budgets.get(pool.metadata.name) ?? 0
 
-/** By NodePool and type what each offering costs; infinity for those that are not to be had. */
+/** By NodePool and type what each offering costs; not known for those that are not to be had. */
 function pricesOf(catalogue: Catalogue): Prices {
-  const prices = new Map<string, readonly number[]>()
+  const prices = new Map<string, readonly PricePerHour[]>()
   for (const [pool, { types }] of catalogue)
     for (const { name, offerings } of types.values())
       prices.set(
         `${pool}/${name}`,
-        offerings.map(({ available, pricePerHour }) => (available ? pricePerHour : Number.POSITIVE_INFINITY)),
+        offerings.map(({ available, pricePerHour }) => (available ? pricePerHour : undefined)),
       )
   return prices
 }
@@ -145,7 +146,7 @@ function pricesOf(catalogue: Catalogue): Prices {
 function isCheaper(now: Prices, before: Prices): boolean {
   for (const [type, prices] of now) {
     const known = before.get(type)
-    if (prices.some((price, at) => price < (known?.[at] ?? Number.POSITIVE_INFINITY))) return true
+    if (prices.some((price, at) => comparePrices(price, known?.[at]) < 0)) return true
   }
   return false
 }
@@ -155,7 +156,7 @@ function lowest(now: Prices, before: Prices): Prices {
   return new Map(
     Array.from(now, ([type, prices]) => {
       const known = before.get(type)
-      return [type, prices.map((price, at) => Math.min(price, known?.[at] ?? price))]
+      return [type, prices.map((price, at) => lowestPrice([price, known?.[at]]))]
     }),
   )
 }

@@ -1,6 +1,12 @@
 /** The second look: whether a move of consolidation still holds after a while (disruption.md 13). */
-import { labels, wellKnownLabels } from '@tenon/api'
-import { parseRequirements, type PlannedMove, type RemovalResult, worstLaunchPrice } from '@tenon/engine'
+import { labels, sumOfPrices, wellKnownLabels } from '@tenon/api'
+import {
+  highestPrice,
+  parseRequirements,
+  type PlannedMove,
+  type RemovalResult,
+  worstLaunchPrice,
+} from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { remainingDisruptions } from './budget.ts'
 import type { Candidate } from './candidates.ts'
@@ -80,12 +86,13 @@ async function isStillCheaper(
     const wanted = parseRequirements(requirements)
     const prices = instanceTypes.map((name) => {
       const type = types?.get(name)
-      return type === undefined ? Number.POSITIVE_INFINITY : worstLaunchPrice(type, wanted, wellKnown)
+      return type && worstLaunchPrice(type, wanted, wellKnown)
     })
-    return Math.max(...prices)
+    return highestPrice(prices)
   })
-  const sum = (prices: readonly number[]) => prices.reduce((total, price) => total + price, 0)
-  return sum(dearest) < sum(nodes.map(({ pricePerHour }) => pricePerHour))
+  const least = sumOfPrices(nodes.map(({ pricePerHour }) => pricePerHour))
+  const most = sumOfPrices(dearest)
+  return most.unpriced === 0 && most.pricePerHour < least.pricePerHour
 }
 
 /** The move's nodes as they are by now, if all of them may still go. */

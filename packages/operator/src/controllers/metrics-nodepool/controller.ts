@@ -32,7 +32,10 @@ export class NodePoolMetrics {
         this.#drop(name)
         continue
       }
-      this.#metrics.poolCost.show(name, [{ labels: { nodepool: name }, value: state.poolCosts.of(name) }])
+      const { pricePerHour, unpriced } = state.poolCosts.of(name)
+      this.#metrics.poolCost.show(name, [{ labels: { nodepool: name }, value: pricePerHour }])
+      if (unpriced === 0) this.#metrics.poolUnpriced.drop(name)
+      else this.#metrics.poolUnpriced.show(name, [{ labels: { nodepool: name }, value: unpriced }])
       if (this.#shown.get(name) === pool) continue
       this.#shown.set(name, pool)
       this.#show(this.#metrics.poolLimit, name, pool.spec.limits)
@@ -53,7 +56,7 @@ export class NodePoolMetrics {
 
   #drop(name: string): void {
     this.#shown.delete(name)
-    for (const gauge of [this.#metrics.poolLimit, this.#metrics.poolUsage, this.#metrics.poolCost])
-      gauge.drop(name)
+    const { poolLimit, poolUsage, poolCost, poolUnpriced } = this.#metrics
+    for (const gauge of [poolLimit, poolUsage, poolCost, poolUnpriced]) gauge.drop(name)
   }
 }

@@ -14,15 +14,18 @@ export class PoolPricing {
   }
 
   /**
-   * Prices what the pool has bought and knows no price of yet.
+   * Looks for the prices of what the pool has bought.
    * @throws what listing the pool's types fails with, an evaluation of overlays that is still to come included.
    */
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { logger, state } = this.#context
-    if (state.poolCosts.unpriced(name).length === 0) return done
+    if (state.poolCosts.unlooked(name).length === 0) return done
     const types = await this.#typesOf(name, signal)
     for (const bought of types === undefined ? [] : state.poolCosts.price(name, types))
-      logger.error('found no price, it counts as free', { NodePool: { name }, ...bought })
+      logger.warn('price not known: left out of costs, and not replaced to save money', {
+        NodePool: { name },
+        ...bought,
+      })
     return done
   }
 

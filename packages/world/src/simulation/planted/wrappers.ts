@@ -268,7 +268,7 @@ export function invertsPrices(inner: CloudProvider, { world }: PlantedContext): 
         ...type,
         offerings: type.offerings.map((offering) => ({
           ...offering,
-          pricePerHour: 1 / offering.pricePerHour,
+          pricePerHour: 1 / (offering.pricePerHour ?? 1),
         })),
       }))
     },
