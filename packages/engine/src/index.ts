@@ -13,7 +13,7 @@ export { TypeReader } from './provisioning/instance-rows.ts'
 export { resultInSteps, schedule } from './provisioning/schedule.ts'
 export { type Solution, solve } from './provisioning/solver.ts'
 export { type PodReason, renderPodReason, type TemplateReason } from './reasons/reasons.ts'
-export { allowsAbsence, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'
+export { allowsAbsence, anyValue, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'
 export {
   compatible,
   conflictsOf,
@@ -23,6 +23,7 @@ export {
   overlaps,
   parseRequirements,
   podRequirements,
+  requiredAlternatives,
   type Requirements,
   requirementsOf,
 } from './requirements/requirements.ts'

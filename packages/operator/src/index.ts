@@ -1,4 +1,4 @@
-export { type PoolRules, poolProblems } from './controllers/nodepool/validation.ts'
+export { nameProblem, type PoolRules, poolProblems } from './state/pool-problems.ts'
 export {
   type DecisionOptions,
   InlineDecider,

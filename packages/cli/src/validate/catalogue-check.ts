@@ -6,8 +6,17 @@ import {
   type NodePool,
   parseResources,
   type Requirement,
+  wellKnownLabels,
 } from '@tenon/api'
-import { has, labelRequirements, merged, overlaps, parseRequirements, type Requirements } from '@tenon/engine'
+import {
+  allowsAbsence,
+  has,
+  labelRequirements,
+  merged,
+  overlaps,
+  parseRequirements,
+  type Requirements,
+} from '@tenon/engine'
 import { nearest } from '../options/nearest.ts'
 import type { Catalogue } from './offline-providers.ts'
 import type { Finding } from './problem.ts'
@@ -36,6 +45,7 @@ export function catalogueFindings(
   const fitting = types.filter((type) => isOffered(type, wanted))
   if (fitting.length === 0) return emptyFindings(pool, types, provider)
   return [
+    ...unknownKeys(pool, types, provider),
     ...unknownValues(spec.requirements, known, provider),
     ...minValuesFindings(spec.requirements, fitting),
     ...limitFindings(pool, fitting),
@@ -98,6 +108,25 @@ function emptyFindings(pool: NodePool, types: readonly InstanceType[], provider:
     .map(({ text, count }) => `${text} (${count} types)`)
   const message = `no instance type of ${provider} has all of: ${counts.join('; ')}`
   return [{ severity: 'error', field: at, message, fix: 'widen one of them' }]
+}
+
+/** Labels that only a provider gives, where this one gives none: nodes would be drifted from the start. */
+function unknownKeys(pool: NodePool, types: readonly InstanceType[], provider: string): readonly Finding[] {
+  return partsOf(pool).flatMap(({ field, requirements }): readonly Finding[] => {
+    const [set] = requirements.values()
+    if (set === undefined || allowsAbsence(set) || !field.startsWith(at)) return []
+    if (!wellKnownLabels.includes(set.key) || isKnownKey(set.key, types)) return []
+    const message = `no instance type of ${provider} has label ${set.key}, which its nodes would lack`
+    return [{ severity: 'error', field, message, fix: 'remove the requirement' }]
+  })
+}
+
+function isKnownKey(key: string, types: readonly InstanceType[]): boolean {
+  const isAbout = (each: Requirement) => each.key === key
+  return types.some(
+    ({ requirements, offerings }) =>
+      requirements.some(isAbout) || offerings.some((offering) => offering.requirements.some(isAbout)),
+  )
 }
 
 /** A type of several zones is one type. */

@@ -460,3 +460,41 @@ test('the process reads standard input and exits with what was found', () => {
   assert.match(stdout, /^stdin:5:11: error: NodePool a: spec\.weight: [^\n]*\n$/)
   assert.equal(stderr, '1 object in 1 file checked; 1 error, 0 warnings\n')
 })
+
+test('RPT-22 labels and requirements that contradict each other are told with line, field and fix', async () => {
+  const contradicted = aPool('a', {
+    template: ['metadata: {labels: {team: a}}'],
+    requirements: ['', '- {key: team, operator: In, values: [b]}'],
+  })
+  assert.deepEqual(await told(contradicted), [
+    '10:11: error: NodePool a: spec.template.spec.requirements[0]: label team: no node satisfies both In [b] and the value "a" of the template\'s label (spec.template.metadata.labels["team"]); change or remove one of them',
+  ])
+  const least = aPool('b', {
+    requirements: [
+      '',
+      '- {key: size, operator: Gte, values: ["1"], minValues: 3}',
+      '- {key: size, operator: Lte, values: ["2"]}',
+    ],
+  })
+  assert.deepEqual(await told(least), [
+    '9:64: error: NodePool b: spec.template.spec.requirements[0].minValues: label size: minValues 3 cannot be met, as labels and requirements admit 2 of its values; write 2 at most, or admit more values',
+  ])
+  const build = aPool('c', {
+    kind: 'KWOKNodeClass',
+    requirements: ['', '- {key: node.kubernetes.io/windows-build, operator: In, values: ["10.0"]}'],
+  })
+  assert.match((await told(build))[0] ?? '', /^9:\d+: error: .*has label node.kubernetes.io\/windows-build/)
+})
+
+test('RPT-23 names of pools, node classes and claims that cannot be label values are told', async () => {
+  const long = 'n'.repeat(64)
+  const [pool = '', ...more] = await told(aPool(long))
+  assert.match(pool, /^3:\d+: error: NodePool n+: metadata\.name: .*; use a name of at most 63 characters/)
+  assert.deepEqual(more, [])
+  const nodeClass = `apiVersion: karpenter.kwok.sh/v1alpha1\nkind: KWOKNodeClass\nmetadata: {name: ${long}}\nspec: {}\n`
+  assert.match((await told(nodeClass))[0] ?? '', /^3:\d+: error: KWOKNodeClass n+: metadata\.name: /)
+  const spec =
+    'nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}, requirements: []'
+  const claim = `apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {name: ${long}}\nspec: {${spec}}\n`
+  assert.match((await told(claim))[0] ?? '', /^3:\d+: error: NodeClaim n+: metadata\.name: /)
+})

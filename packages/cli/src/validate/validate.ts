@@ -2,6 +2,7 @@
 import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellKnownLabels } from '@tenon/api'
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
 import { type CatalogueReading, readCatalogue } from '@tenon/provider-kwok'
+import { nameProblem } from '@tenon/operator'
 import { catalogueFindings } from './catalogue-check.ts'
 import { type PlacedObject, placed, readText } from './documents.ts'
 import { replacementOf } from './former-kinds.ts'
@@ -44,7 +45,7 @@ interface Checked {
   readonly isAdmitted: boolean
 }
 
-const { nodePool, nodeOverlay } = karpenterKinds
+const { nodeClaim, nodePool, nodeOverlay } = karpenterKinds
 
 /** Checks all texts as one set of manifests. */
 export function validate(sources: readonly SourceText[], options: ValidateOptions): Validation {
@@ -116,11 +117,15 @@ function ofKinds(
   const isOf = (type: { readonly group: string; readonly kind: string }) => (each: Checked) =>
     each.stored.kind === type.kind && each.stored.apiVersion.startsWith(`${type.group}/`)
   const nodeClasses = (provider: OfflineProvider) => checked.filter(isOf(provider.nodeClass))
-  const problems = providers.flatMap((provider) =>
+  const problems: Problem[] = providers.flatMap((provider) =>
     nodeClasses(provider)
       .filter(({ isAdmitted }) => isAdmitted)
-      .flatMap(({ given, stored }) => placed(given, provider.findingsOf(stored))),
+      .flatMap(({ given, stored }) =>
+        placed(given, [...nameFindings(stored), ...provider.findingsOf(stored)]),
+      ),
   )
+  for (const { given, stored } of admitted.filter(isOf(nodeClaim)))
+    problems.push(...placed(given, nameFindings(stored)))
   const offered: OfferedPool[] = []
   for (const { given, stored } of admitted.filter(isOf(nodePool))) {
     const pool = stored as NodePool
@@ -143,6 +148,11 @@ function ofKinds(
     problems.push(...placed(given, findings))
   }
   return [...problems, ...overlays(admitted.filter(isOf(nodeOverlay)), offered, providers, options)]
+}
+
+/** Nodes are named after their claim, and carry the name of their node class as a label. */
+function nameFindings({ metadata }: KubeObject): readonly Finding[] {
+  return nameProblem('metadata.name', metadata.name).map((each) => ({ severity: 'error', ...each }))
 }
 
 function referenceFindings(

@@ -132,7 +132,8 @@ export class Provisioner {
       return undefined
     }
     if (!input.hasEligiblePool) {
-      this.#report.withoutPools([...input.pods, ...input.refused.map(({ pod }) => pod)])
+      const pods = [...input.pods, ...input.refused.map(({ pod }) => pod)]
+      await this.#inSlices(this.#report.withoutPools(pods))
       logger.info('no nodepool can launch', { waiting: unreadyPools(this.#context) })
       return undefined
     }

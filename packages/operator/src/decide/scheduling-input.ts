@@ -28,6 +28,7 @@ import { indexes } from '../observe/caches.ts'
 import { isHeldUp } from '../state/departures.ts'
 import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/state-node.ts'
 import { type NodeUse, useOf } from '../state/pod-index.ts'
+import { validatePool } from '../state/pool-problems.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../state/pods.ts'
 import { canonicalPool } from './canonical-keys.ts'
 import { eligiblePods, type IgnoredPod, type LeavingPod, type RefusedPod } from './eligible-pods.ts'
@@ -219,7 +220,7 @@ function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[
   })
 }
 
-/** Pools that may launch: managed, dynamic, ready and staying (scheduling.md 3), and not stuck. */
+/** Pools that may launch: managed, dynamic, ready, valid and staying (scheduling.md 3), and not stuck. */
 function eligiblePools(context: OperatorContext): readonly NodePool[] {
   const stuck = context.state.stuckPools()
   return context.caches.nodePools.list().filter((pool) => {
@@ -229,6 +230,7 @@ function eligiblePools(context: OperatorContext): readonly NodePool[] {
       pool.spec.replicas === undefined &&
       !stuck.has(pool.metadata.name) &&
       isConditionTrue(pool, 'Ready') &&
+      validatePool(pool, context.provider).length === 0 &&
       pool.metadata.deletionTimestamp === undefined
     )
   })
@@ -365,13 +367,15 @@ function isControlledBy({ metadata }: Pod, { metadata: { uid } }: DaemonSet): bo
 }
 
 /** Why no pool is eligible, for the log: the pools that cannot launch and what they wait for. */
-export function unreadyPools({ caches, state }: OperatorContext): readonly string[] {
+export function unreadyPools({ caches, provider, state }: OperatorContext): readonly string[] {
   const stuck = state.stuckPools()
   return caches.nodePools
     .list()
     .flatMap((pool) => {
       const { name } = pool.metadata
       if (stuck.has(name)) return [`${name}: a NodeClaim of it cannot be launched`]
+      const [problem] = state.isManaged(pool) ? validatePool(pool, provider) : []
+      if (problem !== undefined) return [`${name}: ${problem}`]
       if (isConditionTrue(pool, 'Ready')) return []
       return [`${name}: ${conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet'}`]
     })

@@ -10,6 +10,7 @@ import {
 } from '@tenon/engine'
 import type { OperatorContext } from '../context.ts'
 import { keyOf } from '../state/pods.ts'
+import { poolsAside } from './pools-aside.ts'
 import type { IgnoredPod, RefusedPod } from './eligible-pods.ts'
 
 const controller = 'provisioner'
@@ -56,11 +57,20 @@ export class SchedulingReport {
     for (const zone of this.#zones) pendingPodsByZone.set({ controller, zone }, 0)
   }
 
-  /** No pool may launch: every pod stays where it is, which the pools' conditions explain. */
-  withoutPools(pods: readonly Pod[]): void {
+  /**
+   * No pool may launch: every pod stays where it is, in steps. The pools' conditions explain it; pods that a
+   * pool which is not valid would serve are told, as that does not pass by itself.
+   */
+  *withoutPools(pods: readonly Pod[]): Generator<undefined, void, undefined> {
     this.#context.metrics.unschedulablePods.set({ controller }, pods.length)
     const reason = renderPodReason({ kind: 'noPools' })
-    for (const pod of pods) this.#remember(pod, reason)
+    const asideFor = poolsAside(this.#context)
+    for (const pod of pods) {
+      yield
+      const aside = asideFor(pod)
+      this.#remember(pod, aside ?? reason)
+      if (aside !== undefined) this.#failed(pod, `No node can be launched for this pod: ${aside}`)
+    }
   }
 
   /** Counts pending pods by the zone they can use, in steps. */
@@ -95,8 +105,11 @@ export class SchedulingReport {
     }
     this.#limitsReached(texts.keys())
     this.#context.metrics.unschedulablePods.set({ controller }, failures.length)
-    for (const { pod, reason } of failures) {
+    const asideFor = poolsAside(this.#context)
+    for (const { pod, reason: why } of failures) {
       yield
+      const aside = asideFor(pod)
+      const reason = aside === undefined ? why : `${why}; ${aside}`
       this.#remember(pod, reason)
       const message = `No node can be launched for this pod: ${reason}`
       this.#context.logger.debug('could not schedule pod', {

@@ -13,6 +13,7 @@ import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
 import { doNotDisrupt, isActive, keyOf } from '../../state/pods.ts'
 import { unreadableBudget } from '../../state/pod-budgets.ts'
+import { validatePool } from '../../state/pool-problems.ts'
 import type { PodsToMove } from '../../state/pods-to-move.ts'
 import { labelsOf, type StateNode } from '../../state/state-node.ts'
 import type { ObstacleCause } from './answers.ts'
@@ -94,6 +95,9 @@ export function candidateOf(
   const listed = catalogue.get(poolName)
   if (listed === undefined || listed.types.size === 0)
     return blocked('nodePool', `NodePool not found (NodePool=${poolName})`)
+  const [problem] = validatePool(listed.pool, context.provider)
+  if (problem !== undefined)
+    return blocked('nodePool', `the NodePool is not valid (NodePool=${poolName}): ${problem}`)
   const found = context.state.podsOnNodes.of(node.metadata.name)
   const goesInTheEnd = disruptionClass === 'eventual' && claim.spec.terminationGracePeriod !== undefined
   const held = goesInTheEnd ? undefined : obstacleOfPods(context, found)

@@ -2,6 +2,7 @@
 import { type ConditionSet, labels, type Node, type NodeClaim } from '@tenon/api'
 import { isProviderError, type ProviderInstance } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
+import { nameProblem } from '../../state/pool-problems.ts'
 import { deleteClaim } from './delete-claim.ts'
 
 const resultTtlMs = 60 * 60_000
@@ -56,6 +57,8 @@ export class Launcher {
         draft: { ...draft, conditions: draft.conditions.restamp('Launched', clock.now()) },
       }
     }
+    const invalid = nameProblems(draft.claim)
+    if (invalid.length > 0) return this.#refused(draft, invalid)
     this.#sweep()
     let instance = this.#results.get(uid)?.instance
     if (instance === undefined) {
@@ -83,6 +86,24 @@ export class Launcher {
         claim: withInstance(draft.claim, instance),
         conditions: draft.conditions.set({ type: 'Launched', status: 'True' }, clock.now()),
       },
+    }
+  }
+
+  /** A machine whose names cannot be label values would never register; none is launched. */
+  #refused(draft: ClaimDraft, problems: readonly string[]): StageResult {
+    const { events, clock } = this.#context
+    const message = problems.join('; ')
+    events.record({
+      object: draft.claim,
+      type: 'Warning',
+      reason: 'InvalidName',
+      message: `NodeClaim ${draft.claim.metadata.name} is not launched: ${message}`,
+      dedupe: [draft.claim.metadata.uid ?? ''],
+    })
+    const condition = { type: 'Launched', status: 'Unknown', reason: 'InvalidName', message } as const
+    return {
+      kind: 'continue',
+      draft: { ...draft, conditions: draft.conditions.set(condition, clock.now()) },
     }
   }
 
@@ -132,6 +153,14 @@ export class Launcher {
       if (nextMs + resultTtlMs <= now) this.#failures.delete(uid)
     for (const [uid, { expiresMs }] of this.#results) if (expiresMs <= now) this.#results.delete(uid)
   }
+}
+
+/** Of the claim, which names its node, and of its node class, which its node carries as a label. */
+function nameProblems({ metadata, spec }: NodeClaim): readonly string[] {
+  return [
+    ...nameProblem('metadata.name', metadata.name),
+    ...nameProblem('spec.nodeClassRef.name', spec.nodeClassRef.name),
+  ].map(({ field, message, fix }) => `${field}: ${message}; ${fix}`)
 }
 
 /** The claim with what the cloud answered; labels of the claim win, annotations of the cloud do. */

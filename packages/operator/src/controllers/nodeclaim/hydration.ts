@@ -2,6 +2,7 @@
 import { karpenterKinds, nodeClassLabel } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { isLabelValue } from '../../state/pool-problems.ts'
 
 /** Reconciles the labels of one NodeClaim. */
 export class NodeClaimHydration {
@@ -17,7 +18,8 @@ export class NodeClaimHydration {
     if (claim === undefined || !state.isManaged(claim)) return done
     const ref = claim.spec.nodeClassRef
     const key = nodeClassLabel(ref)
-    if (claim.metadata.labels?.[key] === ref.name) return done
+    // A name that cannot be the value of a label is told by the launch.
+    if (claim.metadata.labels?.[key] === ref.name || !isLabelValue(ref.name)) return done
     try {
       await client.patch(karpenterKinds.nodeClaim, { name }, { metadata: { labels: { [key]: ref.name } } })
     } catch (error) {

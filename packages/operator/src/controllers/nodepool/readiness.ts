@@ -11,7 +11,7 @@ import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { nodePoolConditions } from '../nodeclaim-lifecycle/conditions.ts'
 import { managedPool, nodeClassOf } from './managed-pool.ts'
-import { validatePool } from './validation.ts'
+import { validatePool } from '../../state/pool-problems.ts'
 
 /** Reconciles the conditions of one NodePool. */
 export class NodePoolReadiness {

@@ -3,6 +3,7 @@ import { karpenterKinds, labels, type NodeClaim } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../act/in-parallel.ts'
 import type { OperatorContext } from '../../context.ts'
+import { validatePool } from '../../state/pool-problems.ts'
 import { staticPool } from '../static-provisioning/static-pool.ts'
 import { inOrderOfLoss } from './scale-down-order.ts'
 
@@ -31,7 +32,8 @@ export class StaticDeprovisioning {
 
   #excess(name: string): number {
     const pool = staticPool(this.#context, name)
-    return pool === undefined ? 0 : this.#context.state.poolClaims.of(name).active.length - pool.spec.replicas
+    if (pool === undefined || validatePool(pool, this.#context.provider).length > 0) return 0
+    return this.#context.state.poolClaims.of(name).active.length - pool.spec.replicas
   }
 
   /** Names of claims without a machine, as the API server lists them; none when it does not. */

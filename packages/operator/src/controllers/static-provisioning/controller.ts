@@ -5,6 +5,7 @@ import { inParallel } from '../../act/in-parallel.ts'
 import { createStaticClaim, nodeLimit, reserveStaticClaims } from '../../act/static-claims.ts'
 import type { OperatorContext } from '../../context.ts'
 import { recordLimitReached } from '../../decide/scheduling-report.ts'
+import { validatePool } from '../../state/pool-problems.ts'
 import { LaunchPauses } from './launch-pauses.ts'
 import { type StaticPool, staticPool } from './static-pool.ts'
 
@@ -74,7 +75,8 @@ export class StaticProvisioning {
 
   #readyPool(name: string): StaticPool | undefined {
     const pool = staticPool(this.#context, name)
-    return pool !== undefined && isConditionTrue(pool, 'Ready') ? pool : undefined
+    if (pool === undefined || !isConditionTrue(pool, 'Ready')) return undefined
+    return validatePool(pool, this.#context.provider).length === 0 ? pool : undefined
   }
 
   /**

@@ -8,24 +8,18 @@ import {
   wellKnownLabels,
 } from '@tenon/api'
 import type { CloudProvider } from '@tenon/provider'
+import { perObject } from '@tenon/runtime'
+import { closedValues, contradictions, type PoolProblem } from './pool-contradictions.ts'
 
 /** What the provider says about labels. */
-export type PoolRules = Pick<CloudProvider, 'wellKnownLabels' | 'restrictedLabels' | 'restrictedDomains'>
-
-/** What makes a NodePool unusable though its schema allows it. */
-export interface PoolProblem {
-  /** Path in the NodePool; keys of maps are quoted in brackets. */
-  readonly field: string
-  /** What is wrong, and what would be right. */
-  readonly message: string
-}
+export type PoolRules = Pick<
+  CloudProvider,
+  'wellKnownLabels' | 'restrictedLabels' | 'restrictedDomains' | 'labelAliases'
+>
 
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const restrictedDomain = 'karpenter.sh'
-const closedValues: Readonly<Record<string, readonly string[]>> = {
-  [labels.capacityType]: ['on-demand', 'spot', 'reserved'],
-}
 const maxInt64 = 9_223_372_036_854_775_807n
 const operators: ReadonlySet<string> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist'])
 const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute', ''])
@@ -34,16 +28,50 @@ const boundOperators: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
 /** Every problem of the pool; none when it can be used. */
 export function poolProblems(pool: NodePool, rules: PoolRules): readonly PoolProblem[] {
   const { metadata, spec } = pool.spec.template
+  const ofRequirements = spec.requirements.map((requirement, i) => requirementProblems(requirement, i, rules))
+  const unreadable = new Set(ofRequirements.flatMap((problems, i) => (problems.length === 0 ? [] : [i])))
   return [
+    ...nameProblems(pool),
     ...Object.entries(metadata?.labels ?? {}).flatMap(([key, value]) => labelProblems(key, value, rules)),
     ...taintProblems(spec.taints, spec.startupTaints),
-    ...spec.requirements.flatMap((requirement, i) => requirementProblems(requirement, i, rules)),
+    ...ofRequirements.flat(),
+    ...contradictions(pool, unreadable, rules.labelAliases),
   ]
 }
 
-/** {@link poolProblems} as sentences that begin with the field. */
+const problemsUnder = perObject((rules: PoolRules) =>
+  perObject((pool: NodePool): readonly string[] =>
+    poolProblems(pool, rules).map(
+      ({ field, message, fix }) => `${field}: ${message}${fix === undefined ? '' : `; ${fix}`}`,
+    ),
+  ),
+)
+
+/**
+ * {@link poolProblems} as sentences that begin with the field. A pool with problems takes no part:
+ * nothing is launched, replaced or removed for it. Asked of the object rather than of its condition,
+ * which follows a change a moment later.
+ */
 export function validatePool(pool: NodePool, rules: PoolRules): readonly string[] {
-  return poolProblems(pool, rules).map(({ field, message }) => `${field}: ${message}`)
+  return problemsUnder(rules)(pool)
+}
+
+/** Every node carries the names of its pool and its node class as label values. */
+function nameProblems({ metadata, spec }: NodePool): readonly PoolProblem[] {
+  const { name: nodeClass } = spec.template.spec.nodeClassRef
+  return [
+    ...nameProblem('metadata.name', metadata.name),
+    ...nameProblem('spec.template.spec.nodeClassRef.name', nodeClass),
+  ]
+}
+
+/** What is wrong with a name that becomes the value of a label. */
+export function nameProblem(field: string, name: string): readonly Required<PoolProblem>[] {
+  if (isLabelValue(name)) return []
+  const message = `the name "${name}" of ${name.length} characters cannot be the value of a label, which nodes carry`
+  return [
+    { field, message, fix: 'use a name of at most 63 characters; objects cannot be renamed, create it anew' },
+  ]
 }
 
 function labelProblems(key: string, value: string, rules: PoolRules): readonly PoolProblem[] {
@@ -123,7 +151,7 @@ function closedSetProblem(
   key: string,
   { operator, values = [], minValues }: Requirement,
 ): string | undefined {
-  const allowed = closedValues[key]
+  const allowed = closedValues.get(key)
   if (allowed === undefined || operator !== 'In') return undefined
   const usable = values.filter((value) => allowed.includes(value)).length
   if (usable >= Math.max(1, minValues ?? 1)) return undefined
@@ -142,8 +170,13 @@ function qualifiedNameProblem(key: string): string | undefined {
   return undefined
 }
 
+/** Whether the API server takes it as the value of a label. */
+export function isLabelValue(value: string): boolean {
+  return value === '' || (value.length <= 63 && namePart.test(value))
+}
+
 function valueProblem(value: string): string | undefined {
-  if (value === '' || (value.length <= 63 && namePart.test(value))) return undefined
+  if (isLabelValue(value)) return undefined
   return `value "${value}" must be at most 63 characters, letters, digits, "-", "_" and ".", alphanumeric at both ends`
 }
 
