@@ -31,6 +31,7 @@ export {
   isConditionTrue,
   type NewCondition,
 } from './conditions.ts'
+export { parseSchedule } from './cron.ts'
 export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
 export {
   formatResource,

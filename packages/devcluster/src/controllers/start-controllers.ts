@@ -1,6 +1,7 @@
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
 import { type ControllerContext, type ControllerSettings, defaultSettings } from './context.ts'
+import { cronJobs } from './cronjob/cronjob-controller.ts'
 import { daemonSets } from './daemonset/daemonset-controller.ts'
 import { deployments } from './deployment/deployment-controller.ts'
 import { disruptionBudgets } from './disruption/disruption-controller.ts'
@@ -31,6 +32,7 @@ const controllers = [
   statefulSets,
   daemonSets,
   jobs,
+  cronJobs,
   disruptionBudgets,
   namespaces,
   namespaceDefaults,

@@ -1,6 +1,5 @@
 /** How many nodes of a pool may be disrupted now (disruption.md 6, api.md 3.7). */
-import { type Budget, type DisruptionReason, parseDuration } from '@tenon/api'
-import { parseSchedule } from './schedule.ts'
+import { type Budget, type DisruptionReason, parseDuration, parseSchedule } from '@tenon/api'
 
 /** No budget applies. */
 export const unlimited = 2_147_483_647

@@ -2,6 +2,7 @@ import type {
   DaemonSet,
   KubeObject,
   LabelSelector,
+  ObjectMeta,
   PersistentVolumeClaim,
   PersistentVolumeClaimSpec,
   PodTemplateSpec,
@@ -159,6 +160,27 @@ export interface Job extends KubeObject {
   }
 }
 
+export interface CronJob extends KubeObject {
+  readonly spec: {
+    readonly schedule: string
+    readonly timeZone?: string
+    readonly startingDeadlineSeconds?: number
+    readonly concurrencyPolicy?: 'Allow' | 'Forbid' | 'Replace'
+    readonly suspend?: boolean
+    readonly successfulJobsHistoryLimit?: number
+    readonly failedJobsHistoryLimit?: number
+    readonly jobTemplate: {
+      readonly metadata?: Pick<ObjectMeta, 'labels' | 'annotations'>
+      readonly spec: Job['spec']
+    }
+  }
+  readonly status?: {
+    readonly active?: readonly ObjectReference[]
+    readonly lastScheduleTime?: string
+    readonly lastSuccessfulTime?: string
+  }
+}
+
 export interface Service extends KubeObject {
   readonly spec: {
     readonly selector?: Readonly<Record<string, string>>
@@ -193,7 +215,7 @@ export interface Claim extends PersistentVolumeClaim {
   }
 }
 
-interface ObjectReference {
+export interface ObjectReference {
   readonly apiVersion?: string
   readonly kind?: string
   readonly namespace?: string
@@ -235,6 +257,7 @@ export const workloads = {
   controllerRevision: of<ControllerRevision>('apps', 'v1', 'ControllerRevision', 'controllerrevisions'),
   replicationController: of<KubeObject>('', 'v1', 'ReplicationController', 'replicationcontrollers'),
   job: of<Job>('batch', 'v1', 'Job', 'jobs'),
+  cronJob: of<CronJob>('batch', 'v1', 'CronJob', 'cronjobs'),
   service: of<Service>('', 'v1', 'Service', 'services'),
   serviceAccount: of<KubeObject>('', 'v1', 'ServiceAccount', 'serviceaccounts'),
   endpoints: of<KubeObject>('', 'v1', 'Endpoints', 'endpoints'),

@@ -1,5 +1,6 @@
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
+import { cronSchedule } from '../cron-schedule.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 import { checkTemplate } from './pods.ts'
 import { type Findings, listOf } from './reporting.ts'
@@ -189,30 +190,49 @@ export const checkJob: Check = (object, old, found) => {
   }
 }
 
-const cronField = /^[\d*/,\-?LW#A-Za-z]+$/
-const cronMacro = /^@(?:annually|yearly|monthly|weekly|daily|midnight|hourly|every \S+)$/
-
-export const checkCronJob: Check = (object, _old, found) => {
+export const checkCronJob: Check = (object, old, found) => {
   const spec = specOf(object)
-  const schedule: unknown = spec['schedule']
-  if (typeof schedule === 'string') {
-    const fields = schedule.trim().split(/\s+/)
-    const sound =
-      cronMacro.test(schedule) || (fields.length === 5 && fields.every((field) => cronField.test(field)))
-    if (schedule === '') found.required('spec.schedule')
-    else if (!sound)
-      found.invalid(
-        'spec.schedule',
-        schedule,
-        `expected exactly 5 fields, found ${fields.length}: [${schedule}]`,
-      )
-  }
+  checkSchedule(spec, oldSpecOf(old), found)
+  const { name } = object.metadata
+  if (old === undefined && name.length > longestCronJobName)
+    found.invalid('metadata.name', name, `must be no more than ${longestCronJobName} characters`)
   found.oneOf('spec.concurrencyPolicy', spec['concurrencyPolicy'], ['Allow', 'Forbid', 'Replace'])
   for (const field of ['startingDeadlineSeconds', 'successfulJobsHistoryLimit', 'failedJobsHistoryLimit']) {
     found.notNegative(`spec.${field}`, spec[field])
   }
   const job: Loose | undefined = spec['jobTemplate']?.spec
   if (job !== undefined) checkJobSpec(job, 'spec.jobTemplate.spec', found)
+}
+
+/** Eleven characters are kept for the time in the names of its Jobs. */
+const longestCronJobName = 52
+
+function checkSchedule(spec: Loose, before: Loose | undefined, found: Findings): void {
+  const { schedule, timeZone } = spec
+  if (schedule === '') found.required('spec.schedule')
+  else if (typeof schedule === 'string' && schedule !== before?.['schedule']) {
+    const problem = scheduleProblem(schedule)
+    if (problem !== undefined) found.invalid('spec.schedule', schedule, problem)
+  }
+  if (typeof timeZone !== 'string' || timeZone === before?.['timeZone']) return
+  if (timeZone === '') found.invalid('spec.timeZone', timeZone, 'must be nil or non-empty string')
+  else if (timeZone.toLowerCase() === 'local')
+    found.invalid(
+      'spec.timeZone',
+      timeZone,
+      'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones',
+    )
+  else if (cronSchedule('@daily', timeZone) === undefined)
+    found.invalid('spec.timeZone', timeZone, `unknown time zone ${timeZone}`)
+}
+
+function scheduleProblem(schedule: string): string | undefined {
+  if (/TZ=/.test(schedule)) return 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead'
+  if (cronSchedule(schedule, 'UTC') !== undefined) return undefined
+  const fields = schedule.trim().split(/\s+/)
+  if (schedule.startsWith('@')) return `unrecognized descriptor: ${schedule}`
+  if (fields.length !== 5) return `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`
+  return 'a field is not a number, a name, a range or a list of them, or is out of its range'
 }
 
 export const checkReplicationController: Check = (object, _old, found) => {

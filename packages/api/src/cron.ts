@@ -1,4 +1,4 @@
-/** Schedules of budgets: five cron fields or a macro, in UTC (disruption.md 6). */
+/** Schedules as Kubernetes and Karpenter write them: five cron fields or a macro. */
 import { Cron } from 'croner'
 
 const macros: Readonly<Record<string, string>> = {
@@ -20,20 +20,23 @@ const fields = [
   { max: 6, width: 7, names: '|sun|mon|tue|wed|thu|fri|sat' },
 ] as const
 
-/** @returns undefined when the schedule cannot be read. */
-export function parseSchedule(schedule: string): Cron | undefined {
+/**
+ * A schedule in a time zone of the IANA database.
+ * @returns undefined when the schedule or the zone cannot be read.
+ */
+export function parseSchedule(schedule: string, timeZone = 'UTC'): Cron | undefined {
   const texts = (macros[schedule] ?? schedule).trim().split(/\s+/)
   const expression = texts.map((text, i) => dialect(text, i))
   if (expression.length !== fields.length || expression.includes(undefined)) return undefined
   try {
-    return new Cron(expression.join(' '), { timezone: 'UTC', paused: true })
+    return new Cron(expression.join(' '), { timezone: timeZone, paused: true })
   } catch (error) {
     if (error instanceof TypeError || error instanceof RangeError) return undefined
     throw error
   }
 }
 
-/** A field in the words of the library, which knows more than budgets allow, and `N/step` not at all. */
+/** A field in the words of the library, which knows more than Kubernetes allows, and `N/step` not at all. */
 function dialect(text: string, index: number): string | undefined {
   const field = fields[index]
   if (field === undefined) return undefined
