@@ -102,6 +102,8 @@ export interface WorldOptions {
   readonly rate?: Rate
   /** Who decides; decisions take no time unless given. */
   readonly decider?: (clock: VirtualClock) => SchedulingDecider
+  /** What stands between the operator and its provider. */
+  readonly wrapProvider?: (inner: CloudProvider) => CloudProvider
   /** What stands between the operator and the simulated cloud. */
   readonly cloudPath?: (inner: Transport) => Transport
   /** Turns of the event loop between two timers; see {@link VirtualClock}. */
@@ -116,6 +118,15 @@ export interface WorldOptions {
   readonly cloudSettings?: DevClusterOptions['cloud']['settings']
   /** Zone of the simulated cloud; ch-gva-2 unless given. */
   readonly zone?: string
+}
+
+/** What a provider is opened with. */
+interface ProviderParts {
+  readonly client: ReturnType<typeof createKubeClient>
+  readonly registry: ReturnType<typeof createCacheRegistry>
+  readonly events: ReturnType<typeof createEventRecorder>
+  readonly random: SeededRandom | ReturnType<SeededRandom['fork']>
+  readonly process: Mortality
 }
 
 /** A running operator, and the process it runs in, which may die. */
@@ -273,13 +284,12 @@ export class World {
     }
   }
 
-  async #provider(deps: {
-    readonly client: ReturnType<typeof createKubeClient>
-    readonly registry: ReturnType<typeof createCacheRegistry>
-    readonly events: ReturnType<typeof createEventRecorder>
-    readonly random: SeededRandom | ReturnType<SeededRandom['fork']>
-    readonly process: Mortality
-  }): Promise<CloudProvider> {
+  async #provider(deps: ProviderParts): Promise<CloudProvider> {
+    const wrap = this.#options.wrapProvider ?? ((inner: CloudProvider): CloudProvider => inner)
+    return wrap(await this.#openProvider(deps))
+  }
+
+  async #openProvider(deps: ProviderParts): Promise<CloudProvider> {
     const { client, registry, events, random } = deps
     const { clock } = this
     const logger = this.#logger

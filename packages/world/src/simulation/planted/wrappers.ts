@@ -139,7 +139,7 @@ export function hidesUnknownMachines(inner: Transport, { world }: PlantedContext
 }
 
 /** The provider with some of its methods made anew. */
-function overriding(inner: CloudProvider, methods: Partial<CloudProvider>): CloudProvider {
+export function overriding(inner: CloudProvider, methods: Partial<CloudProvider>): CloudProvider {
   return new Proxy(inner, {
     get(target, key): unknown {
       const own: unknown = Reflect.get(methods, key)

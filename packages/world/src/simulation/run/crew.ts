@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import type { Clock } from '@tenon/runtime'
 import type { Violation } from '../invariants/scene.ts'
 import type { Moment } from '../simulation.ts'
 import type { Story } from '../story.ts'
@@ -22,53 +23,76 @@ export function brokenOff(text: string, cpuMs: number): Verdict {
   return { violation, hash: '', events: 0, calmMinutes: 0, cpuMs }
 }
 
-/** What a child sends while it plays a story, and once at its end. */
-export type ChildMessage =
-  | { readonly kind: 'moment'; readonly moment: Moment }
-  | { readonly kind: 'verdict'; readonly verdict: Verdict }
+/** What a child sends while it works on a task, and once at its end. */
+export type ChildMessage<Sign, Answer> =
+  | { readonly kind: 'moment'; readonly moment: Sign }
+  | { readonly kind: 'verdict'; readonly verdict: Answer }
 
 /** What is done with what the children tell. */
-export interface Crew {
-  /** A story is over. @returns false to play no further ones. */
-  readonly told: (story: Story, verdict: Verdict) => boolean
-  /** Where a story has got to, about once a second. */
-  readonly underWay: (story: Story, moment: Moment) => void
+export interface Crew<Task, Sign, Answer> {
+  /** A task is over. @returns false to begin no further ones. */
+  readonly told: (task: Task, verdict: Answer) => boolean
+  /** Where a task has got to, about once a second. */
+  readonly underWay: (task: Task, moment: Sign) => void
+}
+
+/** Who works, and on what. */
+export interface Work<Task, Answer> {
+  /** Program of the children; it is sent tasks and answers with {@link ChildMessage}s. */
+  readonly program: string
+  /** Taken in order, one whenever a child has nothing to do. */
+  readonly tasks: Iterable<Task>
+  /** Of a task whose child ended, with the reason. */
+  readonly broken: (reason: string) => Answer
+  /** Children; one per core unless given. */
+  readonly jobs?: number | undefined
+  /** A child that works longer than this on a task is ended. */
+  readonly limit?: { readonly ms: number; readonly clock: Pick<Clock, 'after'> }
 }
 
 /** Of Node, as in the scripts of package.json. Those of this process may be a test's, and tell where it reports. */
 const childOptions = ['--max-semi-space-size=64'] as const
 
-/** Stories that one child plays; a fresh one starts with an empty heap. */
-const storiesPerChild = 25
+/** Tasks that one child does; a fresh one starts with an empty heap. */
+const tasksPerChild = 25
 
-/**
- * Plays stories on as many children as there are cores, in order, until there are none or
- * `told` answers false.
- */
+/** Plays stories on as many children as there are cores, in order, until there are none or `told` answers false. */
 export async function playAll(
   stories: Iterable<Story>,
-  { told, underWay }: Crew,
-  jobs: number = availableParallelism(),
+  crew: Crew<Story, Moment, Verdict>,
+  jobs?: number,
 ): Promise<void> {
-  const queue = stories[Symbol.iterator]()
+  const program = join(import.meta.dirname, 'worker.ts')
+  await workAll({ program, tasks: stories, broken: (text) => brokenOff(text, 0), jobs }, crew)
+}
+
+/** Has tasks done by children, each a process of its own, until there are none or `told` answers false. */
+export async function workAll<Task extends object, Sign, Answer>(
+  { program, tasks, broken, jobs = availableParallelism(), limit }: Work<Task, Answer>,
+  { told, underWay }: Crew<Task, Sign, Answer>,
+): Promise<void> {
+  const queue = tasks[Symbol.iterator]()
   let isOver = false
   const lane = async (): Promise<void> => {
     let child: ChildProcess | undefined
-    let played = 0
+    let done = 0
     try {
       for (;;) {
         if (isOver) return
         const next = queue.next()
         if (next.done === true) return
-        if (child === undefined || !child.connected || ++played % storiesPerChild === 0) {
+        if (child === undefined || !child.connected || ++done % tasksPerChild === 0) {
           child?.kill()
-          child = fork(join(import.meta.dirname, 'worker.ts'), { execArgv: [...childOptions] })
+          child = fork(program, { execArgv: [...childOptions] })
         }
-        const story = next.value
-        const verdict = await verdictOf(child, story, (moment) => {
-          underWay(story, moment)
+        const task = next.value
+        const asked = child
+        const cancel = limit?.clock.after(limit.ms, () => asked.kill('SIGKILL'))
+        const verdict = await verdictOf(child, task, broken, (moment: Sign) => {
+          underWay(task, moment)
         })
-        if (!told(story, verdict)) isOver = true
+        cancel?.()
+        if (!told(task, verdict)) isOver = true
       }
     } finally {
       child?.kill()
@@ -77,23 +101,24 @@ export async function playAll(
   await Promise.all(Array.from({ length: jobs }, lane))
 }
 
-async function verdictOf(
+async function verdictOf<Answer>(
   child: ChildProcess,
-  story: Story,
-  underWay: (moment: Moment) => void,
-): Promise<Verdict> {
-  const { promise, resolve } = Promise.withResolvers<Verdict>()
+  task: object,
+  broken: (reason: string) => Answer,
+  underWay: (moment: never) => void,
+): Promise<Answer> {
+  const { promise, resolve } = Promise.withResolvers<Answer>()
   const onMessage = (message: unknown) => {
-    const said = message as ChildMessage
+    const said = message as ChildMessage<never, Answer>
     if (said.kind === 'moment') underWay(said.moment)
     else resolve(said.verdict)
   }
-  const onExit = (code: number | null) => {
-    resolve(brokenOff(`the child ended with code ${String(code)}`, 0))
+  const onExit = (code: number | null, signal: string | null) => {
+    resolve(broken(`the child ended with ${code === null ? String(signal) : `code ${code}`}`))
   }
   child.on('message', onMessage)
   child.on('exit', onExit)
-  child.send(story)
+  child.send(task)
   try {
     return await promise
   } finally {

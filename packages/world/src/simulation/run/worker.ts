@@ -2,11 +2,11 @@
 import { plantedBug } from '../planted/bugs.ts'
 import { type Moment, simulate } from '../simulation.ts'
 import { parseStory } from '../story.ts'
-import { brokenOff, type ChildMessage } from './crew.ts'
+import { brokenOff, type ChildMessage, type Verdict } from './crew.ts'
 
 const pauseMs = 1000
 
-const send = (message: ChildMessage): void => {
+const send = (message: ChildMessage<Moment, Verdict>): void => {
   process.send?.(message)
 }
 

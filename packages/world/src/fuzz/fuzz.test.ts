@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { overriding } from '../simulation/planted/wrappers.ts'
+import type { Case } from './case.ts'
+import { drawCase, parts, underPlainNames } from './generate/draw.ts'
+import { inheritedNames } from './generate/names.ts'
+import { calmStart, noUselessNodes } from './oracles/records.ts'
+import { LogWatch } from './oracles/log-watch.ts'
+import type { NodeRecord, PodRecord } from './observer.ts'
+import { play } from './play.ts'
+
+const minute = 60_000
+
+/** Two pods on machines of one type. */
+function aSmallCase(more: Partial<Case> = {}): Case {
+  const pool = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name: 'pool' },
+    spec: {
+      template: {
+        spec: {
+          nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' },
+          requirements: [],
+        },
+      },
+      disruption: { consolidateAfter: 'Never' },
+    },
+  }
+  const pod = (name: string, spec: object) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { app: name } },
+    spec: {
+      containers: [{ name: 'app', image: 'pause', resources: { requests: { cpu: '1', memory: '1Gi' } } }],
+      ...spec,
+    },
+  })
+  const zone = (value: string) => [
+    { key: 'topology.kubernetes.io/zone', operator: 'In', values: [value] },
+    { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
+  ]
+  return {
+    part: 'cluster',
+    seed: 1,
+    provider: 'kwok',
+    catalogue: [
+      {
+        name: 'small',
+        architecture: 'amd64',
+        operatingSystems: ['linux'],
+        resources: { cpu: '2', memory: '4Gi', pods: '110', 'ephemeral-storage': '20Gi' },
+        offerings: [{ Price: 0.1, Available: true, Requirements: zone('zone-a') }],
+      },
+    ],
+    objects: [
+      { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass', metadata: { name: 'default' } },
+      pool,
+      pod('a', {}),
+      pod('b', {}),
+    ],
+    steps: [],
+    settings: {},
+    surroundings: {},
+    minutes: 3,
+    ...more,
+  }
+}
+
+describe('drawing', () => {
+  test('the same seed draws the same case, another seed another one', () => {
+    for (const part of parts) {
+      assert.deepEqual(drawCase(part, 7), drawCase(part, 7))
+      assert.notDeepEqual(drawCase(part, 7), drawCase(part, 8))
+    }
+  })
+
+  test('a case with inherited names has a counterpart without any', () => {
+    const text = JSON.stringify(underPlainNames(drawCase('names', 3)))
+    for (const name of inheritedNames) assert.ok(!text.includes(`"${name}"`), name)
+  })
+})
+
+describe('playing', () => {
+  test('all is well where a plain pod gets its node, and what the API server refuses is left out', async () => {
+    const given = aSmallCase()
+    const unfinished = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'c' }, spec: { containers: [] } }
+    const played = await play({ ...given, objects: [...given.objects, unfinished] })
+    assert.deepEqual(played.findings, [])
+    assert.equal(played.accepted.length, given.objects.length)
+    assert.deepEqual(played.launched, ['small', 'small'])
+    assert.ok(Math.abs((played.settled?.pricePerHour ?? 0) - 0.2) < 1e-9)
+  })
+
+  test('a case plays the same way twice', async () => {
+    assert.deepEqual(await play(drawCase('price', 5)), await play(drawCase('price', 5)))
+  })
+
+  test('a pod that waits although a fresh node would take it is found', async () => {
+    const { findings } = await play(aSmallCase(), {
+      name: 'no-types',
+      mistake: 'the provider has nothing to offer',
+      part: 'cluster',
+      provider: (inner) => overriding(inner, { getInstanceTypes: () => Promise.resolve([]) }),
+    })
+    assert.deepEqual(
+      findings.map(({ oracle }) => oracle),
+      ['everyPodRuns'],
+    )
+    assert.match(
+      findings[0]?.text ?? '',
+      /kube-scheduler puts it on a fresh node of NodePool pool, type small/,
+    )
+  })
+
+  test('a pod that no fresh node would take is none', async () => {
+    const given = aSmallCase()
+    const [first, second, pod] = given.objects
+    assert.ok(first !== undefined && second !== undefined && pod !== undefined)
+    const mars = {
+      ...pod,
+      spec: { containers: [{ name: 'app', image: 'pause' }], nodeSelector: { planet: 'mars' } },
+    }
+    const { findings, settled } = await play({ ...given, objects: [first, second, mars] })
+    assert.deepEqual([findings, settled], [[], undefined])
+  })
+})
+
+describe('oracles', () => {
+  const aPod = (more: Partial<PodRecord>): PodRecord => ({
+    name: 'default/a',
+    isDaemon: false,
+    createdMs: 0,
+    node: 'n',
+    runningMs: minute,
+    finishedMs: undefined,
+    deletionMs: undefined,
+    goneMs: undefined,
+    evictedMs: undefined,
+    ...more,
+  })
+  const seen = (pods: readonly PodRecord[], nodes: readonly NodeRecord[] = []) => ({
+    pods: new Map(pods.map((pod, index) => [String(index), pod])),
+    nodes: new Map(nodes.map((node, index) => [String(index), node])),
+    workloadPods: () => pods,
+  })
+  const aNode = (name: string): NodeRecord => ({
+    name,
+    pool: 'pool',
+    createdMs: 0,
+    readyMs: 0,
+    goneMs: undefined,
+    pods: new Set(),
+  })
+
+  test('an eviction ten minutes after the start is found, one after sixteen is not', () => {
+    const evicted = (ms: number) => seen([aPod({ evictedMs: ms, deletionMs: ms })])
+    assert.equal(calmStart(evicted(11 * minute), aSmallCase()).length, 1)
+    assert.equal(calmStart(evicted(17 * minute), aSmallCase()).length, 0)
+  })
+
+  test('an eviction after another pod has come is excused', () => {
+    const evicted = aPod({ evictedMs: 5 * minute, deletionMs: 5 * minute })
+    const late = aPod({ name: 'default/b', createdMs: 3 * minute, runningMs: 4 * minute })
+    assert.equal(calmStart(seen([evicted, late]), aSmallCase()).length, 0)
+  })
+
+  test('a second useless node within the hour for a pod that waits is found', () => {
+    const waiting = aPod({ node: undefined, runningMs: undefined })
+    const found = (count: number) =>
+      noUselessNodes(
+        seen(
+          [waiting],
+          Array.from({ length: count }, (_, index) => aNode(`n-${index}`)),
+        ),
+        aSmallCase(),
+        30 * minute,
+      )
+    assert.equal(found(1).length, 0)
+    assert.equal(found(2).length, 1)
+  })
+
+  test('an error with a place in the program is found once, other errors are not', () => {
+    const watch = new LogWatch()
+    const line = (text: string): string => JSON.stringify({ level: 'ERROR', error: text })
+    watch.write(line('the cloud says no'))
+    assert.equal(watch.findings.length, 0)
+    watch.write(line('Cannot read properties of undefined (reading 4)'))
+    watch.write(line('Cannot read properties of undefined (reading 5)'))
+    assert.equal(watch.findings.length, 1)
+  })
+})

@@ -1,0 +1,214 @@
+/** Draws the cases of each part from their seeds. */
+import { SeededRandom } from '@tenon/runtime'
+import { parseResource } from '@tenon/api'
+import { Dice } from '../../simulation/workload/workload-context.ts'
+import {
+  type AnswerFault,
+  type Case,
+  type CaseSettings,
+  type Surroundings,
+  unreadableAnswers,
+} from '../case.ts'
+import { aCatalogue, zones } from './catalogue.ts'
+import { aWorkload } from './cluster.ts'
+import { hostileNames, type Names, plainNames } from './names.ts'
+import { somePools } from './pools.ts'
+
+/** Which part of the product a case is about. */
+export const parts = ['cluster', 'cloud', 'evidence', 'price', 'names', 'answers'] as const
+
+export type Part = (typeof parts)[number]
+
+/** One sentence for each part. */
+export const partTexts: Readonly<Record<Part, string>> = {
+  cluster: 'random catalogues of the simulated provider, pods with every field scheduling looks at',
+  cloud: 'the same on the simulated Exoscale with its real catalogue, unpriced types included',
+  evidence: 'guests that see less than their type, schedulers that refuse, types that are sold out, quotas',
+  price: 'plain pods: the fleet is compared with a plain first fit',
+  names: 'keys such as `constructor` wherever users name things',
+  answers: 'APIs that answer 200 and nothing, half a body, HTML, a redirect, another object',
+}
+
+/** The case of a seed; the same seed gives the same case. */
+export function drawCase(part: Part, seed: number): Case {
+  const random = new SeededRandom(`fuzz-${part}-${seed}`)
+  const dice = new Dice(random)
+  return drawn[part](dice, seed)
+}
+
+/** The case with plain names wherever it has inherited ones; of cases of the part `names`. */
+export function underPlainNames(given: Case): Case {
+  const plain = new Map<string, string>(
+    (Object.entries(hostileNames(given.seed)) as [keyof Names, string][]).flatMap(([use, name]) => [
+      [name, plainNames[use]],
+      [`example.com/${name}`, `example.com/${plainNames[use]}`],
+      [name.toLowerCase(), plainNames[use]],
+    ]),
+  )
+  const renamed = (value: unknown): unknown => {
+    if (typeof value === 'string') return plain.get(value) ?? value
+    if (Array.isArray(value)) return value.map(renamed)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [plain.get(key) ?? key, renamed(each)]),
+    )
+  }
+  return renamed(given) as Case
+}
+
+const drawn: Readonly<Record<Part, (dice: Dice, seed: number) => Case>> = {
+  cluster: (dice, seed) => onKwok(dice, seed, 'cluster', plainNames, 1),
+  cloud: (dice, seed) => onExoscale(dice, seed, 'cloud', plainNames, 1),
+  evidence: (dice, seed) => {
+    const base = dice.chance(0.75)
+      ? onExoscale(dice, seed, 'evidence', plainNames, 0.3)
+      : onKwok(dice, seed, 'evidence', plainNames, 0.3)
+    return { ...base, surroundings: { ...base.surroundings, ...adversities(dice, base) }, minutes: 70 }
+  },
+  price: (dice, seed) =>
+    dice.chance(0.5)
+      ? onKwok(dice, seed, 'price', plainNames, 0)
+      : onExoscale(dice, seed, 'price', plainNames, 0),
+  names: (dice, seed) =>
+    dice.chance(0.5)
+      ? onKwok(dice, seed, 'names', hostileNames(seed), 1.5)
+      : onExoscale(dice, seed, 'names', hostileNames(seed), 1.5),
+  answers: (dice, seed) => {
+    const base = onExoscale(dice, seed, 'answers', plainNames, 0.3)
+    return { ...base, surroundings: { ...base.surroundings, answers: someFaults(dice) }, minutes: 40 }
+  },
+}
+
+function someSettings(dice: Dice, rarity: number): { settings: CaseSettings; gitVersion: string } {
+  const gitVersion = dice.oneOf(['v1.34.1', 'v1.36.0'])
+  if (rarity === 0 || dice.chance(0.6)) return { settings: {}, gitVersion }
+  const settings = dice.oneOf<CaseSettings>([
+    { preferences: 'Ignore' },
+    { minValues: 'BestEffort' },
+    { featureGates: { plannedPlacement: false } },
+    { featureGates: { plannedPlacement: true } },
+    { featureGates: { globalConsolidation: false } },
+    { featureGates: { spotToSpotConsolidation: true } },
+  ])
+  return { settings, gitVersion }
+}
+
+function sizesOf(dice: Dice): { readonly apps: number; readonly replicas: number } {
+  return dice.oneOf([
+    { apps: 1, replicas: 2 },
+    { apps: 2, replicas: 4 },
+    { apps: 3, replicas: 10 },
+    { apps: 2, replicas: 40 },
+    { apps: 6, replicas: 4 },
+  ])
+}
+
+function onKwok(dice: Dice, seed: number, part: Part, names: Names, rarity: number): Case {
+  const { settings, gitVersion } = someSettings(dice, rarity)
+  const catalogue = aCatalogue(dice, names)
+  const pools = somePools(dice, names, 'kwok')
+  const own = catalogue === undefined ? ['test-zone-a', 'test-zone-b'] : zones
+  const most = largest(catalogue as readonly Listed[] | undefined)
+  const workload = aWorkload({ dice, names, zones: own, most, rarity, ...sizesOf(dice) })
+  return {
+    part,
+    seed,
+    provider: 'kwok',
+    ...(catalogue && { catalogue }),
+    objects: [...pools, ...workload],
+    steps: [],
+    settings,
+    surroundings: { gitVersion, ...(dice.chance(0.3) && { volumesPerNode: 3 }) },
+    minutes: 22,
+  }
+}
+
+function onExoscale(dice: Dice, seed: number, part: Part, names: Names, rarity: number): Case {
+  const { settings, gitVersion } = someSettings(dice, rarity)
+  const pools = somePools(dice, names, 'exoscale', 2)
+  const most = dice.oneOf([
+    { cpuMillis: 3700, memoryMib: 7700 },
+    { cpuMillis: 1700, memoryMib: 3600 },
+    { cpuMillis: 7700, memoryMib: 32_000 },
+  ])
+  const workload = aWorkload({ dice, names, zones: ['ch-gva-2'], most, rarity, ...sizesOf(dice) })
+  return {
+    part,
+    seed,
+    provider: 'exoscale',
+    objects: [...pools, ...workload],
+    steps: [],
+    settings,
+    surroundings: { gitVersion, ...(dice.chance(0.3) && { volumesPerNode: 3 }) },
+    minutes: 22,
+  }
+}
+
+interface Listed {
+  readonly resources: { readonly cpu: string; readonly memory: string }
+}
+
+/** What a pod may ask for: most of an ordinary type, so that some types are too small. */
+function largest(types: readonly Listed[] | undefined): { cpuMillis: number; memoryMib: number } {
+  if (types === undefined) return { cpuMillis: 7500, memoryMib: 15_000 }
+  const sorted = types
+    .map(({ resources }) => ({
+      cpuMillis: parseResource('cpu', resources.cpu) - 200,
+      memoryMib: parseResource('memory', resources.memory) / 2 ** 20 - 100,
+    }))
+    .toSorted((a, b) => a.cpuMillis - b.cpuMillis)
+  return sorted[sorted.length >> 1] ?? { cpuMillis: 1000, memoryMib: 1000 }
+}
+
+function adversities(dice: Dice, { provider, objects }: Case): Surroundings {
+  const apps = objects.flatMap(({ kind, metadata }) =>
+    ['Deployment', 'StatefulSet', 'Pod', 'Job'].includes(kind)
+      ? [metadata.name.replace(/^(app-\d+)-\d+$/, '$1')]
+      : [],
+  )
+  const refused = dice.pick(apps)
+  return dice.oneOf<Surroundings>([
+    { memoryPercent: dice.oneOf([97, 97, 92, 80]) },
+    refused === undefined ? {} : { refusedApps: [refused] },
+    refused === undefined ? {} : { refusedApps: [refused] },
+    { memoryPercent: 95, ...(refused !== undefined && { refusedApps: [refused] }) },
+    provider === 'exoscale'
+      ? { soldOut: ['standard.small', 'standard.medium', 'standard.large'].slice(0, dice.between(1, 3)) }
+      : { memoryPercent: 97 },
+    provider === 'exoscale' ? { quota: dice.between(0, 3) } : { memoryPercent: 97 },
+  ])
+}
+
+/** Calls that the operator makes. */
+const calls: readonly Pick<AnswerFault, 'server' | 'method' | 'resource' | 'isSingle'>[] = [
+  ...(['nodeclaims', 'nodes', 'pods', 'nodepools', 'exoscalenodeclasses'] as const).flatMap((resource) => [
+    { server: 'kubernetes' as const, method: 'GET', resource, isSingle: false },
+    { server: 'kubernetes' as const, method: 'GET', resource, isSingle: true },
+    { server: 'kubernetes' as const, method: 'PATCH', resource, isSingle: true },
+  ]),
+  { server: 'kubernetes', method: 'POST', resource: 'nodeclaims', isSingle: false },
+  { server: 'kubernetes', method: 'POST', resource: 'secrets', isSingle: false },
+  { server: 'kubernetes', method: 'DELETE', resource: 'nodeclaims', isSingle: true },
+  { server: 'kubernetes', method: 'DELETE', resource: 'nodes', isSingle: true },
+  ...(
+    ['instance', 'instance-type', 'operation', 'template', 'security-group', 'sks-cluster'] as const
+  ).flatMap((resource) => [
+    { server: 'cloud' as const, method: 'GET', resource, isSingle: false },
+    { server: 'cloud' as const, method: 'GET', resource, isSingle: true },
+  ]),
+  { server: 'cloud', method: 'POST', resource: 'instance', isSingle: false },
+  { server: 'cloud', method: 'DELETE', resource: 'instance', isSingle: true },
+]
+
+function someFaults(dice: Dice): readonly AnswerFault[] {
+  return Array.from({ length: dice.oneOf([1, 1, 2]) }, () => {
+    const call = dice.pick(calls) ?? { server: 'cloud', method: 'GET', resource: 'instance', isSingle: false }
+    const bound = dice.oneOf([{ times: 1 }, { times: 3 }, { forMs: 60_000 }, { forMs: 240_000 }])
+    return {
+      ...call,
+      answer: dice.oneOf(unreadableAnswers),
+      atMs: dice.oneOf([0, 1000, 10_000, 30_000, 60_000, 300_000]),
+      ...bound,
+    }
+  })
+}

@@ -1,0 +1,58 @@
+/** Judges one case, with what needs a second case to compare with. */
+import type { Case, Finding } from './case.ts'
+import { underPlainNames } from './generate/draw.ts'
+import { firstFitPrice } from './oracles/first-fit.ts'
+import { play, type Played } from './play.ts'
+import type { PlantedFault } from './planted/planted-fault.ts'
+
+/** What is wrong with a case, and how much was looked at. */
+export interface Judgement {
+  readonly findings: readonly Finding[]
+  readonly played: Played
+}
+
+/** Plays a case and tells what every oracle finds. */
+export async function judge(given: Case, fault?: PlantedFault): Promise<Judgement> {
+  const played = await play(given, fault)
+  const findings = [...played.findings]
+  if (findings.length === 0) findings.push(...(await priceFindings(given, played, fault)))
+  if (findings.length === 0 && given.part === 'names')
+    findings.push(...(await nameFindings(given, played, fault)))
+  return { findings, played }
+}
+
+const tiny = 1e-9
+
+/**
+ * The fleet as it was bought costs no more than a plain first fit. Two are taken, for which pods are tried in
+ * which order is not settled: one that knows nothing of the product, and the product's own without improvements.
+ */
+async function priceFindings(
+  given: Case,
+  { settled }: Played,
+  fault: PlantedFault | undefined,
+): Promise<readonly Finding[]> {
+  if (settled?.pricePerHour === undefined) return []
+  const plain = firstFitPrice(given)
+  if (plain === undefined || settled.pricePerHour <= plain * (1 + tiny)) return []
+  const cautious: Case = { ...given, settings: { ...given.settings, compatibility: 'karpenter' } }
+  const other = (await play(cautious, fault)).settled?.pricePerHour
+  if (other === undefined || settled.pricePerHour <= other * (1 + tiny)) return []
+  const text = `the fleet costs ${settled.pricePerHour} an hour, a plain first fit ${plain}, the product without improvements ${other}`
+  return [{ oracle: 'noHigherPrice', text, atMs: settled.atMs }]
+}
+
+/** What things are called decides nothing. */
+async function nameFindings(
+  given: Case,
+  played: Played,
+  fault: PlantedFault | undefined,
+): Promise<readonly Finding[]> {
+  const plain = await play(underPlainNames(given), fault)
+  const [mine, theirs] = [played, plain].map(({ settled, launched, pods, accepted }) =>
+    JSON.stringify({ objects: accepted.length, pods, launched, runs: settled !== undefined }),
+  )
+  if (mine === theirs) return []
+  const text = `with inherited names ${mine}, with plain names ${theirs}`
+  return [{ oracle: 'sameUnderOtherNames', text, atMs: played.settled?.atMs ?? 0 }]
+}

@@ -1,0 +1,202 @@
+/**
+ * Whether a pod that waits could run on a fresh node of some pool: asked of the embedded kube-scheduler
+ * itself, by putting such nodes into the cluster one after the other once the operator has stopped.
+ */
+import { formatResource, type KubeObject, kinds, parseResource, type Pod, type Resources } from '@tenon/api'
+import type { World } from '../../world.ts'
+import type { Case, Finding } from '../case.ts'
+import type { Observer } from '../observer.ts'
+import { type Amounts, type Row, rowsOf } from '../rows.ts'
+
+const second = 1000
+/** Enough to try each kind of machine of each pool; more cost time and show little. */
+const mostRows = 60
+
+/** @returns a finding for the first pod that a fresh node would have helped. */
+export async function couldRun(world: World, observer: Observer, given: Case): Promise<readonly Finding[]> {
+  const waiting = new Set(
+    observer
+      .workloadPods()
+      .filter((pod) => pod.node === undefined && pod.goneMs === undefined)
+      .map(({ name }) => name),
+  )
+  if (waiting.size === 0) return []
+  const said = lastWords(world)
+  const rows = tried(rowsOf(given, wantedValues(given.objects))).filter(
+    (row) => isUsable(world, row) && isWithinLimits(world, row),
+  )
+  for (const [index, row] of rows.entries()) {
+    const { bound, refusal } = await tryOne(world, row, index, waiting)
+    if (refusal !== undefined)
+      return [{ oracle: 'everyPodRuns', text: refusal, atMs: world.clock.monotonic() }]
+    if (bound === undefined) continue
+    const text =
+      `pod ${bound} never ran, but kube-scheduler puts it on a fresh node of NodePool ` +
+      `${row.pool.metadata.name}, type ${row.type} in ${row.labels['topology.kubernetes.io/zone']}; ` +
+      `what it was told: ${said.get(bound) ?? 'nothing'}`
+    return [{ oracle: 'everyPodRuns', text, atMs: world.clock.monotonic() }]
+  }
+  return []
+}
+
+/** The newest Event of Tenon for each pod, by `namespace/name`. */
+function lastWords(world: World): ReadonlyMap<string, string> {
+  const events = world.cluster.server.local.list(kinds.event) as readonly (KubeObject & {
+    readonly involvedObject?: { readonly namespace?: string; readonly name?: string }
+    readonly source?: { readonly component?: string }
+    readonly reportingComponent?: string
+    readonly message?: string
+  })[]
+  return new Map(
+    events
+      .filter(({ source, reportingComponent }) => (source?.component ?? reportingComponent) === 'karpenter')
+      .map(({ involvedObject, message = '' }) => [
+        `${involvedObject?.namespace}/${involvedObject?.name}`,
+        message.slice(0, 300),
+      ]),
+  )
+}
+
+/** @returns the name of a waiting pod that was bound to such a node, or why there can be no such node. */
+async function tryOne(
+  world: World,
+  row: Row,
+  index: number,
+  waiting: ReadonlySet<string>,
+): Promise<{ readonly bound?: string; readonly refusal?: string }> {
+  const { local } = world.cluster.server
+  const name = `fresh-${index}`
+  const kubelet = world.cluster.kubelets.start({
+    nodeName: name,
+    providerId: `fresh://${name}`,
+    systemUuid: name,
+    kubeletVersion,
+    labels: { ...row.labels, 'kubernetes.io/hostname': name },
+    // Only pods of DaemonSets come at first, as they do where nodes are planned for.
+    taints: [...row.taints, { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }],
+    capacity: quantities(row.capacity),
+    allocatable: quantities(row.allocatable),
+    addresses: [],
+  })
+  const clock = world.clock
+  const isReady = (): boolean =>
+    local
+      .get(kinds.node, undefined, name)
+      ?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
+  await clock.advanceUntil(isReady, 30 * second)
+  await clock.advance(3 * second)
+  const node = local.get(kinds.node, undefined, name)
+  if (node === undefined) {
+    kubelet.stop()
+    return { refusal: `a node with the labels ${JSON.stringify(row.labels)} cannot register` }
+  }
+  const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== 'node.kubernetes.io/unschedulable')
+  local.patch(kinds.node, undefined, name, { spec: { taints } })
+  await clock.advance(12 * second)
+  const bound = world
+    .pods()
+    .find(
+      (pod) => pod.spec.nodeName === name && waiting.has(`${pod.metadata.namespace}/${pod.metadata.name}`),
+    )
+  if (bound !== undefined) return { bound: `${bound.metadata.namespace}/${bound.metadata.name}` }
+  kubelet.stop()
+  local.delete(kinds.node, undefined, name, {})
+  for (const pod of world.pods())
+    if (pod.spec.nodeName === name)
+      local.delete(kinds.pod, pod.metadata.namespace, pod.metadata.name, { gracePeriodSeconds: 0 })
+  await clock.advance(second)
+  return {}
+}
+
+const kubeletVersion = 'v1.34.1'
+
+function quantities(amounts: Amounts): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(amounts)
+      .filter(([, amount]) => amount > 0)
+      .map(([name, amount]) => [name, formatResource(name, amount)]),
+  )
+}
+
+/** The largest machine of each pool, zone and labelling first, then the others. */
+function tried(rows: readonly Row[]): readonly Row[] {
+  const size = ({ allocatable }: Row): number => (allocatable['cpu'] ?? 0) * (allocatable['memory'] ?? 0)
+  const sorted = rows.toSorted((a, b) => size(b) - size(a))
+  const kindOf = ({ pool, labels, allocatable }: Row): string =>
+    JSON.stringify([
+      pool.metadata.name,
+      Object.entries(labels).filter(([key]) => !ofType.has(key)),
+      Object.keys(allocatable).toSorted(),
+    ])
+  const seen = new Map<string, number>()
+  const order = sorted.map((row) => {
+    const kind = kindOf(row)
+    const nth = seen.get(kind) ?? 0
+    seen.set(kind, nth + 1)
+    return { row, nth }
+  })
+  return order
+    .toSorted((a, b) => a.nth - b.nth)
+    .slice(0, mostRows)
+    .map(({ row }) => row)
+}
+
+/** Labels that say what size a machine has. */
+const ofType: ReadonlySet<string> = new Set([
+  'node.kubernetes.io/instance-type',
+  'karpenter.kwok.sh/instance-size',
+  'karpenter.kwok.sh/instance-family',
+  'karpenter.kwok.sh/instance-cpu',
+  'karpenter.kwok.sh/instance-memory',
+  'exoscale.com/instance-size',
+])
+
+/** Pools that were refused or are deleted bring nothing, and those that ask for several types may have too few. */
+function isUsable(world: World, { pool, type }: Row): boolean {
+  const now = world.cluster.server.local.get(
+    { group: 'karpenter.sh', version: 'v1', kind: 'NodePool', plural: 'nodepools', namespaced: false },
+    undefined,
+    pool.metadata.name,
+  )
+  if (now === undefined || type === '') return false
+  return (pool.spec.template.spec.requirements ?? []).every(({ minValues }) => minValues === undefined)
+}
+
+function isWithinLimits(world: World, { pool, capacity }: Row): boolean {
+  const limits = Object.entries(pool.spec.limits ?? {})
+  if (limits.length === 0) return true
+  const own = world
+    .nodes()
+    .filter(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] === pool.metadata.name)
+  return limits.every(([name, limit]) => {
+    const used = own.reduce(
+      (sum, node) => sum + (name === 'nodes' ? 1 : parseResource(name, node.status?.capacity?.[name] ?? '0')),
+      0,
+    )
+    const more: Resources[string] = name === 'nodes' ? 1 : (capacity[name] ?? 0)
+    return used + more <= parseResource(name, limit)
+  })
+}
+
+/** Values that the objects name for each key, wherever a pod may say what it wants. */
+export function wantedValues(objects: readonly KubeObject[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const wanted = new Map<string, Set<string>>()
+  const add = (key: string, value: string): void => {
+    wanted.set(key, (wanted.get(key) ?? new Set()).add(value))
+  }
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (Array.isArray(value)) {
+      for (const each of value) visit(each)
+      return
+    }
+    const fields = new Map(Object.entries(value as Readonly<Record<string, unknown>>))
+    const [key, values] = [fields.get('key'), fields.get('values')]
+    if (typeof key === 'string' && Array.isArray(values)) for (const each of values) add(key, String(each))
+    const selector = fields.get('nodeSelector') as Pod['spec']['nodeSelector']
+    for (const [name, each] of Object.entries(selector ?? {})) add(name, each)
+    for (const each of fields.values()) visit(each)
+  }
+  for (const object of objects) visit(object)
+  return wanted
+}

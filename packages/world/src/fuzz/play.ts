@@ -1,0 +1,251 @@
+/** Plays one case on virtual time and has it judged. */
+import { type KubeObject, kinds, type Node, type ResourceType } from '@tenon/api'
+import { ApiError, type Credentials, createCredentials, exoscalePricePerHour } from '@tenon/devcluster'
+import { defaultSettings } from '@tenon/operator'
+import { readCatalogue } from '@tenon/provider-kwok'
+import { JsonLogger, type Transport } from '@tenon/runtime'
+import { World } from '../world.ts'
+import type { Case, Finding, Step } from './case.ts'
+import { startupTaint } from './generate/pools.ts'
+import { csiDriver } from './generate/cluster.ts'
+import { Observer } from './observer.ts'
+import { couldRun } from './oracles/fresh-nodes.ts'
+import { calmStart, noUselessNodes, nothingLost } from './oracles/records.ts'
+import { LogWatch } from './oracles/log-watch.ts'
+import type { PlantedFault } from './planted/planted-fault.ts'
+import { unreadable } from './unreadable.ts'
+
+const second = 1000
+const minute = 60 * second
+/** Pods that can run do so within this time of the last change. */
+const patienceMs = 20 * minute
+
+/** What a case has shown. */
+export interface Played {
+  readonly findings: readonly Finding[]
+  /** Objects that the API server let in; a manifest of these applies. */
+  readonly accepted: readonly KubeObject[]
+  /** When every pod ran for the first time, and what the fleet cost then; undefined for unknown prices. */
+  readonly settled: { readonly atMs: number; readonly pricePerHour: number | undefined } | undefined
+  readonly pods: number
+  readonly nodes: number
+  /** Names of the types of all machines that were launched, sorted. */
+  readonly launched: readonly string[]
+}
+
+let credentials: Promise<Credentials> | undefined
+
+/** @param fault planted at the ports of the product. */
+export async function play(given: Case, fault?: PlantedFault): Promise<Played> {
+  credentials ??= createCredentials(Date.UTC(2026, 0, 1))
+  const { surroundings } = given
+  const { answers = [] } = surroundings
+  const watch = new LogWatch()
+  let observer: Observer | undefined
+  let world: World | undefined
+  const clock = { monotonic: () => world?.clock.monotonic() ?? 0 }
+  const observed = (inner: Transport, way: 'watchingApi' | 'watchingCloud'): Transport => ({
+    send: (request, signal) => (observer?.[way](inner) ?? inner).send(request, signal),
+  })
+  const stopListening = watch.listen()
+  try {
+    world = await World.start({
+      seed: given.seed,
+      provider: given.provider,
+      turns: 1,
+      credentials: await credentials,
+      logger: new JsonLogger(watch.clock(clock), (line) => watch.write(line), { value: 'warn' }),
+      settings: {
+        ...given.settings,
+        ...fault?.settings,
+        featureGates: {
+          ...defaultSettings.featureGates,
+          ...given.settings.featureGates,
+          ...fault?.settings?.featureGates,
+        },
+      },
+      ...(given.catalogue && {
+        kwok: { instanceTypes: readCatalogue(JSON.stringify(given.catalogue)).types },
+      }),
+      cluster: clusterOptions(given),
+      cloudSettings: cloudSettings(given),
+      apiPath: (inner) => {
+        const spoilt = unreadable(observed(inner, 'watchingApi'), 'kubernetes', answers, clock)
+        return fault?.api?.(spoilt) ?? spoilt
+      },
+      cloudPath: (inner) => {
+        const spoilt = unreadable(observed(inner, 'watchingCloud'), 'cloud', answers, clock)
+        return fault?.cloud?.(spoilt) ?? spoilt
+      },
+      ...(fault?.provider && { wrapProvider: fault.provider }),
+      ...(fault?.decider && { decider: fault.decider }),
+    })
+    observer = new Observer(world)
+    return await playIn(world, observer, watch, given)
+  } finally {
+    stopListening()
+    await world?.stop()
+  }
+}
+
+function clusterOptions({ surroundings }: Case) {
+  const { gitVersion, volumesPerNode } = surroundings
+  return {
+    recordsOwners: false,
+    ...(gitVersion !== undefined && { gitVersion }),
+    kubelets: {
+      leaseRenewMs: minute,
+      leaseDurationSeconds: 240,
+      statusReportMs: 60 * minute,
+      csiDrivers: [{ name: csiDriver, ...(volumesPerNode !== undefined && { volumesPerNode }) }],
+    },
+    controllers: { nodeMonitorGraceMs: 4 * minute, nodeStartupGraceMs: 4 * minute, recordsEvents: false },
+  }
+}
+
+function cloudSettings({ surroundings }: Case) {
+  const { memoryPercent, soldOut = [], quota = 500 } = surroundings
+  return {
+    quotas: { instance: quota, gpua30: 64 },
+    capacity: Object.fromEntries(soldOut.map((type) => [type, 0])),
+    ...(memoryPercent !== undefined && { memoryCapacityPercent: memoryPercent }),
+  }
+}
+
+async function playIn(world: World, observer: Observer, watch: LogWatch, given: Case): Promise<Played> {
+  const { clock } = world
+  const accepted = given.objects.filter((object) => isLetIn(() => create(world, object)))
+  playStartupAgent(world)
+  for (const step of given.steps)
+    clock.after(step.atMs, () => {
+      isLetIn(() => act(world, step))
+    })
+  await clock.advance(3 * second)
+  const { operator } = await world.startOperator()
+  const lastMs = lastChange(given)
+  if (lastMs > 0) await clock.advance(Math.max(0, lastMs - clock.monotonic()))
+  const isWell = await clock.advanceUntil(() => observer.allRun, patienceMs)
+  const settled = isWell ? { atMs: clock.monotonic(), pricePerHour: fleetPrice(world, given) } : undefined
+  await clock.advance(Math.max(minute, given.minutes * minute - (clock.monotonic() - lastMs)))
+  const pods = observer.workloadPods().length
+  const launched = launchedTypes(world)
+  const findings: Finding[] = [
+    ...watch.findings,
+    ...nothingLost(observer),
+    ...calmStart(observer, given),
+    ...noUselessNodes(observer, given, clock.monotonic()),
+  ]
+  const stopping = operator.stop()
+  await Promise.race([stopping, clock.advance(10 * second)])
+  if (!observer.allRun) findings.push(...(await couldRun(world, observer, given)))
+  return {
+    findings: [...findings, ...watch.findings.filter((each) => !findings.includes(each))],
+    accepted,
+    settled,
+    pods,
+    nodes: observer.claims.size,
+    launched,
+  }
+}
+
+/** When the last step or fault is over. */
+function lastChange({ steps, surroundings }: Case): number {
+  const faults = (surroundings.answers ?? []).map(({ atMs, forMs = 0 }) => atMs + forMs)
+  return Math.max(0, ...steps.map(({ atMs }) => atMs), ...faults)
+}
+
+function typeOf(world: World, { apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>): ResourceType {
+  const found = world.cluster.server.local
+    .definitions()
+    .find(
+      (each) =>
+        each.kind === kind && apiVersion === (each.group === '' ? '' : `${each.group}/`) + each.version,
+    )
+  if (found === undefined) throw new Error(`the embedded API server has no kind ${kind} in ${apiVersion}`)
+  return found
+}
+
+function create(world: World, object: KubeObject): void {
+  const type = typeOf(world, object)
+  const { namespace = 'default', ...metadata } = object.metadata
+  world.create(type, type.namespaced ? { ...object, metadata: { ...metadata, namespace } } : object)
+}
+
+function act(world: World, step: Step): void {
+  const { local } = world.cluster.server
+  if (step.create !== undefined) create(world, step.create)
+  if (step.patch !== undefined) {
+    const { by, namespace, name } = step.patch
+    local.patch(typeOf(world, step.patch), namespace, name, by)
+  }
+  if (step.delete !== undefined) {
+    const { namespace, name } = step.delete
+    local.delete(typeOf(world, step.delete), namespace, name, { propagationPolicy: 'Background' })
+  }
+}
+
+/** A refusal by the API server is part of the game. */
+function isLetIn(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
+}
+
+/** Takes the start-up taint off a while after a node has come. */
+function playStartupAgent(world: World): void {
+  world.cluster.server.local.subscribe<Node>(kinds.node, {
+    added: ({ metadata }) => {
+      world.clock.after(20 * second, () => {
+        const node = world.cluster.server.local.get(kinds.node, undefined, metadata.name)
+        const taints = (node?.spec?.taints ?? []).filter(({ key }) => key !== startupTaint.key)
+        if (node === undefined || taints.length === node.spec?.taints?.length) return
+        isLetIn(() =>
+          world.cluster.server.local.patch(kinds.node, undefined, metadata.name, { spec: { taints } }),
+        )
+      })
+    },
+  })
+}
+
+/** What the machines cost that are there now. */
+function fleetPrice(world: World, { provider, catalogue }: Case): number | undefined {
+  if (provider === 'exoscale') {
+    return total(
+      world.cluster.exoscale.instances().map(({ type }) => {
+        const [family = '', size = ''] = type.split('.')
+        return exoscalePricePerHour(family, size)
+      }),
+    )
+  }
+  // Written on each simulated node by what launched it; the types of a case have no other prices.
+  const price = (node: Node): number | undefined => {
+    const type = node.metadata.labels?.['node.kubernetes.io/instance-type']
+    const read = catalogue === undefined ? undefined : readCatalogue(JSON.stringify(catalogue)).types
+    const offerings = read?.find(({ name }) => name === type)?.offerings
+    const offering = offerings?.find(({ requirements }) =>
+      requirements.every(({ key, values = [] }) => values.includes(node.metadata.labels?.[key] ?? '')),
+    )
+    return offering?.pricePerHour ?? Number(node.metadata.labels?.['eks-node-viewer/instance-price'])
+  }
+  return total(world.nodes().map(price))
+}
+
+function total(prices: readonly (number | undefined)[]): number | undefined {
+  let sum = 0
+  for (const price of prices) {
+    if (price === undefined) return undefined
+    sum += price
+  }
+  return sum
+}
+
+function launchedTypes(world: World): readonly string[] {
+  return world
+    .nodes()
+    .map(({ metadata }) => metadata.labels?.['node.kubernetes.io/instance-type'] ?? '')
+    .toSorted()
+}

@@ -1,0 +1,200 @@
+/** The nodes that the pools of a case could bring, worked out from the objects alone. */
+import {
+  type KubeObject,
+  labels,
+  type NodePool,
+  parseResource,
+  type Requirement,
+  type Taint,
+} from '@tenon/api'
+import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/devcluster'
+import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
+import type { Case } from './case.ts'
+
+/** Amounts in thousandths of a core, bytes and counts. */
+export type Amounts = Readonly<Record<string, number>>
+
+/** One machine that a pool could bring. */
+export interface Row {
+  readonly pool: NodePool
+  readonly type: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly capacity: Amounts
+  readonly allocatable: Amounts
+  /** Undefined when nobody knows it. */
+  readonly pricePerHour: number | undefined
+}
+
+interface Machine {
+  readonly type: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly capacity: Amounts
+  readonly allocatable: Amounts
+  readonly pricePerHour: number | undefined
+}
+
+/** @param wanted values that pods name for keys which pools leave open. */
+export function rowsOf(given: Case, wanted: ReadonlyMap<string, ReadonlySet<string>>): readonly Row[] {
+  const pools = given.objects.filter((object): object is NodePool => object.kind === 'NodePool')
+  return pools.flatMap((pool) => {
+    const classes = given.objects.filter(({ kind }) => kind === pool.spec.template.spec.nodeClassRef.kind)
+    const nodeClass = classes.find(
+      ({ metadata }) => metadata.name === pool.spec.template.spec.nodeClassRef.name,
+    )
+    if (nodeClass === undefined) return []
+    const machines = given.provider === 'kwok' ? kwokMachines(given) : exoscaleMachines(given, nodeClass)
+    return machines.flatMap((machine) =>
+      labelings(pool, machine.labels, wanted).map((all) => ({
+        ...machine,
+        pool,
+        labels: all,
+        taints: pool.spec.template.spec.taints ?? [],
+      })),
+    )
+  })
+}
+
+function kwokMachines({ catalogue }: Case): readonly Machine[] {
+  const types = catalogue === undefined ? defaultCatalogue() : readCatalogue(JSON.stringify(catalogue)).types
+  return types.flatMap((type) =>
+    type.offerings.map((offering): Machine => {
+      const own = [...type.requirements, ...offering.requirements]
+      const single = own.flatMap(({ key, values = [] }) =>
+        values.length === 1 ? [[key, values[0] ?? '']] : [],
+      )
+      return {
+        type: type.name,
+        labels: Object.fromEntries(single) as Record<string, string>,
+        capacity: type.capacity,
+        allocatable: less(type.capacity, { cpu: 100, memory: 10 * 2 ** 20 }),
+        pricePerHour: offering.pricePerHour,
+      }
+    }),
+  )
+}
+
+const zone = 'ch-gva-2'
+
+function exoscaleMachines({ surroundings }: Case, nodeClass: KubeObject): readonly Machine[] {
+  const { spec } = nodeClass as KubeObject & {
+    readonly spec: {
+      readonly diskSize?: number
+      readonly imageTemplateSelector?: { readonly variant?: string }
+      readonly kubelet?: {
+        readonly kubeReserved?: Readonly<Record<string, string>>
+        readonly systemReserved?: Readonly<Record<string, string>>
+      }
+    }
+  }
+  const { kubeReserved = {}, systemReserved = {} } = spec.kubelet ?? {}
+  const of = (block: Readonly<Record<string, string>>, name: 'cpu' | 'memory', usual: string): number =>
+    parseResource(name, block[name] ?? usual)
+  const reserved = {
+    cpu: of(kubeReserved, 'cpu', '200m') + of(systemReserved, 'cpu', '100m'),
+    memory: of(kubeReserved, 'memory', '300Mi') + of(systemReserved, 'memory', '100Mi'),
+    'ephemeral-storage': 4 * 2 ** 30,
+  }
+  const share = (surroundings.memoryPercent ?? 100) / 100
+  return exoscaleInstanceTypes
+    .filter(({ zones, gpus, name, family }) => {
+      const isSold = zones.includes(zone) && surroundings.soldOut?.includes(name) !== true
+      // Their machines need another image, and disks of another size.
+      return isSold && gpus === 0 && family !== 'storage'
+    })
+    .map(({ name, family, size, cpus, memoryBytes }): Machine => {
+      const capacity = {
+        cpu: cpus * 1000,
+        memory: Math.floor(memoryBytes * share),
+        'ephemeral-storage': (spec.diskSize ?? 50) * 2 ** 30,
+        pods: 110,
+      }
+      return {
+        type: name,
+        labels: {
+          [labels.instanceType]: name,
+          [labels.zone]: zone,
+          [labels.region]: zone,
+          [labels.arch]: 'amd64',
+          [labels.os]: 'linux',
+          [labels.capacityType]: 'on-demand',
+          'exoscale.com/instance-family': family,
+          'exoscale.com/instance-size': size,
+        },
+        capacity,
+        allocatable: less(capacity, reserved),
+        pricePerHour: exoscalePricePerHour(family, size),
+      }
+    })
+    .filter(({ allocatable }) => Object.values(allocatable).every((amount) => amount > 0))
+}
+
+/** Labels of a fresh node: those of the machine and the template, with each choice the pool leaves. */
+function labelings(
+  pool: NodePool,
+  machine: Readonly<Record<string, string>>,
+  wanted: ReadonlyMap<string, ReadonlySet<string>>,
+): readonly Readonly<Record<string, string>>[] {
+  const { template } = pool.spec
+  const { group, kind, name } = template.spec.nodeClassRef
+  const fixed = new Map<string, string>([
+    ...Object.entries(template.metadata?.labels ?? {}),
+    ...Object.entries(machine),
+    [labels.nodePool, pool.metadata.name],
+    [`${group}/${kind.toLowerCase()}`, name],
+    ['karpenter.sh/registered', 'true'],
+    ['karpenter.sh/initialized', 'true'],
+  ])
+  let open: Map<string, string>[] = [fixed]
+  for (const requirement of template.spec.requirements ?? []) {
+    const { key } = requirement
+    open = open.flatMap((each) => {
+      const value = each.get(key)
+      if (value !== undefined) return admits(requirement, value) ? [each] : []
+      return choices(requirement, wanted.get(key)).map((choice) =>
+        choice === undefined ? each : new Map([...each, [key, choice]]),
+      )
+    })
+    if (open.length > 16) open = open.slice(0, 16)
+  }
+  return open.map((each) => Object.fromEntries(each))
+}
+
+/** Values that a node may get for a key that the machine has not; undefined for none. */
+function choices(
+  { operator, values = [] }: Requirement,
+  wanted: ReadonlySet<string> = new Set(),
+): readonly (string | undefined)[] {
+  if (operator === 'In') return values
+  if (operator === 'Exists') return wanted.size === 0 ? ['any'] : [...wanted]
+  if (operator === 'DoesNotExist' || operator === 'NotIn') return [undefined]
+  const bound = Number(values[0] ?? 0)
+  return [String(operator === 'Gt' || operator === 'Gte' ? bound + 1 : Math.max(0, bound - 1))]
+}
+
+function admits({ operator, values = [] }: Requirement, value: string): boolean {
+  const bound = Number(values[0] ?? 0)
+  switch (operator) {
+    case 'In':
+      return values.includes(value)
+    case 'NotIn':
+      return !values.includes(value)
+    case 'Exists':
+      return true
+    case 'DoesNotExist':
+      return false
+    case 'Gt':
+      return Number(value) > bound
+    case 'Lt':
+      return Number(value) < bound
+    case 'Gte':
+      return Number(value) >= bound
+    case 'Lte':
+      return Number(value) <= bound
+  }
+}
+
+/** The first less the second, for resources that the first has. */
+export function less(amounts: Amounts, by: Amounts): Amounts {
+  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, amount - (by[name] ?? 0)]))
+}

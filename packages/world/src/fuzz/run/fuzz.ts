@@ -1,0 +1,179 @@
+/** `npm run fuzz`: judges random cases for a while and tells what is wrong. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { listFlag, numberFlag, readFlags, UsageError } from '../../simulation/run/arguments.ts'
+import { workAll } from '../../simulation/run/crew.ts'
+import { Progress } from '../../simulation/run/progress.ts'
+import type { Case, Finding } from '../case.ts'
+import { type Part, parts } from '../generate/draw.ts'
+import { judge } from '../judge.ts'
+import { writeFailure } from './report.ts'
+import type { Io, Task, Verdict } from './tasks.ts'
+
+/** A case takes a second or two; this one does not come to an end. */
+export const longestCaseMs = 120_000
+/** Kinds of failures that are made smaller; more are only named. */
+const mostShrunk = 12
+
+export const program: string = join(import.meta.dirname, 'worker.ts')
+
+/** Of a child that ended while it worked. */
+export const broken = (reason: string): Verdict => ({
+  findings: [{ oracle: 'noHang', text: `the case did not come to an end: ${reason}`, atMs: 0 }],
+  pods: 0,
+  nodes: 0,
+})
+
+/** @returns the exit code. */
+export async function fuzz(io: Io): Promise<number> {
+  const given = readFlags(io.args, ['minutes', 'only', 'seed', 'cases', 'shrink', 'jobs', 'case'])
+  if (given['case'] !== undefined) return await playFile(io, given['case'])
+  const minutes = numberFlag('minutes', given['minutes'], 2)
+  const cases = numberFlag('cases', given['cases'], Number.POSITIVE_INFINITY, 1)
+  const seconds = numberFlag('shrink', given['shrink'], 60)
+  const first = numberFlag('seed', given['seed'], io.clock.now() % 1_000_000_000, 0)
+  const only = given['only'] === undefined ? parts : listFlag('only', given['only'], parts)
+  const hunt = new Hunt(io, { only, first, cases, minutes, seconds })
+  io.say(`fuzz: seeds from ${first}, parts ${only.join(', ')}, ${minutes} min`)
+  await workAll(
+    {
+      program,
+      tasks: hunt.tasks(),
+      broken,
+      jobs: given['jobs'] === undefined ? undefined : numberFlag('jobs', given['jobs'], 1, 1),
+      limit: { ms: Math.max(longestCaseMs, 2 * seconds * 1000), clock: io.clock },
+    },
+    { told: (task, verdict) => hunt.told(task, verdict), underWay: () => undefined },
+  )
+  return await hunt.sum()
+}
+
+interface Plan {
+  readonly only: readonly Part[]
+  readonly first: number
+  readonly cases: number
+  readonly minutes: number
+  readonly seconds: number
+}
+
+/** A failure of one kind. */
+interface Kind {
+  readonly task: Task
+  readonly finding: Finding
+  times: number
+  smaller: Verdict['smaller']
+}
+
+class Hunt {
+  readonly #io: Io
+  readonly #plan: Plan
+  readonly #endMs: number
+  readonly #startMs: number
+  readonly #progress: Progress
+  readonly #kinds = new Map<string, Kind>()
+  readonly #shrinks: Task[] = []
+  readonly #counts = new Map<Part, number>()
+  #pods = 0
+  #nodes = 0
+
+  constructor(io: Io, plan: Plan) {
+    this.#io = io
+    this.#plan = plan
+    this.#startMs = io.clock.monotonic()
+    this.#endMs = this.#startMs + plan.minutes * 60_000
+    this.#progress = new Progress(io)
+  }
+
+  /** Cases of all parts in turn until the time is over; what failed is made smaller before anything else. */
+  *tasks(): Generator<Task> {
+    const { only, first, cases } = this.#plan
+    for (let index = 0; ; ) {
+      const shrink = this.#shrinks.shift()
+      if (shrink !== undefined) {
+        yield shrink
+        continue
+      }
+      const nth = Math.floor(index / only.length)
+      const part = only[index % only.length]
+      if (part === undefined || nth >= cases || this.#io.clock.monotonic() >= this.#endMs) return
+      index++
+      yield { part, seed: first + nth }
+    }
+  }
+
+  told(task: Task, verdict: Verdict): boolean {
+    if (task.shrink !== undefined) this.#shrunk(task, verdict)
+    else this.#judged(task, verdict)
+    this.#progress.tell(() => this.#text())
+    return true
+  }
+
+  async sum(): Promise<number> {
+    this.#io.say(this.#text())
+    for (const { task, finding, times, smaller } of this.#kinds.values()) {
+      this.#io.say(
+        `FAILED: ${finding.oracle}, ${times} case(s), first --only ${task.part} --seed ${task.seed}`,
+      )
+      this.#io.say(`  ${finding.text.slice(0, 500)}`)
+      if (smaller === undefined) continue
+      for (const line of await writeFailure(smaller.case, smaller.finding)) this.#io.say(line)
+    }
+    return this.#kinds.size === 0 ? 0 : 1
+  }
+
+  #judged(task: Task, { findings, pods, nodes }: Verdict): void {
+    this.#counts.set(task.part, (this.#counts.get(task.part) ?? 0) + 1)
+    this.#pods += pods
+    this.#nodes += nodes
+    const [finding] = findings
+    if (finding === undefined) return
+    const key = kindOf(finding)
+    const known = this.#kinds.get(key)
+    if (known !== undefined) {
+      known.times++
+      return
+    }
+    this.#io.say(
+      `FOUND by --only ${task.part} --seed ${task.seed}: ${finding.oracle}: ${finding.text.slice(0, 300)}`,
+    )
+    this.#kinds.set(key, { task, finding, times: 1, smaller: undefined })
+    const { seconds } = this.#plan
+    if (seconds > 0 && finding.oracle !== 'noHang' && this.#kinds.size <= mostShrunk)
+      this.#shrinks.push({ ...task, shrink: { oracle: finding.oracle, seconds } })
+  }
+
+  #shrunk({ part, seed }: Task, { smaller }: Verdict): void {
+    for (const kind of this.#kinds.values())
+      if (kind.task.part === part && kind.task.seed === seed) kind.smaller = smaller
+  }
+
+  #text(): string {
+    const seconds = ((this.#io.clock.monotonic() - this.#startMs) / 1000).toFixed(0)
+    const counts = [...this.#counts].map(([part, count]) => `${part} ${count}`).join(', ')
+    const failed = [...this.#kinds.values()].reduce((sum, { times }) => sum + times, 0)
+    return `${seconds} s: cases ${counts || 'none yet'}; ${this.#pods} pods, ${this.#nodes} nodes; ${failed} failed in ${this.#kinds.size} way(s)`
+  }
+}
+
+/** Findings of one kind say the same but for names and figures. */
+function kindOf({ oracle, text }: Finding): string {
+  const words = oracle === 'noThrow' ? (/at [^\n]*?\/([\w-]+\.ts:\d+)/.exec(text)?.[1] ?? text) : text
+  return `${oracle} ${words.replaceAll(/\S*\d\S*/g, '#').slice(0, 400)}`
+}
+
+/** Plays the case of a file once. */
+async function playFile(io: Io, path: string): Promise<number> {
+  let given: Case
+  try {
+    given = JSON.parse(readFileSync(path, 'utf8')) as Case
+  } catch (cause) {
+    throw new UsageError(`--case ${path}: ${(cause as Error).message}`, { cause })
+  }
+  const { findings, played } = await judge(given)
+  io.say(
+    `${played.pods} pods, ${played.nodes} nodes; ${played.settled === undefined ? 'not all pods ran' : 'all pods ran'}`,
+  )
+  for (const { oracle, text, atMs } of findings)
+    io.say(`FAILED: ${oracle} at ${Math.round(atMs / 1000)} s: ${text}`)
+  return findings.length === 0 ? 0 : 1
+}

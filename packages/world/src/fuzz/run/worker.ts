@@ -1,0 +1,58 @@
+/** Child process of `npm run fuzz`: judges the cases it is sent, or makes them smaller, one after the other. */
+import type { ChildMessage } from '../../simulation/run/crew.ts'
+import type { Case, Finding } from '../case.ts'
+import { drawCase } from '../generate/draw.ts'
+import { judge } from '../judge.ts'
+import { plantedFault } from '../planted/faults.ts'
+import { shrinkCase } from '../shrink-case.ts'
+import type { Task, Verdict } from './tasks.ts'
+
+const send = (message: ChildMessage<never, Verdict>): void => {
+  process.send?.(message)
+}
+
+process.on('message', (message) => {
+  void (async () => {
+    try {
+      send({ kind: 'verdict', verdict: await verdictOn(message as Task) })
+    } catch (error) {
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      const findings: readonly Finding[] = [{ oracle: 'noThrow', text, atMs: 0 }]
+      send({ kind: 'verdict', verdict: { findings, pods: 0, nodes: 0 } })
+    }
+  })()
+})
+
+async function verdictOn({ part, seed, fault: name, shrink }: Task): Promise<Verdict> {
+  const given = drawCase(part, seed)
+  const fault = name === undefined ? undefined : plantedFault(name)
+  const { findings, played } = await judge(given, fault)
+  const { pods, nodes } = played
+  if (shrink !== undefined) {
+    const found = findings.find(({ oracle }) => oracle === shrink.oracle)
+    if (found === undefined) return { findings, pods, nodes }
+    const endMs = performance.now() + shrink.seconds * 1000
+    const attempt = async (smaller: Case): Promise<Finding | undefined> => {
+      const wrong = (await judge(smaller, fault)).findings
+      return wrong.find((each) => isAlike(each, found))
+    }
+    const smaller = await shrinkCase(
+      { case: given, finding: found },
+      attempt,
+      () => performance.now() < endMs,
+    )
+    return { findings, pods, nodes, smaller }
+  }
+  if (fault === undefined || findings.length === 0) return { findings, pods, nodes }
+  // What is found without the fault as well says nothing about it.
+  const usual = new Set((await judge(given)).findings.map(({ oracle }) => oracle))
+  return { findings: findings.filter(({ oracle }) => !usual.has(oracle)), pods, nodes }
+}
+
+/** Whether two findings are of one cause, as far as their words tell. */
+function isAlike(a: Finding, b: Finding): boolean {
+  if (a.oracle !== b.oracle) return false
+  return a.oracle !== 'noThrow' || firstFrame(a.text) === firstFrame(b.text)
+}
+
+const firstFrame = (text: string): string | undefined => /at [^\n]*?\/([\w-]+\.ts:\d+)/.exec(text)?.[1]
