@@ -11,6 +11,10 @@ import {
   type ServerAnswer,
 } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
 import {
+  evaluatesExpressions,
+  refusesExpressions,
+} from '../../packages/world/src/crds/tests/expression-story.test-support.ts'
+import {
   appliesExamples,
   appliesTwice,
   explains,
@@ -66,6 +70,9 @@ describe('CRDs on a real API server', () => {
   })
   test('API-96 scale works on static pools only', () => scales(kubectl))
   test('EXO-13 EXO-14 documented manifests apply', () => appliesExamples(kubectl))
+
+  test('RPT-51 RPT-53 expressions are refused as the table says', () => refusesExpressions(send))
+  test('RPT-51 RPT-53 expressions are decided as the table says', () => evaluatesExpressions(send))
 
   for (const [group, cases] of Object.entries(crdCases)) {
     // Most of the time is spent waiting for the server's disk.

@@ -240,3 +240,39 @@ test('refuses labels that are no text', () => {
     /cannot unmarshal number into field metadata\.labels\[a\] of type string/,
   )
 })
+
+test('RPT-54 a service account of a RoleBinding may leave its namespace to the binding', () => {
+  const binding = (kind: string, subject: object): StoredObject => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind,
+    metadata: { name: 'b', ...(kind === 'RoleBinding' && { namespace: 'default' }) },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+    subjects: [subject],
+  })
+  const account = { kind: 'ServiceAccount', name: 'builder' }
+  assert.equal(refusal('RoleBinding', binding('RoleBinding', account)), 'valid')
+  assert.equal(
+    refusal('ClusterRoleBinding', binding('ClusterRoleBinding', account)),
+    'ClusterRoleBinding "b" is invalid: subjects[0].namespace: Required value',
+  )
+  const placed = { ...account, namespace: 'default' }
+  assert.equal(refusal('ClusterRoleBinding', binding('ClusterRoleBinding', placed)), 'valid')
+  const grouped = { ...placed, apiGroup: 'rbac.authorization.k8s.io' }
+  assert.match(
+    refusal('RoleBinding', binding('RoleBinding', grouped)),
+    /subjects\[0\]\.apiGroup: Unsupported/,
+  )
+})
+
+test('RPT-54 rules that could never grant anything are refused as by the real server', () => {
+  const role = (kind: string, rule: object): StoredObject => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind,
+    metadata: { name: 'r', ...(kind === 'Role' && { namespace: 'default' }) },
+    rules: [rule],
+  })
+  const urls = { nonResourceURLs: ['/healthz'], verbs: ['get'] }
+  assert.equal(refusal('ClusterRole', role('ClusterRole', urls)), 'valid')
+  assert.match(refusal('Role', role('Role', urls)), /namespaced rules cannot apply to non-resource URLs/)
+  assert.match(refusal('Role', role('Role', { verbs: ['get'] })), /must supply at least one api group/)
+})

@@ -2,7 +2,6 @@ import type { Pod, PodTemplateSpec } from '@tenon/api'
 import { podFromTemplate } from '../objects/pod-factory.ts'
 import { revisionHashLabel, templateOf } from '../objects/revision-history.ts'
 import { type Claim, type ControllerRevision, type StatefulSet, workloads } from '../objects/workloads.ts'
-import { controllerReference } from '../objects/owners.ts'
 
 const podNameLabel = 'statefulset.kubernetes.io/pod-name'
 const podIndexLabel = 'apps.kubernetes.io/pod-index'
@@ -53,10 +52,8 @@ export function statefulPod(set: StatefulSet, ordinal: number, revision: Control
   return { ...pod, metadata: { ...pod.metadata, labels }, spec }
 }
 
-/** The claims of one pod. They outlive it unless the retention policy says otherwise. */
+/** The claims of one pod. They outlive it and the set unless the retention policy gives them an owner. */
 export function claimsOf(set: StatefulSet, ordinal: number): Claim[] {
-  const policy = set.spec.persistentVolumeClaimRetentionPolicy
-  const owned = policy?.whenDeleted === 'Delete'
   const name = podNameAt(set, ordinal)
   return (set.spec.volumeClaimTemplates ?? []).map((template) => ({
     apiVersion: 'v1',
@@ -66,7 +63,6 @@ export function claimsOf(set: StatefulSet, ordinal: number): Claim[] {
       namespace: set.metadata.namespace ?? 'default',
       labels: { ...template.metadata.labels, ...set.spec.selector.matchLabels },
       ...(template.metadata.annotations !== undefined && { annotations: template.metadata.annotations }),
-      ...(owned && { ownerReferences: [controllerReference(set, workloads.statefulSet)] }),
     },
     spec: template.spec,
   }))

@@ -133,3 +133,109 @@ test('a restart in the middle of an update goes on with the same revisions', asy
   assert.equal(world.api.list(workloads.controllerRevision).length, 2)
   world.stop()
 })
+
+const mounted = (world: World, spec: Partial<StatefulSet['spec']> = {}): void => {
+  const claim = {
+    metadata: { name: 'data' },
+    spec: {
+      storageClassName: 'fast',
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+    },
+  }
+  const pod = template('db')
+  const containers = [{ name: 'main', image: 'app:1', volumeMounts: [{ name: 'data', mountPath: '/data' }] }]
+  world.api.create(workloads.storageClass, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'fast' },
+    provisioner: 'csi.example.com',
+    volumeBindingMode: 'Immediate',
+    reclaimPolicy: 'Delete',
+  })
+  create(world, { template: { ...pod, spec: { containers } }, volumeClaimTemplates: [claim], ...spec })
+}
+
+const claimNames = (world: World) =>
+  world.api
+    .list(kinds.persistentVolumeClaim)
+    .map((claim) => claim.metadata.name)
+    .sort()
+
+test('RPT-52 a set that mounts its claim templates runs, each pod on its own bound claim', async () => {
+  const world = startWorld()
+  mounted(world)
+  await world.settle(10_000)
+  assert.deepEqual(names(world), ['db-0', 'db-1', 'db-2'])
+  assert.deepEqual(
+    world.pods().map((pod) => pod.status?.phase),
+    ['Running', 'Running', 'Running'],
+  )
+  const claims = world.api.list(kinds.persistentVolumeClaim)
+  assert.deepEqual(
+    claims.map((claim) => claim.status?.phase),
+    ['Bound', 'Bound', 'Bound'],
+  )
+  world.stop()
+})
+
+for (const { policy, scaled, deleted } of [
+  { policy: undefined, scaled: ['data-db-0', 'data-db-1', 'data-db-2'], deleted: 3 },
+  { policy: { whenScaled: 'Delete', whenDeleted: 'Retain' }, scaled: ['data-db-0'], deleted: 1 },
+  {
+    policy: { whenScaled: 'Retain', whenDeleted: 'Delete' },
+    scaled: ['data-db-0', 'data-db-1', 'data-db-2'],
+    deleted: 0,
+  },
+  { policy: { whenScaled: 'Delete', whenDeleted: 'Delete' }, scaled: ['data-db-0'], deleted: 0 },
+] as const) {
+  test(`RPT-52 claims are kept and deleted as the policy ${JSON.stringify(policy)} says`, async () => {
+    const world = startWorld()
+    mounted(world, policy === undefined ? {} : { persistentVolumeClaimRetentionPolicy: policy })
+    await world.settle(10_000)
+    change(world, { replicas: 1 })
+    await world.settle(10_000)
+    assert.deepEqual(names(world), ['db-0'])
+    assert.deepEqual(claimNames(world), scaled)
+    world.api.delete(workloads.statefulSet, 'default', 'db')
+    await world.settle(10_000)
+    assert.deepEqual(names(world), [])
+    assert.equal(claimNames(world).length, deleted)
+    world.stop()
+  })
+}
+
+test('RPT-52 a policy that changes later holds for claims that exist, and back', async () => {
+  const world = startWorld()
+  mounted(world, { replicas: 1 })
+  await world.settle(5_000)
+  const owners = () =>
+    world.api
+      .list(kinds.persistentVolumeClaim)
+      .flatMap((claim) => claim.metadata.ownerReferences ?? [])
+      .map((owner) => owner.kind)
+  assert.deepEqual(owners(), [])
+  change(world, { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' } })
+  await world.settle(1_000)
+  assert.deepEqual(owners(), ['StatefulSet'])
+  change(world, { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain' } })
+  await world.settle(1_000)
+  assert.deepEqual(owners(), [])
+  world.stop()
+})
+
+test('RPT-52 scaled down and up at once, a pod gets a new claim and not the one that is being deleted', async () => {
+  const world = startWorld()
+  mounted(world, { replicas: 2, persistentVolumeClaimRetentionPolicy: { whenScaled: 'Delete' } })
+  await world.settle(10_000)
+  const uid = () => world.api.get(kinds.persistentVolumeClaim, 'default', 'data-db-1')?.metadata.uid
+  const first = uid()
+  change(world, { replicas: 1 })
+  await world.settle(100)
+  change(world, { replicas: 2 })
+  await world.settle(20_000)
+  assert.deepEqual(names(world), ['db-0', 'db-1'])
+  assert.notEqual(uid(), first)
+  assert.notEqual(uid(), undefined)
+  world.stop()
+})

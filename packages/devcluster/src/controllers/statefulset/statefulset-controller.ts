@@ -6,13 +6,16 @@ import { claimDependents, followDependents, indexByController } from '../objects
 import { availableInMs, isFinished, isTerminating } from '../objects/pods.ts'
 import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
 import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
-import { type ControllerRevision, type StatefulSet, workloads } from '../objects/workloads.ts'
+import { type Claim, type ControllerRevision, type StatefulSet, workloads } from '../objects/workloads.ts'
+import { isStaleClaim, ownedClaim } from './claim-retention.ts'
 import { claimName, claimsOf, ordinalOf, podNameAt, statefulPod } from './stateful-pod.ts'
 import { statefulSetStatus } from './statefulset-status.ts'
 
 const component = 'statefulset-controller'
 /** Pods created or deleted in one reconcile of a Parallel set; the rest follows in the next. */
 const burst = 16
+/** How often a set looks whether claims of an earlier pod are gone. */
+const staleClaimPollMs = 1000
 
 /** Keeps pods with stable names and volumes, one after the other. */
 export function statefulSets(context: ControllerContext): void {
@@ -58,6 +61,8 @@ class StatefulSetReconcile {
   #current!: ControllerRevision
   #update!: ControllerRevision
   #writes = 0
+  /** Whether a pod waits for the claims of its predecessor to be gone. */
+  #isHeldUp = false
 
   constructor(
     context: ControllerContext,
@@ -99,6 +104,7 @@ class StatefulSetReconcile {
     const waits = pods
       .map((pod) => availableInMs(pod, minReadySeconds, this.#context.clock.now()))
       .filter((ms) => ms !== undefined && ms > 0) as number[]
+    if (this.#isHeldUp) waits.push(staleClaimPollMs)
     return { touched: pods.length, ...(waits.length > 0 && { afterMs: Math.min(...waits) }) }
   }
 
@@ -122,22 +128,21 @@ class StatefulSetReconcile {
       // A finished pod that a finalizer or a node still holds keeps its name for now.
       const name = podNameAt(this.#set, ordinal)
       if (this.#context.store.get(kinds.pod, this.#set.metadata.namespace, name) === undefined) {
-        this.#createPod(ordinal)
+        if (this.#claimsAt(ordinal).some((claim) => isStaleClaim(claim, this.#set, name)))
+          this.#isHeldUp = true
+        else this.#createPod(ordinal)
       }
       return this.#ordered ? 'wait' : 'continue'
     }
     this.#createClaims(ordinal)
+    if (!isTerminating(pod)) this.#ownClaims(ordinal, pod)
     return this.#ordered && !this.#isHealthy(pod) ? 'wait' : 'continue'
   }
 
   #removeReplica(ordinal: number, pod: Pod): Progress {
     if (this.#writes >= burst) return 'wait'
-    if (!isTerminating(pod)) {
-      this.#deletePod(pod)
-      if (this.#set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled === 'Delete') {
-        this.#deleteClaims(ordinal)
-      }
-    }
+    this.#ownClaims(ordinal, pod)
+    if (!isTerminating(pod)) this.#deletePod(pod)
     return this.#ordered ? 'wait' : 'continue'
   }
 
@@ -211,13 +216,22 @@ class StatefulSetReconcile {
     this.#tell('Normal', 'SuccessfulDelete', message)
   }
 
-  #deleteClaims(ordinal: number): void {
+  /** Lets the garbage collector take the claims of a pod when the retention policy says so. */
+  #ownClaims(ordinal: number, pod: Pod): void {
     const { store } = this.#context
-    for (const template of this.#set.spec.volumeClaimTemplates ?? []) {
-      const name = claimName(template.metadata.name, podNameAt(this.#set, ordinal))
-      const claim = store.get(workloads.claim, this.#set.metadata.namespace, name)
-      if (claim !== undefined) store.delete(workloads.claim, claim)
+    const isCondemned = ordinal < this.#start || ordinal >= this.#end
+    for (const claim of this.#claimsAt(ordinal)) {
+      store.modify(workloads.claim, claim, (latest) => ownedClaim(latest, this.#set, pod, isCondemned))
     }
+  }
+
+  /** The claims of one ordinal that exist. */
+  #claimsAt(ordinal: number): readonly Claim[] {
+    const pod = podNameAt(this.#set, ordinal)
+    return (this.#set.spec.volumeClaimTemplates ?? []).flatMap(({ metadata }) => {
+      const name = claimName(metadata.name, pod)
+      return this.#context.store.get(workloads.claim, this.#set.metadata.namespace, name) ?? []
+    })
   }
 
   get #name(): string {

@@ -1,8 +1,7 @@
-import { type ASTNode, Environment, type ParseResult } from '@marcbachmann/cel-js'
-import { isRecord } from '../shape-node.ts'
-import { registerConversions, useOwnConversions } from './cel-conversions.ts'
-import { registerKubernetesFunctions } from './cel-functions.ts'
-import { escapedName } from './cel-names.ts'
+import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js'
+import { compileCel, createEnvironment } from '../cel/environment.ts'
+import { childNodes } from '../cel/nodes.ts'
+import { escapedName } from '../cel/names.ts'
 import type { JsonSchema, ValidationRule } from './json-schema.ts'
 
 /** A validation rule ready to run. */
@@ -24,17 +23,13 @@ export interface RuleError {
 const environments = new Map<string, Environment>()
 
 /**
- * Building an environment is expensive; rules of all CRDs share one for each type of `oldSelf`:
- * the value, or an optional that is empty on create.
+ * The rules of all CRDs share an environment for each type of `oldSelf`: the value, or an optional
+ * that is empty on create.
  */
 function environment(oldSelfType: 'dyn' | 'optional'): Environment {
   let shared = environments.get(oldSelfType)
   if (shared === undefined) {
-    shared = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true })
-      .registerVariable('self', 'dyn')
-      .registerVariable('oldSelf', oldSelfType)
-    registerKubernetesFunctions(shared)
-    registerConversions(shared)
+    shared = createEnvironment({ self: 'dyn', oldSelf: oldSelfType })
     environments.set(oldSelfType, shared)
   }
   return shared
@@ -68,41 +63,16 @@ function compileExpression(
   schema: JsonSchema,
   type: 'bool' | 'string',
 ): ParseResult | string {
-  let program: ParseResult
-  try {
-    program = environment(source.optionalOldSelf === true ? 'optional' : 'dyn').parse(expression)
-    useOwnConversions(program.ast)
-  } catch (error) {
-    return compileFailure(error)
-  }
-  const checked = program.check()
-  if (!checked.valid) return compileFailure(checked.error)
-  if (checked.type !== type && checked.type !== 'dyn') {
+  const compiled = compileCel(environment(source.optionalOldSelf === true ? 'optional' : 'dyn'), expression)
+  if (compiled.error !== undefined) return `compilation failed: ERROR: ${compiled.error}`
+  const { program } = compiled
+  if (compiled.type !== type && compiled.type !== 'dyn') {
     return type === 'bool'
       ? 'cel expression must evaluate to a bool'
       : 'messageExpression must evaluate to a string'
   }
   const unknown = undefinedField(program.ast, schema)
   return unknown === undefined ? program : `compilation failed: ERROR: undefined field '${unknown}'`
-}
-
-function compileFailure(error: unknown): string {
-  const summary = error instanceof Error && 'summary' in error ? String(error.summary) : String(error)
-  return `compilation failed: ERROR: ${summary}`
-}
-
-function isNode(value: unknown): value is ASTNode {
-  return isRecord(value) && 'op' in value && 'args' in value
-}
-
-function childNodes(node: ASTNode): readonly ASTNode[] {
-  const found: ASTNode[] = []
-  const collect = (value: unknown): void => {
-    if (isNode(value)) found.push(value)
-    else if (Array.isArray(value)) for (const item of value) collect(item)
-  }
-  collect(node.args)
-  return found
 }
 
 function names(node: ASTNode, variable: string): boolean {

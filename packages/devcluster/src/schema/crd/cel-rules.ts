@@ -1,5 +1,6 @@
 import { Optional } from '@marcbachmann/cel-js'
 import type { FieldError } from '../../contract.ts'
+import { failureOf } from '../cel/environment.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 import type { CompiledRule } from './cel-compilation.ts'
 import { celValue } from './cel-values.ts'
@@ -127,12 +128,6 @@ function runRule(
     const words = `${reason.charAt(0).toLowerCase()}${reason.slice(1)} evaluating rule: ${rule.source.message ?? rule.source.rule}`
     errors.push({ ...ruleError(rule, site, words), value: shownType(site.node) })
   }
-}
-
-/** The library's errors carry a summary beside a message with a drawing of the place. */
-function failureOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return 'summary' in error ? String(error.summary) : error.message
 }
 
 function ruleMessage(rule: CompiledRule, context: Record<string, unknown>): string {

@@ -1,5 +1,5 @@
 import { Environment } from '@marcbachmann/cel-js'
-import { escapedName } from './cel-names.ts'
+import { escapedName } from '../cel/names.ts'
 import type { CompiledSchema } from './compiled-schema.ts'
 
 const converter = new Environment().registerVariable('text', 'string')

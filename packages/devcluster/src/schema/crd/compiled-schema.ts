@@ -1,6 +1,6 @@
 import { compileRules, type CompiledRule } from './cel-compilation.ts'
 import { type JsonSchema, valueSchema } from './json-schema.ts'
-import { compilePattern } from './regular-expressions.ts'
+import { compileExpression, type RegularExpression } from '../regular-expressions.ts'
 
 /** A schema prepared for checking values: patterns and rules compiled, children linked. */
 export interface CompiledSchema {
@@ -8,7 +8,7 @@ export interface CompiledSchema {
   readonly properties: ReadonlyMap<string, CompiledSchema>
   readonly values: CompiledSchema | undefined
   readonly items: CompiledSchema | undefined
-  readonly pattern: RegExp | undefined
+  readonly pattern: RegularExpression | undefined
   readonly intOrString: boolean
   readonly allOf: readonly CompiledSchema[]
   readonly anyOf: readonly CompiledSchema[]
@@ -37,7 +37,7 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
     properties,
     values,
     items,
-    pattern: schema.pattern === undefined ? undefined : compilePattern(schema.pattern),
+    pattern: schema.pattern === undefined ? undefined : compileExpression(schema.pattern).expression,
     intOrString: schema['x-kubernetes-int-or-string'] === true,
     allOf: compileAll(schema.allOf),
     anyOf: compileAll(schema.anyOf),

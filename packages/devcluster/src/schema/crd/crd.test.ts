@@ -502,3 +502,66 @@ test('rules without oldSelf are not asked about what an update shares with what 
   const [error] = definition.validate(aPool({ items: [{ size: 1 }, { size: 2 }] }), stored)
   assert.match(fieldErrorText(error ?? assert.fail()), /too small/)
 })
+
+test('RPT-51 flags count from where they stand, and look-around is refused in the words of the server', () => {
+  const name = object({ name: { type: 'string', pattern: '^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$' } })
+  assert.equal(refusal(name, { name: 'ABC' }), 'valid')
+  const errors = compileCrd(aCrd(object({ name: { type: 'string', pattern: '(?=x)' } }))).errors ?? []
+  assert.deepEqual(errors.map(fieldErrorText), [
+    'spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[name].pattern: Invalid value: "(?=x)": ' +
+      "must be a valid regular expression, but isn't: error parsing regexp: invalid or unsupported Perl syntax: `(?=`",
+  ])
+})
+
+test('RPT-51 a pattern that backtracks elsewhere answers at once, in patterns and in rules', () => {
+  const slow = '(a+)+$'
+  const definition = compiled(
+    object({
+      pattern: { type: 'string', pattern: slow },
+      rule: { type: 'string', 'x-kubernetes-validations': [{ rule: `self.matches('${slow}')` }] },
+      found: { type: 'string', 'x-kubernetes-validations': [{ rule: `self.find('${slow}') != ''` }] },
+    }),
+  )
+  const text = `${'a'.repeat(100_000)}b`
+  const slowest = aPool({ pattern: text, rule: text, found: text })
+  const runsMs = Array.from({ length: 5 }, () => {
+    const startMs = performance.now()
+    assert.deepEqual(
+      definition.validate(slowest, undefined).map(({ field }) => field),
+      ['spec.pattern', 'spec.rule', 'spec.found'],
+    )
+    return performance.now() - startMs
+  })
+  const fastestMs = Math.min(...runsMs)
+  assert.ok(fastestMs < 150, `${fastestMs} ms for three expressions`)
+})
+
+test('RPT-55 a field may have a type beside x-kubernetes-int-or-string; both kinds of value are valid', () => {
+  const port = object({ port: { type: 'integer', 'x-kubernetes-int-or-string': true } })
+  assert.equal(refusal(port, { port: 80 }), 'valid')
+  assert.equal(refusal(port, { port: 'http' }), 'valid')
+  assert.equal(refusal(port, { port: true }).includes('must be of type integer,string'), true)
+  const text = object({ port: { type: 'string', 'x-kubernetes-int-or-string': true } })
+  assert.equal(refusal(text, { port: 80 }), 'valid')
+})
+
+test('RPT-55 the one combination that may say types may do so without the flag', () => {
+  const anyOf = [{ type: 'integer' }, { type: 'string' }]
+  assert.equal(compileCrd(aCrd(object({ a: { type: 'integer', anyOf } }))).errors, undefined)
+  assert.equal(compileCrd(aCrd(object({ a: { type: 'integer', allOf: [{ anyOf }] } }))).errors, undefined)
+  const other = object({ a: { type: 'integer', anyOf: [{ type: 'string' }, { type: 'integer' }] } })
+  assert.equal(compileCrd(aCrd(other)).errors?.length, 2)
+})
+
+test('RPT-53 has() looks into what calls and indexes answer', () => {
+  const rule =
+    'has(self.items[0].name) && !has(self.items[1].name) && has(self.items.filter(i, i.size == 2)[0].size)'
+  const item = object({ name: { type: 'string' }, size: { type: 'integer' } })
+  const items = object(
+    { items: { type: 'array', maxItems: 5, items: item } },
+    {
+      'x-kubernetes-validations': [{ rule }],
+    },
+  )
+  assert.equal(refusal(items, { items: [{ name: 'a', size: 1 }, { size: 2 }] }), 'valid')
+})

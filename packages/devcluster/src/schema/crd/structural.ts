@@ -1,9 +1,10 @@
 import type { FieldError } from '../../contract.ts'
+import { compileExpression } from '../regular-expressions.ts'
+import { jsonEqual } from '../shape-node.ts'
 import { compileRules } from './cel-compilation.ts'
 import { compileSchema } from './compiled-schema.ts'
 import { applySchemaDefaults } from './defaulting.ts'
 import type { JsonSchema } from './json-schema.ts'
-import { compilePattern } from './regular-expressions.ts'
 import { validateValue } from './value-validation.ts'
 
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
@@ -80,9 +81,6 @@ function checkType(schema: JsonSchema, path: string, report: Report, isRoot: boo
       const supported = types.map((type) => JSON.stringify(type)).join(', ')
       report('notSupported', `${path}.type`, `supported values: ${supported}`, schema.type)
     }
-    if (schema['x-kubernetes-int-or-string'] === true) {
-      report('invalid', `${path}.type`, 'must be empty if x-kubernetes-int-or-string is true', schema.type)
-    }
     return
   }
   const free =
@@ -102,9 +100,7 @@ function checkKeywords(schema: JsonSchema, path: string, report: Report): void {
       'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
     )
   }
-  if (schema.pattern !== undefined && compilePattern(schema.pattern) === undefined) {
-    report('invalid', `${path}.pattern`, 'must be a valid regular expression', schema.pattern)
-  }
+  checkPattern(schema, path, report)
   if (schema['x-kubernetes-embedded-resource'] === true) {
     if (schema.type !== 'object') {
       report(
@@ -194,34 +190,58 @@ function checkMapKey(schema: JsonSchema, key: string, keyPath: string, path: str
   }
 }
 
+function checkPattern(schema: JsonSchema, path: string, report: Report): void {
+  if (schema.pattern === undefined || schema.pattern === '') return
+  const { error } = compileExpression(schema.pattern)
+  if (error === undefined) return
+  const words = `must be a valid regular expression, but isn't: ${error}`
+  report('invalid', `${path}.pattern`, words, schema.pattern)
+}
+
 function checkCombinations(schema: JsonSchema, path: string, report: Report): void {
+  const mayHaveTypes = isIntOrString(schema.anyOf)
   for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
-    const isIntOrString = keyword === 'anyOf' && schema['x-kubernetes-int-or-string'] === true
     for (const [index, part] of (schema[keyword] ?? []).entries()) {
-      checkPart(
-        part,
-        `${path}.${keyword}[${index}]`,
-        report,
-        isIntOrString || (keyword === 'allOf' && schema['x-kubernetes-int-or-string'] === true),
-      )
+      const isFirstOfAll = keyword === 'allOf' && index === 0
+      const mayHaveType = keyword === 'anyOf' && mayHaveTypes
+      checkPart(part, `${path}.${keyword}[${index}]`, report, { mayHaveType, isFirstOfAll })
     }
   }
-  if (schema.not !== undefined) checkPart(schema.not, `${path}.not`, report, false)
+  if (schema.not !== undefined) {
+    checkPart(schema.not, `${path}.not`, report, { mayHaveType: false, isFirstOfAll: false })
+  }
+}
+
+/** The one combination whose parts may say a type: `[{ type: integer }, { type: string }]`. */
+function isIntOrString(parts: readonly JsonSchema[] | undefined): boolean {
+  return jsonEqual(parts, [{ type: 'integer' }, { type: 'string' }])
+}
+
+interface PartPlace {
+  readonly mayHaveType: boolean
+  /** The first part of `allOf` at the top may be an integer or a string as well. */
+  readonly isFirstOfAll: boolean
 }
 
 /** A part of allOf, anyOf, oneOf or not: it restricts values, it does not shape them. */
-function checkPart(part: JsonSchema, path: string, report: Report, mayHaveType: boolean): void {
+function checkPart(part: JsonSchema, path: string, report: Report, place: PartPlace): void {
   for (const keyword of structureKeywords) {
-    if (part[keyword] === undefined || (keyword === 'type' && mayHaveType)) continue
+    if (part[keyword] === undefined || (keyword === 'type' && place.mayHaveType)) continue
     report('forbidden', `${path}.${keyword}`, 'must be empty to be structural')
   }
+  checkPattern(part, path, report)
+  const nested: PartPlace = { mayHaveType: false, isFirstOfAll: false }
   for (const [name, property] of Object.entries(part.properties ?? {})) {
-    checkPart(property, `${path}.properties[${name}]`, report, false)
+    checkPart(property, `${path}.properties[${name}]`, report, nested)
   }
-  if (part.items !== undefined) checkPart(part.items, `${path}.items`, report, false)
-  checkCombinations(part, path, (kind, field, detail, value) => {
-    if (!mayHaveType || !field.endsWith('.type')) report(kind, field, detail, value)
-  })
+  if (part.items !== undefined) checkPart(part.items, `${path}.items`, report, nested)
+  for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
+    const mayHaveType = keyword === 'anyOf' && place.isFirstOfAll && isIntOrString(part.anyOf)
+    for (const [index, child] of (part[keyword] ?? []).entries()) {
+      checkPart(child, `${path}.${keyword}[${index}]`, report, { mayHaveType, isFirstOfAll: false })
+    }
+  }
+  if (part.not !== undefined) checkPart(part.not, `${path}.not`, report, nested)
 }
 
 /** Defaults must be valid themselves. */

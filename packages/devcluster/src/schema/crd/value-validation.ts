@@ -93,7 +93,7 @@ function sizeOrPatternError(value: string, node: CompiledSchema, path: string): 
   if (minLength !== undefined && length < minLength) {
     return invalid(path, value, `should be at least ${minLength} chars long`)
   }
-  if (node.pattern !== undefined && !node.pattern.test(value)) {
+  if (node.pattern !== undefined && !node.pattern.matches(value)) {
     return invalid(path, value, `should match '${pattern}'`)
   }
   return undefined

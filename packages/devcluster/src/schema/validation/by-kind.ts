@@ -4,6 +4,7 @@ import { jsonEqual, type ShapeNode } from '../shape-node.ts'
 import * as cluster from './cluster.ts'
 import { metadataErrors, type NameRule } from './metadata.ts'
 import { checkPod } from './pods.ts'
+import * as rbac from './rbac.ts'
 import { Findings } from './reporting.ts'
 import { checkShape } from './shape.ts'
 import * as workloads from './workloads.ts'
@@ -30,8 +31,10 @@ const checks: Readonly<Record<string, Check>> = {
   'coordination.k8s.io/Lease': cluster.checkLease,
   'storage.k8s.io/StorageClass': cluster.checkStorageClass,
   'scheduling.k8s.io/PriorityClass': cluster.checkPriorityClass,
-  'rbac.authorization.k8s.io/RoleBinding': cluster.checkRoleBinding,
-  'rbac.authorization.k8s.io/ClusterRoleBinding': cluster.checkRoleBinding,
+  'rbac.authorization.k8s.io/Role': rbac.checkRole,
+  'rbac.authorization.k8s.io/ClusterRole': rbac.checkClusterRole,
+  'rbac.authorization.k8s.io/RoleBinding': rbac.checkRoleBinding,
+  'rbac.authorization.k8s.io/ClusterRoleBinding': rbac.checkClusterRoleBinding,
 }
 
 /** Kinds whose names are no DNS subdomains. */

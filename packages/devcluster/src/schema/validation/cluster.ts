@@ -1,9 +1,9 @@
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
-import { isQuantity, quantityNanos } from '../quantity.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 import { type Findings, listOf } from './reporting.ts'
 import { checkTaints } from './scheduling.ts'
+import { checkAccessModes, checkClaimSpec, checkStorage } from './claims.ts'
 import { checkLabelSelector } from './selectors.ts'
 import { checkIntOrPercent } from './workloads.ts'
 
@@ -147,27 +147,10 @@ export const checkDisruptionBudget: Check = (object, _old, found) => {
   ])
 }
 
-const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
-
-function checkStorage(amount: unknown, path: string, found: Findings): void {
-  if (amount === undefined) return found.required(path)
-  if (typeof amount === 'string' && isQuantity(amount) && (quantityNanos(amount) ?? 0n) <= 0n) {
-    found.invalid(path, amount, 'must be greater than zero')
-  }
-}
-
-function checkAccessModes(modes: unknown, found: Findings): void {
-  if (!Array.isArray(modes) || modes.length === 0)
-    return found.required('spec.accessModes', 'at least 1 access mode is required')
-  for (const mode of modes as unknown[]) found.oneOf('spec.accessModes', mode, accessModes)
-}
-
 export const checkPersistentVolumeClaim: Check = (object, old, found) => {
   const spec = specOf(object)
-  if (spec === undefined) return found.required('spec')
-  checkAccessModes(spec['accessModes'], found)
-  checkStorage(spec['resources']?.requests?.storage, 'spec.resources[storage]', found)
-  checkLabelSelector(spec['selector'], 'spec.selector', found)
+  checkClaimSpec(spec, 'spec', found)
+  if (spec === undefined) return
   const before = specOf(old)
   if (before === undefined) return
   const bound = (value: Loose): Loose => {
@@ -189,7 +172,7 @@ export const checkPersistentVolumeClaim: Check = (object, old, found) => {
 export const checkPersistentVolume: Check = (object, _old, found) => {
   const spec = specOf(object)
   if (spec === undefined) return found.required('spec')
-  checkAccessModes(spec['accessModes'], found)
+  checkAccessModes(spec['accessModes'], 'spec.accessModes', found)
   if (!isRecord(spec['capacity'])) found.required('spec.capacity')
   else checkStorage(spec['capacity']['storage'], 'spec.capacity[storage]', found)
   found.oneOf('spec.persistentVolumeReclaimPolicy', spec['persistentVolumeReclaimPolicy'], [
@@ -231,16 +214,4 @@ export const checkLease: Check = (object, _old, found) => {
     found.invalid('spec.leaseDurationSeconds', duration, 'must be greater than 0')
   }
   found.notNegative('spec.leaseTransitions', spec?.['leaseTransitions'])
-}
-
-export const checkRoleBinding: Check = (object, old, found) => {
-  const reference = object['roleRef'] as Loose | undefined
-  found.oneOf('roleRef.kind', reference?.['kind'], ['ClusterRole', 'Role'])
-  if (old !== undefined && !jsonEqual(reference, old['roleRef'])) {
-    found.invalid('roleRef', reference, 'cannot change roleRef')
-  }
-  for (const [index, { kind, namespace }] of listOf(object, 'subjects').entries()) {
-    found.oneOf(`subjects[${index}].kind`, kind, ['Group', 'ServiceAccount', 'User'])
-    if (kind === 'ServiceAccount' && !namespace) found.required(`subjects[${index}].namespace`)
-  }
 }

@@ -2,6 +2,7 @@ import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { cronSchedule } from '../cron-schedule.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
+import { checkClaimSpec } from './claims.ts'
 import { checkTemplate } from './pods.ts'
 import { type Findings, listOf } from './reporting.ts'
 import { checkLabelSelector, isEmptySelector, selectorMatches } from './selectors.ts'
@@ -16,15 +17,20 @@ function oldSpecOf(old: StoredObject | undefined): Loose | undefined {
   return old === undefined ? undefined : specOf(old)
 }
 
-/** Selector and template, which every workload has. */
-function checkSelectedTemplate(spec: Loose, workload: string, found: Findings): void {
-  const { selector, template } = spec
+/** Selector and template, which every workload has. `template` is what its pods will be made of. */
+function checkSelectedTemplate(
+  spec: Loose,
+  workload: string,
+  found: Findings,
+  template: Loose | undefined = spec['template'],
+): void {
+  const { selector } = spec
   if (selector === undefined) found.required('spec.selector')
   else if (isEmptySelector(selector))
     found.invalid('spec.selector', selector, `empty selector is invalid for ${workload}`)
   checkLabelSelector(selector, 'spec.selector', found)
   if (template === undefined) return found.required('spec.template')
-  const labels: Loose = template.metadata?.labels ?? {}
+  const labels: Loose = template['metadata']?.labels ?? {}
   if (selector !== undefined && !isEmptySelector(selector) && !selectorMatches(selector, labels)) {
     found.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
   }
@@ -124,9 +130,38 @@ const statefulSetMutable: ReadonlySet<string> = new Set([
   'minReadySeconds',
 ])
 
+/**
+ * The template as the controller will complete it: each claim template is a volume of the pods, in the
+ * place of a volume of that name, and host name and subdomain come from the set.
+ */
+function completedTemplate(spec: Loose): Loose | undefined {
+  const { template, volumeClaimTemplates } = spec
+  if (!isRecord(template) || !isRecord(template['spec'])) return template
+  const { hostname: _hostname, subdomain: _subdomain, ...pod } = template['spec'] as Loose
+  const claims = listOf(spec, 'volumeClaimTemplates').map(({ metadata }) => String(metadata?.name ?? ''))
+  if (volumeClaimTemplates === undefined) return { ...template, spec: pod }
+  const own = listOf(pod, 'volumes').filter(({ name }) => !claims.includes(name))
+  const claimed = claims.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))
+  return { ...template, spec: { ...pod, volumes: [...claimed, ...own] } }
+}
+
+const retentionPolicies = ['Retain', 'Delete']
+
+function checkClaimRetention(policy: Loose | undefined, found: Findings): void {
+  for (const event of ['whenDeleted', 'whenScaled']) {
+    found.oneOf(`spec.persistentVolumeClaimRetentionPolicy.${event}`, policy?.[event], retentionPolicies)
+  }
+}
+
 export const checkStatefulSet: Check = (object, old, found) => {
   const spec = specOf(object)
-  checkSelectedTemplate(spec, 'statefulset', found)
+  checkSelectedTemplate(spec, 'statefulset', found, completedTemplate(spec))
+  checkClaimRetention(spec['persistentVolumeClaimRetentionPolicy'], found)
+  if (old === undefined) {
+    for (const [index, claim] of listOf(spec, 'volumeClaimTemplates').entries()) {
+      checkClaimSpec(claim['spec'], `spec.volumeClaimTemplates[${index}].spec`, found)
+    }
+  }
   alwaysRestarts(spec, found)
   found.notNegative('spec.replicas', spec['replicas'])
   found.notNegative('spec.minReadySeconds', spec['minReadySeconds'])

@@ -26,6 +26,7 @@ import {
   silentLogger,
 } from '@tenon/runtime'
 import { crdCases } from './all-cases.test-support.ts'
+import { evaluatesExpressions, refusesExpressions } from './expression-story.test-support.ts'
 import { holdCase, manifestStream, type SendRequest } from './crd-case.test-support.ts'
 import {
   appliesExamples,
@@ -84,6 +85,10 @@ describe('CRDs on the embedded API server', () => {
   })
 
   after(() => server.stop())
+
+  test('RPT-51 RPT-53 expressions that the real server refuses are refused', () => refusesExpressions(send))
+  test('RPT-51 RPT-53 600 rules and patterns are decided as on the real server', () =>
+    evaluatesExpressions(send))
 
   for (const [group, cases] of Object.entries(crdCases)) {
     describe(group, () => {

@@ -1,0 +1,105 @@
+import type { ASTNode, Environment } from '@marcbachmann/cel-js'
+import { compileExpression } from '../regular-expressions.ts'
+import { formatText } from './format-text.ts'
+import { childNodes } from './nodes.ts'
+import { useOwnFunctions } from './own-functions.ts'
+
+/** Conversions that are carried out as soon as an expression is compiled, when they can be. */
+const conversions: ReadonlySet<string> = new Set(['int', 'uint', 'double', 'bool', 'duration', 'timestamp'])
+
+/**
+ * What is wrong with the literals of an expression: the API server refuses what could only fail when it
+ * is run. Looks at the expression as it was parsed.
+ */
+export function literalError(environment: Environment, node: ASTNode): string | undefined {
+  const own = callError(environment, node) ?? aggregateError(node)
+  if (own !== undefined) return own
+  for (const child of childNodes(node)) {
+    // What a text is filled with may be of all types.
+    const isFilling = node.op === 'rcall' && node.args[0] === 'format' && child.op === 'list'
+    const error = isFilling ? undefined : literalError(environment, child)
+    if (error !== undefined) return error
+  }
+  return undefined
+}
+
+function callError(environment: Environment, node: ASTNode): string | undefined {
+  if (node.op === 'call') {
+    const [name, args] = node.args
+    const [first, second] = args
+    if (name === 'matches') return patternError(second)
+    return conversions.has(name) && isLiteral(first) ? conversionError(environment, name, node) : undefined
+  }
+  if (node.op !== 'rcall') return undefined
+  const [name, receiver, args] = node.args
+  if (name === 'matches') return patternError(args[0])
+  if (name === 'format') return formatError(receiver, args[0])
+  return receiver.op === 'id' && receiver.args === 'cel'
+    ? "undeclared reference to 'cel' (in container '')"
+    : undefined
+}
+
+function isLiteral(node: ASTNode | undefined): boolean {
+  return node?.op === 'value'
+}
+
+function patternError(node: ASTNode | undefined): string | undefined {
+  if (node?.op !== 'value' || typeof node.args !== 'string') return undefined
+  return compileExpression(node.args).error === undefined ? undefined : 'invalid matches argument'
+}
+
+function conversionError(environment: Environment, name: string, node: ASTNode): string | undefined {
+  const program = environment.parse(node.input.slice(node.start, node.end))
+  useOwnFunctions(program.ast)
+  try {
+    program({})
+    return undefined
+  } catch {
+    if (name === 'duration' || name === 'timestamp') return `invalid ${name} argument`
+    return `type conversion error from 'string' to '${name}'`
+  }
+}
+
+function formatError(receiver: ASTNode, list: ASTNode | undefined): string | undefined {
+  if (receiver.op !== 'value' || typeof receiver.args !== 'string' || list?.op !== 'list') return undefined
+  const values = list.args
+  if (!values.every(isLiteral)) return undefined
+  try {
+    formatText(
+      receiver.args,
+      values.map((value) => value.args),
+    )
+    return undefined
+  } catch (error) {
+    return `error during formatting: ${(error as Error).message}`
+  }
+}
+
+/** Lists and maps that are written down hold values of one type. */
+function aggregateError(node: ASTNode): string | undefined {
+  if (node.op === 'list') return mixedTypes(node.args)
+  if (node.op !== 'map') return undefined
+  return mixedTypes(node.args.map(([key]) => key)) ?? mixedTypes(node.args.map(([, value]) => value))
+}
+
+function mixedTypes(nodes: readonly ASTNode[]): string | undefined {
+  const types = [...new Set(nodes.flatMap((node) => literalType(node) ?? []))]
+  return types.length > 1 ? `expected type '${types[0]}' but found '${types[1]}'` : undefined
+}
+
+/** The type of a literal; of a list, with that of its items. */
+function literalType(node: ASTNode): string | undefined {
+  if (node.op === 'map') return 'map'
+  if (node.op === 'list') {
+    const item = node.args.map(literalType).find((type) => type !== undefined)
+    return node.args.length > 0 && item !== undefined ? `list(${item})` : undefined
+  }
+  if (node.op !== 'value') return undefined
+  const value = node.args
+  if (value === null) return undefined
+  if (typeof value === 'bigint') return 'int'
+  if (typeof value === 'number') return 'double'
+  if (typeof value === 'string') return 'string'
+  if (typeof value === 'boolean') return 'bool'
+  return value instanceof Uint8Array ? 'bytes' : 'uint'
+}

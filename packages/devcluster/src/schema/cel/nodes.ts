@@ -1,0 +1,17 @@
+import type { ASTNode } from '@marcbachmann/cel-js'
+import { isRecord } from '../shape-node.ts'
+
+function isNode(value: unknown): value is ASTNode {
+  return isRecord(value) && 'op' in value && 'args' in value
+}
+
+/** The nodes right below a node. */
+export function childNodes(node: ASTNode): readonly ASTNode[] {
+  const found: ASTNode[] = []
+  const collect = (value: unknown): void => {
+    if (isNode(value)) found.push(value)
+    else if (Array.isArray(value)) for (const item of value) collect(item)
+  }
+  collect(node.args)
+  return found
+}

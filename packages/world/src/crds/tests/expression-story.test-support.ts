@@ -1,0 +1,134 @@
+/** Holds an API server to the table of expressions: what it refuses in a CRD, and what it finds in objects. */
+import assert from 'node:assert/strict'
+import { patterns, rules } from './expressions.test-support.ts'
+import type { SendRequest, ServerAnswer } from './crd-case.test-support.ts'
+
+const crdsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const group = 'expressions.example.com'
+const fieldsPerKind = 50
+/** How often a server is asked whether it serves a new kind; it answers when it knows more. */
+const establishedTries = 400
+
+type Field = Readonly<Record<string, unknown>>
+
+function aCrd(plural: string, fields: readonly Field[]): object {
+  const kind = `${plural.charAt(0).toUpperCase()}${plural.slice(1)}`
+  const properties = Object.fromEntries(fields.map((field, index) => [`f${index}`, field]))
+  const openAPIV3Schema = {
+    type: 'object',
+    properties: { spec: { type: 'object', properties } },
+  }
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Cluster',
+      names: { plural, kind, singular: plural, listKind: `${kind}List` },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
+    },
+  }
+}
+
+const ruleField = (rule: string): Field => ({
+  type: 'string',
+  maxLength: 10,
+  'x-kubernetes-validations': [{ rule: `self == '' || (${rule})` }],
+})
+const patternField = (pattern: string): Field => ({ type: 'string', pattern })
+
+/** Fails unless the server refuses every rule and pattern that it must refuse, naming the field. */
+export async function refusesExpressions(send: SendRequest): Promise<void> {
+  const wrong: string[] = []
+  for (const rule of rules.invalid) {
+    const { status, body } = await send('POST', `${crdsPath}?dryRun=All`, aCrd('refused', [ruleField(rule)]))
+    if (status !== 422 || !String(body.message).includes('.rule')) wrong.push(`${rule}: ${status}`)
+  }
+  for (const [pattern] of patterns.invalid) {
+    const crd = aCrd('refused', [patternField(pattern)])
+    const { status, body } = await send('POST', `${crdsPath}?dryRun=All`, crd)
+    const isTold = String(body.message).includes(
+      "must be a valid regular expression, but isn't: error parsing",
+    )
+    if (status !== 422 || !isTold) wrong.push(`${pattern}: ${status} ${body.message}`)
+  }
+  assert.deepEqual(wrong, [])
+}
+
+interface Expected {
+  readonly name: string
+  readonly field: Field
+  readonly value: string
+  /** What the server says of the field; absent: nothing. */
+  readonly says?: RegExp
+}
+
+function expectations(): readonly Expected[] {
+  const ofRule = (rule: string, says?: RegExp): Expected => ({
+    name: rule,
+    field: ruleField(rule),
+    value: 'x',
+    ...(says && { says }),
+  })
+  return [
+    ...rules.true.map((rule) => ofRule(rule)),
+    ...rules.false.map((rule) => ofRule(rule, /failed rule/)),
+    ...rules.error.map((rule) => ofRule(rule, /evaluating rule/)),
+    ...patterns.match.map(([pattern, text]) => ({
+      name: `${pattern} on ${JSON.stringify(text)}`,
+      field: patternField(pattern),
+      value: text,
+    })),
+    ...patterns.noMatch.map(([pattern, text]) => ({
+      name: `${pattern} on ${JSON.stringify(text)}`,
+      field: patternField(pattern),
+      value: text,
+      says: /should match/,
+    })),
+  ]
+}
+
+/** Fails unless the server decides every other rule and pattern as the table says. */
+export async function evaluatesExpressions(send: SendRequest): Promise<void> {
+  const all = expectations()
+  const wrong: string[] = []
+  for (let start = 0; start < all.length; start += fieldsPerKind) {
+    wrong.push(...(await wrongAnswers(send, `kind${start}`, all.slice(start, start + fieldsPerKind))))
+  }
+  assert.deepEqual(wrong, [])
+}
+
+async function wrongAnswers(
+  send: SendRequest,
+  plural: string,
+  expected: readonly Expected[],
+): Promise<string[]> {
+  const crd = aCrd(
+    plural,
+    expected.map(({ field }) => field),
+  )
+  const created = await send('POST', crdsPath, crd)
+  assert.equal(created.status, 201, created.body.message)
+  try {
+    const { kind } = created.body.spec.names
+    const spec = Object.fromEntries(expected.map(({ value }, index) => [`f${index}`, value]))
+    const object = { apiVersion: `${group}/v1`, kind, metadata: { name: 'one' }, spec }
+    const answer = await whenServed(() => send('POST', `/apis/${group}/v1/${plural}?dryRun=All`, object))
+    const causes = (answer.body.details?.causes ?? []) as readonly { field: string; message: string }[]
+    return expected.flatMap(({ name, says }, index) => {
+      const said = causes.filter(({ field }) => field === `spec.f${index}`).map(({ message }) => message)
+      const isRight = says === undefined ? said.length === 0 : said.some((message) => says.test(message))
+      return isRight ? [] : [`${name}: ${said.join('; ') || 'accepted'}`]
+    })
+  } finally {
+    await send('DELETE', `${crdsPath}/${plural}.${group}`)
+  }
+}
+
+async function whenServed(ask: () => Promise<ServerAnswer>): Promise<ServerAnswer> {
+  for (let tries = 1; ; tries++) {
+    const answer = await ask()
+    if (answer.status !== 404 || tries === establishedTries) return answer
+  }
+}
