@@ -33,6 +33,16 @@ export class Examiner {
    * whose policy is that of a disruption, and whose nodes have the candidates among them, in use as they are.
    */
   examine(problem: Problem, question: DisruptionQuestion, control: SchedulingControl): DisruptionAnswer {
+    try {
+      return this.#answer(problem, question, control)
+    } catch (error) {
+      // What simulations have changed of the common ground is not known any more.
+      this.#standing = undefined
+      throw error
+    }
+  }
+
+  #answer(problem: Problem, question: DisruptionQuestion, control: SchedulingControl): DisruptionAnswer {
     if (question.kind === 'remove')
       return { kind: 'removal', removal: this.#removal(problem, question, control) }
     return {

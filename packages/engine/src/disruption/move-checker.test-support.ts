@@ -58,6 +58,7 @@ export function violationsOf({ input, question }: Case, move: PlannedMove): read
     validZones: new Map(),
     pricePerHour: cost,
     firstFitPricePerHour: cost,
+    faults: [],
   }
   const isCut = claims.some((claim, index) => claim !== result.claims[index])
   const located = locate(after, result)

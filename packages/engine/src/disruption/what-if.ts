@@ -7,7 +7,7 @@ import type { TypeReader } from '../provisioning/instance-rows.ts'
 import type { NodeFill } from '../provisioning/node-fill.ts'
 import type { NodeQueue } from '../provisioning/node-queue.ts'
 import { difference } from '../provisioning/pod-resources.ts'
-import { Simulation } from '../provisioning/simulation.ts'
+import { type Scope, Simulation } from '../provisioning/simulation.ts'
 import type { Problem } from '../snapshot/problem.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
 import type { CandidateInput, Removal } from './question.ts'
@@ -138,7 +138,7 @@ export class WhatIf {
         if (this.#isReadable(pod)) ground.topology.remove(this.compiled.shapeOf(pod), candidate.node)
     }
     for (const { node } of candidates) ground.exclude(node)
-    const simulation = new Simulation(this.compiled, 'firstFit', {
+    const scope: Scope = {
       ground,
       pods: readable.sort((a, b) => (this.#rank[a] as number) - (this.#rank[b] as number)),
       unreadable: new Map(
@@ -149,15 +149,21 @@ export class WhatIf {
       ),
       usageOf: (pool) => this.#usageWithout(pool, candidates),
       ...(planned && { planned }),
-    })
-    simulation.run(this.#control)
-    const { ending, value } = look(simulation)
-    if (ending === 'undo') ground.rollback(mark)
-    else {
-      this.#gone.push(...candidates)
-      this.#areHomelessPlaced = true
     }
-    return value
+    let ending: Ending = 'undo'
+    try {
+      const simulation = new Simulation(this.compiled, 'firstFit', { scope })
+      simulation.run(this.#control)
+      const looked = look(simulation)
+      ending = looked.ending
+      return looked.value
+    } finally {
+      if (ending === 'undo') ground.rollback(mark)
+      else {
+        this.#gone.push(...candidates)
+        this.#areHomelessPlaced = true
+      }
+    }
   }
 
   /** Does what `run` says, and takes back at its end what simulations have kept meanwhile. */

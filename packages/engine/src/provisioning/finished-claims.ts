@@ -63,8 +63,8 @@ export class ClaimFinisher {
   /** By list and the rows that are held. */
   readonly #stocks = new Map<readonly PricedRow[], Map<string, Stock>>()
   readonly #frames = new Map<string, Frame | Truncated>()
-  /** By class and reservations. */
-  readonly #reserved = new Map<string, readonly PricedRow[]>()
+  /** By class and the reservations that are held. */
+  readonly #special = new Map<string, readonly PricedRow[]>()
   /** 1 for each row, by its index in its template, that the claim at hand holds. */
   #held = new Uint8Array(0)
 
@@ -114,9 +114,9 @@ export class ClaimFinisher {
 
   /** What the claim costs as the cheapest type that it may be launched as and that holds what it has. */
   priceOf(claim: OpenClaim): PricePerHour {
-    const { reservations, amounts } = claim
-    if (reservations.size > 0)
-      return this.#reservedFor(claim).find(({ row }) => amountsFit(amounts, row.room))?.pricePerHour
+    const { amounts } = claim
+    const special = this.#specialRows(claim)
+    if (special !== undefined) return special.find(({ row }) => amountsFit(amounts, row.room))?.pricePerHour
     const priced = this.priced(claim.class)
     while (claim.cheapest < priced.length && !amountsFit(amounts, roomOf(priced, claim.cheapest)))
       claim.cheapest++
@@ -132,23 +132,42 @@ export class ClaimFinisher {
   /** Undefined when no type holds it, or the price before or after is not known. */
   #riseOf(claim: OpenClaim, more: Amounts): PricePerHour {
     const before = this.priceOf(claim)
-    const isReserved = claim.reservations.size > 0
-    const priced = isReserved ? this.#reservedFor(claim) : this.priced(claim.class)
-    let row = isReserved ? 0 : claim.cheapest
+    const special = this.#specialRows(claim)
+    const priced = special ?? this.priced(claim.class)
+    let row = special === undefined ? claim.cheapest : 0
     while (row < priced.length && !sumFits(claim.amounts, more, roomOf(priced, row))) row++
     const after = priced[row]?.pricePerHour
     return before === undefined || after === undefined ? undefined : after - before
   }
 
-  /** The rows that the claim's reservations are for, once for all claims that hold the same. */
-  #reservedFor({ class: of, reservations }: OpenClaim): readonly PricedRow[] {
+  /**
+   * The rows of a class in which reservations are sold, at the prices of what the claim holds of them: reserved
+   * capacity for one that does, all other capacity for one that does not. Undefined for other classes.
+   */
+  #specialRows({
+    class: of,
+    reservations,
+  }: Pick<OpenClaim, 'class' | 'reservations'>): readonly PricedRow[] | undefined {
+    if (reservations.size === 0 && !of.hasReservations) return undefined
     const key = `${of.index} ${[...reservations].toSorted().join(',')}`
-    let rows = this.#reserved.get(key)
+    let rows = this.#special.get(key)
     if (rows === undefined) {
-      rows = this.#pricedReserved(of, reservations)
-      this.#reserved.set(key, rows)
+      rows = reservations.size > 0 ? this.#pricedReserved(of, reservations) : this.#pricedUnreserved(of)
+      this.#special.set(key, rows)
     }
     return rows
+  }
+
+  #pricedUnreserved(of: ClaimClass): readonly PricedRow[] {
+    return of.rows
+      .map((row) => ({
+        ...this.#classes.bestOffer(of, row),
+        row,
+        pricePerHour: this.#classes
+          .offerings(of, row)
+          .find(({ capacityType }) => capacityType !== capacityTypes.reserved)?.pricePerHour,
+      }))
+      .toSorted(cheapestFirst)
   }
 
   /** Whether the claim, one more pod in it, may still be launched as every type as which it may be now. */
@@ -218,10 +237,8 @@ export class ClaimFinisher {
 
   /** @param rows the key of the rows that are marked as held. */
   #makeFrame(of: ClaimClass, reservations: ReadonlySet<string>, rows: string): Frame | Truncated {
-    const stock =
-      reservations.size === 0
-        ? this.#stockOf(this.priced(of), rows)
-        : this.#makeStock(this.#pricedReserved(of, reservations))
+    const special = this.#specialRows({ class: of, reservations })
+    const stock = special === undefined ? this.#stockOf(this.priced(of), rows) : this.#makeStock(special)
     const missing = unmetMinValues(stock.types, this.#states.get(of.state))
     if (this.#policy.minValues === 'Strict' && missing.size > 0) return { kind: 'truncated', missing }
     const final = this.#finalRequirements(of, stock, reservations)

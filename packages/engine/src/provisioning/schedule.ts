@@ -61,6 +61,7 @@ export function* resultInSteps(
     validZones: zonesByPod(pods, shapeOf, solution.validZones),
     pricePerHour: solution.pricePerHour,
     firstFitPricePerHour: solution.firstFitPricePerHour,
+    faults: solution.faults,
   }
 }
 

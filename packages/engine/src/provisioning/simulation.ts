@@ -83,6 +83,13 @@ function wholeOf(compiled: CompiledProblem): Scope {
   }
 }
 
+export interface SimulationOptions {
+  /** What is decided, and on what ground; the whole problem unless given. */
+  readonly scope?: Scope
+  /** Whether a pod goes where it would have to wait for others (crowding.ts) only if no open claim else takes it. */
+  readonly keepsApart?: boolean
+}
+
 /** How a claim is chosen among those that accept a pod. */
 export type Selection = 'firstFit' | 'thrifty'
 
@@ -107,14 +114,17 @@ export class Simulation {
   /** Index of the node by pod. */
   readonly #nodeOf = new Map<number, number>()
   readonly #choices: number
-  /** Absent when the scheduler is not told where pods are to go. */
-  readonly #crowding: Crowding | undefined
+  readonly #crowding: Crowding
+  readonly #keepsApart: boolean
   #undecided: readonly number[] = []
   #placements = 0
   #newHost: number
 
-  /** @param scope what is decided, and on what ground; the whole problem unless given. */
-  constructor(compiled: CompiledProblem, selection: Selection, scope: Scope = wholeOf(compiled)) {
+  constructor(
+    compiled: CompiledProblem,
+    selection: Selection,
+    { scope = wholeOf(compiled), keepsApart = false }: SimulationOptions = {},
+  ) {
     this.#compiled = compiled
     this.#selection = selection
     this.#scope = scope
@@ -135,15 +145,17 @@ export class Simulation {
       this.#reservations === undefined
         ? scope.ground.admission
         : new ClaimAdmission(classes, this.#topology, policy, this.#reservations)
-    this.#crowding =
-      policy.improvement === 'planned' ? new Crowding((pod) => compiled.shapeOf(pod)) : undefined
+    this.#crowding = new Crowding((pod) => compiled.shapeOf(pod))
+    this.#keepsApart = keepsApart
     this.#newHost = this.#topology.hostOf(placeholder(0))
     this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / scope.pods.length)))
   }
 
   /** First fit over the whole problem without regard to earlier plans. */
   static unplanned(compiled: CompiledProblem): Simulation {
-    return new Simulation(compiled, 'firstFit', { ...wholeOf(compiled), planned: new Map() })
+    return new Simulation(compiled, 'firstFit', {
+      scope: { ...wholeOf(compiled), planned: new Map() },
+    })
   }
 
   /** Tries every pod; those that fail are tried again for as long as others still find places. */
@@ -184,6 +196,19 @@ export class Simulation {
   /** What the open claims come to, each as its cheapest type. */
   get cost(): PlanCost {
     return costOf(this.#claims, this.#compiled.finisher)
+  }
+
+  /** Whether some pod would have to wait for others of its claim. */
+  get isCrowded(): boolean {
+    return this.#claims.some(({ pods }) => {
+      const seen = new Set<PodShape>()
+      return pods.some((pod, at) => {
+        const shape = this.#compiled.shapeOf(pod)
+        if (seen.has(shape) || !this.#crowding.concerns(shape)) return false
+        seen.add(shape)
+        return this.#crowding.isCrowded(pods.toSpliced(at, 1), shape)
+      })
+    })
   }
 
   /** Pods that found no place. */
@@ -255,10 +280,13 @@ export class Simulation {
     this.#claims = [...this.#claims.filter((claim) => !old.includes(claim)), ...renewed]
   }
 
-  /** The decision, by indexes of the problem. */
-  outcome(): Outcome {
+  /**
+   * The decision, by indexes of the problem.
+   * @param onFault told of what a reason could not be worked out for; without it, that is thrown.
+   */
+  outcome(onFault?: (error: unknown) => void): Outcome {
     const claims: FinishedClaim[] = []
-    const failures = this.#finalFailures()
+    const failures = this.#finalFailures(onFault)
     const { finisher, problem } = this.#compiled
     for (const claim of this.#claims) {
       const { template } = claim.class
@@ -305,7 +333,7 @@ export class Simulation {
     }
   }
 
-  #finalFailures(): Map<number, PodReason> {
+  #finalFailures(onFault: ((error: unknown) => void) | undefined): Map<number, PodReason> {
     const reasons = new Map<PodShape, PodReason>()
     const failures = new Map<number, PodReason>()
     for (const [pod, problem] of this.#scope.unreadable) failures.set(pod, { kind: 'malformed', problem })
@@ -314,13 +342,23 @@ export class Simulation {
       else {
         let reason = reasons.get(failure)
         if (reason === undefined) {
-          reason = this.#explain(failure)
+          reason = this.#reasonOf(failure, onFault)
           reasons.set(failure, reason)
         }
         failures.set(pod, reason)
       }
     }
     return failures
+  }
+
+  #reasonOf(shape: PodShape, onFault: ((error: unknown) => void) | undefined): PodReason {
+    try {
+      return this.#explain(shape)
+    } catch (error) {
+      if (onFault === undefined) throw error
+      onFault(error)
+      return { kind: 'unexplained' }
+    }
   }
 
   #explain(shape: PodShape): PodReason {
@@ -430,7 +468,8 @@ export class Simulation {
     const hosts = this.#topology.boundHosts(shape)
     if (hosts !== undefined) return this.#onBoundHost(pod, shape, hosts)
     const crowding = this.#crowding
-    if (crowding?.concerns(shape) === true && this.#onClaimOf(reach, pod, shape, { crowding })) return true
+    if (this.#keepsApart && crowding.concerns(shape) && this.#onClaimOf(reach, pod, shape, { crowding }))
+      return true
     return this.#onClaimOf(reach, pod, shape, {})
   }
 

@@ -67,6 +67,10 @@ export type PodReason =
   | { readonly kind: 'resourceClaims' }
   /** `problem` names the field and what is wrong with it. */
   | { readonly kind: 'malformed'; readonly problem: string }
+  /** To work out the reason failed. */
+  | { readonly kind: 'unexplained' }
+  /** Every decision with this pod fails, which is a bug; `problem` is what it fails with. */
+  | { readonly kind: 'undecidable'; readonly problem: string }
 
 /** The sentence for a pod's event; clauses of several NodePools are joined by `; `. */
 export function renderPodReason(reason: PodReason): string {
@@ -99,6 +103,13 @@ export function renderPodReason(reason: PodReason): string {
       )
     case 'malformed':
       return `the pod is malformed: ${reason.problem}`
+    case 'unexplained':
+      return 'no NodePool can take it; working out why failed, which the log of the controller tells'
+    case 'undecidable':
+      return (
+        `every decision with this pod fails (${reason.problem}), so it is set aside and tried again later; ` +
+        'other pods are not affected. This is a bug: please report it with the log of the controller'
+      )
   }
 }
 

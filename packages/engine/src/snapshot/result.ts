@@ -55,6 +55,14 @@ export interface MalformedObject {
   readonly problem: string
 }
 
+/** Something that a decision can do without and that threw: a bug. The decision stands as it is without that part. */
+export interface Fault {
+  /** The search for a cheaper plan, the reasons of pods that find no place, or the zones told of pods. */
+  readonly part: 'improvement' | 'explanation' | 'zones'
+  readonly message: string
+  readonly stack: string
+}
+
 /** What to launch, where pods go, and who is left. Each pod of the input is in one of the lists. */
 export interface SchedulingResult {
   readonly claims: readonly NewClaim[]
@@ -73,6 +81,7 @@ export interface SchedulingResult {
   /** Known prices per hour of the new claims, and what first fit alone would have cost. */
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number
+  readonly faults: readonly Fault[]
 }
 
 /** What surrounds a decision and does not change it, unless it stops it. */

@@ -101,5 +101,6 @@ export function nothingDecided({ pods }: SchedulingInput): SchedulingResult {
     validZones: new Map(),
     pricePerHour: 0,
     firstFitPricePerHour: 0,
+    faults: [],
   }
 }

@@ -212,3 +212,33 @@ describe('waiting for a reservation', () => {
     )
   })
 })
+
+test('RPT-49 the price of a plan counts the reservations that its claims hold, and no others', () => {
+  const type = (name: string, ...offerings: readonly Offering[]) =>
+    soldAs(aType(name, 8, 32), unreserved('on-demand', 0.4), ...offerings)
+  const pool = poolOf(
+    aPool(),
+    type('one', { ...reserved('cheap', 1), pricePerHour: 0.1 }),
+    type('two', { ...reserved('dear', 1), pricePerHour: 0.3 }),
+  )
+  const pod = (name: string) => aPod({ cpu: '5' }, { nodeSelector: { [labels.instanceType]: name } })
+  for (const improvement of [undefined, 'planned', 'free'] as const) {
+    const { claims, pricePerHour, firstFitPricePerHour } = schedule(
+      anInput({
+        pods: [pod('one'), pod('one'), pod('two'), pod('two')],
+        pools: [pool],
+        policy: {
+          ...policy,
+          reservations: { label: reservationId, mode: 'Fallback' },
+          ...(improvement && { improvement }),
+        },
+      }),
+    )
+    const prices = claims.map((claim) => `${claim.reservationIds.join()} ${claim.pricePerHour}`)
+    assert.deepEqual(prices.toSorted(), [' 0.4', ' 0.4', 'cheap 0.1', 'dear 0.3'])
+    assert.deepEqual(
+      [pricePerHour.toFixed(9), firstFitPricePerHour.toFixed(9)],
+      ['1.200000000', '1.200000000'],
+    )
+  }
+})

@@ -56,6 +56,7 @@ function aResult(parts: Partial<SchedulingResult>): SchedulingResult {
     validZones: new Map(),
     pricePerHour: 0,
     firstFitPricePerHour: 0,
+    faults: [],
     ...parts,
   }
 }

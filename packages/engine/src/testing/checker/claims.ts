@@ -20,7 +20,15 @@ import {
   untoleratedTaints,
   valuesToTry,
 } from './labels.ts'
-import { cheapest, daemonsOn, type Launch, launchesOf, poolExpressions, poolLabels } from './launches.ts'
+import {
+  cheapest,
+  daemonsOn,
+  isHeld,
+  type Launch,
+  launchesOf,
+  poolExpressions,
+  poolLabels,
+} from './launches.ts'
 import { nameOf, volumeTerms } from './nodes.ts'
 
 /** A claim as messages name it. */
@@ -66,7 +74,8 @@ function checkPrices(claim: NewClaim, pool: PoolInput, input: SchedulingInput): 
   const hasOverrides = types.some((type) =>
     type.offerings.some((each) => each.capacityOverride !== undefined || each.overheadOverride !== undefined),
   )
-  const prices = types.map((type) => cheapest(claim.requirements, type))
+  const inUse = input.policy.reservations !== undefined
+  const prices = types.map((type) => cheapest(claim, type, inUse))
   for (const [index, price] of prices.entries()) {
     if (index === 0) continue
     const order = comparePrices(prices[index - 1], price)
@@ -77,6 +86,7 @@ function checkPrices(claim: NewClaim, pool: PoolInput, input: SchedulingInput): 
   // Offerings with less room than their type's others may be the cheapest without being enough.
   const holding = types
     .flatMap((type) => launchesOf(claim, type))
+    .filter(({ offering }) => isHeld(claim, offering, inUse))
     .filter((launch) => shortOf(launch, claim, pool, input).length === 0)
     .map((launch) => launch.offering.pricePerHour)
   const highest = hasOverrides ? lowestPrice(holding) : prices[0]

@@ -1,5 +1,6 @@
 /** Every node that a claim, a pool and an instance type can turn into. */
 import {
+  capacityTypes,
   type InstanceType,
   labels as names,
   lowestPrice,
@@ -74,9 +75,19 @@ function offeringsFor(requirements: readonly Expression[], type: InstanceType): 
   return type.offerings.filter((offering) => offering.available && agree(requirements, offering.requirements))
 }
 
+/**
+ * Whether the claim may be launched so. Reservations that it does not hold are others' where they are in use.
+ * @param inUse whether decisions share out reservations.
+ */
+export function isHeld(claim: NewClaim, { requirements }: Offering, inUse: boolean): boolean {
+  const isReserved = requirements.some(({ values }) => values?.includes(capacityTypes.reserved) === true)
+  return !inUse || !isReserved || claim.reservationIds.length > 0
+}
+
 /** The lowest known price at which a claim can be launched as this type. */
-export function cheapest(requirements: readonly Expression[], type: InstanceType): PricePerHour {
-  return lowestPrice(offeringsFor(requirements, type).map((offering) => offering.pricePerHour))
+export function cheapest(claim: NewClaim, type: InstanceType, inUse: boolean): PricePerHour {
+  const offerings = offeringsFor(claim.requirements, type).filter((each) => isHeld(claim, each, inUse))
+  return lowestPrice(offerings.map((offering) => offering.pricePerHour))
 }
 
 /** Every way to launch a claim as this type. */
