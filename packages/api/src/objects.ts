@@ -309,6 +309,9 @@ export interface PersistentVolumeClaimSpec {
   readonly accessModes?: readonly string[]
   readonly storageClassName?: string
   readonly volumeName?: string
+  readonly volumeMode?: string
+  /** Which PersistentVolumes may be bound; any without it. */
+  readonly selector?: LabelSelector
   readonly resources?: ResourceRequirements
 }
 
@@ -327,7 +330,12 @@ export interface PersistentVolume extends KubeObject {
       readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] }
     }
     readonly storageClassName?: string
+    readonly capacity?: ResourceList
+    readonly accessModes?: readonly string[]
+    readonly volumeMode?: string
+    readonly claimRef?: { readonly namespace?: string; readonly name?: string; readonly uid?: string }
   }
+  readonly status?: { readonly phase?: string }
 }
 
 export interface StorageClass extends KubeObject {

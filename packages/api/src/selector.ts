@@ -2,9 +2,9 @@ import type { LabelSelector, LabelSelectorRequirement } from './objects.ts'
 
 type Labels = Readonly<Record<string, string>> | undefined
 
-/** Whether `labels` satisfy `selector`. An absent selector matches nothing, an empty one everything. */
-export function matchesSelector(selector: LabelSelector | undefined, labels: Labels): boolean {
-  if (selector === undefined) return false
+/** Whether `labels` satisfy `selector`. An absent selector, or null, matches nothing, an empty one everything. */
+export function matchesSelector(selector: LabelSelector | null | undefined, labels: Labels): boolean {
+  if (selector === undefined || selector === null) return false
   for (const [key, value] of Object.entries(selector.matchLabels ?? {}))
     if (labels?.[key] !== value) return false
   return (selector.matchExpressions ?? []).every((expression) => matchesExpression(expression, labels))

@@ -29,6 +29,7 @@ export {
 } from './requirements/requirements.ts'
 export { type Problem, problemInSteps, problemOf, type ShapeSource } from './snapshot/problem.ts'
 export type {
+  AttachLimits,
   DaemonInput,
   NodeInput,
   PodOrigin,
@@ -85,7 +86,8 @@ export {
   type SchedulerConfig,
 } from './eligibility/scheduler-config.ts'
 export { shapeProblems, validatePod } from './eligibility/validation.ts'
-export { attachedClaims, resolveVolumes } from './eligibility/volumes.ts'
+export { FreeVolumes } from './eligibility/free-volumes.ts'
+export { attachedClaims, claimedVolumes, noteFreeVolumes, resolveVolumes } from './eligibility/volumes.ts'
 export {
   evaluateOverlaysInSteps,
   type OverlayConflict,

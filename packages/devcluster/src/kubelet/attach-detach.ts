@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { kinds, type PersistentVolume, type Pod, type VolumeAttachment } from '@tenon/api'
 import { podFacts } from '../scheduler/pod-facts.ts'
-import type { VolumeSpec } from '../scheduler/volume-index.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
 import { draw } from './settings.ts'
 
@@ -188,7 +187,7 @@ function hasClaims(pod: Pod): boolean {
 }
 
 function attachmentOf(volume: PersistentVolume, nodeName: string): Attachment {
-  const spec = volume.spec as VolumeSpec
+  const spec = volume.spec
   const driver = spec.csi?.driver ?? ''
   const handle = spec.csi?.volumeHandle ?? volume.metadata.name
   const hash = createHash('sha256').update(`${handle}${driver}${nodeName}`).digest('hex')

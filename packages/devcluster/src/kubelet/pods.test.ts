@@ -207,7 +207,7 @@ describe('pods on a kubelet', () => {
         capacity: { storage: '1Gi' },
         accessModes: ['ReadWriteOnce'],
         csi: { driver: 'csi.test', volumeHandle: 'h1' },
-      } as PersistentVolume['spec'],
+      },
     })
     fixture.api.create(kinds.persistentVolumeClaim, {
       apiVersion: 'v1',

@@ -1,5 +1,4 @@
 import type {
-  ContainerPort,
   LabelSelectorRequirement,
   Pod,
   PodAffinityTerm,
@@ -188,16 +187,12 @@ function hostPorts(pod: Pod): HostPort[] {
   const ports: HostPort[] = []
   for (const container of [...pod.spec.containers, ...sidecars]) {
     for (const port of container.ports ?? nothing) {
-      const number = hostPortOf(port, pod.spec.hostNetwork === true)
+      const number = port.hostPort ?? 0
       if (number > 0)
         ports.push({ ip: port.hostIP || '0.0.0.0', slot: `${port.protocol ?? 'TCP'}/${number}` })
     }
   }
   return ports
-}
-
-function hostPortOf(port: ContainerPort, hostNetwork: boolean): number {
-  return port.hostPort ?? (hostNetwork ? port.containerPort : 0)
 }
 
 function claims(pod: Pod): PodClaim[] {

@@ -75,6 +75,47 @@ describe('pods with volumes', () => {
     assert.match(cluster.reason('p') ?? '', /1 node\(s\) didn't find available persistent volumes to bind/)
   })
 
+  it('binds only volumes that suit a claim in every respect', async () => {
+    const cluster = aCluster().node('a')
+    const fields = { volumeBindingMode: 'WaitForFirstConsumer', provisioner: 'kubernetes.io/no-provisioner' }
+    cluster.storageClass('local', fields)
+    const offered = (name: string, more: object, labels = {}) => {
+      cluster.create(kinds.persistentVolume, {
+        metadata: { name, labels },
+        spec: {
+          capacity: { storage: '1Gi' },
+          accessModes: ['ReadWriteOnce'],
+          storageClassName: 'local',
+          csi: { driver: 'csi.test', volumeHandle: name },
+          ...more,
+        },
+      })
+      if (name !== 'pending')
+        cluster.api.patch(
+          kinds.persistentVolume,
+          undefined,
+          name,
+          { status: { phase: 'Available' } },
+          'status',
+        )
+    }
+    offered('pending', {})
+    offered('raw', { volumeMode: 'Block' })
+    offered('read-only', { accessModes: ['ReadOnlyMany'] })
+    offered('released', { claimRef: { namespace: 'default', name: 'gone' } })
+    const selector = { matchLabels: { disk: 'fast' } }
+    cluster.claim('data', { storageClassName: 'local' }).pod('p', mounts('data'))
+    cluster.claim('picky', { storageClassName: 'local', selector }).pod('q', mounts('picky'))
+    await cluster.settle()
+    assert.deepEqual([cluster.nodeOf('p'), cluster.nodeOf('q')], [undefined, undefined])
+    offered('plain', {})
+    await cluster.settle(2000)
+    assert.deepEqual([cluster.nodeOf('p'), cluster.nodeOf('q')], ['a', undefined])
+    offered('fast', {}, { disk: 'fast' })
+    await cluster.settle(2000)
+    assert.equal(cluster.nodeOf('q'), 'a')
+  })
+
   it('keeps to the CSI limit of a node, counting a shared volume once', async () => {
     const cluster = aCluster().node('a')
     const driver = { name: 'csi.test', nodeID: 'a', allocatable: { count: 1 } }

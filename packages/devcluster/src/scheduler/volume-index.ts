@@ -1,21 +1,11 @@
 import {
   type CsiNode,
   type KubeObject,
-  type NodeSelectorTerm,
   type PersistentVolume,
   type PersistentVolumeClaim,
   type StorageClass,
   storageClassNameOf,
 } from '@tenon/api'
-
-/** The fields of a PersistentVolume that decide where its pods can run. */
-export interface VolumeSpec {
-  readonly csi?: { readonly driver: string; readonly volumeHandle?: string }
-  readonly nodeAffinity?: { readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } }
-  readonly capacity?: Readonly<Record<string, string>>
-  readonly accessModes?: readonly string[]
-  readonly claimRef?: { readonly namespace?: string; readonly name?: string }
-}
 
 const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
 

@@ -9,8 +9,8 @@ import type { ClusterIndex } from './cluster-index.ts'
 import type { NodeEntry } from './node-entry.ts'
 import type { PodFacts } from './pod-facts.ts'
 import type { Rejection } from './rejection.ts'
-import { termMatches } from './selectors.ts'
-import { selectedNode, type VolumeIndex, type VolumeSpec } from './volume-index.ts'
+import { labelMatcher, termMatches } from './selectors.ts'
+import { selectedNode, type VolumeIndex } from './volume-index.ts'
 
 const noProvisioner = 'kubernetes.io/no-provisioner'
 const topologyLabels = [
@@ -215,8 +215,7 @@ function smallestFree(
   let best: PersistentVolume | undefined
   let bestSize = Number.POSITIVE_INFINITY
   for (const volume of volumes.volumes()) {
-    const spec = volume.spec as VolumeSpec
-    const capacity = parseResource('storage', spec.capacity?.['storage'] ?? '0')
+    const capacity = parseResource('storage', volume.spec.capacity?.['storage'] ?? '0')
     if (capacity < size || capacity >= bestSize || used.has(volume.metadata.name)) continue
     if (!suits(volume, claim) || !reaches(volume, entry)) continue
     best = volume
@@ -226,13 +225,17 @@ function smallestFree(
 }
 
 function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
-  const spec = volume.spec as VolumeSpec
+  const { spec, metadata, status } = volume
   const reserved = spec.claimRef
   const free =
     reserved === undefined ||
     (reserved.name === claim.metadata.name && reserved.namespace === claim.metadata.namespace)
   return (
     free &&
+    metadata.deletionTimestamp === undefined &&
+    (status?.phase ?? 'Available') === 'Available' &&
+    (spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem') &&
+    (claim.spec.selector === undefined || labelMatcher(claim.spec.selector).matches(metadata.labels ?? {})) &&
     (storageClassNameOf(volume) ?? '') === (storageClassNameOf(claim) ?? '') &&
     (claim.spec.accessModes ?? []).every((mode) => spec.accessModes?.includes(mode))
   )

@@ -1,9 +1,11 @@
 /** What is looked up to judge a pod's volumes and what the provider sets as its rules. */
 import {
   labels,
+  type Node,
   normalizedLabel,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  type Pod,
   type StorageClass,
 } from '@tenon/api'
 
@@ -12,6 +14,11 @@ export interface VolumeLookups {
   readonly claim: (namespace: string, name: string) => PersistentVolumeClaim | undefined
   readonly volume: (name: string) => PersistentVolume | undefined
   readonly storageClass: (name: string) => StorageClass | undefined
+  /** PersistentVolumes of a StorageClass, bound ones among them. */
+  readonly volumesOfClass: (storageClass: string) => readonly PersistentVolume[]
+  /** Pods on nodes that mount the claim and have not ended. */
+  readonly podsUsing: (namespace: string, claim: string) => readonly Pod[]
+  readonly node: (name: string) => Node | undefined
 }
 
 /** The core's and the provider's rules for what pods may ask. */

@@ -59,7 +59,9 @@ const resources = fields({ requests: optional(mapOf(quantity)), limits: optional
 const container = fields({
   name: text,
   resources: optional(resources),
-  ports: optional(listOf(fields({ hostPort: optional(integer), hostIP: optional(text) }))),
+  ports: optional(
+    listOf(fields({ containerPort: optional(integer), hostPort: optional(integer), hostIP: optional(text) })),
+  ),
 })
 const containerStatus = fields({
   name: text,

@@ -42,6 +42,9 @@ export type VolumeProblem = VolumeSubject &
       }
     | { readonly kind: 'noStorageClass' }
     | { readonly kind: 'storageClassMissing' | 'immediateBinding'; readonly storageClass: string }
+    | { readonly kind: 'noVolumeToBind'; readonly storageClass: string }
+    /** Of access mode ReadWriteOncePod; `pod` is `namespace/name`. */
+    | { readonly kind: 'claimInUse'; readonly pod: string }
     | { readonly kind: 'unsupportedTopologyKey'; readonly storageClass: string; readonly key: string }
     | { readonly kind: 'unsupportedProvisioner'; readonly driver: string }
   )
@@ -122,6 +125,10 @@ function volumeWords(problem: VolumeProblem): string {
       return `names StorageClass ${problem.storageClass}, which does not exist`
     case 'immediateBinding':
       return `is not bound, and its StorageClass ${problem.storageClass} binds at once (volumeBindingMode Immediate); wait for it or use WaitForFirstConsumer`
+    case 'noVolumeToBind':
+      return `is not bound, its StorageClass ${problem.storageClass} provisions no volumes (kubernetes.io/no-provisioner), and no free PersistentVolume suits it; create one`
+    case 'claimInUse':
+      return `has access mode ReadWriteOncePod and is in use by pod ${problem.pod}; wait until that pod is gone, or use ReadWriteOnce`
     case 'unsupportedTopologyKey':
       return `has StorageClass ${problem.storageClass}, whose allowedTopologies use ${problem.key}; the provider's nodes do not have that label`
     case 'unsupportedProvisioner':

@@ -1,7 +1,8 @@
 /** Claims, volumes and classes for tests, and lookups over them. */
-import type { PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '@tenon/api'
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '@tenon/api'
 import { aPod } from '../testing/builders.ts'
 import type { VolumeLookups } from './lookups.ts'
+import { claimedVolumes } from './volumes.ts'
 
 /** A claim of namespace `default`, of StorageClass `fast` and not bound. */
 export function aClaim(
@@ -57,7 +58,7 @@ export function aPodUsing(...claims: readonly string[]): Pod {
   )
 }
 
-export type StorageObject = PersistentVolume | PersistentVolumeClaim | StorageClass
+export type StorageObject = PersistentVolume | PersistentVolumeClaim | StorageClass | Pod | Node
 
 /** Lookups that know these objects and no others. */
 export function lookupsOf(...objects: readonly StorageObject[]): VolumeLookups {
@@ -71,5 +72,18 @@ export function lookupsOf(...objects: readonly StorageObject[]): VolumeLookups {
       find('PersistentVolumeClaim', name, namespace) as PersistentVolumeClaim | undefined,
     volume: (name) => find('PersistentVolume', name) as PersistentVolume | undefined,
     storageClass: (name) => find('StorageClass', name) as StorageClass | undefined,
+    volumesOfClass: (name) =>
+      objects.filter(
+        (each): each is PersistentVolume =>
+          each.kind === 'PersistentVolume' && (each as PersistentVolume).spec.storageClassName === name,
+      ),
+    podsUsing: (namespace, name) =>
+      objects.filter(
+        (each): each is Pod =>
+          each.kind === 'Pod' &&
+          each.metadata.namespace === namespace &&
+          claimedVolumes(each as Pod).some(({ claimName }) => claimName === name),
+      ),
+    node: (name) => find('Node', name) as Node | undefined,
   }
 }

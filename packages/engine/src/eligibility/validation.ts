@@ -6,7 +6,14 @@ import { type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { selectionProblems } from './node-selection.ts'
 import { misshapenFields } from './pod-shape.ts'
 import type { PodProblem, PodProblems, VolumeProblem } from './problems.ts'
-import { boundVolumeOf, type ClaimedVolume, claimedVolumes, driverOf, missingClaim } from './volumes.ts'
+import {
+  boundVolumeOf,
+  type ClaimedVolume,
+  claimedVolumes,
+  driverOf,
+  isExclusive,
+  missingClaim,
+} from './volumes.ts'
 
 const bindCompleted = 'pv.kubernetes.io/bind-completed'
 
@@ -64,7 +71,7 @@ function volumeProblems(
 ): readonly VolumeProblem[] {
   const namespace = pod.metadata.namespace ?? ''
   return claimedVolumes(pod).flatMap((claimed) =>
-    claimProblems(namespace, claimed, lookups, policy).map((problem) => ({
+    claimProblems(pod, claimed, lookups, policy).map((problem) => ({
       volume: claimed.volume,
       claim: `${namespace}/${claimed.claimName}`,
       ...problem,
@@ -76,16 +83,21 @@ type WithoutSubject<T> = T extends unknown ? Omit<T, 'volume' | 'claim'> : never
 type ClaimProblem = WithoutSubject<VolumeProblem>
 
 function claimProblems(
-  namespace: string,
+  pod: Pod,
   claimed: ClaimedVolume,
   lookups: VolumeLookups,
   policy: EligibilityPolicy,
 ): readonly ClaimProblem[] {
+  const { namespace = '', uid } = pod.metadata
   const claim = lookups.claim(namespace, claimed.claimName)
   if (claim === undefined) return [{ kind: missingClaim(claimed) }]
   const problems: ClaimProblem[] = []
   if (claim.metadata.deletionTimestamp !== undefined) problems.push({ kind: 'claimTerminating' })
   if (claim.status?.phase === 'Lost') problems.push({ kind: 'claimLost' })
+  const user = isExclusive(claim)
+    ? lookups.podsUsing(namespace, claimed.claimName).find((each) => each.metadata.uid !== uid)
+    : undefined
+  if (user !== undefined) problems.push({ kind: 'claimInUse', pod: `${namespace}/${user.metadata.name}` })
   const bound = boundVolumeOf(claim)
   if (bound === undefined) problems.push(...classProblems(storageClassNameOf(claim), lookups, policy))
   else {

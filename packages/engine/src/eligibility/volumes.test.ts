@@ -4,6 +4,7 @@ import {
   labels,
   type NodeSelectorRequirement,
   type PersistentVolume,
+  type PersistentVolumeClaim,
   type Pod,
   wellKnownLabels,
 } from '@tenon/api'
@@ -19,7 +20,9 @@ import {
   lookupsOf,
   type StorageObject,
 } from './storage.test-support.ts'
-import { attachedClaims, resolveVolumes } from './volumes.ts'
+import { FreeVolumes } from './free-volumes.ts'
+import { renderVolumeProblem } from './problems.ts'
+import { attachedClaims, noteFreeVolumes, resolveVolumes } from './volumes.ts'
 
 const policy: EligibilityPolicy = { wellKnownLabels: new Set(wellKnownLabels) }
 
@@ -74,10 +77,108 @@ describe('where volumes let a pod run', () => {
     ])
   })
 
-  test('neither labels of the volume nor an absent class restrict the pod', () => {
-    const labelled = aVolume('pv', undefined, { labels: { [labels.zone]: 'zone-1' } })
-    const lookups = lookupsOf(aBoundClaim('data', 'pv'), labelled, aClaim('classless', {}))
+  test('an absent class does not restrict the pod', () => {
+    const lookups = lookupsOf(aBoundClaim('data', 'pv'), aVolume('pv'), aClaim('classless', {}))
     assert.deepEqual(alternatives(aPodUsing('data', 'classless'), lookups), [])
+  })
+
+  test('zone labels of a volume restrict the pod, as the scheduler reads them', () => {
+    const labelled = aVolume('pv', undefined, { labels: { [labels.zone]: 'zone-1__zone-2' } })
+    const lookups = lookupsOf(aBoundClaim('data', 'pv'), labelled)
+    assert.deepEqual(alternatives(aPodUsing('data'), lookups), [[zone('zone-1', 'zone-2')]])
+  })
+
+  describe('RPT-8 claims of a class that provisions nothing', () => {
+    const manual = aClass('manual', { provisioner: 'kubernetes.io/no-provisioner' })
+    const claimOf = (name: string, spec: Partial<PersistentVolumeClaim['spec']> = {}) =>
+      aClaim(name, { storageClassName: 'manual', resources: { requests: { storage: '5Gi' } }, ...spec })
+    const free = (name: string, size: string, inZone: string, spec: Partial<PersistentVolume['spec']> = {}) =>
+      aVolume(name, {
+        storageClassName: 'manual',
+        capacity: { storage: size },
+        accessModes: ['ReadWriteOnce'],
+        nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [zone(inZone)] }] } },
+        ...spec,
+      })
+    const found = (pods: readonly Pod[], ...objects: readonly StorageObject[]) => {
+      const lookups = lookupsOf(manual, ...objects)
+      const volumes = new FreeVolumes(lookups)
+      for (const pod of pods) noteFreeVolumes(pod, lookups, volumes)
+      return pods.map((pod) => {
+        const resolved = resolveVolumes(pod, lookups, policy, volumes)
+        return 'kind' in resolved ? resolved.kind : resolved.alternatives
+      })
+    }
+
+    test('wait for a volume, and are told so', () => {
+      const resolved = resolveVolumes(aPodUsing('a'), lookupsOf(manual, claimOf('a')), policy)
+      assert.ok('kind' in resolved && resolved.kind === 'noVolumeToBind')
+      assert.match(
+        renderVolumeProblem(resolved),
+        /default\/a is not bound, its StorageClass manual provisions no/,
+      )
+    })
+
+    test('go where any volume that suits them can be reached', () => {
+      const pods = [aPodUsing('a')]
+      const volumes = [free('big', '20Gi', 'zone-2'), free('small', '5Gi', 'zone-1')]
+      assert.deepEqual(found(pods, claimOf('a'), ...volumes), [[[zone('zone-1')], [zone('zone-2')]]])
+      assert.deepEqual(found(pods, claimOf('a'), free('anywhere', '5Gi', '', { nodeAffinity: {} })), [[]])
+    })
+
+    test('are not given volumes that do not suit them', () => {
+      const unsuitable: readonly PersistentVolume[] = [
+        free('small', '4Gi', 'zone-1'),
+        free('of-others', '9Gi', 'zone-1', { claimRef: { namespace: 'default', name: 'b' } }),
+        free('raw', '9Gi', 'zone-1', { volumeMode: 'Block' }),
+        free('read-only', '9Gi', 'zone-1', { accessModes: ['ReadOnlyMany'] }),
+        { ...free('leaving', '9Gi', 'zone-1'), metadata: { name: 'leaving', deletionTimestamp: 'now' } },
+        { ...free('released', '9Gi', 'zone-1'), status: { phase: 'Released' } },
+      ]
+      const claim = claimOf('a', { accessModes: ['ReadWriteOnce'] })
+      for (const volume of unsuitable)
+        assert.deepEqual(found([aPodUsing('a')], claim, volume), ['noVolumeToBind'], volume.metadata.name)
+      const selecting = claimOf('a', { selector: { matchLabels: { disk: 'fast' } } })
+      assert.deepEqual(found([aPodUsing('a')], selecting, free('any', '9Gi', 'zone-1')), ['noVolumeToBind'])
+    })
+
+    test('a local volume keeps its pod on its host', () => {
+      const local = free('disk', '5Gi', '', {
+        local: { path: '/mnt' },
+        nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [host] }] } },
+      })
+      assert.deepEqual(found([aPodUsing('a')], claimOf('a'), local), [[[host]]])
+    })
+
+    test('pods of one decision share the volumes out, claims of one pod get one each', () => {
+      const pods = [aPodUsing('a'), aPodUsing('b'), aPodUsing('c'), aPodUsing('a')]
+      const claims = ['a', 'b', 'c'].map((name) => claimOf(name))
+      const volumes = [free('v1', '5Gi', 'zone-1'), free('v2', '6Gi', 'zone-2')]
+      assert.deepEqual(found(pods, ...claims, ...volumes), [
+        [[zone('zone-1')]],
+        [[zone('zone-2')]],
+        'noVolumeToBind',
+        [[zone('zone-1')]],
+      ])
+      assert.deepEqual(found([aPodUsing('a', 'b')], ...claims, free('v1', '5Gi', 'zone-1')), [
+        'noVolumeToBind',
+      ])
+      const twice = [free('v1', '5Gi', 'zone-1'), free('v2', '6Gi', 'zone-2'), free('v3', '7Gi', 'zone-2')]
+      assert.deepEqual(found([aPodUsing('a', 'b')], ...claims, ...twice), [[[zone('zone-2')]]])
+    })
+  })
+
+  test('a claim that is being bound keeps its pod on the node that the scheduler chose', () => {
+    const claim = aClaim('a', undefined, { annotations: { 'volume.kubernetes.io/selected-node': 'n1' } })
+    const node = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'n1', labels: { [labels.hostname]: 'h1' } },
+    }
+    const found = (...objects: readonly StorageObject[]) =>
+      alternatives(aPodUsing('a'), lookupsOf(claim, aClass('fast'), ...objects))
+    assert.deepEqual(found(node), [[{ key: labels.hostname, operator: 'In', values: ['h1'] }]])
+    assert.deepEqual(found(), [])
   })
 
   test('keys are the ones that nodes carry', () => {

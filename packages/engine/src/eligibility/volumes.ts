@@ -1,5 +1,6 @@
 /** What a pod's volumes ask of its node (scheduling.md 8). */
 import type {
+  Node,
   NodeSelectorRequirement,
   PersistentVolume,
   PersistentVolumeClaim,
@@ -7,10 +8,11 @@ import type {
   StorageClass,
   Volume,
 } from '@tenon/api'
-import { labels, storageClassNameOf } from '@tenon/api'
+import { labels, normalizedLabel, storageClassNameOf } from '@tenon/api'
 import { intersection, intersects, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
 import { requirementsOf } from '../requirements/requirements.ts'
 import type { PodVolumes, VolumeUse } from '../snapshot/input.ts'
+import { FreeVolumes, provisionsNothing } from './free-volumes.ts'
 import { canonicalKey, type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { nodeSelectorTerms } from './pod-shape.ts'
 import type { VolumeProblem, VolumeSubject } from './problems.ts'
@@ -19,6 +21,14 @@ import { misfits } from './shape-check.ts'
 type Alternative = readonly NodeSelectorRequirement[]
 
 const ebsDriver = 'ebs.csi.aws.com'
+const selectedNode = 'volume.kubernetes.io/selected-node'
+/** By which the scheduler compares volumes and nodes beside their node affinity. */
+const zoneLabels: readonly string[] = [
+  labels.zone,
+  labels.region,
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+]
 /** CSI drivers that took over from the provisioners built into Kubernetes. */
 const migratedProvisioners: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -107,11 +117,44 @@ export function attachedClaims(pod: Pod, lookups: VolumeLookups): VolumeUse {
   return Object.fromEntries([...use].map(([driver, names]) => [driver, [...names]]))
 }
 
-/** A claim's own terms, or why they cannot be known. */
-type Resolution = { readonly alternatives: readonly Alternative[] } | { readonly problem: VolumeProblem }
+/** One way in which a pod's claims so far can be served. */
+interface Option {
+  readonly terms: Alternative
+  /** PersistentVolumes that unbound claims get, with the claims. */
+  readonly takes: readonly Taking[]
+}
+
+interface Taking {
+  readonly volume: string
+  readonly claim: PersistentVolumeClaim
+}
+
+/** What a claim can be served by, or why that cannot be known. */
+type Resolution = { readonly options: readonly Option[] } | { readonly problem: VolumeProblem }
+
+const anywhere: Option = { terms: [], takes: [] }
+
+/** Whether one pod alone may use the claim at a time, in the whole cluster. */
+export function isExclusive({ spec }: PersistentVolumeClaim): boolean {
+  return spec.accessModes?.includes('ReadWriteOncePod') === true
+}
+
+/**
+ * Notes the claims of a pod that wait for a PersistentVolume which nobody provisions. To be called for every pod of a
+ * decision before the first one is resolved.
+ */
+export function noteFreeVolumes(pod: Pod, lookups: VolumeLookups, free: FreeVolumes): void {
+  for (const { claimName } of claimedVolumes(pod)) {
+    const claim = lookups.claim(pod.metadata.namespace ?? '', claimName)
+    if (claim === undefined || boundVolumeOf(claim) !== undefined) continue
+    const storageClass = lookups.storageClass(storageClassNameOf(claim) ?? '')
+    if (storageClass !== undefined && provisionsNothing(storageClass)) free.note(claim)
+  }
+}
 
 /**
  * What the pod's volumes ask of its node (scheduling.md 8.2).
+ * @param free PersistentVolumes that unbound claims can get; what this pod gets is taken from it.
  * @returns the first volume's problem when a claim, a PersistentVolume or a StorageClass cannot be
  * looked up or read: without it nobody can say where the pod may run.
  */
@@ -119,56 +162,118 @@ export function resolveVolumes(
   pod: Pod,
   lookups: VolumeLookups,
   policy: EligibilityPolicy,
+  free: FreeVolumes = new FreeVolumes(lookups),
 ): PodVolumes | VolumeProblem {
   const namespace = pod.metadata.namespace ?? ''
-  let combined: readonly Alternative[] = []
+  let combined: readonly Option[] = [anywhere]
+  const exclusive: string[] = []
+  let isContested = false
   for (const claimed of claimedVolumes(pod)) {
     const { volume, claimName } = claimed
     const subject = { volume, claim: `${namespace}/${claimName}` }
     const claim = lookups.claim(namespace, claimName)
     if (claim === undefined) return { kind: missingClaim(claimed), ...subject }
-    const resolved = resolveClaim(claim, subject, lookups)
+    const resolved = resolveClaim(claim, subject, lookups, free)
     if ('problem' in resolved) return resolved.problem
-    const terms = resolved.alternatives.map((term) =>
-      term.map((expression) => ({ ...expression, key: canonicalKey(expression.key, policy) })),
-    )
-    combined = product(combined, terms)
+    const options = resolved.options.map((option) => withCanonicalKeys(option, policy))
+    combined = product(combined, options)
+    if (combined.length === 0) return noVolumeFor(claim, subject)
+    if (isExclusive(claim)) exclusive.push(subject.claim)
+    isContested ||= options.some(({ takes }) => takes.length > 0) && free.isContested(claim)
   }
-  return { alternatives: combined, claims: attachedClaims(pod, lookups) }
+  // Where others want the same volumes, each pod is decided about with volumes of its own.
+  if (isContested) {
+    combined = combined.slice(0, 1)
+    for (const { volume, claim } of combined[0]?.takes ?? []) free.keep(volume, claim)
+  }
+  return {
+    alternatives: combined.every(({ terms }) => terms.length === 0) ? [] : combined.map(({ terms }) => terms),
+    claims: attachedClaims(pod, lookups),
+    ...(exclusive.length > 0 && { exclusive }),
+  }
+}
+
+function withCanonicalKeys(option: Option, policy: EligibilityPolicy): Option {
+  if (option.terms.length === 0) return option
+  const terms = option.terms.map((term) => ({ ...term, key: canonicalKey(term.key, policy) }))
+  return { ...option, terms }
 }
 
 function resolveClaim(
   claim: PersistentVolumeClaim,
   subject: VolumeSubject,
   lookups: VolumeLookups,
+  free: FreeVolumes,
 ): Resolution {
   const bound = boundVolumeOf(claim)
   if (bound !== undefined) {
     const volume = lookups.volume(bound)
-    return volume === undefined
-      ? { problem: { kind: 'volumeMissing', persistentVolume: bound, ...subject } }
-      : volumeTerms(volume, subject)
+    if (volume === undefined)
+      return { problem: { kind: 'volumeMissing', persistentVolume: bound, ...subject } }
+    const terms = boundTerms(volume)
+    return terms === undefined ? unreadable(volume, subject) : { options: optionsOf(terms) }
   }
   const name = storageClassNameOf(claim) ?? ''
-  if (name === '') return { alternatives: [] }
+  if (name === '') return { options: [anywhere] }
   const storageClass = lookups.storageClass(name)
-  return storageClass === undefined
-    ? { problem: { kind: 'storageClassMissing', storageClass: name, ...subject } }
-    : { alternatives: classTerms(storageClass) }
+  if (storageClass === undefined)
+    return { problem: { kind: 'storageClassMissing', storageClass: name, ...subject } }
+  const chosen = lookups.node(claim.metadata.annotations?.[selectedNode] ?? '')
+  if (chosen !== undefined) return { options: optionsOf([[hostOf(chosen)]]) }
+  if (!provisionsNothing(storageClass)) return { options: optionsOf(classTerms(storageClass)) }
+  const options: Option[] = []
+  for (const volume of free.volumesFor(claim)) {
+    const terms = requiredTerms(volume)
+    if (terms === undefined) return unreadable(volume, subject)
+    const takes = [{ volume: volume.metadata.name, claim }]
+    options.push(...optionsOf(terms).map((each) => ({ ...each, takes })))
+  }
+  return options.length === 0 ? { problem: noVolumeFor(claim, subject) } : { options }
 }
 
-/** Each required term is an alternative. A node-local path moves with the pod: its host name does not bind. */
-function volumeTerms(volume: PersistentVolume, subject: VolumeSubject): Resolution {
-  const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? []
-  if (misfits(terms, nodeSelectorTerms).length > 0) {
-    return { problem: { kind: 'volumeUnreadable', persistentVolume: volume.metadata.name, ...subject } }
-  }
+function optionsOf(alternatives: readonly Alternative[]): readonly Option[] {
+  return alternatives.length === 0 ? [anywhere] : alternatives.map((terms) => ({ terms, takes: [] }))
+}
+
+function noVolumeFor(claim: PersistentVolumeClaim, subject: VolumeSubject): VolumeProblem {
+  return { kind: 'noVolumeToBind', storageClass: storageClassNameOf(claim) ?? '', ...subject }
+}
+
+function unreadable(volume: PersistentVolume, subject: VolumeSubject): Resolution {
+  return { problem: { kind: 'volumeUnreadable', persistentVolume: volume.metadata.name, ...subject } }
+}
+
+/** Where the scheduler has begun to bind a claim, its pod stays meant for that node. */
+function hostOf(node: Node): NodeSelectorRequirement {
+  const host = node.metadata.labels?.[labels.hostname] ?? node.metadata.name
+  return { key: labels.hostname, operator: 'In', values: [host] }
+}
+
+/** A node-local path moves with the pod: the host name of a volume that is bound does not bind the pod. */
+function boundTerms(volume: PersistentVolume): readonly Alternative[] | undefined {
   const isLocal =
     (volume.spec.local ?? undefined) !== undefined || (volume.spec.hostPath ?? undefined) !== undefined
+  const terms = requiredTerms(volume)
+  return isLocal ? terms?.map((term) => term.filter(({ key }) => key !== labels.hostname)) : terms
+}
+
+/** Each required term is an alternative; undefined when they cannot be read. */
+function requiredTerms(volume: PersistentVolume): readonly Alternative[] | undefined {
+  const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? []
+  if (misfits(terms, nodeSelectorTerms).length > 0) return undefined
   const stated = terms.map((term) => term.matchExpressions ?? []).filter((term) => term.length > 0)
-  return {
-    alternatives: isLocal ? stated.map((term) => term.filter(({ key }) => key !== labels.hostname)) : stated,
-  }
+  const zones = zoneLabelTerms(volume)
+  return stated.length === 0 && zones.length > 0 ? [zones] : stated.map((term) => [...term, ...zones])
+}
+
+/** Zones and regions that a volume of the time before node affinity has as labels, several of them joined by `__`. */
+function zoneLabelTerms({ metadata }: PersistentVolume): Alternative {
+  return zoneLabels.flatMap((key): Alternative => {
+    const value = metadata.labels?.[key]
+    return value === undefined
+      ? []
+      : [{ key: normalizedLabel(key), operator: 'In', values: value.split('__') }]
+  })
 }
 
 function classTerms(storageClass: StorageClass): readonly Alternative[] {
@@ -181,14 +286,32 @@ function classTerms(storageClass: StorageClass): readonly Alternative[] {
     .filter((term) => term.length > 0)
 }
 
-/** Combinations of which both halves can hold at once; all of them when none can. */
-function product(before: readonly Alternative[], next: readonly Alternative[]): readonly Alternative[] {
-  if (before.length === 0) return next
-  if (next.length === 0) return before
-  const pairs = before.flatMap((a) => next.map((b) => [a, b] as const))
-  const possible = pairs.filter(([a, b]) => canBothHold(a, b))
-  const kept = possible.length > 0 ? possible : pairs
-  return distinct(kept.map(([a, b]) => both(a, b))).slice(0, maxAlternatives)
+/**
+ * Combinations of which both halves can hold at once; all of them when none can. No volume is given to two claims: none
+ * are left where there are too few.
+ */
+function product(before: readonly Option[], next: readonly Option[]): readonly Option[] {
+  if (isAnywhere(before)) return next
+  if (isAnywhere(next)) return before
+  const pairs: Option[] = []
+  const impossible: Option[] = []
+  for (const a of before)
+    for (const b of next) {
+      if (!canBothTake(a, b)) continue
+      const found = canBothHold(a.terms, b.terms) ? pairs : impossible
+      if (found.length < maxAlternatives)
+        found.push({ terms: both(a.terms, b.terms), takes: [...a.takes, ...b.takes] })
+    }
+  return distinct(pairs.length > 0 ? pairs : impossible)
+}
+
+const isAnywhere = (options: readonly Option[]): boolean => options.length === 1 && options[0] === anywhere
+
+/** Two volumes of a pod may stand for one claim. */
+function canBothTake(a: Option, b: Option): boolean {
+  return a.takes.every(({ volume, claim }) =>
+    b.takes.every((other) => (other.volume === volume) === (other.claim === claim)),
+  )
 }
 
 function sets(term: Alternative): ReadonlyMap<string, ValueSet> {
@@ -221,6 +344,7 @@ function commonValues(a: NodeSelectorRequirement, b: NodeSelectorRequirement): r
   return [...intersection(set(a), set(b)).values].toSorted()
 }
 
-function distinct(terms: readonly Alternative[]): readonly Alternative[] {
-  return [...new Map(terms.map((term) => [JSON.stringify(term), term])).values()]
+function distinct(options: readonly Option[]): readonly Option[] {
+  const keyOf = ({ terms, takes }: Option) => JSON.stringify([terms, takes.map(({ volume }) => volume)])
+  return [...new Map(options.map((option) => [keyOf(option), option])).values()]
 }

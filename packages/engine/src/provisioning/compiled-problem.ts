@@ -3,6 +3,7 @@ import { type InstanceType, labels, normalizedLabel, type Resources } from '@ten
 import { RequirementStates } from '../requirements/states.ts'
 import { type Problem, problemText } from '../snapshot/problem.ts'
 import type { MalformedObject, PoolWithoutTypes } from '../snapshot/result.ts'
+import { attachmentAmounts, Attachments } from './attachments.ts'
 import { ClaimClasses } from './claim-class.ts'
 import { ClaimFinisher } from './finished-claims.ts'
 import type { TypeReader } from './instance-rows.ts'
@@ -24,6 +25,7 @@ export class CompiledProblem {
   readonly problem: Problem
   readonly states = new RequirementStates()
   readonly space = new ResourceSpace()
+  readonly attachments: Attachments
   readonly classes: ClaimClasses
   readonly finisher: ClaimFinisher
   readonly daemons: readonly CompiledDaemon[]
@@ -45,9 +47,10 @@ export class CompiledProblem {
   /** @param reader of instance types; one that is kept from problem to problem reads a catalogue once. */
   constructor(problem: Problem, reader: TypeReader) {
     this.problem = problem
-    this.#requests = problem.shapes.map(({ spec, status }) => {
+    this.attachments = new Attachments(problem.attachLimits, this.space)
+    this.#requests = problem.shapes.map(({ spec, status, attachments }) => {
       try {
-        return podRequests(spec, status)
+        return { ...podRequests(spec, status), ...attachmentAmounts(attachments) }
       } catch (error) {
         return problemText(error)
       }
@@ -138,7 +141,8 @@ export class CompiledProblem {
 
   #compileTemplates(pools: readonly CompiledPool[]): readonly Template[] {
     const { policy } = this.problem
-    const context = { states: this.states, space: this.space, daemons: this.daemons, policy }
+    const { states, space, daemons, attachments } = this
+    const context = { states, space, daemons, attachments, policy }
     const templates: Template[] = []
     for (const pool of pools) {
       const template = compileTemplate(pool, templates.length, context)

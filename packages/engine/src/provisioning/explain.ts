@@ -5,7 +5,7 @@ import { type ClaimClass, holdsMore } from './claim-class.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
 import { meets, offeringsWithin } from './instance-rows.ts'
 import type { PodShape } from './pod-shape.ts'
-import { type PoolBudget, portsFree, type Template, type TypeRow } from './pool-template.ts'
+import { type PoolBudget, portsFree, takenPorts, type Template, type TypeRow } from './pool-template.ts'
 import { addTo, type Amounts, amountsFit } from './resource-space.ts'
 import { untolerated } from './taints.ts'
 import type { PodTopology } from './topology/pod-topology.ts'
@@ -133,7 +133,14 @@ function filterReason(shape: PodShape, target: ClaimClass, context: ExplainConte
   const { policy } = problem
   const requirements = states.get(target.state)
   const open = target.allowed.filter((row) => portsFree(row, shape.hostPorts))
-  if (open.length === 0) return { kind: 'hostPortClash' }
+  if (open.length === 0) return { kind: 'hostPortClash', taken: takenPorts(target.allowed, shape.hostPorts) }
+  const { attachments } = context.compiled
+  const suiting = open.filter((row) => meets(row.type, requirements))
+  const exceeded = attachments.exceeded(
+    shape.amounts,
+    suiting.map(({ type }) => type.type.name),
+  )
+  if (exceeded !== undefined) return { kind: 'attachLimit', ...exceeded }
   const met = { r: false, f: false, o: false, rf: false, ro: false, fo: false }
   for (const row of open) {
     const isMet = meets(row.type, requirements)

@@ -5,6 +5,7 @@ import { requirementList, type Requirements } from '../requirements/requirements
 import type { RequirementStates } from '../requirements/states.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import type { NewClaim } from '../snapshot/result.ts'
+import { withoutAttachments } from './attachments.ts'
 import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.ts'
 import { type CompiledOffering, type CompiledType, unmetMinValues } from './instance-rows.ts'
 import type { OpenClaim } from './open-claims.ts'
@@ -196,7 +197,7 @@ export class ClaimFinisher {
       overlaid,
       nodePool: claim.class.template.name,
       poolIndex,
-      requests: this.#space.resources(requests),
+      requests: withoutAttachments(this.#space.resources(requests)),
       minValuesRelaxed: claim.minValuesRelaxed,
       reservationIds: [...claim.reservations].toSorted(),
       pods: claim.pods,

@@ -28,12 +28,12 @@ export class Ground {
   /** @param order in which nodes are tried; initialized ones first, then by name, unless given. */
   constructor(compiled: CompiledProblem, order?: (a: NodeInput, b: NodeInput) => number) {
     this.compiled = compiled
-    const { problem, states, space, daemons, universe, nodeKeys: keys } = compiled
+    const { problem, states, space, daemons, attachments, universe, nodeKeys: keys } = compiled
     this.topology = new PodTopology(problem, states, universe)
     this.topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
     this.nodes = new NodeQueue(
       problem.nodes,
-      { states, space, daemons, topology: this.topology, keys },
+      { states, space, daemons, attachments, topology: this.topology, keys },
       order,
     )
     this.#indexes = new Map(problem.nodes.map((node, index) => [node, index]))

@@ -1,5 +1,5 @@
 /** Ports that pods claim on their node (scheduling.md 7.3, cluster-state.md 3.4). */
-import type { PodSpec } from '@tenon/api'
+import type { ContainerPort, PodSpec } from '@tenon/api'
 
 export interface HostPort {
   readonly ip: string
@@ -7,21 +7,34 @@ export interface HostPort {
   readonly protocol: string
 }
 
-/** Host ports of a pod; an absent address means every address. */
+/**
+ * Host ports of a pod, those of its sidecars among them; an absent address means every address. With
+ * `hostNetwork` every containerPort is a host port, as the API server sets it in pods, but not in templates.
+ */
 export function hostPortsOf(spec: PodSpec): readonly HostPort[] {
-  return spec.containers.flatMap((container) =>
-    (container.ports ?? []).flatMap(({ hostPort, hostIP, protocol }) =>
-      hostPort === undefined || hostPort === 0
-        ? []
-        : [
-            {
-              ip: hostIP === undefined || hostIP === '' ? '0.0.0.0' : hostIP,
-              port: hostPort,
-              protocol: protocol ?? 'TCP',
-            },
-          ],
-    ),
+  const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')
+  return [...spec.containers, ...sidecars].flatMap(({ ports }) =>
+    (ports ?? []).flatMap((port) => {
+      const number = hostPortOf(port, spec)
+      if (number === 0) return []
+      const { hostIP, protocol } = port
+      return [
+        {
+          ip: hostIP === undefined || hostIP === '' ? '0.0.0.0' : hostIP,
+          port: number,
+          protocol: protocol ?? 'TCP',
+        },
+      ]
+    }),
   )
+}
+
+/** The port of the node that a container port takes in a pod of this spec; 0 when it takes none. */
+export function hostPortOf(
+  { hostPort, containerPort }: ContainerPort,
+  { hostNetwork }: Pick<PodSpec, 'hostNetwork'>,
+): number {
+  return hostPort || (hostNetwork === true ? containerPort : 0)
 }
 
 const isUnspecified = (ip: string) => ip === '0.0.0.0' || ip === '::'

@@ -4,6 +4,7 @@ import { oneOf } from '../requirements/requirement.ts'
 import { compatible, labelRequirements, type Requirements } from '../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../requirements/states.ts'
 import type { NodeInput, VolumeUse } from '../snapshot/input.ts'
+import type { Attachments } from './attachments.ts'
 import type { HostPort } from './host-ports.ts'
 import type { CompiledDaemon } from './pool-template.ts'
 import { addTo, type Amounts, type ResourceSpace } from './resource-space.ts'
@@ -41,8 +42,15 @@ export interface NodeContext {
   readonly space: ResourceSpace
   readonly daemons: readonly CompiledDaemon[]
   readonly topology: PodTopology
+  readonly attachments: Attachments
   /** Label keys that some pod, daemon or topology rule looks at. */
   readonly keys: ReadonlySet<string>
+}
+
+/** What the daemons that belong on a node take there. */
+interface ExpectedDaemons {
+  readonly amounts: Amounts
+  readonly ports: readonly HostPort[]
 }
 
 /** Reads nodes; what holds for a whole class is worked out once. */
@@ -51,7 +59,7 @@ export class NodeReader {
   readonly #classes = new Map<string, NodeClass & { nodes: NodeFill[] }>()
   /** Keys of classes by what is read of their nodes, in the order in which it is there. */
   readonly #keys = new Map<string, string>()
-  readonly #daemons = new Map<string, Amounts>()
+  readonly #daemons = new Map<string, ExpectedDaemons>()
 
   constructor(context: NodeContext) {
     this.#context = context
@@ -63,12 +71,13 @@ export class NodeReader {
 
   /** @param order place in the order in which nodes are tried. */
   read(input: NodeInput, order: number): NodeFill {
-    const { space, topology } = this.#context
+    const { space, topology, attachments } = this.#context
     const key = this.#classKey(input)
     const nodeClass = this.#classOf(input, key)
     const hostname = input.labels[labels.hostname] ?? input.name
     const remaining = space.vector(input.available)
-    const expected = this.#expectedDaemons(nodeClass, hostname, key)
+    attachments.unlimit(remaining)
+    const { amounts: expected, ports } = this.#expectedDaemons(nodeClass, hostname, key)
     const bound = space.vector(input.daemonRequests)
     let offered: Amounts | undefined
     for (let i = 0; i < remaining.length; i++) {
@@ -88,7 +97,7 @@ export class NodeReader {
       remaining,
       takesNothing: remaining.some((amount) => amount < 0) || isOverVolumeLimit(input),
       pods: [],
-      hostPorts: input.usedHostPorts,
+      hostPorts: ports.length === 0 ? input.usedHostPorts : [...input.usedHostPorts, ...ports],
       volumes: input.volumesInUse ?? {},
       isExcluded: false,
     }
@@ -120,8 +129,8 @@ export class NodeReader {
     return nodeClass
   }
 
-  /** What the daemons that belong on a node ask for. */
-  #expectedDaemons({ requirements, taints }: NodeClass, hostname: string, classKey: string): Amounts {
+  /** Of all daemons that belong on a node, whether or not their pods have come. */
+  #expectedDaemons({ requirements, taints }: NodeClass, hostname: string, classKey: string): ExpectedDaemons {
     const { daemons, space } = this.#context
     const arePinned = daemons.some(({ alternatives }) =>
       alternatives.some((wanted) => wanted.has(labels.hostname)),
@@ -131,13 +140,16 @@ export class NodeReader {
     if (before !== undefined) return before
     const at: Requirements = new Map([...requirements, [labels.hostname, oneOf(labels.hostname, hostname)]])
     const amounts = new Float64Array(space.size)
+    const ports: HostPort[] = []
     for (const daemon of daemons) {
       if (untolerated(hardTaints(taints), daemon.tolerations).length > 0) continue
       if (!daemon.alternatives.some((wanted) => compatible(at, wanted, nothingUndefined))) continue
       addTo(amounts, space.vector(daemon.requests))
+      ports.push(...daemon.hostPorts)
     }
-    this.#daemons.set(key, amounts)
-    return amounts
+    const expected = { amounts, ports }
+    this.#daemons.set(key, expected)
+    return expected
   }
 }
 

@@ -21,6 +21,7 @@ import {
 } from '../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../requirements/states.ts'
 import type { DaemonInput, PoolInput, SchedulingPolicy } from '../snapshot/input.ts'
+import type { Attachments } from './attachments.ts'
 import { type HostPort, hostPortsOf, portsClash } from './host-ports.ts'
 import {
   type CompiledType,
@@ -73,7 +74,13 @@ export interface TypeRow {
 interface DaemonLoad {
   readonly amounts: Amounts
   readonly isEmpty: boolean
-  readonly ports: readonly HostPort[]
+  readonly ports: readonly DaemonPort[]
+}
+
+/** A host port that the pod of a DaemonSet takes. */
+interface DaemonPort extends HostPort {
+  /** Name of the DaemonSet. */
+  readonly daemon: string
 }
 
 /** A pool with its requirements worked out, whether or not it can launch anything. */
@@ -160,6 +167,7 @@ export interface TemplateContext {
   readonly states: RequirementStates
   readonly space: ResourceSpace
   readonly daemons: readonly CompiledDaemon[]
+  readonly attachments: Attachments
   readonly policy: SchedulingPolicy
 }
 
@@ -187,6 +195,7 @@ export function compileTemplate(
     const daemons = loadOn(type, running, space)
     const room = space.vector(group.allocatable)
     takeFrom(room, daemons.amounts)
+    context.attachments.limit(room, type.type.name)
     return { index: row, type, group, room, capacity: space.vector(type.type.capacity), daemons }
   })
   return {
@@ -219,13 +228,13 @@ function daemonsOf(pool: CompiledPool, { daemons, policy }: TemplateContext): re
 
 function loadOn(type: CompiledType, running: readonly PoolDaemon[], space: ResourceSpace): DaemonLoad {
   const amounts = new Float64Array(space.size)
-  const ports: HostPort[] = []
+  const ports: DaemonPort[] = []
   let isEmpty = true
   for (const { daemon, alternatives } of running) {
     if (!alternatives.some((wanted) => wanted.size === 0 || overlaps(type.requirements, wanted))) continue
     const requests = space.vector(daemon.requests)
     for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) + (requests[i] as number)
-    ports.push(...daemon.hostPorts)
+    ports.push(...daemon.hostPorts.map((port) => ({ ...port, daemon: daemon.name })))
     isEmpty = false
   }
   return { amounts, isEmpty, ports }
@@ -288,6 +297,12 @@ export class PoolBudget {
 /** Whether `ports` are free of daemon pods on this type. */
 export function portsFree(row: TypeRow, ports: readonly HostPort[]): boolean {
   return ports.length === 0 || !portsClash(ports, row.daemons.ports)
+}
+
+/** The host ports of daemon pods on these types that keep one of `ports` from being free, each once. */
+export function takenPorts(rows: readonly TypeRow[], ports: readonly HostPort[]): readonly DaemonPort[] {
+  const clashing = rows.flatMap((row) => row.daemons.ports.filter((taken) => portsClash(ports, [taken])))
+  return [...new Map(clashing.map((taken) => [JSON.stringify(taken), taken])).values()]
 }
 
 /** Rows that no other row surpasses in room: a pod fits some row exactly if it fits one of these. */

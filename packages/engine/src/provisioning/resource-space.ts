@@ -17,6 +17,11 @@ export class ResourceSpace {
     return this.#index.size
   }
 
+  /** Place of a resource in vectors; -1 while it is not known. */
+  indexOf(name: string): number {
+    return this.#index.get(name) ?? -1
+  }
+
   /** Amounts of known resources; a resource that is absent is 0. */
   vector(resources: Resources): Amounts {
     const amounts = new Float64Array(this.#index.size)

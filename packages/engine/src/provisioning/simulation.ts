@@ -109,6 +109,8 @@ export class Simulation {
   readonly #queues = new Map<ClaimClass, ClaimQueue>()
   readonly #memory: (ShapeMemory | undefined)[] = []
   readonly #failures = new Map<number, PodReason | PodShape>()
+  /** Claims for one pod alone that a pod with a place uses. */
+  readonly #takenClaims = new Set<string>()
   readonly #scope: Scope
   readonly #ground: Ground
   /** Index of the node by pod. */
@@ -395,10 +397,11 @@ export class Simulation {
     const volumes = volumeClaims.get(pod)
     let shape: PodShape | undefined = this.#compiled.shapeOf(pod)
     if (shape.usesResourceClaims) return false
+    if (this.#takenClaimOf(pod) !== undefined) return false
     while (shape !== undefined && !this.#nodes.takes(node, shape, volumes)) shape = shape.relaxed()
     if (shape === undefined) return false
     this.#onNode(node, pod, shape)
-    this.#placements++
+    this.#hasPlace(pod)
     return true
   }
 
@@ -411,13 +414,27 @@ export class Simulation {
     this.#nodeOf.set(pod, this.#ground.indexOf(node))
   }
 
+  #takenClaimOf(pod: number): string | undefined {
+    return this.#compiled.problem.exclusiveClaims.get(pod)?.find((claim) => this.#takenClaims.has(claim))
+  }
+
+  #hasPlace(pod: number): void {
+    this.#placements++
+    for (const claim of this.#compiled.problem.exclusiveClaims.get(pod) ?? []) this.#takenClaims.add(claim)
+  }
+
   #place(pod: number, wanted: PodShape): boolean {
+    const claim = this.#takenClaimOf(pod)
+    if (claim !== undefined) {
+      this.#failures.set(pod, { kind: 'exclusiveClaim', claim })
+      return false
+    }
     const memory = this.#memoryOf(wanted)
     const volumes = this.#compiled.problem.volumeClaims.get(pod)
     if (memory.failedAt !== this.#placements || volumes !== undefined) {
       const outcome = wanted.usesResourceClaims ? 'refused' : this.#tryShapes(pod, wanted)
       if (outcome === 'placed') {
-        this.#placements++
+        this.#hasPlace(pod)
         this.#failures.delete(pod)
         return true
       }

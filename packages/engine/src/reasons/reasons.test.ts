@@ -117,8 +117,11 @@ describe('why a template cannot take a pod', () => {
     'its own requirements leave no instance type that is available; widen spec.template.spec.requirements': {
       kind: 'allTypesFiltered',
     },
-    'a host port of the pod is taken by a daemon pod on every instance type; change hostPort in spec.containers[].ports':
-      { kind: 'hostPortClash' },
+    'a host port of the pod is taken by a daemon pod on every instance type (TCP 9100 by DaemonSet monitoring/exporter); change hostPort in spec.containers[].ports':
+      {
+        kind: 'hostPortClash',
+        taken: [{ daemon: 'monitoring/exporter', port: 9100, protocol: 'TCP' }],
+      },
   }
   for (const [text, reason] of Object.entries(cases)) {
     test(text, () => assert.equal(clause(reason), text))

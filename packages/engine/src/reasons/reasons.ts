@@ -29,7 +29,22 @@ export type TemplateReason =
       /** With the most daemon pods, where types differ in theirs. */
       readonly largestRequests?: Resources
     }
-  | { readonly kind: 'hostPortClash' }
+  /** Pods of these DaemonSets (`namespace/name`) have a host port of the pod. */
+  | {
+      readonly kind: 'hostPortClash'
+      readonly taken: readonly {
+        readonly daemon: string
+        readonly port: number
+        readonly protocol: string
+      }[]
+    }
+  /** More volumes of a CSI driver than a node of any instance type attaches. */
+  | {
+      readonly kind: 'attachLimit'
+      readonly driver: string
+      readonly volumes: number
+      readonly limit: number
+    }
   | {
       readonly kind: 'topology'
       readonly rule: 'spread' | 'affinity' | 'antiAffinity'
@@ -65,6 +80,8 @@ export type PodReason =
   /** A disruption would rely on a node that may never become usable. */
   | { readonly kind: 'uninitializedNode'; readonly node: string }
   | { readonly kind: 'resourceClaims' }
+  /** Of access mode ReadWriteOncePod (`namespace/name`): another pod of this pass uses it. */
+  | { readonly kind: 'exclusiveClaim'; readonly claim: string }
   /** `problem` names the field and what is wrong with it. */
   | { readonly kind: 'malformed'; readonly problem: string }
   /** To work out the reason failed. */
@@ -101,6 +118,11 @@ export function renderPodReason(reason: PodReason): string {
         'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched; ' +
         'remove them, or provide a node that serves them'
       )
+    case 'exclusiveClaim':
+      return (
+        `PersistentVolumeClaim ${reason.claim} has access mode ReadWriteOncePod and goes to another pod; ` +
+        'give the pod a claim of its own, or use ReadWriteOnce'
+      )
     case 'malformed':
       return `the pod is malformed: ${reason.problem}`
     case 'unexplained':
@@ -135,8 +157,13 @@ function renderTemplateReason(reason: TemplateReason, nodePool: string): string 
       return renderNoInstanceType(reason)
     case 'hostPortClash':
       return (
-        'a host port of the pod is taken by a daemon pod on every instance type; ' +
-        'change hostPort in spec.containers[].ports'
+        'a host port of the pod is taken by a daemon pod on every instance type ' +
+        `(${reason.taken.map(portText).join(', ')}); change hostPort in spec.containers[].ports`
+      )
+    case 'attachLimit':
+      return (
+        `the pod has ${reason.volumes} volumes of CSI driver ${reason.driver}, and nodes attach at most ` +
+        `${reason.limit} (CSINode, spec.drivers[].allocatable.count); use fewer volumes in one pod`
       )
     case 'topology':
       return renderTopology(reason)
@@ -156,6 +183,9 @@ function renderTemplateReason(reason: TemplateReason, nodePool: string): string 
       )
   }
 }
+
+const portText = ({ daemon, port, protocol }: { daemon: string; port: number; protocol: string }): string =>
+  `${protocol} ${port} by DaemonSet ${daemon}`
 
 function renderMissing(missing: ReadonlyMap<string, number>): string {
   const keys = [...missing].toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -34,6 +34,17 @@ export interface NodeInput {
   readonly refusesCandidatePods?: boolean
 }
 
+/**
+ * How many volumes of each CSI driver a new node will attach, as nodes that exist tell. A driver of which nothing is
+ * known has no limit.
+ */
+export interface AttachLimits {
+  /** By name of the instance type, by driver. */
+  readonly byType: Readonly<Record<string, Readonly<Record<string, number>>>>
+  /** By driver, for types whose nodes have not told. */
+  readonly others: Readonly<Record<string, number>>
+}
+
 /** A NodePool that may launch, with what its provider offers for it. */
 export interface PoolInput {
   readonly nodePool: NodePool
@@ -100,6 +111,8 @@ export interface PodVolumes {
   readonly alternatives: readonly (readonly NodeSelectorRequirement[])[]
   /** Volume claims that count against a node's attach limits. */
   readonly claims: VolumeUse
+  /** Claims (`namespace/name`) that no other pod of the cluster may use at the same time (ReadWriteOncePod). */
+  readonly exclusive?: readonly string[]
   /** Set when a look-up failed: no existing node can be judged (scheduling.md 8.1). */
   readonly unknownClaims?: boolean
 }
@@ -121,6 +134,7 @@ export interface SchedulingInput {
   readonly policy: SchedulingPolicy
   /** By pod UID; pods that are not here have no volumes that matter. */
   readonly volumes?: ReadonlyMap<string, PodVolumes>
+  readonly attachLimits?: AttachLimits
   /** By pod UID; pods that are not here are pending. */
   readonly origins?: ReadonlyMap<string, PodOrigin>
   /**

@@ -6,9 +6,11 @@
 import type { LabelSelector, Pod, PodAffinityTerm, PodSpec, PodStatus } from '@tenon/api'
 import { misshapenFields } from '../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../eligibility/pool-shape.ts'
+import { hostPortOf } from '../provisioning/host-ports.ts'
 import { withoutPreferences } from '../provisioning/relaxation.ts'
 import { finished } from '../steps.ts'
 import type {
+  AttachLimits,
   DaemonInput,
   NodeInput,
   PodOrigin,
@@ -33,6 +35,8 @@ export interface ShapeSource extends SelectablePod {
   readonly status: PodStatus | undefined
   readonly origin: PodOrigin
   readonly volumeAlternatives: PodVolumes['alternatives']
+  /** How many volumes it has of each CSI driver whose attach limit is known. */
+  readonly attachments: Readonly<Record<string, number>>
   /** Set when the pod's volumes could not be looked up, so that no existing node can be judged. */
   readonly hasUnknownVolumes: boolean
 }
@@ -62,6 +66,8 @@ export interface Problem {
   readonly created: readonly string[]
   /** Volume claims that count against attach limits, by pod. */
   readonly volumeClaims: ReadonlyMap<number, VolumeUse>
+  /** Claims that no two pods may use at the same time, by pod. */
+  readonly exclusiveClaims: ReadonlyMap<number, readonly string[]>
   /** Index of the node an earlier decision meant for the pod, by pod. */
   readonly planned: ReadonlyMap<number, number>
   /** What is wrong with pods that could not be read. */
@@ -69,6 +75,7 @@ export interface Problem {
   readonly nodes: readonly NodeInput[]
   readonly pools: readonly PoolInput[]
   readonly daemons: readonly DaemonInput[]
+  readonly attachLimits: AttachLimits
   readonly policy: SchedulingPolicy
   readonly boundShapes: readonly BoundShape[]
   readonly boundCounts: readonly BoundCount[]
@@ -76,7 +83,11 @@ export interface Problem {
   readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
+const noAttachLimits: AttachLimits = { byType: {}, others: {} }
+
 type Held = NonNullable<PodStatus['containerStatuses']>[number]
+
+const noAttachments: ShapeSource['attachments'] = {}
 
 /** Pods read between two yields of {@link problemInSteps}. */
 const podsPerStep = 500
@@ -103,6 +114,7 @@ export function* problemInSteps(input: SchedulingInput): Generator<undefined, Pr
     nodes: input.nodes,
     pools: input.pools,
     daemons: input.daemons,
+    attachLimits: input.attachLimits ?? noAttachLimits,
     policy: input.policy,
     topologyNodes: input.topology.nodes,
     namespaces: input.topology.namespaces,
@@ -161,6 +173,7 @@ class PodReader {
   readonly #uids: string[] = []
   readonly #created: string[] = []
   readonly #claims = new Map<number, VolumeUse>()
+  readonly #exclusive = new Map<number, readonly string[]>()
   readonly #malformed = new Map<number, string>()
 
   constructor(input: SchedulingInput) {
@@ -203,6 +216,7 @@ class PodReader {
     }
     if (volumes !== undefined && Object.keys(volumes.claims).length > 0)
       this.#claims.set(index, volumes.claims)
+    if (volumes?.exclusive !== undefined) this.#exclusive.set(index, volumes.exclusive)
   }
 
   #shapeFor(pod: Pod, specId: number, keys: readonly string[]): number {
@@ -212,8 +226,10 @@ class PodReader {
     const status = resized(pod)
     let key = `${specId}\n${namespace}\n${origin}`
     for (const name of keys) if (labels[name] !== undefined) key += `\n${name}=${labels[name]}`
+    const attachments = this.#attachmentsOf(volumes)
     if (volumes !== undefined)
       key += `\n${JSON.stringify(volumes.alternatives)}${volumes.unknownClaims === true ? '?' : ''}`
+    for (const driver in attachments) key += `\n${driver}:${attachments[driver]}`
     if (status !== undefined) key += `\n${JSON.stringify(status)}`
     const known = this.#byKey.get(key)
     if (known !== undefined) return known
@@ -226,18 +242,31 @@ class PodReader {
         labels: only(labels, keys),
         origin,
         volumeAlternatives: volumes?.alternatives ?? [],
+        attachments,
         hasUnknownVolumes: volumes?.unknownClaims ?? false,
       }) - 1
     )
   }
 
-  result(): Pick<Problem, 'shapes' | 'shapeOf' | 'uids' | 'created' | 'volumeClaims' | 'malformed'> {
+  #attachmentsOf(volumes: PodVolumes | undefined): ShapeSource['attachments'] {
+    const { others } = this.#input.attachLimits ?? noAttachLimits
+    const counts = Object.entries(volumes?.claims ?? {}).flatMap(([driver, claims]) =>
+      Object.hasOwn(others, driver) ? [[driver, new Set(claims).size] as const] : [],
+    )
+    return counts.length === 0 ? noAttachments : Object.fromEntries(counts)
+  }
+
+  result(): Pick<
+    Problem,
+    'shapes' | 'shapeOf' | 'uids' | 'created' | 'volumeClaims' | 'exclusiveClaims' | 'malformed'
+  > {
     return {
       shapes: this.#shapes,
       shapeOf: this.#shapeOf,
       uids: this.#uids,
       created: this.#created,
       volumeClaims: this.#claims,
+      exclusiveClaims: this.#exclusive,
       malformed: this.#malformed,
     }
   }
@@ -322,9 +351,9 @@ function textOf(part: unknown): string {
 /** The parts of a spec that decide where a pod goes, as text. */
 function specKey(spec: PodSpec): string {
   // Every pod has containers of its own: a table of their texts would grow, all at once, by tens of milliseconds.
-  let key = Array.isArray(spec.containers) ? containersKey(spec.containers) : textOf(spec.containers)
+  let key = Array.isArray(spec.containers) ? containersKey(spec) : textOf(spec.containers)
   for (const container of spec.initContainers ?? [])
-    key += `i${container.restartPolicy}${containerKey(container)}`
+    key += `i${container.restartPolicy}${containerKey(container, spec)}`
   const rest = [
     spec.nodeSelector,
     spec.affinity,
@@ -338,18 +367,20 @@ function specKey(spec: PodSpec): string {
   return key
 }
 
-function containersKey(containers: PodSpec['containers']): string {
+function containersKey(spec: PodSpec): string {
   let key = ''
-  for (const container of containers) key += containerKey(container)
+  for (const container of spec.containers) key += containerKey(container, spec)
   return key
 }
 
-function containerKey({ resources, ports }: PodSpec['containers'][number]): string {
+function containerKey({ resources, ports }: PodSpec['containers'][number], spec: PodSpec): string {
   let key = '|'
   const requests = resources?.requests
   for (const name in requests) key += `${name}=${String(requests[name])},`
-  for (const { hostPort, hostIP, protocol } of ports ?? [])
-    if (hostPort !== undefined && hostPort !== 0) key += `:${hostPort}/${hostIP}/${protocol}`
+  for (const port of ports ?? []) {
+    const number = hostPortOf(port, spec)
+    if (number !== 0) key += `:${number}/${port.hostIP}/${port.protocol}`
+  }
   return key
 }
 

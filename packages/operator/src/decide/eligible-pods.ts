@@ -2,6 +2,8 @@
 import { type Pod, wellKnownLabels } from '@tenon/api'
 import {
   type EligibilityPolicy,
+  FreeVolumes,
+  noteFreeVolumes,
   type PodOrigin,
   type PodProblems,
   type PodVolumes,
@@ -78,9 +80,10 @@ export function* eligiblePods(
   const volumes = new Map<string, PodVolumes>()
   const applications = caches.applications === undefined ? undefined : applicationLookups(caches.applications)
 
+  const freeVolumes = new FreeVolumes(lookups)
   const take = (pod: Pod): void => {
     if ((pod.spec.volumes ?? []).length > 0) {
-      const resolved = resolveVolumes(pod, lookups, policy)
+      const resolved = resolveVolumes(pod, lookups, policy, freeVolumes)
       if ('kind' in resolved) {
         refused.push({ pod, reason: renderVolumeProblem(resolved) })
         return
@@ -93,6 +96,7 @@ export function* eligiblePods(
       applications === undefined ? served : withDefaultSpread(served, settings.defaultSpread, applications),
     )
   }
+  for (const pod of pending) if (state.isWellFormed(pod)) noteFreeVolumes(pod, lookups, freeVolumes)
   for (const pod of pending) {
     yield
     const problems = validatePod(pod, lookups, policy, state.isWellFormed(pod))

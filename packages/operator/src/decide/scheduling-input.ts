@@ -3,6 +3,7 @@ import {
   conditionOf,
   type DaemonSet,
   isConditionTrue,
+  labels,
   type NodePool,
   type Pod,
   parseResources,
@@ -26,7 +27,7 @@ import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
 import { indexes } from '../observe/caches.ts'
 import { isHeldUp } from '../state/departures.ts'
-import { capacityOf, labelsOf, nodeInput, type StateNode } from '../state/state-node.ts'
+import { capacityOf, labelsOf, nodeInput, type NodeStorage, type StateNode } from '../state/state-node.ts'
 import { type NodeUse, useOf } from '../state/pod-index.ts'
 import { validatePool } from '../state/pool-problems.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../state/pods.ts'
@@ -141,6 +142,7 @@ function* gathering(
     topology: topologyInput(context, staying),
     policy: schedulingPolicy(context, pending.length),
     planned: plannedNodes(context, staying),
+    attachLimits: state.attachLimits.current(),
     stateNodes: new Map(staying.map((node) => [node.name, node])),
     hasEligiblePool: listings.length > 0,
     poolsWithoutListing: listings
@@ -190,8 +192,10 @@ function schedulingPolicy(
 const inputs = new WeakMap<StateNode, { readonly use: NodeUse; readonly input: NodeInput }>()
 
 function nodeInputOf(context: OperatorContext, state: StateNode, lookups: VolumeLookups): NodeInput {
-  const { pods, parsed } = context.state
-  if (state.node === undefined) return nodeInput(state, useOf([]), {}, parsed)
+  const { pods, parsed, attachLimits } = context.state
+  const instanceType = labelsOf(state)[labels.instanceType] ?? ''
+  const expected = state.isInitialized ? {} : attachLimits.expectedOf(instanceType)
+  if (state.node === undefined) return nodeInput(state, useOf([]), withLimits(expected), parsed)
   const { name } = state.node.metadata
   const use = pods.useOf(name)
   let known = inputs.get(state)
@@ -199,7 +203,11 @@ function nodeInputOf(context: OperatorContext, state: StateNode, lookups: Volume
     known = { use, input: nodeInput(state, use, {}, parsed) }
     inputs.set(state, known)
   }
-  return { ...known.input, ...nodeStorage(context.caches, name, use.podsWithVolumes, lookups) }
+  return { ...known.input, ...nodeStorage(context.caches, name, use.podsWithVolumes, lookups, expected) }
+}
+
+function withLimits(volumeLimits: Readonly<Record<string, number>>): NodeStorage {
+  return Object.keys(volumeLimits).length === 0 ? {} : { volumeLimits }
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Storage objects as the caches hold them. */
-import type { CsiNode, Pod } from '@tenon/api'
+import type { Pod } from '@tenon/api'
 import { attachedClaims, type VolumeLookups } from '@tenon/engine'
-import type { Caches } from '../observe/caches.ts'
+import { type Caches, indexes } from '../observe/caches.ts'
+import { limitsOf } from '../state/attach-limits.ts'
 import type { NodeStorage } from '../state/state-node.ts'
 import { isTerminal } from '../state/pods.ts'
 
@@ -10,35 +11,30 @@ export function volumeLookups(caches: Caches): VolumeLookups {
     claim: (namespace, name) => caches.persistentVolumeClaims.get({ namespace, name }),
     volume: (name) => caches.persistentVolumes.get({ name }),
     storageClass: (name) => caches.storageClasses.get({ name }),
+    volumesOfClass: (name) => caches.persistentVolumes.byIndex(indexes.byStorageClass, name),
+    podsUsing: (namespace, name) =>
+      caches.pods
+        .byIndex(indexes.byVolumeClaim, `${namespace}/${name}`)
+        .filter((pod) => (pod.spec.nodeName ?? '') !== '' && !isTerminal(pod)),
+    node: (name) => caches.nodes.get({ name }),
   }
 }
 
-const limits = new WeakMap<CsiNode, Readonly<Record<string, number>> | 'none'>()
-
-/** How many volumes of each driver the node can attach, read once from each object; undefined without any limit. */
-function limitsOf(csiNode: CsiNode): Readonly<Record<string, number>> | undefined {
-  let known = limits.get(csiNode)
-  if (known === undefined) {
-    const counts = (csiNode.spec.drivers ?? []).flatMap(({ name, allocatable }) =>
-      allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
-    )
-    known = counts.length === 0 ? 'none' : Object.fromEntries(counts)
-    limits.set(csiNode, known)
-  }
-  return known === 'none' ? undefined : known
-}
-
-/** Volumes of a node's pods and how many of each driver it can attach; `pods` must be well-formed. */
+/**
+ * Volumes of a node's pods and how many of each driver it can attach; `pods` must be well-formed.
+ * @param expected limits that count as long as the node does not tell its own.
+ */
 export function nodeStorage(
   caches: Caches,
   nodeName: string,
   pods: readonly Pod[],
   lookups: VolumeLookups,
+  expected: Readonly<Record<string, number>> = {},
 ): NodeStorage {
   const csiNode = caches.csiNodes.get({ name: nodeName })
-  const volumeLimits = csiNode && limitsOf(csiNode)
+  const volumeLimits = csiNode === undefined ? expected : { ...expected, ...limitsOf(csiNode) }
   // Without a limit nobody asks what is attached.
-  if (volumeLimits === undefined) return {}
+  if (Object.keys(volumeLimits).length === 0) return {}
   const inUse = new Map<string, Set<string>>()
   for (const pod of pods) {
     if (isTerminal(pod) || (pod.spec.volumes ?? []).length === 0) continue

@@ -21,8 +21,10 @@ import {
   type SelectingWorkload,
   type Service,
   type StorageClass,
+  storageClassNameOf,
   type VolumeAttachment,
 } from '@tenon/api'
+import { claimedVolumes } from '@tenon/engine'
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import type { Settings } from '../settings.ts'
@@ -74,6 +76,8 @@ export const indexes = {
   byOwner: 'owner',
   byNodePool: 'nodePool',
   byNamespace: 'namespace',
+  byVolumeClaim: 'volumeClaim',
+  byStorageClass: 'storageClass',
 } as const
 
 /** Nearly all that happens in a cluster happens to pods, and batches wait for them much longer than this. */
@@ -117,6 +121,8 @@ export function openCaches(
   caches.pods.addIndex(indexes.byOwner, (pod) =>
     (pod.metadata.ownerReferences ?? []).map((owner) => owner.uid),
   )
+  caches.pods.addIndex(indexes.byVolumeClaim, claimKeysOf)
+  caches.persistentVolumes.addIndex(indexes.byStorageClass, (volume) => optional(storageClassNameOf(volume)))
   caches.nodes.addIndex(indexes.byProviderId, (node) => optional(node.spec?.providerID))
   caches.nodeClaims.addIndex(indexes.byProviderId, (claim) => optional(claim.status?.providerID))
   caches.nodeClaims.addIndex(indexes.byNodePool, (claim) =>
@@ -124,6 +130,14 @@ export function openCaches(
   )
   caches.volumeAttachments.addIndex(indexes.byNode, (attachment) => [attachment.spec.nodeName])
   return caches
+}
+
+/** `namespace/name` of the claims that a pod mounts; of a pod that cannot be read, none. */
+function claimKeysOf(pod: Pod): readonly string[] {
+  const volumes: unknown = (pod.spec as Pod['spec'] | undefined)?.volumes
+  if (!Array.isArray(volumes) || volumes.some((volume) => typeof volume !== 'object' || volume === null))
+    return []
+  return claimedVolumes(pod).map(({ claimName }) => `${pod.metadata.namespace ?? ''}/${claimName}`)
 }
 
 function openApplications(registry: CacheRegistry): ApplicationCaches {

@@ -121,7 +121,8 @@ test('a cached pod keeps what decisions read, and nothing of what it runs', () =
     containers: [
       {
         name: 'app',
-        ports: [{ containerPort: 81, hostPort: 81, protocol: 'TCP' }],
+        // On the host's network, each is a port of the host.
+        ports: [{ containerPort: 80 }, { containerPort: 81, hostPort: 81, protocol: 'TCP' }],
         resources: { requests },
       },
     ],
@@ -154,6 +155,11 @@ test('a cached pod keeps what decisions read, and nothing of what it runs', () =
   })
   const { managedFields: _, ...kept } = aPod('p').metadata
   assert.deepEqual(metadata, { ...kept, annotations: { 'karpenter.sh/do-not-disrupt': 'true' } })
+})
+
+test('of the ports of a pod with a network of its own only host ports are kept', () => {
+  const { spec } = new PodTrimmer().pod(aPod('p', { spec: { hostNetwork: false } }))
+  assert.deepEqual(spec.containers[0]?.ports, [{ containerPort: 81, hostPort: 81, protocol: 'TCP' }])
 })
 
 test('a pod takes as much of its node after trimming as before, also while it is resized', () => {

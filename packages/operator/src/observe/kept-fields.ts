@@ -232,10 +232,11 @@ export class PodTrimmer {
       ...(nodeName !== undefined && { nodeName }),
       ...(claimed !== undefined && { volumes: claimed }),
     }
+    const trim = (container: Container) => keptContainer(container, kept.hostNetwork === true)
     const shareable = {
       ...kept,
-      containers: each(containers, keptContainer),
-      ...(initContainers !== undefined && { initContainers: each(initContainers, keptContainer) }),
+      containers: each(containers, trim),
+      ...(initContainers !== undefined && { initContainers: each(initContainers, trim) }),
     }
     if (held !== undefined && isSameValue({ ...shareable, ...own }, held)) return held
     // All that pods of one workload have in common, as one part; the others differ from pod to pod.
@@ -269,11 +270,13 @@ function keptMetadata(all: ObjectMeta): ObjectMeta {
   return { ...metadata, annotations: rest }
 }
 
-/** Of its ports, a container's host ports alone take something away from others. */
-function keptContainer(container: Container): Container {
+/** Of its ports, a container's host ports alone take something away from others; on the host's network all are. */
+function keptContainer(container: Container, hasHostNetwork: boolean): Container {
   const { ports, ...kept } = only(container, keptOfContainer)
   if (!Array.isArray(ports)) return ports === undefined ? kept : { ...kept, ports }
-  const onHost = ports.filter((port: unknown) => !isFields(port) || port['hostPort'] !== undefined)
+  const onHost = ports.filter(
+    (port: unknown) => hasHostNetwork || !isFields(port) || port['hostPort'] !== undefined,
+  )
   return onHost.length === 0 ? kept : { ...kept, ports: onHost }
 }
 

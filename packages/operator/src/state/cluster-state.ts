@@ -13,6 +13,7 @@ import type { CloudProvider } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../observe/caches.ts'
 import { defaultSettings } from '../settings.ts'
+import { AttachLimits } from './attach-limits.ts'
 import { ConsolidationState, keyOfNode, type MachineView } from './consolidation-state.ts'
 import { Machines } from './machines.ts'
 import { MovedPods } from './moved-pods.ts'
@@ -81,6 +82,8 @@ export class ClusterState {
   readonly consolidation: ConsolidationState
   /** Workloads that consolidation has moved in vain. */
   readonly movedPods: MovedPods
+  /** How many volumes nodes attach. */
+  readonly attachLimits: AttachLimits
 
   /** @param planAgeMs how long a plan is held on to that is not carried out. */
   constructor(
@@ -116,6 +119,7 @@ export class ClusterState {
     this.poolCosts = new PoolCosts(caches, (claim) => this.isManaged(claim))
     this.consolidation = new ConsolidationState(clock)
     this.movedPods = new MovedPods(clock)
+    this.attachLimits = new AttachLimits(caches, clock)
     caches.nodeClaims.onChange((change) => {
       this.#seeded.delete(change.object.metadata.name)
       if (change.kind !== 'deleted') return
@@ -127,6 +131,7 @@ export class ClusterState {
         this.podDecisions.forget(change.object.metadata.uid ?? '')
     })
     this.plans.follow(caches)
+    this.attachLimits.follow()
     this.consolidation.follow(caches, {
       machine: (key) => this.#machine(key),
       isManaged: (object) => this.isManaged(object),

@@ -2,6 +2,7 @@
 import type { PodSpec } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Caches } from '../observe/caches.ts'
+import { isActive } from './pods.ts'
 
 /** A claim that was made for the pod, or kept for it, or a Node without a claim. */
 export type PlanTarget =
@@ -56,10 +57,10 @@ export class PodPlans {
     this.#maxAgeMs = maxAgeMs
   }
 
-  /** Gives plans up whose pod or target goes away. */
+  /** Gives plans up whose pod ends or goes away, and those whose target goes away. */
   follow({ pods, nodes, nodeClaims }: Pick<Caches, 'pods' | 'nodes' | 'nodeClaims'>): void {
     pods.onChange(({ kind, object }) => {
-      if (kind === 'deleted') this.forget(object.metadata.uid ?? '')
+      if (kind === 'deleted' || !isActive(object)) this.forget(object.metadata.uid ?? '')
     })
     nodes.onChange(({ kind, object: { metadata } }) => {
       if (kind === 'deleted' || metadata.deletionTimestamp !== undefined)

@@ -34,10 +34,15 @@ export const isActive = (pod: Pod) => !isTerminal(pod) && !isTerminating(pod)
 export const isSettled = (pod: Pod): boolean =>
   isTerminal(pod) || (pod.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True')
 
-/** A pending pod that asks for a node, unless one is being kept for it (scheduling.md 2). */
+/**
+ * A pending pod that asks for a node, unless one is being kept for it (scheduling.md 2). What the scheduler said of a
+ * pod stays in its status when the pod is deleted or has ended, although it is never placed any more.
+ */
 export function isProvisionable(pod: Pod): boolean {
   return (
     (pod.spec.nodeName ?? '') === '' &&
+    isActive(pod) &&
+    (pod.spec.schedulingGates ?? []).length === 0 &&
     (pod.status?.conditions ?? []).some((c) => c.type === 'PodScheduled' && c.reason === 'Unschedulable') &&
     !isDaemonPod(pod) &&
     !isMirrorPod(pod)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { kinds, type PersistentVolume, type Pod } from '@tenon/api'
+import { kinds, type Pod } from '@tenon/api'
 import type { Operator } from '@tenon/operator'
 import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
 import { aType, madeClaims, PoolCloud, toldAbout, waitingPod } from '../provisioning.test-support.ts'
@@ -110,7 +110,7 @@ test('STA-123 a volume counts as soon as its PersistentVolume exists, without ne
       accessModes: ['ReadWriteOnce'],
       capacity: { storage: '1Gi' },
       csi: { driver: 'csi.example.com', volumeHandle: 'v' },
-    } as PersistentVolume['spec'],
+    },
   })
   await stage.pass(seconds)
   waitingPod(stage, 'another', { cpu: '1', spec: claimed('wanted') })

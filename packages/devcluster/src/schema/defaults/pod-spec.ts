@@ -13,7 +13,7 @@ const specDefaults = {
 /** Files of mounted config are readable by everyone: octal 0644. */
 const fileMode = { defaultMode: 420 }
 
-/** Defaults of a pod spec, in a pod or in a template. */
+/** Defaults of a pod spec that pods and templates have in common. */
 function podSpecDefaults(spec: Loose): Loose {
   let filled = fill(spec, specDefaults)
   filled = serviceAccountAliases(filled)
@@ -23,7 +23,7 @@ function podSpecDefaults(spec: Loose): Loose {
     filled = each(filled, 'ephemeralContainers', containerDefaultsOf)
   if (filled['volumes'] !== undefined) filled = each(filled, 'volumes', volumeDefaults)
   if (filled['resources'] !== undefined) filled = within(filled, 'resources', resourceDefaults)
-  return filled['hostNetwork'] === true ? hostPorts(filled) : filled
+  return filled
 }
 
 /** The older name of `serviceAccountName` is still on the wire. */
@@ -33,9 +33,13 @@ function serviceAccountAliases(spec: Loose): Loose {
   return set(set(spec, 'serviceAccountName', name), 'serviceAccount', name)
 }
 
+/** On the host's network a container port is a port of the host. From Kubernetes 1.28 on, templates are left alone. */
 function hostPorts(spec: Loose): Loose {
+  if (spec['hostNetwork'] !== true) return spec
   const ports = (container: Loose): Loose =>
-    each(container, 'ports', (port) => fill(port, { hostPort: port['containerPort'] }))
+    each(container, 'ports', (port) =>
+      (port['hostPort'] ?? 0) === 0 ? { ...port, hostPort: port['containerPort'] } : port,
+    )
   return each(each(spec, 'containers', ports), 'initContainers', ports)
 }
 
@@ -89,7 +93,9 @@ function qosClass(spec: Loose): string {
 }
 
 export function podDefaults(pod: Loose): Loose {
-  const filled = within(pod, 'spec', (spec) => fill(podSpecDefaults(spec), { enableServiceLinks: true }))
+  const filled = within(pod, 'spec', (spec) =>
+    fill(hostPorts(podSpecDefaults(spec)), { enableServiceLinks: true }),
+  )
   const status: Loose | undefined = filled['status']
   if (status?.['phase'] !== undefined && status['qosClass'] !== undefined) return filled
   return {

@@ -180,6 +180,41 @@ describe('host ports', () => {
     assert.ok(sharing(aPodOnPort(8080), aPodOnPort(8081)))
   })
 
+  test('RPT-5 two pods whose sidecars ask for the same host port need two nodes, new or existing', () => {
+    const ports = [{ containerPort: 80, hostPort: 8080 }]
+    const aPodWithSidecar = () =>
+      aPod({}, { initContainers: [{ name: 'mesh', restartPolicy: 'Always', ports }] })
+    const pods = [aPodWithSidecar(), aPodWithSidecar()]
+    assert.equal(groups(schedule(anInput({ pods }))).length, 2)
+    const mixed = schedule(anInput({ pods: [aPodWithSidecar(), aPodOnPort(8080)] }))
+    assert.equal(groups(mixed).length, 2)
+    const onNode = schedule(anInput({ pods, nodes: [aNode('n1')] }))
+    assert.equal(Object.keys(placedOn(onNode)).length, 1)
+    assert.equal(onNode.claims.length, 1)
+  })
+
+  test('RPT-6 containerPorts of a hostNetwork daemon are taken, on new nodes and on those it has yet to come to', () => {
+    const containers = [{ name: 'exporter', ports: [{ containerPort: 9100 }] }]
+    const daemons = [aDaemon({}, { containers, hostNetwork: true }, 'monitoring/exporter')]
+    const pod = aPodOnPort(9100)
+    const result = schedule(anInput({ pods: [pod], daemons, nodes: [aNode('n1', { initialized: false })] }))
+    assert.deepEqual([result.claims, placedOn(result)], [[], {}])
+    assert.match(
+      failureTexts(result)[pod.metadata.name] ?? '',
+      /host port of the pod .*TCP 9100 by DaemonSet monitoring\/exporter/,
+    )
+    const onOwnNetwork = [aDaemon({}, { containers }, 'monitoring/exporter')]
+    assert.equal(schedule(anInput({ pods: [pod], daemons: onOwnNetwork })).claims.length, 1)
+  })
+
+  test('RPT-6 two hostNetwork pods with the same containerPort need two nodes', () => {
+    const containers = [{ name: 'proxy', ports: [{ containerPort: 8443 }] }]
+    const pods = [aPod({}, { containers, hostNetwork: true }), aPod({}, { containers, hostNetwork: true })]
+    assert.equal(groups(schedule(anInput({ pods }))).length, 2)
+    const inside = [aPod({}, { containers }), aPod({}, { containers })]
+    assert.equal(groups(schedule(anInput({ pods: inside }))).length, 1)
+  })
+
   test('host ports of init containers do not count', () => {
     const ports = [{ containerPort: 80, hostPort: 8080 }]
     const spec = { initContainers: [{ name: 'init', ports }] }

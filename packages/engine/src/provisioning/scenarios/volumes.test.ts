@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type NodeSelectorRequirement, type Pod } from '@tenon/api'
-import type { NodeInput, PodVolumes, SchedulingInput } from '../../snapshot/input.ts'
+import type { AttachLimits, NodeInput, PodVolumes, SchedulingInput } from '../../snapshot/input.ts'
 import type { NewClaim, SchedulingResult } from '../../snapshot/result.ts'
 import {
   aCluster,
@@ -22,6 +22,7 @@ import {
   requiring,
   requiringPods,
   spreading,
+  strictPolicy,
   times,
   typesIn,
 } from '../../testing/builders.ts'
@@ -269,5 +270,94 @@ describe('volumes beside a spread', () => {
     const pairs = times(2, () => [anAppPod('db', spread), reachable([inZone('zone-2')])] as const)
     const { claims, failures } = scheduled(pairs, full)
     assert.deepEqual([claims.map((claim) => claim.pods.length), failures.length], [[1], 1])
+  })
+})
+
+describe('RPT-7 claims for one pod alone', () => {
+  const exclusive = (...claims: readonly string[]): PodVolumes => ({
+    ...attached(...claims),
+    exclusive: claims,
+  })
+
+  test('of two pods that share one, one gets a node and the other is told', () => {
+    const pods = [aPod({ cpu: '1' }), aPod({ cpu: '1' })]
+    const result = scheduled(pods.map((pod) => [pod, exclusive('default/data')]))
+    assert.deepEqual(
+      result.claims.map((claim) => podNames(claim.pods)),
+      [[pods[0]?.metadata.name]],
+    )
+    assert.match(
+      failureTexts(result)[pods[1]?.metadata.name ?? ''] ?? '',
+      /default\/data has access mode ReadWriteOncePod/,
+    )
+  })
+
+  test('a pod that finds no place leaves the claim to the next', () => {
+    const large = aPod({ cpu: '100' })
+    const small = aPod({ cpu: '1' })
+    const pairs = [large, small].map((pod) => [pod, exclusive('default/data')] as const)
+    assert.deepEqual(
+      scheduled(pairs).claims.map((claim) => podNames(claim.pods)),
+      [[small.metadata.name]],
+    )
+  })
+
+  test('they count on existing and planned nodes too', () => {
+    const [first, second] = [aPod({ cpu: '1' }), aPod({ cpu: '1' })]
+    const pairs = [first, second].map((pod) => [pod, exclusive('default/data')] as const)
+    const nodes = [aNode('n1'), aNode('n2')]
+    const planned = new Map([[second.metadata.uid ?? '', 'n2']])
+    assert.deepEqual(placedOn(scheduled(pairs, { nodes, planned })), { [second.metadata.name]: 'n2' })
+  })
+})
+
+describe('RPT-3 attach limits that nodes have told', () => {
+  const volumesOf = (...names: readonly string[]) => attached(...names.map((name) => `default/${name}`))
+  const limits = (count: number, byType: AttachLimits['byType'] = {}): Partial<SchedulingInput> => ({
+    attachLimits: { byType, others: { [driver]: count } },
+  })
+
+  test('a pod with more volumes than a node attaches gets no node and is told of driver and count', () => {
+    const pod = aPod({ cpu: '1' })
+    const result = scheduled([[pod, volumesOf('a', 'b', 'c', 'd')]], limits(3))
+    assert.deepEqual(result.claims, [])
+    assert.match(
+      failureTexts(result)[pod.metadata.name] ?? '',
+      /4 volumes of CSI driver ebs\.csi\.aws\.com, and nodes attach at most 3/,
+    )
+    assert.equal(scheduled([[pod, volumesOf('a', 'b', 'c', 'd')]]).claims.length, 1)
+    assert.equal(scheduled([[pod, volumesOf('a', 'b', 'c')]], limits(3)).claims.length, 1)
+  })
+
+  test('types whose nodes attach enough are chosen, requests name no volumes', () => {
+    const pod = aPod({ cpu: '1' })
+    const byType = { 'type-8': { [driver]: 8 }, 'type-2': { [driver]: 2 } }
+    const { claims } = scheduled([[pod, volumesOf('a', 'b', 'c', 'd')]], limits(3, byType))
+    assert.deepEqual(
+      claims.map((claim) => [claim.instanceTypes, Object.keys(claim.requests)]),
+      [[['type-8'], ['cpu', 'pods']]],
+    )
+  })
+
+  for (const improvement of ['planned', 'free', undefined] as const) {
+    test(`no new node gets more than it attaches (${improvement ?? 'first fit'})`, () => {
+      const pairs = times(10, (i) => [aPod({ cpu: '100m' }), volumesOf(`a${i}`)] as const)
+      const policy = { ...strictPolicy, ...(improvement && { improvement }) }
+      const { claims, failures } = scheduled(pairs, { ...limits(3), policy })
+      assert.deepEqual(failures, [])
+      assert.deepEqual(
+        claims.map(({ pods }) => pods.length).toSorted((a, b) => a - b),
+        [1, 3, 3, 3],
+      )
+    })
+  }
+
+  test('nodes that exist keep their own limits', () => {
+    const pods = times(3, () => aPod({ cpu: '100m' }))
+    const pairs = pods.map((pod, i) => [pod, volumesOf(`a${i}`, 'shared')] as const)
+    const nodes = [aNode('n1', { volumeLimits: { [driver]: 3 }, volumesInUse: {} })]
+    const result = scheduled(pairs, { ...limits(2), nodes })
+    assert.deepEqual(Object.keys(placedOn(result)).length, 2)
+    assert.equal(result.claims.length, 1)
   })
 })

@@ -11,6 +11,7 @@ import {
 } from '@tenon/api'
 import * as fc from 'fast-check'
 import type {
+  AttachLimits,
   DaemonInput,
   NodeInput,
   PodOrigin,
@@ -178,19 +179,23 @@ function daemon(index: number): fc.Arbitrary<DaemonInput> {
       cpu: pick('50m', '200m', '1'),
       memory: pick('32Mi', '500Mi'),
       port: seldom(fc.constant(8080), 5),
+      hostNetwork: seldom(fc.constant(true), 3),
       tolerations: seldom(fc.array(toleration, { minLength: 1, maxLength: 2 }), 2),
       terms: seldom(fc.array(expression, { minLength: 1, maxLength: 2 }), 3),
     })
-    .map(({ cpu, memory, port, tolerations, terms }) => ({
+    .map(({ cpu, memory, port, hostNetwork, tolerations, terms }) => ({
       name: `daemon-${index}`,
       spec: present<DaemonInput['spec']>({
         containers: [
           {
             name: 'app',
             resources: { requests: { cpu, memory } },
-            ...(port !== undefined && { ports: [{ containerPort: 80, hostPort: port }] }),
+            ...(port !== undefined && {
+              ports: [{ containerPort: port, ...(hostNetwork === undefined && { hostPort: port }) }],
+            }),
           },
         ],
+        hostNetwork,
         tolerations,
         affinity: terms && {
           nodeAffinity: {
@@ -271,15 +276,23 @@ const policy = (profile: Profile): fc.Arbitrary<SchedulingPolicy> =>
       }),
     )
 
-const podVolumes: fc.Arbitrary<PodVolumes> = fc.record({
-  alternatives: fc.array(
-    expression.map((each) => [each]),
-    { maxLength: 2 },
-  ),
-  claims: fc
-    .uniqueArray(pick('default/data-0', 'default/data-1', 'default/data-2'), { maxLength: 2 })
-    .map((claims) => ({ 'csi.example.com': claims })),
-})
+const podVolumes: fc.Arbitrary<PodVolumes> = fc
+  .record({
+    alternatives: fc.array(
+      expression.map((each) => [each]),
+      { maxLength: 2 },
+    ),
+    claims: fc
+      .uniqueArray(pick('default/data-0', 'default/data-1', 'default/data-2'), { maxLength: 2 })
+      .map((claims) => ({ 'csi.example.com': claims })),
+    exclusive: seldom(pick(['default/data-0'], ['default/data-3']), 4),
+  })
+  .map((volumes) => present<PodVolumes>(volumes))
+
+const attachLimits: fc.Arbitrary<AttachLimits> = pick(
+  { byType: {}, others: { 'csi.example.com': 1 } },
+  { byType: { 'type-0': { 'csi.example.com': 1 } }, others: { 'csi.example.com': 2 } },
+)
 
 function byUid<T>(pods: readonly Pod[], value: fc.Arbitrary<T>): fc.Arbitrary<ReadonlyMap<string, T>> {
   return fc.tuple(...pods.map(() => seldom(value, 2))).map(
@@ -312,13 +325,15 @@ export function cluster(profile: Profile): fc.Arbitrary<SchedulingInput> {
       .record({
         bound,
         volumes: profile.volumes ? byUid(input.pods, podVolumes) : fc.constant(undefined),
+        attachLimits: profile.volumes ? seldom(attachLimits, 2) : fc.constant(undefined),
         origins: profile.volumes
           ? byUid(input.pods, pick<PodOrigin>('deleting', 'candidate'))
           : fc.constant(undefined),
       })
-      .map(({ bound: boundPods, volumes, origins }) =>
+      .map(({ bound: boundPods, volumes, origins, attachLimits: limits }) =>
         present<SchedulingInput>({
           ...input,
+          attachLimits: limits,
           volumes,
           origins,
           topology: {

@@ -6,7 +6,7 @@ import { checkClaims, checkLimits, typesOf } from './claims.ts'
 import { checkFailures, takenBack } from './failures.ts'
 import { allocatableWith } from './launches.ts'
 import { checkNodes, nameOf } from './nodes.ts'
-import { demandOfAll } from './demands.ts'
+import { demandOfAll, exclusiveClaimsOf } from './demands.ts'
 import { checkSpread } from './spread.ts'
 import { checkAffinity, checkAntiAffinity, locate } from './topology.ts'
 
@@ -21,6 +21,7 @@ export function violationsOf(input: SchedulingInput, result: SchedulingResult): 
     ...checkNodes(input, result),
     ...checkClaims(input, result),
     ...checkLimits(input, result),
+    ...checkExclusiveClaims(input, result),
     ...checkAntiAffinity(input, located),
     ...(isTakenBack ? [] : checkAffinity(input, located)),
     ...(isTakenBack ? [] : checkSpread(input, located)),
@@ -48,6 +49,18 @@ function checkAccounting(input: SchedulingInput, result: SchedulingResult): read
       .filter((pod) => !known.has(pod.metadata.uid))
       .map((pod) => `${nameOf(pod)}: is in the result but not in the input`),
   ]
+}
+
+/** No two pods with a place use a claim that is for one alone. */
+function checkExclusiveClaims(input: SchedulingInput, result: SchedulingResult): readonly string[] {
+  const served = [
+    ...result.placements.map((placement) => placement.pod),
+    ...result.claims.flatMap((claim) => claim.pods),
+  ]
+  const used = exclusiveClaimsOf(served, input)
+  return used
+    .filter((claim, index) => used.indexOf(claim) !== index)
+    .map((claim) => `claim ${claim}: is for one pod alone and used by several`)
 }
 
 /** What a plan may cost that holds for any placement the Kubernetes scheduler may choose. */

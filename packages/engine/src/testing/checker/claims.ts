@@ -29,7 +29,7 @@ import {
   poolExpressions,
   poolLabels,
 } from './launches.ts'
-import { nameOf, volumeTerms } from './nodes.ts'
+import { exceededOnType, nameOf, volumeTerms } from './nodes.ts'
 
 /** A claim as messages name it. */
 export const claimName = (claim: NewClaim, index: number): string => `claim ${index} of ${claim.nodePool}`
@@ -171,6 +171,8 @@ function checkAsType(
   const isSpare = claim.reservationIds.length > 0 && claim.instanceTypes[0] !== type.name
   if (launches.length === 0 && !isSpare) return [`type ${type.name} has no available offering that it allows`]
   const violations = new Set<string>()
+  for (const driver of exceededOnType(type.name, claim.pods, input))
+    violations.add(`type ${type.name} attaches fewer volumes of ${driver} than its pods have`)
   for (const node of launches.flatMap((launch) => launch.labels)) {
     for (const pod of claim.pods) {
       const where = `as type ${type.name} in ${node[names.zone]} ${node[names.capacityType]}`

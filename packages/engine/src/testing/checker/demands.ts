@@ -1,5 +1,6 @@
 /** What pods take from a node: resources and host ports. */
 import { type Container, parseResources, type Pod, type PodSpec, type Resources } from '@tenon/api'
+import type { SchedulingInput } from '../../snapshot/input.ts'
 
 /** Amounts of both together. */
 export function plus(a: Resources, b: Resources): Resources {
@@ -56,10 +57,13 @@ export interface Port {
   readonly protocol: string
 }
 
-/** Host ports of a pod's containers. */
+/** Host ports of a pod's containers and sidecars. */
 export function portsOf(spec: PodSpec): readonly Port[] {
-  return spec.containers
+  const ofHost = spec.hostNetwork === true
+  const sidecars = (spec.initContainers ?? []).filter((container) => container.restartPolicy === 'Always')
+  return [...spec.containers, ...sidecars]
     .flatMap((container) => container.ports ?? [])
+    .map((port) => (ofHost && (port.hostPort ?? 0) === 0 ? { ...port, hostPort: port.containerPort } : port))
     .filter((port) => (port.hostPort ?? 0) !== 0)
     .map(({ hostPort = 0, hostIP = '', protocol = 'TCP' }) => ({ ip: hostIP, port: hostPort, protocol }))
 }
@@ -81,4 +85,9 @@ export function clash(a: readonly Port[], b: readonly Port[]): boolean {
 /** Whether ports clash between any two of the lists. */
 export function clashAmong(lists: readonly (readonly Port[])[]): boolean {
   return lists.some((list, index) => lists.slice(index + 1).some((other) => clash(list, other)))
+}
+
+/** Claims for one pod alone that these pods use, as often as they do. */
+export function exclusiveClaimsOf(pods: readonly Pod[], input: SchedulingInput): readonly string[] {
+  return pods.flatMap((pod) => input.volumes?.get(pod.metadata.uid ?? '')?.exclusive ?? [])
 }

@@ -24,10 +24,29 @@ import {
 import type { NodeInput, PoolInput, SchedulingInput } from '../../snapshot/input.ts'
 import type { SchedulingResult } from '../../snapshot/result.ts'
 import { typesOf, valuesAmong } from './claims.ts'
-import { clash, demandOf, demandOfAll, lacking, most, plus, portsOf, total } from './demands.ts'
+import {
+  clash,
+  demandOf,
+  demandOfAll,
+  exclusiveClaimsOf,
+  lacking,
+  most,
+  plus,
+  portsOf,
+  total,
+} from './demands.ts'
 import { canHold, type Expression, holds, keysOf, nodeTerms, on, untoleratedTaints } from './labels.ts'
 import { allocatableWith, daemonsThatMayRun, poolExpressions } from './launches.ts'
-import { exceededVolumeLimits, nameOf, nodeLabels, nodeRefusals, roomOn, volumeTerms } from './nodes.ts'
+import {
+  exceededOnType,
+  exceededVolumeLimits,
+  nameOf,
+  nodeLabels,
+  nodeRefusals,
+  roomOn,
+  volumeTerms,
+  portsTakenOn,
+} from './nodes.ts'
 import { requiredTerms, termSelects } from './topology.ts'
 
 /** Reasons of pods that had a place until the decision was complete. */
@@ -42,8 +61,14 @@ export function checkFailures(input: SchedulingInput, result: SchedulingResult):
   // So had others that were to be on a starting node.
   const isGivenUp = result.failures.some(({ reason }) => reason.kind === 'uninitializedNode')
   const judged = new Set<string>()
+  const served = [
+    ...result.placements.map((placement) => placement.pod),
+    ...result.claims.flatMap((claim) => claim.pods),
+  ]
+  const taken = exclusiveClaimsOf(served, input)
   return result.failures.flatMap(({ pod, reason }) => {
     if (takenBack.has(reason.kind)) return []
+    if (exclusiveClaimsOf([pod], input).some((claim) => taken.includes(claim))) return []
     // Pods that are alike fail alike; one of them is enough.
     const { namespace, labels: own, uid = '' } = pod.metadata
     const like = [pod.spec, namespace, own, input.volumes?.has(uid) && uid, input.origins?.get(uid)]
@@ -113,7 +138,7 @@ function takes(node: NodeInput, pod: Pod, input: SchedulingInput, result: Schedu
   const room = Object.fromEntries(
     Object.entries(roomOn(node, input)).map(([name, amount]) => [name, amount - (taken[name] ?? 0)]),
   )
-  const ports = [...node.usedHostPorts, ...placed.flatMap((each) => portsOf(each.spec))]
+  const ports = [...portsTakenOn(node, input), ...placed.flatMap((each) => portsOf(each.spec))]
   const labels = nodeLabels(node)
   return (
     lacking(demandOf(pod.spec), room).length === 0 &&
@@ -171,6 +196,7 @@ function launchesAs(
   const demand = plus(demandOf(pod.spec), total(daemons.map((daemon) => demandOf(daemon.spec))))
   const daemonPorts = daemons.flatMap((daemon) => portsOf(daemon.spec))
   if (clash(portsOf(pod.spec), daemonPorts)) return false
+  if (exceededOnType(type.name, [pod], input).length > 0) return false
   return type.offerings.some((offering) => {
     const allocatable = allocatableWith(type, offering)
     return (

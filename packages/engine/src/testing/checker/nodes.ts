@@ -2,7 +2,7 @@
 import { labels as names, type Pod, type Resources } from '@tenon/api'
 import type { NodeInput, SchedulingInput } from '../../snapshot/input.ts'
 import type { SchedulingResult } from '../../snapshot/result.ts'
-import { clash, clashAmong, demandOf, demandOfAll, lacking, portsOf, total } from './demands.ts'
+import { clash, clashAmong, demandOf, demandOfAll, lacking, type Port, portsOf, total } from './demands.ts'
 import {
   anyTermHolds,
   type Expression,
@@ -20,13 +20,22 @@ export function nodeLabels(node: NodeInput): Labels {
   return { [names.hostname]: node.name, ...normalised(node.labels) }
 }
 
-/** What is free for pods once the daemons that are still to come have come. */
-export function roomOn(node: NodeInput, input: SchedulingInput): Resources {
-  const coming = input.daemons.filter(
+function daemonsOf(node: NodeInput, input: SchedulingInput): SchedulingInput['daemons'] {
+  return input.daemons.filter(
     ({ spec }) =>
       untoleratedTaints(node.taints, spec, false).length === 0 &&
       anyTermHolds(nodeTerms(spec), nodeLabels(node)),
   )
+}
+
+/** Host ports that pods of the node have, or daemons that belong there. */
+export function portsTakenOn(node: NodeInput, input: SchedulingInput): readonly Port[] {
+  return [...node.usedHostPorts, ...daemonsOf(node, input).flatMap(({ spec }) => portsOf(spec))]
+}
+
+/** What is free for pods once the daemons that are still to come have come. */
+export function roomOn(node: NodeInput, input: SchedulingInput): Resources {
+  const coming = daemonsOf(node, input)
   const expected = total(coming.map((daemon) => demandOf(daemon.spec)))
   return Object.fromEntries(
     Object.entries(node.available).map(([name, amount]) => [
@@ -93,7 +102,7 @@ function checkNode(input: SchedulingInput, node: NodeInput, pods: readonly Pod[]
   for (const pod of pods) {
     for (const refusal of nodeRefusals(pod, node, input, false))
       violations.push(`${nameOf(pod)}: node ${node.name} is refused by ${refusal}`)
-    if (clash(portsOf(pod.spec), node.usedHostPorts))
+    if (clash(portsOf(pod.spec), portsTakenOn(node, input)))
       violations.push(`${nameOf(pod)}: host port is taken on node ${node.name}`)
   }
   if (clashAmong(pods.map((pod) => portsOf(pod.spec))))
@@ -104,4 +113,18 @@ function checkNode(input: SchedulingInput, node: NodeInput, pods: readonly Pod[]
     for (const driver of exceededVolumeLimits(node, pods, input))
       violations.push(`node ${node.name}: more volumes of ${driver} than it can attach`)
   return violations
+}
+
+/** CSI drivers of which these pods have more volumes than a new node of an instance type attaches. */
+export function exceededOnType(
+  instanceType: string,
+  pods: readonly Pod[],
+  input: SchedulingInput,
+): readonly string[] {
+  const { byType = {}, others = {} } = input.attachLimits ?? {}
+  const limits = { ...others, ...byType[instanceType] }
+  return Object.keys(others).filter((driver) => {
+    const claims = pods.flatMap((pod) => input.volumes?.get(pod.metadata.uid ?? '')?.claims[driver] ?? [])
+    return new Set(claims).size > (limits[driver] ?? 0)
+  })
 }

@@ -1,6 +1,6 @@
 /** In which order the scheduler is told about the pods of a decision (planned-placement.md). */
 import type { Pod, Resources } from '@tenon/api'
-import { podRequests, type SchedulingResult, sum } from '@tenon/engine'
+import { hostPortsOf, podRequests, type SchedulingResult, sum } from '@tenon/engine'
 import { shapeOf } from './steering.ts'
 
 /** How many pods of a decision, and which share of them: fewer are not worth that one may be left over. */
@@ -79,7 +79,7 @@ function hasRules({ spec }: Pod): boolean {
     spec.affinity !== undefined ||
     (spec.topologySpreadConstraints ?? []).length > 0 ||
     (spec.volumes ?? []).some(({ persistentVolumeClaim, ephemeral }) => persistentVolumeClaim ?? ephemeral) ||
-    spec.containers.some(({ ports }) => ports?.some(({ hostPort }) => hostPort !== undefined))
+    hostPortsOf(spec).length > 0
   )
 }
 
