@@ -1,9 +1,10 @@
 /** Reads manifests from files and directories. */
+import { Stats } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import type { UnstructuredObject } from '@tenon/api'
-import { LineCounter, parseAllDocuments } from 'yaml'
 import { CliError } from './errors.ts'
+import { readBooleanWords, readStream } from './yaml-text.ts'
 
 /** One object with the place it was read from. */
 export interface Manifest {
@@ -14,53 +15,117 @@ export interface Manifest {
 
 const extensions: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json'])
 
+/** Something that is named, or found in a directory, and cannot be read. */
+export interface Unreadable {
+  readonly path: string
+  /** `cannot read PATH: REASON`. */
+  readonly message: string
+}
+
+/** Files to read, and what could not be looked into. */
+export interface FoundFiles {
+  readonly files: readonly string[]
+  readonly unreadable: readonly Unreadable[]
+}
+
 /**
- * Every object of the given files, directories (their own files, by name) and lists.
- * @throws CliError naming the file, the line and what is wrong.
+ * Every object of the given files, directories (their own files, by name) and lists. A file that cannot be
+ * read costs only itself.
+ * @param warn is told about what is left out, and about keys that are given twice.
+ * @throws CliError naming the file, the line and what is wrong, when nothing can be read.
  */
-export async function readManifests(paths: readonly string[], cwd: string): Promise<readonly Manifest[]> {
+export async function readManifests(
+  paths: readonly string[],
+  cwd: string,
+  warn: (message: string) => void,
+): Promise<readonly Manifest[]> {
   const manifests: Manifest[] = []
+  const failures: CliError[] = []
   for (const path of paths) {
-    for (const file of await filesOf(path, cwd))
-      manifests.push(...(await readManifestFile(file, resolve(cwd, file))))
+    const { files, unreadable } = await filesOf(path, cwd)
+    failures.push(...unreadable.map(({ message }) => new CliError(message)))
+    for (const file of files) {
+      try {
+        manifests.push(...(await readManifestFile(file, resolve(cwd, file), warn)))
+      } catch (error) {
+        if (!(error instanceof CliError)) throw error
+        failures.push(error)
+      }
+    }
   }
+  if (manifests.length === 0 && failures[0] !== undefined) throw failures[0]
+  for (const failure of failures) warn(`${failure.message}; left out`)
   return manifests
 }
 
 /**
  * The file itself, or the manifests of a directory in order of their names; with `isRecursive` those of the
  * directories below as well.
- * @throws CliError naming what cannot be read.
+ * @throws CliError for a directory without manifests.
  */
-export async function filesOf(path: string, cwd: string, isRecursive = false): Promise<readonly string[]> {
-  const info = await stat(resolve(cwd, path)).catch((cause: unknown) => {
-    throw new CliError(`cannot read ${path}: ${reasonOf(cause)}`, { cause })
-  })
-  if (!info.isDirectory()) return [path]
-  const names = (await readdir(resolve(cwd, path), { recursive: isRecursive }))
-    .filter((name) => extensions.has(extname(name)))
-    .toSorted()
-  if (names.length === 0) throw new CliError(`directory ${path} holds no .yaml, .yml or .json file`)
-  return names.map((name) => join(path, name))
+export async function filesOf(path: string, cwd: string, isRecursive = false): Promise<FoundFiles> {
+  const info = await stat(resolve(cwd, path)).catch((cause: unknown) => cause)
+  if (!(info instanceof Stats)) return { files: [], unreadable: [unreadableAt(path, info)] }
+  if (!info.isDirectory()) return { files: [path], unreadable: [] }
+  const found = await manifestsIn(path, cwd, isRecursive)
+  if (found.files.length === 0 && found.unreadable.length === 0) {
+    throw new CliError(`directory ${path} holds no .yaml, .yml or .json file`)
+  }
+  return { files: found.files.toSorted(), unreadable: found.unreadable }
 }
 
-async function readManifestFile(name: string, path: string): Promise<readonly Manifest[]> {
+async function manifestsIn(directory: string, cwd: string, isRecursive: boolean): Promise<FoundFiles> {
+  const files: string[] = []
+  const unreadable: Unreadable[] = []
+  const entries = await readdir(resolve(cwd, directory), { withFileTypes: true }).catch((cause: unknown) => {
+    unreadable.push(unreadableAt(directory, cause))
+    return []
+  })
+  for (const entry of entries) {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) {
+      if (!isRecursive) continue
+      const below = await manifestsIn(path, cwd, isRecursive)
+      files.push(...below.files)
+      unreadable.push(...below.unreadable)
+    } else if (extensions.has(extname(entry.name))) files.push(path)
+  }
+  return { files, unreadable }
+}
+
+/** What to say of a path that cannot be read. */
+export function unreadableAt(path: string, cause: unknown): Unreadable {
+  return { path, message: `cannot read ${path}: ${reasonOf(cause)}` }
+}
+
+async function readManifestFile(
+  name: string,
+  path: string,
+  warn: (message: string) => void,
+): Promise<readonly Manifest[]> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new CliError(`cannot read ${name}: ${reasonOf(cause)}`, { cause })
+    throw new CliError(unreadableAt(name, cause).message, { cause })
   })
-  return parseManifests(name, text)
+  return parseManifests(name, text, warn)
 }
 
-/** Every object of a YAML or JSON text; `name` stands in error messages. */
-export function parseManifests(name: string, text: string): readonly Manifest[] {
-  const lineCounter = new LineCounter()
-  return parseAllDocuments(text, { lineCounter }).flatMap((document) => {
-    const [error] = document.errors
+/** Every object of a YAML or JSON text; `name` stands in messages. @throws CliError for broken text. */
+export function parseManifests(
+  name: string,
+  text: string,
+  warn: (message: string) => void = () => undefined,
+): readonly Manifest[] {
+  const { documents, placeOf } = readStream(text)
+  return documents.flatMap(({ document, error, repeatedKeys }) => {
     if (error !== undefined) {
-      const line = lineCounter.linePos(error.pos[0]).line
-      throw new CliError(`${name}:${line}: not valid YAML: ${error.message.split('\n')[0]}`)
+      throw new CliError(`${name}:${placeOf(error.offset).line}: not valid YAML: ${error.message}`)
     }
-    const line = lineCounter.linePos(document.contents?.range?.[0] ?? 0).line
+    for (const { offset, key } of repeatedKeys) {
+      const place = `${name}:${placeOf(offset).line}`
+      warn(`${place}: key ${JSON.stringify(key)} is already set in this map; the last one counts`)
+    }
+    const { line } = placeOf(document.contents?.range[0] ?? 0)
+    readBooleanWords(document)
     const value: unknown = document.toJS()
     return value === null || value === undefined ? [] : objectsOf(value, `${name}:${line}`)
   })
@@ -87,5 +152,7 @@ function reasonOf(cause: unknown): string {
   const code = (cause as { code?: string }).code
   if (code === 'ENOENT') return 'no such file or directory'
   if (code === 'EACCES') return 'permission denied'
+  if (code === 'EISDIR') return 'it is a directory'
+  if (code === 'ELOOP') return 'its links lead in a circle'
   return cause instanceof Error ? cause.message : String(cause)
 }

@@ -55,7 +55,7 @@ export async function openDataDirectory({
       credentials,
       initial: initial.revision === 0 ? undefined : initial,
       follow(store) {
-        persistence = new Persistence(store, files, logger)
+        persistence = new Persistence(store, { files, clock, logger })
         void persistence.compact()
       },
       close: () => persistence?.close() ?? Promise.resolve(),

@@ -7,13 +7,16 @@ import { applyManifests } from '../up/apply.ts'
 import { type ClusterPorts, demoCloud, startCluster } from '../up/cluster.ts'
 import { display } from '../up/display.ts'
 import { figuresOf } from '../up/figures.ts'
+import { settingsText } from '../up/settings-file.ts'
 
 /** `tenon devcluster`. Runs until the process is asked to end. */
 export async function runDevCluster(
   io: Io,
   options: ClusterPorts & { readonly filename: readonly string[] },
 ): Promise<void> {
-  const manifests = await readManifests(options.filename, io.cwd)
+  const manifests = await readManifests(options.filename, io.cwd, (message) =>
+    io.err(`warning: ${message}\n`),
+  )
   const clock = new SystemClock()
   const logger = new JsonLogger(clock, io.err, { value: 'error' })
   const running = await startCluster(io, options, { clock, random: new SystemRandom(), logger })
@@ -45,7 +48,6 @@ export async function runDevCluster(
 async function writeSettings(io: Io, values: Readonly<Record<string, string>>): Promise<string> {
   const path = '.tenon/controller.env'
   await mkdir(resolve(io.cwd, '.tenon'), { recursive: true })
-  const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`)
-  await writeFile(resolve(io.cwd, path), lines.join(''), { mode: 0o600 })
+  await writeFile(resolve(io.cwd, path), settingsText(values), { mode: 0o600 })
   return path
 }

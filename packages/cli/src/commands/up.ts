@@ -40,7 +40,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
       '--demo brings its own manifests into a new cluster: leave out --filename and --data-dir',
     )
   // Bad manifests are told before anything starts.
-  const given = await readManifests(options.filename, io.cwd)
+  const given = await readManifests(options.filename, io.cwd, (message) => io.err(`warning: ${message}\n`))
   const manifests = given.length === 0 ? parseManifests('demonstration', demonstration) : given
   const clock = new SystemClock()
   const random = new SystemRandom()

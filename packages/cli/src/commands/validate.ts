@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { exoscaleZones } from '@tenon/devcluster'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { filesOf } from '../manifests.ts'
+import { filesOf, type Unreadable, unreadableAt } from '../manifests.ts'
 import type { ProviderName } from '../validate/offline-providers.ts'
 import { type Problem, renderProblem } from '../validate/problem.ts'
 import { type SourceText, validate, type Validation } from '../validate/validate.ts'
@@ -25,24 +25,25 @@ export interface ValidateFlags {
 
 /**
  * Prints every problem; warnings alone are no failure.
- * @returns the exit code: 0 when there is no error, 1 otherwise.
- * @throws CliError with exit code 2 when a file cannot be read or an option is wrong.
+ * @returns the exit code: 0 when there is no error, 1 otherwise, also for a file that cannot be read.
+ * @throws CliError with exit code 2 when no file can be read or an option is wrong.
  */
 export async function runValidate(io: Io, paths: readonly string[], flags: ValidateFlags): Promise<0 | 1> {
-  const sources = await readable(() => readSources(io, paths, flags.recursive === true))
+  const { sources, unreadable } = await readable(() => readSources(io, paths, flags.recursive === true))
   const { gates } = await readable(() =>
     featureGates('--feature-gates', flags.featureGates ?? io.env['FEATURE_GATES'] ?? ''),
   )
   const zone = zoneOf(io, flags)
   const typesFile = flags.instanceTypesFilePath ?? io.env['INSTANCE_TYPES_FILE_PATH'] ?? ''
   const instanceTypes = typesFile === '' ? undefined : await readable(() => readSource(io, typesFile))
-  const validation = validate(sources, {
+  const found = validate(sources, {
     crds: allCrds(),
     gates,
     ...(flags.provider !== undefined && { provider: flags.provider }),
     ...(zone !== undefined && { zone }),
     ...(instanceTypes && { instanceTypes }),
   })
+  const validation = { ...found, problems: [...unreadable.map(unreadableProblem), ...found.problems] }
   if (flags.output === 'json') io.out(`${JSON.stringify(document(sources.length, validation), null, 2)}\n`)
   else report(io, sources.length, validation)
   return validation.problems.some(({ severity }) => severity === 'error') ? 1 : 0
@@ -70,20 +71,36 @@ async function readable<T>(read: () => T | Promise<T>): Promise<T> {
   }
 }
 
+/** What was read, and what could not be: that costs only itself. @throws CliError when nothing could be. */
 async function readSources(
   io: Io,
   paths: readonly string[],
   isRecursive: boolean,
-): Promise<readonly SourceText[]> {
+): Promise<{ readonly sources: readonly SourceText[]; readonly unreadable: readonly Unreadable[] }> {
   const sources: SourceText[] = []
+  const unreadable: Unreadable[] = []
   for (const path of paths) {
     if (path === '-') {
       sources.push({ file: 'stdin', text: await io.input() })
       continue
     }
-    for (const file of await filesOf(path, io.cwd, isRecursive)) sources.push(await readSource(io, file))
+    const found = await filesOf(path, io.cwd, isRecursive)
+    unreadable.push(...found.unreadable)
+    for (const file of found.files) {
+      const text = await readFile(resolve(io.cwd, file), 'utf8').catch((cause: unknown) => {
+        unreadable.push(unreadableAt(file, cause))
+        return undefined
+      })
+      if (text !== undefined) sources.push({ file, text })
+    }
   }
-  return sources
+  const [first] = unreadable
+  if (sources.length === 0 && first !== undefined) throw new CliError(first.message)
+  return { sources, unreadable }
+}
+
+function unreadableProblem({ path, message }: Unreadable): Problem {
+  return { file: path, line: 1, column: 1, severity: 'error', field: '', message }
 }
 
 async function readSource({ cwd }: Io, file: string): Promise<SourceText> {

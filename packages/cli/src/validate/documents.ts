@@ -1,16 +1,7 @@
 /** Manifests with the places of their fields. */
 import type { UnstructuredObject } from '@tenon/api'
-import {
-  type Document,
-  isMap,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseAllDocuments,
-  Scalar,
-  visit,
-  type YAMLMap,
-} from 'yaml'
+import { type Document, isMap, isSeq, type Node, Scalar, visit, type YAMLMap } from 'yaml'
+import { readStream } from '../yaml-text.ts'
 import { positionOf } from './field-position.ts'
 import type { Finding, Place, Problem } from './problem.ts'
 
@@ -37,11 +28,8 @@ export interface ReadText {
 
 /** Reads a YAML stream or JSON. */
 export function readText(file: string, text: string): ReadText {
-  const lineCounter = new LineCounter()
-  const place = (offset: number): Place => {
-    const { line, col } = lineCounter.linePos(offset)
-    return { file, line: Math.max(line, 1), column: Math.max(col, 1) }
-  }
+  const { documents, placeOf } = readStream(text)
+  const place = (offset: number): Place => ({ file, ...placeOf(offset) })
   let skipped = 0
   const objects: PlacedObject[] = []
   const problems: Problem[] = []
@@ -91,11 +79,19 @@ export function readText(file: string, text: string): ReadText {
       placeOf: (field) => place(positionOf(node, field)),
     })
   }
-  for (const document of parseAllDocuments(text, { lineCounter, merge: true })) {
-    const [error] = document.errors
-    if (error !== undefined)
-      wrong(error.pos[0], `not valid YAML: ${error.message.split('\n')[0]?.replace(/ at line .*$/, '')}`)
+  for (const { document, error, repeatedKeys } of documents) {
+    if (error !== undefined) wrong(error.offset, `not valid YAML: ${error.message}`)
     else if (document.contents !== null) readNode(document, document.contents)
+    for (const { offset, key } of repeatedKeys) {
+      const message = `key ${JSON.stringify(key)} is already set in this map; the last one counts`
+      problems.push({
+        ...place(offset),
+        severity: 'warning',
+        field: '',
+        message,
+        fix: 'remove one of the two',
+      })
+    }
   }
   return { objects, problems, skipped }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -295,7 +295,7 @@ test('text that is no manifest is told with its place', async () => {
   ])
   assert.match(
     (await told(aPool('a').replace('kind: NodePool', 'kind: NodePool\nkind: NodePool'))).join(),
-    /^3:1: error: not valid YAML: Map keys must be unique/,
+    /^3:1: warning: key "kind" is already set in this map/,
   )
   assert.deepEqual(await told('---\n# nothing\n'), [])
   assert.deepEqual(
@@ -497,4 +497,80 @@ test('RPT-23 names of pools, node classes and claims that cannot be label values
     'nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}, requirements: []'
   const claim = `apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {name: ${long}}\nspec: {${spec}}\n`
   assert.match((await told(claim))[0] ?? '', /^3:\d+: error: NodeClaim n+: metadata\.name: /)
+})
+
+test('RPT-64 quoted texts and flow collections may go on at the indent of what holds them', async () => {
+  const lines = aPool('general').split('\n')
+  const at = lines.indexOf('spec:')
+  const text = [
+    'apiVersion: karpenter.sh/v1',
+    'kind: NodePool',
+    'metadata:',
+    '  name: "general"',
+    '  annotations:',
+    '    a: "first',
+    '    second"',
+    "    b: 'it''s",
+    "    over'",
+    '    c: "',
+    '      deep',
+    '    "',
+    '    d: "\\"quoted\\"',
+    'at the margin"',
+    '  labels: {',
+    '  x: y',
+    '  }',
+    '  finalizers: [',
+    '  example.com/a',
+    '  ]',
+    ...lines.slice(at),
+  ].join('\n')
+  assert.deepEqual(await told(text), [])
+  const [wrong = ''] = await told(text.replace('requirements: []', 'requirements: []\n      nonsense: 1'))
+  assert.match(wrong, /^\d+:\d+: error: NodePool general: .*nonsense/)
+  assert.equal(
+    Number(wrong.split(':')[0]),
+    text.split('\n').findIndex((line) => line.includes('requirements')) + 2,
+  )
+})
+
+test('RPT-64 broken text stays broken, at the line where it breaks', async () => {
+  for (const [text, line] of [
+    ['a: "never closed\nb: 1\n', 3],
+    ['a: "x\n---\ny"\n', 1],
+    ['a: [1, 2\nb: 3\n', 1],
+    ['a: b: c\n', 1],
+  ] as const) {
+    const [first = ''] = await told(text)
+    assert.match(first, new RegExp(`^${line}:\\d+: error: not valid YAML: `), text)
+  }
+})
+
+test('RPT-64 a key that is given twice is a warning, and the last one counts', async () => {
+  const text = aPool('general').replace('spec:\n', 'spec:\n  weight: 1000\n  weight: 10\n')
+  const lines = await told(text)
+  assert.deepEqual(lines, [
+    '6:3: warning: key "weight" is already set in this map; the last one counts; remove one of the two',
+  ])
+})
+
+test('RPT-64 a dangling link costs only itself, is named, and makes the exit code 1', async (t) => {
+  const folder = await folderWith(t, {
+    'good.yaml': aPool('general'),
+    'below/also.yaml': aPool('other'),
+    'named.yaml/inner.yaml': aPool('inner'),
+  })
+  await symlink(join(folder, 'nowhere.yaml'), join(folder, 'link.yaml'))
+  const { code, out, err } = await runCommand(['validate', folder, '--recursive'])
+  assert.equal(code, 1)
+  assert.equal(
+    out,
+    `${join(folder, 'link.yaml')}:1:1: error: cannot read ${join(folder, 'link.yaml')}: no such file or directory\n`,
+  )
+  assert.match(err, /^3 objects in 3 files checked; 1 error/)
+  const flat = await runCommand(['validate', folder])
+  assert.match(flat.err, /^1 object in 1 file checked; 1 error/)
+  const named = await runCommand(['validate', join(folder, 'good.yaml'), join(folder, 'gone.yaml')])
+  assert.equal(named.code, 1)
+  assert.match(named.out, /gone\.yaml:1:1: error: cannot read/)
 })

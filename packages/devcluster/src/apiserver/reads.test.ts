@@ -215,3 +215,15 @@ test('subscribers inside see every change once, in order, after the write', asyn
   assert.deepEqual(seen, ['added cm-0', 'updated cm-0', 'deleted cm-0'])
   stop()
 })
+
+test('a path with an escape that stands for nothing is a bad request', async () => {
+  const api = new TestServer()
+  for (const path of [
+    '/api/v1/namespaces/%zz/pods',
+    '/api/v1/nodes/%',
+    '/apis/apps/v1/deployments/%E0%A4%A',
+  ]) {
+    const { status, body } = await api.call('GET', path)
+    assert.deepEqual([status, body.reason], [400, 'BadRequest'], path)
+  }
+})

@@ -1,3 +1,5 @@
+import { badRequest } from './status.ts'
+
 /** What a path of the resource API names. */
 export interface ResourcePath {
   readonly group: string
@@ -8,15 +10,27 @@ export interface ResourcePath {
   readonly subresource: string | undefined
 }
 
-/** Parses `/api/v1/…` and `/apis/GROUP/VERSION/…` paths of resources; `undefined` for all others. */
+/**
+ * Parses `/api/v1/…` and `/apis/GROUP/VERSION/…` paths of resources; `undefined` for all others.
+ * @throws ApiError 400 for escapes that stand for nothing.
+ */
 export function parseResourcePath(pathname: string): ResourcePath | undefined {
   const given = pathname.split('/').filter((part) => part !== '')
-  const parts = pathname.includes('%') ? given.map(decodeURIComponent) : given
+  const parts = pathname.includes('%') ? given.map(decoded) : given
   const [root] = parts
   if (root === 'api' && parts.length >= 3) return resourceOf('', parts[1] as string, parts.slice(2))
   if (root === 'apis' && parts.length >= 4)
     return resourceOf(parts[1] as string, parts[2] as string, parts.slice(3))
   return undefined
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error
+    throw badRequest(`invalid URL escape in ${JSON.stringify(part)}`)
+  }
 }
 
 /** Subresources of namespaces, which look like namespaced resources. */

@@ -10,6 +10,8 @@ import { type DataFiles, DirectoryFiles } from './data-files.ts'
 import { loadState, Persistence } from './persistence.ts'
 import { Store } from './store.ts'
 
+const parts = { clock: new VirtualClock(), logger: silentLogger }
+
 class MemoryFiles implements DataFiles {
   readonly texts = new Map<string, string>()
 
@@ -61,7 +63,7 @@ function valuesOf(store: Store): Record<string, unknown> {
 test('a restarted store has the objects and the revision of the one before', async () => {
   const files = new MemoryFiles()
   const store = new Store({ clock: new VirtualClock() })
-  const persistence = new Persistence(store, files, silentLogger)
+  const persistence = new Persistence(store, { ...parts, files })
   put(store, 'one', 1)
   put(store, 'two', 2)
   put(store, 'one', 3)
@@ -76,7 +78,7 @@ test('a restarted store has the objects and the revision of the one before', asy
 test('a torn last line is dropped and the lines before it are kept', async () => {
   const files = new MemoryFiles()
   const store = new Store({ clock: new VirtualClock() })
-  const persistence = new Persistence(store, files, silentLogger)
+  const persistence = new Persistence(store, { ...parts, files })
   put(store, 'one', 1)
   put(store, 'two', 2)
   await persistence.close()
@@ -88,7 +90,7 @@ test('a torn last line is dropped and the lines before it are kept', async () =>
 test('a crash between snapshot and removal of old logs loses and repeats nothing', async () => {
   const files = new MemoryFiles()
   const store = new Store({ clock: new VirtualClock() })
-  const persistence = new Persistence(store, files, silentLogger)
+  const persistence = new Persistence(store, { ...parts, files })
   put(store, 'one', 1)
   put(store, 'two', 2)
   await persistence.flush()
@@ -106,7 +108,7 @@ test('a crash between snapshot and removal of old logs loses and repeats nothing
 test('logs that grow beyond their limit are replaced by a snapshot', async () => {
   const files = new MemoryFiles()
   const store = new Store({ clock: new VirtualClock() })
-  const persistence = new Persistence(store, files, silentLogger, 500)
+  const persistence = new Persistence(store, { ...parts, files, compactAfterBytes: 500 })
   for (let value = 0; value < 50; value++) {
     put(store, 'one', value)
     await persistence.flush()
@@ -123,7 +125,7 @@ test('a directory on disk keeps the state', async () => {
     const store = new Store({ clock: new VirtualClock() })
     const files = new DirectoryFiles(directory)
     await loadState(files)
-    const persistence = new Persistence(store, files, silentLogger)
+    const persistence = new Persistence(store, { ...parts, files })
     put(store, 'one', 1)
     await persistence.compact()
     put(store, 'two', 2)
@@ -132,4 +134,65 @@ test('a directory on disk keeps the state', async () => {
   } finally {
     await rm(directory, { recursive: true })
   }
+})
+
+/** A disk that is full for a while: part of a text may get onto it. */
+class FullFiles extends MemoryFiles {
+  isFull = false
+
+  override async append(name: string, text: string): Promise<void> {
+    await super.append(name, this.isFull ? text.slice(0, 10) : text)
+    this.#check()
+  }
+
+  override async replace(name: string, chunks: Iterable<string>): Promise<void> {
+    this.#check()
+    await super.replace(name, chunks)
+  }
+
+  #check(): void {
+    if (this.isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+  }
+}
+
+test('a full disk is told until there is room, and then everything is saved', async () => {
+  const clock = new VirtualClock()
+  const told: string[] = []
+  const logger = {
+    ...silentLogger,
+    error: (message: string) => told.push(message),
+    info: (message: string) => told.push(message),
+  }
+  const files = new FullFiles()
+  const store = new Store({ clock })
+  const persistence = new Persistence(store, { files, clock, logger })
+  put(store, 'one', 1)
+  await persistence.flush()
+  files.isFull = true
+  put(store, 'two', 2)
+  await persistence.flush()
+  put(store, 'three', 3)
+  await clock.advance(10_000)
+  assert.ok(told.length >= 3 && told.every((message) => message.startsWith('the state cannot be saved')))
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 1 })
+  files.isFull = false
+  await clock.advance(30_000)
+  assert.equal(told.at(-1), 'the state is saved again')
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 1, two: 2, three: 3 })
+  put(store, 'four', 4)
+  await persistence.close()
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 1, two: 2, three: 3, four: 4 })
+})
+
+test('the end of the process is a last try to save what a full disk did not take', async () => {
+  const clock = new VirtualClock()
+  const files = new FullFiles()
+  const store = new Store({ clock })
+  const persistence = new Persistence(store, { files, clock, logger: silentLogger })
+  files.isFull = true
+  put(store, 'one', 1)
+  await persistence.flush()
+  files.isFull = false
+  await persistence.close()
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 1 })
 })

@@ -1,4 +1,4 @@
-import type { Logger } from '@tenon/runtime'
+import type { Clock, Logger } from '@tenon/runtime'
 import type { StoredObject } from '../contract.ts'
 import type { DataFiles } from './data-files.ts'
 import { jsonOf } from './json.ts'
@@ -9,6 +9,9 @@ const logPattern = /^log-(\d+)\.jsonl$/
 /** Log text after which the state is written anew as a snapshot. */
 const defaultCompactAfterBytes = 64 * 1024 * 1024
 const snapshotChunkObjects = 200
+/** Wait before saving is tried again; twice as long each time, up to the longest. */
+const retryMs = 1_000
+const longestRetryMs = 30_000
 
 /** A line of a log or snapshot: an object, or its removal. */
 interface Entry {
@@ -61,13 +64,24 @@ function parseEntry(line: string): Entry | undefined {
   }
 }
 
+/** What writing needs beside the state. */
+interface PersistenceParts {
+  readonly files: DataFiles
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Log text after which the state is written anew as a snapshot. */
+  readonly compactAfterBytes?: number
+}
+
 /**
  * Writes every commit of a store to files, in order, in the background: what is committed while
- * one batch is being written makes the next batch.
+ * one batch is being written makes the next batch. When a write fails (a full disk), that is told, and the
+ * whole state is written as a snapshot as soon as that is possible.
  */
 export class Persistence {
   readonly #store: Store
   readonly #files: DataFiles
+  readonly #clock: Clock
   readonly #logger: Logger
   readonly #compactAfterBytes: number
   readonly #stopListening: () => void
@@ -75,14 +89,19 @@ export class Persistence {
   #logName: string
   #logBytes = 0
   #writing: Promise<void> | undefined
+  /** Present since a write failed: the files lack what was committed since. */
+  #retry: { readonly afterMs: number; readonly cancel: () => void } | undefined
 
-  constructor(store: Store, files: DataFiles, logger: Logger, compactAfterBytes = defaultCompactAfterBytes) {
+  constructor(store: Store, { files, clock, logger, compactAfterBytes }: PersistenceParts) {
     this.#store = store
     this.#files = files
+    this.#clock = clock
     this.#logger = logger
-    this.#compactAfterBytes = compactAfterBytes
+    this.#compactAfterBytes = compactAfterBytes ?? defaultCompactAfterBytes
     this.#logName = logNameAt(store.revision)
     this.#stopListening = store.onCommit((collection, { revision, key, type, object }) => {
+      // The snapshot that is due holds it as well.
+      if (this.#retry !== undefined) return
       const text = type === 'DELETED' ? 'null' : jsonOf(object)
       this.#pending.push(entryLine(revision, collection.id, key, text))
       this.#start()
@@ -107,6 +126,10 @@ export class Persistence {
   async close(): Promise<void> {
     this.#stopListening()
     await this.flush()
+    if (this.#retry === undefined) return
+    this.#retry.cancel()
+    await this.#write(() => this.#compact())
+    this.#retry?.cancel()
   }
 
   #start(): void {
@@ -116,15 +139,37 @@ export class Persistence {
 
   #write(work: () => Promise<void>): Promise<void> {
     this.#writing = work()
-      .catch((error: unknown) => {
-        this.#logger.error('the state cannot be saved; it lives on in memory only', { error })
-        this.#stopListening()
-        this.#pending = []
-      })
+      .then(
+        () => this.#succeeded(),
+        (error: unknown) => this.#failed(error),
+      )
       .finally(() => {
         this.#writing = undefined
       })
     return this.#writing
+  }
+
+  #succeeded(): void {
+    if (this.#retry === undefined) return
+    this.#retry = undefined
+    this.#logger.info('the state is saved again')
+  }
+
+  /** What was written may be torn, so that nothing may follow it: a snapshot is next. */
+  #failed(error: unknown): void {
+    const afterMs = Math.min((this.#retry?.afterMs ?? retryMs / 2) * 2, longestRetryMs)
+    this.#logger.error('the state cannot be saved and lives in memory only; it is tried again', {
+      error,
+      afterMs,
+    })
+    this.#pending = []
+    this.#retry = { afterMs, cancel: this.#clock.after(afterMs, () => void this.#tryAgain()) }
+  }
+
+  async #tryAgain(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing
+    await this.#write(() => this.#compact())
+    this.#start()
   }
 
   async #writePending(): Promise<void> {
