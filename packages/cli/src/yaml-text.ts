@@ -12,13 +12,13 @@ import {
 } from 'yaml'
 
 /** A place in a text; both count from 1. */
-export interface TextPlace {
+interface TextPlace {
   readonly line: number
   readonly column: number
 }
 
 /** One document of a stream. */
-export interface ReadDocument {
+interface ReadDocument {
   readonly document: Document<ParsedNode>
   /** Why it is no YAML. */
   readonly error: { readonly offset: number; readonly message: string } | undefined
