@@ -10,6 +10,8 @@ import {
   nodeOverlayCrd,
   nodePoolCrd,
   type Pod,
+  parseResource,
+  type ResourceList,
   type ResourceType,
 } from '@tenon/api'
 import {
@@ -92,6 +94,8 @@ export interface WorldOptions {
   readonly seed: number
   /** A provider by name, or one that a test plays itself. */
   readonly provider: 'exoscale' | 'kwok' | CloudProvider
+  /** Part of the memory of their type that machines of the provider `kwok` see, in percent. */
+  readonly kwokMemoryPercent?: number
   /** Settings of the provider `kwok`. */
   readonly kwok?: Pick<KwokDependencies, 'instanceTypes' | 'partitions'>
   /** Behaviour of the operator that differs from its defaults. */
@@ -313,6 +317,13 @@ export class World {
     })
   }
 
+  #asSeen(amounts: ResourceList = {}): ResourceList {
+    const { kwokMemoryPercent: percent = 100 } = this.#options
+    const { memory } = amounts
+    if (memory === undefined || percent === 100) return amounts
+    return { ...amounts, memory: String(Math.floor((parseResource('memory', memory) * percent) / 100)) }
+  }
+
   /** Plays the kwok controller: a simulated node lives for as long as its object. */
   #playKwok(): void {
     this.cluster.server.local.subscribe(kinds.node, {
@@ -324,8 +335,8 @@ export class World {
           providerId,
           labels: node.metadata.labels ?? {},
           taints: [],
-          capacity: node.status?.capacity ?? {},
-          allocatable: node.status?.allocatable ?? {},
+          capacity: this.#asSeen(node.status?.capacity),
+          allocatable: this.#asSeen(node.status?.allocatable),
           addresses: [],
           kubeletVersion: 'v1.34.1',
           systemUuid: providerId,

@@ -2,7 +2,7 @@
 import type { Case, Finding } from './case.ts'
 import { underPlainNames } from './generate/draw.ts'
 import { firstFitPrice } from './oracles/first-fit.ts'
-import { play, type Played } from './play.ts'
+import { type Onlooker, play, type Played } from './play.ts'
 import type { PlantedFault } from './planted/planted-fault.ts'
 
 /** What is wrong with a case, and how much was looked at. */
@@ -12,8 +12,8 @@ export interface Judgement {
 }
 
 /** Plays a case and tells what every oracle finds. */
-export async function judge(given: Case, fault?: PlantedFault): Promise<Judgement> {
-  const played = await play(given, fault)
+export async function judge(given: Case, fault?: PlantedFault, onlooker?: Onlooker): Promise<Judgement> {
+  const played = await play(given, fault, onlooker)
   const findings = [...played.findings]
   if (findings.length === 0) findings.push(...(await priceFindings(given, played, fault)))
   if (findings.length === 0 && given.part === 'names')

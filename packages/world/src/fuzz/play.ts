@@ -3,7 +3,7 @@ import { type KubeObject, kinds, type Node, type ResourceType } from '@tenon/api
 import { ApiError, type Credentials, createCredentials, exoscalePricePerHour } from '@tenon/devcluster'
 import { defaultSettings } from '@tenon/operator'
 import { readCatalogue } from '@tenon/provider-kwok'
-import { JsonLogger, type Transport } from '@tenon/runtime'
+import { JsonLogger, type LogLevel, type Transport } from '@tenon/runtime'
 import { World } from '../world.ts'
 import type { Case, Finding, Step } from './case.ts'
 import { startupTaint } from './generate/pools.ts'
@@ -35,8 +35,15 @@ export interface Played {
 
 let credentials: Promise<Credentials> | undefined
 
+/** Who looks on while a case is played. */
+export interface Onlooker {
+  /** Of what the operator logs; warnings and errors unless given. */
+  readonly level: LogLevel
+  readonly log: (line: string) => void
+}
+
 /** @param fault planted at the ports of the product. */
-export async function play(given: Case, fault?: PlantedFault): Promise<Played> {
+export async function play(given: Case, fault?: PlantedFault, onlooker?: Onlooker): Promise<Played> {
   credentials ??= createCredentials(Date.UTC(2026, 0, 1))
   const { surroundings } = given
   const { answers = [] } = surroundings
@@ -47,6 +54,10 @@ export async function play(given: Case, fault?: PlantedFault): Promise<Played> {
   const observed = (inner: Transport, way: 'watchingApi' | 'watchingCloud'): Transport => ({
     send: (request, signal) => (observer?.[way](inner) ?? inner).send(request, signal),
   })
+  const written = (line: string): void => {
+    watch.write(line)
+    onlooker?.log(line)
+  }
   const stopListening = watch.listen()
   try {
     world = await World.start({
@@ -54,7 +65,7 @@ export async function play(given: Case, fault?: PlantedFault): Promise<Played> {
       provider: given.provider,
       turns: 1,
       credentials: await credentials,
-      logger: new JsonLogger(watch.clock(clock), (line) => watch.write(line), { value: 'warn' }),
+      logger: new JsonLogger(watch.clock(clock), written, { value: onlooker?.level ?? 'warn' }),
       settings: {
         ...given.settings,
         ...fault?.settings,
@@ -67,6 +78,7 @@ export async function play(given: Case, fault?: PlantedFault): Promise<Played> {
       ...(given.catalogue && {
         kwok: { instanceTypes: readCatalogue(JSON.stringify(given.catalogue)).types },
       }),
+      ...(surroundings.memoryPercent !== undefined && { kwokMemoryPercent: surroundings.memoryPercent }),
       cluster: clusterOptions(given),
       cloudSettings: cloudSettings(given),
       apiPath: (inner) => {

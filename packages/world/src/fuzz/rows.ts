@@ -55,8 +55,9 @@ export function rowsOf(given: Case, wanted: ReadonlyMap<string, ReadonlySet<stri
   })
 }
 
-function kwokMachines({ catalogue }: Case): readonly Machine[] {
+function kwokMachines({ catalogue, surroundings }: Case): readonly Machine[] {
   const types = catalogue === undefined ? defaultCatalogue() : readCatalogue(JSON.stringify(catalogue)).types
+  const share = (surroundings.memoryPercent ?? 100) / 100
   return types.flatMap((type) =>
     type.offerings.map((offering): Machine => {
       const own = [...type.requirements, ...offering.requirements]
@@ -67,7 +68,10 @@ function kwokMachines({ catalogue }: Case): readonly Machine[] {
         type: type.name,
         labels: Object.fromEntries(single) as Record<string, string>,
         capacity: type.capacity,
-        allocatable: less(type.capacity, { cpu: 100, memory: 10 * 2 ** 20 }),
+        allocatable: {
+          ...less(type.capacity, { cpu: 100 }),
+          memory: Math.floor(((type.capacity['memory'] ?? 0) - 10 * 2 ** 20) * share),
+        },
         pricePerHour: offering.pricePerHour,
       }
     }),

@@ -3,7 +3,7 @@ import { type KubeObject, labels } from '@tenon/api'
 import type { Dice } from '../../simulation/workload/workload-context.ts'
 import { zones } from './catalogue.ts'
 import type { Names } from './names.ts'
-import { aPodSpec, type PodContext, values } from './pod-spec.ts'
+import { aPodSpec, type PodContext, type Rarity, values } from './pod-spec.ts'
 
 /** Of the volumes of all clusters. */
 export const csiDriver = 'csi.example.com'
@@ -13,7 +13,7 @@ export interface ClusterPlan {
   readonly names: Names
   readonly zones: readonly string[]
   readonly most: PodContext['most']
-  readonly rarity: number
+  readonly rare: Rarity
   /** Most applications, and most pods of one. */
   readonly apps: number
   readonly replicas: number
@@ -23,7 +23,7 @@ export interface ClusterPlan {
 export function aWorkload(plan: ClusterPlan): readonly KubeObject[] {
   const { dice } = plan
   const storage = someStorage(plan)
-  const priorities = dice.chance(0.3 * plan.rarity) ? priorityClasses : []
+  const priorities = plan.rare('priority', 0.3) ? priorityClasses : []
   const named = (kind: string): readonly string[] =>
     storage.filter((each) => each.kind === kind).map(({ metadata }) => metadata.name)
   const apps = Array.from({ length: dice.between(1, plan.apps) }, (_, index) => `app-${index}`)
@@ -37,7 +37,7 @@ export function aWorkload(plan: ClusterPlan): readonly KubeObject[] {
     storageClasses: named('StorageClass'),
     priorityClasses: priorities.map(({ metadata }) => metadata.name),
     most: plan.most,
-    rarity: plan.rarity,
+    rare: plan.rare,
   })
   const daemons = Array.from({ length: dice.oneOf([0, 0, 1, 1, 2]) }, (_, index) => aDaemonSet(plan, index))
   return [
@@ -72,7 +72,7 @@ function anApplication(plan: ClusterPlan, context: PodContext): readonly KubeObj
         app,
         ...(dice.chance(0.2) && { [names.tier]: dice.oneOf(values) }),
       },
-      ...(dice.chance(0.04 * plan.rarity) && { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }),
+      ...(dice.chance(0.04) && { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }),
     },
     spec: aPodSpec(context),
   }
@@ -122,9 +122,9 @@ function anApplication(plan: ClusterPlan, context: PodContext): readonly KubeObj
 }
 
 function aDaemonSet(plan: ClusterPlan, index: number): KubeObject {
-  const { dice, names, rarity } = plan
+  const { dice, names, rare } = plan
   const name = `daemon-${index}`
-  const isOnHost = dice.chance(0.15 * rarity)
+  const isOnHost = rare('hostNetwork', 0.15)
   const spec = {
     selector: { matchLabels: { app: name } },
     template: {
@@ -151,8 +151,8 @@ function aDaemonSet(plan: ClusterPlan, index: number): KubeObject {
   return object
 }
 
-function someStorage({ dice, rarity, zones: own }: ClusterPlan): readonly KubeObject[] {
-  if (!dice.chance(Math.min(1, 0.35 * rarity))) return []
+function someStorage({ dice, rare, zones: own }: ClusterPlan): readonly KubeObject[] {
+  if (!rare('volumes', 0.3)) return []
   const aClass = (name: string, provisioner: string, volumeBindingMode: string): KubeObject => {
     const object = {
       apiVersion: 'storage.k8s.io/v1',

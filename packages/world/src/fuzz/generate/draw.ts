@@ -6,12 +6,14 @@ import {
   type AnswerFault,
   type Case,
   type CaseSettings,
+  type Step,
   type Surroundings,
   unreadableAnswers,
 } from '../case.ts'
 import { aCatalogue, zones } from './catalogue.ts'
 import { aWorkload } from './cluster.ts'
 import { hostileNames, type Names, plainNames } from './names.ts'
+import { rarityOf } from './pod-spec.ts'
 import { somePools } from './pools.ts'
 
 /** Which part of the product a case is about. */
@@ -75,7 +77,8 @@ const drawn: Readonly<Record<Part, (dice: Dice, seed: number) => Case>> = {
       : onExoscale(dice, seed, 'names', hostileNames(seed), 1.5),
   answers: (dice, seed) => {
     const base = onExoscale(dice, seed, 'answers', plainNames, 0.3)
-    return { ...base, surroundings: { ...base.surroundings, answers: someFaults(dice) }, minutes: 40 }
+    const surroundings = { ...base.surroundings, answers: someFaults(dice) }
+    return { ...base, steps: someSteps(dice, base), surroundings, minutes: 40 }
   },
 }
 
@@ -109,7 +112,14 @@ function onKwok(dice: Dice, seed: number, part: Part, names: Names, rarity: numb
   const pools = somePools(dice, names, 'kwok')
   const own = catalogue === undefined ? ['test-zone-a', 'test-zone-b'] : zones
   const most = largest(catalogue as readonly Listed[] | undefined)
-  const workload = aWorkload({ dice, names, zones: own, most, rarity, ...sizesOf(dice) })
+  const workload = aWorkload({
+    dice,
+    names,
+    zones: own,
+    most,
+    rare: rarityOf(dice, rarity),
+    ...sizesOf(dice),
+  })
   return {
     part,
     seed,
@@ -131,7 +141,14 @@ function onExoscale(dice: Dice, seed: number, part: Part, names: Names, rarity: 
     { cpuMillis: 1700, memoryMib: 3600 },
     { cpuMillis: 7700, memoryMib: 32_000 },
   ])
-  const workload = aWorkload({ dice, names, zones: ['ch-gva-2'], most, rarity, ...sizesOf(dice) })
+  const workload = aWorkload({
+    dice,
+    names,
+    zones: ['ch-gva-2'],
+    most,
+    rare: rarityOf(dice, rarity),
+    ...sizesOf(dice),
+  })
   return {
     part,
     seed,
@@ -142,6 +159,22 @@ function onExoscale(dice: Dice, seed: number, part: Part, names: Names, rarity: 
     surroundings: { gitVersion, ...(dice.chance(0.3) && { volumesPerNode: 3 }) },
     minutes: 22,
   }
+}
+
+/** Workloads grow and shrink, so that machines are launched and given back. */
+function someSteps(dice: Dice, { objects }: Case): readonly Step[] {
+  const scaled = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')
+  return scaled.flatMap(({ apiVersion, kind, metadata }) => {
+    const { name, namespace = 'default' } = metadata
+    const to = (atMs: number, replicas: number): Step => ({
+      atMs,
+      patch: { apiVersion, kind, namespace, name, by: { spec: { replicas } } },
+    })
+    return [
+      to(dice.between(30, 90) * 1000, dice.between(0, 2)),
+      to(dice.between(200, 400) * 1000, dice.between(1, 4)),
+    ]
+  })
 }
 
 interface Listed {

@@ -12,6 +12,35 @@ import type { Dice } from '../../simulation/workload/workload-context.ts'
 import { zones } from './catalogue.ts'
 import type { Names } from './names.ts'
 
+/** What a case may be about; the fields of the others are rarer. */
+const themes = [
+  'initContainers',
+  'selectors',
+  'nodeAffinity',
+  'podAffinity',
+  'podAntiAffinity',
+  'tolerations',
+  'spread',
+  'hostNetwork',
+  'hostPorts',
+  'overhead',
+  'priority',
+  'gates',
+  'volumes',
+  'devices',
+] as const
+
+type Theme = (typeof themes)[number]
+
+/** How likely a field is in a case of a plan. */
+export type Rarity = (theme: Theme, usual: number) => boolean
+
+/** Draws some themes; `rarity` is 0 for none of the fields at all. */
+export function rarityOf(dice: Dice, rarity: number): Rarity {
+  const drawn = new Set(Array.from({ length: 3 }, () => dice.oneOf(themes)))
+  return (theme, usual) => dice.chance(Math.min(0.8, usual * rarity * (drawn.has(theme) ? 6 : 0.4)))
+}
+
 /** What a pod spec may refer to. */
 export interface PodContext {
   readonly dice: Dice
@@ -27,48 +56,46 @@ export interface PodContext {
   readonly priorityClasses: readonly string[]
   /** The largest request that some node has room for. */
   readonly most: { readonly cpuMillis: number; readonly memoryMib: number }
-  /** How many of the rarer fields are used, roughly. */
-  readonly rarity: number
+  readonly rare: Rarity
 }
 
 /** Everything but the containers' images is drawn. */
 export function aPodSpec(context: PodContext): Partial<PodSpec> & { readonly containers: readonly object[] } {
-  const { dice, rarity } = context
-  const rare = (probability: number): boolean => dice.chance(Math.min(1, probability * rarity))
+  const { dice, rare } = context
   const spec: Record<string, unknown> = {
-    containers: [aContainer(context, 'app'), ...(rare(0.1) ? [aContainer(context, 'second')] : [])],
+    containers: [aContainer(context, 'app'), ...(dice.chance(0.1) ? [aContainer(context, 'second')] : [])],
   }
-  if (rare(0.08)) spec['initContainers'] = someInitContainers(context)
-  if (rare(0.2)) spec['nodeSelector'] = aSelector(context)
-  const affinity = anAffinity(context, rare)
+  if (rare('initContainers', 0.1)) spec['initContainers'] = someInitContainers(context)
+  if (rare('selectors', 0.2)) spec['nodeSelector'] = aSelector(context)
+  const affinity = anAffinity(context)
   if (Object.keys(affinity).length > 0) spec['affinity'] = affinity
-  if (rare(0.25)) spec['tolerations'] = someTolerations(context)
-  if (rare(0.2)) spec['topologySpreadConstraints'] = someSpreads(context)
-  if (rare(0.06)) spec['hostNetwork'] = true
-  if (rare(0.04)) spec['overhead'] = { cpu: '50m', memory: '20Mi' }
-  if (rare(0.08) && context.priorityClasses.length > 0)
+  if (rare('tolerations', 0.25)) spec['tolerations'] = someTolerations(context)
+  if (rare('spread', 0.2)) spec['topologySpreadConstraints'] = someSpreads(context)
+  if (rare('hostNetwork', 0.05)) spec['hostNetwork'] = true
+  if (rare('overhead', 0.05)) spec['overhead'] = { cpu: '50m', memory: '20Mi' }
+  if (rare('priority', 0.1) && context.priorityClasses.length > 0)
     spec['priorityClassName'] = dice.pick(context.priorityClasses)
-  if (rare(0.04)) spec['preemptionPolicy'] = 'Never'
-  if (rare(0.02)) spec['schedulingGates'] = [{ name: 'example.com/wait' }]
-  if (rare(0.02)) spec['schedulerName'] = 'other-scheduler'
-  if (rare(0.05)) spec['terminationGracePeriodSeconds'] = dice.oneOf([0, 1, 600])
-  if (rare(0.02)) spec['resourceClaims'] = [{ name: 'device', resourceClaimName: 'no-such-claim' }]
-  const volumes = rare(0.15) ? someVolumes(context) : []
+  if (rare('priority', 0.04)) spec['preemptionPolicy'] = 'Never'
+  if (rare('gates', 0.03)) spec['schedulingGates'] = [{ name: 'example.com/wait' }]
+  if (rare('gates', 0.03)) spec['schedulerName'] = 'other-scheduler'
+  if (dice.chance(0.05)) spec['terminationGracePeriodSeconds'] = dice.oneOf([0, 1, 600])
+  if (rare('devices', 0.02)) spec['resourceClaims'] = [{ name: 'device', resourceClaimName: 'no-such-claim' }]
+  const volumes = rare('volumes', 0.15) ? someVolumes(context) : []
   if (volumes.length > 0) spec['volumes'] = volumes
   return spec as unknown as ReturnType<typeof aPodSpec>
 }
 
 function aContainer(context: PodContext, name: string): object {
-  const { dice } = context
-  const ports = aHostPort(context)
+  const { dice, rare } = context
+  const ports = aHostPort()
   return {
     name,
     image: 'registry.k8s.io/pause',
     resources: someResources(context),
     ...(ports !== undefined && { ports: [ports] }),
   }
-  function aHostPort({ rarity }: PodContext): object | undefined {
-    if (!dice.chance(0.06 * rarity)) return undefined
+  function aHostPort(): object | undefined {
+    if (!rare('hostPorts', 0.1)) return undefined
     return {
       containerPort: dice.oneOf([80, 9100]),
       hostPort: dice.oneOf([8080, 9100]),
@@ -78,7 +105,7 @@ function aContainer(context: PodContext, name: string): object {
   }
 }
 
-function someResources({ dice, most, names, rarity }: PodContext): ResourceRequirements {
+function someResources({ dice, most, names, rare }: PodContext): ResourceRequirements {
   // Mostly a small part of the largest node; now and then nothing, all of it, or more than there is.
   const share = dice.oneOf([0.01, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.9, 1])
   const cpu = `${Math.max(1, Math.round(most.cpuMillis * share))}m`
@@ -99,9 +126,9 @@ function someResources({ dice, most, names, rarity }: PodContext): ResourceRequi
   const requests = {
     ...(kind !== 'memory' && { cpu }),
     ...(kind !== 'cpu' && { memory }),
-    ...(dice.chance(0.05 * rarity) && { 'ephemeral-storage': dice.oneOf(['1Gi', '15Gi', '500Gi']) }),
+    ...(dice.chance(0.04) && { 'ephemeral-storage': dice.oneOf(['1Gi', '15Gi', '500Gi']) }),
   }
-  const device = dice.chance(0.08 * rarity) ? { [`example.com/${names.device}`]: dice.oneOf(['1', '2']) } : {}
+  const device = rare('devices', 0.1) ? { [`example.com/${names.device}`]: dice.oneOf(['1', '2']) } : {}
   if (kind === 'limits') return { limits: { ...requests, ...device } }
   return Object.keys(device).length === 0
     ? { requests }
@@ -148,15 +175,15 @@ function anExpression({ dice, names, zones: own }: PodContext): object {
   ])()
 }
 
-function anAffinity(context: PodContext, rare: (probability: number) => boolean): Affinity {
-  const { dice } = context
+function anAffinity(context: PodContext): Affinity {
+  const { dice, rare } = context
   const terms = (): object => ({
     nodeSelectorTerms: Array.from({ length: dice.between(1, 2) }, () => ({
       matchExpressions: Array.from({ length: dice.between(1, 2) }, () => anExpression(context)),
     })),
   })
   const affinity: Record<string, unknown> = {}
-  const [required, preferred] = [rare(0.15), rare(0.1)]
+  const [required, preferred] = [rare('nodeAffinity', 0.15), rare('nodeAffinity', 0.1)]
   if (required || preferred)
     affinity['nodeAffinity'] = {
       ...(required && { requiredDuringSchedulingIgnoredDuringExecution: terms() }),
@@ -166,8 +193,8 @@ function anAffinity(context: PodContext, rare: (probability: number) => boolean)
         ],
       }),
     }
-  if (rare(0.1)) affinity['podAffinity'] = podTerms(context)
-  if (rare(0.15)) affinity['podAntiAffinity'] = podTerms(context)
+  if (rare('podAffinity', 0.12)) affinity['podAffinity'] = podTerms(context)
+  if (rare('podAntiAffinity', 0.15)) affinity['podAntiAffinity'] = podTerms(context)
   return affinity
 }
 

@@ -20,7 +20,9 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
       .filter((pod) => pod.node === undefined && pod.goneMs === undefined)
       .map(({ name }) => name),
   )
-  if (waiting.size === 0) return []
+  const { quota = Number.POSITIVE_INFINITY } = given.surroundings
+  const isQuotaFull = world.cluster.exoscale.instances().length >= quota
+  if (waiting.size === 0 || isQuotaFull) return []
   const said = lastWords(world)
   const rows = tried(rowsOf(given, wantedValues(given.objects))).filter(
     (row) => isUsable(world, row) && isWithinLimits(world, row),

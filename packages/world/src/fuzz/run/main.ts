@@ -13,7 +13,7 @@ const help = `npm run fuzz -- [flags]: judges random clusters on virtual time by
   --cases N     most cases of each part
   --shrink N    seconds spent on making a case smaller that fails; default 60, 0 for none
   --jobs N      cases at once; default one per core
-  --case FILE   plays the case of a file once
+  --case FILE   plays the case of a file once; --log LEVEL says what the operator logs
   --planted     plants one fault after the other in the product and demands that each is found;
                 with --only NAME only these, --minutes N for each; default 10
 parts:
