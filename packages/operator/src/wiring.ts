@@ -110,6 +110,7 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
   const hydration = new NodeClaimHydration(context)
   const podEvents = new PodEvents(context)
   const garbageCollection = new NodeClaimGarbageCollection(measured(context, 'nodeclaim.garbagecollection'))
+  context.metrics.sweeps = () => [garbageCollection.guard, ...(context.provider.sweeps ?? [])]
   const counter = new NodePoolCounter(context)
   const provisioner = new Provisioner(measured(context, 'provisioner'))
 

@@ -10,8 +10,7 @@ import type {
 } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ExoscaleClient } from './api/client.ts'
-import type { Fleet } from './fleet/fleet.ts'
-import { GarbageCollection } from './garbage-collection.ts'
+import type { GarbageCollection } from './garbage-collection.ts'
 import type { BootstrapTokens } from './launch/bootstrap-token.ts'
 import { FirstHeartbeat } from './launch/first-heartbeat.ts'
 import { TokenCleanup } from './launch/token-cleanup.ts'
@@ -28,7 +27,7 @@ export interface ProviderControllerDependencies {
   readonly nodes: Cache<Node>
   readonly templates: TemplateResolver
   readonly tokens: BootstrapTokens
-  readonly fleet: Fleet
+  readonly garbage: GarbageCollection
   readonly events: EventRecorder
   readonly clock: Clock
   readonly logger: Logger
@@ -55,12 +54,11 @@ export function startProviderControllers(deps: ProviderControllerDependencies, s
     reconcile: (name, stopping) => heartbeat.reconcile(name, stopping),
   })
   const tokenCleanup = new TokenCleanup(deps)
-  const garbageCollection = new GarbageCollection(deps)
   const controllers = [
     nodeClass,
     firstHeartbeat,
     pass(deps, 'exoscale.tokencleanup', (stopping) => tokenCleanup.run(stopping)),
-    pass(deps, 'exoscale.garbagecollection', (stopping) => garbageCollection.run(stopping)),
+    pass(deps, 'exoscale.garbagecollection', (stopping) => deps.garbage.run(stopping)),
   ]
   const unsubscribe = [
     deps.nodeClasses.onChange((change) => {

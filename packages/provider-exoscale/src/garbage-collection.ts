@@ -1,29 +1,54 @@
 /** Machines without a claim, and claims that wait for a machine that is gone. */
-import { karpenterKinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
-import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { karpenterKinds, kinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
+import {
+  type Cache,
+  type EventRecorder,
+  isKubeError,
+  type KubeClient,
+  type ReconcileResult,
+} from '@tenon/kube'
+import { heldMessage, SweepGuard, type SweepRound } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
+import type { ExoscaleClient } from './api/client.ts'
+import { isApiError } from './api/errors.ts'
 import type { Fleet } from './fleet/fleet.ts'
 import type { Machine } from './fleet/machine.ts'
 import { parseProviderId, providerIdOf } from './identifiers.ts'
+import type { ExoscaleNodeClass } from './nodeclass/types.ts'
 
 const periodMs = 5 * 60_000
+/** While a sweep of many is held back, it is looked at more often than it may go. */
+const heldPeriodMs = 60_000
 /** A machine younger than this may belong to a claim whose launch is not written down yet. */
 const graceMs = 5 * 60_000
 const stuckAfterMs = 10 * 60_000
 
 export interface GarbageCollectionDependencies {
+  readonly api: Pick<ExoscaleClient, 'getInstance'>
   readonly kube: KubeClient
   readonly fleet: Fleet
+  readonly nodeClasses: Pick<Cache<ExoscaleNodeClass>, 'list'>
+  readonly events: EventRecorder
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** One pass over the zone; claims are read from the server, not from a cache that may lag. */
+/**
+ * Passes over the zone; claims are read from the server, not from a cache that may lag. Nothing goes on the word of a
+ * list alone: the claim of each machine, and the machine of each claim, is asked for by name before.
+ */
 export class GarbageCollection {
+  /** Of machines, and of claims that are let go. */
+  readonly guards: readonly [machines: SweepGuard, claims: SweepGuard]
   readonly #deps: GarbageCollectionDependencies
 
   constructor(deps: GarbageCollectionDependencies) {
+    const { clock } = deps
     this.#deps = deps
+    this.guards = [
+      new SweepGuard({ clock, name: 'exoscale_instances', graceMs }),
+      new SweepGuard({ clock, name: 'exoscale_nodeclaims', graceMs }),
+    ]
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
@@ -32,26 +57,79 @@ export class GarbageCollection {
     const claims = await kube.list(karpenterKinds.nodeClaim, { signal })
     await this.#collectMachines(machines, claims, signal)
     await this.#releaseClaims(machines, claims, signal)
-    return { kind: 'after', delayMs: periodMs }
+    const isHolding = this.guards.some(({ held }) => held > 0)
+    return { kind: 'after', delayMs: isHolding ? heldPeriodMs : periodMs }
+  }
+
+  /** Deletes machines without a claim, young ones too. @returns ids of those whose deletion was asked for. */
+  async collectOrphans(signal: AbortSignal): Promise<readonly string[]> {
+    const { kube, fleet } = this.#deps
+    const machines = await fleet.owned(signal)
+    const claims = await kube.list(karpenterKinds.nodeClaim, { signal })
+    return await this.#collectMachines(machines, claims, signal, () => true)
   }
 
   async #collectMachines(
     machines: readonly Machine[],
     claims: readonly NodeClaim[],
     signal: AbortSignal,
-  ): Promise<void> {
-    const { clock, fleet, logger } = this.#deps
+    isOld: (machine: Machine) => boolean = (machine) => this.#isOld(machine),
+  ): Promise<readonly string[]> {
+    const { fleet, logger } = this.#deps
     const owners = ownersOf(claims)
-    for (const machine of machines) {
-      if (machine.isDeleting || !isLeaked(machine, owners, clock.now())) continue
-      logger.info('deleting an instance that no NodeClaim owns', { instance: machine.id })
+    const alive = machines.filter(({ isDeleting }) => !isDeleting)
+    const orphans = new Map(
+      alive
+        .filter((machine) => isOld(machine) && isLeaked(machine, owners))
+        .map((machine) => [machine.id, machine]),
+    )
+    const round = this.guards[0].admit([...orphans.keys()], alive.length)
+    this.#tell('instances have no NodeClaim', 'InstanceSweepHeld', round, alive.length)
+    const deleted: string[] = []
+    for (const id of round.admitted) {
+      const machine = orphans.get(id)
+      if (machine === undefined) continue
       try {
-        await fleet.requestDeletion(machine.id, signal)
+        if (await this.#isOwned(machine, signal)) {
+          logger.warn('the NodeClaim of an instance exists, though a list did not show it', { instance: id })
+          continue
+        }
+        logger.info('deleting an instance that no NodeClaim owns', { instance: id })
+        await fleet.requestDeletion(id, signal)
+        deleted.push(id)
       } catch (error) {
         signal.throwIfAborted()
-        logger.warn('leaked instance could not be deleted', { instance: machine.id, error })
+        logger.warn('leaked instance could not be deleted', { instance: id, error })
       }
     }
+    return deleted
+  }
+
+  #isOld({ createdAtMs }: Machine): boolean {
+    return createdAtMs !== undefined && this.#deps.clock.now() - createdAtMs >= graceMs
+  }
+
+  /** The second witness: the claim that the machine names, or that its Node does. */
+  async #isOwned(machine: Machine, signal: AbortSignal): Promise<boolean> {
+    const { kube } = this.#deps
+    const providerID = providerIdOf(machine.id)
+    for (const name of await this.#ownersNamed(machine, providerID, signal)) {
+      const claim = await kube.get(karpenterKinds.nodeClaim, { name }, { signal })
+      if (claim !== undefined && owns(claim, providerID)) return true
+    }
+    return false
+  }
+
+  async #ownersNamed(machine: Machine, providerID: string, signal: AbortSignal): Promise<readonly string[]> {
+    const labelled = machine.nodeClaimName
+    const { name: nodeName } = machine.instance
+    if (labelled !== undefined || nodeName === undefined) return labelled === undefined ? [] : [labelled]
+    // Somebody took the label off; the Node still names its claim.
+    const node = await this.#deps.kube.get(kinds.node, { name: nodeName }, { signal })
+    if (node?.spec?.providerID !== providerID) return []
+    return (node.metadata.ownerReferences ?? [])
+      .filter(({ kind }) => kind === karpenterKinds.nodeClaim.kind)
+      .map(({ name }) => name)
   }
 
   async #releaseClaims(
@@ -61,12 +139,25 @@ export class GarbageCollection {
   ): Promise<void> {
     const { kube, clock, logger } = this.#deps
     const present = new Set(machines.map((machine) => machine.id))
-    for (const claim of claims.filter((candidate) => isStuck(candidate, present, clock.now()))) {
+    const stuck = new Map(
+      claims
+        .filter((claim) => isStuck(claim, present, clock.now()))
+        .map((claim) => [claim.metadata.name, claim]),
+    )
+    const round = this.guards[1].admit([...stuck.keys()], claims.length)
+    this.#tell('NodeClaims wait for an instance that is gone', 'NodeClaimSweepHeld', round, claims.length)
+    for (const name of round.admitted) {
+      const claim = stuck.get(name)
+      if (claim === undefined) continue
       const finalizers = (claim.metadata.finalizers ?? []).filter(
         (finalizer) => finalizer !== terminationFinalizer,
       )
-      const { resourceVersion, name } = claim.metadata
+      const { resourceVersion } = claim.metadata
       try {
+        if (!(await this.#isGone(claim, signal))) {
+          logger.warn('the instance of a NodeClaim exists, though a list did not show it', { claim: name })
+          continue
+        }
         await kube.patch(
           karpenterKinds.nodeClaim,
           { name },
@@ -80,6 +171,35 @@ export class GarbageCollection {
       }
     }
   }
+
+  /** The second witness: the cloud, asked for the one instance. */
+  async #isGone(claim: NodeClaim, signal: AbortSignal): Promise<boolean> {
+    const parsed = parseProviderId(claim.status?.providerID ?? '')
+    if (parsed.kind !== 'instance') return false
+    try {
+      await this.#deps.api.getInstance(parsed.instanceId, signal)
+      return false
+    } catch (error) {
+      if (isApiError(error, 'not-found')) return true
+      throw error
+    }
+  }
+
+  /** Where people look who run this provider: at its node classes. */
+  #tell(what: string, reason: string, round: SweepRound, present: number): void {
+    if (round.held.length === 0) return
+    const { nodeClasses, events, logger } = this.#deps
+    const message = heldMessage(what, round, present)
+    logger.warn(message, { held: round.held.slice(0, 20) })
+    for (const object of nodeClasses.list())
+      events.record({ object, type: 'Warning', reason, message, dedupe: [reason] })
+  }
+}
+
+/** A claim without a usable provider ID owns what wears its name. */
+function owns({ status }: NodeClaim, providerID: string): boolean {
+  const own = status?.providerID ?? ''
+  return own === providerID || parseProviderId(own).kind !== 'instance'
 }
 
 /** Claims by what their machines can be found with. */
@@ -95,12 +215,11 @@ function ownersOf(claims: readonly NodeClaim[]): Owners {
   }
 }
 
-/** No claim owns it: neither by its provider ID nor, before that is known, by its label. */
-function isLeaked(machine: Machine, { providerIDs, byName }: Owners, nowMs: number): boolean {
-  if (machine.createdAtMs === undefined || nowMs - machine.createdAtMs < graceMs) return false
+/** No claim owns it: neither by its provider ID nor, before a usable one is known, by its label. */
+function isLeaked(machine: Machine, { providerIDs, byName }: Owners): boolean {
   if (providerIDs.has(providerIdOf(machine.id))) return false
   const labelled = byName.get(machine.nodeClaimName)
-  return labelled === undefined || Boolean(labelled.status?.providerID)
+  return labelled === undefined || parseProviderId(labelled.status?.providerID ?? '').kind === 'instance'
 }
 
 function isStuck(claim: NodeClaim, present: ReadonlySet<string>, nowMs: number): boolean {

@@ -1,6 +1,7 @@
 /** The provider `exoscale`: wires its parts and speaks the contract. */
 import {
   type InstanceType,
+  labels,
   type Node,
   type NodeClaim,
   type NodeClass,
@@ -8,7 +9,13 @@ import {
   type ResourceType,
 } from '@tenon/api'
 import type { Cache, Controller, ControllerOptions, EventRecorder, KubeClient } from '@tenon/kube'
-import { type CloudProvider, ProviderError, type ProviderInstance, type RepairPolicy } from '@tenon/provider'
+import {
+  type CloudProvider,
+  ProviderError,
+  type ProviderInstance,
+  type RepairPolicy,
+  type SweepGuard,
+} from '@tenon/provider'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { ExoscaleClient } from './api/client.ts'
 import { isApiError } from './api/errors.ts'
@@ -20,6 +27,7 @@ import { startProviderControllers } from './controllers.ts'
 import { checkDrift } from './drift.ts'
 import { providerErrorFrom } from './errors.ts'
 import { Fleet } from './fleet/fleet.ts'
+import { GarbageCollection } from './garbage-collection.ts'
 import { exoscaleLabels, parseProviderId, providerName } from './identifiers.ts'
 import { BootstrapTokens } from './launch/bootstrap-token.ts'
 import { readCertificateAuthority } from './launch/certificate-authority.ts'
@@ -89,16 +97,18 @@ class ExoscaleProvider implements CloudProvider {
   readonly #tokens: BootstrapTokens
   readonly #fleet: Fleet
   readonly #launcher: Launcher
+  readonly #garbage: GarbageCollection
 
   constructor(deps: ExoscaleProviderDependencies) {
     const { options, clock } = deps
     this.#deps = deps
     const prices = pricesByType(options.currency, deps.priceFile)
-    this.#catalogue = new Catalogue({ ...deps, zone: options.zone, prices })
+    this.#catalogue = new Catalogue({ ...deps, zone: options.zone, prices, inUse: () => this.#typesInUse() })
     this.#unavailable = new UnavailableOfferings(clock)
     this.#templates = new TemplateResolver(deps)
     this.#tokens = new BootstrapTokens(deps)
     this.#fleet = new Fleet({ api: deps.api, catalogue: this.#catalogue, ...options })
+    this.#garbage = new GarbageCollection({ ...deps, ...deps.caches, fleet: this.#fleet })
     this.#launcher = new Launcher({
       ...deps,
       ...options,
@@ -111,6 +121,14 @@ class ExoscaleProvider implements CloudProvider {
       clusterEndpoint: options.clusterEndpoint ?? deps.clusterEndpoint,
       certificateAuthority: async () => deps.certificateAuthority ?? readCertificateAuthority(deps.kube),
     })
+  }
+
+  get sweeps(): readonly SweepGuard[] {
+    return this.#garbage.guards
+  }
+
+  ownsProviderID(providerID: string): boolean {
+    return parseProviderId(providerID).kind === 'instance'
   }
 
   async create(
@@ -183,10 +201,17 @@ class ExoscaleProvider implements CloudProvider {
         ...this.#deps.caches,
         templates: this.#templates,
         tokens: this.#tokens,
-        fleet: this.#fleet,
+        garbage: this.#garbage,
       },
       signal,
     )
+  }
+
+  *#typesInUse(): Iterable<string> {
+    for (const { metadata, status } of this.#deps.caches.nodeClaims.list()) {
+      const type = metadata.labels?.[labels.instanceType]
+      if (type !== undefined && status?.providerID !== undefined) yield type
+    }
   }
 
   #nodeClass(name: string): ExoscaleNodeClass {
@@ -195,10 +220,13 @@ class ExoscaleProvider implements CloudProvider {
     return nodeClass
   }
 
-  /** By provider ID, else by label: a launch may have been cut off before the ID was written down. */
+  /**
+   * By provider ID, else by label: a launch may have been cut off before the ID was written down, and one that denotes
+   * no instance must hold up nothing.
+   */
   async #instanceIdsOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<readonly string[]> {
-    const { providerID } = claim.status ?? {}
-    if (providerID) return [instanceIdIn(providerID)]
+    const parsed = parseProviderId(claim.status?.providerID ?? '')
+    if (parsed.kind === 'instance') return [parsed.instanceId]
     const machines = await this.#fleet.owned(signal)
     return machines
       .filter((machine) => machine.nodeClaimName === claim.metadata.name)

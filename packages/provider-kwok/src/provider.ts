@@ -169,9 +169,10 @@ export class KwokProvider implements CloudProvider {
     const { name: className } = claim.spec.nodeClassRef
     const failures = this.#settingsOf(className)
     this.#failures.throttle(className, failures)
-    const name = nodeNameIn(providerID)
-    this.#coming.get(name)?.abort()
     const options = signal === undefined ? {} : { signal }
+    const own = nodeNameIn(providerID)
+    const name = own === '' ? await this.#nodeNameOf(claim, signal) : own
+    this.#coming.get(name)?.abort()
     const node = name === '' ? undefined : await client.get(kinds.node, { name }, options)
     if (node !== undefined && !this.#failures.hasEnded(providerID, failures)) return
     if (node !== undefined && node.metadata.deletionTimestamp === undefined) {
@@ -180,6 +181,16 @@ export class KwokProvider implements CloudProvider {
       })
     }
     throw new ProviderError('nodeClaimNotFound', `instance ${providerID} has ended`)
+  }
+
+  /** The Node that wears the claim's name, for a claim whose provider ID denotes none. */
+  async #nodeNameOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<string> {
+    const node = (await this.#nodes(signal)).find((each) => claimNameOf(each) === claim.metadata.name)
+    return node?.metadata.name ?? ''
+  }
+
+  ownsProviderID(providerID: string): boolean {
+    return nodeNameIn(providerID) !== ''
   }
 
   async get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance> {

@@ -1,5 +1,6 @@
 /** What the core asks of a cloud (scheduling.md 13). */
 import type { InstanceType, NodeClaim, NodeClass, NodePool, ResourceType } from '@tenon/api'
+import type { SweepGuard } from './sweep-guard.ts'
 
 /** A machine as the cloud knows it, told in the words of a NodeClaim (lifecycle.md 3.1). */
 export interface ProviderInstance {
@@ -135,6 +136,13 @@ export interface CloudProvider {
   readonly reservationLabel?: string
   /** Grace period of claims whose NodePool sets none; absent = no limit. */
   readonly defaultTerminationGracePeriodMs?: number
+  /** Guards of this provider's own sweeps, for metrics. */
+  readonly sweeps?: readonly SweepGuard[]
+  /**
+   * Whether a provider ID has the form of this provider's. A machine whose claim has any other is found by its
+   * ownership labels.
+   */
+  ownsProviderID(providerID: string): boolean
   /**
    * Launches a machine that satisfies the claim's requirements and requests.
    * @param instanceTypes the types of the claim's NodePool as decisions see them: prices with overlays, and
@@ -147,10 +155,14 @@ export interface CloudProvider {
   ): Promise<ProviderInstance>
   /**
    * Starts, or goes on with, deletion. Resolves when the cloud has accepted;
-   * rejects with `nodeClaimNotFound` once the machine is gone.
+   * rejects with `nodeClaimNotFound` once the machine is gone. Without a provider ID of this provider's form, the
+   * machines go that the claim owns by their labels.
    */
   delete(claim: NodeClaim, signal?: AbortSignal): Promise<void>
-  /** Rejects with `nodeClaimNotFound` when there is no such machine. */
+  /**
+   * Asks the cloud itself for one machine: what is deleted for want of it relies on the answer.
+   * Rejects with `nodeClaimNotFound` when there is no such machine.
+   */
   get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance>
   /** Every machine this installation owns, those being deleted included. */
   list(signal?: AbortSignal): Promise<readonly ProviderInstance[]>

@@ -1,3 +1,4 @@
+export { CatalogueGate, catalogueRecheckMs, type CatalogueVerdict } from './catalogue-gate.ts'
 export {
   type CloudProvider,
   isProviderError,
@@ -9,3 +10,4 @@ export {
   type RegistrationVerdict,
   type RepairPolicy,
 } from './contract.ts'
+export { heldMessage, SweepGuard, type SweepGuardOptions, type SweepRound } from './sweep-guard.ts'

@@ -25,3 +25,11 @@ export {
 export { eventLoopTurns, inSlices, type Slicing, type Turns } from './turns.ts'
 export { VirtualClock } from './virtual-clock.ts'
 export { type HttpsOptions, type ListenOptions, serveHttp, serveHttps, type SocketServer } from './serve.ts'
+export {
+  type AnswerCheck,
+  headFault,
+  isFullText,
+  isJsonFields,
+  isJsonType,
+  type JsonFields,
+} from './json-answers.ts'

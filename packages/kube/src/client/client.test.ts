@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { VirtualClock } from '@tenon/runtime'
-import { isKubeError, KubeError, type KubeErrorKind } from '../contract.ts'
+import { isKubeError, type KubeClient, KubeError, type KubeErrorKind } from '../contract.ts'
 import { MemoryServer } from '../test-support/memory-server.ts'
 import {
+  type Answer,
   broken,
   json,
   refusal,
@@ -39,7 +40,7 @@ test('get answers the object, and undefined when there is none', async () => {
 test('an answer that nobody reads is taken to its end and not looked into', async () => {
   let chunksRead = 0
   async function* body(): AsyncGenerator<string> {
-    for (const chunk of ['no ', 'JSON']) {
+    for (const chunk of ['{no ', 'JSON}\n']) {
       yield chunk
       chunksRead++
     }
@@ -77,21 +78,22 @@ test('of what a patch makes of an object is read what is asked for', async () =>
     members: { metadata: { members: { resourceVersion: true }, others: false } },
     others: false,
   }
-  const patched = () => client.patch(kinds.pod, { name: 'p', namespace: 'n' }, {}, { fields })
-  assert.deepEqual(await patched(), { metadata: { resourceVersion: '7' } })
-  assert.deepEqual(await patched(), { metadata: { resourceVersion: '7' } }, 'as often as it is asked')
+  const patched = () => client.patch(kinds.pod, pod, {}, { fields })
+  const read = { apiVersion: 'v1', kind: 'Pod', metadata: { ...pod, resourceVersion: '7' } }
+  assert.deepEqual(await patched(), read)
+  assert.deepEqual(await patched(), read, 'as often as it is asked')
 })
 
 test('errors are told apart by reason first, then by code', async () => {
   const cases: [number, string | undefined, KubeErrorKind][] = [
     [409, 'AlreadyExists', 'alreadyExists'],
     [409, 'Conflict', 'conflict'],
-    [409, undefined, 'conflict'],
+    [409, undefined, 'other'],
     [410, 'Expired', 'gone'],
     [422, 'Invalid', 'invalid'],
     [403, 'Forbidden', 'forbidden'],
     [401, 'Unauthorized', 'unauthorized'],
-    [404, undefined, 'notFound'],
+    [404, undefined, 'other'],
     [500, 'InternalError', 'server'],
     [504, undefined, 'server'],
     [418, undefined, 'other'],
@@ -106,10 +108,13 @@ test('errors are told apart by reason first, then by code', async () => {
 })
 
 test('a broken connection and an answer that is not JSON are transport errors', async () => {
-  for (const answer of [broken(), text(200, '<html>')]) {
+  for (const [status, answer] of [
+    [0, broken()],
+    [200, text(200, '<html>')],
+  ] as const) {
     const client = createKubeClient({ transport: new ScriptedTransport(answer), clock: new VirtualClock() })
     const error = await failure(client.get(kinds.pod, pod))
-    assert.deepEqual([error.kind, error.status], ['transport', 0])
+    assert.deepEqual([error.kind, error.status], ['transport', status])
   }
 })
 
@@ -223,7 +228,7 @@ test('a watch has its whole time-out for each attempt, however long it was told 
 
 test('a list in one piece may take longer than a page', async () => {
   const clock = new VirtualClock()
-  const page = json(200, { metadata: { continue: 'more' }, items: [] })
+  const page = json(200, { metadata: { resourceVersion: '8', continue: 'more' }, items: [] })
   const transport = new ScriptedTransport(page, json(410, refusal(410, 'Expired')), async (request) => {
     await clock.sleep(200_000)
     return json(200, { metadata: { resourceVersion: '9' }, items: [aPod] })(request, undefined)
@@ -355,7 +360,8 @@ test('the token bucket spaces requests out beyond its burst', async () => {
 })
 
 test('patches carry their type, subresource and version; deletes their preconditions', async () => {
-  const transport = new ScriptedTransport(json(200, aPod))
+  const aNode = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } }
+  const transport = new ScriptedTransport(json(200, aPod), json(200, aNode), json(200, aPod))
   const client = createKubeClient({ transport, clock: new VirtualClock() })
   await client.patch(
     kinds.pod,
@@ -397,4 +403,74 @@ test('a namespaced object without a namespace is refused before anything is sent
   const client = createKubeClient({ transport, clock: new VirtualClock() })
   await assert.rejects(client.get(kinds.pod, { name: 'a' }), TypeError)
   assert.equal(transport.requests.length, 0)
+})
+
+test('RPT-34 nothing but what was asked for is believed, whatever the status says', async () => {
+  const other = { ...aPod, metadata: { ...pod, name: 'b' } }
+  const elsewhere = { ...aPod, metadata: { ...pod, namespace: 'kube-system' } }
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } }
+  const list = { kind: 'PodList', metadata: { resourceVersion: '1' }, items: [aPod] }
+  const wrong: readonly Answer[] = [
+    ...['', '{}', '[]', 'null', '"a"', JSON.stringify(aPod).slice(0, 30), '<html></html>'].map((body) =>
+      text(200, body, { 'content-type': 'application/json' }),
+    ),
+    text(200, JSON.stringify(aPod), { 'content-type': 'text/html; charset=utf-8' }),
+    text(302, '', { location: 'https://login.example.com/' }),
+    text(204, ''),
+    text(404, '404 page not found', { 'content-type': 'text/plain' }),
+    json(200, { kind: 'Status', status: 'Failure' }),
+    json(200, node),
+  ]
+  const lists = [
+    json(200, { kind: 'PodList', metadata: {}, items: [] }),
+    json(200, { kind: 'PodList', metadata: { resourceVersion: '1' } }),
+    json(200, { kind: 'NodeList', metadata: { resourceVersion: '1' }, items: [] }),
+    json(200, { kind: 'PodList', metadata: { resourceVersion: '1' }, items: [{}] }),
+    json(200, { kind: 'PodList', metadata: { resourceVersion: '1' }, items: [node] }),
+  ]
+  const objects = [json(200, other), json(200, elsewhere), json(200, list)]
+  const aboutAnother = json(404, refusal(404, 'NotFound', { details: { name: 'b', kind: 'pods' } }))
+  const calls: readonly [string, readonly Answer[], (client: KubeClient) => Promise<unknown>][] = [
+    ['get', [...wrong, ...objects, aboutAnother], (client) => client.get(kinds.pod, pod)],
+    ['list', [...wrong, ...lists], (client) => client.list(kinds.pod, { namespace: 'default' })],
+    ['create', [...wrong, ...objects], (client) => client.create(kinds.pod, aPod)],
+    ['patch', [...wrong, ...objects, aboutAnother], (client) => client.patch(kinds.pod, pod, {})],
+    ['delete', [...wrong, ...objects, aboutAnother], (client) => client.delete(kinds.pod, pod)],
+    ['evict', [...wrong, json(201, aPod)], (client) => client.evict(pod, 'u')],
+    ['version', wrong.slice(0, 8), (client) => client.serverVersion()],
+  ]
+  for (const [name, answers, call] of calls) {
+    for (const [i, answer] of answers.entries()) {
+      const client = createKubeClient({ transport: new ScriptedTransport(answer), clock: new VirtualClock() })
+      const { kind } = await failure(call(client))
+      assert.ok(kind === 'transport' || kind === 'other', `${name} ${i}: ${kind}`)
+    }
+  }
+})
+
+test('RPT-34 a later page of a list that cannot be read does not end the list', async () => {
+  const first = json(200, { metadata: { resourceVersion: '8', continue: 'more' }, items: [aPod] })
+  for (const body of ['', '{}', 'null', '[]']) {
+    const transport = new ScriptedTransport(first, text(200, body))
+    const client = createKubeClient({ transport, clock: new VirtualClock() })
+    assert.equal((await failure(client.list(kinds.pod))).kind, 'transport')
+  }
+})
+
+test('RPT-34 a watch is no other watch, no redirect and no page for people', async () => {
+  const wrong = [
+    text(302, '', { location: 'https://login.example.com/' }),
+    text(200, '<html>\n', { 'content-type': 'text/html' }),
+    text(200, `${JSON.stringify({ type: 'ADDED', object: { kind: 'Node', metadata: { name: 'n' } } })}\n`),
+    text(200, `${JSON.stringify({ type: 'BOOKMARK', object: { kind: 'Pod', metadata: {} } })}\n`),
+    text(200, 'null\n'),
+  ]
+  for (const answer of wrong) {
+    const client = createKubeClient({ transport: new ScriptedTransport(answer), clock: new VirtualClock() })
+    const followed = async () => {
+      const rows = await client.watch(kinds.pod, { resourceVersion: '1', timeoutSeconds: 300 })
+      for await (const row of rows) for (const _ of row);
+    }
+    assert.equal((await failure(followed())).kind, 'transport')
+  }
 })

@@ -10,6 +10,7 @@ import type {
 } from '../contract.ts'
 import { isKubeError } from '../contract.ts'
 import { perObject } from '@tenon/runtime'
+import { deletionCheck, listCheck, objectCheck, successCheck, versionCheck } from './answers.ts'
 import { queryText } from './queries.ts'
 import { FieldReader } from './read-fields.ts'
 import { Requester, type RequesterOptions } from './requester.ts'
@@ -59,8 +60,8 @@ const patchTypes = {
 const wholeListPatience = 10
 
 interface ListPage<T> {
-  readonly items?: T[] | null
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string }
+  readonly items: T[] | null
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string }
 }
 
 class HttpKubeClient implements WatchingKubeClient {
@@ -84,6 +85,7 @@ class HttpKubeClient implements WatchingKubeClient {
         signal,
         lane,
         retry: 'read',
+        check: objectCheck(type, key),
       })
     } catch (error) {
       if (isKubeError(error, 'notFound')) return undefined
@@ -119,8 +121,8 @@ class HttpKubeClient implements WatchingKubeClient {
         items.length = 0
       }
       for (const item of page.items ?? []) items.push(keep(withType(type, item)))
-      next = page.metadata?.continue === '' ? undefined : page.metadata?.continue
-      if (next === undefined) return { items, resourceVersion: page.metadata?.resourceVersion ?? '' }
+      next = page.metadata.continue === '' ? undefined : page.metadata.continue
+      if (next === undefined) return { items, resourceVersion: page.metadata.resourceVersion }
     }
   }
 
@@ -137,7 +139,19 @@ class HttpKubeClient implements WatchingKubeClient {
     { signal, lane }: WriteOptions = {},
   ): Promise<T> {
     const path = pathOf(type, namespaceFor(type, object.metadata.namespace))
-    return await this.#requester.json<T>({ method: 'POST', path, body: object, signal, lane, retry: 'write' })
+    const { name, namespace } = object.metadata
+    return await this.#requester.json<T>({
+      method: 'POST',
+      path,
+      body: object,
+      signal,
+      lane,
+      retry: 'write',
+      check: objectCheck(type, {
+        ...(name !== undefined && { name }),
+        ...(namespace !== undefined && { namespace }),
+      }),
+    })
   }
 
   async patch<T extends KubeObject>(
@@ -157,6 +171,7 @@ class HttpKubeClient implements WatchingKubeClient {
       signal: options.signal,
       lane: options.lane,
       retry: 'write',
+      check: objectCheck(type, key),
     })
   }
 
@@ -179,6 +194,7 @@ class HttpKubeClient implements WatchingKubeClient {
       signal: options.signal,
       lane: options.lane,
       retry: 'write',
+      check: deletionCheck(type, key),
     })
   }
 
@@ -197,6 +213,7 @@ class HttpKubeClient implements WatchingKubeClient {
       lane,
       // 429 is how a disruption budget says no: the caller decides when to ask again.
       retry: 'once',
+      check: successCheck,
     })
   }
 
@@ -205,6 +222,7 @@ class HttpKubeClient implements WatchingKubeClient {
       method: 'GET',
       path: '/version',
       retry: 'read',
+      check: versionCheck,
     })
     return version.gitVersion ?? ''
   }
@@ -225,11 +243,22 @@ class HttpKubeClient implements WatchingKubeClient {
       patience,
       reader,
       retry: 'read',
+      check: listCheck(type),
     })
   }
 }
 
-const readerOf = perObject((fields: ReadFields) => new FieldReader(fields))
+const readerOf = perObject((fields: ReadFields) => new FieldReader(withIdentity(fields)))
+
+/** By which an answer is known to be about the object that was asked for. */
+function withIdentity({ members, others }: ReadFields): ReadFields {
+  const { metadata = others } = members
+  const identified =
+    typeof metadata === 'boolean'
+      ? { members: { name: true, namespace: true }, others: metadata }
+      : { members: { ...metadata.members, name: true, namespace: true }, others: metadata.others }
+  return { members: { ...members, apiVersion: true, kind: true, metadata: identified }, others }
+}
 
 /** Items of lists carry no kind of their own; what reads them later should not care. */
 export function withType<T extends KubeObject>(type: ResourceType<T>, object: T): T {

@@ -49,7 +49,7 @@ export function errorOfResponse(
   if (status !== undefined) return errorOfStatus(asked, status, response.status, retryAfterMs)
   const text = body.trim().slice(0, 200)
   const message = `${asked}: the server answered ${response.status}${text === '' ? '' : `: ${text}`}`
-  return new KubeError(kindOf(undefined, response.status), response.status, message, {
+  return new KubeError(kindWithoutStatus(response.status), response.status, message, {
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   })
 }
@@ -64,7 +64,10 @@ export function errorOfStatus(
   const isTooLarge = status.details?.causes?.some(({ reason }) => reason === resourceVersionTooLarge) === true
   const reason = isTooLarge ? resourceVersionTooLarge : status.reason
   const message = status.message ?? status.reason ?? `the server answered ${httpStatus}`
-  return new KubeError(kindOf(status.reason, httpStatus), httpStatus, `${asked}: ${message}`, {
+  const kind = kindOf(status.reason, httpStatus)
+  if (kind === 'notFound' && isAboutAnother(asked, status))
+    return new KubeError('transport', httpStatus, `${asked}: the answer is about another object: ${message}`)
+  return new KubeError(kind, httpStatus, `${asked}: ${message}`, {
     ...(reason !== undefined && { reason }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   })
@@ -80,6 +83,19 @@ export function errorOfTransport(asked: Asked, cause: unknown): KubeError {
 function kindOf(reason: string | undefined, code: number): KubeErrorKind {
   const known = reason === undefined ? undefined : kindOfReason[reason]
   return known ?? kindOfCode[code] ?? (code >= 500 ? 'server' : 'other')
+}
+
+/** A proxy knows of no objects: that one is missing, or has changed, the API server says in a Status. */
+function kindWithoutStatus(code: number): KubeErrorKind {
+  return code === 404 || code === 409 || code === 410 ? 'other' : kindOf(undefined, code)
+}
+
+/** Whether a Status says of an object that was not asked for that it does not exist. */
+function isAboutAnother(asked: Asked, { details }: Status): boolean {
+  const [method = '', path = ''] = asked.split(' ')
+  const { name = '' } = details ?? {}
+  if (name === '' || method === 'POST' || method === 'WATCH') return false
+  return !path.split('/').includes(encodeURIComponent(name))
 }
 
 function parseStatus(body: string): Status | undefined {

@@ -3,10 +3,27 @@ import { test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { VirtualClock } from '@tenon/runtime'
 import type { Lane } from '../contract.ts'
-import { json, ScriptedTransport } from '../test-support/scripted-transport.ts'
+import { type Answer, json, ScriptedTransport } from '../test-support/scripted-transport.ts'
 import { createKubeClient, type WatchingKubeClient } from './client.ts'
 
-const answered = json(200, { metadata: { name: 'x' } })
+/** What was asked for, whatever that was. */
+const answered: Answer = (request, signal) => {
+  const [path = '', query] = request.path.split('?')
+  const [name = '', parent = '', grandparent = ''] = path.split('/').toReversed()
+  const own =
+    request.method === 'POST' ? (JSON.parse(request.body as string) as { metadata: object }) : undefined
+  const isList = request.method === 'GET' && query !== undefined
+  const namespace = path.includes('/namespaces/') ? (isList || own ? parent : grandparent) : undefined
+  return json(
+    200,
+    name === 'eviction'
+      ? { kind: 'Status', status: 'Success' }
+      : {
+          metadata: { name, ...(namespace && { namespace }), ...own?.metadata, resourceVersion: '1' },
+          ...(isList && { items: [] }),
+        },
+  )(request, signal)
+}
 
 interface World {
   readonly clock: VirtualClock

@@ -1,5 +1,13 @@
 /** One request to the API server: credentials, rate, time-outs, retries and errors. */
-import { type Clock, DocumentBody, type HttpResponse, readText, type Transport } from '@tenon/runtime'
+import {
+  type AnswerCheck,
+  type Clock,
+  DocumentBody,
+  headFault,
+  type HttpResponse,
+  readText,
+  type Transport,
+} from '@tenon/runtime'
 import { linkedAbort, untilAborted, withDeadline } from '../abortable.ts'
 import { KubeError, type Lane } from '../contract.ts'
 import type { Rate } from '../token-bucket.ts'
@@ -41,15 +49,21 @@ export interface Call {
   readonly gatherMs?: number
   /** How many times the usual time-out the answer may take; default 1. */
   readonly patience?: number
-  /** Reads the answer, where not all of it matters. */
-  readonly reader?: FieldReader | undefined
-  /** Nothing of the answer matters but whether it is a good one. */
-  readonly isAnswerUnread?: boolean
   /**
    * `read` is repeated after 429 and 503 with Retry-After, `write` only after 429 (the server
    * refused it before doing anything), `once` never.
    */
   readonly retry: 'read' | 'write' | 'once'
+}
+
+/** A call that is answered with one document. */
+export interface DocumentCall extends Call {
+  /** Nothing of an answer is believed before it has passed. */
+  readonly check: AnswerCheck
+  /** Reads the answer, where not all of it matters. */
+  readonly reader?: FieldReader | undefined
+  /** Nothing of the answer matters but whether it is a good one. */
+  readonly isAnswerUnread?: boolean
 }
 
 /** An open response whose body is still arriving; `close` ends it. */
@@ -74,8 +88,12 @@ export class Requester {
     return this.#options.clock
   }
 
-  /** The parsed body of a successful answer; of one that nobody reads, an empty object. */
-  async json<T>(call: Call): Promise<T> {
+  /**
+   * The parsed body of a successful answer; of one that nobody reads, an empty object.
+   * @throws KubeError of kind `transport` when the answer is not what was asked for: a write may have had
+   * its effect all the same.
+   */
+  async json<T>(call: DocumentCall): Promise<T> {
     const asked = askedOf(call)
     const ms = this.#timeoutMs * (call.patience ?? 1)
     const answer = await this.#repeated(call, () =>
@@ -84,17 +102,19 @@ export class Requester {
         { ms, late: () => lateError(asked, ms), signal: call.signal },
         async (signal) => {
           const response = await this.#send(call, signal)
-          if (response.status < 400) return await readAnswer(response.body, call)
+          if (response.status < 400) {
+            refuse(asked, response.status, headFault(response))
+            return { status: response.status, body: await readAnswer(response.body, call) }
+          }
           throw errorOfResponse(asked, response, await readText(response.body), this.#options.clock)
         },
       ),
     )
-    if (typeof answer !== 'string') return answer.document as T
-    try {
-      return (answer === '' ? {} : JSON.parse(answer)) as T
-    } catch (cause) {
-      throw new KubeError('transport', 0, `${asked}: the answer is not JSON`, { cause })
-    }
+    const { status, body } = answer
+    if (body === undefined) return {} as T
+    const document = typeof body === 'string' ? parsed(asked, status, body) : body.document
+    refuse(asked, status, call.check(document))
+    return document as T
   }
 
   /** Opens a watch. The time-out covers the head of each answer; the body lives until closed. */
@@ -110,7 +130,10 @@ export class Requester {
         })
         try {
           const answer = await untilAborted(this.#send(call, signal), signal)
-          if (answer.status < 400) return answer
+          if (answer.status < 400) {
+            refuse(asked, answer.status, headFault(answer))
+            return answer
+          }
           const body = await untilAborted(readText(answer.body), signal)
           throw errorOfResponse(asked, answer, body, this.#options.clock)
         } finally {
@@ -189,21 +212,60 @@ export class Requester {
   }
 }
 
+/** Undefined for an answer that nobody reads. */
 async function readAnswer(
   body: AsyncIterable<string | Uint8Array>,
-  { reader, isAnswerUnread = false }: Call,
-): Promise<string | DocumentBody> {
+  call: DocumentCall,
+): Promise<string | DocumentBody | undefined> {
+  const { reader, isAnswerUnread = false } = call
   // A server of this process: what it has can be read as it is.
   if (body instanceof DocumentBody) return body
   if (isAnswerUnread) {
     // To its end all the same, as the connection is used again.
-    for await (const _ of body);
-    return ''
+    const ends = new Ends()
+    for await (const chunk of body) ends.see(chunk)
+    if (!ends.areOfAnObject) throw new KubeError('transport', 0, `${askedOf(call)}: the answer is no object`)
+    return undefined
   }
   if (reader === undefined) return await readText(body)
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
   return reader.read(Buffer.concat(chunks))
+}
+
+/** The first and the last character of a body that is not kept. */
+class Ends {
+  #first: string | undefined
+  #last: string | undefined
+
+  see(chunk: string | Uint8Array): void {
+    if (chunk.length === 0) return
+    const charAt = (at: number) =>
+      typeof chunk === 'string' ? chunk.at(at) : String.fromCharCode(chunk.at(at) ?? 0)
+    this.#first ??= charAt(0)
+    const last = charAt(-1)
+    // The API server ends every answer with a new line.
+    if (last !== '\n') this.#last = last
+    else if (chunk.length > 1) this.#last = charAt(-2)
+  }
+
+  /** Two bytes tell neither which object nor that all of it came; half of it ends otherwise, mostly. */
+  get areOfAnObject(): boolean {
+    return this.#first === '{' && this.#last === '}'
+  }
+}
+
+function parsed(asked: Asked, status: number, text: string): unknown {
+  if (text.trim() === '') throw new KubeError('transport', status, `${asked}: the answer is empty`)
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new KubeError('transport', status, `${asked}: the answer is not JSON`, { cause })
+  }
+}
+
+function refuse(asked: Asked, status: number, fault: string | undefined): void {
+  if (fault !== undefined) throw new KubeError('transport', status, `${asked}: ${fault}`)
 }
 
 function lateError(asked: Asked, ms: number): KubeError {

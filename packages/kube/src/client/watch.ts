@@ -3,6 +3,7 @@ import { type KubeObject, pathOf, type ResourceType, type Status } from '@tenon/
 import { DocumentStream } from '@tenon/runtime'
 import { AbortableWaits } from '../abortable.ts'
 import { KubeError, type ListOptions, type ReadFields, type WriteOptions } from '../contract.ts'
+import { isWatched } from './answers.ts'
 import { errorOfStatus, errorOfTransport } from './errors.ts'
 import { type JsonLine, jsonLines } from './json-lines.ts'
 import { queryText } from './queries.ts'
@@ -61,7 +62,11 @@ export async function openWatch<T extends KubeObject>(
     retry: 'read',
     ...(options.gatherMs !== undefined && { gatherMs: options.gatherMs }),
   })
-  return eventsOf<T>(new LineReader(`WATCH ${path}`, options.fields), stream, options.gatherMs !== undefined)
+  return eventsOf<T>(
+    new LineReader(`WATCH ${path}`, type, options.fields),
+    stream,
+    options.gatherMs !== undefined,
+  )
 }
 
 async function* eventsOf<T extends KubeObject>(
@@ -101,10 +106,12 @@ const objectLines = ['{"type":"ADDED"', '{"type":"MODIFIED"', '{"type":"DELETED"
 class LineReader {
   /** What was asked of the server, for errors. */
   readonly asked: string
+  readonly #type: ResourceType
   readonly #fields: FieldReader | undefined
 
-  constructor(asked: string, fields: ReadFields | undefined) {
+  constructor(asked: string, type: ResourceType, fields: ReadFields | undefined) {
     this.asked = asked
+    this.#type = type
     this.#fields =
       fields === undefined ? undefined : new FieldReader({ members: { object: fields }, others: true })
   }
@@ -123,6 +130,8 @@ class LineReader {
   #event<T extends KubeObject>(line: JsonLine | WireEvent): WatchEvent<T> {
     const event = this.#parsed(line)
     const { object } = event
+    if (event.type !== 'ERROR' && event.type !== 'BOOKMARK' && !isWatched(object, this.#type))
+      throw new KubeError('transport', 0, `${this.asked}: an event is about a ${object.kind}`)
     switch (event.type) {
       case 'ADDED':
         return { kind: 'added', object: object as unknown as T }
@@ -131,9 +140,11 @@ class LineReader {
       case 'DELETED':
         return { kind: 'deleted', object: object as unknown as T }
       case 'BOOKMARK':
+        if (!object.metadata.resourceVersion)
+          throw new KubeError('transport', 0, `${this.asked}: a bookmark without a resourceVersion`)
         return {
           kind: 'bookmark',
-          resourceVersion: object.metadata.resourceVersion ?? '',
+          resourceVersion: object.metadata.resourceVersion,
           isInitialEnd: object.metadata.annotations?.[initialEventsEnd] === 'true',
         }
       case 'ERROR':

@@ -344,6 +344,13 @@ const own: readonly MetricRow[] = [
     unit: 'seconds',
     help: 'How long work has been waiting since the last complete pass; 0 while nothing waits',
   },
+  {
+    name: 'tenon_sweep_held_objects',
+    type: 'gauge',
+    labels: ['sweep'],
+    unit: 'objects',
+    help: 'What a sweep would delete, but holds back as so much at once is more likely a wrong answer',
+  },
 ]
 
 /** Families that are there whatever the settings. */

@@ -1,5 +1,6 @@
 /** The metrics of the running operator: one family for each row of the table (operations.md 9). */
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client'
+import type { SweepGuard } from '@tenon/provider'
 import { type Clock, eventLoopTurns } from '@tenon/runtime'
 import type { OfferingTrouble } from '../state/offering-health.ts'
 import { ClusterMetrics } from './cluster-metrics.ts'
@@ -80,6 +81,8 @@ export class Metrics {
   offeringTroubles: () => readonly OfferingTrouble[] = () => []
   /** Set by the composition root: how long work has been waiting for a complete pass, by controller. */
   passAgesMs: () => ReadonlyMap<string, number> = () => new Map()
+  /** Set by the composition root: everything that deletes what nobody seems to own. */
+  sweeps: () => readonly Pick<SweepGuard, 'name' | 'held'>[] = () => []
 
   constructor({ clock, build = unknownBuild, cluster }: MetricsOptions) {
     this.registry = new MetricsRegistry(clock, eventLoopTurns)
@@ -140,6 +143,9 @@ export class Metrics {
     })
     make.gauge('tenon_last_complete_pass_age_seconds', (gauge) => {
       for (const [controller, ageMs] of this.passAgesMs()) gauge.set({ controller }, ageMs / 1000)
+    })
+    make.gauge('tenon_sweep_held_objects', (gauge) => {
+      for (const { name, held } of this.sweeps()) gauge.set({ sweep: name }, held)
     })
     this.cluster = cluster && new ClusterMetrics(this.registry, { ...cluster, nowMs: () => clock.now() })
   }

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { type HttpRequest, Secret, VirtualClock } from '@tenon/runtime'
 import { readExoscaleOptions } from '../options.ts'
-import { clusterId, FakeCloud, idOf, templateId } from '../testing/fake-cloud.test-support.ts'
+import { clusterId, FakeCloud, type Fault, idOf, templateId } from '../testing/fake-cloud.test-support.ts'
 import { aWorld } from '../testing/world.test-support.ts'
 import { ExoscaleClient } from './client.ts'
 import { connectExoscale } from './endpoint.ts'
-import type { ExoscaleApiError } from './errors.ts'
+import { type ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
 import { pollIntervalSeconds } from './operations.ts'
 import { authorization } from './signature.ts'
 
@@ -206,6 +206,80 @@ describe('errors', () => {
   it('EXO-137 JSON that is no object keeps the status', async () => {
     for (const body of ['"gone"', '[]']) assert.equal((await failing(404, body)).code, 'not-found')
   })
+})
+
+describe('answers', () => {
+  const id = idOf(1)
+  const instance = { id, labels: {}, state: 'running' }
+  const operation = { id: idOf(9), state: 'success', reference: { id } }
+  const form = { 'content-type': 'application/json' }
+  const anywhere: readonly Fault[] = [
+    ...['', '{}', '[]', 'null', '"x"', '{"id":"4000', '<html></html>'].map((body) => ({
+      status: 200,
+      body,
+      headers: form,
+    })),
+    { status: 200, body: JSON.stringify(instance), headers: { 'content-type': 'text/html' } },
+    { status: 302, body: '', headers: { location: 'https://login.example.com/' } },
+    { status: 204, body: '' },
+    { status: 404, body: '<html>', headers: { 'content-type': 'text/html' } },
+    { status: 200, body: JSON.stringify({ id: idOf(2), labels: {}, state: 'success' }) },
+  ]
+  const answer = (body: object): Fault => ({ status: 200, body: JSON.stringify(body) })
+  const another = answer({ ...operation, reference: { id: idOf(2) } })
+  const calls: readonly [string, readonly Fault[], (api: ExoscaleClient) => Promise<unknown>][] = [
+    ['zones', [answer({ zones: [{}] })], (api) => api.listZones()],
+    ['types', [answer({ 'instance-types': [null] })], (api) => api.listInstanceTypes()],
+    ['template', [], (api) => api.getTemplate(id)],
+    [
+      'active template',
+      [answer({ 'active-template': '' })],
+      (api) => api.getActiveNodepoolTemplate('1', 'a'),
+    ],
+    ['security groups', [answer({ 'private-networks': [] })], (api) => api.listSecurityGroups()],
+    ['security group', [], (api) => api.getSecurityGroup(id)],
+    ['groups', [answer({ instances: [] })], (api) => api.listAntiAffinityGroups()],
+    ['group', [], (api) => api.getAntiAffinityGroup(id)],
+    ['networks', [answer({ 'private-networks': null })], (api) => api.listPrivateNetworks()],
+    ['network', [], (api) => api.getPrivateNetwork(id)],
+    [
+      'instances',
+      [answer({ instances: [{ id: 'undefined' }] }), answer({ instances: [{ id, labels: 'a' }] })],
+      (api) => api.listInstances(),
+    ],
+    ['instance', [answer({ ...instance, labels: [] })], (api) => api.getInstance(id)],
+    [
+      'create',
+      [answer({ ...operation, state: 'fine' }), answer(instance)],
+      (api) => api.createInstance(aRequest),
+    ],
+    ['update', [another], (api) => api.updateInstance(id, {})],
+    ['delete', [another], (api) => api.deleteInstance(id)],
+    [
+      'attach',
+      [answer({ ...operation, reference: 'a' })],
+      (api) => api.attachInstanceToPrivateNetwork(id, id),
+    ],
+    ['quota', [], (api) => api.getQuota('instance')],
+    ['operation', [answer(operation)], (api) => api.getOperation(id)],
+  ]
+
+  for (const [name, own, call] of calls) {
+    it(`RPT-34 ${name}: nothing but what was asked for is believed`, async () => {
+      for (const [i, fault] of [...anywhere, ...own].entries()) {
+        // Which operation a write starts, only the answer tells.
+        const startsOperation = ['create', 'attach', 'update', 'delete'].includes(name)
+        if (i === anywhere.length - 1 && startsOperation) continue
+        const { api, cloud, settle } = aWorld()
+        cloud.disturb('GET', /./, fault, fault, fault, fault, fault)
+        cloud.disturb('PUT', /./, fault, fault, fault, fault, fault)
+        cloud.disturb('DELETE', /./, fault, fault, fault, fault, fault)
+        cloud.disturb('POST', /./, fault)
+        await assert.rejects(settle(call(api)), ExoscaleTransportError, `${i}`)
+        assert.equal(cloud.calls.length, name === 'create' ? 1 : 5, 'repeated where it does no harm')
+      }
+    })
+  }
 })
 
 describe('operations', () => {

@@ -1,5 +1,16 @@
 /** Exoscale API v2, one method for each operation in use, named as in the official TypeScript SDK. */
-import type { Clock } from '@tenon/runtime'
+import type { AnswerCheck, Clock } from '@tenon/runtime'
+import {
+  activeTemplateCheck,
+  hasName,
+  hasTextId,
+  instanceCheck,
+  isInstance,
+  listCheck,
+  objectCheck,
+  operationCheck,
+  quotaCheck,
+} from './answers.ts'
 import { ExoscaleHttp, type HttpOptions } from './http.ts'
 import { waitForOperation, type WaitOptions } from './operations.ts'
 import type {
@@ -29,59 +40,54 @@ export class ExoscaleClient {
 
   async listZones(signal?: AbortSignal): Promise<readonly Zone[]> {
     const path = '/zone'
-    const body = await this.#http.call<{ zones?: readonly Zone[] }>({
+    const body = await this.#http.call<{ zones: readonly Zone[] }>({
       method: 'GET',
       path,
+      check: listCheck('zones', hasName),
       signal,
       isSigned: false,
     })
-    return body.zones ?? []
+    return body.zones
   }
 
   async listInstanceTypes(signal?: AbortSignal): Promise<readonly ExoscaleInstanceType[]> {
-    const body = await this.#get<{ 'instance-types'?: readonly ExoscaleInstanceType[] }>(
-      '/instance-type',
-      signal,
-    )
-    return body['instance-types'] ?? []
+    return await this.#list('/instance-type', 'instance-types', signal, hasTextId)
   }
 
   getTemplate(id: string, signal?: AbortSignal): Promise<Template> {
-    return this.#get(`/template/${encodeURIComponent(id)}`, signal)
+    return this.#get(`/template/${encodeURIComponent(id)}`, objectCheck(id), signal)
   }
 
-  /** Id of the template for SKS nodes of a Kubernetes version, or undefined when there is none. */
-  async getActiveNodepoolTemplate(
-    version: string,
-    variant: string,
-    signal?: AbortSignal,
-  ): Promise<string | undefined> {
+  /** Id of the template for SKS nodes of a Kubernetes version; `not-found` when there is none. */
+  async getActiveNodepoolTemplate(version: string, variant: string, signal?: AbortSignal): Promise<string> {
     const path = `/sks-template/${encodeURIComponent(version)}/${encodeURIComponent(variant)}`
-    return (await this.#get<{ 'active-template'?: string }>(path, signal))['active-template']
+    return (await this.#get<{ 'active-template': string }>(path, activeTemplateCheck, signal))[
+      'active-template'
+    ]
   }
 
-  async listSecurityGroups(signal?: AbortSignal): Promise<readonly NamedResource[] | undefined> {
-    return (await this.#get<Lists>('/security-group', signal))['security-groups']
+  listSecurityGroups(signal?: AbortSignal): Promise<readonly NamedResource[]> {
+    return this.#list('/security-group', 'security-groups', signal)
   }
 
   getSecurityGroup(id: string, signal?: AbortSignal): Promise<NamedResource> {
-    return this.#get(`/security-group/${encodeURIComponent(id)}`, signal)
+    return this.#get(`/security-group/${encodeURIComponent(id)}`, objectCheck(id), signal)
   }
 
-  async listAntiAffinityGroups(signal?: AbortSignal): Promise<readonly NamedResource[] | undefined> {
-    return (await this.#get<Lists>('/anti-affinity-group', signal))['anti-affinity-groups']
+  listAntiAffinityGroups(signal?: AbortSignal): Promise<readonly NamedResource[]> {
+    return this.#list('/anti-affinity-group', 'anti-affinity-groups', signal)
   }
 
   getAntiAffinityGroup(id: string, signal?: AbortSignal): Promise<AntiAffinityGroup> {
-    return this.#get(`/anti-affinity-group/${encodeURIComponent(id)}`, signal)
+    return this.#get(`/anti-affinity-group/${encodeURIComponent(id)}`, objectCheck(id), signal)
   }
 
-  async listPrivateNetworks(signal?: AbortSignal): Promise<readonly NamedResource[] | undefined> {
-    return (await this.#get<Lists>('/private-network', signal))['private-networks']
+  listPrivateNetworks(signal?: AbortSignal): Promise<readonly NamedResource[]> {
+    return this.#list('/private-network', 'private-networks', signal)
   }
 
   getPrivateNetwork(id: string, signal?: AbortSignal): Promise<NamedResource> {
-    return this.#get(`/private-network/${encodeURIComponent(id)}`, signal)
+    return this.#get(`/private-network/${encodeURIComponent(id)}`, objectCheck(id), signal)
   }
 
   attachInstanceToPrivateNetwork(
@@ -90,21 +96,28 @@ export class ExoscaleClient {
     signal?: AbortSignal,
   ): Promise<Operation> {
     const path = `/private-network/${encodeURIComponent(networkId)}:attach`
-    return this.#http.call({ method: 'PUT', path, body: { instance: { id: instanceId } }, signal })
+    const body = { instance: { id: instanceId } }
+    return this.#http.call({ method: 'PUT', path, body, check: operationCheck(), signal })
   }
 
   /** All instances of the zone; without anti-affinity groups and disk sizes. */
-  async listInstances(signal?: AbortSignal): Promise<readonly ExoscaleInstance[]> {
-    return (await this.#get<{ instances?: readonly ExoscaleInstance[] }>('/instance', signal)).instances ?? []
+  listInstances(signal?: AbortSignal): Promise<readonly ExoscaleInstance[]> {
+    return this.#list('/instance', 'instances', signal, isInstance)
   }
 
   getInstance(id: string, signal?: AbortSignal): Promise<ExoscaleInstance> {
-    return this.#get(`/instance/${encodeURIComponent(id)}`, signal)
+    return this.#get(`/instance/${encodeURIComponent(id)}`, instanceCheck(id), signal)
   }
 
   /** Not repeated when its answer is lost: look for the instance by its labels. */
   createInstance(request: CreateInstanceRequest, signal?: AbortSignal): Promise<Operation> {
-    return this.#http.call({ method: 'POST', path: '/instance', body: request, signal })
+    return this.#http.call({
+      method: 'POST',
+      path: '/instance',
+      body: request,
+      check: operationCheck(),
+      signal,
+    })
   }
 
   updateInstance(id: string, request: UpdateInstanceRequest, signal?: AbortSignal): Promise<Operation> {
@@ -112,20 +125,22 @@ export class ExoscaleClient {
       method: 'PUT',
       path: `/instance/${encodeURIComponent(id)}`,
       body: request,
+      check: operationCheck({ referenceId: id }),
       signal,
     })
   }
 
   deleteInstance(id: string, signal?: AbortSignal): Promise<Operation> {
-    return this.#http.call({ method: 'DELETE', path: `/instance/${encodeURIComponent(id)}`, signal })
+    const path = `/instance/${encodeURIComponent(id)}`
+    return this.#http.call({ method: 'DELETE', path, check: operationCheck({ referenceId: id }), signal })
   }
 
   getQuota(entity: string, signal?: AbortSignal): Promise<Quota> {
-    return this.#get(`/quota/${encodeURIComponent(entity)}`, signal)
+    return this.#get(`/quota/${encodeURIComponent(entity)}`, quotaCheck, signal)
   }
 
   getOperation(id: string, signal?: AbortSignal): Promise<Operation> {
-    return this.#get(`/operation/${encodeURIComponent(id)}`, signal)
+    return this.#get(`/operation/${encodeURIComponent(id)}`, operationCheck({ id }), signal)
   }
 
   /** Resolves once the operation has succeeded; see {@link waitForOperation}. */
@@ -133,13 +148,21 @@ export class ExoscaleClient {
     return waitForOperation(operation, (id) => this.getOperation(id, options.signal), this.#clock, options)
   }
 
-  #get<T>(path: string, signal: Signal): Promise<T> {
-    return this.#http.call<T>({ method: 'GET', path, signal })
+  #get<T>(path: string, check: AnswerCheck, signal: Signal): Promise<T> {
+    return this.#http.call<T>({ method: 'GET', path, check, signal })
   }
-}
 
-interface Lists {
-  readonly 'security-groups'?: readonly NamedResource[]
-  readonly 'anti-affinity-groups'?: readonly NamedResource[]
-  readonly 'private-networks'?: readonly NamedResource[]
+  async #list<T>(
+    path: string,
+    key: string,
+    signal: Signal,
+    isEntry?: Parameters<typeof listCheck>[1],
+  ): Promise<readonly T[]> {
+    const body = await this.#get<Readonly<Record<string, readonly T[]>>>(
+      path,
+      listCheck(key, isEntry),
+      signal,
+    )
+    return body[key] ?? []
+  }
 }

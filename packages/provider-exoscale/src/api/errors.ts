@@ -45,7 +45,10 @@ const codes: Readonly<Record<number, ExoscaleErrorCode>> = {
   503: 'unavailable',
 }
 
-/** No answer: refused, reset or timed out. Unless `neverSent`, the call may have had its effect. */
+/**
+ * No answer that can be read: refused, reset, timed out, or not what was asked for. Unless `neverSent`, the call
+ * may have had its effect.
+ */
 export class ExoscaleTransportError extends Error {
   readonly neverSent: boolean
 

@@ -1,5 +1,13 @@
 /** One signed call: attempts, time-outs, decoding. */
-import { type Clock, DocumentBody, readText, type Transport } from '@tenon/runtime'
+import {
+  type AnswerCheck,
+  type Clock,
+  DocumentBody,
+  headFault,
+  isJsonType,
+  readText,
+  type Transport,
+} from '@tenon/runtime'
 import { apiErrorFrom, ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
 import { parseRetryAfter, retryDelayMs } from './retries.ts'
 import { authorization, type Credentials } from './signature.ts'
@@ -13,6 +21,8 @@ export interface Call {
   /** Below the endpoint, escaped, for example `/instance?labels=a`. */
   readonly path: string
   readonly body?: object
+  /** Nothing of an answer is believed before it has passed. */
+  readonly check: AnswerCheck
   readonly signal?: AbortSignal | undefined
   /** False for the public zone list. */
   readonly isSigned?: boolean
@@ -78,15 +88,21 @@ export class ExoscaleHttp {
     const { transport, clock } = this.#options
     signal.throwIfAborted()
     const response = await transport.send(this.#request(call), signal)
-    const { body } = response
-    // A cloud of this process: what it answers can be read as it is.
-    if (body instanceof DocumentBody && response.status < 400) return body.document as T
-    const text = await readText(body)
-    if (response.status >= 400) {
-      const retryAfterMs = parseRetryAfter(response.headers['retry-after'], clock.now())
-      throw apiErrorFrom(response.status, this.#withoutSecrets(text, call), retryAfterMs)
+    const { status, headers, body } = response
+    if (status >= 400) {
+      const text = this.#withoutSecrets(await readText(body), call)
+      // A proxy knows of no instances: that one does not exist, the API says in JSON.
+      if (status === 404 && !(isJsonType(headers['content-type']) && isJson(text)))
+        throw new Error(
+          `the server answered 404 without saying what is missing: ${text.trim().slice(0, 200)}`,
+        )
+      throw apiErrorFrom(status, text, parseRetryAfter(headers['retry-after'], clock.now()))
     }
-    return (text === '' ? {} : JSON.parse(text)) as T
+    refuse(headFault(response))
+    // A cloud of this process: what it answers can be read as it is.
+    const document = body instanceof DocumentBody ? body.document : parsed(await readText(body))
+    refuse(call.check(document))
+    return document as T
   }
 
   /** An API that quotes what it refuses would put the bootstrap token into messages. */
@@ -109,4 +125,26 @@ export class ExoscaleHttp {
     headers['content-type'] = 'application/json'
     return { method: call.method, path, headers, body }
   }
+}
+
+function parsed(text: string): unknown {
+  if (text.trim() === '') throw new Error('the answer is empty')
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new Error('the answer is not JSON', { cause })
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function refuse(fault: string | undefined): void {
+  if (fault !== undefined) throw new Error(fault)
 }

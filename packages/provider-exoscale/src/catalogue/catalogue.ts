@@ -1,4 +1,5 @@
 import type { PricePerHour } from '@tenon/api'
+import { CatalogueGate, catalogueRecheckMs } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ExoscaleClient } from '../api/client.ts'
 import type { ExoscaleInstanceType } from '../api/types.ts'
@@ -27,13 +28,18 @@ export interface CatalogueView {
   readonly byId: ReadonlyMap<string, CatalogueEntry>
 }
 
-/** The usable instance types, read once and again every six hours. An old list outlives failures. */
+/**
+ * The usable instance types, read once and again every six hours. An old list outlives failures, and a new one that
+ * lacks most of it until it has proved to be no mistake.
+ */
 export class Catalogue {
   readonly #api: ExoscaleClient
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #zone: string
   readonly #prices: ReadonlyMap<string, number>
+  /** Of all types that are told, and of those that can be used: each may shrink without the other. */
+  readonly #gates: readonly [told: CatalogueGate, usable: CatalogueGate]
   #view: CatalogueView | undefined
   #refreshAtMs = 0
   #loading: Promise<CatalogueView> | undefined
@@ -45,15 +51,18 @@ export class Catalogue {
     readonly zone: string
     /** Price per hour by type name. */
     readonly prices: ReadonlyMap<string, number>
+    /** Names of the types whose machines exist. */
+    readonly inUse?: () => Iterable<string>
   }) {
     this.#prices = deps.prices
+    this.#gates = [new CatalogueGate(deps.clock), new CatalogueGate(deps.clock, deps.inUse)]
     this.#api = deps.api
     this.#clock = deps.clock
     this.#logger = deps.logger
     this.#zone = deps.zone
   }
 
-  /** The present list; rejects only while none was ever read. */
+  /** The present list; rejects only while none was ever taken. */
   async view(): Promise<CatalogueView> {
     if (this.#view !== undefined && this.#clock.monotonic() < this.#refreshAtMs) return this.#view
     this.#loading ??= this.#load().finally(() => {
@@ -64,13 +73,27 @@ export class Catalogue {
 
   async #load(): Promise<CatalogueView> {
     try {
-      this.#view = this.#viewOf(await this.#api.listInstanceTypes())
+      const types = await this.#api.listInstanceTypes()
+      const view = this.#viewOf(types)
+      const [told, usable] = this.#gates
+      for (const verdict of [told.judge(types.map(({ id }) => id)), usable.judge(view.byName.keys())])
+        if (verdict.kind === 'keptOut') return this.#withoutNews(verdict.message)
+      this.#view = view
       this.#refreshAtMs = this.#clock.monotonic() + refreshAfterMs
     } catch (error) {
       if (this.#view === undefined) throw error
       this.#refreshAtMs = this.#clock.monotonic() + retryAfterMs
       this.#logger.warn('instance types could not be read again', { error })
     }
+    return this.#view
+  }
+
+  /** The list that stands, while another one is kept out. */
+  #withoutNews(why: string): CatalogueView {
+    const message = `instance types of zone ${this.#zone}: ${why}`
+    if (this.#view === undefined) throw new Error(message)
+    this.#logger.warn(message)
+    this.#refreshAtMs = this.#clock.monotonic() + catalogueRecheckMs
     return this.#view
   }
 

@@ -121,6 +121,11 @@ describe('garbage collection', () => {
     const mine = world.cloud.instances.get(id)
     assert.ok(mine)
     world.cloud.instances.set(idOf(1), { ...mine, id: idOf(1) })
+    for (let i = 2; i < 12; i++) {
+      world.cloud.instances.set(idOf(i), { ...mine, id: idOf(i) })
+      const status = { providerID: `exoscale://${idOf(i)}` }
+      world.kube.put(karpenterKinds.nodeClaim, { ...aClaim(), metadata: { name: `pool-${i}` }, status })
+    }
     await world.clock.advance(6 * minute)
     world.cloud.disturb('DELETE', /./, { status: 404 })
     await collect(world)

@@ -19,7 +19,7 @@ import { instanceTypesOf, reservedResources } from '../catalogue/instance-types.
 import type { UnavailableOfferings } from '../catalogue/unavailable-offerings.ts'
 import { isOutcomeUnknown, launchError, launchReasons } from '../errors.ts'
 import type { Fleet } from '../fleet/fleet.ts'
-import { byAge, type Machine } from '../fleet/machine.ts'
+import { byAge, type Machine, ownedMachine } from '../fleet/machine.ts'
 import { exoscaleAnnotations, instanceLabels, managedByValue, parseProviderId } from '../identifiers.ts'
 import { diskSizeGib, kubeletSettings, nodeClassHash } from '../nodeclass/settings.ts'
 import type { TemplateResolver } from '../nodeclass/template.ts'
@@ -201,7 +201,7 @@ export class Launcher {
     token: BootstrapToken,
     signal: AbortSignal | undefined,
   ): Promise<ExoscaleInstance> {
-    const { api, fleet, logger } = this.#deps
+    const { api, logger } = this.#deps
     let id = operation.reference?.id
     try {
       const ended = await api.waitForOperation(operation, { signal })
@@ -210,20 +210,38 @@ export class Launcher {
       if (signal?.aborted === true || isOutcomeUnknown(error))
         throw launchError(error, launchReasons.instance)
       if (id !== undefined) {
-        await fleet.requestDeletion(id, signal).catch((cause: unknown) => {
+        await this.#deleteFailed(id, plan.claim, signal).catch((cause: unknown) => {
           logger.warn('failed instance could not be deleted', { instance: id, error: cause })
         })
       }
       return this.#refuse(error, plan, token, signal)
     }
-    if (id === undefined) {
-      const found = await this.#confirmed(plan.claim, signal)
-      if (found !== undefined) return this.#settled(found, signal)
-      throw launchError(new Error(`operation ${operation.id} names no instance`), launchReasons.instance)
-    }
-    return api.getInstance(id, signal).catch((error: unknown) => {
+    const made = id === undefined ? undefined : await this.#instance(id, signal)
+    if (made !== undefined && this.#isOf(plan.claim, made)) return made
+    const found = await this.#confirmed(plan.claim, signal)
+    if (found !== undefined) return this.#settled(found, signal)
+    throw launchError(
+      new Error(`operation ${operation.id} names no instance of this NodeClaim`),
+      launchReasons.instance,
+    )
+  }
+
+  #instance(id: string, signal: AbortSignal | undefined): Promise<ExoscaleInstance> {
+    return this.#deps.api.getInstance(id, signal).catch((error: unknown) => {
       throw launchError(error, launchReasons.instance)
     })
+  }
+
+  /** Whether the instance is the claim's: which one a launch made, only labels prove. */
+  #isOf(claim: NodeClaim, instance: ExoscaleInstance): boolean {
+    return ownedMachine(instance, this.#deps.clusterId)?.nodeClaimName === claim.metadata.name
+  }
+
+  /** What an operation names is not deleted before it is seen to be the claim's. */
+  async #deleteFailed(id: string, claim: NodeClaim, signal: AbortSignal | undefined): Promise<void> {
+    const { api, fleet, logger } = this.#deps
+    if (this.#isOf(claim, await api.getInstance(id, signal))) await fleet.requestDeletion(id, signal)
+    else logger.warn('a failed launch names an instance of somebody else', { instance: id })
   }
 
   /** Nothing was made: the token goes too. */
@@ -333,7 +351,8 @@ export class Launcher {
     try {
       await attachPrivateNetworks(api, nodeClass.status?.privateNetworks ?? [], instance, signal)
     } catch (error) {
-      if (signal?.aborted !== true) {
+      // Where the networks may be attached all the same, the next attempt goes on with this machine.
+      if (signal?.aborted !== true && !isOutcomeUnknown(error)) {
         await fleet.requestDeletion(instance.id).catch((cause: unknown) => {
           logger.warn('instance without its networks could not be deleted', {
             instance: instance.id,

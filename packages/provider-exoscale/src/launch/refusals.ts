@@ -2,7 +2,12 @@
 import { capacityTypes } from '@tenon/api'
 import { type OfferingRef, ProviderError } from '@tenon/provider'
 import type { ExoscaleClient } from '../api/client.ts'
-import { ExoscaleApiError, ExoscaleOperationError, isApiError } from '../api/errors.ts'
+import {
+  ExoscaleApiError,
+  ExoscaleOperationError,
+  ExoscaleTransportError,
+  isApiError,
+} from '../api/errors.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { UnavailableOfferings } from '../catalogue/unavailable-offerings.ts'
 import { launchError, launchReasons } from '../errors.ts'
@@ -51,7 +56,7 @@ export class Refusals {
       const { usage = 0, limit = -1 } = await this.#api.getQuota(entity, signal)
       return limit >= 0 && usage >= limit
     } catch (error) {
-      if (error instanceof ExoscaleApiError) return false
+      if (error instanceof ExoscaleApiError || error instanceof ExoscaleTransportError) return false
       throw error
     }
   }

@@ -1,9 +1,8 @@
 /** Lets a node class go once nothing uses it, and takes machines without an owner along. */
-import type { NodeClaim } from '@tenon/api'
+import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import type { Logger } from '@tenon/runtime'
 import { nodeClassFinalizer } from '../identifiers.ts'
-import type { Fleet } from '../fleet/fleet.ts'
+import type { GarbageCollection } from '../garbage-collection.ts'
 import { type ExoscaleNodeClass, exoscaleNodeClassKind } from './types.ts'
 
 const blockedRetryMs = 30_000
@@ -11,9 +10,8 @@ const blockedRetryMs = 30_000
 export interface DeletionDependencies {
   readonly kube: KubeClient
   readonly nodeClaims: Cache<NodeClaim>
-  readonly fleet: Fleet
+  readonly garbage: Pick<GarbageCollection, 'collectOrphans'>
   readonly events: EventRecorder
-  readonly logger: Logger
 }
 
 /** Reconciles node classes that are being deleted. */
@@ -27,9 +25,9 @@ export class NodeClassDeletion {
   async reconcile(object: ExoscaleNodeClass, signal: AbortSignal): Promise<ReconcileResult> {
     const finalizers = object.metadata.finalizers ?? []
     if (!finalizers.includes(nodeClassFinalizer)) return done
-    const users = this.#deps.nodeClaims.list().filter((claim) => isActiveUser(claim, object.metadata.name))
-    if (users.length > 0) {
-      const message = `${users.length} NodeClaim(s) still use this class; delete them or point their NodePool elsewhere`
+    const users = await this.#users(object.metadata.name, signal)
+    if (users > 0) {
+      const message = `${users} NodeClaim(s) still use this class; delete them or point their NodePool elsewhere`
       this.#event(object, 'Warning', 'DeletionBlocked', message)
       return { kind: 'after', delayMs: blockedRetryMs }
     }
@@ -45,28 +43,26 @@ export class NodeClassDeletion {
     return done
   }
 
+  /** How many claims use the class: what the cache does not show, the server is asked for. */
+  async #users(name: string, signal: AbortSignal): Promise<number> {
+    const using = (claims: readonly NodeClaim[]) => claims.filter((claim) => isActiveUser(claim, name)).length
+    const known = using(this.#deps.nodeClaims.list())
+    return known > 0 ? known : using(await this.#deps.kube.list(karpenterKinds.nodeClaim, { signal }))
+  }
+
   /** Deletes this cluster's machines whose claim is gone; a failure does not hold the class back. */
   async #sweep(object: ExoscaleNodeClass, signal: AbortSignal): Promise<void> {
-    const { fleet, nodeClaims, logger } = this.#deps
-    let owned: Awaited<ReturnType<Fleet['owned']>>
     try {
-      owned = await fleet.owned(signal)
+      for (const id of await this.#deps.garbage.collectOrphans(signal))
+        this.#event(object, 'Normal', 'OrphanedInstanceDeleted', `Instance ${id} had no NodeClaim`)
     } catch (error) {
       signal.throwIfAborted()
-      this.#event(object, 'Warning', 'CleanupFailed', `instances could not be listed: ${String(error)}`)
-      return
-    }
-    for (const machine of owned) {
-      const { nodeClaimName } = machine
-      if (nodeClaimName === undefined || machine.isDeleting) continue
-      if (nodeClaims.get({ name: nodeClaimName }) !== undefined) continue
-      try {
-        await fleet.requestDeletion(machine.id, signal)
-        this.#event(object, 'Normal', 'OrphanedInstanceDeleted', `Instance ${machine.id} had no NodeClaim`)
-      } catch (error) {
-        signal.throwIfAborted()
-        logger.warn('orphaned instance could not be deleted', { instance: machine.id, error })
-      }
+      this.#event(
+        object,
+        'Warning',
+        'CleanupFailed',
+        `instances could not be looked through: ${String(error)}`,
+      )
     }
   }
 

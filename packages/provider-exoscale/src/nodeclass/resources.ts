@@ -11,8 +11,7 @@ const listTtlMs = 60_000
 export interface ResourceSource {
   /** For messages, for example `security group`. */
   readonly kind: string
-  /** Undefined when the answer held no list: then nothing is remembered. */
-  list(signal?: AbortSignal): Promise<readonly NamedResource[] | undefined>
+  list(signal?: AbortSignal): Promise<readonly NamedResource[]>
   get(id: string, signal?: AbortSignal): Promise<NamedResource>
 }
 
@@ -69,8 +68,8 @@ export class ResourceResolver {
     this.#reading ??= this.#source
       .list(signal)
       .then((items) => {
-        if (items !== undefined) this.#list = { items, readAtMs: this.#clock.monotonic() }
-        return items ?? []
+        this.#list = { items, readAtMs: this.#clock.monotonic() }
+        return items
       })
       .finally(() => {
         this.#reading = undefined

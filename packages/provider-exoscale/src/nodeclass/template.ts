@@ -53,7 +53,6 @@ export class TemplateResolver {
       throw new Error(`imageTemplateSelector.variant "${variant}" is none of ${variants.join(', ')}`)
     }
     const id = await this.#api.getActiveNodepoolTemplate(version, variant, signal)
-    if (id === undefined) throw new Error(`there is no ${variant} template for Kubernetes ${version}`)
     this.#remembered.set(`${version}/${variant}`, { id, untilMs: this.#clock.monotonic() + rememberMs })
     return id
   }

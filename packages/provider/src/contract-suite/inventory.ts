@@ -41,9 +41,20 @@ export function examineInventory(open: () => Promise<ContractWorld>): void {
     for (const [index, providerID] of world.malformedProviderIDs(instance.providerID).entries()) {
       await assertRejects(world, world.provider.get(providerID), 'nodeClaimNotFound', 'other')
       const claim = world.storeClaim({ ...world.createClaim(`other-${index}`), status: { providerID } })
-      await assertRejects(world, world.provider.delete(claim), 'nodeClaimNotFound', 'other')
+      await assertRejects(world, world.provider.delete(claim), 'nodeClaimNotFound')
+      assert.equal(world.provider.ownsProviderID(providerID), false, providerID)
     }
     assert.deepEqual(world.machinesOf('one'), [instance.providerID])
+    assert.equal(world.provider.ownsProviderID(instance.providerID), true)
+  })
+
+  test('RPT-37 a machine whose claim has a provider ID of another form goes by its labels', async () => {
+    const world = await open()
+    const { instance } = await launched(world, 'one')
+    const [providerID = ''] = world.malformedProviderIDs(instance.providerID)
+    const claim = world.storeClaim({ ...world.createClaim('one'), status: { providerID } })
+    await deletedAtLast(world, claim)
+    assert.deepEqual(world.machinesOf('one'), [])
   })
 
   test('the list is complete, tells the claim of each machine, and shows no machine of others', async () => {

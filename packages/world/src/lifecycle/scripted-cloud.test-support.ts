@@ -63,6 +63,10 @@ export class ScriptedCloud implements CloudProvider {
     if (instance !== undefined) this.#instances.set(providerID, { ...instance, deleting: true })
   }
 
+  ownsProviderID(providerID: string): boolean {
+    return providerID.startsWith('fake://')
+  }
+
   async create(claim: NodeClaim): Promise<ProviderInstance> {
     this.#note(`create ${claim.metadata.name}`)
     const existing = this.instances.find(({ nodeClaimName }) => nodeClaimName === claim.metadata.name)

@@ -11,11 +11,11 @@ import {
   terminationFinalizer,
 } from '@tenon/api'
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
-import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import { deadlineMsOf } from '../../state/departures.ts'
 import { isDisrupted, isNodeReady } from '../../state/state-node.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
+import { isInstanceGone } from '../nodeclaim-lifecycle/finalize.ts'
 import { isTerminatingNode } from './drain-state.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
 import type { Departure } from './departure.ts'
@@ -65,14 +65,11 @@ export class NodeTermination {
       })
   }
 
+  /** A provider ID that denotes no instance says nothing about the machine: it is drained like any other. */
   async #isInstanceGone(node: Node, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#context.provider.get(node.spec?.providerID ?? '', signal)
-      return false
-    } catch (error) {
-      if (isProviderError(error, 'nodeClaimNotFound')) return true
-      throw error
-    }
+    const providerID = node.spec?.providerID ?? ''
+    if (!this.#context.provider.ownsProviderID(providerID)) return false
+    return await isInstanceGone(this.#context, providerID, signal)
   }
 
   #deadlineOf(node: Node, claim: NodeClaim | undefined): number {

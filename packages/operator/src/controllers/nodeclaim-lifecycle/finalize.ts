@@ -31,8 +31,14 @@ export async function finalize(
   try {
     const stamped = await stampDeadline(context, claim)
     if (await deletesNodes(context, stamped)) return done
-    const instance = await terminateInstance(context, stamped, signal)
-    if (instance !== undefined) return instance
+    const known = await withProviderID(context, stamped, signal)
+    if (known !== undefined) {
+      // Nothing tells of this Node's end that a claim with another provider ID would be woken by.
+      if (known !== stamped && (await deletesNodes(context, known)))
+        return { kind: 'after', delayMs: terminatingPollMs }
+      const instance = await terminateInstance(context, known, signal)
+      if (instance !== undefined) return instance
+    }
     await removeFinalizer(context, claim)
     return done
   } catch (error) {
@@ -90,9 +96,7 @@ async function terminateInstance(
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<ReconcileResult | undefined> {
-  const known = await withProviderID(context, claim, signal)
-  if (known === undefined) return undefined
-  const isGone = await deletesInstance(context, known, signal)
+  const isGone = await deletesInstance(context, claim, signal)
   const marked = await markTerminating(context, claim)
   if (!isGone) return { kind: 'after', delayMs: terminatingPollMs }
   const since = transitionMs(marked, 'InstanceTerminating')
@@ -104,21 +108,25 @@ async function terminateInstance(
 }
 
 /**
- * The claim with its machine. A crash between launch and the status write leaves a machine that only
- * the cloud's own tags tie to the claim; it must not outlive it.
+ * The claim with its machine; undefined when it has none. A crash between launch and the status write leaves a machine
+ * that only the cloud's own tags tie to the claim, and so does a provider ID that is none: it must not outlive it.
  */
 async function withProviderID(
   context: OperatorContext,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<NodeClaim | undefined> {
-  if ((claim.status?.providerID ?? '') !== '') return claim
+  if (context.provider.ownsProviderID(claim.status?.providerID ?? '')) return claim
   const instances = await context.provider.list(signal)
   const own = instances.find((instance) => instance.nodeClaimName === claim.metadata.name)
   return own === undefined ? undefined : { ...claim, status: { ...claim.status, providerID: own.providerID } }
 }
 
-/** Asks the cloud to delete the instance. @returns whether the cloud says that it is gone. */
+/**
+ * Asks the cloud to delete the instance.
+ * @returns whether the instance is gone: the cloud says so of the deletion, and again when it is asked for the one
+ * instance, as a finalizer goes for it.
+ */
 export async function deletesInstance(
   context: OperatorContext,
   claim: NodeClaim,
@@ -126,6 +134,22 @@ export async function deletesInstance(
 ): Promise<boolean> {
   try {
     await context.provider.delete(claim, signal)
+    return false
+  } catch (error) {
+    if (!isProviderError(error, 'nodeClaimNotFound')) throw error
+  }
+  const providerID = claim.status?.providerID ?? ''
+  return !context.provider.ownsProviderID(providerID) || (await isInstanceGone(context, providerID, signal))
+}
+
+/** Whether the cloud, asked for this one instance, does not know it. */
+export async function isInstanceGone(
+  { provider }: Pick<OperatorContext, 'provider'>,
+  providerID: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await provider.get(providerID, signal)
     return false
   } catch (error) {
     if (isProviderError(error, 'nodeClaimNotFound')) return true

@@ -168,8 +168,11 @@ export function deletesOnce(inner: CloudProvider): CloudProvider {
 
 /** A machine counts as gone as soon as its deletion was asked for, whatever the cloud answered. */
 export function takesAskedForGone(inner: CloudProvider): CloudProvider {
+  const asked = new Set<string>()
   return overriding(inner, {
+    get: async (providerID, signal) => await inner.get(asked.has(providerID) ? nobody : providerID, signal),
     delete: async (claim, signal) => {
+      asked.add(claim.status?.providerID ?? '')
       await inner.delete(claim, signal).catch((error: unknown) => {
         if (isProviderError(error, 'nodeClaimNotFound')) throw error
       })

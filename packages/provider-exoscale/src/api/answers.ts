@@ -1,0 +1,85 @@
+/** What an answer of Exoscale must look like before anything of it is believed. */
+import { type AnswerCheck, isFullText, isJsonFields, type JsonFields } from '@tenon/runtime'
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const operationStates: ReadonlySet<unknown> = new Set(['pending', 'success', 'failure', 'timeout'])
+
+/** A list under `key`, empty or not; each entry passes `isEntry`. */
+export function listCheck(key: string, isEntry: (entry: JsonFields) => boolean = hasId): AnswerCheck {
+  return (body) => {
+    const list = isJsonFields(body) && Object.hasOwn(body, key) ? body[key] : undefined
+    if (!Array.isArray(list)) return `the answer has no list "${key}"`
+    const isWhole = (list as readonly unknown[]).every((entry) => isJsonFields(entry) && isEntry(entry))
+    return isWhole ? undefined : `an entry of "${key}" is not what it should be`
+  }
+}
+
+/** The object with this id, and no other. */
+export function objectCheck(id: string): AnswerCheck {
+  return (body) => {
+    if (!isJsonFields(body) || body.id === undefined) return 'the answer has no id'
+    return body.id === id ? undefined : `the answer is about ${String(body.id)}`
+  }
+}
+
+/** The instance with this id: its labels tell whose it is. */
+export function instanceCheck(id: string): AnswerCheck {
+  const isObject = objectCheck(id)
+  return (body) =>
+    isObject(body) ?? (isJsonFields(body) && isInstance(body) ? undefined : 'the answer is no instance')
+}
+
+/** Whether an entry can be an instance. */
+export function isInstance(entry: JsonFields): boolean {
+  const { labels = {}, state } = entry
+  if (!hasId(entry) || !isJsonFields(labels)) return false
+  if (state !== undefined && typeof state !== 'string') return false
+  return Object.values(labels).every((value) => typeof value === 'string')
+}
+
+/**
+ * An asynchronous operation.
+ * @param id of the operation, where it is known.
+ * @param referenceId what it has to be about, where that is known.
+ */
+export function operationCheck({
+  id,
+  referenceId,
+}: {
+  readonly id?: string
+  readonly referenceId?: string
+} = {}): AnswerCheck {
+  return (body) => {
+    if (!isJsonFields(body) || !hasId(body)) return 'the answer has no id of an operation'
+    if (id !== undefined && body.id !== id) return `the answer is about operation ${String(body.id)}`
+    if (!operationStates.has(body.state)) return `the answer has the state ${String(body.state)}`
+    const { reference } = body
+    if (reference === undefined || reference === null) return undefined
+    if (!isJsonFields(reference)) return 'the reference of the answer is no object'
+    if (reference.id !== undefined && !isUuid(reference.id)) return 'the reference of the answer has no id'
+    if (referenceId === undefined || reference.id === undefined || reference.id === referenceId)
+      return undefined
+    return `the answer is about ${String(reference.id)}`
+  }
+}
+
+/** The id of a template, under `active-template`. */
+export const activeTemplateCheck: AnswerCheck = (body) =>
+  isJsonFields(body) && isUuid(body['active-template']) ? undefined : 'the answer names no template'
+
+export const quotaCheck: AnswerCheck = (body) =>
+  isJsonFields(body) && typeof body.limit === 'number' ? undefined : 'the answer has no limit'
+
+/** Whether a type can be told from others: one that is odd otherwise spoils no list. */
+export const hasTextId = ({ id }: JsonFields): boolean => isFullText(id)
+
+/** Zones have names instead of ids. */
+export const hasName = ({ name }: JsonFields): boolean => isFullText(name)
+
+function hasId({ id }: JsonFields): boolean {
+  return isUuid(id)
+}
+
+function isUuid(value: unknown): boolean {
+  return typeof value === 'string' && uuid.test(value)
+}
