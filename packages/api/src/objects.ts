@@ -196,6 +196,7 @@ export interface PodSpec {
   readonly containers: readonly Container[]
   readonly initContainers?: readonly Container[]
   readonly overhead?: ResourceList
+  readonly runtimeClassName?: string
   readonly resources?: ResourceRequirements
   readonly volumes?: readonly Volume[]
   readonly priority?: number

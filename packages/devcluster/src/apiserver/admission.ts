@@ -12,6 +12,8 @@ import type { StoredObject } from '../contract.ts'
 import { allocateAddresses } from './cluster-addresses.ts'
 import type { ServerContext } from './context.ts'
 import type { Served } from './registry.ts'
+import { withLimitRangeDefaults } from './limits/limit-ranges.ts'
+import { withRuntimeClass } from './runtime-classes.ts'
 import { forbidden } from './status.ts'
 
 const notReady = 'node.kubernetes.io/not-ready'
@@ -57,9 +59,9 @@ export function admitUpdate(
 }
 
 function admitPod(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
-  const pod = object as unknown as Pod
-  const serviceAccount =
-    ((object['spec'] as Record<string, unknown>)['serviceAccountName'] as string | undefined) || 'default'
+  const pod = withRuntimeClass(ctx, served, withLimitRangeDefaults(ctx, object as unknown as Pod))
+  const { serviceAccountName } = pod.spec as { readonly serviceAccountName?: string }
+  const serviceAccount = serviceAccountName || 'default'
   const spec = {
     ...pod.spec,
     ...priorityOf(ctx, served, pod),
@@ -67,7 +69,7 @@ function admitPod(ctx: ServerContext, served: Served, object: StoredObject): Sto
     serviceAccountName: serviceAccount,
     serviceAccount,
   }
-  return { ...object, spec }
+  return { ...object, metadata: pod.metadata, spec }
 }
 
 interface PriorityClass {

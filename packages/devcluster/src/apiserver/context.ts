@@ -1,5 +1,6 @@
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { Store } from '../storage/index.ts'
+import type { QuotaLedger } from './limits/quota-ledger.ts'
 import type { Registry } from './registry.ts'
 
 /** What every part of the API server works with. */
@@ -9,6 +10,7 @@ export interface ServerContext {
   readonly logger: Logger
   readonly store: Store
   readonly registry: Registry
+  readonly quotas: QuotaLedger
   /** Whether writes record in `metadata.managedFields` who owns which fields. */
   readonly recordsOwners: boolean
 }

@@ -4,6 +4,7 @@ import { keyOf } from '../storage/index.ts'
 import { admitCreate } from './admission.ts'
 import type { ServerContext, WriteOptions } from './context.ts'
 import { checkCustomResourceDefinition, crdOf, isTerminatingCrd } from './custom-resources.ts'
+import { checkLimitRanges } from './limits/limit-ranges.ts'
 import { generatedName, generatedSuffix, validateMetadata, withoutEmpty } from './metadata.ts'
 import type { Served } from './registry.ts'
 import { alreadyExists, failure, forbidden, invalid, methodNotAllowed, notFound } from './status.ts'
@@ -58,6 +59,8 @@ export function prepareCreate(
   const object = admitCreate(ctx, served, served.definition.applyDefaults(bare))
   refuseInvalid(served, object.metadata.name, validateMetadata(served.definition, object.metadata))
   refuseInvalid(served, object.metadata.name, served.definition.validate(object, undefined))
+  checkLimitRanges(ctx, served, object)
+  ctx.quotas.check(served, object)
   checkCustomResourceDefinition(served, object)
   if (readObject(ctx, served, { namespace: into, name: object.metadata.name }) !== undefined)
     throw alreadyExists(subjectOf(served), object.metadata.name)

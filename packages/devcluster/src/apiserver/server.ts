@@ -1,3 +1,4 @@
+import type { ResourceType } from '@tenon/api'
 import type { Clock, HttpHandler, Logger, Random, Secret } from '@tenon/runtime'
 import type { LocalApi, ResourceDefinition } from '../contract.ts'
 import { builtinDefinitions } from '../schema/index.ts'
@@ -7,10 +8,19 @@ import type { ServerContext } from './context.ts'
 import { serveCustomResources } from './custom-resources.ts'
 import { expireEvents } from './event-expiry.ts'
 import { createHandler } from './handler.ts'
+import { QuotaLedger } from './limits/quota-ledger.ts'
 import { InProcessApi } from './local-api.ts'
 import { Registry } from './registry.ts'
 import { TokenSigner } from './service-account-tokens.ts'
 import { createStartObjects, type Endpoint, publishEndpoint } from './start-objects.ts'
+
+const resourceQuotaType: ResourceType = {
+  group: '',
+  version: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  namespaced: true,
+}
 
 export interface ApiServerOptions {
   readonly clock: Clock
@@ -59,12 +69,16 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   })
   const registry = new Registry(options.definitions ?? builtinDefinitions())
   const { recordsOwners = true } = options
+  const quotas = new QuotaLedger({ clock, logger, store }, (namespace, name, status) =>
+    local.patch(resourceQuotaType, namespace, name, { status }, 'status'),
+  )
   const ctx: ServerContext = {
     clock,
     random: random.fork('apiserver'),
     logger,
     store,
     registry,
+    quotas,
     recordsOwners,
   }
   serveCustomResources(ctx)
@@ -90,6 +104,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     stop: () => {
       stopping.abort()
+      quotas.stop()
       stopExpiry()
     },
   }

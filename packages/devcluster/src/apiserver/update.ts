@@ -4,6 +4,7 @@ import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
 import { createObject } from './create.ts'
 import { checkCustomResourceDefinition, crdOf } from './custom-resources.ts'
 import { removeWhenFinished } from './delete.ts'
+import { checkLimitRanges } from './limits/limit-ranges.ts'
 import {
   sameContent,
   specChanged,
@@ -139,6 +140,11 @@ export function prepareReplacement(
     ...validateMetadata(served.definition, admitted.metadata, old.metadata),
     ...served.definition.validate(admitted, old),
   ])
+  if (subresource === undefined) {
+    // The containers of a pod stay what they were.
+    if (served.collection !== 'pods') checkLimitRanges(ctx, served, admitted)
+    ctx.quotas.check(served, admitted, old)
+  }
   checkCustomResourceDefinition(served, admitted)
   const object = subresource === undefined ? crdOf(ctx, served, admitted, old) : admitted
   if (subresource !== undefined || old.metadata.generation === undefined || !specChanged(object, old))

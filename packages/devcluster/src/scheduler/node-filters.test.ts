@@ -1,7 +1,27 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { kinds, type NodeSelectorTerm, type PodSpec } from '@tenon/api'
+import {
+  kinds,
+  type KubeObject,
+  type NodeSelectorTerm,
+  type PodSpec,
+  type ResourceList,
+  type ResourceType,
+} from '@tenon/api'
 import { aCluster, hostKey } from './scheduling-fixture.ts'
+
+interface RuntimeClass extends KubeObject {
+  readonly handler: string
+  readonly overhead: { readonly podFixed: ResourceList }
+}
+
+const runtimeClassKind: ResourceType<RuntimeClass> = {
+  group: 'node.k8s.io',
+  version: 'v1',
+  kind: 'RuntimeClass',
+  plural: 'runtimeclasses',
+  namespaced: false,
+}
 
 function requires(...nodeSelectorTerms: NodeSelectorTerm[]): Pick<PodSpec, 'affinity'> {
   const requiredDuringSchedulingIgnoredDuringExecution = { nodeSelectorTerms }
@@ -141,11 +161,19 @@ describe('what a node must be for a pod', () => {
       containers: [cpu('main', '0.5')],
       initContainers: [cpu('side', '200m', 'Always'), cpu('init', '900m')],
     }
-    cluster.pod('fits', { ...spec, overhead: { cpu: '200m' } })
+    const runtime = (name: string, amount: string) =>
+      cluster.create(runtimeClassKind, {
+        metadata: { name },
+        handler: 'vm',
+        overhead: { podFixed: { cpu: amount } },
+      })
+    runtime('light', '200m')
+    runtime('heavy', '200.1m')
+    cluster.pod('fits', { ...spec, runtimeClassName: 'light' })
     await cluster.settle()
     assert.equal(cluster.nodeOf('fits'), 'a')
     cluster
-      .pod('exceeds', { ...spec, overhead: { cpu: '200.1m' } })
+      .pod('exceeds', { ...spec, runtimeClassName: 'heavy' })
       .node('b', { allocatable: { cpu: '1300m' } })
     await cluster.settle(2000)
     assert.match(cluster.reason('exceeds') ?? '', /2 Insufficient cpu/)

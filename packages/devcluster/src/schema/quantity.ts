@@ -94,3 +94,8 @@ export function quantityNanos(text: string): bigint | undefined {
 export function canonicalQuantity(text: string): string {
   return parse(text)?.canonical ?? text
 }
+
+/** Billionths as a quantity: in units of 1024 (`512Mi`) or of 1000 (`1500m`, `2`). */
+export function quantityText(nanos: bigint, units: 'binary' | 'decimal'): string {
+  return canonicalText(nanos, units === 'binary' ? 'Ki' : '', false)
+}

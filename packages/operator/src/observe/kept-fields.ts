@@ -34,6 +34,7 @@ const keptOfPodSpec: Kept<PodSpec> = {
   containers: true,
   initContainers: true,
   overhead: true,
+  runtimeClassName: false,
   resources: true,
   volumes: true,
   priority: true,

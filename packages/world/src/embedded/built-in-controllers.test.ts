@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { karpenterKinds, kinds, type KubeObject, type Pod } from '@tenon/api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { aKwokPool, World } from '../world.ts'
+import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
 
 const minutes = 60_000
 
@@ -66,4 +66,33 @@ test('RPT-58 a pod with a generic ephemeral volume gets a node, and its claim en
   local.delete(kinds.pod, 'default', 'cache')
   await world.clock.advance(1 * minutes)
   assert.deepEqual(local.list(kinds.persistentVolumeClaim), [])
+})
+
+function policy(kind: string, plural: string) {
+  return { group: '', version: 'v1', kind, plural, namespaced: true }
+}
+
+test('RPT-59 nodes are sized by what a LimitRange makes pods ask for, and a quota bounds their number', async (t) => {
+  const world = await open(t)
+  const metadata = { name: 'bounds', namespace: 'default' }
+  const limits = [{ type: 'Container', defaultRequest: { cpu: '3', memory: '1Gi' } }]
+  const range = { apiVersion: 'v1', kind: 'LimitRange', metadata, spec: { limits } }
+  world.create<KubeObject>(policy('LimitRange', 'limitranges'), range)
+  const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata, spec: { hard: { 'requests.cpu': '7' } } }
+  world.create<KubeObject>(policy('ResourceQuota', 'resourcequotas'), quota)
+  world.create(deploymentKind, aDeployment('web', 5, {}))
+  const running = () => world.pods().filter(({ status }) => status?.phase === 'Running')
+  await world.clock.advanceUntil(() => running().length === 2, 5 * minutes)
+  await world.clock.advance(1 * minutes)
+  assert.deepEqual([running().length, world.pods().length], [2, 2])
+  const cpu = world.claims().map(({ spec }) => Number(spec.resources?.requests?.['cpu']))
+  assert.equal(
+    cpu.reduce((sum, each) => sum + each, 0),
+    6,
+  )
+  const refusals = world.cluster.server.local
+    .list(kinds.event)
+    .map((event) => (event as KubeObject & { readonly message?: string }).message ?? '')
+    .filter((message) => message.includes('exceeded quota: bounds'))
+  assert.notEqual(refusals.length, 0)
 })

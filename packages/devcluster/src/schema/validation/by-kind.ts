@@ -2,6 +2,7 @@ import type { FieldError, StoredObject } from '../../contract.ts'
 import type { BuiltinKind } from '../builtin-kinds.ts'
 import { jsonEqual, type ShapeNode } from '../shape-node.ts'
 import * as cluster from './cluster.ts'
+import { checkLimitRange } from './limit-ranges.ts'
 import { metadataErrors, type NameRule } from './metadata.ts'
 import { checkPod } from './pods.ts'
 import * as rbac from './rbac.ts'
@@ -19,6 +20,7 @@ const checks: Readonly<Record<string, Check>> = {
   '/Secret': cluster.checkSecret,
   '/PersistentVolume': cluster.checkPersistentVolume,
   '/PersistentVolumeClaim': cluster.checkPersistentVolumeClaim,
+  '/LimitRange': checkLimitRange,
   '/ReplicationController': workloads.checkReplicationController,
   'apps/Deployment': workloads.checkDeployment,
   'apps/ReplicaSet': workloads.checkReplicaSet,
