@@ -60,7 +60,7 @@ function daemons(random: Random): readonly DaemonInput[] {
       tolerations: [{ operator: 'Exists' }],
       ...(nodeSelector && { nodeSelector }),
     }
-    return { name: `daemon-${i}`, spec }
+    return { name: `daemon-${i}`, namespace: 'kube-system', labels: {}, spec }
   })
 }
 

@@ -28,9 +28,15 @@ export function selectionProblems(spec: PodSpec, policy: EligibilityPolicy): rea
     if ((term.matchFields ?? []).length > 0)
       problems.push({ kind: 'matchFields', field: `${requiredTerms}[${t}].matchFields` })
     for (const [e, expression] of (term.matchExpressions ?? []).entries())
-      check(expression, () => `${requiredTerms}[${t}].matchExpressions[${e}]`, policy, problems)
+      if (!onlyExcludesHosts(expression, policy))
+        check(expression, () => `${requiredTerms}[${t}].matchExpressions[${e}]`, policy, problems)
   }
   return problems
+}
+
+/** A new node is none of the hosts that a pod excludes (reports.md 2). */
+function onlyExcludesHosts({ key, operator }: Requirement, policy: EligibilityPolicy): boolean {
+  return canonicalKey(key, policy) === labels.hostname && (operator === 'NotIn' || operator === 'Exists')
 }
 
 /** Problems of one requirement that is not a pod's. */

@@ -96,7 +96,7 @@ describe('the choice of nodes', () => {
     )
   })
 
-  test('a wish for no pool, and two pools at once, count as wanting none', () => {
+  test('RPT-15 two pools at once count as wanting none, a preference for none does not', () => {
     const preference = { matchExpressions: [{ key: labels.nodePool, operator: 'DoesNotExist' as const }] }
     const wish = aPod(
       {},
@@ -113,7 +113,8 @@ describe('the choice of nodes', () => {
         nodeSelector: { [labels.nodePool]: 'b' },
       },
     }
-    for (const pod of [wish, both]) assert.equal(validatePod(pod, nothing, policy)?.silent, true)
+    assert.equal(validatePod(both, nothing, policy)?.silent, true)
+    assert.equal(verdict(wish), undefined)
     assert.equal(verdict(selecting({ [labels.nodePool]: 'a' })), undefined)
   })
 

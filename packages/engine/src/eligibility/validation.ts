@@ -46,22 +46,19 @@ export function shapeProblems(pod: Pod): PodProblems | undefined {
   return { problems: problems.map((problem) => ({ kind: 'misshapen', ...problem })), silent: false }
 }
 
-/** A preference counts too, and so do two pools at once: both leave no value. */
+/** Two pools at once leave no value either. A preference takes no pod out. */
 function isOptedOut({ spec }: Pod): boolean {
   if (!mentionsPool(spec)) return false
-  const pool = podRequirements(spec).preferred.get(labels.nodePool)
+  const pool = podRequirements(spec).strict.get(labels.nodePool)
   return pool !== undefined && operatorOf(pool) === 'DoesNotExist'
 }
 
 /** Most pods do not, and need not be looked at more closely. */
 function mentionsPool({ nodeSelector, affinity }: PodSpec): boolean {
   if (nodeSelector?.[labels.nodePool] !== undefined) return true
-  const { nodeAffinity } = affinity ?? {}
-  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
-  const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
-  return [...required, ...preferred.map(({ preference }) => preference)].some((term) =>
-    (term.matchExpressions ?? []).some(({ key }) => key === labels.nodePool),
-  )
+  const required =
+    affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  return required.some((term) => (term.matchExpressions ?? []).some(({ key }) => key === labels.nodePool))
 }
 
 function volumeProblems(

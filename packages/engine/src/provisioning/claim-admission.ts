@@ -5,9 +5,10 @@ import { portsClash } from './host-ports.ts'
 import type { Answer, OpenClaim } from './open-claims.ts'
 import type { PodShape } from './pod-shape.ts'
 import type { Template } from './pool-template.ts'
+import type { Amounts } from './resource-space.ts'
 import type { ReservationAnswer, Reservations } from './reservations.ts'
 import { untolerated } from './taints.ts'
-import type { PodTopology } from './topology/pod-topology.ts'
+import { compareRanks, type PodTopology } from './topology/pod-topology.ts'
 
 /** What a claim becomes when it takes a pod. */
 export interface Admission {
@@ -25,6 +26,8 @@ export class ClaimAdmission {
   readonly #reservations: Reservations | undefined
   readonly #tolerated: (boolean | undefined)[][] = []
   readonly #targets: (readonly ClaimClass[] | undefined)[][] = []
+  /** By amounts, then by class. */
+  readonly #prices = new Map<Amounts, number[]>()
 
   constructor(
     classes: ClaimClasses,
@@ -54,15 +57,42 @@ export class ClaimAdmission {
     return (known[template.index] ??= untolerated(template.taints, shape.tolerations).length === 0)
   }
 
-  /** `targets` as the rules about domains leave them now. */
+  /**
+   * `targets` as the rules about domains leave them now, the ways that can be bought. Where a domain must be
+   * settled on, the best comes first: the one that the rules prefer, then the cheapest, then by name
+   * (reports.md 12).
+   */
   confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
     if (!this.#topology.concernsDomains(shape)) return targets
     return targets.flatMap((target) => {
-      const narrowing = this.#topology.narrow(shape, target.state, false)
-      if ('kind' in narrowing) return []
-      const confined = this.#classes.confined(target, narrowing)
-      return confined === undefined || confined.rows.length === 0 ? [] : [confined]
+      const choices = this.#topology.choices(shape, target.state, target.template.index)
+      if ('kind' in choices) return []
+      const ways = choices.flatMap(({ narrowing, ranks }) => {
+        const confined = this.#classes.confined(target, narrowing)
+        return confined === undefined || confined.rows.length === 0 ? [] : [{ confined, ranks }]
+      })
+      if (ways.length > 1)
+        ways.sort(
+          (a, b) =>
+            compareRanks(a.ranks, b.ranks) ||
+            this.#priceFor(shape, a.confined) - this.#priceFor(shape, b.confined) ||
+            0,
+        )
+      return ways.map((way) => way.confined)
     })
+  }
+
+  /** What the cheapest row of a class costs that holds the pod alone; the most there is when none does. */
+  #priceFor({ amounts }: PodShape, of: ClaimClass): number {
+    let prices = this.#prices.get(amounts)
+    if (prices === undefined) {
+      prices = []
+      this.#prices.set(amounts, prices)
+    }
+    return (prices[of.index] ??= rowsHolding(of, amounts).reduce(
+      (least, row) => Math.min(least, this.#classes.bestOffer(of, row).pricePerHour),
+      Number.MAX_VALUE,
+    ))
   }
 
   /**

@@ -12,6 +12,7 @@ import { type CompiledOffering, meets, type Sale, unmetMinValues } from './insta
 import type { Wish } from './pod-shape.ts'
 import { frontierOf, portsFree, type Template, type TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit, sumFits } from './resource-space.ts'
+import { allowsNewHost } from './topology/node-filter.ts'
 import type { Narrowing } from './topology/pod-topology.ts'
 
 export interface ClaimClass {
@@ -216,11 +217,6 @@ export class ClaimClasses {
     }
     return id
   }
-}
-
-/** The host name of a new node is not known, and none that exists. */
-function allowsNewHost(host: ValueSet): boolean {
-  return host.complement && host.gte === undefined && host.lte === undefined
 }
 
 /** The rows that hold `amounts`. */

@@ -60,7 +60,7 @@ export class CompiledProblem {
     this.#learnResources(pools)
     this.templates = this.#compileTemplates(pools)
     this.shapes = this.#compileShapes(new PodShapes(this.states, this.space, pools.some(hasSoftTaint)))
-    this.universe = new DomainUniverse(pools)
+    this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels)
     this.nodeKeys = this.#labelKeys()
     this.classes = new ClaimClasses(this.states, problem.policy)
     this.finisher = new ClaimFinisher(this.states, this.classes, this.space, problem.policy)

@@ -51,6 +51,7 @@ function reasonOf(
   if (clash !== undefined) return clash
   const states = statesWithin(shape, opened, context)
   if (states.length === 0) return volumeConflict(shape, opened, context)
+  topology.expectOnClaim(newHost, template.index)
   const refusal = topology.hostRefusal(shape, newHost)
   if (refusal !== undefined)
     return {
@@ -59,11 +60,11 @@ function reasonOf(
       key: refusal.rule.key,
       counts: refusal.counts(),
     }
-  const narrowed = states.map((state) => topology.narrow(shape, state.state, false))
+  const narrowed = states.map((state) => topology.choices(shape, state.state, template.index))
   const confined = states.flatMap((state, i) => {
-    const narrowing = narrowed[i]
-    if (narrowing === undefined || 'kind' in narrowing) return []
-    return classes.confined(state, narrowing) ?? []
+    const choices = narrowed[i]
+    if (choices === undefined || 'kind' in choices) return []
+    return choices.flatMap(({ narrowing }) => classes.confined(state, narrowing) ?? [])
   })
   const [unsatisfiable] = narrowed.flatMap((each) => ('kind' in each ? [each.group] : []))
   const [first] = states

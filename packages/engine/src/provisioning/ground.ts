@@ -9,6 +9,8 @@ import type { CompiledProblem } from './compiled-problem.ts'
 import type { NodeFill } from './node-fill.ts'
 import { NodeQueue } from './node-queue.ts'
 import type { PodShape } from './pod-shape.ts'
+import type { CompiledDaemon, Template } from './pool-template.ts'
+import { ExpectedPods, type TemplateDaemons } from './topology/expected-pods.ts'
 import { PodTopology, type TopologyMark } from './topology/pod-topology.ts'
 
 /** A state of the ground to which it can return. */
@@ -29,7 +31,11 @@ export class Ground {
   constructor(compiled: CompiledProblem, order?: (a: NodeInput, b: NodeInput) => number) {
     this.compiled = compiled
     const { problem, states, space, daemons, attachments, universe, nodeKeys: keys } = compiled
-    this.topology = new PodTopology(problem, states, universe)
+    const expected = new ExpectedPods(
+      daemons.map(({ selectable }) => selectable),
+      compiled.templates.map((template) => daemonsOf(template, daemons)),
+    )
+    this.topology = new PodTopology(problem, states, universe, expected)
     this.topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
     this.nodes = new NodeQueue(
       problem.nodes,
@@ -82,5 +88,17 @@ export class Ground {
     this.nodes.exclude(node)
     const seen = this.compiled.problem.topologyNodes.get(node.input.name)
     if (seen !== undefined) this.topology.exclude(seen)
+  }
+}
+
+function daemonsOf({ rows }: Template, all: readonly CompiledDaemon[]): TemplateDaemons {
+  const rowsWith = (daemon: CompiledDaemon) =>
+    rows.reduce((count, { daemons }) => count + (daemons.running.includes(daemon) ? 1 : 0), 0)
+  const counts = all.map(rowsWith)
+  const withCount = (isWanted: (count: number) => boolean) =>
+    counts.flatMap((count, index) => (isWanted(count) ? [index] : []))
+  return {
+    always: withCount((count) => count === rows.length),
+    ever: withCount((count) => count > 0),
   }
 }

@@ -39,6 +39,8 @@ export interface CompiledType {
   readonly type: InstanceType
   readonly requirements: Requirements
   readonly groups: readonly OfferingGroup[]
+  /** The ways in which the type is sold, whether or not it can be bought now; each once. */
+  readonly sold: readonly Requirements[]
 }
 
 /**
@@ -72,6 +74,9 @@ export class TypeReader {
           allocatable: group.allocatable,
           ...this.#sold(group.offerings),
         })),
+        sold: [
+          ...new Set(type.offerings.map(({ requirements }) => this.#termsOf(requirements).requirements)),
+        ],
       }
     } catch (error) {
       return { problem: error }

@@ -37,6 +37,12 @@ export interface NodeClass {
   readonly nodes: readonly NodeFill[]
 }
 
+/** The daemons that belong on nodes of a class: what they ask for, and which they are. */
+interface ExpectedDaemons {
+  readonly amounts: Amounts
+  readonly indexes: readonly number[]
+}
+
 export interface NodeContext {
   readonly states: RequirementStates
   readonly space: ResourceSpace
@@ -77,7 +83,7 @@ export class NodeReader {
     const hostname = input.labels[labels.hostname] ?? input.name
     const remaining = space.vector(input.available)
     attachments.unlimit(remaining)
-    const { amounts: expected, ports } = this.#expectedDaemons(nodeClass, hostname, key)
+    const { amounts: expected, ports, indexes } = this.#expectedDaemons(nodeClass, hostname, key)
     const bound = space.vector(input.daemonRequests)
     let offered: Amounts | undefined
     for (let i = 0; i < remaining.length; i++) {
@@ -94,6 +100,7 @@ export class NodeReader {
       state: nodeClass.state,
       host: topology.hostOf(hostname),
       taints: input.taints,
+      isNode: true,
       remaining,
       takesNothing: remaining.some((amount) => amount < 0) || isOverVolumeLimit(input),
       pods: [],
@@ -101,6 +108,8 @@ export class NodeReader {
       volumes: input.volumesInUse ?? {},
       isExcluded: false,
     }
+    // On a node that has started, only pods that are there count.
+    if (!input.initialized) topology.expectOnNode(node.host, indexes)
     nodeClass.nodes.push(node)
     return node
   }
@@ -141,13 +150,15 @@ export class NodeReader {
     const at: Requirements = new Map([...requirements, [labels.hostname, oneOf(labels.hostname, hostname)]])
     const amounts = new Float64Array(space.size)
     const ports: HostPort[] = []
-    for (const daemon of daemons) {
+    const indexes: number[] = []
+    for (const [index, daemon] of daemons.entries()) {
       if (untolerated(hardTaints(taints), daemon.tolerations).length > 0) continue
       if (!daemon.alternatives.some((wanted) => compatible(at, wanted, nothingUndefined))) continue
       addTo(amounts, space.vector(daemon.requests))
       ports.push(...daemon.hostPorts)
+      indexes.push(index)
     }
-    const expected = { amounts, ports }
+    const expected = { amounts, ports, indexes }
     this.#daemons.set(key, expected)
     return expected
   }

@@ -1,6 +1,6 @@
 /** Existing nodes in the order in which they are tried. */
 import { has } from '../requirements/requirement.ts'
-import { compatible, type Requirements } from '../requirements/requirements.ts'
+import { compatible } from '../requirements/requirements.ts'
 import type { RequirementStates } from '../requirements/states.ts'
 import type { NodeInput, VolumeUse } from '../snapshot/input.ts'
 import { portsClash } from './host-ports.ts'
@@ -8,7 +8,7 @@ import { type NodeClass, type NodeContext, type NodeFill, nodeOrder, NodeReader 
 import type { PodShape, Wish } from './pod-shape.ts'
 import { addTo, amountsFit, takeFrom } from './resource-space.ts'
 import { untolerated } from './taints.ts'
-import type { Narrowing, PodTopology } from './topology/pod-topology.ts'
+import type { PodTopology } from './topology/pod-topology.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
@@ -61,7 +61,7 @@ export class NodeQueue {
       if (known === undefined || known.head >= known.nodes.length) continue
       const next = known.nodes[known.head] as NodeFill
       if (best !== undefined && next.order > best.order) continue
-      if (!this.#isSuitable(shape, nodeClass)) continue
+      if (!this.#isSuitable(shape, nodeClass, next.host)) continue
       const found = this.#firstOf(shape, known, volumes, best)
       if (found !== undefined) best = found
     }
@@ -81,7 +81,7 @@ export class NodeQueue {
     const known = this.#knowledgeOf(shape, nodeClass)
     return (
       known !== undefined &&
-      this.#isSuitable(shape, nodeClass) &&
+      this.#isSuitable(shape, nodeClass, node.host) &&
       this.#holds(node, shape, known) &&
       this.#topology.allowsHost(shape, node.host) &&
       withinVolumeLimits(node, volumes)
@@ -168,11 +168,9 @@ export class NodeQueue {
     return volumes.length === 0 ? undefined : { volumes, nodes, head: 0 }
   }
 
-  /** Whether the rules about domains allow nodes of the class now. */
-  #isSuitable(shape: PodShape, { state, requirements }: NodeClass): boolean {
-    if (!this.#topology.concernsDomains(shape)) return true
-    const narrowing = this.#topology.narrow(shape, state, true)
-    return !('kind' in narrowing) && isWithin(requirements, narrowing)
+  /** Whether the rules about domains allow nodes of the class now; daemons that are awaited tell a host apart. */
+  #isSuitable(shape: PodShape, { requirements }: NodeClass, host: number): boolean {
+    return !this.#topology.concernsDomains(shape) || this.#topology.allowsNode(shape, requirements, host)
   }
 
   #firstOf(
@@ -211,14 +209,6 @@ export class NodeQueue {
     if (volumes.every(({ host }) => host !== undefined && !has(host, node.hostname))) return false
     return shape.hostPorts.length === 0 || !portsClash(shape.hostPorts, node.hostPorts)
   }
-}
-
-/** A node keeps its own labels: what rules add must hold already. */
-function isWithin(requirements: Requirements, narrowing: Narrowing): boolean {
-  return narrowing.every(({ key, domains }) => {
-    const set = requirements.get(key)
-    return set !== undefined && domains.some((domain) => has(set, domain))
-  })
 }
 
 function withinVolumeLimits({ input, volumes }: NodeFill, more: VolumeUse | undefined): boolean {

@@ -10,6 +10,7 @@ import type { Place } from './topology/pod-topology.ts'
 
 /** One claim during a simulation. */
 export interface OpenClaim extends Place {
+  readonly isNode: false
   readonly number: number
   class: ClaimClass
   state: number

@@ -24,6 +24,8 @@ export interface PodShape {
   readonly index: number
   /** The spec after relaxation. */
   readonly spec: PodSpec
+  /** The spec before relaxation. */
+  readonly whole: PodSpec
   /** What selectors of other pods see. */
   readonly selectable: SelectablePod
   readonly origin: PodOrigin
@@ -92,6 +94,7 @@ export class PodShapes {
     return {
       index,
       spec,
+      whole: source.spec,
       selectable: source,
       origin: source.origin,
       ...fixed,
@@ -118,6 +121,8 @@ export class PodShapes {
     const { volumes: _, ...rest } = spec
     const key = JSON.stringify([
       rest,
+      // Spreads count by all terms of the pod, also by those that were given up.
+      spec.topologySpreadConstraints && source.spec.affinity?.nodeAffinity,
       source.namespace,
       source.labels,
       source.origin,

@@ -9,7 +9,7 @@ import {
   type Taint,
 } from '@tenon/api'
 import { requireReadablePool, requireReadableSpec } from '../eligibility/pool-shape.ts'
-import { oneOf } from '../requirements/requirement.ts'
+import { allowsAbsence, oneOf } from '../requirements/requirement.ts'
 import {
   compatible,
   merged,
@@ -33,6 +33,7 @@ import {
 } from './instance-rows.ts'
 import { podRequests } from './pod-resources.ts'
 import { type Amounts, amountsFit, type ResourceSpace, takeFrom } from './resource-space.ts'
+import type { SelectablePod } from '../snapshot/problem.ts'
 import { hardTaints, untolerated } from './taints.ts'
 
 /** Labels that hold on every node in the end and serve daemon pods that select on them; never emitted. */
@@ -41,6 +42,8 @@ export const simulationOnlyLabels: readonly string[] = [labels.registered, label
 /** A DaemonSet's pod, read once. */
 export interface CompiledDaemon {
   readonly name: string
+  /** What selectors of other pods see. */
+  readonly selectable: SelectablePod
   readonly tolerations: NonNullable<DaemonInput['spec']['tolerations']>
   readonly alternatives: readonly Requirements[]
   readonly requests: Resources
@@ -48,10 +51,11 @@ export interface CompiledDaemon {
 }
 
 /** @throws RangeError or TypeError when the daemon's pod is malformed. */
-export function compileDaemon({ name, spec }: DaemonInput): CompiledDaemon {
+export function compileDaemon({ name, namespace, labels: podLabels, spec }: DaemonInput): CompiledDaemon {
   requireReadableSpec(spec)
   return {
     name,
+    selectable: { namespace, labels: podLabels },
     tolerations: spec.tolerations ?? [],
     alternatives: requiredAlternatives(spec),
     requests: podRequests(spec),
@@ -75,6 +79,7 @@ interface DaemonLoad {
   readonly amounts: Amounts
   readonly isEmpty: boolean
   readonly ports: readonly DaemonPort[]
+  readonly running: readonly CompiledDaemon[]
 }
 
 /** A host port that the pod of a DaemonSet takes. */
@@ -114,7 +119,7 @@ export function compilePool(
     labels: templateLabels,
     taints: spec.taints ?? [],
     requirements: merged(
-      withoutImpossible(parseRequirements(spec.requirements ?? [])),
+      parseRequirements(spec.requirements ?? []),
       requirementsOf([
         ...Object.entries(templateLabels).map(([key, value]) => oneOf(key, value)),
         ...simulationOnlyLabels.map((key) => oneOf(key, 'true')),
@@ -129,12 +134,10 @@ export function compilePool(
   }
 }
 
-/** A pool that leaves no value for a key is one whose nodes do not have it (scheduling.md 4). */
-function withoutImpossible(requirements: Requirements): Requirements {
-  return requirementsOf(
-    [...requirements.values()].map(({ required, ...set }) =>
-      required === true && (set.complement || set.values.size > 0) ? { ...set, required } : set,
-    ),
+/** Whether some label has to be there for which no value is left. */
+function isContradictory(requirements: Requirements): boolean {
+  return [...requirements.values()].some(
+    (set) => !set.complement && set.values.size === 0 && !allowsAbsence(set),
   )
 }
 
@@ -177,6 +180,7 @@ export function compileTemplate(
   context: TemplateContext,
 ): Template | NoTemplate {
   const { states, space, policy } = context
+  if (isContradictory(pool.requirements)) return { kind: 'noTypes', becauseOfMinValues: false }
   const usable = pool.types.flatMap((type) => {
     if (!meets(type, pool.requirements)) return []
     const groups = type.groups.filter(
@@ -226,18 +230,18 @@ function daemonsOf(pool: CompiledPool, { daemons, policy }: TemplateContext): re
   })
 }
 
-function loadOn(type: CompiledType, running: readonly PoolDaemon[], space: ResourceSpace): DaemonLoad {
+function loadOn(type: CompiledType, candidates: readonly PoolDaemon[], space: ResourceSpace): DaemonLoad {
   const amounts = new Float64Array(space.size)
   const ports: DaemonPort[] = []
-  let isEmpty = true
-  for (const { daemon, alternatives } of running) {
+  const running: CompiledDaemon[] = []
+  for (const { daemon, alternatives } of candidates) {
     if (!alternatives.some((wanted) => wanted.size === 0 || overlaps(type.requirements, wanted))) continue
     const requests = space.vector(daemon.requests)
     for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) + (requests[i] as number)
     ports.push(...daemon.hostPorts.map((port) => ({ ...port, daemon: daemon.name })))
-    isEmpty = false
+    running.push(daemon)
   }
-  return { amounts, isEmpty, ports }
+  return { amounts, isEmpty: running.length === 0, ports, running }
 }
 
 /** What one pool may still launch (scheduling.md 10). */

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels } from '@tenon/api'
 import { renderPodReason } from '../reasons/reasons.ts'
-import { aNode, anInput, aPod, aPool, aPoolInput, aType, strictPolicy } from '../testing/builders.ts'
+import {
+  aDaemonOf,
+  anInput,
+  aNode,
+  aPod,
+  aPool,
+  aPoolInput,
+  aType,
+  strictPolicy,
+} from '../testing/builders.ts'
 import { schedule } from './schedule.ts'
 
 const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make)
@@ -41,12 +50,7 @@ describe('packing pods onto new claims', () => {
   })
 
   test('daemon pods take their share of every node', () => {
-    const daemons = [
-      {
-        name: 'kube-system/agent',
-        spec: { containers: [{ name: 'a', resources: { requests: { cpu: '1' } } }] },
-      },
-    ]
+    const daemons = [aDaemonOf({ containers: [{ name: 'a', resources: { requests: { cpu: '1' } } }] })]
     const { claims } = schedule(anInput({ pods: [aPod({ cpu: '3500m' })], daemons }))
     assert.deepEqual(claims[0]?.instanceTypes, ['type-8', 'type-16'])
     assert.equal(claims[0]?.requests['cpu'], 4500)
@@ -57,7 +61,7 @@ describe('packing pods onto new claims', () => {
       nodeSelector: { 'example.com/gpu': 'yes' },
       containers: [{ name: 'a', resources: { requests: { cpu: '1' } } }],
     }
-    const { claims } = schedule(anInput({ pods: [aPod({ cpu: '3500m' })], daemons: [{ name: 'd', spec }] }))
+    const { claims } = schedule(anInput({ pods: [aPod({ cpu: '3500m' })], daemons: [aDaemonOf(spec)] }))
     assert.equal(claims[0]?.instanceTypes[0], 'type-4')
   })
 
@@ -183,9 +187,7 @@ describe('existing nodes', () => {
   })
 
   test('room that daemon pods will still take is left free', () => {
-    const daemons = [
-      { name: 'd', spec: { containers: [{ name: 'a', resources: { requests: { cpu: '2' } } }] } },
-    ]
+    const daemons = [aDaemonOf({ containers: [{ name: 'a', resources: { requests: { cpu: '2' } } }] })]
     const { claims } = schedule(anInput({ pods: [aPod({ cpu: '3' })], nodes: [aNode('n1')], daemons }))
     assert.equal(claims.length, 1)
   })

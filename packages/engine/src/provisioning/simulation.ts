@@ -584,6 +584,7 @@ export class Simulation {
       if (affordable.length === 0) continue
       const opened = this.#compiled.classes.opened(template, affordable)
       const targets = this.#admission.targets(shape, opened)
+      this.#topology.expectOnClaim(this.#newHost, template.index)
       if (targets.length === 0 || !this.#topology.allowsHost(shape, this.#newHost)) continue
       const confined = this.#admission.confined(shape, targets)
       const priced = confined.filter(({ isPriced }) => isPriced)
@@ -621,6 +622,7 @@ export class Simulation {
       state: admission.class.state,
       host: this.#newHost,
       taints: admission.class.template.taints,
+      isNode: false,
       amounts: new Float64Array(this.#compiled.space.size),
       pods: [],
       hostPorts: [],

@@ -56,6 +56,9 @@ export interface PoolInput {
 /** A DaemonSet, by the pod it would put on a node. */
 export interface DaemonInput {
   readonly name: string
+  readonly namespace: string
+  /** Labels of its pods. */
+  readonly labels: Readonly<Record<string, string>>
   readonly spec: PodSpec
 }
 

@@ -180,13 +180,18 @@ export function preferring(
   }
 }
 
-/** A DaemonSet whose pods ask for `requests`. */
+/** A DaemonSet whose pods ask for `requests`; they have the label `app: agent`. */
 export function aDaemon(
   requests: Readonly<Record<string, string>>,
   spec: Partial<PodSpec> = {},
-  name = 'kube-system/agent',
+  name = 'agent',
 ): DaemonInput {
-  return { name, spec: { containers: [{ name: 'agent', resources: { requests } }], ...spec } }
+  return aDaemonOf({ containers: [{ name: 'agent', resources: { requests } }], ...spec }, name)
+}
+
+/** A DaemonSet with pods of this spec. */
+export function aDaemonOf(spec: PodSpec, name = 'agent'): DaemonInput {
+  return { name: `kube-system/${name}`, namespace: 'kube-system', labels: { app: name }, spec }
 }
 
 /** The claim's requirements on one key. */

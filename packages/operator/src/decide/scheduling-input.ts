@@ -332,7 +332,7 @@ function daemonInputs(context: OperatorContext): readonly DaemonInput[] {
     .list()
     .filter((daemonSet) => daemonSet.metadata.deletionTimestamp === undefined)
     .flatMap((daemonSet): readonly DaemonInput[] => {
-      const { spec } = daemonSet.spec.template
+      const { metadata, spec } = daemonSet.spec.template
       const name = `${daemonSet.metadata.namespace ?? ''}/${daemonSet.metadata.name}`
       if (shapeProblems({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec }) !== undefined) return []
       const newest = newestOf(
@@ -350,6 +350,8 @@ function daemonInputs(context: OperatorContext): readonly DaemonInput[] {
       return [
         {
           name,
+          namespace: daemonSet.metadata.namespace ?? '',
+          labels: metadata?.labels ?? {},
           spec: { ...unbound, affinity: { ...otherAffinity, ...(affinity && { nodeAffinity: affinity }) } },
         },
       ]

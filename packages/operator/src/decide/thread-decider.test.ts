@@ -142,7 +142,7 @@ function aBusyCluster(): SchedulingInput {
         ),
         namespaces: new Map([['default', {}]]),
       },
-      daemons: [{ name: 'agent', spec: aPod('agent', '50m').spec }],
+      daemons: [{ name: 'agent', namespace: 'd', labels: {}, spec: aPod('agent', '50m').spec }],
       volumes: new Map([
         ['d-1', { alternatives: [[is(labels.zone, 'zone-2')]], claims: { 'csi.example': ['v'] } }],
       ]),

@@ -80,11 +80,11 @@ describe('pods that want to be together', () => {
     assert.deepEqual(failed(result), podNames(pods))
   })
 
-  test('SCH-116 pods of one kind that must be in different zones both find a place', () => {
+  test('RPT-50 only the first pod of a self-affinity opens a domain', () => {
     const pods = ['zone-1', 'zone-2'].map((to) => anAppPod('web', { ...near(zone, 'web'), ...pinned(to) }))
-    const { claims, failures } = schedule(anInput({ pods, pools }))
-    assert.deepEqual(failures, [])
-    assert.deepEqual(podsPerDomain(claims, zone), { 'zone-1': 1, 'zone-2': 1 })
+    const result = schedule(anInput({ pods, pools }))
+    assert.deepEqual(podsPerDomain(result.claims, zone), { 'zone-1': 1 })
+    assert.deepEqual(failed(result), [pods[1]?.metadata.name])
   })
 
   test('SCH-117 affinity to a pod that does not exist keeps its pod pending', () => {

@@ -105,7 +105,7 @@ describe('daemon pods on new nodes', () => {
     const onTypes = (...names: readonly string[]) =>
       requiring([anExpression(labels.instanceType, 'In', ...names)])
     const everywhere = aDaemon({ cpu: '100m' })
-    const onLarge = aDaemon({ cpu: '1', 'example.com/gpu': '0' }, onTypes('type-16'), 'kube-system/large')
+    const onLarge = aDaemon({ cpu: '1', 'example.com/gpu': '0' }, onTypes('type-16'), 'large')
     assert.deepEqual(
       claimFor([aPod({ cpu: '1' })], [everywhere, onLarge]).requests,
       parseResources({ cpu: '1100m', pods: '2' }),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type NodeSelectorRequirement, type Pod, type Requirement } from '@tenon/api'
+import { intersection, operatorOf, valueSet } from '../../requirements/requirement.ts'
 import type { SchedulingInput } from '../../snapshot/input.ts'
 import type { NewClaim, SchedulingResult } from '../../snapshot/result.ts'
 import {
@@ -118,14 +119,31 @@ describe('bounds and minValues', () => {
       { operator: 'Gt', values: ['9'] },
       { operator: 'Lt', values: ['1'] },
     ]
-    assert.deepEqual(sizeOf(...bounds), [{ key: size, operator: 'DoesNotExist' }])
-    const pools = [zonalPool(...bounds.map((rest) => ({ key: size, ...rest })))]
-    const wanting = aPod({}, requiring([anExpression(size, 'Exists')]))
-    const declining = aPod({}, requiring([anExpression(size, 'DoesNotExist')]))
-    assert.deepEqual(podNames(scheduled(wanting, { pools }).failures.map(({ pod }) => pod)), [
-      wanting.metadata.name,
-    ])
-    assert.ok(!(size in (onlyClaim(scheduled(declining, { pools }))?.labels ?? {})))
+    const [above, below] = bounds.map((rest) => valueSet({ key: size, ...rest }))
+    assert.ok(above !== undefined && below !== undefined)
+    assert.equal(operatorOf(intersection(above, below)), 'DoesNotExist')
+  })
+
+  test('RPT-50 a pool whose requirements contradict each other launches nothing', () => {
+    const contradictions: readonly (readonly Omit<Requirement, 'key'>[])[] = [
+      [
+        { operator: 'Gt', values: ['9'] },
+        { operator: 'Lt', values: ['1'] },
+      ],
+      [
+        { operator: 'In', values: ['1'] },
+        { operator: 'In', values: ['2'] },
+      ],
+      [{ operator: 'In', values: ['1'] }, { operator: 'DoesNotExist' }],
+      [{ operator: 'Exists' }, { operator: 'DoesNotExist' }],
+    ]
+    for (const terms of contradictions) {
+      const pools = [zonalPool(...terms.map((rest) => ({ key: size, ...rest })))]
+      for (const pod of [aPod(), aPod({}, requiring([anExpression(size, 'DoesNotExist')]))]) {
+        const { claims, failures } = scheduled(pod, { pools })
+        assert.deepEqual([claims, podNames(failures.map((each) => each.pod))], [[], [pod.metadata.name]])
+      }
+    }
   })
 
   test('SCH-35 a lower and an upper bound are two entries of the claim', () => {

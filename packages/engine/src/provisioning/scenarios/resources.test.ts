@@ -141,7 +141,7 @@ describe('types that hold the requests', () => {
         anInput({
           pods: times(count, () => aPod()),
           pools,
-          daemons: times(daemons, (index) => aDaemon({ cpu: '100m' }, {}, `kube-system/agent-${index}`)),
+          daemons: times(daemons, (index) => aDaemon({ cpu: '100m' }, {}, `agent-${index}`)),
         }),
       )
       assert.deepEqual(failures, [])

@@ -1,51 +1,146 @@
-/** Which values the nodes of the pools can have for each label (scheduling.md 9.2). */
-import type { Taint, Toleration } from '@tenon/api'
-import { intersection } from '../../requirements/requirement.ts'
-import type { Requirements } from '../../requirements/requirements.ts'
+/** Which values the nodes that pools could launch have for each label (scheduling.md 9.2, reports.md 2). */
+import { labels } from '@tenon/api'
+import { intersection, type ValueSet } from '../../requirements/requirement.ts'
+import { compatible, merged, overlaps, type Requirements } from '../../requirements/requirements.ts'
+import type { CompiledType } from '../instance-rows.ts'
 import type { CompiledPool } from '../pool-template.ts'
-import { untolerated } from '../taints.ts'
+import { allowsNewHost, filterIdentity, type NodeFilter, untoleratedBy } from './node-filter.ts'
 
-/** Domains by label key, each with the taints under which it can be had. */
+const unbounded: readonly Requirements[] = [new Map()]
+
+/** A pool and what its types say of the labels that some filter looks at. */
+interface PoolProfiles {
+  readonly pool: CompiledPool
+  /** Types that the pool's own requirements allow. */
+  readonly types: readonly CompiledType[]
+  /** Distinct statements of the types, by the keys looked at. */
+  readonly byKeys: Map<string, readonly Requirements[]>
+}
+
+/** Domains of the nodes that pools could launch, whether or not they can be bought now. */
 export class DomainUniverse {
-  readonly #domains = new Map<string, Map<string, (readonly Taint[])[]>>()
+  readonly #pools: readonly PoolProfiles[]
+  readonly #wellKnown: ReadonlySet<string>
+  /** Keys of which some type or offering says something. */
+  readonly #typeKeys = new Set<string>()
+  /** What one type says of certain keys, once per way it is sold. */
+  readonly #profiles = new Map<string, Map<CompiledType, ReadonlyMap<string, Requirements>>>()
+  readonly #known = new Map<string, readonly string[]>()
 
-  /** @param pools every pool with instance types, used up or not. */
-  constructor(pools: readonly CompiledPool[]) {
-    for (const { requirements, taints, types } of pools) {
-      for (const [key, set] of requirements) {
-        if (!set.complement) for (const value of set.values) this.#add(key, value, taints)
+  /**
+   * @param pools every pool, used up or not; one without instance types has no domains.
+   * @param wellKnown keys that a claim may gain though its pool does not name them.
+   */
+  constructor(pools: readonly CompiledPool[], wellKnown: ReadonlySet<string>) {
+    this.#wellKnown = wellKnown
+    this.#pools = pools.map((pool) => ({
+      pool,
+      types: pool.types.filter(({ requirements }) => overlaps(requirements, pool.requirements)),
+      byKeys: new Map(),
+    }))
+    for (const { types } of this.#pools)
+      for (const { requirements, sold } of types)
+        for (const terms of [requirements, ...sold]) for (const key of terms.keys()) this.#typeKeys.add(key)
+  }
+
+  /** Domains of a key that a node which the filter admits could have. */
+  domains(key: string, filter: NodeFilter): readonly string[] {
+    const identity = `${key}\n${filterIdentity(filter)}`
+    let known = this.#known.get(identity)
+    if (known === undefined) {
+      known = this.#find(key, filter)
+      this.#known.set(identity, known)
+    }
+    return known
+  }
+
+  #find(key: string, { alternatives, tolerations }: NodeFilter): readonly string[] {
+    const found = new Set<string>()
+    for (const profiles of this.#pools) {
+      const { requirements, taints } = profiles.pool
+      if (untoleratedBy(tolerations, taints).length > 0) continue
+      for (const alternative of alternatives.length === 0 ? unbounded : alternatives) {
+        const wanted = ofNewNode(alternative)
+        if (wanted === undefined || !compatible(requirements, wanted, this.#wellKnown)) continue
+        const bounds = merged(requirements, wanted)
+        const own = bounds.get(key)
+        for (const profile of this.#profilesOf(profiles, [key, ...wanted.keys()])) {
+          if (!overlaps(profile, bounds)) continue
+          for (const value of listed(own, profile.get(key))) found.add(value)
+        }
       }
-      for (const type of types) this.#addReachable(type.requirements, requirements, taints)
     }
+    return [...found]
   }
 
-  /** Domains of a key; with tolerations, only those that can be had without an untolerated taint. */
-  domains(key: string, tolerations: readonly Toleration[] | undefined): readonly string[] {
-    const known = this.#domains.get(key)
-    if (known === undefined) return []
-    if (tolerations === undefined) return [...known.keys()]
-    return [...known]
-      .filter(([, taintSets]) => taintSets.some((taints) => untolerated(taints, tolerations).length === 0))
-      .map(([domain]) => domain)
+  #profilesOf({ pool, types, byKeys }: PoolProfiles, all: readonly string[]): readonly Requirements[] {
+    // What types are silent about is the pool's to say.
+    const keys = [...new Set(all)].filter((key) => this.#typeKeys.has(key)).toSorted()
+    const name = keys.join('\n')
+    let profiles = byKeys.get(name)
+    if (profiles === undefined) {
+      const distinct = new Map<string, Requirements>()
+      for (const type of types)
+        for (const [identity, profile] of this.#profilesOfType(type, name, keys))
+          if (overlaps(profile, pool.requirements)) distinct.set(identity, profile)
+      profiles = [...distinct.values()]
+      byKeys.set(name, profiles)
+    }
+    return profiles
   }
 
-  /** Adds what a type offers within the bounds of its pool. */
-  #addReachable(offered: Requirements, bounds: Requirements, taints: readonly Taint[]): void {
-    for (const [key, set] of offered) {
-      const bound = bounds.get(key)
-      const reachable = bound === undefined ? set : intersection(bound, set)
-      if (!reachable.complement) for (const value of reachable.values) this.#add(key, value, taints)
+  /** Pools often sell the same types, so each is looked at once. */
+  #profilesOfType(
+    type: CompiledType,
+    name: string,
+    keys: readonly string[],
+  ): ReadonlyMap<string, Requirements> {
+    let byType = this.#profiles.get(name)
+    if (byType === undefined) {
+      byType = new Map()
+      this.#profiles.set(name, byType)
     }
+    let profiles = byType.get(type)
+    if (profiles === undefined) {
+      profiles = profilesOf(type, keys)
+      byType.set(type, profiles)
+    }
+    return profiles
   }
+}
 
-  #add(key: string, domain: string, taints: readonly Taint[]): void {
-    let domains = this.#domains.get(key)
-    if (domains === undefined) {
-      domains = new Map()
-      this.#domains.set(key, domains)
+/** What is asked of a new node; undefined when it names hosts that are there. */
+function ofNewNode(wanted: Requirements): Requirements | undefined {
+  const host = wanted.get(labels.hostname)
+  if (host === undefined) return wanted
+  if (!allowsNewHost(host)) return undefined
+  return new Map([...wanted].filter(([key]) => key !== labels.hostname))
+}
+
+/** What a type says of the keys, once per way it is sold; a type that is not sold at all still counts. */
+function profilesOf(type: CompiledType, keys: readonly string[]): ReadonlyMap<string, Requirements> {
+  const profiles = new Map<string, Requirements>()
+  for (const terms of type.sold.length === 0 ? unbounded : type.sold) {
+    if (!overlaps(type.requirements, terms)) continue
+    const profile = new Map<string, ValueSet>()
+    let identity = ''
+    for (const key of keys) {
+      const set = both(type.requirements.get(key), terms.get(key))
+      if (set === undefined) continue
+      profile.set(key, set)
+      identity += `${key} ${set.complement} ${[...set.values].join(' ')} ${set.gte} ${set.lte}\n`
     }
-    const taintSets = domains.get(domain)
-    if (taintSets === undefined) domains.set(domain, [taints])
-    else if (!taintSets.includes(taints)) taintSets.push(taints)
+    profiles.set(identity, profile)
   }
+  return profiles
+}
+
+function both(a: ValueSet | undefined, b: ValueSet | undefined): ValueSet | undefined {
+  return a === undefined ? b : b === undefined ? a : intersection(a, b)
+}
+
+/** Values that both name, where any of them is listed at all. */
+function listed(a: ValueSet | undefined, b: ValueSet | undefined): Iterable<string> {
+  const set = both(a, b)
+  return set === undefined || set.complement ? [] : set.values
 }

@@ -1,20 +1,12 @@
 /** One topology rule and how its pods are spread over the domains of a label (scheduling.md 9). */
-import { type LabelSelector, labels, matchesSelector, type Taint, type Toleration } from '@tenon/api'
+import { type LabelSelector, labels, matchesSelector, type Taint } from '@tenon/api'
 import { has, type ValueSet } from '../../requirements/requirement.ts'
-import { compatible, type Requirements } from '../../requirements/requirements.ts'
+import type { Requirements } from '../../requirements/requirements.ts'
 import type { SelectablePod } from '../../snapshot/problem.ts'
-import { untolerated } from '../taints.ts'
 import type { DomainNames } from './domain-names.ts'
+import { admits, filterIdentity, type NodeFilter } from './node-filter.ts'
 
 type GroupKind = 'spread' | 'affinity' | 'antiAffinity'
-
-/** Which nodes count for a spread; affinity groups count everywhere. */
-export interface NodeFilter {
-  /** Any of these must hold of a node; empty = every node. */
-  readonly alternatives: readonly Requirements[]
-  /** Set when tainted nodes count only if these tolerate the taints. */
-  readonly tolerations: readonly Toleration[] | undefined
-}
 
 /** What makes two pods' rules one group. */
 export interface GroupRule {
@@ -27,11 +19,23 @@ export interface GroupRule {
   readonly filter: NodeFilter
 }
 
-const nothingUndefined: ReadonlySet<string> = new Set()
 const unknown = -1
 
 /** Domains a pod, and a candidate, may take: a mark for each, undefined = all. */
 type Allowed = Uint8Array | undefined
+
+/** Where a rule would have a pod. */
+export interface Proposal {
+  /** Domains in order of their names; empty when there is none. */
+  readonly domains: readonly number[]
+  /**
+   * Set when the placement must settle on one of them: how good each is, in the same order, the lowest
+   * first. Absent when any of them will do in the end.
+   */
+  readonly ranks: readonly number[] | undefined
+}
+
+const nowhere: Proposal = { domains: [], ranks: undefined }
 
 export class TopologyGroup {
   readonly rule: GroupRule
@@ -43,6 +47,9 @@ export class TopologyGroup {
   /** Pods by domain, -1 for domains the rule does not know. */
   #counts = new Int32Array(8).fill(unknown)
   readonly #populated = new Set<number>()
+  readonly #followers: ValueSet[] = []
+  /** Pods on claims that have no domain yet, by host. */
+  readonly #unlocated = new Map<number, number>()
 
   constructor(rule: GroupRule, domains: DomainNames) {
     this.rule = rule
@@ -65,6 +72,16 @@ export class TopologyGroup {
     this.#counts[id] = count
     if (count > 0) this.#populated.add(id)
     else this.#populated.delete(id)
+  }
+
+  /** Counts pods on a claim that has no domain yet: whatever it gets, they are there. */
+  recordUnlocated(host: number, pods: number): void {
+    this.#unlocated.set(host, (this.#unlocated.get(host) ?? 0) + pods)
+  }
+
+  /** Whether such pods are on this claim. */
+  isUnlocatedOn(host: number): boolean {
+    return (this.#unlocated.get(host) ?? 0) > 0
   }
 
   /** Whether the domain is known. */
@@ -109,102 +126,112 @@ export class TopologyGroup {
 
   /** Whether a node counts for this group. */
   admits(node: Requirements, taints: readonly Taint[]): boolean {
-    const { alternatives, tolerations } = this.rule.filter
-    if (tolerations !== undefined && untolerated(taints, tolerations).length > 0) return false
-    return (
-      alternatives.length === 0 || alternatives.some((wanted) => compatible(node, wanted, nothingUndefined))
-    )
+    return admits(this.rule.filter, node, taints)
   }
 
-  /** Whether a pod may go to this host. @param wanted host names the pod allows, undefined for all. */
-  allowsHost(host: number, wanted: ValueSet | undefined, selfSelects: boolean): boolean {
+  /**
+   * Whether a pod may go to this host.
+   * @param wanted host names the pod allows, undefined for all.
+   * @param isExpected whether a pod that the group selects is going to be there, as DaemonSets bring them along.
+   */
+  allowsHost(host: number, wanted: ValueSet | undefined, selfSelects: boolean, isExpected: boolean): boolean {
     switch (this.rule.kind) {
       case 'spread':
         return this.countIn(host) + (selfSelects ? 1 : 0) <= this.rule.maxSkew
       case 'antiAffinity':
-        return this.countIn(host) === 0
+        return this.countIn(host) === 0 && !isExpected
       case 'affinity':
         if (wanted !== undefined && !has(wanted, this.domains.name(host))) return false
-        return this.countIn(host) > 0 || (selfSelects && this.mayBootstrap(wanted))
+        return this.countIn(host) > 0 || isExpected || (selfSelects && this.mayBootstrap)
     }
   }
 
-  /** A pod that selects itself may be the first one where no other can be reached. */
-  mayBootstrap(wanted: ValueSet | undefined): boolean {
-    for (const id of this.#populated)
-      if (wanted === undefined || has(wanted, this.domains.name(id))) return false
-    return true
+  /** Whether a pod that selects itself may be the first one: kube-scheduler lets it where no other is anywhere. */
+  get mayBootstrap(): boolean {
+    return this.#populated.size === 0
   }
 
   /**
-   * The domains in which a pod may be placed; empty when there is none. Not for rules about hosts.
+   * Records that a pod which may start the affinity can be in these domains. The first pod goes where most
+   * of them can follow, as one bound to a zone by its volume cannot choose.
+   * @param reachable undefined for all.
+   */
+  addFollower(reachable: ValueSet | undefined): void {
+    if (reachable !== undefined) this.#followers.push(reachable)
+  }
+
+  /**
+   * The domains in which a pod may be placed. Not for rules about hosts.
    * @param pod values the pod allows for the key, undefined for all.
    * @param node values the candidate may have, undefined for all.
    * @param selfSelects whether the pod counts for its own rule.
    */
-  propose(pod: ValueSet | undefined, node: ValueSet | undefined, selfSelects: boolean): readonly number[] {
+  propose(pod: ValueSet | undefined, node: ValueSet | undefined, selfSelects: boolean): Proposal {
     const ofPod = this.domains.allowedBy(pod)
     const ofNode = this.domains.allowedBy(node)
+    const isOpen = (id: number) => allows(ofPod, id) && allows(ofNode, id)
+    switch (this.rule.kind) {
+      case 'spread': {
+        const most = this.rule.maxSkew + this.#leastCount() - (selfSelects ? 1 : 0)
+        const domains = this.#select((count, id) => count <= most && isOpen(id))
+        return { domains, ranks: domains.map((id) => this.countIn(id)) }
+      }
+      case 'affinity': {
+        const populated = this.#select((count, id) => count > 0 && isOpen(id))
+        if (populated.length > 0) return { domains: populated, ranks: undefined }
+        if (!selfSelects || !this.mayBootstrap) return nowhere
+        const domains = this.#select((_, id) => isOpen(id))
+        return { domains, ranks: domains.map((id) => this.#leftBehindIn(id)) }
+      }
+      case 'antiAffinity':
+        return { domains: this.#select((count, id) => count === 0 && isOpen(id)), ranks: undefined }
+    }
+  }
+
+  /** Whether a pod may be placed in this domain; as {@link propose}, for a node that is there. */
+  allowsDomain(pod: ValueSet | undefined, name: string, selfSelects: boolean): boolean {
+    const id = this.domains.idOf(name)
+    if (!allows(this.domains.allowedBy(pod), id)) return false
+    const count = this.#counts[id] ?? unknown
     switch (this.rule.kind) {
       case 'spread':
-        return this.#spread(ofPod, ofNode, selfSelects)
+        return count >= 0 && count + (selfSelects ? 1 : 0) - this.#leastCount() <= this.rule.maxSkew
       case 'affinity':
-        return this.#affinity(ofPod, ofNode, selfSelects, pod)
+        if (count > 0) return true
+        return (
+          selfSelects && this.mayBootstrap && count === 0 && this.#leftBehindIn(id) === this.#fewestLeft()
+        )
       case 'antiAffinity':
-        return this.#select((count, id) => count === 0 && allows(ofPod, id) && allows(ofNode, id))
+        return count <= 0
     }
   }
 
-  /** All domains in which the rule would have the pod now, whichever it would choose. Not for rules about hosts. */
-  validDomains(pod: ValueSet | undefined, selfSelects: boolean): readonly number[] {
-    if (this.rule.kind !== 'spread') return this.propose(pod, undefined, selfSelects)
-    const ofPod = this.domains.allowedBy(pod)
-    const least = this.#leastCount(ofPod)
-    const more = selfSelects ? 1 : 0
-    return this.#select((count, id) => allows(ofPod, id) && count + more - least <= this.rule.maxSkew)
+  /** Pods that could not follow into a domain. */
+  #leftBehindIn(id: number): number {
+    const name = this.domains.name(id)
+    return this.#followers.reduce((left, reachable) => left + (has(reachable, name) ? 0 : 1), 0)
   }
 
-  /** The emptiest domain that keeps the skew; among equals the first by name. */
-  #spread(pod: Allowed, node: Allowed, selfSelects: boolean): readonly number[] {
-    const least = this.#leastCount(pod)
-    let best = unknown
-    let bestCount = Number.POSITIVE_INFINITY
-    for (let id = 0; id < this.#counts.length; id++) {
-      const counted = this.#counts[id] as number
-      if (counted < 0 || !allows(node, id)) continue
-      const count = counted + (selfSelects ? 1 : 0)
-      if (count - least > this.rule.maxSkew || count > bestCount) continue
-      if (count < bestCount || this.domains.name(id) < this.domains.name(best)) best = id
-      bestCount = count
-    }
-    return best === unknown ? [] : [best]
+  #fewestLeft(): number {
+    let fewest = Number.POSITIVE_INFINITY
+    if (this.#followers.length === 0) return 0
+    for (let id = 0; id < this.#counts.length; id++)
+      if ((this.#counts[id] as number) >= 0) fewest = Math.min(fewest, this.#leftBehindIn(id))
+    return fewest
   }
 
-  #leastCount(pod: Allowed): number {
+  /** Pods in the emptiest of the domains that count, as kube-scheduler sees it. */
+  #leastCount(): number {
     let least = Number.POSITIVE_INFINITY
-    let allowed = 0
+    let known = 0
     for (let id = 0; id < this.#counts.length; id++) {
       const count = this.#counts[id] as number
-      if (count < 0 || !allows(pod, id)) continue
-      allowed++
+      if (count < 0) continue
+      known++
       if (count < least) least = count
     }
-    if (allowed === 0) return 0
-    return this.rule.minDomains !== undefined && allowed < this.rule.minDomains ? 0 : least
-  }
-
-  #affinity(
-    pod: Allowed,
-    node: Allowed,
-    selfSelects: boolean,
-    wanted: ValueSet | undefined,
-  ): readonly number[] {
-    const populated = this.#select((count, id) => count > 0 && allows(pod, id) && allows(node, id))
-    if (populated.length > 0) return populated
-    if (!selfSelects || !this.mayBootstrap(wanted)) return []
-    const known = this.#select((count, id) => count >= 0 && allows(pod, id))
-    const first = known.find((id) => allows(node, id)) ?? known[0]
-    return first === undefined ? [] : [first]
+    if (known === 0) return 0
+    return this.rule.minDomains !== undefined && known < this.rule.minDomains ? 0 : least
   }
 
   /** Known domains in order of their names. */
@@ -229,4 +256,18 @@ export class TopologyGroup {
 
 function allows(allowed: Allowed, id: number): boolean {
   return allowed === undefined || allowed[id] === 1
+}
+
+/** Rules with the same identity share one group. */
+export function ruleIdentity(rule: GroupRule): string {
+  const { kind, key, namespaces, selector, maxSkew, minDomains, filter } = rule
+  return JSON.stringify([
+    kind,
+    key,
+    [...namespaces].toSorted(),
+    selector,
+    maxSkew === Number.POSITIVE_INFINITY ? null : maxSkew,
+    minDomains,
+    filterIdentity(filter),
+  ])
 }

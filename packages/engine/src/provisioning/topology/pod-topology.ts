@@ -1,23 +1,25 @@
 /** All topology rules of one simulation, and what they say about a placement (scheduling.md 9). */
 import { labels, matchesSelector, normalizedLabel, type Taint } from '@tenon/api'
-import type { ValueSet } from '../../requirements/requirement.ts'
+import { intersection, oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
-import { oneOf } from '../../requirements/requirement.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { TopologyNode } from '../../snapshot/input.ts'
 import type { BoundCount, Problem } from '../../snapshot/problem.ts'
 import type { PodShape } from '../pod-shape.ts'
 import { DomainNames } from './domain-names.ts'
+import type { ExpectedPods } from './expected-pods.ts'
 import type { DomainUniverse } from './domains.ts'
 import { GroupIndex, PodIndex } from './group-index.ts'
-import { podRules, ruleIdentity } from './rules.ts'
-import { type GroupRule, TopologyGroup } from './group.ts'
+import { podRules } from './rules.ts'
+import { type GroupRule, type Proposal, ruleIdentity, TopologyGroup } from './group.ts'
 
 /** Where a pod was placed. Its state may narrow further until the end. */
 export interface Place {
   readonly state: StateId
   readonly host: number
   readonly taints: readonly Taint[]
+  /** Whether it is a node, which gains no further label. */
+  readonly isNode: boolean
 }
 
 interface OwnRule {
@@ -42,8 +44,15 @@ interface ShapeRules {
   countingVersion: number
 }
 
-/** What the rules about domains add to a candidate: one entry per rule. */
+/** What the rules about domains add to a candidate: one entry per key. */
 export type Narrowing = readonly { readonly key: string; readonly domains: readonly string[] }[]
+
+/** One way to satisfy the rules about domains. */
+export interface Choice {
+  readonly narrowing: Narrowing
+  /** How good the domains are that were chosen, by rule: the lowest first, the first rule first. */
+  readonly ranks: readonly number[]
+}
 
 /** No rule allows the placement. */
 export interface Unsatisfiable {
@@ -73,14 +82,23 @@ type TopologyChange =
       readonly pods: number
       readonly wasKnown: boolean
     }
+  | {
+      readonly kind: 'unlocated'
+      readonly group: TopologyGroup
+      readonly host: number
+      readonly pods: number
+    }
   | { readonly kind: 'excluded'; readonly use: DomainUse; readonly isGone: boolean }
 
-const unrestricted: Narrowing = []
+const unrestricted: readonly Choice[] = [{ narrowing: [], ranks: [] }]
+/** Choices looked at for one pod on one candidate; rules over several keys multiply. */
+const mostChoices = 1024
 
 export class PodTopology {
   readonly #problem: Problem
   readonly #states: RequirementStates
   readonly #universe: DomainUniverse
+  readonly #expected: ExpectedPods
   readonly #names = new Map<string, DomainNames>()
   readonly #groups = new Map<string, TopologyGroup>()
   readonly #inverseGroups = new Map<string, TopologyGroup>()
@@ -96,8 +114,9 @@ export class PodTopology {
   #log: TopologyChange[] | undefined
   #domainUses: ReadonlyMap<TopologyNode, readonly DomainUse[]> | undefined
 
-  constructor(problem: Problem, states: RequirementStates, universe: DomainUniverse) {
+  constructor(problem: Problem, states: RequirementStates, universe: DomainUniverse, expected: ExpectedPods) {
     this.#problem = problem
+    this.#expected = expected
     this.#states = states
     this.#universe = universe
     this.#boundIndex = new PodIndex(problem.boundShapes)
@@ -116,6 +135,16 @@ export class PodTopology {
   /** Number of a host name, for {@link allowsHost} and {@link record}. */
   hostOf(name: string): number {
     return this.#namesOf(labels.hostname).idOf(name)
+  }
+
+  /** What DaemonSets bring to a claim's host. */
+  expectOnClaim(host: number, template: number): void {
+    this.#expected.onClaim(host, template)
+  }
+
+  /** What DaemonSets will bring to a node that is starting, by their indexes. */
+  expectOnNode(host: number, daemons: readonly number[]): void {
+    this.#expected.onNode(host, daemons)
   }
 
   /** Whether rules about domains bear on the shape. */
@@ -145,16 +174,19 @@ export class PodTopology {
   /** Hosts to which an affinity binds the shape; undefined when any host may do. */
   boundHosts(shape: PodShape): Iterable<number> | undefined {
     const rule = this.#rulesOf(shape).hostAffinity
-    if (rule === undefined) return undefined
-    return rule.selfSelects && rule.group.mayBootstrap(shape.strict.host) ? undefined : rule.group.populated
+    if (rule === undefined || this.#expected.mayMeet(rule.group)) return undefined
+    return rule.selfSelects && rule.group.mayBootstrap ? undefined : rule.group.populated
   }
 
   /** Whether the rules about single nodes allow this host. */
   allowsHost(shape: PodShape, host: number): boolean {
-    const { ownHosts, repelledHosts } = this.#rulesOf(shape)
+    const { ownDomains, ownHosts, repelledDomains, repelledHosts } = this.#rulesOf(shape)
     for (const group of repelledHosts) if (group.countIn(host) > 0) return false
+    for (const group of repelledDomains) if (group.isUnlocatedOn(host)) return false
+    for (const { group } of ownDomains) if (group.isUnlocatedOn(host)) return false
     for (const { group, selfSelects } of ownHosts)
-      if (!group.allowsHost(host, shape.strict.host, selfSelects)) return false
+      if (!group.allowsHost(host, shape.strict.host, selfSelects, this.#expected.on(host, group)))
+        return false
     return true
   }
 
@@ -163,35 +195,70 @@ export class PodTopology {
     const { ownHosts, repelledHosts } = this.#rulesOf(shape)
     return (
       repelledHosts.find((group) => group.countIn(host) > 0) ??
-      ownHosts.find(({ group, selfSelects }) => !group.allowsHost(host, shape.strict.host, selfSelects))
-        ?.group
+      ownHosts.find(
+        ({ group, selfSelects }) =>
+          !group.allowsHost(host, shape.strict.host, selfSelects, this.#expected.on(host, group)),
+      )?.group
     )
   }
 
   /**
-   * What the rules about domains add to the requirements of a placement.
-   * @param state the candidate's requirements, the pod's included.
-   * @param isFixed whether the candidate is a node, which gains no further label.
+   * Ways to satisfy the rules about domains on a claim, in order of the domains' names.
+   * @param state the claim's requirements, the pod's included.
+   * @param template index of the claim's template.
    */
-  narrow(shape: PodShape, state: StateId, isFixed: boolean): Narrowing | Unsatisfiable {
+  choices(shape: PodShape, state: StateId, template: number): readonly Choice[] | Unsatisfiable {
     const { ownDomains, repelledDomains } = this.#rulesOf(shape)
     if (ownDomains.length === 0 && repelledDomains.length === 0) return unrestricted
     const candidate = this.#states.get(state)
     const strict = this.#states.get(shape.strict.state)
-    const added: { key: string; domains: readonly string[] }[] = []
-    const propose = (group: TopologyGroup, selfSelects: boolean): boolean => {
-      const { key } = group.rule
-      const domains = group.propose(strict.get(key), candidate.get(key), selfSelects)
-      if (domains.length > 0) added.push({ key, domains: domains.map((id) => group.domains.name(id)) })
-      return domains.length > 0
+    const byKey = new Map<string, KeyChoice>()
+    const restrict = (group: TopologyGroup, proposal: Proposal): boolean => {
+      const before = byKey.get(group.rule.key)
+      const own = keyChoice(group, proposal)
+      const after = before === undefined ? own : bothOf(before, own)
+      byKey.set(group.rule.key, after)
+      return after.domains.length > 0
     }
     for (const group of repelledDomains) {
-      if (isOutOfReach(group, candidate, isFixed)) continue
-      if (!propose(group, false)) return { kind: 'unsatisfiable', group }
+      if (this.#isOutOfReach(group, candidate)) continue
+      const { key } = group.rule
+      if (!restrict(group, group.propose(strict.get(key), candidate.get(key), false)))
+        return { kind: 'unsatisfiable', group }
     }
-    for (const { group, selfSelects } of ownDomains)
-      if (!propose(group, selfSelects)) return { kind: 'unsatisfiable', group }
-    return added
+    for (const { group, selfSelects } of ownDomains) {
+      const { key, kind } = group.rule
+      if (kind !== 'spread') {
+        const isExpected = this.#expected.ofTemplate(template, group)
+        if (isExpected && kind === 'affinity') continue
+        if (isExpected) return { kind: 'unsatisfiable', group }
+        if (kind === 'antiAffinity' && this.#isOutOfReach(group, candidate)) continue
+      }
+      if (!restrict(group, group.propose(strict.get(key), candidate.get(key), selfSelects)))
+        return { kind: 'unsatisfiable', group }
+    }
+    return combinations([...byKey.values()])
+  }
+
+  /**
+   * Whether the rules about domains allow a pod on a node.
+   * @param labelsOf the node's requirements: one value for each label that some rule looks at.
+   */
+  allowsNode(shape: PodShape, labelsOf: Requirements, host: number): boolean {
+    const { ownDomains, repelledDomains } = this.#rulesOf(shape)
+    const strict = this.#states.get(shape.strict.state)
+    const allows = (group: TopologyGroup, selfSelects: boolean): boolean => {
+      const { key, kind } = group.rule
+      const [domain] = labelsOf.get(key)?.values ?? []
+      // A node without the label is in no domain: nobody is kept away from there, and no rule is met.
+      if (domain === undefined) return kind === 'antiAffinity'
+      if (kind !== 'spread' && this.#expected.on(host, group)) return kind === 'affinity'
+      return group.allowsDomain(strict.get(key), domain, selfSelects)
+    }
+    return (
+      repelledDomains.every((group) => allows(group, false)) &&
+      ownDomains.every(({ group, selfSelects }) => allows(group, selfSelects))
+    )
   }
 
   /** Zones in which all rules about zones would have the shape now; undefined when it has none. */
@@ -202,7 +269,7 @@ export class PodTopology {
     const valid = rules
       .filter(({ group }) => group.rule.key === labels.zone)
       .map(({ group, selfSelects }) =>
-        group.validDomains(strict, selfSelects).map((id) => group.domains.name(id)),
+        group.propose(strict, undefined, selfSelects).domains.map((id) => group.domains.name(id)),
       )
     return valid.length === 0
       ? undefined
@@ -246,8 +313,7 @@ export class PodTopology {
   #count(shape: PodShape, place: Place, pods: 1 | -1): void {
     const rules = this.#rulesOf(shape)
     for (const group of this.#counting(shape, rules)) this.#countIn(group, place, pods)
-    for (const group of rules.inverse)
-      for (const id of this.#possible(group, place)) this.#recordIn(group, id, pods)
+    for (const group of rules.inverse) this.#recordRepelling(group, place, pods)
   }
 
   #recordIn(group: TopologyGroup, id: number, pods: number): void {
@@ -262,7 +328,7 @@ export class PodTopology {
     for (const group of [...this.#groups.values(), ...this.#inverseGroups.values()]) {
       if (group.isHost) continue
       const { rule, domains } = group
-      const ofPools = new Set(this.#universe.domains(rule.key, rule.filter.tolerations))
+      const ofPools = new Set(this.#universe.domains(rule.key, rule.filter))
       const uses = new Map<string, DomainUse>()
       for (const node of this.#problem.topologyNodes.values()) {
         const domain = this.#domainAt(group, node)
@@ -299,9 +365,21 @@ export class PodTopology {
   /** Counts a pod at a place: everywhere it may be for anti-affinity, else only where it surely is. */
   #countIn(group: TopologyGroup, place: Place, pods: 1 | -1): void {
     if (group.rule.kind === 'spread' && !this.#admits(group, place)) return
+    if (group.rule.kind === 'antiAffinity') {
+      this.#recordRepelling(group, place, pods)
+      return
+    }
     const ids = this.#possible(group, place)
-    if (group.rule.kind === 'antiAffinity') for (const id of ids) this.#recordIn(group, id, pods)
-    else if (ids.length === 1) this.#recordIn(group, ids[0] as number, pods)
+    if (ids.length === 1) this.#recordIn(group, ids[0] as number, pods)
+  }
+
+  /** Counts pods that keep others away: wherever they may be. */
+  #recordRepelling(group: TopologyGroup, place: Place, pods: 1 | -1): void {
+    const ids = this.#possible(group, place)
+    for (const id of ids) this.#recordIn(group, id, pods)
+    if (ids.length > 0 || place.isNode) return
+    this.#log?.push({ kind: 'unlocated', group, host: place.host, pods })
+    group.recordUnlocated(place.host, pods)
   }
 
   #possible(group: TopologyGroup, place: Place): readonly number[] {
@@ -335,7 +413,7 @@ export class PodTopology {
   }
 
   #podRules(shape: PodShape) {
-    return podRules(shape.spec, shape.selectable, this.#problem.namespaces, matchesSelector)
+    return podRules(shape.spec, shape.whole, shape.selectable, this.#problem.namespaces, matchesSelector)
   }
 
   #rulesOf(shape: PodShape): ShapeRules {
@@ -344,7 +422,9 @@ export class PodTopology {
     const { own, inverse } = this.#podRules(shape)
     const groups = own.map((rule): OwnRule => {
       const group = this.#group(rule)
-      return { group, selfSelects: group.selects(shape.selectable) }
+      const selfSelects = group.selects(shape.selectable)
+      if (selfSelects && rule.kind === 'affinity') group.addFollower(this.#reachableBy(shape, rule.key))
+      return { group, selfSelects }
     })
     const repelling = this.#inverseIndex.selecting(shape.selectable)
     const rules: ShapeRules = {
@@ -359,6 +439,16 @@ export class PodTopology {
     }
     this.#rules[shape.index] = rules
     return rules
+  }
+
+  /** Values of a label that the pod and its volumes allow; undefined for all. */
+  #reachableBy(shape: PodShape, key: string): ValueSet | undefined {
+    const own = this.#states.get(shape.strict.state).get(key)
+    const ofVolumes = shape.volumes.map(({ state }) => this.#states.get(state).get(key))
+    const listed = ofVolumes.filter((set) => set !== undefined && !set.complement)
+    if (listed.length === 0 || listed.length < ofVolumes.length) return own
+    const reachable = oneOf(key, ...listed.flatMap((set) => [...(set?.values ?? [])]))
+    return own === undefined ? reachable : intersection(own, reachable)
   }
 
   #namesOf(key: string): DomainNames {
@@ -397,9 +487,10 @@ export class PodTopology {
 
   #withDomains(rule: GroupRule): TopologyGroup {
     const group = new TopologyGroup(rule, this.#namesOf(rule.key))
+    this.#expected.follow(group)
     // Any host will do for a rule about hosts, so hosts need not be known beforehand.
     if (group.isHost) return group
-    for (const domain of this.#universe.domains(rule.key, rule.filter.tolerations))
+    for (const domain of this.#universe.domains(rule.key, rule.filter))
       group.addDomain(group.domains.idOf(domain))
     for (const node of this.#problem.topologyNodes.values()) {
       const domain = this.#domainAt(group, node)
@@ -412,13 +503,14 @@ export class PodTopology {
     for (const index of this.#boundIndex.candidates(group)) {
       const shape = this.#problem.boundShapes[index]
       if (shape === undefined || !group.selects(shape)) continue
-      for (const { node: name, counted } of this.#countsOfShape[index] ?? []) {
+      for (const { node: name, counted, present } of this.#countsOfShape[index] ?? []) {
         const node = this.#problem.topologyNodes.get(name)
         if (node === undefined) continue
         const domain = group.isHost ? node.hostname : node.labels[group.rule.key]
         if (domain === undefined) continue
         if (group.rule.kind === 'spread' && !group.admits(this.#labelsOf(node), node.taints)) continue
-        group.record(group.domains.idOf(domain), counted)
+        // Pods that are going still attract and repel others; they are spread no more.
+        group.record(group.domains.idOf(domain), group.rule.kind === 'spread' ? counted : present)
       }
     }
   }
@@ -427,7 +519,7 @@ export class PodTopology {
   #observeBoundAntiAffinity(): void {
     for (const [index, shape] of this.#problem.boundShapes.entries()) {
       if (shape.spec === undefined) continue
-      const { inverse } = podRules(shape.spec, shape, this.#problem.namespaces, matchesSelector)
+      const { inverse } = podRules(shape.spec, shape.spec, shape, this.#problem.namespaces, matchesSelector)
       for (const { node: name, present } of this.#countsOfShape[index] ?? []) {
         const node = this.#problem.topologyNodes.get(name)
         if (node === undefined) continue
@@ -441,6 +533,12 @@ export class PodTopology {
     }
   }
 
+  /** Whether a claim can never carry the label a rule is about, and so is no place that the rule is about. */
+  #isOutOfReach(group: TopologyGroup, claim: Requirements): boolean {
+    if (claim.has(group.rule.key)) return false
+    return !this.#problem.policy.wellKnownLabels.has(group.rule.key) || !group.hasDomains
+  }
+
   #labelsOf(node: TopologyNode): Requirements {
     let requirements = this.#nodeLabels.get(node)
     if (requirements === undefined) {
@@ -452,6 +550,10 @@ export class PodTopology {
 }
 
 function undo(change: TopologyChange): void {
+  if (change.kind === 'unlocated') {
+    change.group.recordUnlocated(change.host, -change.pods)
+    return
+  }
   if (change.kind === 'counted') {
     change.group.record(change.id, -change.pods)
     if (!change.wasKnown) change.group.forgetDomain(change.id)
@@ -461,8 +563,66 @@ function undo(change: TopologyChange): void {
   if (change.isGone) change.use.group.addDomain(change.use.id)
 }
 
-/** A candidate that can never carry the key is no place the rule is about. */
-function isOutOfReach(group: TopologyGroup, candidate: Requirements, isFixed: boolean): boolean {
-  const set: ValueSet | undefined = candidate.get(group.rule.key)
-  return set === undefined && (isFixed || !group.hasDomains)
+/** Domains of one key that are left, and how good they are. */
+interface KeyChoice {
+  readonly key: string
+  readonly domains: readonly string[]
+  /** By rule that must settle on one domain: how good each domain is. */
+  readonly ranks: readonly (readonly number[])[]
+}
+
+/** What both rules leave. */
+function bothOf(a: KeyChoice, b: KeyChoice): KeyChoice {
+  const kept = (of: KeyChoice, other: KeyChoice) =>
+    of.domains.flatMap((domain, index) => (other.domains.includes(domain) ? [index] : []))
+  const [ofA, ofB] = [kept(a, b), kept(b, a)]
+  const ranksAt = (ranks: KeyChoice['ranks'], indexes: readonly number[]) =>
+    ranks.map((each) => indexes.map((index) => each[index] as number))
+  return {
+    key: a.key,
+    domains: ofA.map((index) => a.domains[index] as string),
+    ranks: [...ranksAt(a.ranks, ofA), ...ranksAt(b.ranks, ofB)],
+  }
+}
+
+/** Each way to settle on one domain of every key where that has to be; the best ones if there are too many. */
+function combinations(keys: readonly KeyChoice[]): readonly Choice[] {
+  let choices = unrestricted
+  for (const { key, domains, ranks } of keys) {
+    if (ranks.length === 0) {
+      choices = choices.map((choice) => ({ ...choice, narrowing: [...choice.narrowing, { key, domains }] }))
+      continue
+    }
+    const ranked = domains.map((domain, index) => ({
+      domain,
+      ranks: ranks.map((each) => each[index] as number),
+    }))
+    if (ranked.length * choices.length > mostChoices) ranked.sort((a, b) => compareRanks(a.ranks, b.ranks))
+    choices = choices
+      .flatMap((choice) =>
+        ranked.map((each) => ({
+          narrowing: [...choice.narrowing, { key, domains: [each.domain] }],
+          ranks: [...choice.ranks, ...each.ranks],
+        })),
+      )
+      .slice(0, mostChoices)
+  }
+  return choices
+}
+
+/** The lower ranks come first, those of the first rule before those of the next. */
+export function compareRanks(a: readonly number[], b: readonly number[]): number {
+  for (const [index, rank] of a.entries()) {
+    const difference = rank - (b[index] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+function keyChoice({ rule, domains: names }: TopologyGroup, { domains, ranks }: Proposal): KeyChoice {
+  return {
+    key: rule.key,
+    domains: domains.map((id) => names.name(id)),
+    ranks: ranks === undefined ? [] : [ranks],
+  }
 }

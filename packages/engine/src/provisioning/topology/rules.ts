@@ -1,9 +1,11 @@
 /** The topology rules a pod brings along (scheduling.md 9.1). */
 import type { LabelSelector, PodAffinityTerm, PodSpec, TopologySpreadConstraint } from '@tenon/api'
-import { normalizedLabel } from '@tenon/api'
-import { requiredAlternatives } from '../../requirements/requirements.ts'
+import { labels as names, normalizedLabel } from '@tenon/api'
+import { valueSet } from '../../requirements/requirement.ts'
+import { merged, requiredAlternatives, requirementsOf } from '../../requirements/requirements.ts'
 import type { SelectablePod } from '../../snapshot/problem.ts'
-import type { GroupRule, NodeFilter } from './group.ts'
+import type { GroupRule } from './group.ts'
+import type { NodeFilter } from './node-filter.ts'
 
 /** Labels of every namespace, for namespace selectors. */
 export type Namespaces = ReadonlyMap<string, Readonly<Record<string, string>>>
@@ -19,9 +21,14 @@ type Match = (selector: LabelSelector, labels: Readonly<Record<string, string>>)
 
 const noRules: PodRules = { own: [], inverse: [] }
 
-/** The rules of a pod with this spec; `matches` decides about label selectors. */
+/**
+ * The rules of a pod; `matches` decides about label selectors.
+ * @param spec what is left of the pod's wishes.
+ * @param whole the pod as it was made: to kube-scheduler all its node affinity terms count, whichever is met.
+ */
 export function podRules(
   spec: PodSpec,
+  whole: PodSpec,
   pod: SelectablePod,
   namespaces: Namespaces,
   matches: Match,
@@ -30,7 +37,7 @@ export function podRules(
   const spreads = spec.topologySpreadConstraints ?? []
   if (podAffinity === undefined && podAntiAffinity === undefined) {
     if (spreads.length === 0) return noRules
-    return { own: spreads.map((constraint) => spreadRule(constraint, spec, pod)), inverse: [] }
+    return { own: spreads.map((constraint) => spreadRule(constraint, spreads, whole, pod)), inverse: [] }
   }
   const requiredAnti = podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const preferredAnti = podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
@@ -45,7 +52,7 @@ export function podRules(
     affinityRule(kind, each, spec, termNamespaces(each, pod, namespaces, matches))
   return {
     own: [
-      ...spreads.map((constraint) => spreadRule(constraint, spec, pod)),
+      ...spreads.map((constraint) => spreadRule(constraint, spreads, whole, pod)),
       ...affinity.map(term('affinity')),
       ...anti.map(term('antiAffinity')),
     ],
@@ -53,8 +60,14 @@ export function podRules(
   }
 }
 
-function spreadRule(constraint: TopologySpreadConstraint, spec: PodSpec, pod: SelectablePod): GroupRule {
+function spreadRule(
+  constraint: TopologySpreadConstraint,
+  all: readonly TopologySpreadConstraint[],
+  spec: PodSpec,
+  pod: SelectablePod,
+): GroupRule {
   const { nodeAffinityPolicy = 'Honor', nodeTaintsPolicy = 'Ignore' } = constraint
+  const honored = nodeAffinityPolicy === 'Honor' ? requiredAlternatives(spec) : [requirementsOf([])]
   return {
     kind: 'spread',
     key: normalizedLabel(constraint.topologyKey),
@@ -64,16 +77,32 @@ function spreadRule(constraint: TopologySpreadConstraint, spec: PodSpec, pod: Se
     maxSkew: constraint.maxSkew,
     minDomains: constraint.minDomains,
     filter: {
-      alternatives: nodeAffinityPolicy === 'Honor' ? restrictions(spec) : [],
-      tolerations: nodeTaintsPolicy === 'Honor' ? (spec.tolerations ?? []) : undefined,
+      alternatives: restrictions(honored, otherKeys(constraint, all)),
+      tolerations: nodeTaintsPolicy === 'Honor' ? { list: spec.tolerations ?? [], soft: false } : undefined,
     },
   }
 }
 
-/** The pod's own bounds on nodes; none when it has no bounds. */
-function restrictions(spec: PodSpec): NodeFilter['alternatives'] {
-  const alternatives = requiredAlternatives(spec)
-  return alternatives.every((wanted) => wanted.size === 0) ? [] : alternatives
+/** kube-scheduler counts a node only if it has the keys of all constraints that are as hard as this one. */
+function otherKeys(
+  { topologyKey, whenUnsatisfiable }: TopologySpreadConstraint,
+  all: readonly TopologySpreadConstraint[],
+): readonly string[] {
+  const keys = all
+    .filter((other) => other.whenUnsatisfiable === whenUnsatisfiable)
+    .map((other) => normalizedLabel(other.topologyKey))
+  // Every node has a host name.
+  return [...new Set(keys)].filter((key) => key !== normalizedLabel(topologyKey) && key !== names.hostname)
+}
+
+/** What nodes must meet to count, each entry enough; none when every node counts. */
+function restrictions(
+  alternatives: NodeFilter['alternatives'],
+  keys: readonly string[],
+): NodeFilter['alternatives'] {
+  const present = requirementsOf(keys.map((key) => valueSet({ key, operator: 'Exists' })))
+  const restricted = alternatives.map((wanted) => merged(wanted, present))
+  return restricted.some((wanted) => wanted.size === 0) ? [] : restricted
 }
 
 function withLabelKeys(
@@ -103,7 +132,7 @@ function affinityRule(
     maxSkew: Number.POSITIVE_INFINITY,
     minDomains: undefined,
     // No node is left out, but only domains that the pod can reach through their taints are known.
-    filter: { alternatives: [], tolerations: spec.tolerations ?? [] },
+    filter: { alternatives: [], tolerations: { list: spec.tolerations ?? [], soft: true } },
   }
 }
 
@@ -117,24 +146,4 @@ function termNamespaces(
   if (namespaceSelector === undefined) return new Set(listed.length === 0 ? [pod.namespace] : listed)
   const selected = [...known].filter(([, labels]) => matches(namespaceSelector, labels)).map(([name]) => name)
   return new Set([...listed, ...selected])
-}
-
-/** Rules with the same identity share one group. */
-export function ruleIdentity(rule: GroupRule): string {
-  const { kind, key, namespaces, selector, maxSkew, minDomains, filter } = rule
-  const alternatives = filter.alternatives.map((wanted) =>
-    [...wanted.values()]
-      .map((set) => [set.key, set.complement, [...set.values].toSorted(), String(set.gte), String(set.lte)])
-      .toSorted((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1)),
-  )
-  return JSON.stringify([
-    kind,
-    key,
-    [...namespaces].toSorted(),
-    selector,
-    maxSkew === Number.POSITIVE_INFINITY ? null : maxSkew,
-    minDomains,
-    alternatives,
-    filter.tolerations,
-  ])
 }

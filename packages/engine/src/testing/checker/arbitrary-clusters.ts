@@ -185,6 +185,8 @@ function daemon(index: number): fc.Arbitrary<DaemonInput> {
     })
     .map(({ cpu, memory, port, hostNetwork, tolerations, terms }) => ({
       name: `daemon-${index}`,
+      namespace: 'kube-system',
+      labels: {},
       spec: present<DaemonInput['spec']>({
         containers: [
           {

@@ -96,7 +96,7 @@ export function garbageIn(clusters: fc.Arbitrary<SchedulingInput>): fc.Arbitrary
   return fc
     .record({ input: clusters, damages: fc.array(damage, { minLength: 1, maxLength: 3 }) })
     .map(({ input, damages }) => {
-      const daemons = input.daemons.map(({ name, spec }) => ({ name, spec: { ...spec, tolerations } }))
+      const daemons = input.daemons.map((each) => ({ ...each, spec: { ...each.spec, tolerations } }))
       const hurt = damages.reduce(damaged, { ...input, daemons })
       return { healthy, input: { ...hurt, pods: [...hurt.pods, healthy], pools: [...hurt.pools, pool] } }
     })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { labels, nodeClassLabel, type Pod, type PodSpec, parseResources, type Requirement } from '@tenon/api'
 import type { SchedulingInput, TopologyInput } from '../../snapshot/input.ts'
 import type { NewClaim, SchedulingResult } from '../../snapshot/result.ts'
-import { aNode, anInput, aPod, aPool, aPoolInput, aType, strictPolicy } from '../builders.ts'
+import { aDaemonOf, anInput, aNode, aPod, aPool, aPoolInput, aType, strictPolicy } from '../builders.ts'
 import { violationsOf } from './checker.ts'
 
 const zones = ['zone-1', 'zone-2', 'zone-3']
@@ -178,7 +178,7 @@ describe('the checker', () => {
   test('objects to an overfull node, daemons that are to come included', () => {
     const pods = [aPod({ cpu: '2' }), aPod({ cpu: '2' })]
     const placements = pods.map((pod) => ({ pod, node: 'n' }))
-    const daemons = [{ name: 'd', spec: aPod({ cpu: '100m' }).spec }]
+    const daemons = [aDaemonOf(aPod({ cpu: '100m' }).spec)]
     const carried = [aNode('n', { daemonRequests: parseResources({ cpu: '100m', pods: '1' }) })]
     judged(input({ pods, nodes: [aNode('n')] }), { placements })
     judged(input({ pods, nodes: [aNode('n')], daemons }), { placements }, /more cpu is asked/)
@@ -233,7 +233,7 @@ describe('the checker', () => {
       /host port is taken/,
     )
     judged(input({ pods: [one, two] }), { claims: [aClaim([one, two])] }, /host ports of its pods clash/)
-    const daemons = [{ name: 'd', spec: two.spec }]
+    const daemons = [aDaemonOf(two.spec)]
     judged(input({ pods: [one], daemons }), { claims: [aClaim([one])] }, /does not hold its pods: host ports/)
   })
 

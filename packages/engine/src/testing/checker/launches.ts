@@ -65,7 +65,7 @@ export function allocatableWith(type: InstanceType, offering: Offering): Resourc
 }
 
 /** Whether nothing that `more` says of a label contradicts what `bounds` say of it. */
-function agree(bounds: readonly Expression[], more: readonly Expression[]): boolean {
+export function agree(bounds: readonly Expression[], more: readonly Expression[]): boolean {
   return [...keysOf(more)].every((key) => canHold([...on(key, bounds), ...on(key, more)]))
 }
 

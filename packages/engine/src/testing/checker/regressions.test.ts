@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import type { NodeSelectorRequirement, Pod, PodSpec } from '@tenon/api'
 import { schedule } from '../../provisioning/schedule.ts'
 import type { SchedulingInput } from '../../snapshot/input.ts'
-import { aNode, anInput, aPod, aPool, aPoolInput, aType, strictPolicy } from '../builders.ts'
+import { aDaemonOf, anInput, aNode, aPod, aPool, aPoolInput, aType, strictPolicy } from '../builders.ts'
 import { violationsOf } from './checker.ts'
 
 const key = 'example.com/rack'
@@ -82,7 +82,7 @@ describe('a daemon that cannot be read does not keep others out', () => {
   }
   for (const [name, spec] of Object.entries(broken))
     test(name, () => {
-      const daemon = { name: 'broken', spec: { ...aPod().spec, ...(spec as Partial<PodSpec>) } }
+      const daemon = aDaemonOf({ ...aPod().spec, ...(spec as Partial<PodSpec>) }, 'broken')
       const tainted = aPool('default', {}, { taints: [{ key: 'x', effect: 'NoSchedule' }] })
       const sound = aPod({ cpu: '1' }, { tolerations: [{ operator: 'Exists' }] })
       const result = schedule(anInput({ pods: [sound], daemons: [daemon], pools: [aPoolInput(tainted)] }))

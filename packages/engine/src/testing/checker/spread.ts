@@ -5,8 +5,8 @@
  * Pods with equal constraint, node rules and labels are a class. Take the last pod of a class that
  * went to domain d: at that moment d held at least the pods bound there and the class's others, and
  * the emptiest domain held at most what it holds in the end. So `bound(d) + class(d) - least` must be
- * within maxSkew, whatever came in between. Not judged: classes with several required node affinity
- * terms (which term was in force is not known), and tainted-node policies beside soft taints.
+ * within maxSkew, whatever came in between. As for kube-scheduler, every required node affinity term counts,
+ * and a node counts only if it has the keys of all hard constraints.
  */
 import {
   labels as names,
@@ -15,9 +15,10 @@ import {
   type Taint,
   type TopologySpreadConstraint,
 } from '@tenon/api'
-import type { SchedulingInput } from '../../snapshot/input.ts'
+import type { PoolInput, SchedulingInput } from '../../snapshot/input.ts'
 import {
   anyTermHolds,
+  type Expression,
   holds,
   keysOf,
   type Labels,
@@ -26,13 +27,13 @@ import {
   selectorMatches,
   untoleratedTaints,
 } from './labels.ts'
-import { poolExpressions } from './launches.ts'
+import { agree, poolExpressions } from './launches.ts'
 import { nameOf, nodeLabels } from './nodes.ts'
-import { isCounted, type Located } from './topology.ts'
+import { isSpread, type Located } from './topology.ts'
 
 /** Violations of `DoNotSchedule` constraints. */
 export function checkSpread(input: SchedulingInput, located: readonly Located[]): readonly string[] {
-  const counted = located.filter(isCounted)
+  const counted = located.filter(isSpread)
   const classes = new Map<string, { constraint: TopologySpreadConstraint; members: Located[] }>()
   for (const each of counted.filter((one) => one.isNew)) {
     for (const constraint of each.pod.spec.topologySpreadConstraints ?? []) {
@@ -62,8 +63,6 @@ function checkClass(
   if (open.length > 0)
     return open.map((each) => `${nameOf(each.pod)} on ${each.place}: no single ${key}, over which it spreads`)
   const pod = members[0]?.pod as Pod
-  const [term, ...furtherTerms] = nodeTerms(pod.spec)
-  if (term === undefined || furtherTerms.length > 0 || hasSoftTaints(constraint, input)) return []
   const selects = (other: Pod) =>
     other.metadata.namespace === pod.metadata.namespace && isSelected(constraint, pod, other)
   const bound = counted.filter(
@@ -76,7 +75,7 @@ function checkClass(
     list.filter((each) => each.domains(key).includes(domain)).length
 
   const known = knownDomains(input, constraint, pod, bound)
-  const reachable = [...known].filter((domain) => on(key, term).every((one) => holds(one, domain)))
+  const reachable = [...known]
   // Pods of the batch may turn up in domains that were not known; they can only make more of them.
   const most = new Set([...reachable, ...batch.flatMap((each) => each.domains(key))])
   const isShort = constraint.minDomains !== undefined && most.size < constraint.minDomains
@@ -104,14 +103,30 @@ function isSelected(constraint: TopologySpreadConstraint, pod: Pod, other: Pod):
 
 /** Whether the constraint's node policies let a node count; nodes to be launched always do. */
 function counts(
-  { nodeAffinityPolicy, nodeTaintsPolicy }: TopologySpreadConstraint,
+  constraint: TopologySpreadConstraint,
   pod: Pod,
   node: { readonly labels: Labels; readonly taints: readonly Taint[] } | undefined,
 ): boolean {
   if (node === undefined) return true
-  const isHonoured = nodeAffinityPolicy !== 'Ignore'
-  if (isHonoured && !anyTermHolds(nodeTerms(pod.spec), node.labels)) return false
-  return nodeTaintsPolicy !== 'Honor' || untoleratedTaints(node.taints, pod.spec, true).length === 0
+  const terms = countedTerms(constraint, pod)
+  if (!anyTermHolds(terms, { ...node.labels, [names.hostname]: node.labels[names.hostname] ?? '' }))
+    return false
+  return (
+    constraint.nodeTaintsPolicy !== 'Honor' || untoleratedTaints(node.taints, pod.spec, false).length === 0
+  )
+}
+
+/** What nodes that count must have, one of them. */
+function countedTerms(
+  constraint: TopologySpreadConstraint,
+  { spec }: Pod,
+): readonly (readonly Expression[])[] {
+  const keys = (spec.topologySpreadConstraints ?? [])
+    .filter((each) => each.whenUnsatisfiable === constraint.whenUnsatisfiable)
+    .map((each): Expression => ({ key: each.topologyKey, operator: 'Exists' }))
+    .filter(({ key }) => normalizedLabel(key) !== names.hostname && key !== constraint.topologyKey)
+  const terms = constraint.nodeAffinityPolicy === 'Ignore' ? [[]] : nodeTerms(spec)
+  return terms.map((term) => [...term, ...keys])
 }
 
 /** Domains that nodes have, and those that pools can launch. */
@@ -129,25 +144,46 @@ function knownDomains(
   }
   if (key === names.hostname)
     for (const node of input.nodes) domains.add(nodeLabels(node)[names.hostname] ?? node.name)
-  for (const { nodePool, instanceTypes } of input.pools) {
-    const { taints = [] } = nodePool.spec.template.spec
-    const isBarred = untoleratedTaints(taints, pod.spec, true).length > 0
-    if (constraint.nodeTaintsPolicy === 'Honor' && isBarred) continue
-    const expressions = poolExpressions(nodePool)
-    for (const list of [expressions, ...instanceTypes.map((type) => type.requirements)]) {
-      if (!keysOf(list).has(key)) continue
-      const all = [...on(key, list), ...on(key, expressions)]
-      for (const value of all.filter((each) => each.operator === 'In').flatMap((each) => each.values ?? []))
-        if (all.every((each) => holds(each, value))) domains.add(value)
-    }
-  }
+  else for (const pool of input.pools) addDomainsOf(pool, constraint, pod, input, domains)
   return domains
 }
 
-function hasSoftTaints({ nodeTaintsPolicy }: TopologySpreadConstraint, input: SchedulingInput): boolean {
-  const taints = [
-    ...input.pools.flatMap(({ nodePool }) => nodePool.spec.template.spec.taints ?? []),
-    ...input.nodes.flatMap((node) => node.taints),
-  ]
-  return nodeTaintsPolicy === 'Honor' && taints.some((taint) => taint.effect === 'PreferNoSchedule')
+/** Adds the domains of nodes that a pool could launch and that would count. */
+function addDomainsOf(
+  { nodePool, instanceTypes }: PoolInput,
+  constraint: TopologySpreadConstraint,
+  pod: Pod,
+  { policy }: SchedulingInput,
+  domains: Set<string>,
+): void {
+  const key = normalizedLabel(constraint.topologyKey)
+  const { taints = [] } = nodePool.spec.template.spec
+  if (constraint.nodeTaintsPolicy === 'Honor' && untoleratedTaints(taints, pod.spec, false).length > 0) return
+  const own = poolExpressions(nodePool)
+  const canGain = (term: readonly Expression[]) =>
+    [...keysOf(term)].every(
+      (wanted) =>
+        on(wanted, own).length > 0 ||
+        policy.wellKnownLabels.has(wanted) ||
+        wanted === names.hostname ||
+        on(wanted, term).every((each) => holds(each, undefined)),
+    )
+  const terms = countedTerms(constraint, pod).filter((term) => agree(own, term) && canGain(term))
+  for (const type of instanceTypes) {
+    const ways = type.offerings.length === 0 ? [[]] : type.offerings.map((offering) => offering.requirements)
+    for (const offered of ways) {
+      const sold = [...type.requirements, ...offered]
+      if (!agree(own, type.requirements) || !agree(own, sold)) continue
+      for (const term of terms) {
+        if (
+          !agree([...own, ...term], sold) ||
+          on(names.hostname, term).some(({ operator }) => operator === 'In')
+        )
+          continue
+        const all = on(key, [...own, ...sold, ...term])
+        const listed = all.filter((each) => each.operator === 'In').flatMap((each) => each.values ?? [])
+        for (const value of listed) if (all.every((each) => holds(each, value))) domains.add(value)
+      }
+    }
+  }
 }

@@ -3,7 +3,7 @@ import { labels as names, normalizedLabel, type Pod, type PodAffinityTerm, type 
 import type { SchedulingInput } from '../../snapshot/input.ts'
 import type { SchedulingResult } from '../../snapshot/result.ts'
 import { claimName, typesOf } from './claims.ts'
-import { holds, type Labels, nodeTerms, normalised, on, selectorMatches } from './labels.ts'
+import { type Labels, normalised, selectorMatches } from './labels.ts'
 import { possibleValues } from './launches.ts'
 import { nameOf, nodeLabels } from './nodes.ts'
 
@@ -62,9 +62,12 @@ function valueIn(labels: Labels, key: string): readonly string[] {
 const isTerminal = ({ status }: Pod) => status?.phase === 'Succeeded' || status?.phase === 'Failed'
 const isTerminating = ({ metadata }: Pod) => metadata.deletionTimestamp !== undefined
 
-/** Whether a pod counts for spreading and affinity. */
-export const isCounted = ({ pod, isNew }: Located): boolean =>
-  isNew || (!isTerminal(pod) && !isTerminating(pod))
+/** Whether a pod counts for affinity and anti-affinity: until it has ended. */
+const isPresent = ({ pod, isNew }: Located): boolean => isNew || !isTerminal(pod)
+
+/** Whether a pod counts for spreading. */
+export const isSpread = (each: Located): boolean =>
+  isPresent(each) && (each.isNew || !isTerminating(each.pod))
 
 /** Whether a term of one pod speaks of another pod. */
 export function termSelects(term: PodAffinityTerm, owner: Pod, other: Pod, input: SchedulingInput): boolean {
@@ -96,8 +99,7 @@ export function checkAntiAffinity(input: SchedulingInput, located: readonly Loca
     requiredTerms(owner.pod, 'podAntiAffinity').flatMap((term) =>
       located
         .filter((other) => other.pod !== owner.pod && (owner.isNew || other.isNew))
-        // A finished pod keeps nobody away; one that is going away still does, but is not avoided.
-        .filter((other) => !isTerminal(owner.pod) && isCounted(other))
+        .filter((other) => !isTerminal(owner.pod) && isPresent(other))
         .filter(() => owner.isNew || hasLabel(owner, term.topologyKey))
         .filter((other) => termSelects(term, owner.pod, other.pod, input))
         .filter((other) => meet(owner, other, normalizedLabel(term.topologyKey)))
@@ -117,7 +119,7 @@ function hasLabel(owner: Located, key: string): boolean {
 
 /** Pods whose required affinity nobody in their domain meets. */
 export function checkAffinity(input: SchedulingInput, located: readonly Located[]): readonly string[] {
-  const counted = located.filter(isCounted)
+  const counted = located.filter(isPresent)
   const alone = counted
     .filter((each) => each.isNew)
     .flatMap((each) =>
@@ -132,18 +134,15 @@ export function checkAffinity(input: SchedulingInput, located: readonly Located[
   return alone
     .filter(({ each, term, key, others }) => {
       if (each.domains(key).length === 0 || !termSelects(term, each.pod, each.pod, input)) return true
-      // The first of a series that selects itself may start anywhere, unless it could have joined one:
-      // a pod that was there before, or another lonely one that could have joined it as well.
-      const reachable = others.filter((other) => canJoin(each, other, key))
-      return reachable.some(
+      // The first of a series that selects itself may start anywhere, unless there is one elsewhere: a pod
+      // that was there before, or another lonely one of the series.
+      const settled = others.filter((other) => other.domains(key).length === 1)
+      return settled.some(
         (other) =>
           !other.isNew ||
           alone.some(
             (lone) =>
-              lone.each === other &&
-              lone.key === key &&
-              termSelects(lone.term, other.pod, each.pod, input) &&
-              canJoin(other, each, key),
+              lone.each === other && lone.key === key && termSelects(lone.term, other.pod, each.pod, input),
           ),
       )
     })
@@ -161,12 +160,4 @@ function isAccompanied(each: Located, others: readonly Located[], key: string): 
   return domains.every((domain) =>
     others.some((other) => other.domains(key).length === 1 && other.domains(key)[0] === domain),
   )
-}
-
-/** Whether a pod's own node terms, each of them, allow the domain another is surely in. */
-function canJoin(each: Located, other: Located, key: string): boolean {
-  const [domain, ...further] = other.domains(key)
-  if (domain === undefined || further.length > 0) return false
-  const value = key === names.hostname && other.node === undefined ? 'a-new-host' : domain
-  return nodeTerms(each.pod.spec).every((term) => on(key, term).every((one) => holds(one, value)))
 }

@@ -1,0 +1,59 @@
+/** Which nodes a topology rule looks at (scheduling.md 9.1, 9.3). */
+import type { Taint, Toleration } from '@tenon/api'
+import type { ValueSet } from '../../requirements/requirement.ts'
+import { compatible, type Requirements } from '../../requirements/requirements.ts'
+import { hardTaints, untolerated } from '../taints.ts'
+
+/** Which taints a rule regards, and what tolerates them. */
+interface TaintFilter {
+  readonly list: readonly Toleration[]
+  /** Whether taints of effect `PreferNoSchedule` count; to kube-scheduler they never do. */
+  readonly soft: boolean
+}
+
+/** Which nodes count for a spread; affinity groups count everywhere. */
+export interface NodeFilter {
+  /** Any of these must hold of a node; empty = every node. */
+  readonly alternatives: readonly Requirements[]
+  /** Set when tainted nodes count only if these tolerate the taints. */
+  readonly tolerations: TaintFilter | undefined
+}
+
+const nothingUndefined: ReadonlySet<string> = new Set()
+
+/** The taints of a node that the rule's tolerations do not cover. */
+export function untoleratedBy(
+  tolerations: TaintFilter | undefined,
+  taints: readonly Taint[],
+): readonly Taint[] {
+  if (tolerations === undefined || taints.length === 0) return []
+  return untolerated(tolerations.soft ? taints : hardTaints(taints), tolerations.list)
+}
+
+/** Whether a node counts. */
+export function admits(
+  { alternatives, tolerations }: NodeFilter,
+  node: Requirements,
+  taints: readonly Taint[],
+): boolean {
+  if (untoleratedBy(tolerations, taints).length > 0) return false
+  return (
+    alternatives.length === 0 || alternatives.some((wanted) => compatible(node, wanted, nothingUndefined))
+  )
+}
+
+/** Equal for filters that admit the same nodes. */
+export function filterIdentity({ alternatives, tolerations }: NodeFilter): string {
+  if (alternatives.length === 0 && tolerations === undefined) return ''
+  const sets = alternatives.map((wanted) =>
+    [...wanted.values()]
+      .map((set) => [set.key, set.complement, [...set.values].toSorted(), String(set.gte), String(set.lte)])
+      .toSorted((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1)),
+  )
+  return JSON.stringify([sets, tolerations])
+}
+
+/** The host name of a new node is not known, and none that exists. */
+export function allowsNewHost(host: ValueSet): boolean {
+  return host.complement && host.gte === undefined && host.lte === undefined
+}
