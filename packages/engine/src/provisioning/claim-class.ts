@@ -3,7 +3,7 @@
  * requirements, same types still allowed. Whatever is worked out for one of them serves all.
  */
 import type { PricePerHour } from '@tenon/api'
-import type { ValueSet } from '../requirements/requirement.ts'
+import { allowsAbsence, type ValueSet } from '../requirements/requirement.ts'
 import { compatible } from '../requirements/requirements.ts'
 import { anything, type RequirementStates, type StateId } from '../requirements/states.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
@@ -82,7 +82,10 @@ export class ClaimClasses {
     let state = from.state
     const known = this.#states.get(from.state)
     for (const { key, domains } of narrowing) {
-      if (!known.has(key) && !this.#policy.wellKnownLabels.has(key)) return undefined
+      const own = known.get(key)
+      // A label that may be absent is not put on the node, so that it cannot gain one either.
+      if ((own === undefined || allowsAbsence(own)) && !this.#policy.wellKnownLabels.has(key))
+        return undefined
       state = this.#states.narrow(state, key, domains)
       const set = this.#states.get(state).get(key)
       if (set !== undefined && !set.complement && set.values.size === 0) return undefined

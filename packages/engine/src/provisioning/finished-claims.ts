@@ -1,6 +1,6 @@
 /** From an open claim to the claim to create (scheduling.md 11.2, 11.3). */
 import { capacityTypes, comparePrices, labels, type PricePerHour, type Requirement } from '@tenon/api'
-import { anyValue, oneOf, operatorOf, type ValueSet } from '../requirements/requirement.ts'
+import { allowsAbsence, anyValue, oneOf, type ValueSet } from '../requirements/requirement.ts'
 import { requirementList, type Requirements } from '../requirements/requirements.ts'
 import type { RequirementStates } from '../requirements/states.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
@@ -373,7 +373,7 @@ export function customLabels(
 ): Record<string, string> {
   const result: Record<string, string> = {}
   for (const [key, set] of requirements) {
-    if (wellKnown.has(key) || key === labels.hostname || operatorOf(set) === 'DoesNotExist') continue
+    if (wellKnown.has(key) || key === labels.hostname || allowsAbsence(set)) continue
     const value = anyValue(set)
     if (value !== undefined) result[key] = value
   }

@@ -1,6 +1,6 @@
 /** All topology rules of one simulation, and what they say about a placement (scheduling.md 9). */
 import { labels, matchesSelector, normalizedLabel, type Taint } from '@tenon/api'
-import { intersection, oneOf, type ValueSet } from '../../requirements/requirement.ts'
+import { allowsAbsence, intersection, oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { TopologyNode } from '../../snapshot/input.ts'
@@ -535,8 +535,11 @@ export class PodTopology {
 
   /** Whether a claim can never carry the label a rule is about, and so is no place that the rule is about. */
   #isOutOfReach(group: TopologyGroup, claim: Requirements): boolean {
-    if (claim.has(group.rule.key)) return false
-    return !this.#problem.policy.wellKnownLabels.has(group.rule.key) || !group.hasDomains
+    const { key } = group.rule
+    const set = claim.get(key)
+    if (this.#problem.policy.wellKnownLabels.has(key)) return set === undefined && !group.hasDomains
+    // A label that may be absent is not put on the node.
+    return set === undefined || allowsAbsence(set)
   }
 
   #labelsOf(node: TopologyNode): Requirements {
