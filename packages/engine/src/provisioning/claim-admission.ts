@@ -1,4 +1,5 @@
 /** Whether a claim takes a pod, and as what it goes on (scheduling.md 6.6). */
+import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 import { type ClaimClass, type ClaimClasses, holdsMore, rowsHolding } from './claim-class.ts'
 import { portsClash } from './host-ports.ts'
@@ -27,7 +28,7 @@ export class ClaimAdmission {
   readonly #tolerated: (boolean | undefined)[][] = []
   readonly #targets: (readonly ClaimClass[] | undefined)[][] = []
   /** By amounts, then by class. */
-  readonly #prices = new Map<Amounts, number[]>()
+  readonly #prices = new Map<Amounts, Map<number, PricePerHour>>()
 
   constructor(
     classes: ClaimClasses,
@@ -75,24 +76,24 @@ export class ClaimAdmission {
         ways.sort(
           (a, b) =>
             compareRanks(a.ranks, b.ranks) ||
-            this.#priceFor(shape, a.confined) - this.#priceFor(shape, b.confined) ||
-            0,
+            comparePrices(this.#priceFor(shape, a.confined), this.#priceFor(shape, b.confined)),
         )
       return ways.map((way) => way.confined)
     })
   }
 
-  /** What the cheapest row of a class costs that holds the pod alone; the most there is when none does. */
-  #priceFor({ amounts }: PodShape, of: ClaimClass): number {
+  /** What the cheapest row of a class costs that holds the pod alone; undefined when none with a price does. */
+  #priceFor({ amounts }: PodShape, of: ClaimClass): PricePerHour {
     let prices = this.#prices.get(amounts)
     if (prices === undefined) {
-      prices = []
+      prices = new Map()
       this.#prices.set(amounts, prices)
     }
-    return (prices[of.index] ??= rowsHolding(of, amounts).reduce(
-      (least, row) => Math.min(least, this.#classes.bestOffer(of, row).pricePerHour),
-      Number.MAX_VALUE,
-    ))
+    if (!prices.has(of.index)) {
+      const offers = rowsHolding(of, amounts).map((row) => this.#classes.bestOffer(of, row).pricePerHour)
+      prices.set(of.index, lowestPrice(offers))
+    }
+    return prices.get(of.index)
   }
 
   /**
