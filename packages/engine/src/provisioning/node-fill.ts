@@ -37,12 +37,6 @@ export interface NodeClass {
   readonly nodes: readonly NodeFill[]
 }
 
-/** The daemons that belong on nodes of a class: what they ask for, and which they are. */
-interface ExpectedDaemons {
-  readonly amounts: Amounts
-  readonly indexes: readonly number[]
-}
-
 export interface NodeContext {
   readonly states: RequirementStates
   readonly space: ResourceSpace
@@ -57,6 +51,7 @@ export interface NodeContext {
 interface ExpectedDaemons {
   readonly amounts: Amounts
   readonly ports: readonly HostPort[]
+  readonly indexes: readonly number[]
 }
 
 /** Reads nodes; what holds for a whole class is worked out once. */

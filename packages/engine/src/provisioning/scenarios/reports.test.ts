@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type InstanceType, labels, type NodePool, type Pod, type PodSpec, type Taint } from '@tenon/api'
+import { lookupsOf } from '../../eligibility/storage.test-support.ts'
 import { validatePod } from '../../eligibility/validation.ts'
 import {
   aCluster,
@@ -167,8 +168,7 @@ describe('hosts', () => {
 
   test('RPT-13 a host that is excluded rules out no new node, and is not used', () => {
     const pod = aPod({}, excluding('x'))
-    const lookups = { claim: () => undefined, volume: () => undefined, storageClass: () => undefined }
-    assert.equal(validatePod(pod, lookups, strictPolicy), undefined)
+    assert.equal(validatePod(pod, lookupsOf(), strictPolicy), undefined)
     const nodes = [aNode('x')]
     const { claims, placements } = schedule(anInput({ pods: [pod], nodes, topology: aCluster(nodes) }))
     assert.deepEqual([claims.length, placements], [1, []])
