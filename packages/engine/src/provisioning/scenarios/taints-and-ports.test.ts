@@ -195,15 +195,15 @@ describe('host ports', () => {
 
   test('RPT-6 containerPorts of a hostNetwork daemon are taken, on new nodes and on those it has yet to come to', () => {
     const containers = [{ name: 'exporter', ports: [{ containerPort: 9100 }] }]
-    const daemons = [aDaemon({}, { containers, hostNetwork: true }, 'monitoring/exporter')]
+    const daemons = [aDaemon({}, { containers, hostNetwork: true }, 'exporter')]
     const pod = aPodOnPort(9100)
     const result = schedule(anInput({ pods: [pod], daemons, nodes: [aNode('n1', { initialized: false })] }))
     assert.deepEqual([result.claims, placedOn(result)], [[], {}])
     assert.match(
       failureTexts(result)[pod.metadata.name] ?? '',
-      /host port of the pod .*TCP 9100 by DaemonSet monitoring\/exporter/,
+      /host port of the pod .*TCP 9100 by DaemonSet kube-system\/exporter/,
     )
-    const onOwnNetwork = [aDaemon({}, { containers }, 'monitoring/exporter')]
+    const onOwnNetwork = [aDaemon({}, { containers }, 'exporter')]
     assert.equal(schedule(anInput({ pods: [pod], daemons: onOwnNetwork })).claims.length, 1)
   })
 

@@ -169,21 +169,19 @@ function addDomainsOf(
         on(wanted, term).every((each) => holds(each, undefined)),
     )
   const terms = countedTerms(constraint, pod).filter((term) => agree(own, term) && canGain(term))
+  const isNewHost = (term: readonly Expression[]) =>
+    on(names.hostname, term).every(({ operator }) => operator !== 'In')
   for (const type of instanceTypes) {
     const ways = type.offerings.length === 0 ? [[]] : type.offerings.map((offering) => offering.requirements)
-    for (const offered of ways) {
-      const sold = [...type.requirements, ...offered]
-      if (!agree(own, type.requirements) || !agree(own, sold)) continue
-      for (const term of terms) {
-        if (
-          !agree([...own, ...term], sold) ||
-          on(names.hostname, term).some(({ operator }) => operator === 'In')
-        )
-          continue
-        const all = on(key, [...own, ...sold, ...term])
-        const listed = all.filter((each) => each.operator === 'In').flatMap((each) => each.values ?? [])
-        for (const value of listed) if (all.every((each) => holds(each, value))) domains.add(value)
-      }
+    const nodes = ways
+      .map((offered) => [...type.requirements, ...offered])
+      .filter((sold) => agree(own, type.requirements) && agree(own, sold))
+      .flatMap((sold) => terms.map((term) => ({ sold, term })))
+      .filter(({ sold, term }) => agree([...own, ...term], sold) && isNewHost(term))
+    for (const { sold, term } of nodes) {
+      const all = on(key, [...own, ...sold, ...term])
+      const listed = all.filter((each) => each.operator === 'In').flatMap((each) => each.values ?? [])
+      for (const value of listed) if (all.every((each) => holds(each, value))) domains.add(value)
     }
   }
 }
