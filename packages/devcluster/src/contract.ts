@@ -146,6 +146,14 @@ export interface LocalHandler<T> {
   readonly deleted?: (object: T) => void
 }
 
+/** What the `scale` subresource of an object tells. */
+export interface LocalScale {
+  /** Replicas asked for. */
+  readonly replicas: number
+  /** Whether pods with these labels are replicas; never when the object tells no selector. */
+  readonly selects: (labels: Readonly<Record<string, string>>) => boolean
+}
+
 /** Options of a delete from inside the process; what is absent is as over HTTP. */
 export interface LocalDeleteOptions {
   readonly gracePeriodSeconds?: number
@@ -176,6 +184,10 @@ export interface LocalApi {
     subresource?: 'status' | 'finalize',
   ): T
   delete(type: ResourceType, namespace: string | undefined, name: string, options?: LocalDeleteOptions): void
+  /** The scale of an object; `undefined` when there is no such object. Throws 404 for kinds without one. */
+  scale(type: ResourceType, namespace: string | undefined, name: string): LocalScale | undefined
+  /** Asks for another number of replicas, as `PUT NAME/scale` does. */
+  setScale(type: ResourceType, namespace: string | undefined, name: string, replicas: number): void
   /** Binds a pod to a node, as `POST pods/NAME/binding` does (409 when already bound). */
   bind(namespace: string, podName: string, nodeName: string): void
   /** Evicts a pod through its PDBs, as `POST pods/NAME/eviction` does (429 when not allowed). */

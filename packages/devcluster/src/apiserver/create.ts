@@ -6,6 +6,7 @@ import type { ServerContext, WriteOptions } from './context.ts'
 import { checkCustomResourceDefinition, crdOf, isTerminatingCrd } from './custom-resources.ts'
 import { checkLimitRanges } from './limits/limit-ranges.ts'
 import { generatedName, generatedSuffix, validateMetadata, withoutEmpty } from './metadata.ts'
+import { simulationWarnings } from './not-simulated.ts'
 import type { Served } from './registry.ts'
 import { alreadyExists, failure, forbidden, invalid, methodNotAllowed, notFound } from './status.ts'
 import {
@@ -64,6 +65,7 @@ export function prepareCreate(
   checkCustomResourceDefinition(served, object)
   if (readObject(ctx, served, { namespace: into, name: object.metadata.name }) !== undefined)
     throw alreadyExists(subjectOf(served), object.metadata.name)
+  if (!options.internal) options.warnings.push(...simulationWarnings(served.collection, object))
   return crdOf(ctx, served, object)
 }
 

@@ -4,6 +4,7 @@ import type {
   LocalDeleteOptions,
   LocalHandler,
   LocalListOptions,
+  LocalScale,
   ResourceDefinition,
   StoredObject,
 } from '../contract.ts'
@@ -15,7 +16,8 @@ import { deleteObject } from './delete.ts'
 import { evictPod } from './eviction.ts'
 import { patchObject } from './patch.ts'
 import type { Served } from './registry.ts'
-import { compileLabelSelector } from './selectors.ts'
+import { readScale, patchScale } from './scale.ts'
+import { compileLabelSelector, parseLabelSelector } from './selectors.ts'
 import { noSuchPath } from './status.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { updateObject } from './update.ts'
@@ -91,6 +93,25 @@ export class InProcessApi implements LocalApi {
     options: LocalDeleteOptions = {},
   ): void {
     deleteObject(this.#ctx, this.#served(type), { namespace, name }, options, this.#options)
+  }
+
+  scale(type: ResourceType, namespace: string | undefined, name: string): LocalScale | undefined {
+    const served = this.#served(type)
+    const key = { namespace, name }
+    if (readObject(this.#ctx, served, key) === undefined) return undefined
+    const scale = readScale(this.#ctx, served, key) as StoredObject & {
+      readonly spec: { readonly replicas: number }
+      readonly status: { readonly selector?: string }
+    }
+    const { selector = '' } = scale.status
+    const selects = selector === '' ? () => false : parseLabelSelector(selector)
+    return { replicas: scale.spec.replicas, selects }
+  }
+
+  setScale(type: ResourceType, namespace: string | undefined, name: string, replicas: number): void {
+    const served = this.#served(type)
+    const request = { kind: 'merge', body: { spec: { replicas } }, force: false } as const
+    patchScale(this.#ctx, served, { namespace, name }, request, this.#options)
   }
 
   bind(namespace: string, podName: string, nodeName: string): void {

@@ -1,6 +1,7 @@
 import { apiVersionOf } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { ResourceDefinition, StoredObject } from '../contract.ts'
+import { autoscalerFromStored, autoscalerToStored } from './autoscaler-versions.ts'
 import { eventFromStored, eventToStored } from './event-versions.ts'
 
 /** A resource version that is served, and how it relates to what is stored. */
@@ -84,6 +85,11 @@ function builtInServed(definition: ResourceDefinition): Served {
   if (definition.group === 'events.k8s.io') {
     const toStored = (object: StoredObject) => eventToStored(object)
     return { definition, apiVersion, collection: 'events', view: perObject(eventFromStored), toStored }
+  }
+  if (apiVersion === 'autoscaling/v1') {
+    const collection = collectionId(definition.group, definition.plural)
+    const toStored = (object: StoredObject) => autoscalerToStored(object)
+    return { definition, apiVersion, collection, view: perObject(autoscalerFromStored), toStored }
   }
   return {
     definition,

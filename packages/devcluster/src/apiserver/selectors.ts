@@ -34,7 +34,7 @@ const setRequirement = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/
 const comparison = /^([^=!<>\s]+)\s*(==|=|!=|>|<)\s*([^=!<>\s]*)$/
 
 /** Parses the `labelSelector` of a query. @throws ApiError 400. */
-function parseLabelSelector(text: string): LabelMatcher {
+export function parseLabelSelector(text: string): LabelMatcher {
   const matchers = splitOutsideParentheses(text).map((part) => labelRequirement(part.trim(), text))
   return (labels) => matchers.every((matches) => matches(labels))
 }

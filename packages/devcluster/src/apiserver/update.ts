@@ -12,6 +12,7 @@ import {
   validateMetadata,
   validateMetadataUpdate,
 } from './metadata.ts'
+import { simulationWarnings } from './not-simulated.ts'
 import type { Served } from './registry.ts'
 import { badRequest, conflict, invalid, notFound, staleUpdate } from './status.ts'
 import {
@@ -144,6 +145,7 @@ export function prepareReplacement(
     // The containers of a pod stay what they were.
     if (served.collection !== 'pods') checkLimitRanges(ctx, served, admitted)
     ctx.quotas.check(served, admitted, old)
+    if (!options.internal) options.warnings.push(...simulationWarnings(served.collection, admitted, old))
   }
   checkCustomResourceDefinition(served, admitted)
   const object = subresource === undefined ? crdOf(ctx, served, admitted, old) : admitted

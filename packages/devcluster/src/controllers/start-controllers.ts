@@ -1,6 +1,7 @@
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
 import { type ControllerContext, type ControllerSettings, defaultSettings } from './context.ts'
+import { autoscalers } from './autoscaling/autoscaler-controller.ts'
 import { cronJobs } from './cronjob/cronjob-controller.ts'
 import { daemonSets } from './daemonset/daemonset-controller.ts'
 import { deployments } from './deployment/deployment-controller.ts'
@@ -33,6 +34,7 @@ const controllers = [
   daemonSets,
   jobs,
   cronJobs,
+  autoscalers,
   disruptionBudgets,
   namespaces,
   namespaceDefaults,

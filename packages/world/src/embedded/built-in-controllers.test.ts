@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { karpenterKinds, kinds, type KubeObject, type Pod } from '@tenon/api'
+import { karpenterKinds, kinds, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
 
@@ -95,4 +95,45 @@ test('RPT-59 nodes are sized by what a LimitRange makes pods ask for, and a quot
     .map((event) => (event as KubeObject & { readonly message?: string }).message ?? '')
     .filter((message) => message.includes('exceeded quota: bounds'))
   assert.notEqual(refusals.length, 0)
+})
+
+const autoscalerKind: ResourceType = {
+  group: 'autoscaling',
+  version: 'v2',
+  kind: 'HorizontalPodAutoscaler',
+  plural: 'horizontalpodautoscalers',
+  namespaced: true,
+}
+
+test('RPT-57 an autoscaler adds replicas for their usage, and nodes follow', async (t) => {
+  const world = await open(t)
+  const { local } = world.cluster.server
+  world.create(deploymentKind, aDeployment('web', 1, { cpu: '3', memory: '1Gi' }))
+  const target = { type: 'Utilization', averageUtilization: 50 }
+  world.create<KubeObject>(autoscalerKind, {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: {
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+      minReplicas: 2,
+      maxReplicas: 6,
+      metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }],
+    },
+  } as KubeObject)
+  const running = () => world.pods().filter(({ status }) => status?.phase === 'Running').length
+  await world.clock.advanceUntil(() => running() === 2, 5 * minutes)
+  await world.clock.advance(2 * minutes)
+  assert.equal(running(), 2)
+  for (const { metadata } of world.pods())
+    local.patch(kinds.pod, 'default', metadata.name, {
+      metadata: { annotations: { 'tenon.sh/cpu-usage': '150%' } },
+    })
+  await world.clock.advanceUntil(() => running() === 6, 5 * minutes)
+  assert.equal(running(), 6)
+  const cpu = world.claims().map(({ spec }) => Number(spec.resources?.requests?.['cpu']))
+  assert.equal(
+    cpu.reduce((sum, each) => sum + each, 0),
+    18,
+  )
 })

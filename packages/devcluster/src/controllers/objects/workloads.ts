@@ -181,6 +181,54 @@ export interface CronJob extends KubeObject {
   }
 }
 
+/** What a metric of an autoscaler is measured against. */
+export interface MetricTarget {
+  readonly type: 'Utilization' | 'AverageValue' | 'Value'
+  readonly averageUtilization?: number
+  readonly averageValue?: string
+}
+
+export interface MetricSpec {
+  readonly type: 'Resource' | 'ContainerResource' | 'Pods' | 'Object' | 'External'
+  readonly resource?: { readonly name: string; readonly target: MetricTarget }
+  readonly containerResource?: {
+    readonly name: string
+    readonly container: string
+    readonly target: MetricTarget
+  }
+}
+
+export interface ScalingRules {
+  readonly stabilizationWindowSeconds?: number
+  readonly selectPolicy?: 'Max' | 'Min' | 'Disabled'
+  readonly policies?: readonly {
+    readonly type: 'Pods' | 'Percent'
+    readonly value: number
+    readonly periodSeconds: number
+  }[]
+  /** Quantity; a tenth when absent. */
+  readonly tolerance?: string
+}
+
+/** A HorizontalPodAutoscaler. */
+export interface Autoscaler extends KubeObject {
+  readonly spec: {
+    readonly scaleTargetRef: { readonly apiVersion?: string; readonly kind: string; readonly name: string }
+    readonly minReplicas?: number
+    readonly maxReplicas: number
+    readonly metrics?: readonly MetricSpec[]
+    readonly behavior?: { readonly scaleUp?: ScalingRules; readonly scaleDown?: ScalingRules }
+  }
+  readonly status?: {
+    readonly observedGeneration?: number
+    readonly lastScaleTime?: string
+    readonly currentReplicas?: number
+    readonly desiredReplicas: number
+    readonly currentMetrics?: readonly object[] | null
+    readonly conditions?: readonly WorkloadCondition[]
+  }
+}
+
 export interface Service extends KubeObject {
   readonly spec: {
     readonly selector?: Readonly<Record<string, string>>
@@ -258,6 +306,7 @@ export const workloads = {
   replicationController: of<KubeObject>('', 'v1', 'ReplicationController', 'replicationcontrollers'),
   job: of<Job>('batch', 'v1', 'Job', 'jobs'),
   cronJob: of<CronJob>('batch', 'v1', 'CronJob', 'cronjobs'),
+  autoscaler: of<Autoscaler>('autoscaling', 'v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   service: of<Service>('', 'v1', 'Service', 'services'),
   serviceAccount: of<KubeObject>('', 'v1', 'ServiceAccount', 'serviceaccounts'),
   endpoints: of<KubeObject>('', 'v1', 'Endpoints', 'endpoints'),

@@ -1,0 +1,121 @@
+import type { StoredObject } from '../contract.ts'
+import { sameJson } from './equality.ts'
+
+/** What is accepted and kept, but has no effect on the embedded cluster. */
+interface Gap {
+  /** Path from the object, the pod's or the Job's spec; empty for the whole kind. */
+  readonly path: string
+  /** Absent: any value. */
+  readonly when?: (value: unknown) => boolean
+  readonly why: string
+}
+
+const podGaps: readonly Gap[] = [
+  { path: 'resourceClaims', why: 'devices are not simulated: the pods stay pending' },
+  { path: 'readinessGates', why: 'pods become ready without them' },
+  { path: 'activeDeadlineSeconds', why: 'pods are not ended by it' },
+]
+
+const jobGaps: readonly Gap[] = [
+  { path: 'podFailurePolicy', why: 'every failed pod counts towards backoffLimit' },
+  { path: 'successPolicy', why: 'every completion is awaited' },
+  { path: 'backoffLimitPerIndex', why: 'failures are counted for the Job as a whole' },
+  { path: 'maxFailedIndexes', why: 'failures are counted for the Job as a whole' },
+  {
+    path: 'podReplacementPolicy',
+    when: (value) => value === 'Failed',
+    why: 'a pod is replaced as soon as it terminates',
+  },
+  { path: 'managedBy', why: 'the Job is run by the embedded cluster' },
+]
+
+const claimGaps: readonly Gap[] = [
+  { path: 'dataSource', why: 'volumes hold no data: the claim gets an empty one' },
+  { path: 'dataSourceRef', why: 'volumes hold no data: the claim gets an empty one' },
+  { path: 'volumeAttributesClassName', why: 'volumes have no attributes to change' },
+]
+
+const unmeasured = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.some((metric: { readonly type?: string }) =>
+    ['Pods', 'Object', 'External'].includes(metric.type ?? ''),
+  )
+
+const whole = (why: string): readonly Gap[] => [{ path: '', why }]
+
+/** Gaps of a kind, by collection; paths begin at `spec`. */
+const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
+  'networkpolicies.networking.k8s.io': whole('there is no traffic that it could bound'),
+  'ingresses.networking.k8s.io': whole('no ingress controller runs unless you install one'),
+  'resourceclaims.resource.k8s.io': whole('devices are not simulated: nothing is allocated'),
+  'resourceclaimtemplates.resource.k8s.io': whole('devices are not simulated: no claims are made from it'),
+  'deviceclasses.resource.k8s.io': whole('devices are not simulated'),
+  'resourceslices.resource.k8s.io': whole('devices are not simulated'),
+  'apiservices.apiregistration.k8s.io': whole('requests are not passed on to other API servers'),
+  'flowschemas.flowcontrol.apiserver.k8s.io': whole('requests are not limited'),
+  'prioritylevelconfigurations.flowcontrol.apiserver.k8s.io': whole('requests are not limited'),
+  'csistoragecapacities.storage.k8s.io': whole('storage has no bounds'),
+  'volumeattributesclasses.storage.k8s.io': whole('volumes have no attributes to change'),
+  'horizontalpodautoscalers.autoscaling': [
+    {
+      path: 'metrics',
+      when: unmeasured,
+      why: 'only metrics of type Resource and ContainerResource are measured',
+    },
+  ],
+  persistentvolumeclaims: claimGaps,
+  pods: podGaps,
+  'jobs.batch': jobGaps,
+}
+
+/** Where a kind holds the spec of a pod or of a Job. */
+const templates: Readonly<Record<string, readonly (readonly [path: string, gaps: readonly Gap[]])[]>> = {
+  'deployments.apps': [['spec.template.spec', podGaps]],
+  'replicasets.apps': [['spec.template.spec', podGaps]],
+  'statefulsets.apps': [['spec.template.spec', podGaps]],
+  'daemonsets.apps': [['spec.template.spec', podGaps]],
+  replicationcontrollers: [['spec.template.spec', podGaps]],
+  'jobs.batch': [['spec.template.spec', podGaps]],
+  'cronjobs.batch': [
+    ['spec.jobTemplate.spec', jobGaps],
+    ['spec.jobTemplate.spec.template.spec', podGaps],
+  ],
+}
+
+/** Names of everything that {@link simulationWarnings} warns of: fields, and plurals of whole kinds. */
+export function gapNames(): readonly string[] {
+  const ofKinds = Object.entries(kindGaps).flatMap(([collection, gaps]) =>
+    gaps.map(({ path }) => (path === '' ? (collection.split('.')[0] ?? '') : path)),
+  )
+  return [...new Set([...ofKinds, ...podGaps.map(({ path }) => path), ...jobGaps.map(({ path }) => path)])]
+}
+
+/** Names what of an object has no effect here; nothing that an update leaves as it was. */
+export function simulationWarnings(
+  collection: string,
+  object: StoredObject,
+  old?: StoredObject,
+): readonly string[] {
+  const own = kindGaps[collection] ?? []
+  const places: (readonly [string, readonly Gap[]])[] = [['spec', own], ...(templates[collection] ?? [])]
+  return places.flatMap(([base, gaps]) =>
+    gaps.flatMap(({ path, when, why }) => {
+      if (path === '')
+        return old === undefined ? [`${object.kind} has no effect on the embedded cluster: ${why}`] : []
+      const full = `${base}.${path}`
+      const value = valueAt(object, full)
+      if (value === undefined || value === null || when?.(value) === false) return []
+      if (old !== undefined && sameJson(value, valueAt(old, full))) return []
+      return [`${full} has no effect on the embedded cluster: ${why}`]
+    }),
+  )
+}
+
+function valueAt(object: StoredObject, path: string): unknown {
+  let value: unknown = object
+  for (const part of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
+    value = (value as Readonly<Record<string, unknown>>)[part]
+  }
+  return value
+}

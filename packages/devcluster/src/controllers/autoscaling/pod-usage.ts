@@ -1,0 +1,33 @@
+import type { Container, Pod } from '@tenon/api'
+import { quantityNanos } from '../../schema/index.ts'
+
+/** `tenon.sh/cpu-usage: 80%` of what the pod requests, or an amount for each container (`250m`). */
+const annotationOf = (resource: string) => `tenon.sh/${resource}-usage`
+/** What a pod uses that does not say it. */
+const usualShare = 0.5
+/** What a container uses that requests nothing, in billionths: 10m of CPU, 32Mi of memory. */
+const idle: ReadonlyMap<string, number> = new Map([
+  ['cpu', 1e7],
+  ['memory', 32 * 2 ** 20 * 1e9],
+])
+
+/** What a container of the pod requests, in billionths; undefined when it requests none. */
+export function requestOf(container: Container, resource: string): number | undefined {
+  const requests = container.resources?.requests
+  if (requests === undefined || !Object.hasOwn(requests, resource)) return undefined
+  const nanos = quantityNanos(requests[resource] ?? '')
+  return nanos === undefined ? undefined : Number(nanos)
+}
+
+/** What a running container uses, in billionths; undefined for resources that nobody measures. */
+export function usageOf(pod: Pod, container: Container, resource: string): number | undefined {
+  const nothing = idle.get(resource)
+  if (nothing === undefined) return undefined
+  const said = pod.metadata.annotations?.[annotationOf(resource)]
+  const request = requestOf(container, resource)
+  const percent = /^(\d+(?:\.\d+)?)%$/.exec(said ?? '')?.[1]
+  if (percent !== undefined) return request === undefined ? nothing : (request * Number(percent)) / 100
+  const amount = said === undefined ? undefined : quantityNanos(said)
+  if (amount !== undefined && amount >= 0n) return Number(amount)
+  return request === undefined ? nothing : request * usualShare
+}
