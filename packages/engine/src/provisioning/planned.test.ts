@@ -5,6 +5,8 @@ import {
   aNode,
   anInput,
   aPod,
+  aPoolInput,
+  aType,
   requiringPods,
   spreading,
   strictPolicy,
@@ -120,4 +122,16 @@ test('a plan that holds wherever pods land has the fewest nodes that its price b
   // One of eight cores, and one of two for what is left: five of two would cost the same.
   assert.ok(Math.abs(pricePerHour - 0.5) < 1e-6)
   assert.equal(claims.length, 2)
+})
+
+test('RPT-26 a plan that holds wherever pods land is not exchanged for more nodes at the same price', () => {
+  const soldAt = (name: string, cpu: number, pricePerHour: number) => {
+    const type = aType(name, cpu, 4 * cpu)
+    return { ...type, offerings: type.offerings.map((offering) => ({ ...offering, pricePerHour })) }
+  }
+  const sold = [soldAt('four', 4, 0.1), soldAt('eight', 8, 0.4 + 1e-6)]
+  const pods = [aPod({ cpu: '3300m' }), ...times(3, () => aPod({ cpu: '800m' }))]
+  const policy = { ...strictPolicy, improvement: 'free' } as const
+  const { claims } = schedule(anInput({ pods, policy, pools: [aPoolInput(undefined, sold)] }))
+  assert.equal(claims.length, 1)
 })

@@ -189,7 +189,9 @@ export class Provisioner {
   #nominate({ stateNodes }: GatheredInput, { placements }: SchedulingResult): void {
     for (const name of new Set(placements.map(({ node }) => node))) {
       const target = stateNodes.get(name)
-      if (target !== undefined) this.#context.state.nominate(target.providerID, this.#nominationMs)
+      if (target === undefined) continue
+      this.#context.state.nominate(target.providerID, this.#nominationMs)
+      if (target.claim !== undefined) this.#context.state.freshMachines.fill(target.claim.metadata.name)
     }
   }
 
@@ -319,6 +321,7 @@ export class Provisioner {
     const created = await createPlannedClaim(this.#context, pool, object, room, signal)
     plan.launched(created, claim.pods)
     if (claim.pricePerHour === undefined) this.#report.unpriced(created, claim)
+    state.freshMachines.fill(created.metadata.name)
     const resting = state.movedPods.launchFor(claim.pods)
     if (resting > 0)
       logger.info(

@@ -17,6 +17,7 @@ import { AttachLimits } from './attach-limits.ts'
 import { ConsolidationState, keyOfNode, type MachineView } from './consolidation-state.ts'
 import { Machines } from './machines.ts'
 import { MovedPods } from './moved-pods.ts'
+import { FreshMachines } from './fresh-machines.ts'
 import { NominatedPods } from './nominated-pods.ts'
 import { PodDecisions } from './pod-decisions.ts'
 import { PodIndex } from './pod-index.ts'
@@ -84,6 +85,7 @@ export class ClusterState {
   readonly movedPods: MovedPods
   /** How many volumes nodes attach. */
   readonly attachLimits: AttachLimits
+  readonly freshMachines: FreshMachines
 
   /** @param planAgeMs how long a plan is held on to that is not carried out. */
   constructor(
@@ -120,6 +122,7 @@ export class ClusterState {
     this.consolidation = new ConsolidationState(clock)
     this.movedPods = new MovedPods(clock)
     this.attachLimits = new AttachLimits(caches, clock)
+    this.freshMachines = new FreshMachines(clock)
     caches.nodeClaims.onChange((change) => {
       this.#seeded.delete(change.object.metadata.name)
       if (change.kind !== 'deleted') return

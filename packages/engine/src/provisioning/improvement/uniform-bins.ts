@@ -57,7 +57,10 @@ export function uniformBins(
     if (plan !== undefined && (best === undefined || isCheaper(plan, best))) best = plan
     if (effort.isSpent) return undefined
   }
-  return best && binsOf(group, best, effort, restricted)
+  if (best === undefined) return undefined
+  // More nodes than a plan that is as safe has must be worth it.
+  const asIs = { nodes: group.claims.length, pricePerHour: group.pricePerHour, unpriced: 0 }
+  return isSafe && !isCheaper(best, asIs) ? undefined : binsOf(group, best, effort, restricted)
 }
 
 /** The plan of one type with the fewest nodes. */

@@ -10,7 +10,7 @@ import { keepRemarks } from './explain.ts'
 import { type Circumstances, isInVainAgain, isSameBudget, LookedAt, nothingUnchanged } from './looked-at.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
-import { isAtRest, restOf, unconsolidatable } from './policy.ts'
+import { freshnessOf, isAtRest, restOf, unconsolidatable } from './policy.ts'
 import { tellRejected, tellRemarks, tellUnconsolidatable, unconsolidatableMs } from './remarks.ts'
 import { destinationsOf, keepHomes, type RemovalGround, removalGround } from './simulation.ts'
 import { rejectionOf } from './validation.ts'
@@ -60,7 +60,8 @@ export class Consolidation implements DisruptionMethod {
     if (candidate.pool.spec.replicas !== undefined) return false
     const because = unconsolidatable(candidate) ?? restOf(this.#context, candidate)
     if (because !== undefined) this.#tellWhyNot(candidate, because)
-    else if (!isEmpty(candidate)) return isAtRest(this.#context, candidate)
+    else if (!isEmpty(candidate))
+      return isAtRest(this.#context, candidate) && freshnessOf(this.#context, candidate) === undefined
     return false
   }
 

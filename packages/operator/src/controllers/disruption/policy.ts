@@ -3,7 +3,7 @@ import { isConditionTrue, labels } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { consolidateAfterMs } from '../../state/consolidate-after.ts'
 import { keyOf } from '../../state/pods.ts'
-import { labelsOf } from '../../state/state-node.ts'
+import { labelsOf, transitionMs } from '../../state/state-node.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 
 /** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
@@ -29,6 +29,26 @@ export function restOf({ state }: OperatorContext, { pods }: Candidate): string 
   return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(resting.pod.metadata)})`
 }
 
+/** Why the node is not consolidated yet though its NodePool would have it: its pods have just started. */
+export function freshnessOf(
+  { clock, settings, state }: OperatorContext,
+  candidate: Candidate,
+): string | undefined {
+  const { claim, pool } = candidate
+  if (settings.compatibility === 'karpenter') return undefined
+  const { lastPodEventTime } = claim.status ?? {}
+  const sinceMs =
+    lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
+  const leftMs = state.freshMachines.leftMs(
+    claim.metadata.name,
+    sinceMs ?? clock.now(),
+    consolidateAfterMs(pool),
+  )
+  return leftMs > 0
+    ? 'its pods have just started where a decision put them, and none has left since'
+    : undefined
+}
+
 /**
  * Whether the node has been left alone for as long as its NodePool asks. A pod that has just come or gone counts
  * from when it is seen, as it may take long until the claim tells of it: while writes of other claims hang.
@@ -45,7 +65,9 @@ export function policyAgainst(context: OperatorContext, candidate: Candidate): s
     return `the NodePool keeps so many nodes (NodePool=${name}, replicas=${pool.spec.replicas})`
   const { consolidateAfter = '0s' } = pool.spec.disruption ?? {}
   if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (NodePool=${name})`
-  const against = isEmpty(candidate) ? undefined : unconsolidatable(candidate)
+  const against = isEmpty(candidate)
+    ? undefined
+    : (unconsolidatable(candidate) ?? freshnessOf(context, candidate))
   if (against !== undefined) return against
   return isAtRest(context, candidate)
     ? undefined

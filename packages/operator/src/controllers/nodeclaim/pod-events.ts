@@ -18,13 +18,21 @@ export class PodEvents {
 
   /** @returns the node that is to be reconciled, if the change matters to one. */
   note(change: Change<Pod>): string | undefined {
-    if (!isPodEvent(change)) return undefined
     const { nodeName = '' } = change.object.spec
+    if (isDeparture(change)) this.#loosen(nodeName)
+    if (!isPodEvent(change)) return undefined
     const nowMs = this.#context.clock.now()
     const atMs = change.kind === 'added' ? (shownMs(change.object) ?? nowMs) : nowMs
     const { unnotedPodEvents: unnoted } = this.#context.state
     unnoted.set(nodeName, Math.max(atMs, unnoted.get(nodeName) ?? 0))
     return nodeName
+  }
+
+  #loosen(nodeName: string): void {
+    const { caches, state } = this.#context
+    const node = caches.nodes.get({ name: nodeName })
+    const claim = node === undefined ? undefined : state.claimOf(node)
+    if (claim !== undefined) state.freshMachines.loosen(claim.metadata.name)
   }
 
   /** @param nodeName the node of a pod that changed. */
@@ -92,6 +100,15 @@ function isPodEvent(change: Change<Pod>): boolean {
     isTerminal(old) !== isTerminal(pod) ||
     isTerminating(old) !== isTerminating(pod)
   )
+}
+
+/** Whether a pod has ended, or begun to end, on a node. */
+function isDeparture(change: Change<Pod>): boolean {
+  const pod = change.object
+  if ((pod.spec.nodeName ?? '') === '' || isDaemonPod(pod)) return false
+  const isGoing = (each: Pod) => isTerminal(each) || isTerminating(each)
+  if (change.kind === 'deleted') return !isGoing(pod)
+  return change.kind === 'updated' && isGoing(pod) && !isGoing(change.old)
 }
 
 /**

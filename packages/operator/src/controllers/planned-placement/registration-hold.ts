@@ -3,6 +3,7 @@ import type { NodeClaim } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
 import { canOpen, isSteered, standingOf } from './standing-nominations.ts'
+import { WishHold } from './wish-hold.ts'
 
 /** From the decision to open until the first Node does, so that the later ones are not late. */
 const wakingMs = 10
@@ -37,11 +38,13 @@ export class RegistrationHold {
   /** The claim of each batch that asks for all of it, and when it last did. */
   readonly #scouts = new WeakMap<ReadonlySet<string>, { readonly name: string; readonly atMs: number }>()
   readonly #wake: (claim: string, afterMs: number) => void
+  readonly #wishes: WishHold
 
   /** @param wake has a claim ask again after so long, or earlier. */
   constructor(context: OperatorContext, wake: (claim: string, afterMs: number) => void) {
     this.#context = context
     this.#wake = wake
+    this.#wishes = new WishHold(context, wake)
     context.caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
     })
@@ -57,6 +60,8 @@ export class RegistrationHold {
   waitMs(claim: NodeClaim): number {
     const { name, uid = '' } = claim.metadata
     const { clock, settings, state, placementGate } = this.#context
+    const forWishesMs = this.#wishes.waitMs(claim)
+    if (forWishesMs > 0) return forWishesMs
     if (!placementGate.isOn || !isSteered(state, name)) return 0
     const now = clock.now()
     const since = this.#since.get(uid) ?? now
