@@ -7,6 +7,7 @@ import { controllerHelp } from './options/help.ts'
 import type { UpOptions } from './commands/up.ts'
 import type { CrdsApplyFlags, CrdsClusterFlags } from './commands/crds-cluster.ts'
 import type { ValidateFlags } from './commands/validate.ts'
+import { defaultPorts } from './up/default-ports.ts'
 import type { ClusterPorts } from './up/cluster.ts'
 
 /** The command tree; running it writes to `io` only. */
@@ -59,8 +60,12 @@ function addUp(program: Command, io: Io): void {
     .option('--no-apply', 'apply nothing but the CustomResourceDefinitions')
     .option('--demo', 'play a guided demonstration of about two minutes, explain each step, and end')
     .option('--pause <duration>', 'time to read between two steps of --demo', duration, 2000)
-    .option('--port <number>', 'port of the simulated Exoscale API, of metrics and of probes', port, 16_080)
-    .option('--api-port <number>', 'port of the Kubernetes API', port, 16_443)
+    .option(
+      '--port <number>',
+      `port of the simulated Exoscale API, of metrics and of probes (${usually(defaultPorts.cloud)})`,
+      port,
+    )
+    .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
     .option(
       '--data-dir <path>',
       'keep the cluster in this directory; it goes on where it was at the next start',
@@ -94,8 +99,8 @@ function addDevCluster(program: Command, io: Io): void {
       'Brings up the embedded Kubernetes API and the simulated Exoscale without the autoscaler, prints the settings for `tenon controller`, and runs until Ctrl-C.',
     )
     .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
-    .option('--port <number>', 'port of the simulated Exoscale API', port, 16_080)
-    .option('--api-port <number>', 'port of the Kubernetes API', port, 16_443)
+    .option('--port <number>', `port of the simulated Exoscale API (${usually(defaultPorts.cloud)})`, port)
+    .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
     .option('--data-dir <path>', 'keep the cluster in this directory')
     .option(
       '--boot-delay <duration>',
@@ -229,6 +234,11 @@ function exitWith(code: number): void {
 
 function collect(value: string, previous: readonly string[]): readonly string[] {
   return [...previous, value]
+}
+
+/** What help says of a port that is left open. */
+function usually(number: number): string {
+  return `default: ${number}, or a free one when that is taken`
 }
 
 function port(value: string): number {

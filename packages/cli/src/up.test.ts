@@ -14,6 +14,7 @@ import {
   runShell,
   runTenon,
   startCluster,
+  startTenon,
   temporaryDirectory,
 } from './tenon-process.test-support.ts'
 
@@ -93,6 +94,51 @@ test('a taken port is one clear line', async (t) => {
       ),
     )
   }
+})
+
+test('where the usual ports are taken, free ones are, and it is said', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  for (const port of [16_443, 16_080]) {
+    const holder = createServer()
+    // Somebody else on this machine may hold it already, which is as good.
+    await new Promise<void>((resolve) => {
+      holder.once('error', () => resolve())
+      holder.listen(port, '127.0.0.1', resolve)
+    })
+    t.after(() => holder.close())
+  }
+  const up = startTenon(t, cwd, ['devcluster'])
+  const told = await eventually(
+    15_000,
+    () => /^Kubernetes API +https:\/\/127\.0\.0\.1:(\d+)$/m.exec(up.out()) ?? undefined,
+    () => `the address of the API: ${up.out()}${up.err()}`,
+  )
+  assert.notEqual(told[1], '16443')
+  const note = `note: port 16443 is in use; the Kubernetes API listens on port ${told[1]} (choose with --api-port)`
+  assert.ok(up.err().includes(note), up.err())
+  assert.match(
+    up.err(),
+    /^note: port 16080 is in use; the simulated Exoscale listens on port \d+ \(choose with --port\)$/m,
+  )
+  assert.match(await kubectlOut(cwd, ['get', 'namespaces', '-o', 'name'], ''), /namespace\/default/)
+})
+
+test('what a manifest asks for and has no effect is told', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const policy = [
+    'apiVersion: networking.k8s.io/v1',
+    'kind: NetworkPolicy',
+    'metadata:',
+    '  name: deny-all',
+    'spec:',
+    '  podSelector: {}',
+  ].join('\n')
+  await writeFile(join(cwd, 'policy.yaml'), policy)
+  const up = await startCluster(t, cwd, 'devcluster', '-f', 'policy.yaml')
+  assert.match(
+    up.err(),
+    /^warning: policy\.yaml[^ ]*: NetworkPolicy deny-all: NetworkPolicy has no effect on the embedded cluster/m,
+  )
 })
 
 test('a bad manifest is one clear line that names the place and the reason', async (t) => {

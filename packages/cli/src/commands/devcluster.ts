@@ -14,14 +14,13 @@ export async function runDevCluster(
   io: Io,
   options: ClusterPorts & { readonly filename: readonly string[] },
 ): Promise<void> {
-  const manifests = await readManifests(options.filename, io.cwd, (message) =>
-    io.err(`warning: ${message}\n`),
-  )
+  const warn = (message: string) => io.err(`warning: ${message}\n`)
+  const manifests = await readManifests(options.filename, io.cwd, warn)
   const clock = new SystemClock()
   const logger = new JsonLogger(clock, io.err, { value: 'error' })
   const running = await startCluster(io, options, { clock, random: new SystemRandom(), logger })
   try {
-    await applyManifests(running.cluster, running.adminToken, manifests, clock)
+    await applyManifests(running.cluster, running.adminToken, manifests, clock, warn)
     const settings = await writeSettings(io, {
       KUBECONFIG: resolve(io.cwd, running.kubeconfig),
       EXOSCALE_API_ENDPOINT: running.cloudUrl,

@@ -40,7 +40,8 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
       '--demo brings its own manifests into a new cluster: leave out --filename and --data-dir',
     )
   // Bad manifests are told before anything starts.
-  const given = await readManifests(options.filename, io.cwd, (message) => io.err(`warning: ${message}\n`))
+  const warn = (message: string) => io.err(`warning: ${message}\n`)
+  const given = await readManifests(options.filename, io.cwd, warn)
   const manifests = given.length === 0 ? parseManifests('demonstration', demonstration) : given
   const clock = new SystemClock()
   const random = new SystemRandom()
@@ -52,7 +53,8 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   try {
     const crds = allCrds().map((crd) => ({ object: crd as never, source: 'tenon crds' }))
     await applyManifests(running.cluster, running.adminToken, crds, clock)
-    if (options.apply && !isDemo) await applyManifests(running.cluster, running.adminToken, manifests, clock)
+    if (options.apply && !isDemo)
+      await applyManifests(running.cluster, running.adminToken, manifests, clock, warn)
     const composed = await composeOperator({
       provider: 'exoscale',
       env: providerSettings(running),

@@ -18,19 +18,25 @@ const order = [
 const establishMs = 50
 const establishAttempts = 40
 
-/** @throws CliError naming the manifest, the field and the reason of the first refusal. */
+/**
+ * @param warn is told what the API server warns of, such as fields that have no effect.
+ * @throws CliError naming the manifest, the field and the reason of the first refusal.
+ */
 export async function applyManifests(
   cluster: DevCluster,
   adminToken: Secret,
   manifests: readonly Manifest[],
   clock: Clock,
+  warn?: (message: string) => void,
 ): Promise<void> {
   const rank = ({ object }: Manifest) => {
     const index = order.indexOf(object.kind)
     return index < 0 ? order.length : index
   }
   for (const manifest of manifests.toSorted((a, b) => rank(a) - rank(b))) {
-    await applyOne(cluster, adminToken, manifest, clock)
+    const { source, object } = manifest
+    for (const warning of await applyOne(cluster, adminToken, manifest, clock))
+      warn?.(`${source}: ${object.kind} ${object.metadata.name}: ${warning}`)
   }
 }
 
@@ -39,7 +45,7 @@ async function applyOne(
   adminToken: Secret,
   { object, source }: Manifest,
   clock: Clock,
-): Promise<void> {
+): Promise<readonly string[]> {
   const definition = await definitionOf(cluster, object, clock)
   if (definition === undefined) {
     throw new CliError(
@@ -58,11 +64,17 @@ async function applyOne(
     body: JSON.stringify(object),
   })
   const text = await readText(response.body)
-  if (response.status < 300) return
+  if (response.status < 300) return warningsOf(response.headers['warning'])
   const status = JSON.parse(text) as Status
   throw new CliError(
     `${source}: ${object.kind} ${object.metadata.name}: ${status.message ?? `refused with ${response.status}`}`,
   )
+}
+
+/** The texts of a `Warning` header. */
+function warningsOf(header: string | undefined): readonly string[] {
+  const quoted = /299 - "((?:[^"\\]|\\.)*)"/g
+  return [...(header ?? '').matchAll(quoted)].map(([, text = '']) => text.replace(/\\(.)/g, '$1'))
 }
 
 /** A definition just applied is served a moment later. */

@@ -20,6 +20,7 @@ import {
 } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { defaultPorts } from './default-ports.ts'
 import { removeLostMachines } from './lost-machines.ts'
 
 /** Fixed names of the simulated organisation: nothing here is worth protecting. */
@@ -43,8 +44,9 @@ const exampleResources = {
 const host = '127.0.0.1'
 
 export interface ClusterPorts {
-  readonly port: number
-  readonly apiPort: number
+  /** Absent: the usual port, or a free one when it is taken; so for {@link apiPort}. */
+  readonly port?: number
+  readonly apiPort?: number
   readonly dataDir?: string
   /** Milliseconds that every simulated instance takes to boot; some seconds, drawn anew, when absent. */
   readonly bootDelay?: number
@@ -110,10 +112,10 @@ export async function startCluster(
     )
     data.follow(cluster.server.store)
     removeLostMachines(cluster)
-    const api = await listenApi(cluster, credentials, options.apiPort)
+    const api = await listenApi(cluster, credentials, options.apiPort, io)
     stopped.push(() => api.close())
     cluster.announce(host, api.port)
-    const cloud = await listenCloud(cluster, options.port, extra)
+    const cloud = await listenCloud(cluster, options.port, extra, io)
     stopped.push(() => cloud.close())
     cluster.exoscale.setBaseUrl(`${cloud.url}/v2`)
     const kubeconfig = await writeKubeconfig(io, kubeconfigYaml({ server: api.url, credentials }))
@@ -135,25 +137,74 @@ export async function startCluster(
 async function listenApi(
   cluster: DevCluster,
   credentials: Parameters<typeof startDevCluster>[0]['credentials'],
-  port: number,
+  port: number | undefined,
+  io: Io,
 ): Promise<SocketServer> {
-  return await serveHttps(cluster.server.handle, {
-    host,
-    port,
-    certificate: credentials.server.certificate,
-    privateKey: credentials.server.privateKey,
-    certificateAuthority: credentials.certificateAuthority.certificate,
-  }).catch((cause: Error) => {
-    throw new CliError(`Kubernetes API: ${cause.message}; choose another with --api-port`, { cause })
-  })
+  const listen = (on: number) =>
+    serveHttps(cluster.server.handle, {
+      host,
+      port: on,
+      certificate: credentials.server.certificate,
+      privateKey: credentials.server.privateKey,
+      certificateAuthority: credentials.certificateAuthority.certificate,
+    })
+  return await listenOn(
+    { what: 'Kubernetes API', port, usual: defaultPorts.api, option: '--api-port' },
+    listen,
+    io,
+  )
 }
 
-async function listenCloud(cluster: DevCluster, port: number, extra: HttpHandler): Promise<SocketServer> {
+async function listenCloud(
+  cluster: DevCluster,
+  port: number | undefined,
+  extra: HttpHandler,
+  io: Io,
+): Promise<SocketServer> {
   const handler: HttpHandler = (request, signal) =>
     (request.path.startsWith('/v2/') ? cluster.exoscale.handle : extra)(request, signal)
-  return await serveHttp(handler, { host, port }).catch((cause: Error) => {
-    throw new CliError(`simulated Exoscale: ${cause.message}; choose another with --port`, { cause })
-  })
+  const listen = (on: number) => serveHttp(handler, { host, port: on })
+  return await listenOn(
+    { what: 'simulated Exoscale', port, usual: defaultPorts.cloud, option: '--port' },
+    listen,
+    io,
+  )
+}
+
+interface Listener {
+  readonly what: string
+  /** The port asked for, if any. */
+  readonly port: number | undefined
+  readonly usual: number
+  readonly option: string
+}
+
+/** A port that was asked for has to be free; in place of the usual one a free one is taken. */
+async function listenOn(
+  { what, port, usual, option }: Listener,
+  listen: (port: number) => Promise<SocketServer>,
+  io: Io,
+): Promise<SocketServer> {
+  try {
+    try {
+      return await listen(port ?? usual)
+    } catch (cause) {
+      if (port !== undefined || !isTaken(cause)) throw cause
+      const server = await listen(0)
+      io.err(
+        `note: port ${usual} is in use; the ${what} listens on port ${server.port} (choose with ${option})\n`,
+      )
+      return server
+    }
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new CliError(`${what}: ${why}; choose another with ${option}`, { cause })
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  const { cause } = error as { readonly cause?: { readonly code?: string } }
+  return cause?.code === 'EADDRINUSE'
 }
 
 const notFound: HttpHandler = () =>

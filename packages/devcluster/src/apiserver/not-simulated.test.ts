@@ -57,6 +57,15 @@ test('templates are looked into, and what an update leaves alone is not told aga
   assert.equal(warning(await server.merge(`${path}/web`, { spec: { replicas: 3 } })), '')
 })
 
+test('server-side apply warns as a creation does', async () => {
+  const server = new TestServer()
+  const contentType = 'application/apply-patch+yaml'
+  const job = aJob({ podFailurePolicy: { rules: [] } })
+  const applied = await server.call('PATCH', `${jobsPath}/work?fieldManager=test`, job, { contentType })
+  assert.equal(applied.status, 201, applied.body.message)
+  assert.match(warning(applied), /spec\.podFailurePolicy has no effect/)
+})
+
 test('what works is not warned of', async () => {
   const server = new TestServer()
   assert.equal(warning(await server.call('POST', podsPath, aPod('web'))), '')

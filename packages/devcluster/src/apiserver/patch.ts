@@ -135,7 +135,9 @@ function applyObject(
   if (result.kind === 'conflict') throw applyConflict(result.conflicts)
   if (live === undefined) {
     const { managedFields } = result.object.metadata
-    const prepared = prepareCreate(ctx, served, key.namespace, result.object, { ...options, warnings: [] })
+    // Unknown fields are off already, and have been told.
+    const creation: WriteOptions = { ...options, fieldValidation: 'Ignore' }
+    const prepared = prepareCreate(ctx, served, key.namespace, result.object, creation)
     const metadata = { ...prepared.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
     return commit(ctx, served, { ...prepared, metadata }, options)
   }
