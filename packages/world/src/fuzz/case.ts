@@ -57,6 +57,8 @@ export interface Surroundings {
   readonly volumesPerNode?: number
   /** Instance types that the cloud has no room for. */
   readonly soldOut?: readonly string[]
+  /** Instance types without a price; only where the engine alone decides. */
+  readonly unpriced?: readonly string[]
   /** Instances that the cloud lets the organisation have. */
   readonly quota?: number
   /** Pods whose label `app` is one of these are refused by a plugin of the scheduler on every node. */

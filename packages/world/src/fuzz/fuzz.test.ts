@@ -4,6 +4,7 @@ import { overriding } from '../simulation/planted/wrappers.ts'
 import type { Case } from './case.ts'
 import { drawCase, parts, underPlainNames } from './generate/draw.ts'
 import { inheritedNames } from './generate/names.ts'
+import { type Decision, improvement, renaming, soundness } from './oracles/decisions.ts'
 import { calmStart, noUselessNodes } from './oracles/records.ts'
 import { LogWatch } from './oracles/log-watch.ts'
 import type { NodeRecord, PodRecord } from './observer.ts'
@@ -178,6 +179,25 @@ describe('oracles', () => {
       )
     assert.equal(found(1).length, 0)
     assert.equal(found(2).length, 1)
+  })
+
+  test('a decision that loses a pod, throws, or costs more than first fit is found', () => {
+    const plain: Decision = {
+      given: 2,
+      claims: [{ pods: ['a'], pricePerHour: 1, types: 1 }],
+      elsewhere: ['b'],
+      pricePerHour: 1,
+      faults: [],
+    }
+    const oraclesOf = (decision: Decision) => soundness(decision, 'first fit').map(({ oracle }) => oracle)
+    assert.deepEqual(oraclesOf(plain), [])
+    assert.deepEqual(oraclesOf({ ...plain, elsewhere: [] }), ['everyPodRuns'])
+    assert.deepEqual(oraclesOf({ ...plain, elsewhere: ['a'] }), ['everyPodRuns'])
+    assert.deepEqual(oraclesOf({ ...plain, faults: ['improvement: Error'] }), ['noThrow'])
+    assert.deepEqual(oraclesOf({ ...plain, pricePerHour: Number.NaN }), ['noHigherPrice'])
+    assert.deepEqual(improvement(plain, plain), [])
+    assert.equal(improvement({ ...plain, pricePerHour: 1.1 }, plain).length, 1)
+    assert.equal(renaming(plain, { ...plain, pricePerHour: 0.9 }).length, 1)
   })
 
   test('an error with a place in the program is found once, other errors are not', () => {

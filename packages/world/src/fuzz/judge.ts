@@ -1,6 +1,8 @@
 /** Judges one case, with what needs a second case to compare with. */
 import type { Case, Finding } from './case.ts'
-import { underPlainNames } from './generate/draw.ts'
+import { decide } from './decide.ts'
+import { underOtherZones, underPlainNames } from './generate/draw.ts'
+import { improvement, renaming, soundness } from './oracles/decisions.ts'
 import { firstFitPrice } from './oracles/first-fit.ts'
 import { type Onlooker, play, type Played } from './play.ts'
 import type { PlantedFault } from './planted/planted-fault.ts'
@@ -8,17 +10,37 @@ import type { PlantedFault } from './planted/planted-fault.ts'
 /** What is wrong with a case, and how much was looked at. */
 export interface Judgement {
   readonly findings: readonly Finding[]
-  readonly played: Played
+  readonly pods: number
+  readonly nodes: number
 }
 
 /** Plays a case and tells what every oracle finds. */
 export async function judge(given: Case, fault?: PlantedFault, onlooker?: Onlooker): Promise<Judgement> {
+  if (given.part === 'engine') return judgeDecisions(given)
   const played = await play(given, fault, onlooker)
   const findings = [...played.findings]
   if (findings.length === 0) findings.push(...(await priceFindings(given, played, fault)))
   if (findings.length === 0 && given.part === 'names')
     findings.push(...(await nameFindings(given, played, fault)))
-  return { findings, played }
+  return { findings, pods: played.pods, nodes: played.nodes }
+}
+
+function judgeDecisions(given: Case): Judgement {
+  try {
+    const plain = decide(given)
+    const [planned, free] = [decide(given, 'planned'), decide(given, 'free')]
+    const findings = [
+      ...soundness(plain, 'first fit'),
+      ...soundness(planned, 'planned placement'),
+      ...soundness(free, 'free placement'),
+      ...improvement(planned, plain),
+      ...renaming(plain, decide(underOtherZones(given))),
+    ]
+    return { findings, pods: plain.given, nodes: plain.claims.length }
+  } catch (error) {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    return { findings: [{ oracle: 'noThrow', text, atMs: 0 }], pods: 0, nodes: 0 }
+  }
 }
 
 const tiny = 1e-9

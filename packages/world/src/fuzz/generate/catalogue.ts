@@ -49,7 +49,7 @@ function aType(dice: Dice, names: Names, prices: Prices, index: number): object 
 function priceOf(dice: Dice, prices: Prices, size: number): number {
   if (prices === 'free') return 0
   if (prices === 'equal') return 0.1
-  if (prices === 'tiny') return size * 1e-9
+  if (prices === 'tiny') return size * 1e-6
   if (prices === 'wild') return size * dice.oneOf([0, 0.001, 0.05, 1, 1000])
   return Math.round(size * 400 * (1 + dice.between(-20, 20) / 100)) / 10_000
 }

@@ -17,12 +17,13 @@ import { rarityOf } from './pod-spec.ts'
 import { somePools } from './pools.ts'
 
 /** Which part of the product a case is about. */
-export const parts = ['cluster', 'cloud', 'evidence', 'price', 'names', 'answers'] as const
+export const parts = ['engine', 'cluster', 'cloud', 'evidence', 'price', 'names', 'answers'] as const
 
 export type Part = (typeof parts)[number]
 
 /** One sentence for each part. */
 export const partTexts: Readonly<Record<Part, string>> = {
+  engine: 'decisions alone, many a second: random catalogues, unpriced types, zones under other names',
   cluster: 'random catalogues of the simulated provider, pods with every field scheduling looks at',
   cloud: 'the same on the simulated Exoscale with its real catalogue, unpriced types included',
   evidence: 'guests that see less than their type, schedulers that refuse, types that are sold out, quotas',
@@ -36,6 +37,16 @@ export function drawCase(part: Part, seed: number): Case {
   const random = new SeededRandom(`fuzz-${part}-${seed}`)
   const dice = new Dice(random)
   return drawn[part](dice, seed)
+}
+
+/** The case with each zone under the name of another. */
+export function underOtherZones(given: Case): Case {
+  const others = ['zone-c', 'zone-a', 'zone-b'] as const
+  const text = zones.reduce(
+    (changed, zone, index) => changed.replaceAll(zone, `@${others[index]}`),
+    JSON.stringify(given),
+  )
+  return JSON.parse(text.replaceAll('@', '')) as Case
 }
 
 /** The case with plain names wherever it has inherited ones; of cases of the part `names`. */
@@ -59,6 +70,12 @@ export function underPlainNames(given: Case): Case {
 }
 
 const drawn: Readonly<Record<Part, (dice: Dice, seed: number) => Case>> = {
+  engine: (dice, seed) => {
+    const base = onKwok(dice, seed, 'engine', dice.chance(0.2) ? hostileNames(seed) : plainNames, 1)
+    const names = ((base.catalogue ?? []) as readonly { readonly name: string }[]).map(({ name }) => name)
+    const unpriced = dice.chance(0.3) ? names.filter(() => dice.chance(0.4)) : []
+    return { ...base, surroundings: { ...base.surroundings, unpriced } }
+  },
   cluster: (dice, seed) => onKwok(dice, seed, 'cluster', plainNames, 1),
   cloud: (dice, seed) => onExoscale(dice, seed, 'cloud', plainNames, 1),
   evidence: (dice, seed) => {

@@ -10,7 +10,9 @@ const directory = 'traces'
 export async function writeFailure(given: Case, finding: Finding): Promise<readonly string[]> {
   mkdirSync(directory, { recursive: true })
   const base = join(directory, `fuzz-${given.part}-${given.seed}-${finding.oracle}`)
-  const { accepted } = await play(given)
+  // What is refused may be what failed where names decide.
+  const isAboutNames = finding.oracle === 'sameUnderOtherNames'
+  const accepted = isAboutNames ? given.objects : (await play(given)).accepted
   const again = isManifestEnough(given)
     ? `npm start -- -f ${base}.yaml`
     : `npm run fuzz -- --case ${base}.json`

@@ -14,6 +14,8 @@ export interface Io extends WorldIo {
 export interface Task {
   readonly part: Part
   readonly seed: number
+  /** So many seeds from that one on, until one fails; one unless given. */
+  readonly count?: number
   /** A fault planted in the product. */
   readonly fault?: string
   /** Set to make the case smaller that fails so, in so many seconds. */
@@ -22,6 +24,8 @@ export interface Task {
 
 export interface Verdict {
   readonly findings: readonly Finding[]
+  /** Of the case that failed. */
+  readonly seed?: number
   readonly pods: number
   readonly nodes: number
   /** Of a task that makes a case smaller. */

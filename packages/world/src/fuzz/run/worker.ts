@@ -23,11 +23,21 @@ process.on('message', (message) => {
   })()
 })
 
-async function verdictOn({ part, seed, fault: name, shrink }: Task): Promise<Verdict> {
+async function verdictOn({ count = 1, ...task }: Task): Promise<Verdict> {
+  let [pods, nodes] = [0, 0]
+  for (let seed = task.seed; seed < task.seed + count; seed++) {
+    const verdict = await verdictOnOne({ ...task, seed })
+    pods += verdict.pods
+    nodes += verdict.nodes
+    if (verdict.findings.length > 0) return { ...verdict, seed, pods, nodes }
+  }
+  return { findings: [], pods, nodes }
+}
+
+async function verdictOnOne({ part, seed, fault: name, shrink }: Task): Promise<Verdict> {
   const given = drawCase(part, seed)
   const fault = name === undefined ? undefined : plantedFault(name)
-  const { findings, played } = await judge(given, fault)
-  const { pods, nodes } = played
+  const { findings, pods, nodes } = await judge(given, fault)
   if (shrink !== undefined) {
     const found = findings.find(({ oracle }) => oracle === shrink.oracle)
     if (found === undefined) return { findings, pods, nodes }

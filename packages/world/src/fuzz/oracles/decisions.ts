@@ -1,0 +1,73 @@
+/** What must hold of a decision, whoever made it. */
+import type { Finding } from '../case.ts'
+
+/** A decision about pods on an empty cluster, as plain data. */
+export interface Decision {
+  /** How many pods there were. */
+  readonly given: number
+  readonly claims: readonly {
+    readonly pods: readonly string[]
+    readonly pricePerHour: number | undefined
+    /** How many types are left to it. */
+    readonly types: number
+  }[]
+  /** UIDs of the pods that no claim is for. */
+  readonly elsewhere: readonly string[]
+  readonly pricePerHour: number
+  /** What threw on the way. */
+  readonly faults: readonly string[]
+}
+
+const tiny = 1e-9
+
+/** Every pod is somewhere, once; prices are numbers; nothing threw. */
+export function soundness(decision: Decision, mode: string): readonly Finding[] {
+  const found = (oracle: Finding['oracle'], text: string): Finding => ({
+    oracle,
+    text: `${mode}: ${text}`,
+    atMs: 0,
+  })
+  const named = [...decision.claims.flatMap(({ pods }) => pods), ...decision.elsewhere]
+  const prices = [decision.pricePerHour, ...decision.claims.map(({ pricePerHour }) => pricePerHour ?? 0)]
+  return [
+    ...decision.faults.map((fault) => found('noThrow', fault)),
+    ...(new Set(named).size === decision.given && named.length === decision.given
+      ? []
+      : [
+          found(
+            'everyPodRuns',
+            `of ${decision.given} pods the decision names ${new Set(named).size}, ${named.length} times`,
+          ),
+        ]),
+    ...(prices.every((price) => Number.isFinite(price) && price >= 0)
+      ? []
+      : [found('noHigherPrice', `prices are not all numbers: ${prices.join(', ')}`)]),
+    ...decision.claims
+      .filter(({ types }) => types === 0)
+      .map(({ pods }) => found('everyPodRuns', `a claim for ${pods.join(', ')} has no type`)),
+  ]
+}
+
+/** A plan that was improved costs no more and serves no fewer pods. */
+export function improvement(improved: Decision, plain: Decision): readonly Finding[] {
+  const [more, fewer] = [improved, plain].map(({ elsewhere }) => elsewhere.length)
+  if ((more ?? 0) > (fewer ?? 0)) {
+    const text = `with improvements ${more} pods are left out, without ${fewer}`
+    return [{ oracle: 'everyPodRuns', text, atMs: 0 }]
+  }
+  const isPriced = [...improved.claims, ...plain.claims].every(
+    ({ pricePerHour }) => pricePerHour !== undefined,
+  )
+  if (!isPriced || more !== fewer || improved.pricePerHour <= plain.pricePerHour * (1 + tiny)) return []
+  const text = `the plan costs ${improved.pricePerHour} an hour, plain first fit ${plain.pricePerHour}`
+  return [{ oracle: 'noHigherPrice', text, atMs: 0 }]
+}
+
+/** What zones are called changes neither how many pods are placed nor the price. */
+export function renaming(one: Decision, other: Decision): readonly Finding[] {
+  const said = ({ elsewhere, pricePerHour }: Decision): string =>
+    `${elsewhere.length} pods left out, ${pricePerHour.toPrecision(9)} an hour`
+  if (said(one) === said(other)) return []
+  const text = `with the zones as they are ${said(one)}, with other names ${said(other)}`
+  return [{ oracle: 'sameUnderOtherNames', text, atMs: 0 }]
+}
