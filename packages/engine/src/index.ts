@@ -27,7 +27,7 @@ export {
   type Requirements,
   requirementsOf,
 } from './requirements/requirements.ts'
-export { type Problem, problemInSteps, problemOf, type ShapeSource } from './snapshot/problem.ts'
+export { type Problem, problemInSteps, problemOf, problemText, type ShapeSource } from './snapshot/problem.ts'
 export type {
   AttachLimits,
   DaemonInput,
@@ -69,6 +69,7 @@ export type {
   PoolWithoutTypes,
   SchedulingControl,
   SchedulingResult,
+  Fault,
 } from './snapshot/result.ts'
 export { type SelectorLookups, withDefaultSpread } from './eligibility/default-spread.ts'
 export { effectiveZone } from './eligibility/effective-zones.ts'

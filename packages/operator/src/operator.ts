@@ -3,11 +3,14 @@ import { type Clock, eventLoopTurns, type Logger, type Random } from '@tenon/run
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { LaunchGuard } from './act/launch-guard.ts'
+import { checkedPrices } from './act/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './controllers/nodeoverlay/overlaid-provider.ts'
 import { DisruptionAnswers, type NodeDecision } from './controllers/disruption/answers.ts'
 import type { DrainReport } from './controllers/node-termination/drain-report.ts'
 import { drainReports } from './controllers/node-termination/drain-state.ts'
 import { PlacementGate } from './controllers/planned-placement/gate.ts'
+import { DecisionFaults } from './decide/decision-faults.ts'
+import { IsolatingDecider } from './decide/isolating-decider.ts'
 import { InlineDecider, type SchedulingDecider } from './decide/decider.ts'
 import { FrameworkMetrics } from './metrics/framework.ts'
 import { RequestMetrics } from './metrics/framework-requests.ts'
@@ -69,7 +72,6 @@ export class Operator {
 
   constructor(deps: OperatorDependencies) {
     this.#deps = deps
-    this.#decider = deps.decider ?? new InlineDecider(deps.clock)
     this.caches = openCaches(deps.registry, deps.provider, deps.settings)
     const { provider, clock, settings, build } = deps
     this.metrics = new Metrics({
@@ -86,6 +88,13 @@ export class Operator {
     this.requests = new RequestMetrics(this.metrics.registry)
     this.framework = new FrameworkMetrics(this.metrics.registry, clock)
     this.#passAges = new PassAges(clock)
+    this.#decider = new IsolatingDecider({
+      inner: deps.decider ?? new InlineDecider(clock),
+      clock,
+      logger: deps.logger,
+      events: deps.events,
+      faults: new DecisionFaults({ logger: deps.logger, metrics: this.metrics }),
+    })
     this.metrics.passAgesMs = () => this.#passAges.agesMs()
   }
 
@@ -103,7 +112,8 @@ export class Operator {
 
   /** Starts deciding and acting; call it once this process leads and has observed. */
   lead(): void {
-    const { client, provider, events, clock, random, logger, settings } = this.#deps
+    const { client, events, clock, random, logger, settings } = this.#deps
+    const provider = checkedPrices(this.#deps.provider, logger)
     const overlays = overlayLayer(this.caches, provider)
     this.#controllers = wireControllers({
       client,
@@ -127,7 +137,7 @@ export class Operator {
     })
     this.#showOfferings()
     for (const controller of this.#controllers) controller.start()
-    provider.startControllers(this.#stopping.signal)
+    this.#deps.provider.startControllers(this.#stopping.signal)
   }
 
   /** Offerings that launches avoid because they had no capacity. */

@@ -7,6 +7,7 @@ import {
   type PodOrigin,
   type PodProblems,
   type PodVolumes,
+  problemText,
   renderPodProblems,
   renderVolumeProblem,
   resolveVolumes,
@@ -99,21 +100,34 @@ export function* eligiblePods(
   for (const pod of pending) if (state.isWellFormed(pod)) noteFreeVolumes(pod, lookups, freeVolumes)
   for (const pod of pending) {
     yield
-    const problems = validatePod(pod, lookups, policy, state.isWellFormed(pod))
-    if (problems === undefined) take(pod)
-    else ignored.push(ignoredPod(pod, problems))
+    try {
+      const problems = validatePod(pod, lookups, policy, state.isWellFormed(pod))
+      if (problems === undefined) take(pod)
+      else ignored.push(ignoredPod(pod, problems))
+    } catch (error) {
+      refused.push(unreadable(pod, error))
+    }
   }
   for (const { pod, origin } of leaving) {
     yield
-    const problems = state.isWellFormed(pod) ? undefined : shapeProblems(pod)
-    if (problems !== undefined) {
-      refused.push({ pod, reason: renderPodProblems(problems) })
-      continue
+    try {
+      const problems = state.isWellFormed(pod) ? undefined : shapeProblems(pod)
+      if (problems !== undefined) {
+        refused.push({ pod, reason: renderPodProblems(problems) })
+        continue
+      }
+      origins.set(pod.metadata.uid ?? '', origin)
+      take(pod)
+    } catch (error) {
+      refused.push(unreadable(pod, error))
     }
-    origins.set(pod.metadata.uid ?? '', origin)
-    take(pod)
   }
   return { pods, origins, volumes, ignored, refused }
+}
+
+/** One pod that nobody foresaw keeps no others from being decided about. */
+function unreadable(pod: Pod, error: unknown): RefusedPod {
+  return { pod, reason: `the pod, or an object that it names, cannot be read: ${problemText(error)}` }
 }
 
 /** The engine refuses pods with resource claims; one without them is placed for its other needs. */

@@ -24,7 +24,12 @@ const problems = new ProblemReader()
 const types = new TypeReader()
 const size = new PieceSize()
 
-// An error here ends the thread, and with it the decision, which is what the other side waits to hear.
+/** What the thread says once all parts of an answer are there, or when there will be none. */
+export type FromThread =
+  | { readonly kind: 'answered' }
+  | { readonly kind: 'failed'; readonly message: string; readonly stack: string }
+
+// An error elsewhere ends the thread, which is what the other side hears then.
 parentPort?.on('message', (message: ToThread) => {
   if (message.kind === 'solve')
     answer(message.deadlineMs, (control) => solutionParts(solve(problems.problem(), control), size))
@@ -34,7 +39,23 @@ parentPort?.on('message', (message: ToThread) => {
   } else problems.hear(message)
 })
 
+/** A decision that throws, or whose answer cannot be sent, costs only itself. */
 function answer(deadlineMs: number, partsFor: (control: SchedulingControl) => Iterable<Part>): void {
+  try {
+    tellParts(deadlineMs, partsFor)
+    // Told last and elsewhere: all parts are there when this arrives.
+    say({ kind: 'answered' })
+  } catch (error) {
+    const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
+    say({ kind: 'failed', message, stack })
+  }
+}
+
+function say(message: FromThread): void {
+  parentPort?.postMessage(message)
+}
+
+function tellParts(deadlineMs: number, partsFor: (control: SchedulingControl) => Iterable<Part>): void {
   const start = clock.monotonic()
   const shouldStop = () => Atomics.load(stop, 0) !== 0 || clock.monotonic() - start >= deadlineMs
   // Looking for a cheaper plan may take as long again as first fit, but pods wait meanwhile.
@@ -44,6 +65,4 @@ function answer(deadlineMs: number, partsFor: (control: SchedulingControl) => It
     replies.postMessage(part)
     size.took(clock.monotonic() - before)
   }
-  // Told last and elsewhere: all parts are there when this arrives.
-  parentPort?.postMessage('answered')
 }

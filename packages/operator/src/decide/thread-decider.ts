@@ -10,7 +10,7 @@ import {
   type SchedulingResult,
 } from '@tenon/engine'
 import { type Clock, inSlices, type Logger, type Slicing, type Turns } from '@tenon/runtime'
-import { type DecisionOptions, nothingDecided, type SchedulingDecider } from './decider.ts'
+import { type DecisionOptions, InlineDecider, nothingDecided, type SchedulingDecider } from './decider.ts'
 import { sliceMs } from './slice.ts'
 import { type Bounds, ThreadSession } from './thread-session.ts'
 
@@ -26,9 +26,12 @@ export interface ThreadDeciderOptions {
   readonly logger: Logger
 }
 
+/** Threads that died one after the other without having decided anything: then it is not what they were asked. */
+const mostDeaths = 3
+
 /**
  * Starts its thread with the first decision. A decision whose thread fails is rejected; the next one
- * gets a new thread.
+ * gets a new thread. Where threads die whatever they are asked, the calling thread decides, slow as that is.
  */
 export class ThreadDecider implements SchedulingDecider {
   readonly #options: ThreadDeciderOptions
@@ -36,6 +39,8 @@ export class ThreadDecider implements SchedulingDecider {
   readonly #closing = new AbortController()
   #session: ThreadSession | undefined
   #failures = 0
+  /** Threads that died in a row. */
+  #deaths = 0
   /** Questions under way, or waiting for their turn. */
   readonly #examinations = new Set<AbortController>()
   /** Settles when the decision before has. */
@@ -51,10 +56,19 @@ export class ThreadDecider implements SchedulingDecider {
     for (const examination of this.#examinations) examination.abort()
     return this.#inTurn(input, { deadlineMs, signal }, async (session, problem, bounds) => {
       const solution = await session.solve(problem, bounds)
+      this.#deaths = 0
       if (solution === undefined) return undefined
       await this.#slicing.turns.next()
       return inSlices(resultInSteps(input, problem, solution), this.#slicing)
-    }).then((result) => result ?? nothingDecided(input))
+    })
+      .catch((error: unknown) => {
+        if (signal.aborted || this.#closing.signal.aborted || this.#deaths < mostDeaths) throw error
+        this.#options.logger.error('scheduling threads die: deciding without one', { error })
+        // The next decision tries one thread again.
+        this.#deaths = mostDeaths - 1
+        return new InlineDecider(this.#options.clock).decide(input, { deadlineMs, signal })
+      })
+      .then((result) => result ?? nothingDecided(input))
   }
 
   examine(
@@ -115,6 +129,7 @@ export class ThreadDecider implements SchedulingDecider {
     if (this.#session === undefined || this.#session.isOver)
       this.#session = new ThreadSession(this.#slicing, (error) => {
         this.#failures++
+        if (!isOutOfMemory(error)) this.#deaths++
         this.#options.logger.error('scheduling thread failed, the next decision starts another', {
           error,
           failures: this.#failures,
@@ -141,4 +156,9 @@ export class ThreadDecider implements SchedulingDecider {
       for (const cancel of cancels) cancel()
     }
   }
+}
+
+/** What is too much for a thread would be too much for the process. */
+function isOutOfMemory({ cause }: Error): boolean {
+  return cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY'
 }

@@ -4,7 +4,7 @@ import type { DisruptionAnswer, DisruptionQuestion, Problem, Solution } from '@t
 import { inSlices, type Slicing } from '@tenon/runtime'
 import { Assembly, type Part, PieceSize } from './parts.ts'
 import { problemMessages, SentTypes, type ToThread } from './problem-parts.ts'
-import type { ThreadData } from './scheduling-thread.ts'
+import type { FromThread, ThreadData } from './scheduling-thread.ts'
 import { solutionFrom } from './solution-parts.ts'
 
 /** What bounds a decision of the thread. */
@@ -23,9 +23,19 @@ const threadUrl = new URL(
 /** A thread that decides now and then needs no room for young objects that a busy one would gain from. */
 const resourceLimits = { maxYoungGenerationSizeMb: 16 }
 
+/** The thread is well, but what it was asked for threw. */
+class DecisionError extends Error {
+  /** @param failure with the stack where that happened. */
+  constructor(failure: Extract<FromThread, { kind: 'failed' }>) {
+    const cause = new Error(failure.message)
+    cause.stack = failure.stack
+    super(`the scheduling thread failed: ${failure.message}`, { cause })
+  }
+}
+
 /**
- * Starts its thread at once. The thread keeps the process alive only while it decides; an error in it
- * ends it, and whatever it was doing.
+ * Starts its thread at once. The thread keeps the process alive only while it decides. A decision that throws is
+ * rejected with a {@link DecisionError}; any other error ends the thread, and whatever it was doing.
  */
 export class ThreadSession {
   readonly #slicing: Slicing
@@ -60,8 +70,9 @@ export class ThreadSession {
     this.#worker.on('exit', (code) => {
       fail(new Error(`the scheduling thread ended with code ${code}`))
     })
-    this.#worker.on('message', () => {
-      this.#waiting?.resolve()
+    this.#worker.on('message', (message: FromThread) => {
+      if (message.kind === 'answered') this.#waiting?.resolve()
+      else this.#waiting?.reject(new DecisionError(message))
     })
     this.#worker.unref()
   }
@@ -73,7 +84,8 @@ export class ThreadSession {
   /**
    * Has the thread solve the problem; one at a time.
    * @returns what was decided when the bounds were reached; undefined when they were before it began.
-   * @throws Error when the thread ends meanwhile, or the problem cannot be sent; the session is over then.
+   * @throws DecisionError when it throws; Error when the thread ends meanwhile, or the problem cannot be sent: the
+   * session is over then.
    */
   async solve(problem: Problem, bounds: Bounds): Promise<Solution | undefined> {
     const assembly = await this.#ask(problem, bounds, (deadlineMs) => ({ kind: 'solve', deadlineMs }))
@@ -118,8 +130,9 @@ export class ThreadSession {
       if (this.#failure !== undefined) throw this.#failure
       return assembly
     } catch (error) {
-      // Nobody knows what the thread has heard.
-      await this.end(error as Error)
+      // Of an answer that failed only what was told of it has to go; else nobody knows what the thread has heard.
+      if (error instanceof DecisionError) for (const _ of this.#receiving()) continue
+      else await this.end(error as Error)
       throw error
     } finally {
       this.#waiting = undefined

@@ -150,6 +150,13 @@ const scheduling: readonly MetricRow[] = [
     help: 'Age of a scheduling decision under way',
   },
   {
+    name: 'scheduler_faults_total',
+    type: 'counter',
+    labels: ['part'],
+    unit: 'errors',
+    help: 'Bugs that decisions came across, by what failed: decision and disruption are made again without what made them fail, an improvement, explanation or the zones of pods are left out',
+  },
+  {
     name: 'scheduler_ignored_pods_count',
     type: 'gauge',
     labels: [],

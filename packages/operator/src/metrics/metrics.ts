@@ -62,6 +62,7 @@ export class Metrics {
   readonly schedulingDuration: Histogram
   readonly schedulingQueueDepth: Gauge
   readonly schedulingUnfinishedWork: Gauge
+  readonly decisionFaults: Counter
   readonly ignoredPods: Gauge
   readonly pendingPodsByZone: Gauge
   readonly schedulingDecisionDuration: Histogram
@@ -119,6 +120,7 @@ export class Metrics {
     this.schedulingDuration = make.histogram('karpenter_scheduler_scheduling_duration_seconds')
     this.schedulingQueueDepth = make.gauge('karpenter_scheduler_queue_depth')
     this.schedulingUnfinishedWork = make.gauge('karpenter_scheduler_unfinished_work_seconds')
+    this.decisionFaults = make.counter('karpenter_scheduler_faults_total')
     this.ignoredPods = make.gauge('karpenter_scheduler_ignored_pods_count')
     this.pendingPodsByZone = make.gauge('karpenter_scheduler_pending_pods_by_effective_zone_count')
     this.schedulingDecisionDuration = make.histogram('karpenter_pods_scheduling_decision_duration_seconds')
@@ -134,6 +136,8 @@ export class Metrics {
     this.cloudProviderDuration = make.histogram('karpenter_cloudprovider_duration_seconds')
     this.cloudProviderErrors = make.counter('karpenter_cloudprovider_errors_total')
     // Those that watch for timeouts have something to compare with from the start.
+    for (const part of ['decision', 'disruption', 'improvement', 'explanation', 'zones'])
+      this.decisionFaults.inc({ part }, 0)
     for (const type of ['multi', 'single']) this.consolidationTimeouts.inc({ consolidation_type: type }, 0)
     this.offeringRefusals = make.counter('tenon_offerings_launch_refusals_total')
     make.gauge('tenon_offerings_avoided', (gauge) => {

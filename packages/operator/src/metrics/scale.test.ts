@@ -163,6 +163,7 @@ test('ASK-23 a scrape of 1,000 nodes and 10,000 pods has a known number of serie
   const perNode = (resourcesShown: number) => nodes * resourcesShown
   assert.deepEqual(counts, {
     karpenter_build_info: 1,
+    karpenter_scheduler_faults_total: 5,
     karpenter_voluntary_disruption_consolidation_timeouts_total: 2,
     karpenter_nodepools_cost_total: pools,
     karpenter_cluster_utilization_percent: 4,
@@ -215,6 +216,6 @@ test('ASK-23 with reduced detail the same cluster has hardly any series, and non
   const counts = seriesOf(text)
   assert.equal(
     Object.values(counts).reduce((total, count) => total + count, 0),
-    332,
+    337,
   )
 })

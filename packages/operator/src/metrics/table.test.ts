@@ -80,6 +80,9 @@ describe('metrics', () => {
       'karpenter_build_info{version="1.2.3",goversion="v24.1.0",goarch="arm64",commit="abcdef0"} 1',
       'karpenter_voluntary_disruption_consolidation_timeouts_total{consolidation_type="multi"} 0',
       'karpenter_voluntary_disruption_consolidation_timeouts_total{consolidation_type="single"} 0',
+      ...['decision', 'disruption', 'improvement', 'explanation', 'zones'].map(
+        (part) => `karpenter_scheduler_faults_total{part="${part}"} 0`,
+      ),
     ])
   })
 

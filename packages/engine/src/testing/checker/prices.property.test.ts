@@ -75,7 +75,8 @@ test('RPT-47 a planned plan never costs more than plain first fit, and leaves ou
         after.pricePerHour <= before.pricePerHour + rounding,
         `${after.pricePerHour} instead of ${before.pricePerHour}`,
       )
-      assert.ok(Math.abs(planned.firstFitPricePerHour - before.pricePerHour) <= rounding)
+      // Claims whose list of types had to be cut too short are among what first fit would have cost.
+      assert.ok(planned.firstFitPricePerHour >= before.pricePerHour - rounding)
       const left = new Set(plain.failures.map(({ pod }) => pod))
       for (const { pod } of planned.failures) assert.ok(left.has(pod), `${pod.metadata.uid} is left out`)
       if (after.pricePerHour < before.pricePerHour - rounding) cheaper++

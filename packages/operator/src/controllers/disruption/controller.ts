@@ -81,11 +81,19 @@ export class Disruption {
     const nodes = state.stateNodes().flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name]))
     await inSlices(state.podsOnNodes.reading(nodes), this.#slicing)
     const round: Round = {}
+    const failures: unknown[] = []
     for (const method of this.#methods) {
-      if (await this.#try(method, round, signal)) return { kind: 'after', delayMs: 0 }
+      try {
+        if (await this.#try(method, round, signal)) return { kind: 'after', delayMs: 0 }
+      } catch (error) {
+        if (signal.aborted || isKubeError(error, 'conflict')) throw error
+        // One method that fails does not keep the others from their turn.
+        failures.push(error)
+      }
       // Methods may take their time.
       if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     }
+    if (failures.length > 0) throw failures[0]
     return { kind: 'after', delayMs: settings.disruptionPollMs }
   }
 

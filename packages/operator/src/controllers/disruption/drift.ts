@@ -1,5 +1,6 @@
 /** `disruption`, method Drift: replaces drifted nodes, one after the other (disruption.md 8). */
 import { isConditionTrue } from '@tenon/api'
+import type { RemovalResult } from '@tenon/engine'
 import type { OperatorContext } from '../../context.ts'
 import { type StateNode, transitionMs } from '../../state/state-node.ts'
 import { remainingDisruptions } from './budget.ts'
@@ -8,7 +9,7 @@ import { keepStranded } from './explain.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
 import { claimNames, strandedText } from './remarks.ts'
-import { destinationsOf, removalGround, withoutNodes } from './simulation.ts'
+import { destinationsOf, type RemovalGround, removalGround, withoutNodes } from './simulation.ts'
 
 const reason = 'Drifted'
 
@@ -37,7 +38,8 @@ export class Drift implements DisruptionMethod {
     if (allowed.length === 0) return false
     const ground = await removalGround(context, allowed, false, signal)
     for (const candidate of inOrder([...ground.candidates.values()])) {
-      const removal = await withoutNodes(context, ground, [candidate], signal)
+      const removal = await this.#without(ground, candidate, signal)
+      if (removal === 'failed') continue
       if (removal === undefined) return false
       if (removal.stranded.length > 0) {
         const text = strandedText(removal.stranded, claimNames(context))
@@ -60,6 +62,23 @@ export class Drift implements DisruptionMethod {
       return true
     }
     return false
+  }
+
+  /** What becomes of the pods without the node; `failed` costs only this node its turn. */
+  async #without(
+    ground: RemovalGround,
+    candidate: Candidate,
+    signal: AbortSignal,
+  ): Promise<RemovalResult | 'failed' | undefined> {
+    try {
+      return await withoutNodes(this.#context, ground, [candidate], signal)
+    } catch (error) {
+      if (signal.aborted) throw error
+      const text = `working out where its pods would go fails: ${error instanceof Error ? error.message : String(error)}`
+      tellBlocked(this.#context, candidate, text)
+      keepStranded(this.#context, candidate.name, text)
+      return 'failed'
+    }
   }
 }
 
