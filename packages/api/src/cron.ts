@@ -1,4 +1,5 @@
 /** Schedules as Kubernetes and Karpenter write them: five cron fields or a macro. */
+import { ownValue } from './own.ts'
 import { Cron } from 'croner'
 
 const macros: Readonly<Record<string, string>> = {
@@ -25,7 +26,7 @@ const fields = [
  * @returns undefined when the schedule or the zone cannot be read.
  */
 export function parseSchedule(schedule: string, timeZone = 'UTC'): Cron | undefined {
-  const texts = (macros[schedule] ?? schedule).trim().split(/\s+/)
+  const texts = (ownValue(macros, schedule) ?? schedule).trim().split(/\s+/)
   const expression = texts.map((text, i) => dialect(text, i))
   if (expression.length !== fields.length || expression.includes(undefined)) return undefined
   try {

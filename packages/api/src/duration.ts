@@ -1,3 +1,4 @@
+import { ownValue } from './own.ts'
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
@@ -35,7 +36,7 @@ function parsed(text: string): number | undefined {
   if (!whole.test(text)) return undefined
   let total = 0
   for (const [, amount = '0', unit = 's'] of text.matchAll(part))
-    total += Number(amount) * (unitMs[unit] as number)
+    total += Number(amount) * (ownValue(unitMs, unit) as number)
   return text.startsWith('-') ? -total : total
 }
 

@@ -69,3 +69,4 @@ export {
 } from './crds/schema.ts'
 export { defaultStorageClass, storageClassNameOf } from './storage-classes.ts'
 export { admitsValue } from './requirement-values.ts'
+export { ownValue, setOwn } from './own.ts'

@@ -2,6 +2,7 @@
  * Kubernetes quantities (`500m`, `4Gi`, `1e3`) and their canonical integer form: thousandths of a
  * core for `cpu`, whole units for every other resource. Fractions round up, as the scheduler does.
  */
+import { setOwn, ownValue } from './own.ts'
 import type { ResourceList } from './objects.ts'
 import type { Resources } from './instance-types.ts'
 
@@ -62,9 +63,11 @@ function exactQuantity(text: string): Exact {
   const [whole = '', fraction = ''] = digits.split('.')
   const magnitude = BigInt(whole + fraction || '0')
   const units = sign === '-' ? -magnitude : magnitude
-  const binary = binaryExponent[suffix]
+  const binary = ownValue(binaryExponent, suffix)
   if (binary !== undefined) return { units: units << binary, exponent: -fraction.length }
-  const exponent = /^[eE][+-]?\d+$/.test(suffix) ? Number(suffix.slice(1)) : (decimalExponent[suffix] ?? 0)
+  const exponent = /^[eE][+-]?\d+$/.test(suffix)
+    ? Number(suffix.slice(1))
+    : (ownValue(decimalExponent, suffix) ?? 0)
   return { units, exponent: exponent - fraction.length }
 }
 
@@ -92,7 +95,8 @@ export function parseResource(name: string, quantity: string | number): number {
 /** Every entry of a resource list in canonical units. */
 export function parseResources(list: ResourceList | undefined): Resources {
   const amounts: Record<string, number> = {}
-  for (const [name, quantity] of Object.entries(list ?? {})) amounts[name] = parseResource(name, quantity)
+  for (const [name, quantity] of Object.entries(list ?? {}))
+    setOwn(amounts, name, parseResource(name, quantity))
   return amounts
 }
 

@@ -1,3 +1,4 @@
+import { ownValue } from './own.ts'
 import type { LabelSelector, LabelSelectorRequirement } from './objects.ts'
 
 type Labels = Readonly<Record<string, string>> | undefined
@@ -6,12 +7,12 @@ type Labels = Readonly<Record<string, string>> | undefined
 export function matchesSelector(selector: LabelSelector | null | undefined, labels: Labels): boolean {
   if (selector === undefined || selector === null) return false
   for (const [key, value] of Object.entries(selector.matchLabels ?? {}))
-    if (labels?.[key] !== value) return false
+    if (ownValue(labels, key) !== value) return false
   return (selector.matchExpressions ?? []).every((expression) => matchesExpression(expression, labels))
 }
 
 function matchesExpression(expression: LabelSelectorRequirement, labels: Labels): boolean {
-  const value = labels?.[expression.key]
+  const value = ownValue(labels, expression.key)
   switch (expression.operator) {
     case 'In':
       return value !== undefined && (expression.values ?? []).includes(value)

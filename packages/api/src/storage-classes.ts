@@ -1,3 +1,4 @@
+import { ownValue } from './own.ts'
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts'
 
 /** Where claims and volumes named their class before they had a field for it. */
@@ -24,7 +25,7 @@ export function defaultStorageClass(classes: Iterable<StorageClass>): StorageCla
   let best: StorageClass | undefined
   for (const candidate of classes) {
     const { annotations } = candidate.metadata
-    if (!defaultAnnotations.some((key) => annotations?.[key] === 'true')) continue
+    if (!defaultAnnotations.some((key) => ownValue(annotations, key) === 'true')) continue
     if (best === undefined || goesBefore(candidate, best)) best = candidate
   }
   return best

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 type JsonObject = Readonly<Record<string, unknown>>
 
 /**
@@ -12,16 +13,16 @@ export function mergePatchOf(before: object, after: object): Record<string, unkn
 function differenceOf(before: JsonObject, after: JsonObject): Record<string, unknown> {
   const patch: Record<string, unknown> = {}
   for (const key of Object.keys(before)) {
-    if (isPresent(before[key]) && !isPresent(after[key])) patch[key] = null
+    if (isPresent(ownValue(before, key)) && !isPresent(ownValue(after, key))) setOwn(patch, key, null)
   }
   for (const [key, wanted] of Object.entries(after)) {
     if (!isPresent(wanted)) continue
-    const held = before[key]
+    const held = ownValue(before, key)
     if (isPlainObject(held) && isPlainObject(wanted)) {
       const nested = differenceOf(held, wanted)
-      if (Object.keys(nested).length > 0) patch[key] = nested
+      if (Object.keys(nested).length > 0) setOwn(patch, key, nested)
     } else if (!sameJson(held, wanted)) {
-      patch[key] = isPlainObject(wanted) ? withoutAbsent(wanted) : wanted
+      setOwn(patch, key, isPlainObject(wanted) ? withoutAbsent(wanted) : wanted)
     }
   }
   return patch
@@ -51,5 +52,5 @@ function sameJson(a: unknown, b: unknown): boolean {
     return a.length === b.length && a.every((item, index) => sameJson(item, b[index]))
   if (!isPlainObject(a) || !isPlainObject(b)) return false
   const keys = new Set([...Object.keys(a), ...Object.keys(b)])
-  return [...keys].every((key) => sameJson(a[key], b[key]))
+  return [...keys].every((key) => sameJson(ownValue(a, key), ownValue(b, key)))
 }

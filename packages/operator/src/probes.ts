@@ -1,4 +1,5 @@
 /** `/metrics`, what can be looked at under `/debug`, `/healthz` and `/readyz` (operations.md 5). */
+import { ownValue } from '@tenon/api'
 import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
 import { shortened } from './decide/scheduling-report.ts'
 import { scrapeResponse } from './metrics/scrape.ts'
@@ -26,7 +27,7 @@ export function metricsHandler(operator: Operator, others: HttpHandler = notFoun
   }
   return async (request, signal) => {
     const path = pathOf(request.path)
-    const page = Object.hasOwn(pages, path) ? pages[path] : undefined
+    const page = Object.hasOwn(pages, path) ? ownValue(pages, path) : undefined
     return await (page ?? others)(request, signal)
   }
 }

@@ -1,5 +1,5 @@
 /** Where a machine differs from what its node class asks for now. */
-import { karpenterKinds, type NodeClaim } from '@tenon/api'
+import { karpenterKinds, type NodeClaim, ownValue } from '@tenon/api'
 import { type EventRecorder, isKubeError, type KubeClient } from '@tenon/kube'
 import type { ExoscaleClient } from './api/client.ts'
 import type { ExoscaleInstance, Reference } from './api/types.ts'
@@ -125,7 +125,7 @@ async function repairLabels(
 ): Promise<void> {
   const current = instance.labels ?? {}
   const wanted = wantedInstanceLabels(claim, clusterId)
-  if (Object.entries(wanted).every(([key, value]) => current[key] === value)) return
+  if (Object.entries(wanted).every(([key, value]) => ownValue(current, key) === value)) return
   const operation = await api.updateInstance(instance.id, { labels: { ...current, ...wanted } }, signal)
   await api.waitForOperation(operation, { signal })
 }

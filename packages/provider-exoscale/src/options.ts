@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { Secret } from '@tenon/runtime'
 import { type Currency, currencies } from './catalogue/prices.ts'
 import { isUuid } from './identifiers.ts'
@@ -37,7 +38,7 @@ const fixes: Readonly<Record<string, string>> = {
 export function readExoscaleOptions(
   env: Readonly<Record<string, string | undefined>>,
 ): ExoscaleOptionsResult {
-  const text = (name: string): string => (env[name] ?? '').trim()
+  const text = (name: string): string => (ownValue(env, name) ?? '').trim()
   for (const [name, fix] of Object.entries(fixes)) {
     if (text(name) === '') return { error: `${name} is not set: ${fix}` }
     if (name === 'EXOSCALE_SKS_CLUSTER_ID' && !isUuid(text(name))) {

@@ -11,6 +11,8 @@ import {
   type Requirement,
   type RequirementOperator,
   type Resources,
+  setOwn,
+  ownValue,
 } from '@tenon/api'
 import { instanceTypeOf, is, kubeReserved } from './instance-type.ts'
 
@@ -96,10 +98,10 @@ function capacityOf(resources: unknown): Resources {
     const text = typeof quantity === 'number' ? String(quantity) : quantity
     if (typeof text !== 'string' || !isQuantity(text) || parseResource(resource, text) < 0)
       throw new FieldError(`resources.${resource}: give a quantity such as 500m, 4Gi or 2`)
-    amounts[resource] = parseResource(resource, text)
+    setOwn(amounts, resource, parseResource(resource, text))
   }
   for (const [resource, reserved] of Object.entries(kubeReserved)) {
-    if ((amounts[resource] ?? 0) <= reserved)
+    if ((ownValue(amounts, resource) ?? 0) <= reserved)
       throw new FieldError(`resources.${resource}: give more than the 100m cpu and 10Mi memory kept back`)
   }
   return amounts

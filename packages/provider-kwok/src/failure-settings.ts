@@ -1,5 +1,12 @@
 /** How simulated machines are to fail, told by annotations of their KWOKNodeClass; nothing fails by default. */
-import { type InstanceType, labels, mostPricePerHour, type Offering, parseDuration } from '@tenon/api'
+import {
+  type InstanceType,
+  labels,
+  mostPricePerHour,
+  type Offering,
+  parseDuration,
+  ownValue,
+} from '@tenon/api'
 import type { OfferingRef } from '@tenon/provider'
 import type { KwokNodeClass } from './nodeclass.ts'
 
@@ -111,7 +118,7 @@ export function failureSettings(nodeClass: KwokNodeClass | undefined): FailureRe
   for (const [key, text] of Object.entries(nodeClass?.metadata.annotations ?? {})) {
     if (!key.startsWith(simulationPrefix)) continue
     const at = `KWOKNodeClass ${nodeClass?.metadata.name}: annotation ${key}`
-    const setting = settings[key.slice(simulationPrefix.length)]
+    const setting = ownValue(settings, key.slice(simulationPrefix.length))
     if (setting === undefined) {
       problems.push(`${at} is not known; there are ${Object.keys(settings).join(', ')}`)
       continue
@@ -179,7 +186,7 @@ function selectorOf(text: string): Selector | undefined {
   const selector: { -readonly [part in keyof OfferingRef]?: string } = {}
   for (const pair of text.split(',')) {
     const [name = '', value = '', ...rest] = pair.split('=').map((part) => part.trim())
-    const part = selectorParts[name]
+    const part = ownValue(selectorParts, name)
     if (part === undefined || value === '' || rest.length > 0) return undefined
     selector[part] = value
   }

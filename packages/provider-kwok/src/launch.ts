@@ -12,6 +12,7 @@ import {
   parseResource,
   type PricePerHour,
   unregisteredTaint,
+  ownValue,
 } from '@tenon/api'
 import { integerBetween, type Random, randomString } from '@tenon/runtime'
 import { offeringAllows, singleValues, valuesOf } from './matching.ts'
@@ -93,7 +94,9 @@ export function isSoldOut(claim: NodeClaim, types: readonly InstanceType[]): boo
 export function choiceOf({ metadata }: Node, types: readonly InstanceType[]): Choice | undefined {
   const type = types.find(({ name }) => name === metadata.labels?.[labels.instanceType])
   const offering = type?.offerings.find(({ requirements }) =>
-    Object.entries(singleValues(requirements)).every(([key, value]) => metadata.labels?.[key] === value),
+    Object.entries(singleValues(requirements)).every(
+      ([key, value]) => ownValue(metadata.labels, key) === value,
+    ),
   )
   return type === undefined || offering === undefined ? undefined : { type, offering }
 }
@@ -140,7 +143,7 @@ export function simulatedNode(
   const allocatable = Object.fromEntries(
     Object.entries(type.capacity).map(([resource, amount]) => [
       resource,
-      formatResource(resource, amount - (overhead[resource] ?? 0)),
+      formatResource(resource, amount - (ownValue(overhead, resource) ?? 0)),
     ]),
   )
   return {

@@ -99,16 +99,17 @@ export class JsonLogger implements Logger {
 }
 
 function rendered(fields: LogFields): Readonly<Record<string, unknown>> {
-  const all: Record<string, unknown> = {}
+  const all = new Map<string, unknown>()
   for (const [key, value] of Object.entries(fields)) {
     if (typeof value === 'number' && key.length > 2 && key.endsWith('Ms')) {
-      all[key.slice(0, -2)] = durationText(value)
+      all.set(key.slice(0, -2), durationText(value))
       continue
     }
-    all[key] = value
-    if (value instanceof StructuredError) Object.assign(all, value.values)
+    all.set(key, value)
+    if (!(value instanceof StructuredError)) continue
+    for (const [name, part] of Object.entries(value.values)) all.set(name, part)
   }
-  return all
+  return Object.fromEntries(all)
 }
 
 function asText(_key: string, value: unknown): unknown {

@@ -58,14 +58,14 @@ export class StructuredError extends Error {
 
 /** A key that both have becomes a list under its plural. */
 function joined(first: LogFields, second: LogFields): LogFields {
-  const all: Record<string, unknown> = { ...first }
+  const all = new Map<string, unknown>(Object.entries(first))
   for (const [key, value] of Object.entries(second)) {
-    if (Object.hasOwn(all, key)) {
-      all[`${key}s`] = [all[key], value]
-      delete all[key]
-    } else all[key] = value
+    if (all.has(key)) {
+      all.set(`${key}s`, [all.get(key), value])
+      all.delete(key)
+    } else all.set(key, value)
   }
-  return all
+  return Object.fromEntries(all)
 }
 
 function pairs(values: LogFields): string {

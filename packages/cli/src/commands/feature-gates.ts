@@ -1,4 +1,5 @@
 /** `--feature-gates`: behaviour that can be switched on and off (operations.md 3). */
+import { setOwn } from '@tenon/api'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { CliError, startUpExitCode } from '../errors.ts'
 import { gateDefinitions } from '../options/gates.ts'
@@ -39,7 +40,7 @@ export function featureGates(source: string, text: string): ReadGates {
       })
     }
     if (definition === undefined) warnings.push(unknownGate(source, name))
-    else if (definition.isMissing !== true) gates[settingOf(name)] = isOn
+    else if (definition.isMissing !== true) setOwn(gates, settingOf(name), isOn)
     else if (isOn === true) warnings.push(missingGate(source, name))
     if (definition?.isOwn !== true) continue
     if (isOn === true) own.add(name)

@@ -1,4 +1,5 @@
 /** Options from the command line and the environment: a flag beats its variable, which beats the default. */
+import { ownValue } from '@tenon/api'
 import { CliError, startUpExitCode } from '../errors.ts'
 import { parseArguments } from './arguments.ts'
 import { type OptionDefinition, optionDefinitions, retiredOptions } from './definitions.ts'
@@ -39,7 +40,7 @@ export function readOptions(args: readonly string[], env: Env): ReadOptions | 'h
     const { flag, variable } = definition
     const named = given.has(flag) || variable === undefined ? `--${flag}` : variable
     names.set(flag, named)
-    const { value, warning } = readOne(definition, given.get(flag), variable && env[variable])
+    const { value, warning } = readOne(definition, given.get(flag), variable && ownValue(env, variable))
     values.set(flag, value)
     if (warning !== undefined) warnings.push(warning)
   }
@@ -84,7 +85,7 @@ function refusal(what: string, definition: OptionDefinition): CliError {
 
 function retiredVariables(env: Env): OptionWarning[] {
   return retiredOptions
-    .filter(({ variable }) => env[variable] !== undefined)
+    .filter(({ variable }) => ownValue(env, variable) !== undefined)
     .map(({ variable, advice }) => ({
       message: 'ignoring an environment variable that has no effect any more',
       fields: { variable, fix: advice.replace('disable-leader-election', 'DISABLE_LEADER_ELECTION') },
@@ -100,7 +101,7 @@ function otherProviders(
   const running = values.get('provider')
   return optionDefinitions
     .filter(({ provider }) => provider !== undefined && provider !== running)
-    .filter(({ flag, variable = '' }) => given.has(flag) || (env[variable] ?? '') !== '')
+    .filter(({ flag, variable = '' }) => given.has(flag) || (ownValue(env, variable) ?? '') !== '')
     .map(({ flag, provider }) => ({
       message: 'ignoring an option of another provider',
       fields: { option: `--${flag}`, provider },

@@ -7,6 +7,7 @@ import {
   parseResources,
   type Requirement,
   wellKnownLabels,
+  ownValue,
 } from '@tenon/api'
 import {
   allowsAbsence,
@@ -199,7 +200,9 @@ function minValuesFindings(
 function limitFindings(pool: NodePool, fitting: readonly InstanceType[]): readonly Finding[] {
   const limits = parseResources(pool.spec.limits ?? {})
   return Object.entries(limits).flatMap(([name, limit]): readonly Finding[] => {
-    const least = Math.min(...fitting.map(({ capacity }) => capacity[name] ?? (name === 'nodes' ? 1 : 0)))
+    const least = Math.min(
+      ...fitting.map(({ capacity }) => ownValue(capacity, name) ?? (name === 'nodes' ? 1 : 0)),
+    )
     if (least <= limit) return []
     const smallest = formatResource(name, least)
     return [

@@ -1,4 +1,5 @@
 /** Kinds and fields that earlier releases, and other providers, had: what to write instead. */
+import { ownValue } from '@tenon/api'
 
 const nodePoolForm = 'write apiVersion karpenter.sh/v1, kind NodePool'
 const nodeClassForm = 'write an ExoscaleNodeClass of karpenter.exoscale.com/v1 (or a KWOKNodeClass) instead'
@@ -27,7 +28,7 @@ const foreignNodeClass = /^(EC2NodeClass|AKSNodeClass|GCENodeClass|CleverNodeCla
  * Karpenter.
  */
 export function replacementOf(apiVersion: string, kind: string): string | undefined {
-  const known = kinds[`${apiVersion} ${kind}`]
+  const known = ownValue(kinds, `${apiVersion} ${kind}`)
   if (known !== undefined) return known
   const group = apiVersion.split('/')[0] ?? ''
   if (!karpenterGroups.test(group)) return undefined
@@ -66,7 +67,7 @@ const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** What to write instead of a field that the kind had once. */
 export function formerField(kind: string, field: string): string | undefined {
-  return fields[kind]?.[field]
+  return ownValue(ownValue(fields, kind), field)
 }
 
 /** Values that a field had once. */
@@ -76,5 +77,5 @@ const values: Readonly<Record<string, string>> = {
 
 /** What to write instead of a value that the field had once. */
 export function formerValue(field: string, value: unknown): string | undefined {
-  return typeof value === 'string' ? values[`${field} ${value}`] : undefined
+  return typeof value === 'string' ? ownValue(values, `${field} ${value}`) : undefined
 }

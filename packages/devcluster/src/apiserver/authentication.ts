@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { timingSafeEqual } from 'node:crypto'
 import type { Secret as Credential } from '@tenon/runtime'
 import type { StoredObject } from '../contract.ts'
@@ -77,7 +78,10 @@ export class Authenticator {
     if (stored === undefined || stored['type'] !== 'bootstrap.kubernetes.io/token') return undefined
     if (stored.metadata.deletionTimestamp !== undefined) return undefined
     const field = (name: string) =>
-      Buffer.from((stored['data'] as Record<string, string> | undefined)?.[name] ?? '', 'base64').toString()
+      Buffer.from(
+        ownValue(stored['data'] as Record<string, string> | undefined, name) ?? '',
+        'base64',
+      ).toString()
     if (field('token-id') !== id || !sameText(Buffer.from(field('token-secret')), Buffer.from(secret)))
       return undefined
     if (field('usage-bootstrap-authentication') !== 'true') return undefined

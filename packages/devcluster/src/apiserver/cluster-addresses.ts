@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { FieldError, StoredObject } from '../contract.ts'
 import type { ServerContext } from './context.ts'
 import type { Served } from './registry.ts'
@@ -70,7 +71,7 @@ function withoutOutlived(spec: ServiceSpec, before: ServiceSpec): ServiceSpec {
   const outlived = (need: (spec: ServiceSpec) => boolean) => need(before) && !need(spec)
   const gone = new Set<string>()
   const drop = (field: string) => {
-    if (spec[field] === before[field]) gone.add(field)
+    if (ownValue(spec, field) === ownValue(before, field)) gone.add(field)
   }
   if (outlived(needs.clusterAddress) && spec.clusterIP === before.clusterIP) {
     gone.add('clusterIP')

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { ServerContext } from './context.ts'
 import { reviewResources, type VirtualResource } from './reviews.ts'
 import type { Served } from './registry.ts'
@@ -160,7 +161,7 @@ function listedResource(served: Served): Listed {
     shortNames: definition.shortNames,
     categories: definition.categories,
     subresources: definition.subresources.flatMap((name) => {
-      const facts = subresourceFacts[name]
+      const facts = ownValue(subresourceFacts, name)
       return facts === undefined ? [] : [{ name, ...facts }]
     }),
   }

@@ -1,4 +1,5 @@
 /** Whether two JSON values are the same; a field that is `undefined` counts as absent. */
+import { ownValue } from '@tenon/api'
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
@@ -11,7 +12,8 @@ function sameArray(a: readonly unknown[], b: readonly unknown[]): boolean {
 }
 
 function sameFields(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
-  for (const field in a) if (!sameJson(a[field], b[field])) return false
-  for (const field in b) if (b[field] !== undefined && a[field] === undefined) return false
+  for (const field in a) if (!sameJson(ownValue(a, field), ownValue(b, field))) return false
+  for (const field in b)
+    if (ownValue(b, field) !== undefined && ownValue(a, field) === undefined) return false
   return true
 }

@@ -1,4 +1,4 @@
-import type { ObjectMeta } from '@tenon/api'
+import { type ObjectMeta, ownValue } from '@tenon/api'
 import type { FieldError, ResourceDefinition, StoredObject } from '../contract.ts'
 import { sameJson } from './equality.ts'
 
@@ -206,8 +206,9 @@ function sameFieldsBut(
   a: Readonly<Record<string, unknown>>,
   b: Readonly<Record<string, unknown>>,
 ): boolean {
-  for (const field in a) if (!left.has(field) && !sameJson(a[field], b[field])) return false
+  for (const field in a)
+    if (!left.has(field) && !sameJson(ownValue(a, field), ownValue(b, field))) return false
   for (const field in b)
-    if (b[field] !== undefined && a[field] === undefined && !left.has(field)) return false
+    if (ownValue(b, field) !== undefined && ownValue(a, field) === undefined && !left.has(field)) return false
   return true
 }

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import { sameJson } from './equality.ts'
 
@@ -96,8 +97,11 @@ export function simulationWarnings(
   object: StoredObject,
   old?: StoredObject,
 ): readonly string[] {
-  const own = kindGaps[collection] ?? []
-  const places: (readonly [string, readonly Gap[]])[] = [['spec', own], ...(templates[collection] ?? [])]
+  const own = ownValue(kindGaps, collection) ?? []
+  const places: (readonly [string, readonly Gap[]])[] = [
+    ['spec', own],
+    ...(ownValue(templates, collection) ?? []),
+  ]
   return places.flatMap(([base, gaps]) =>
     gaps.flatMap(({ path, when, why }) => {
       if (path === '')
@@ -115,7 +119,7 @@ function valueAt(object: StoredObject, path: string): unknown {
   let value: unknown = object
   for (const part of path.split('.')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
-    value = (value as Readonly<Record<string, unknown>>)[part]
+    value = ownValue(value as Readonly<Record<string, unknown>>, part)
   }
   return value
 }

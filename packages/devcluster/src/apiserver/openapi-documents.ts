@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import { createHash } from 'node:crypto'
 import { type HttpRequest, type HttpResponse, oneChunk } from '@tenon/runtime'
 import { openApiV2, openApiV3 } from '../schema/index.ts'
@@ -72,9 +73,9 @@ export class OpenApiDocuments {
     const paths: Record<string, object> = {}
     for (const { group, version } of this.#registry.definitions()) {
       const path = group === '' ? `api/${version}` : `apis/${group}/${version}`
-      if (paths[path] !== undefined) continue
+      if (ownValue(paths, path) !== undefined) continue
       const { hash } = this.#v3(path.split('/'))
-      paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }
+      setOwn(paths, path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` })
     }
     return JSON.stringify({ paths })
   }

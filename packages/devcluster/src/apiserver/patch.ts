@@ -1,4 +1,4 @@
-import type { KubeObject } from '@tenon/api'
+import { type KubeObject, ownValue } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import {
   type ApplyConflict,
@@ -44,10 +44,10 @@ const patchTypes: Readonly<Record<string, PatchKind>> = {
 
 /** The kind of patch of a content type. @throws ApiError 415. */
 export function patchKindOf(mediaType: string, served: Served): PatchKind {
-  const kind = patchTypes[mediaType]
+  const kind = ownValue(patchTypes, mediaType)
   if (kind !== undefined && (kind !== 'strategic' || served.crdName === undefined)) return kind
   const accepted = Object.keys(patchTypes).filter(
-    (type) => served.crdName === undefined || patchTypes[type] !== 'strategic',
+    (type) => served.crdName === undefined || ownValue(patchTypes, type) !== 'strategic',
   )
   throw unsupportedMediaType(accepted)
 }

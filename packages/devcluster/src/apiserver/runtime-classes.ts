@@ -1,4 +1,11 @@
-import type { KubeObject, Pod, PodSpec, ResourceList, Toleration } from '@tenon/api'
+import {
+  type KubeObject,
+  type Pod,
+  type PodSpec,
+  type ResourceList,
+  type Toleration,
+  ownValue,
+} from '@tenon/api'
 import { keyOf } from '../storage/index.ts'
 import type { ServerContext } from './context.ts'
 import { sameJson } from './equality.ts'
@@ -39,8 +46,8 @@ type Selector = Readonly<Record<string, string>> | undefined
 
 function selectorConflict(wanted: Selector, own: Selector): string | undefined {
   for (const [key, value] of Object.entries(wanted ?? {})) {
-    if (own === undefined || !Object.hasOwn(own, key) || own[key] === value) continue
-    return `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${own[key]}`
+    if (own === undefined || !Object.hasOwn(own, key) || ownValue(own, key) === value) continue
+    return `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${ownValue(own, key)}`
   }
   return undefined
 }

@@ -1,4 +1,4 @@
-import { apiVersionOf } from '@tenon/api'
+import { apiVersionOf, ownValue } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
 import { type PatchRequest, patched } from './patch.ts'
@@ -107,7 +107,7 @@ function segments(path: string): readonly string[] {
 
 function getPath(value: unknown, path: readonly string[]): unknown {
   let current = value
-  for (const segment of path) current = (current as Record<string, unknown> | undefined)?.[segment]
+  for (const segment of path) current = ownValue(current as Record<string, unknown> | undefined, segment)
   return current
 }
 
@@ -115,7 +115,7 @@ function setPath(value: unknown, path: readonly string[], leaf: unknown): unknow
   const [segment, ...rest] = path
   if (segment === undefined) return leaf
   const object = (value ?? {}) as Record<string, unknown>
-  return { ...object, [segment]: setPath(object[segment], rest, leaf) }
+  return { ...object, [segment]: setPath(ownValue(object, segment), rest, leaf) }
 }
 
 interface SelectorFields {

@@ -1,4 +1,4 @@
-import type { LabelSelector, LabelSelectorRequirement } from '@tenon/api'
+import { type LabelSelector, type LabelSelectorRequirement, ownValue } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import { isQualifiedName } from './metadata.ts'
 import type { Served } from './registry.ts'
@@ -12,21 +12,22 @@ export function compileLabelSelector(selector: LabelSelector): LabelMatcher {
   const equal = Object.entries(selector.matchLabels ?? {})
   const expressions = (selector.matchExpressions ?? []).map(compileRequirement)
   return (labels) =>
-    equal.every(([key, value]) => labels[key] === value) && expressions.every((matches) => matches(labels))
+    equal.every(([key, value]) => ownValue(labels, key) === value) &&
+    expressions.every((matches) => matches(labels))
 }
 
 function compileRequirement(requirement: LabelSelectorRequirement): LabelMatcher {
   const { key, operator } = requirement
-  const values = new Set(requirement.values ?? [])
+  const values = new Set<string | undefined>(requirement.values ?? [])
   switch (operator) {
     case 'In':
-      return (labels) => labels[key] !== undefined && values.has(labels[key])
+      return (labels) => values.has(ownValue(labels, key))
     case 'NotIn':
-      return (labels) => labels[key] === undefined || !values.has(labels[key])
+      return (labels) => !values.has(ownValue(labels, key))
     case 'Exists':
-      return (labels) => labels[key] !== undefined
+      return (labels) => ownValue(labels, key) !== undefined
     case 'DoesNotExist':
-      return (labels) => labels[key] === undefined
+      return (labels) => ownValue(labels, key) === undefined
   }
 }
 
@@ -61,10 +62,10 @@ function labelRequirement(part: string, whole: string): LabelMatcher {
 }
 
 function compareLabel(key: string, operator: string, value: string): LabelMatcher {
-  if (operator === '!=') return (labels) => labels[key] !== value
-  if (operator === '>') return (labels) => Number.parseInt(labels[key] ?? '', 10) > Number(value)
-  if (operator === '<') return (labels) => Number.parseInt(labels[key] ?? '', 10) < Number(value)
-  return (labels) => labels[key] === value
+  if (operator === '!=') return (labels) => ownValue(labels, key) !== value
+  if (operator === '>') return (labels) => Number.parseInt(ownValue(labels, key) ?? '', 10) > Number(value)
+  if (operator === '<') return (labels) => Number.parseInt(ownValue(labels, key) ?? '', 10) < Number(value)
+  return (labels) => ownValue(labels, key) === value
 }
 
 function checkedKey(key: string, whole: string): string {
@@ -124,7 +125,7 @@ export function compileSelection(served: Served, query: URLSearchParams): Select
       'metadata.name': object.metadata.name,
       'metadata.namespace': object.metadata.namespace ?? '',
     } as Readonly<Record<string, string>>
-    return terms.every(({ field, equal, value }) => ((values[field] ?? '') === value) === equal)
+    return terms.every(({ field, equal, value }) => ((ownValue(values, field) ?? '') === value) === equal)
   }
   const name = terms.find(({ field, equal }) => field === 'metadata.name' && equal)?.value
   return { matches, name, narrows: true }

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import type { FieldError, StoredObject } from '../contract.ts'
 import { decodingError, trackManagedFields } from '../schema/index.ts'
@@ -95,7 +96,7 @@ export function withMetadata(
 /** The same object with a field set, or removed when the value is `undefined`. */
 export function withField(object: StoredObject, field: string, value: unknown): StoredObject {
   if (value !== undefined) return { ...object, [field]: value }
-  if (object[field] === undefined) return object
+  if (ownValue(object, field) === undefined) return object
   const { [field]: _dropped, ...rest } = object
   return rest as StoredObject
 }

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { invalid } from './refusal.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -19,11 +20,11 @@ export class BodyReader {
   }
 
   has(name: string): boolean {
-    return this.#fields[name] !== undefined
+    return ownValue(this.#fields, name) !== undefined
   }
 
   string(name: string, bounds: { readonly min: number; readonly max: number }): string | undefined {
-    const value = this.#fields[name]
+    const value = ownValue(this.#fields, name)
     if (value === undefined) return undefined
     if (typeof value !== 'string') return this.#complain(`${name} must be a string`)
     if (value.length >= bounds.min && value.length <= bounds.max) return value
@@ -31,20 +32,20 @@ export class BodyReader {
   }
 
   oneOf<T extends string>(name: string, values: readonly T[]): T | undefined {
-    const value = this.#fields[name]
+    const value = ownValue(this.#fields, name)
     if (value === undefined) return undefined
     if (values.includes(value as T)) return value as T
     return this.#complain(`${name} must be one of ${values.join(', ')}`)
   }
 
   boolean(name: string): boolean | undefined {
-    const value = this.#fields[name]
+    const value = ownValue(this.#fields, name)
     if (value === undefined || typeof value === 'boolean') return value
     return this.#complain(`${name} must be a boolean`)
   }
 
   requiredInteger(name: string, bounds: { readonly min: number; readonly max: number }): number {
-    const value = this.#fields[name]
+    const value = ownValue(this.#fields, name)
     if (typeof value === 'number' && Number.isInteger(value) && value >= bounds.min && value <= bounds.max) {
       return value
     }
@@ -54,7 +55,7 @@ export class BodyReader {
 
   /** A string map; null is answered as null where `nullable` allows it. */
   labels(name: string, nullable: boolean): Record<string, string> | null | undefined {
-    const value = this.#fields[name]
+    const value = ownValue(this.#fields, name)
     if (value === undefined) return undefined
     if (value === null && nullable) return null
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -69,7 +70,7 @@ export class BodyReader {
 
   /** The id of a required `{id}` object. */
   requiredReference(name: string): string {
-    const id = idOf(this.#fields[name])
+    const id = idOf(ownValue(this.#fields, name))
     if (id === undefined) this.#complain(`${name} must be an object with the id of a resource`)
     return id ?? ''
   }
@@ -85,7 +86,7 @@ export class BodyReader {
   }
 
   #ids(name: string, read: (item: unknown) => string | undefined): string[] {
-    const value = this.#fields[name]
+    const value = ownValue(this.#fields, name)
     if (value === undefined) return []
     if (!Array.isArray(value)) return this.#complain(`${name} must be a list`) ?? []
     const ids = value.map(read)

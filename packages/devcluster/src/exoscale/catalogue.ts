@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { stableId } from './stable-id.ts'
 
 /** The zones of the cloud, in the order in which the API lists them. */
@@ -114,7 +115,7 @@ function instanceTypeOf(row: string): InstanceType {
     cpus: Number(cpus),
     memoryBytes: Number(memoryMib) * 2 ** 20,
     gpus: Number(gpus),
-    zones: zonesOfFamily[family] ?? zoneNames,
+    zones: ownValue(zonesOfFamily, family) ?? zoneNames,
     disk: minGib === '' ? undefined : { minGib: Number(minGib), maxGib: Number(maxGib) },
   }
 }

@@ -1,4 +1,4 @@
-import { formatResource, parseResource, sameTaint, type Taint } from '@tenon/api'
+import { formatResource, parseResource, sameTaint, type Taint, setOwn, ownValue } from '@tenon/api'
 import type { JoinCredentials, KubeletSpec } from '../contract.ts'
 import type { Instance } from './instance.ts'
 import type { ExoscaleSettings } from './settings.ts'
@@ -150,7 +150,7 @@ function labelsOf(kubernetes: KubernetesSettings): Record<string, string> {
     if (isKubernetes && !isOpen && !permittedKubernetesLabels.has(key)) {
       throw new Misconfiguration(`kubelet may not set the label ${key}`)
     }
-    labels[key] = String(value)
+    setOwn(labels, key, String(value))
   }
   return labels
 }
@@ -178,7 +178,7 @@ function taintsOf(kubernetes: KubernetesSettings): Taint[] {
 }
 
 function requiredText(kubernetes: KubernetesSettings, key: string): string {
-  const value = kubernetes[key]
+  const value = ownValue(kubernetes, key)
   if (typeof value === 'string' && value !== '') return value
   throw new Misconfiguration(`user data lacks ${key}`)
 }

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { NodeJoiner } from '../contract.ts'
 import type { CloudContext } from './cloud-state.ts'
 import type { Instance } from './instance.ts'
@@ -22,7 +23,7 @@ export class InstanceLife {
   place(instance: Instance): OperationOutcome {
     const { settings, state } = this.#context
     const { type } = instance
-    const room = settings.capacity[type.name] ?? Number.POSITIVE_INFINITY
+    const room = ownValue(settings.capacity, type.name) ?? Number.POSITIVE_INFINITY
     if (!instance.placed && state.instances.placedOf(type) >= room) {
       return failed('unavailable', `no room for an instance of type ${type.name} in ${state.zone}`)
     }

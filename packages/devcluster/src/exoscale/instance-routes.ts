@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { BodyReader } from './body-reader.ts'
 import type { Call, Route } from './call.ts'
 import type { Instance } from './instance.ts'
@@ -127,6 +128,6 @@ function isAsked(instance: Instance, query: URLSearchParams): boolean {
     .filter((pair) => pair !== '')
     .every((pair) => {
       const equals = pair.indexOf('=')
-      return equals > 0 && instance.labels[pair.slice(0, equals)] === pair.slice(equals + 1)
+      return equals > 0 && ownValue(instance.labels, pair.slice(0, equals)) === pair.slice(equals + 1)
     })
 }

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { uuid } from '@tenon/runtime'
 import type { CloudContext } from './cloud-state.ts'
 import type { FaultEffect } from './faults.ts'
@@ -50,7 +51,7 @@ export class Operations {
     this.#forgetOldest()
     const answer = { ...view }
     if (plan.effects.some((effect) => effect.kind === 'hangOperation')) return answer
-    const range = settings.operationDelays[plan.operation] ?? settings.operationDelay
+    const range = ownValue(settings.operationDelays, plan.operation) ?? settings.operationDelay
     clock.after(drawDelay(random, range), () => {
       finish(view, plan)
     })

@@ -2,6 +2,7 @@
  * EUR per hour and running instance, as Exoscale's list prices stood when this table was written.
  * Families and sizes that are missing here have no known price.
  */
+import { ownValue } from '@tenon/api'
 const pricesPerHour: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   standard: {
     micro: 0.00729,
@@ -28,5 +29,5 @@ const pricesPerHour: Readonly<Record<string, Readonly<Record<string, number>>>> 
 
 /** EUR per hour of one running instance; undefined when the price is not known. */
 export function pricePerHour(family: string, size: string): number | undefined {
-  return pricesPerHour[family]?.[size]
+  return ownValue(ownValue(pricesPerHour, family), size)
 }

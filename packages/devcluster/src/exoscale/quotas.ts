@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { Call, Route } from './call.ts'
 import { gpuFamilies, type InstanceType } from './catalogue.ts'
 import type { CloudContext } from './cloud-state.ts'
@@ -12,7 +13,7 @@ interface Quota {
 
 /** Quota of one entity; a GPU family counts GPUs, `instance` counts instances. */
 function quotaOf(context: CloudContext, entity: string): Quota {
-  const limit = context.settings.quotas[entity]
+  const limit = ownValue(context.settings.quotas, entity)
   if (limit === undefined) throw notFound('quota', entity)
   const { instances } = context.state
   const usage = entity === 'instance' ? instances.size : instances.gpusOf(entity)
@@ -21,7 +22,7 @@ function quotaOf(context: CloudContext, entity: string): Quota {
 
 /** Whether the organisation may use a type: families with a quota need one above 0. */
 export function isAuthorized(settings: ExoscaleSettings, type: InstanceType): boolean {
-  return settings.quotas[type.family] !== 0
+  return ownValue(settings.quotas, type.family) !== 0
 }
 
 /** Refuses a creation that a quota forbids. */
@@ -29,7 +30,7 @@ export function checkQuotas(context: CloudContext, type: InstanceType, count = 1
   const asked: [entity: string, amount: number][] = [['instance', count]]
   if (gpuFamilies.has(type.family)) asked.push([type.family, count * type.gpus])
   for (const [entity, amount] of asked) {
-    if (context.settings.quotas[entity] === undefined) continue
+    if (ownValue(context.settings.quotas, entity) === undefined) continue
     const { usage, limit } = quotaOf(context, entity)
     if (limit < 0 || usage + amount <= limit) continue
     const message = `quota ${entity} exceeded: ${usage} of ${limit} used, ${amount} more asked`

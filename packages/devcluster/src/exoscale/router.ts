@@ -1,3 +1,4 @@
+import { setOwn } from '@tenon/api'
 import type { HttpRequest } from '@tenon/runtime'
 import type { Route } from './call.ts'
 import { invalid, refused } from './refusal.ts'
@@ -71,7 +72,7 @@ export function checkedParameters(parameters: Readonly<Record<string, string>>):
   for (const [group, value] of Object.entries(parameters)) {
     const name = group.replaceAll('_', '-')
     if (name.endsWith('id') && !uuidPattern.test(value)) throw invalid([`${name} must be a UUID`])
-    checked[name] = value
+    setOwn(checked, name, value)
   }
   return checked
 }

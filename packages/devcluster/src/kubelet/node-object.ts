@@ -5,6 +5,8 @@ import {
   type NodeCondition,
   type OwnerReference,
   parseResource,
+  ownValue,
+  setOwn,
 } from '@tenon/api'
 import { rfc3339, rfc3339Micro } from '@tenon/runtime'
 import type { KubeletSpec } from '../contract.ts'
@@ -48,8 +50,8 @@ export function adoptionPatch(spec: KubeletSpec, node: Node): object | undefined
   const wanted = nodeLabels(spec)
   const labels: Record<string, string> = {}
   for (const key of reappliedLabels) {
-    const value = wanted[key]
-    if (value !== undefined && node.metadata.labels?.[key] !== value) labels[key] = value
+    const value = ownValue(wanted, key)
+    if (value !== undefined && ownValue(node.metadata.labels, key) !== value) setOwn(labels, key, value)
   }
   const needsProviderId = (node.spec?.providerID ?? '') === '' && spec.providerId !== ''
   if (Object.keys(labels).length === 0 && !needsProviderId) return undefined
@@ -104,7 +106,7 @@ function amountsDiffer(
   found: Readonly<Record<string, string>> | undefined,
 ): boolean {
   return Object.entries(wanted).some(([name, amount]) => {
-    const told = found?.[name]
+    const told = ownValue(found, name)
     if (told === amount) return false
     return told === undefined || parseResource(name, told) !== parseResource(name, amount)
   })

@@ -1,4 +1,4 @@
-import type { Taint } from '@tenon/api'
+import { type Taint, ownValue } from '@tenon/api'
 import type { NodeEntry } from './node-entry.ts'
 import type { DomainCounts, PodCycle, SpreadState } from './pod-cycle.ts'
 import type { PodFacts } from './pod-facts.ts'
@@ -115,16 +115,16 @@ function checkPods(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
   }
   let podsExist = true
   for (const { topologyKey, counts } of affinity) {
-    const domain = entry.labels[topologyKey]
+    const domain = ownValue(entry.labels, topologyKey)
     if (domain === undefined) return affinityUnmet
     if (!counts.has(domain)) podsExist = false
   }
   if (!podsExist && !mayBeFirst) return affinityUnmet
   for (const { topologyKey, counts } of antiAffinity) {
-    if (holds(counts, entry.labels[topologyKey])) return antiAffinityUnmet
+    if (holds(counts, ownValue(entry.labels, topologyKey))) return antiAffinityUnmet
   }
   for (const { topologyKey, counts } of closed) {
-    if (holds(counts, entry.labels[topologyKey])) return closedByOthers
+    if (holds(counts, ownValue(entry.labels, topologyKey))) return closedByOthers
   }
   return undefined
 }
@@ -134,7 +134,7 @@ function holds(counts: DomainCounts, domain: string | undefined): boolean {
 }
 
 function checkSpread(state: SpreadState, entry: NodeEntry): Rejection | undefined {
-  const domain = entry.labels[state.constraint.topologyKey]
+  const domain = ownValue(entry.labels, state.constraint.topologyKey)
   if (domain === undefined) return spreadLabelMissing
   const skew = (state.counts.get(domain) ?? 0) + state.self - state.least
   return skew > state.constraint.maxSkew ? spreadViolated : undefined

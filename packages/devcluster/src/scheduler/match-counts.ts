@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { NodeEntry } from './node-entry.ts'
 import type { PodFacts, PodTerm } from './pod-facts.ts'
 import type { Labels } from './selectors.ts'
@@ -47,7 +48,7 @@ export class MatchCounts {
     for (const counter of this.#anywhere) count(counter, facts, entry, sign)
     if (this.#byPair.size === 0) return
     for (const label in facts.labels) {
-      const counters = this.#byPair.get(`${label}=${facts.labels[label]}`)
+      const counters = this.#byPair.get(`${label}=${ownValue(facts.labels, label)}`)
       if (counters === undefined) continue
       for (const counter of counters) count(counter, facts, entry, sign)
     }
@@ -111,6 +112,6 @@ export class CarriedTerms {
   *candidates(labels: Labels): Generator<CarriedTerm> {
     if (this.#byKey.size === 0) return
     yield* this.#byPair.get('') ?? []
-    for (const label in labels) yield* this.#byPair.get(`${label}=${labels[label]}`) ?? []
+    for (const label in labels) yield* this.#byPair.get(`${label}=${ownValue(labels, label)}`) ?? []
   }
 }

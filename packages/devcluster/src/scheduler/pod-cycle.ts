@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { ClusterIndex } from './cluster-index.ts'
 import type { CountPerNode, PodQuestion } from './match-counts.ts'
 import type { DefaultSpread } from './default-spread.ts'
@@ -157,7 +158,7 @@ export function perDomain(
 ): Map<string, number> {
   const domains = new Map<string, number>()
   for (const [entry, count] of counts) {
-    const domain = entry.labels[topologyKey]
+    const domain = ownValue(entry.labels, topologyKey)
     if (domain === undefined || (eligible !== undefined && !eligible.has(entry))) continue
     domains.set(domain, (domains.get(domain) ?? 0) + count)
   }

@@ -1,10 +1,11 @@
-import type {
-  LabelSelectorRequirement,
-  Pod,
-  PodAffinityTerm,
-  Toleration,
-  TopologySpreadConstraint,
-  WeightedPodAffinityTerm,
+import {
+  type LabelSelectorRequirement,
+  type Pod,
+  type PodAffinityTerm,
+  type Toleration,
+  type TopologySpreadConstraint,
+  type WeightedPodAffinityTerm,
+  ownValue,
 } from '@tenon/api'
 import { podRequests, scoredRequests } from './pod-requests.ts'
 import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
@@ -176,7 +177,7 @@ function fromPod(
   operator: 'In' | 'NotIn',
 ): LabelSelectorRequirement[] {
   return (keys ?? nothing).flatMap((key) => {
-    const value = labels[key]
+    const value = ownValue(labels, key)
     return value === undefined ? [] : [{ key, operator, values: [value] }]
   })
 }

@@ -1,4 +1,4 @@
-import { type Container, parseResource, type PodSpec, type ResourceList } from '@tenon/api'
+import { type Container, parseResource, type PodSpec, type ResourceList, ownValue } from '@tenon/api'
 import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
 
 /** What a container counts for in scoring when it requests nothing: 100m CPU, 200Mi memory. */
@@ -61,7 +61,7 @@ function containerRequests(container: Container, table: ResourceTable, assume: b
 
 function amounts(list: ResourceList | undefined, table: ResourceTable): Totals {
   const totals: Totals = new Map()
-  for (const name in list) totals.set(table.slotOf(name), parseResource(name, list[name] as string))
+  for (const name in list) totals.set(table.slotOf(name), parseResource(name, ownValue(list, name) as string))
   return totals
 }
 

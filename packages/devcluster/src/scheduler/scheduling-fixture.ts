@@ -12,6 +12,8 @@ import {
   type ResourceType,
   type StorageClass,
   type Taint,
+  ownValue,
+  setOwn,
 } from '@tenon/api'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
@@ -166,7 +168,7 @@ export class SchedulingFixture {
     for (const pod of this.api.list(kinds.pod)) {
       const { nodeName } = pod.spec
       if (nodeName === undefined || !pod.metadata.name.startsWith(prefix)) continue
-      counts[nodeName] = (counts[nodeName] ?? 0) + 1
+      setOwn(counts, nodeName, (ownValue(counts, nodeName) ?? 0) + 1)
     }
     return counts
   }

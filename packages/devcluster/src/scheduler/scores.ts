@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { NodeEntry } from './node-entry.ts'
 import { type PodCycle, perDomain, spreadQuestion } from './pod-cycle.ts'
 import { type PodFacts, type SpreadConstraint, termSelects } from './pod-facts.ts'
@@ -93,7 +94,7 @@ function podAffinityScores(cycle: PodCycle, entries: readonly NodeEntry[]): numb
   const sums = entries.map((entry) => {
     let sum = 0
     for (const [key, domains] of perKey) {
-      const domain = entry.labels[key]
+      const domain = ownValue(entry.labels, key)
       if (domain !== undefined) sum += domains.get(domain) ?? 0
     }
     return sum
@@ -133,7 +134,7 @@ function spreadScores(cycle: PodCycle, entries: readonly NodeEntry[]): number[] 
   if (constraints.length === 0) return undefined
   // Nodes that lack a key of the pod's own constraints score nothing; default ones do without.
   const keys = own.map((one) => one.topologyKey)
-  const counted = entries.filter((entry) => keys.every((key) => entry.labels[key] !== undefined))
+  const counted = entries.filter((entry) => keys.every((key) => ownValue(entry.labels, key) !== undefined))
   const sums = new Map<NodeEntry, number>(counted.map((entry) => [entry, 0]))
   for (const constraint of constraints) addSpread(cycle, constraint, keys, sums)
   const values = [...sums.values()].map(Math.round)
@@ -162,7 +163,7 @@ function addSpread(
       : perDomain(pods, key, view.spreadDomains.of(facts, constraint, keys).nodes)
   const weight = Math.log(domainCount(key, sums) + 2)
   for (const [entry, sum] of sums) {
-    const domain = entry.labels[key]
+    const domain = ownValue(entry.labels, key)
     if (domain === undefined) continue
     const count = domains === undefined ? (pods.get(entry) ?? 0) : (domains.get(domain) ?? 0)
     sums.set(entry, sum + count * weight + (constraint.maxSkew - 1))
@@ -174,7 +175,7 @@ function domainCount(key: string, sums: ReadonlyMap<NodeEntry, number>): number 
   if (key === hostnameLabel) return sums.size
   const domains = new Set<string>()
   for (const entry of sums.keys()) {
-    const domain = entry.labels[key]
+    const domain = ownValue(entry.labels, key)
     if (domain !== undefined) domains.add(domain)
   }
   return domains.size

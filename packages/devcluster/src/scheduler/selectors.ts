@@ -1,4 +1,10 @@
-import type { LabelSelector, LabelSelectorRequirement, NodeSelectorTerm, PodSpec } from '@tenon/api'
+import {
+  type LabelSelector,
+  type LabelSelectorRequirement,
+  type NodeSelectorTerm,
+  type PodSpec,
+  ownValue,
+} from '@tenon/api'
 
 export type Labels = Readonly<Record<string, string>>
 
@@ -42,7 +48,7 @@ export function labelMatcher(
       requirements.map((one) => [one.key, one.operator, one.values ?? []]).toSorted(byText),
     ),
     pair: exact === undefined ? undefined : `${exact.key}=${exact.values?.[0] ?? ''}`,
-    matches: (labels) => requirements.every((one) => holds(one, labels[one.key])),
+    matches: (labels) => requirements.every((one) => holds(one, ownValue(labels, one.key))),
   }
 }
 
@@ -56,7 +62,7 @@ export function nodeMatcher(spec: PodSpec): NodeMatcher | undefined {
     key: JSON.stringify([equalities.toSorted(byText), terms ?? null]),
     names: terms === undefined ? undefined : namedNodes(terms),
     matches: (nodeName, labels) =>
-      equalities.every(([key, value]) => labels[key] === value) &&
+      equalities.every(([key, value]) => ownValue(labels, key) === value) &&
       (terms === undefined || terms.some((term) => termMatches(term, nodeName, labels))),
   }
 }
@@ -67,7 +73,7 @@ export function termMatches(term: NodeSelectorTerm, nodeName: string, labels: La
   const fields = term.matchFields ?? []
   if (expressions.length === 0 && fields.length === 0) return false
   return (
-    expressions.every((one) => holds(one, labels[one.key])) &&
+    expressions.every((one) => holds(one, ownValue(labels, one.key))) &&
     fields.every((one) => holds(one, one.key === 'metadata.name' ? nodeName : undefined))
   )
 }

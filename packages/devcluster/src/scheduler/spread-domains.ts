@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { ClusterIndex } from './cluster-index.ts'
 import type { NodeEntry } from './node-entry.ts'
 import type { PodFacts, SpreadConstraint } from './pod-facts.ts'
@@ -43,11 +44,11 @@ export class SpreadDomains {
 
   #find(facts: PodFacts, constraint: SpreadConstraint, keys: readonly string[]): EligibleNodes {
     const nodes = this.#index.nodes().filter((entry) => {
-      if (keys.some((key) => entry.labels[key] === undefined)) return false
+      if (keys.some((key) => ownValue(entry.labels, key) === undefined)) return false
       if (constraint.honourAffinity && !(facts.nodes?.matches(entry.name, entry.labels) ?? true)) return false
       return !constraint.honourTaints || firstUntolerated(entry.hardTaints, facts.tolerations) === undefined
     })
-    const domains = nodes.flatMap((entry) => entry.labels[constraint.topologyKey] ?? [])
+    const domains = nodes.flatMap((entry) => ownValue(entry.labels, constraint.topologyKey) ?? [])
     return { nodes: new Set(nodes), domains: new Set(domains) }
   }
 }

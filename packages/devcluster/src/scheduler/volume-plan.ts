@@ -4,6 +4,7 @@ import {
   parseResource,
   type StorageClass,
   storageClassNameOf,
+  ownValue,
 } from '@tenon/api'
 import type { ClusterIndex } from './cluster-index.ts'
 import type { NodeEntry } from './node-entry.ts'
@@ -172,8 +173,8 @@ export function volumeBindingRejection(
 export function volumeZoneRejection(plan: VolumePlan, entry: NodeEntry): Rejection | undefined {
   const conflict = plan.bound.some((volume) =>
     topologyLabels.some((label) => {
-      const zones = volume.metadata.labels?.[label]
-      return zones !== undefined && !zones.split('__').includes(entry.labels[label] ?? '')
+      const zones = ownValue(volume.metadata.labels, label)
+      return zones !== undefined && !zones.split('__').includes(ownValue(entry.labels, label) ?? '')
     }),
   )
   return conflict ? zoneRejection : undefined
@@ -245,6 +246,8 @@ function allowed(storageClass: StorageClass, entry: NodeEntry): boolean {
   const terms = storageClass.allowedTopologies ?? []
   if (terms.length === 0) return true
   return terms.some((term) =>
-    (term.matchLabelExpressions ?? []).every(({ key, values }) => values.includes(entry.labels[key] ?? '')),
+    (term.matchLabelExpressions ?? []).every(({ key, values }) =>
+      values.includes(ownValue(entry.labels, key) ?? ''),
+    ),
   )
 }

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 const form = /^([+-]?)(\d*)(?:\.(\d*))?(?:(m|k|M|G|T|P|E|n|u|Ki|Mi|Gi|Ti|Pi|Ei)|[eE]([+-]?\d+))?$/
 
 const nano = 1_000_000_000n
@@ -50,7 +51,7 @@ function parseUncached(text: string): Parsed | null {
   const [, sign, whole = '', fraction = '', suffix, exponent] = match
   if (whole === '' && fraction === '') return null
   const digits = BigInt(whole + fraction)
-  let numerator = digits * (exponent === undefined ? (suffixNanos[suffix ?? ''] ?? nano) : nano)
+  let numerator = digits * (exponent === undefined ? (ownValue(suffixNanos, suffix ?? '') ?? nano) : nano)
   let scale = fraction.length
   if (exponent !== undefined) scale -= Number(exponent)
   if (scale < -60 || scale > 400) return null

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import type { Loose } from './columns/cells.ts'
 
@@ -67,11 +68,11 @@ export function selectableFieldsOf(
   group: string,
   kind: string,
 ): (object: StoredObject) => Readonly<Record<string, string>> {
-  const fields = Object.entries(readers[`${group}/${kind}`] ?? {})
+  const fields = Object.entries(ownValue(readers, `${group}/${kind}`) ?? {})
   if (fields.length === 0) return () => nothing
   return (object) => {
     const values: Record<string, string> = {}
-    for (const [name, read] of fields) values[name] = String(read(object) ?? '')
+    for (const [name, read] of fields) setOwn(values, name, String(read(object) ?? ''))
     return values
   }
 }

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { SchemaNode } from '../contract.ts'
 
 /** A schema node with one fact more than the contract needs. */
@@ -29,7 +30,7 @@ export function childOf(node: SchemaNode | undefined, key: string): SchemaNode |
   if (node === undefined) return undefined
   if (node.properties !== undefined) {
     const properties = propertiesOf(node)
-    if (Object.hasOwn(properties, key)) return properties[key]
+    if (Object.hasOwn(properties, key)) return ownValue(properties, key)
   }
   return node.additionalProperties
 }
@@ -59,13 +60,13 @@ function arraysEqual(a: readonly unknown[], b: readonly unknown[]): boolean {
 function recordsEqual(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
   let known = 0
   for (const key in a) {
-    const value = a[key]
+    const value = ownValue(a, key)
     if (value === undefined) continue
-    if (!jsonEqual(value, b[key])) return false
+    if (!jsonEqual(value, ownValue(b, key))) return false
     known++
   }
   for (const key in b) {
-    if (b[key] !== undefined) known--
+    if (ownValue(b, key) !== undefined) known--
   }
   return known === 0
 }

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import { canonicalQuantity } from './quantity.ts'
 import { propertiesOf, type ShapeNode } from './shape-node.ts'
 
@@ -48,16 +49,16 @@ function normalizeRecord(
   if (node.properties === undefined && (values === undefined || isPlain(values))) return record
   let changed: Record<string, unknown> | undefined
   for (const key in record) {
-    const value = record[key]
-    const child: ShapeNode | undefined = properties[key] ?? values
+    const value = ownValue(record, key)
+    const child: ShapeNode | undefined = ownValue(properties, key) ?? values
     if (value === null && child?.type !== 'any') {
       changed ??= { ...record }
       delete changed[key]
     } else if (child !== undefined && !isPlain(child)) {
-      const next = normalizeValue(value, child, known?.[key])
+      const next = normalizeValue(value, child, ownValue(known, key))
       if (next === value) continue
       changed ??= { ...record }
-      changed[key] = next
+      setOwn(changed, key, next)
     }
   }
   return changed ?? record

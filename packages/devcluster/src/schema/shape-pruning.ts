@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import type { SchemaNode } from '../contract.ts'
 import { propertiesOf } from './shape-node.ts'
 
@@ -48,18 +49,24 @@ function pruneRecord(
   if (node.properties === undefined && values === undefined) return record
   let pruned: Record<string, unknown> | undefined
   for (const key in record) {
-    const child = Object.hasOwn(properties, key) ? properties[key] : values
-    const value = record[key]
+    const child = Object.hasOwn(properties, key) ? ownValue(properties, key) : values
+    const value = ownValue(record, key)
     if (child === undefined) {
       if (node.preserveUnknownFields === true) continue
       unknown.push(path === '' ? key : `${path}.${key}`)
       pruned ??= { ...record }
       delete pruned[key]
-    } else if (typeof value === 'object' && value !== null && value !== known?.[key]) {
-      const kept = pruneValue(value, child, path === '' ? key : `${path}.${key}`, unknown, known?.[key])
+    } else if (typeof value === 'object' && value !== null && value !== ownValue(known, key)) {
+      const kept = pruneValue(
+        value,
+        child,
+        path === '' ? key : `${path}.${key}`,
+        unknown,
+        ownValue(known, key),
+      )
       if (kept === value) continue
       pruned ??= { ...record }
-      pruned[key] = kept
+      setOwn(pruned, key, kept)
     }
   }
   return pruned ?? record

@@ -1,5 +1,5 @@
 /** The part of a cluster in which amounts alone decide, as a search for its cheapest state sees it. */
-import { labels } from '@tenon/api'
+import { labels, ownValue } from '@tenon/api'
 import type { ClaimClass } from '../provisioning/claim-class.ts'
 import { undominated } from '../provisioning/improvement/packing.ts'
 import { resourcePrices } from '../provisioning/improvement/resource-prices.ts'
@@ -149,7 +149,7 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
 export function wasteOf({ input, node }: Candidate): number {
   let used = 0
   for (const [name, total] of Object.entries(input.capacity)) {
-    const free = node.input.available[name]
+    const free = ownValue(node.input.available, name)
     if (free === undefined || total <= 0 || name === 'pods') continue
     used = Math.max(used, 1 - free / total)
   }

@@ -1,13 +1,14 @@
 /** The cluster's default spread for pods that ask for none (scheduling.md 9.8). */
-import type {
-  LabelSelector,
-  LabelSelectorRequirement,
-  OwnerReference,
-  Pod,
-  ReplicationController,
-  SelectingWorkload,
-  Service,
-  TopologySpreadConstraint,
+import {
+  type LabelSelector,
+  type LabelSelectorRequirement,
+  type OwnerReference,
+  type Pod,
+  type ReplicationController,
+  type SelectingWorkload,
+  type Service,
+  type TopologySpreadConstraint,
+  ownValue,
 } from '@tenon/api'
 
 /** Owners of pods and what exposes them; undefined when there is none, or when it is not known. */
@@ -55,10 +56,10 @@ function serviceLabels(pod: Pod, services: readonly Service[]): Readonly<Record<
     .map((service) => ({ name: service.metadata.name, labels: service.spec?.selector ?? undefined }))
     .filter(({ labels }) => labels !== undefined)
     .filter(({ labels = {} }) =>
-      Object.entries(labels).every(([key, value]) => pod.metadata.labels?.[key] === value),
+      Object.entries(labels).every(([key, value]) => ownValue(pod.metadata.labels, key) === value),
     )
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  return Object.assign({}, ...choosing.map(({ labels }) => labels)) as Record<string, string>
+  return Object.fromEntries(choosing.flatMap(({ labels = {} }) => Object.entries(labels)))
 }
 
 function workloadOf(

@@ -1,5 +1,5 @@
 /** Whether a pod's choice of nodes by label can be judged at all (scheduling.md 2.1, check 2). */
-import { capacityTypes, labels, type PodSpec, type Requirement } from '@tenon/api'
+import { capacityTypes, labels, type PodSpec, type Requirement, ownValue } from '@tenon/api'
 import { canonicalKey, type EligibilityPolicy, isRestricted } from './lookups.ts'
 import type { SelectionProblem } from './problems.ts'
 
@@ -19,7 +19,7 @@ export function selectionProblems(spec: PodSpec, policy: EligibilityPolicy): rea
   const problems: SelectionProblem[] = []
   const { nodeSelector } = spec
   for (const key in nodeSelector) {
-    const expression = { key, operator: 'In', values: [nodeSelector[key] as string] } as const
+    const expression = { key, operator: 'In', values: [ownValue(nodeSelector, key) as string] } as const
     check(expression, () => `spec.nodeSelector["${key}"]`, policy, problems)
   }
   const terms =

@@ -1,5 +1,5 @@
 /** Reads the scheduler configuration document: default spread constraints (operations.md 4). */
-import type { TopologySpreadConstraint } from '@tenon/api'
+import { type TopologySpreadConstraint, ownValue } from '@tenon/api'
 import { isQualifiedName } from './node-selection.ts'
 import {
   fields,
@@ -73,7 +73,7 @@ function onlyFields(shapes: Readonly<Record<string, Shape>>): Shape {
   return (value, at) => {
     if (isMap(value)) {
       for (const name of Object.keys(value))
-        if (!known.includes(name)) within(at, 'field', name, value[name], unknown)
+        if (!known.includes(name)) within(at, 'field', name, ownValue(value, name), unknown)
     }
     named(value, at)
   }

@@ -1,5 +1,5 @@
 /** Checks that data from outside has the shape its type promises. Never throws. */
-import { isQuantity } from '@tenon/api'
+import { isQuantity, ownValue } from '@tenon/api'
 
 /** A value that is not what it must be. */
 export interface ShapeProblem {
@@ -106,7 +106,7 @@ export function mapOf(entry: Shape): Shape {
       at.expect('a map')
       return
     }
-    for (const key in value) within(at, 'key', key, value[key], entry)
+    for (const key in value) within(at, 'key', key, ownValue(value, key), entry)
   }
 }
 
@@ -121,7 +121,7 @@ export function fields(shapes: Readonly<Record<string, Shape>>): Shape {
     }
     for (let i = 0; i < names.length; i++) {
       const name = names[i] as string
-      within(at, 'field', name, value[name], checks[i] as Shape)
+      within(at, 'field', name, ownValue(value, name), checks[i] as Shape)
     }
   }
 }

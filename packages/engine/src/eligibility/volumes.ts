@@ -1,12 +1,13 @@
 /** What a pod's volumes ask of its node (scheduling.md 8). */
-import type {
-  Node,
-  NodeSelectorRequirement,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  StorageClass,
-  Volume,
+import {
+  type Node,
+  type NodeSelectorRequirement,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  type StorageClass,
+  type Volume,
+  ownValue,
 } from '@tenon/api'
 import { labels, normalizedLabel, storageClassNameOf } from '@tenon/api'
 import { intersection, intersects, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
@@ -269,7 +270,7 @@ function requiredTerms(volume: PersistentVolume): readonly Alternative[] | undef
 /** Zones and regions that a volume of the time before node affinity has as labels, several of them joined by `__`. */
 function zoneLabelTerms({ metadata }: PersistentVolume): Alternative {
   return zoneLabels.flatMap((key): Alternative => {
-    const value = metadata.labels?.[key]
+    const value = ownValue(metadata.labels, key)
     return value === undefined
       ? []
       : [{ key: normalizedLabel(key), operator: 'In', values: value.split('__') }]

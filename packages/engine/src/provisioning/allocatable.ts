@@ -7,6 +7,7 @@ import {
   type Offering,
   type PricePerHour,
   type Resources,
+  ownValue,
 } from '@tenon/api'
 import { compatible, parseRequirements, type Requirements } from '../requirements/requirements.ts'
 import { difference, sum } from './pod-resources.ts'
@@ -59,7 +60,7 @@ function allocatableWith(type: InstanceType, overrides: Overrides): Resources {
   const rest: Record<string, number> = { ...difference(capacity, overhead) }
   for (const name in capacity) {
     if (!name.startsWith('hugepages-') || rest['memory'] === undefined) continue
-    rest['memory'] = Math.max(0, rest['memory'] - (capacity[name] as number))
+    rest['memory'] = Math.max(0, rest['memory'] - (ownValue(capacity, name) as number))
   }
   return rest
 }

@@ -2,7 +2,7 @@
  * Volumes that count against attach limits, as amounts of a resource for each CSI driver: new nodes are chosen, and
  * filled, with them like with any other. A claim that several pods of a new node share counts for each of them.
  */
-import type { Resources } from '@tenon/api'
+import { type Resources, ownValue } from '@tenon/api'
 import type { AttachLimits } from '../snapshot/input.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 
@@ -62,10 +62,10 @@ export class Attachments {
 
   #limitOf(instanceType: string, driver: string): number {
     const { byType, others } = this.#limits
-    const own = Object.hasOwn(byType, instanceType) ? byType[instanceType] : undefined
+    const own = Object.hasOwn(byType, instanceType) ? ownValue(byType, instanceType) : undefined
     return own !== undefined && Object.hasOwn(own, driver)
-      ? (own[driver] as number)
-      : (others[driver] as number)
+      ? (ownValue(own, driver) as number)
+      : (ownValue(others, driver) as number)
   }
 
   #indexOf(driver: string): number {

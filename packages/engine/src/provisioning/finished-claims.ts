@@ -1,5 +1,5 @@
 /** From an open claim to the claim to create (scheduling.md 11.2, 11.3). */
-import { capacityTypes, comparePrices, labels, type PricePerHour, type Requirement } from '@tenon/api'
+import { capacityTypes, comparePrices, labels, type PricePerHour, type Requirement, setOwn } from '@tenon/api'
 import { allowsAbsence, anyValue, oneOf, type ValueSet } from '../requirements/requirement.ts'
 import { requirementList, type Requirements } from '../requirements/requirements.ts'
 import type { RequirementStates } from '../requirements/states.ts'
@@ -375,7 +375,7 @@ export function customLabels(
   for (const [key, set] of requirements) {
     if (wellKnown.has(key) || key === labels.hostname || allowsAbsence(set)) continue
     const value = anyValue(set)
-    if (value !== undefined) result[key] = value
+    if (value !== undefined) setOwn(result, key, value)
   }
   return result
 }

@@ -1,5 +1,5 @@
 /** Finished claims in terms of the objects that a decision was made from. */
-import type { Pod, Resources } from '@tenon/api'
+import { type Pod, type Resources, ownValue } from '@tenon/api'
 import type { PoolInput } from '../snapshot/input.ts'
 import type { NewClaim } from '../snapshot/result.ts'
 import type { FinishedClaim } from './finished-claims.ts'
@@ -32,6 +32,7 @@ function largestOf({ nodePool, instanceTypes }: PoolInput, names: readonly strin
   const limits = Object.keys(nodePool.spec.limits ?? {})
   if (limits.length === 0) return {}
   const capacityOf = capacitiesOf(instanceTypes)
-  const most = (limit: string) => Math.max(0, ...names.map((name) => capacityOf.get(name)?.[limit] ?? 0))
+  const most = (limit: string) =>
+    Math.max(0, ...names.map((name) => ownValue(capacityOf.get(name), limit) ?? 0))
   return Object.fromEntries(limits.map((limit) => [limit, limit === 'nodes' ? 1 : most(limit)]))
 }

@@ -1,5 +1,5 @@
 /** Existing nodes read for a simulation, grouped by what requirements see of them. */
-import { labels, normalizedLabel, type Resources, type Taint } from '@tenon/api'
+import { labels, normalizedLabel, type Resources, type Taint, ownValue } from '@tenon/api'
 import { oneOf } from '../requirements/requirement.ts'
 import { compatible, labelRequirements, type Requirements } from '../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../requirements/states.ts'
@@ -113,7 +113,8 @@ export class NodeReader {
     const { states, keys } = this.#context
     const taints = input.taints.length === 0 ? '' : JSON.stringify(input.taints)
     let read = taints
-    for (const name in input.labels) if (isRead(name, keys)) read += `\n${name}=${input.labels[name]}`
+    for (const name in input.labels)
+      if (isRead(name, keys)) read += `\n${name}=${ownValue(input.labels, name)}`
     let key = this.#keys.get(read)
     if (key === undefined) {
       key = `${states.idOf(labelRequirements(only(input.labels, keys)))} ${taints}`
@@ -184,6 +185,6 @@ function onesOf(resources: Resources): Resources {
 
 function isOverVolumeLimit({ volumeLimits = {}, volumesInUse = {} }: NodeInput): boolean {
   return Object.entries(volumeLimits).some(
-    ([driver, limit]) => new Set(volumesInUse[driver] ?? []).size > limit,
+    ([driver, limit]) => new Set(ownValue(volumesInUse, driver) ?? []).size > limit,
   )
 }

@@ -1,4 +1,5 @@
 /** Existing nodes in the order in which they are tried. */
+import { ownValue, setOwn } from '@tenon/api'
 import { has } from '../requirements/requirement.ts'
 import { compatible } from '../requirements/requirements.ts'
 import type { RequirementStates } from '../requirements/states.ts'
@@ -214,13 +215,14 @@ export class NodeQueue {
 function withinVolumeLimits({ input, volumes }: NodeFill, more: VolumeUse | undefined): boolean {
   if (more === undefined) return true
   return Object.entries(input.volumeLimits ?? {}).every(
-    ([driver, limit]) => new Set([...(volumes[driver] ?? []), ...(more[driver] ?? [])]).size <= limit,
+    ([driver, limit]) =>
+      new Set([...(ownValue(volumes, driver) ?? []), ...(ownValue(more, driver) ?? [])]).size <= limit,
   )
 }
 
 function united(a: VolumeUse, b: VolumeUse): VolumeUse {
   const all: Record<string, readonly string[]> = { ...a }
   for (const [driver, claims] of Object.entries(b))
-    all[driver] = [...new Set([...(all[driver] ?? []), ...claims])]
+    setOwn(all, driver, [...new Set([...(ownValue(all, driver) ?? []), ...claims])])
   return all
 }

@@ -7,6 +7,8 @@ import {
   parseResources,
   type Resources,
   type Taint,
+  ownValue,
+  setOwn,
 } from '@tenon/api'
 import { requireReadablePool, requireReadableSpec } from '../eligibility/pool-shape.ts'
 import { allowsAbsence, oneOf } from '../requirements/requirement.ts'
@@ -256,7 +258,8 @@ export class PoolBudget {
     const limits = parseResources(pool.spec.limits)
     this.#names = Object.keys(limits)
     this.#rows = rows
-    for (const name of this.#names) this.#remaining[name] = (limits[name] as number) - (usage[name] ?? 0)
+    for (const name of this.#names)
+      setOwn(this.#remaining, name, (ownValue(limits, name) as number) - (ownValue(usage, name) ?? 0))
   }
 
   get nodesExhausted(): boolean {
@@ -271,7 +274,7 @@ export class PoolBudget {
   affordable(): readonly TypeRow[] {
     if (this.#names.length === 0) return this.#rows
     this.#affordable ??= this.#rows.filter((row) =>
-      this.#names.every((name) => this.#costOf(row, name) <= (this.#remaining[name] as number)),
+      this.#names.every((name) => this.#costOf(row, name) <= (ownValue(this.#remaining, name) as number)),
     )
     return this.#affordable
   }
@@ -281,7 +284,7 @@ export class PoolBudget {
     if (this.#names.length === 0) return
     for (const name of this.#names) {
       const most = Math.max(...rows.map((row) => this.#costOf(row, name)))
-      this.#remaining[name] = (this.#remaining[name] as number) - most
+      setOwn(this.#remaining, name, (ownValue(this.#remaining, name) as number) - most)
     }
     this.#affordable = undefined
   }
@@ -294,7 +297,7 @@ export class PoolBudget {
   }
 
   #costOf(row: TypeRow, name: string): number {
-    return name === 'nodes' ? 1 : (row.type.type.capacity[name] ?? 0)
+    return name === 'nodes' ? 1 : (ownValue(row.type.type.capacity, name) ?? 0)
   }
 }
 

@@ -1,5 +1,5 @@
 /** Amounts by resource as vectors, so that fitting is a comparison of numbers. */
-import type { Resources } from '@tenon/api'
+import { type Resources, ownValue, setOwn } from '@tenon/api'
 
 /** One amount per resource of a {@link ResourceSpace}, in the units of {@link Resources}. */
 export type Amounts = Float64Array
@@ -27,7 +27,7 @@ export class ResourceSpace {
     const amounts = new Float64Array(this.#index.size)
     for (const name in resources) {
       const index = this.#index.get(name)
-      if (index !== undefined) amounts[index] = resources[name] as number
+      if (index !== undefined) amounts[index] = ownValue(resources, name) as number
     }
     return amounts
   }
@@ -37,7 +37,7 @@ export class ResourceSpace {
     const named: Record<string, number> = {}
     for (const [name, index] of this.#index) {
       const amount = amounts[index] as number
-      if (amount !== 0) named[name] = amount
+      if (amount !== 0) setOwn(named, name, amount)
     }
     return named
   }

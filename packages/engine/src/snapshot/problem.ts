@@ -3,7 +3,15 @@
  * bound pods become counts. Plain data throughout, so that it can be handed to another thread, and
  * made in steps, so that no thread is held for long.
  */
-import type { LabelSelector, Pod, PodAffinityTerm, PodSpec, PodStatus } from '@tenon/api'
+import {
+  type LabelSelector,
+  type Pod,
+  type PodAffinityTerm,
+  type PodSpec,
+  type PodStatus,
+  ownValue,
+  setOwn,
+} from '@tenon/api'
 import { misshapenFields } from '../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../eligibility/pool-shape.ts'
 import { hostPortOf } from '../provisioning/host-ports.ts'
@@ -225,11 +233,12 @@ class PodReader {
     const origin = this.#input.origins?.get(uid) ?? 'pending'
     const status = resized(pod)
     let key = `${specId}\n${namespace}\n${origin}`
-    for (const name of keys) if (labels[name] !== undefined) key += `\n${name}=${labels[name]}`
+    for (const name of keys)
+      if (ownValue(labels, name) !== undefined) key += `\n${name}=${ownValue(labels, name)}`
     const attachments = this.#attachmentsOf(volumes)
     if (volumes !== undefined)
       key += `\n${JSON.stringify(volumes.alternatives)}${volumes.unknownClaims === true ? '?' : ''}`
-    for (const driver in attachments) key += `\n${driver}:${attachments[driver]}`
+    for (const driver in attachments) key += `\n${driver}:${ownValue(attachments, driver)}`
     if (status !== undefined) key += `\n${JSON.stringify(status)}`
     const known = this.#byKey.get(key)
     if (known !== undefined) return known
@@ -295,7 +304,8 @@ class BoundReader {
     const anti = requiredAntiAffinity(pod.spec)
     const { namespace = '', labels = {}, deletionTimestamp } = pod.metadata
     let key = namespace
-    for (const name of keys) if (labels[name] !== undefined) key += `\n${name}=${labels[name]}`
+    for (const name of keys)
+      if (ownValue(labels, name) !== undefined) key += `\n${name}=${ownValue(labels, name)}`
     if (anti.length > 0) key += `\n${textOf(anti)}${textOf(pod.spec.tolerations)}`
     let shape = this.#byKey.get(key)
     if (shape === undefined) {
@@ -376,7 +386,7 @@ function containersKey(spec: PodSpec): string {
 function containerKey({ resources, ports }: PodSpec['containers'][number], spec: PodSpec): string {
   let key = '|'
   const requests = resources?.requests
-  for (const name in requests) key += `${name}=${String(requests[name])},`
+  for (const name in requests) key += `${name}=${String(ownValue(requests, name))},`
   for (const port of ports ?? []) {
     const number = hostPortOf(port, spec)
     if (number !== 0) key += `:${number}/${port.hostIP}/${port.protocol}`
@@ -410,7 +420,7 @@ function holdsOther(
   if (resources === undefined) return false
   const asked = containers.find((each) => each.name === name)?.resources?.requests
   const isAsked = (amounts: Held['allocatedResources']) =>
-    Object.entries(amounts ?? {}).every(([key, amount]) => String(asked?.[key]) === amount)
+    Object.entries(amounts ?? {}).every(([key, amount]) => String(ownValue(asked, key)) === amount)
   return !isAsked(resources.requests) || !isAsked(allocatedResources)
 }
 
@@ -427,7 +437,10 @@ function only(
   keys: readonly string[],
 ): Readonly<Record<string, string>> {
   const kept: Record<string, string> = {}
-  for (const key of keys) if (labels[key] !== undefined) kept[key] = labels[key]
+  for (const key of keys) {
+    const value = ownValue(labels, key)
+    if (value !== undefined) setOwn(kept, key, value)
+  }
   return kept
 }
 

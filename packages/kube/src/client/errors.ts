@@ -1,5 +1,5 @@
 /** Turns what a server or a transport answered into a {@link KubeError}; the only place that does. */
-import type { Status } from '@tenon/api'
+import { type Status, ownValue } from '@tenon/api'
 import type { Clock, HttpResponse } from '@tenon/runtime'
 import { KubeError, type KubeErrorKind } from '../contract.ts'
 
@@ -81,7 +81,7 @@ export function errorOfTransport(asked: Asked, cause: unknown): KubeError {
 }
 
 function kindOf(reason: string | undefined, code: number): KubeErrorKind {
-  const known = reason === undefined ? undefined : kindOfReason[reason]
+  const known = reason === undefined ? undefined : ownValue(kindOfReason, reason)
   return known ?? kindOfCode[code] ?? (code >= 500 ? 'server' : 'other')
 }
 

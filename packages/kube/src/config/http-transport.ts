@@ -1,4 +1,5 @@
 /** Requests over sockets, with the credentials of a kubeconfig. */
+import { setOwn } from '@tenon/api'
 import type http from 'node:http'
 import type https from 'node:https'
 import { createRequire } from 'node:module'
@@ -113,7 +114,7 @@ export class HttpTransport implements Transport {
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(options.headers ?? {})) {
       // Token files usually end with a line break, which no header may.
-      if (value !== undefined) headers[name.toLowerCase()] = String(value).trim()
+      if (value !== undefined) setOwn(headers, name.toLowerCase(), String(value).trim())
     }
     if (typeof options.auth === 'string')
       headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`
@@ -244,6 +245,6 @@ function isLostReuse(error: unknown): boolean {
 function plainHeaders(headers: http.IncomingHttpHeaders): Record<string, string> {
   const plain: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined) plain[name] = Array.isArray(value) ? value.join(', ') : value
+    if (value !== undefined) setOwn(plain, name, Array.isArray(value) ? value.join(', ') : value)
   return plain
 }

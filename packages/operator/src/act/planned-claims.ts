@@ -6,6 +6,7 @@ import {
   type NodePool,
   parseResources,
   type Resources,
+  ownValue,
 } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { OperatorContext } from '../context.ts'
@@ -32,7 +33,9 @@ export function decidedPool({ caches }: Pick<OperatorContext, 'caches'>, name: s
  */
 export function refuseAboveLimits({ metadata, spec }: NodePool, usage: Resources): void {
   const limits = parseResources(spec.limits)
-  const exceeded = Object.keys(limits).find((name) => (usage[name] ?? 0) > (limits[name] as number))
+  const exceeded = Object.keys(limits).find(
+    (name) => (ownValue(usage, name) ?? 0) > (ownValue(limits, name) as number),
+  )
   if (exceeded !== undefined) throw new Error(`NodePool ${metadata.name} exceeds its limit for ${exceeded}`)
 }
 

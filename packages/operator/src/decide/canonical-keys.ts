@@ -1,5 +1,5 @@
 /** Pods and NodePools with the provider's other names of labels replaced (scheduling.md 1, "Label aliasing"). */
-import type { NodePool, NodeSelectorTerm, Pod, Requirement } from '@tenon/api'
+import { type NodePool, type NodeSelectorTerm, type Pod, type Requirement, ownValue } from '@tenon/api'
 
 /** Label keys by their other names. */
 export type LabelAliases = Readonly<Record<string, string>>
@@ -36,7 +36,7 @@ export function canonicalPod(pod: Pod, aliases: LabelAliases | undefined): Pod {
       ...pod.spec,
       ...(nodeSelector && {
         nodeSelector: Object.fromEntries(
-          Object.entries(nodeSelector).map(([key, value]) => [aliases[key] ?? key, value]),
+          Object.entries(nodeSelector).map(([key, value]) => [ownValue(aliases, key) ?? key, value]),
         ),
       }),
       ...(node && { affinity: { ...affinity, nodeAffinity } }),
@@ -49,7 +49,9 @@ export function canonicalPool(pool: NodePool, aliases: LabelAliases | undefined)
   const { template } = pool.spec
   const { requirements } = template.spec
   if (aliases === undefined || !requirements.some(({ key }) => Object.hasOwn(aliases, key))) return pool
-  const renamed = requirements.map((each): Requirement => ({ ...each, key: aliases[each.key] ?? each.key }))
+  const renamed = requirements.map(
+    (each): Requirement => ({ ...each, key: ownValue(aliases, each.key) ?? each.key }),
+  )
   return {
     ...pool,
     spec: { ...pool.spec, template: { ...template, spec: { ...template.spec, requirements: renamed } } },
@@ -61,6 +63,9 @@ function canonicalTerm(term: NodeSelectorTerm, aliases: LabelAliases): NodeSelec
   if (matchExpressions === undefined) return term
   return {
     ...term,
-    matchExpressions: matchExpressions.map((each) => ({ ...each, key: aliases[each.key] ?? each.key })),
+    matchExpressions: matchExpressions.map((each) => ({
+      ...each,
+      key: ownValue(aliases, each.key) ?? each.key,
+    })),
   }
 }

@@ -1,4 +1,5 @@
 /** The text format of Prometheus (version 0.0.4), one family at a time. */
+import { ownValue } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 
 /** Labels of a series; names are valid label names. */
@@ -40,7 +41,7 @@ const sharedText = perObject((labels: LabelValues) => labelText(labels))
 function labelText(labels: LabelValues): string {
   let text = ''
   for (const name in labels) {
-    const value = labels[name]
+    const value = ownValue(labels, name)
     if (value === undefined) continue
     text += `${text === '' ? '' : ','}${name}="${typeof value === 'number' ? value : valueInQuotes(value)}"`
   }

@@ -1,5 +1,5 @@
 /** What series of nodes tell about their node (operations.md 9.2). */
-import { wellKnownLabels } from '@tenon/api'
+import { wellKnownLabels, ownValue, setOwn } from '@tenon/api'
 
 /** Names beside those that come from labels. */
 const own = ['node_name', 'phase', 'managed']
@@ -43,7 +43,11 @@ export function nodeLabelValues(
     managed: String(node.isManaged),
   }
   for (const [name, from] of keys)
-    values[name] = node.labels[from.find((key) => node.labels[key] !== undefined) ?? ''] ?? ''
+    setOwn(
+      values,
+      name,
+      ownValue(node.labels, from.find((key) => ownValue(node.labels, key) !== undefined) ?? '') ?? '',
+    )
   return values
 }
 

@@ -1,5 +1,5 @@
 /** Tells of the conditions of objects, and of how long objects take to go (operations.md 9.3). */
-import type { Condition, KubeObject } from '@tenon/api'
+import { type Condition, type KubeObject, ownValue, setOwn } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Counter, Histogram, Registry } from 'prom-client'
 import { type ConditionKind, conditionRowsOf, sharedConditionRows } from './condition-rows.ts'
@@ -107,7 +107,8 @@ export class ConditionMetrics {
 
   #extra({ metadata }: KubeObject): Labels {
     const extra: Record<string, string> = {}
-    for (const key of this.#kind.objectLabels) extra[metricLabel(key)] = metadata.labels?.[key] ?? ''
+    for (const key of this.#kind.objectLabels)
+      setOwn(extra, metricLabel(key), ownValue(metadata.labels, key) ?? '')
     return extra
   }
 }

@@ -309,7 +309,7 @@ test('a cached daemon set keeps its selector and its trimmed template', () => {
 /** The object as a client reads it that is told what of it matters. */
 async function asRead<T extends KubeObject>(object: T, fields: ReadFields): Promise<T> {
   async function* body(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(JSON.stringify({ items: [object] }))
+    yield Buffer.from(JSON.stringify({ metadata: { resourceVersion: '1' }, items: [object] }))
   }
   const transport = { send: () => Promise.resolve({ status: 200, headers: {}, body: body() }) }
   const client = createKubeClient({ transport, clock: new VirtualClock() })

@@ -5,18 +5,19 @@
  * Objects may be misshapen. What is not as the API promises stays as it is, so that those who
  * check shapes still see and report it.
  */
-import type {
-  Container,
-  ContainerStatus,
-  DaemonSet,
-  KubeObject,
-  Node,
-  ObjectMeta,
-  Pod,
-  PodCondition,
-  PodSpec,
-  PodStatus,
-  Volume,
+import {
+  type Container,
+  type ContainerStatus,
+  type DaemonSet,
+  type KubeObject,
+  type Node,
+  type ObjectMeta,
+  type Pod,
+  type PodCondition,
+  type PodSpec,
+  type PodStatus,
+  type Volume,
+  ownValue,
 } from '@tenon/api'
 import type { ReadFields } from '@tenon/kube'
 import { isSameValue, reusing } from './same-value.ts'
@@ -322,7 +323,10 @@ function isSameList(a: unknown, b: unknown): boolean {
   const [left, right] = [a ?? {}, b ?? {}]
   if (!isFields(left) || !isFields(right)) return false
   const names = Object.keys(left)
-  return names.length === Object.keys(right).length && names.every((name) => left[name] === right[name])
+  return (
+    names.length === Object.keys(right).length &&
+    names.every((name) => ownValue(left, name) === ownValue(right, name))
+  )
 }
 
 function each<T>(list: readonly T[], trim: (item: T, at: number) => T): readonly T[] {

@@ -1,4 +1,5 @@
 /** Comparing what servers tell again and again with what is held already. */
+import { ownValue, setOwn } from '@tenon/api'
 
 /** Whether two JSON values say the same; a field that is `undefined` is none. */
 export function isSameValue(a: unknown, b: unknown): boolean {
@@ -17,11 +18,11 @@ type Fields = Readonly<Record<string, unknown>>
 function areSameFields(a: Fields, b: Fields): boolean {
   let fields = 0
   for (const name in a) {
-    if (a[name] === undefined) continue
-    if (!isSameValue(a[name], b[name])) return false
+    if (ownValue(a, name) === undefined) continue
+    if (!isSameValue(ownValue(a, name), ownValue(b, name))) return false
     fields++
   }
-  for (const name in b) if (b[name] !== undefined) fields--
+  for (const name in b) if (ownValue(b, name) !== undefined) fields--
   return fields === 0
 }
 
@@ -41,8 +42,8 @@ export function reusing<T>(value: T, held: T | undefined): T {
   // Copied at a stroke: to put an object together field by field takes many times as long.
   const kept: Record<string, unknown> = { ...fields }
   for (const name in fields) {
-    const part = reusing(fields[name], before[name])
-    if (part !== fields[name]) kept[name] = part
+    const part = reusing(ownValue(fields, name), ownValue(before, name))
+    if (part !== ownValue(fields, name)) setOwn(kept, name, part)
   }
   return kept as T
 }

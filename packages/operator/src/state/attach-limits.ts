@@ -1,5 +1,5 @@
 /** How many volumes of each CSI driver nodes attach, by instance type, as the nodes of the cluster tell. */
-import { type CsiNode, labels, type Node } from '@tenon/api'
+import { type CsiNode, labels, type Node, ownValue } from '@tenon/api'
 import type { AttachLimits as KnownLimits } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
 import type { Caches } from '../observe/caches.ts'
@@ -74,7 +74,7 @@ export class AttachLimits {
   /** What a node of an instance type is expected to attach, before it tells itself. */
   expectedOf(instanceType: string): Counts {
     const { byType, others } = this.current()
-    return Object.hasOwn(byType, instanceType) ? { ...others, ...byType[instanceType] } : others
+    return Object.hasOwn(byType, instanceType) ? { ...others, ...ownValue(byType, instanceType) } : others
   }
 
   /** The limits as they are known now; the same object for as long as nothing changes. */

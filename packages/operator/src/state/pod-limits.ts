@@ -1,5 +1,5 @@
 /** The most a pod may take of its node. */
-import { type Container, type Pod, parseResources, type Resources } from '@tenon/api'
+import { type Container, type Pod, parseResources, type Resources, ownValue } from '@tenon/api'
 import { podRequests } from '@tenon/engine'
 
 /**
@@ -14,10 +14,12 @@ export function podLimits({ spec }: Pod): Resources {
     ...(initContainers && { initContainers: initContainers.map(askingForLimits) }),
     ...(spec.resources && { resources: { requests: spec.resources.limits ?? {} } }),
   })
-  const extra = Object.entries(parseResources(overhead)).filter(([name]) => limits[name] !== undefined)
+  const extra = Object.entries(parseResources(overhead)).filter(
+    ([name]) => ownValue(limits, name) !== undefined,
+  )
   return {
     ...limits,
-    ...Object.fromEntries(extra.map(([name, amount]) => [name, (limits[name] ?? 0) + amount])),
+    ...Object.fromEntries(extra.map(([name, amount]) => [name, (ownValue(limits, name) ?? 0) + amount])),
   }
 }
 

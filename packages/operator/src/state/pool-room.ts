@@ -1,5 +1,5 @@
 /** Room below the limits of NodePools that is taken by machines on their way (scheduling.md 10). */
-import { type NodeClaim, type NodePool, parseResources, type Resources } from '@tenon/api'
+import { type NodeClaim, type NodePool, parseResources, type Resources, ownValue } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 
 /** Room of one claim to come. */
@@ -43,7 +43,7 @@ export class PoolRoom {
     const limits = Object.entries(parseResources(pool.spec.limits))
     const total = this.#totals.get(name)
     const amountWith = (amount: string) =>
-      (usage[amount] ?? 0) + (total?.get(amount) ?? 0) + (largest[amount] ?? 0)
+      (ownValue(usage, amount) ?? 0) + (total?.get(amount) ?? 0) + (ownValue(largest, amount) ?? 0)
     const exceeded = limits.find(([amount, limit]) => amountWith(amount) > limit)
     if (exceeded !== undefined) return exceeded[0]
     const room: TakenRoom = { pool: name, amounts: largest }

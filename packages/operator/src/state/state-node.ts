@@ -11,6 +11,8 @@ import {
   type Resources,
   sameTaint,
   type Taint,
+  ownValue,
+  setOwn,
 } from '@tenon/api'
 import { difference, type NodeInput } from '@tenon/engine'
 import type { NodeUse } from './pod-index.ts'
@@ -33,7 +35,7 @@ export function joined(
   providerID: string,
   isMarked: boolean,
 ): StateNode {
-  const has = (label: string) => claim === undefined || node?.metadata.labels?.[label] === 'true'
+  const has = (label: string) => claim === undefined || ownValue(node?.metadata.labels, label) === 'true'
   const isRegistered = has(labels.registered)
   return {
     node,
@@ -93,7 +95,7 @@ function taintsOf(state: StateNode): readonly Taint[] {
 function filled(first: Resources, second: Resources): Resources {
   const amounts: Record<string, number> = { ...first }
   for (const [name, amount] of Object.entries(second)) {
-    if ((amounts[name] ?? 0) === 0) amounts[name] = amount
+    if ((ownValue(amounts, name) ?? 0) === 0) setOwn(amounts, name, amount)
   }
   return amounts
 }

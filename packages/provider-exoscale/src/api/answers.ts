@@ -1,4 +1,5 @@
 /** What an answer of Exoscale must look like before anything of it is believed. */
+import { ownValue } from '@tenon/api'
 import { type AnswerCheck, isFullText, isJsonFields, type JsonFields } from '@tenon/runtime'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -7,7 +8,7 @@ const operationStates: ReadonlySet<unknown> = new Set(['pending', 'success', 'fa
 /** A list under `key`, empty or not; each entry passes `isEntry`. */
 export function listCheck(key: string, isEntry: (entry: JsonFields) => boolean = hasId): AnswerCheck {
   return (body) => {
-    const list = isJsonFields(body) && Object.hasOwn(body, key) ? body[key] : undefined
+    const list = isJsonFields(body) && Object.hasOwn(body, key) ? ownValue(body, key) : undefined
     if (!Array.isArray(list)) return `the answer has no list "${key}"`
     const isWhole = (list as readonly unknown[]).every((entry) => isJsonFields(entry) && isEntry(entry))
     return isWhole ? undefined : `an entry of "${key}" is not what it should be`

@@ -1,4 +1,5 @@
 /** Exoscale API v2, one method for each operation in use, named as in the official TypeScript SDK. */
+import { ownValue } from '@tenon/api'
 import type { AnswerCheck, Clock } from '@tenon/runtime'
 import {
   activeTemplateCheck,
@@ -163,6 +164,6 @@ export class ExoscaleClient {
       listCheck(key, isEntry),
       signal,
     )
-    return body[key] ?? []
+    return ownValue(body, key) ?? []
   }
 }

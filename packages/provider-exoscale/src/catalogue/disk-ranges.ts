@@ -1,4 +1,5 @@
 /** Published root disk sizes. A machine whose disk lies outside is refused or unusable. */
+import { ownValue } from '@tenon/api'
 
 interface DiskRange {
   /** GiB. */
@@ -34,12 +35,12 @@ const measuredGpuFamilies = new Set(['gpu', 'gpu2', 'gpu3'])
 
 /** The known range, or undefined: then any size may do. */
 function diskRangeOf(family: string, size: string): DiskRange | undefined {
-  if (family === 'storage') return storage[size]
+  if (family === 'storage') return ownValue(storage, size)
   if (measuredGpuFamilies.has(family)) {
-    const max = gpuMaximum[size]
+    const max = ownValue(gpuMaximum, size)
     return max === undefined ? undefined : { min: 100, max }
   }
-  const max = generalFamilies.has(family) ? maximumBySize[size] : undefined
+  const max = generalFamilies.has(family) ? ownValue(maximumBySize, size) : undefined
   return max === undefined ? undefined : { min: 10, max }
 }
 

@@ -1,5 +1,5 @@
 /** Hourly prices: those built in, and those of a file that replace them. */
-import { isKnownPrice, mostPricePerHour } from '@tenon/api'
+import { isKnownPrice, mostPricePerHour, setOwn, ownValue } from '@tenon/api'
 
 export const currencies = ['EUR', 'CHF', 'USD'] as const
 export type Currency = (typeof currencies)[number]
@@ -116,7 +116,7 @@ function pricesIn(currency: string, list: Readonly<Record<string, unknown>>): Pr
         `${currency}.${key} is ${JSON.stringify(value)}; give a price per hour from 0 to ${mostPricePerHour} such as 0.0467`,
       )
     }
-    prices[key] = price
+    setOwn(prices, key, price)
   }
   return prices
 }
@@ -139,5 +139,5 @@ function typeNameOf(key: string, families: Families): string | undefined {
   const size = sizes.find((candidate) => rest === candidate || rest.endsWith(`_${candidate}`))
   if (size === undefined) return undefined
   const family = rest.slice(0, Math.max(0, rest.length - size.length - 1))
-  return `${families[family] ?? family}.${size.replaceAll('_', '-')}`
+  return `${ownValue(families, family) ?? family}.${size.replaceAll('_', '-')}`
 }

@@ -7,6 +7,7 @@ import {
   type NodeClaim,
   parseResources,
   type Requirement,
+  ownValue,
 } from '@tenon/api'
 
 /** Types the claim admits, cheapest first, ties by name; unpriced ones last. */
@@ -44,7 +45,7 @@ export function withOffers(
 export function impossibleRequirement(claim: NodeClaim): string | undefined {
   const fixed: Readonly<Record<string, string>> = { [labels.os]: 'linux', [labels.arch]: 'amd64' }
   for (const requirement of claim.spec.requirements) {
-    const value = fixed[requirement.key]
+    const value = ownValue(fixed, requirement.key)
     if (value !== undefined && !admitsValue(requirement, value)) {
       return `requirement ${requirement.key} excludes ${value}, the only value on Exoscale`
     }
@@ -67,9 +68,12 @@ function admits(requirement: Requirement, type: InstanceType): boolean {
 function holdsAll(type: InstanceType, requests: Readonly<Record<string, number>>): boolean {
   const { kubeReserved, systemReserved, evictionThreshold } = type.overhead
   return Object.entries(requests).every(([name, amount]) => {
-    const capacity = type.capacity[name]
+    const capacity = ownValue(type.capacity, name)
     if (capacity === undefined) return !name.startsWith('nvidia.com/') || amount === 0
-    const reserved = (kubeReserved[name] ?? 0) + (systemReserved[name] ?? 0) + (evictionThreshold[name] ?? 0)
+    const reserved =
+      (ownValue(kubeReserved, name) ?? 0) +
+      (ownValue(systemReserved, name) ?? 0) +
+      (ownValue(evictionThreshold, name) ?? 0)
     return amount <= capacity - reserved
   })
 }

@@ -7,6 +7,7 @@ import {
   type NodeClaim,
   parseResources,
   type ResourceList,
+  ownValue,
 } from '@tenon/api'
 import type { Cache, KubeClient } from '@tenon/kube'
 import { ProviderError, type ProviderInstance } from '@tenon/provider'
@@ -419,7 +420,7 @@ function allocatableOf(capacity: ResourceList, nodeClass: ExoscaleNodeClass): Re
     name,
     Math.max(
       0,
-      reserved.reduce((rest, part) => rest - (part[name] ?? 0), amount),
+      reserved.reduce((rest, part) => rest - (ownValue(part, name) ?? 0), amount),
     ),
   ])
   return formatResources(Object.fromEntries(left))

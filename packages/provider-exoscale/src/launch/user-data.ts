@@ -67,11 +67,10 @@ function reservationTable(reservation: KubeletSettings['kubeReserved']): TomlTab
 
 /** The agent takes no empty value: it becomes `true`. */
 function taintTable(taints: readonly Taint[]): Record<string, string[]> {
-  const table: Record<string, string[]> = {}
+  const table = new Map<string, Set<string>>()
   for (const { key, value, effect } of taints) {
     const entry = `${value || 'true'}:${effect}`
-    const entries = (table[key] ??= [])
-    if (!entries.includes(entry)) entries.push(entry)
+    table.set(key, (table.get(key) ?? new Set<string>()).add(entry))
   }
-  return table
+  return Object.fromEntries(Array.from(table, ([key, entries]) => [key, [...entries]]))
 }

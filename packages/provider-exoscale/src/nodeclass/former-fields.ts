@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { ExoscaleNodeClassSpec } from './types.ts'
 
 const replacements: Readonly<Record<string, string>> = {
@@ -17,7 +18,7 @@ const replacements: Readonly<Record<string, string>> = {
 export function formerFieldsOf(spec: ExoscaleNodeClassSpec): readonly string[] {
   const fields = spec as Readonly<Record<string, unknown>>
   return Object.entries(replacements)
-    .filter(([field]) => isGiven(fields[field]))
+    .filter(([field]) => isGiven(ownValue(fields, field)))
     .map(([field, replacement]) => `spec.${field} is ${replacement}`)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { admitsValue, labels, normalizedLabel } from '@tenon/api'
+import { admitsValue, labels, normalizedLabel, ownValue } from '@tenon/api'
 import type { ContractWorld } from './harness.ts'
 import { endedOrDead, launched, launchedAtLast, listedIDs, rejection, settled } from './story.ts'
 
@@ -14,7 +14,7 @@ export function examineCreation(open: () => Promise<ContractWorld>): void {
     for (const key of [labels.instanceType, labels.zone, labels.capacityType, labels.arch, labels.os])
       assert.ok(instance.labels[key], `label ${key} is told`)
     for (const requirement of claim.spec.requirements) {
-      const value = instance.labels[normalizedLabel(requirement.key)]
+      const value = ownValue(instance.labels, normalizedLabel(requirement.key))
       if (value !== undefined) assert.ok(admitsValue(requirement, value), `${requirement.key}=${value}`)
     }
     const types = await settled(world, world.provider.getInstanceTypes(world.pool))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type InstanceType, isKnownPrice, labels, type Requirement } from '@tenon/api'
+import { type InstanceType, isKnownPrice, labels, type Requirement, ownValue } from '@tenon/api'
 import type { ContractWorld } from './harness.ts'
 import { launched, settled } from './story.ts'
 
@@ -56,8 +56,8 @@ export function examineDescription(open: () => Promise<ContractWorld>): void {
     )) {
       for (const resource of ['cpu', 'memory', 'pods']) {
         const parts = [overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold]
-        const reserved = parts.reduce((sum, part) => sum + (part[resource] ?? 0), 0)
-        assert.ok((capacity[resource] ?? 0) > reserved, `${name} has ${resource} to give`)
+        const reserved = parts.reduce((sum, part) => sum + (ownValue(part, resource) ?? 0), 0)
+        assert.ok((ownValue(capacity, resource) ?? 0) > reserved, `${name} has ${resource} to give`)
       }
       assert.ok(offerings.length > 0, `${name} has offerings`)
       for (const { pricePerHour } of offerings)

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ContractWorld } from './harness.ts'
@@ -22,7 +23,8 @@ export function examineInventory(open: () => Promise<ContractWorld>): void {
     const read = await settled(world, world.provider.get(instance.providerID))
     assert.equal(read.providerID, instance.providerID)
     assert.equal(read.deleting, false)
-    for (const [key, value] of Object.entries(instance.labels)) assert.equal(read.labels[key], value, key)
+    for (const [key, value] of Object.entries(instance.labels))
+      assert.equal(ownValue(read.labels, key), value, key)
   })
 
   test('a machine that does not exist is not found', async () => {

@@ -1,5 +1,5 @@
 /** Plays one case on virtual time and has it judged. */
-import { type KubeObject, kinds, type Node, type ResourceType } from '@tenon/api'
+import { type KubeObject, kinds, type Node, type ResourceType, ownValue } from '@tenon/api'
 import { ApiError, type Credentials, createCredentials, exoscalePricePerHour } from '@tenon/devcluster'
 import { defaultSettings } from '@tenon/operator'
 import { readCatalogue } from '@tenon/provider-kwok'
@@ -239,7 +239,9 @@ function fleetPrice(world: World, { provider, catalogue }: Case): number | undef
     const read = catalogue === undefined ? undefined : readCatalogue(JSON.stringify(catalogue)).types
     const offerings = read?.find(({ name }) => name === type)?.offerings
     const offering = offerings?.find(({ requirements }) =>
-      requirements.every(({ key, values = [] }) => values.includes(node.metadata.labels?.[key] ?? '')),
+      requirements.every(({ key, values = [] }) =>
+        values.includes(ownValue(node.metadata.labels, key) ?? ''),
+      ),
     )
     return offering?.pricePerHour ?? Number(node.metadata.labels?.['eks-node-viewer/instance-price'])
   }

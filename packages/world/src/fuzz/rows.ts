@@ -6,6 +6,7 @@ import {
   parseResource,
   type Requirement,
   type Taint,
+  ownValue,
 } from '@tenon/api'
 import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/devcluster'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
@@ -200,5 +201,7 @@ function admits({ operator, values = [] }: Requirement, value: string): boolean 
 
 /** The first less the second, for resources that the first has. */
 export function less(amounts: Amounts, by: Amounts): Amounts {
-  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, amount - (by[name] ?? 0)]))
+  return Object.fromEntries(
+    Object.entries(amounts).map(([name, amount]) => [name, amount - (ownValue(by, name) ?? 0)]),
+  )
 }

@@ -9,6 +9,7 @@ import {
   type Pod,
   type PricePerHour,
   parseResources,
+  ownValue,
 } from '@tenon/api'
 import { type DevCluster, exoscalePricePerHour } from '@tenon/devcluster'
 import type { Clock } from '@tenon/runtime'
@@ -114,7 +115,7 @@ export class Chronicle {
         involvedObject.name === name,
     )?.message
     const reason = said?.split(': ')[1] ?? ''
-    return reasons[reason] ?? (reason === '' ? 'its claim was deleted' : reason)
+    return ownValue(reasons, reason) ?? (reason === '' ? 'its claim was deleted' : reason)
   }
 
   #events(): readonly EventObject[] {
@@ -155,7 +156,7 @@ function asked(pods: readonly Pod[]): string {
       .flatMap(({ spec }) => spec.containers)
       .reduce((total, { resources }) => {
         const wanted = { ...resources?.limits, ...resources?.requests }
-        return total + (parseResources(wanted)[name] ?? 0)
+        return total + (ownValue(parseResources(wanted), name) ?? 0)
       }, 0)
   const gpus = sum('nvidia.com/gpu')
   const parts = [

@@ -1,4 +1,4 @@
-import type { Container, Pod } from '@tenon/api'
+import { type Container, type Pod, ownValue } from '@tenon/api'
 import { quantityNanos } from '../../schema/index.ts'
 
 /** `tenon.sh/cpu-usage: 80%` of what the pod requests, or an amount for each container (`250m`). */
@@ -15,7 +15,7 @@ const idle: ReadonlyMap<string, number> = new Map([
 export function requestOf(container: Container, resource: string): number | undefined {
   const requests = container.resources?.requests
   if (requests === undefined || !Object.hasOwn(requests, resource)) return undefined
-  const nanos = quantityNanos(requests[resource] ?? '')
+  const nanos = quantityNanos(ownValue(requests, resource) ?? '')
   return nanos === undefined ? undefined : Number(nanos)
 }
 
@@ -23,7 +23,7 @@ export function requestOf(container: Container, resource: string): number | unde
 export function usageOf(pod: Pod, container: Container, resource: string): number | undefined {
   const nothing = idle.get(resource)
   if (nothing === undefined) return undefined
-  const said = pod.metadata.annotations?.[annotationOf(resource)]
+  const said = ownValue(pod.metadata.annotations, annotationOf(resource))
   const request = requestOf(container, resource)
   const percent = /^(\d+(?:\.\d+)?)%$/.exec(said ?? '')?.[1]
   if (percent !== undefined) return request === undefined ? nothing : (request * Number(percent)) / 100

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { PodTemplateSpec } from '@tenon/api'
+import { type PodTemplateSpec, setOwn } from '@tenon/api'
 import type { Deployment, ReplicaSet } from '../objects/workloads.ts'
 
 export const templateHashLabel = 'pod-template-hash'
@@ -58,7 +58,7 @@ export function newSetAnnotations(
 ): Record<string, string> {
   const annotations: Record<string, string> = { ...set?.metadata.annotations }
   for (const [key, value] of Object.entries(deployment.metadata.annotations ?? {})) {
-    if (!ownAnnotations.has(key)) annotations[key] = value
+    if (!ownAnnotations.has(key)) setOwn(annotations, key, value)
   }
   const old = set === undefined ? 0 : revisionOf(set)
   if (old >= revision) return annotations

@@ -1,4 +1,4 @@
-import { kinds, type Pod, type PodDisruptionBudget } from '@tenon/api'
+import { kinds, type Pod, type PodDisruptionBudget, ownValue, setOwn } from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, namespaceOf, splitKey } from '../loop/object-cache.ts'
 import type { Steps } from '../loop/reconcile-loop.ts'
@@ -74,7 +74,7 @@ function* reconcile(context: ControllerContext, found: FoundPods, key: string): 
   yield
   const { disruptedPods, nextExpiryMs } = stillDisrupted(budget, pods, context.clock.now())
   const healthy = pods.filter(
-    (pod) => isReady(pod) && !isTerminating(pod) && disruptedPods[pod.metadata.name] === undefined,
+    (pod) => isReady(pod) && !isTerminating(pod) && ownValue(disruptedPods, pod.metadata.name) === undefined,
   ).length
   const known = counted.kind === 'counted'
   const { expected, desired } = known ? counted : { expected: pods.length, desired: 0 }
@@ -150,11 +150,11 @@ function stillDisrupted(
   const noted = budget.status?.disruptedPods ?? {}
   let next = Number.POSITIVE_INFINITY
   for (const pod of pods) {
-    const since = noted[pod.metadata.name]
+    const since = ownValue(noted, pod.metadata.name)
     if (since === undefined || isTerminating(pod)) continue
     const leftMs = Date.parse(since) + disruptedPodMs - nowMs
     if (leftMs <= 0) continue
-    disruptedPods[pod.metadata.name] = since
+    setOwn(disruptedPods, pod.metadata.name, since)
     next = Math.min(next, leftMs)
   }
   return { disruptedPods, nextExpiryMs: Number.isFinite(next) ? next : undefined }

@@ -1,4 +1,4 @@
-import { apiVersionOf, type KubeObject, type OwnerReference, type Pod } from '@tenon/api'
+import { apiVersionOf, type KubeObject, type OwnerReference, type Pod, ownValue } from '@tenon/api'
 import type { LocalApi, ResourceDefinition } from '../../contract.ts'
 import { controllerOf } from '../objects/owners.ts'
 
@@ -55,7 +55,7 @@ function scaleOf(
 function numberAt(object: KubeObject, path: string): number | undefined {
   let value: unknown = object
   for (const part of path.split('.').filter((each) => each !== '')) {
-    value = (value as Record<string, unknown> | undefined)?.[part]
+    value = ownValue(value as Record<string, unknown> | undefined, part)
   }
   return typeof value === 'number' ? value : undefined
 }

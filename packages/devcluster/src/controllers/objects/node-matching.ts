@@ -1,4 +1,12 @@
-import type { Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration } from '@tenon/api'
+import {
+  type Node,
+  type NodeSelectorRequirement,
+  type NodeSelectorTerm,
+  type PodSpec,
+  type Taint,
+  type Toleration,
+  ownValue,
+} from '@tenon/api'
 import { labelsInclude } from './selectors.ts'
 
 /** Whether a pod's node selector and required node affinity allow the node. */
@@ -14,7 +22,7 @@ function termMatches(term: NodeSelectorTerm, node: Node): boolean {
   const fields = term.matchFields ?? []
   if (expressions.length + fields.length === 0) return false
   return (
-    expressions.every((each) => requirementMatches(each, node.metadata.labels?.[each.key])) &&
+    expressions.every((each) => requirementMatches(each, ownValue(node.metadata.labels, each.key))) &&
     fields.every((each) =>
       requirementMatches(each, each.key === 'metadata.name' ? node.metadata.name : undefined),
     )

@@ -1,4 +1,4 @@
-import type { LabelSelector } from '@tenon/api'
+import { type LabelSelector, ownValue } from '@tenon/api'
 
 export type Labels = Readonly<Record<string, string>>
 
@@ -8,7 +8,7 @@ export function selectorMatches(selector: LabelSelector | undefined, labels: Lab
   const given = labels ?? {}
   if (!labelsInclude(given, selector.matchLabels)) return false
   for (const { key, operator, values } of selector.matchExpressions ?? []) {
-    const value = Object.hasOwn(given, key) ? given[key] : undefined
+    const value = Object.hasOwn(given, key) ? ownValue(given, key) : undefined
     switch (operator) {
       case 'In':
         if (value === undefined || !values?.includes(value)) return false
@@ -36,6 +36,6 @@ export function isEmptySelector(selector: LabelSelector | undefined): boolean {
 
 /** Whether `labels` contain every pair of `wanted`. */
 export function labelsInclude(labels: Labels | undefined, wanted: Labels | undefined): boolean {
-  for (const key in wanted) if (labels?.[key] !== wanted[key]) return false
+  for (const key in wanted) if (ownValue(labels, key) !== ownValue(wanted, key)) return false
   return true
 }

@@ -1,4 +1,4 @@
-import { storageClassNameOf } from '@tenon/api'
+import { storageClassNameOf, ownValue } from '@tenon/api'
 import type { Claim, PersistentVolumeObject } from '../objects/workloads.ts'
 import { selectorMatches } from '../objects/selectors.ts'
 
@@ -19,7 +19,7 @@ const units: Readonly<Record<string, number>> = {
 /** Bytes of a storage quantity; NaN when it is none. */
 function bytesOf(quantity: string | undefined): number {
   const [, number, unit = ''] = /^([0-9.]+(?:e[0-9]+)?)([kKMGTP]i?)?$/.exec(quantity ?? '') ?? []
-  return Number(number) * (units[unit] ?? Number.NaN)
+  return Number(number) * (ownValue(units, unit) ?? Number.NaN)
 }
 
 /** The smallest free volume that satisfies a claim; one reserved for it goes first. */

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import type { SchemaNode } from '../../contract.ts'
 import { childOf, jsonEqual, type ShapeNode } from '../shape-node.ts'
 import { type FieldSet, leaf } from './field-set.ts'
@@ -36,9 +37,9 @@ function fieldsOfRecord(
   if (mode === 'update' && node?.alwaysPresent !== true) set['.'] = leaf
   let empty = true
   for (const key in record) {
-    const value = record[key]
+    const value = ownValue(record, key)
     if (value === undefined || value === null) continue
-    set[`f:${key}`] = fieldsOf(value, childOf(node, key), mode)
+    setOwn(set, `f:${key}`, fieldsOf(value, childOf(node, key), mode))
     empty = false
   }
   return empty ? leaf : set
@@ -48,7 +49,7 @@ function fieldsOfList(list: readonly unknown[], node: SchemaNode, mode: Mode): F
   if (list.length === 0) return leaf
   const set: Record<string, FieldSet> = {}
   if (mode === 'update' && (node as ShapeNode).alwaysPresent !== true) set['.'] = leaf
-  for (const item of list) set[itemElement(item, node)] = itemFields(item, node.items, mode)
+  for (const item of list) setOwn(set, itemElement(item, node), itemFields(item, node.items, mode))
   return set
 }
 
@@ -68,11 +69,11 @@ class Changes {
     const found = changesOf(before, after, node)
     if (found.changed !== undefined) {
       this.changed ??= {}
-      this.changed[element] = found.changed
+      setOwn(this.changed, element, found.changed)
     }
     if (found.removed !== undefined) {
       this.removed ??= {}
-      this.removed[element] = found.removed
+      setOwn(this.removed, element, found.removed)
     }
   }
 }
@@ -111,12 +112,13 @@ function compareRecords(
   changes: Changes,
 ): void {
   for (const key in after) {
-    const value = after[key]
-    const old = before[key]
+    const value = ownValue(after, key)
+    const old = ownValue(before, key)
     if (value !== old) changes.visit(`f:${key}`, old, value, childOf(node, key))
   }
   for (const key in before) {
-    if (after[key] === undefined) changes.visit(`f:${key}`, before[key], undefined, childOf(node, key))
+    if (ownValue(after, key) === undefined)
+      changes.visit(`f:${key}`, ownValue(before, key), undefined, childOf(node, key))
   }
 }
 

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import { isRecord } from '../shape-node.ts'
 
 /**
@@ -29,12 +30,12 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   let merged: Record<string, FieldSet> | undefined
   for (const key in b) {
     if (key === self) continue
-    const mine = a[key]
-    const other = b[key] as FieldSet
+    const mine = ownValue(a, key)
+    const other = ownValue(b, key) as FieldSet
     const next = mine === undefined ? other : union(mine, other)
     if (next === mine) continue
     merged ??= { ...a }
-    merged[key] = next
+    setOwn(merged, key, next)
   }
   const joined = merged ?? a
   if (!member || isMember(joined)) return joined
@@ -49,13 +50,13 @@ function difference(a: FieldSet, b: FieldSet): FieldSet | undefined {
   let children: Record<string, FieldSet> | undefined
   for (const key in a) {
     if (key === self) continue
-    const mine = a[key] as FieldSet
-    const other = b[key]
+    const mine = ownValue(a, key) as FieldSet
+    const other = ownValue(b, key)
     const kept = other === undefined ? mine : difference(mine, other)
     if (kept !== mine) changed = true
     if (kept === undefined) continue
     children ??= {}
-    children[key] = kept
+    setOwn(children, key, kept)
   }
   return changed ? build(children, member) : a
 }
@@ -64,12 +65,12 @@ function difference(a: FieldSet, b: FieldSet): FieldSet | undefined {
 export function intersection(a: FieldSet, b: FieldSet): FieldSet | undefined {
   let children: Record<string, FieldSet> | undefined
   for (const key in a) {
-    const other = b[key]
+    const other = ownValue(b, key)
     if (key === self || other === undefined) continue
-    const common = intersection(a[key] as FieldSet, other)
+    const common = intersection(ownValue(a, key) as FieldSet, other)
     if (common === undefined) continue
     children ??= {}
-    children[key] = common
+    setOwn(children, key, common)
   }
   return build(children, isMember(a) && isMember(b))
 }
@@ -94,10 +95,10 @@ export function sortedSet(set: FieldSet): FieldSet {
   let changed = !inOrder
   const sorted: Record<string, FieldSet> = {}
   for (const key of keys) {
-    const child = set[key] as FieldSet
+    const child = ownValue(set, key) as FieldSet
     const next = sortedSet(child)
     if (next !== child) changed = true
-    sorted[key] = next
+    setOwn(sorted, key, next)
   }
   return changed ? sorted : set
 }

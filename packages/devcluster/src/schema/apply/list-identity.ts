@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { SchemaNode } from '../../contract.ts'
 import { isRecord, propertiesOf } from '../shape-node.ts'
@@ -19,9 +20,9 @@ const mapKeys = perObject((node: SchemaNode): readonly string[] => [...(node.lis
 
 /** Keys the item itself does not carry are read from the defaults of its type. */
 function keyValue(item: Readonly<Record<string, unknown>>, key: string, node: SchemaNode): unknown {
-  const value = item[key]
+  const value = ownValue(item, key)
   if (value !== undefined) return value
-  return node.items === undefined ? undefined : propertiesOf(node.items)[key]?.default
+  return node.items === undefined ? undefined : ownValue(propertiesOf(node.items), key)?.default
 }
 
 /** The path element of a list item (`k:{"name":"web"}` or `v:"a"`). */

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import type { SchemaNode } from '../../contract.ts'
 import { childOf, jsonEqual } from '../shape-node.ts'
 import type { FieldSet } from './field-set.ts'
@@ -61,10 +62,10 @@ function mergeRecords(
   let merged: Record<string, unknown> | undefined
   for (const [key, value] of Object.entries(applied)) {
     if (value === null) continue
-    const next = mergeTyped(live[key], value, childOf(node, key))
-    if (next === live[key]) continue
+    const next = mergeTyped(ownValue(live, key), value, childOf(node, key))
+    if (next === ownValue(live, key)) continue
     merged ??= { ...live }
-    merged[key] = next
+    setOwn(merged, key, next)
   }
   return merged ?? live
 }
@@ -110,10 +111,10 @@ function pruneChild(
   node: SchemaNode | undefined,
   ownership: Ownership,
 ): unknown {
-  const previous = ownership.previous[element]
+  const previous = ownValue(ownership.previous, element)
   if (previous === undefined) return value
-  const applied = ownership.applied?.[element]
-  const others = ownership.others?.[element]
+  const applied = ownValue(ownership.applied, element)
+  const others = ownValue(ownership.others, element)
   if (applied === undefined && others === undefined) return gone
   return pruneUnapplied(value, node, { previous, applied, others })
 }
@@ -125,11 +126,11 @@ function pruneRecord(
 ): unknown {
   let kept: Record<string, unknown> | undefined
   for (const key of Object.keys(record)) {
-    const next = pruneChild(record[key], `f:${key}`, childOf(node, key), ownership)
-    if (next === record[key]) continue
+    const next = pruneChild(ownValue(record, key), `f:${key}`, childOf(node, key), ownership)
+    if (next === ownValue(record, key)) continue
     kept ??= { ...record }
     if (next === gone) delete kept[key]
-    else kept[key] = next
+    else setOwn(kept, key, next)
   }
   return kept ?? record
 }

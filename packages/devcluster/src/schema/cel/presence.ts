@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { type ASTNode, Optional } from '@marcbachmann/cel-js'
 import type { CelType, Checker, Evaluator, Scope } from './macros.ts'
 
@@ -34,5 +35,5 @@ function hasField(holder: unknown, name: string): boolean {
   if (typeof holder !== 'object' || holder === null || Array.isArray(holder)) {
     throw new Error('no such overload')
   }
-  return Object.hasOwn(holder, name) && (holder as Record<string, unknown>)[name] !== undefined
+  return Object.hasOwn(holder, name) && ownValue(holder as Record<string, unknown>, name) !== undefined
 }

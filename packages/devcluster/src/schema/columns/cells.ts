@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { StoredObject, TableColumn } from '../../contract.ts'
 import { age } from './durations.ts'
 
@@ -82,7 +83,9 @@ export function formatSelector(selector: Loose | undefined): string {
 /** Names and images of a pod template's containers, for wide output. */
 export function containerColumns(specOf: (object: Loose) => Loose | undefined): readonly TableColumn[] {
   const joined = (object: Loose, field: string): string =>
-    (specOf(object)?.['containers'] ?? []).map((container: Loose) => container[field] ?? '').join(',')
+    (specOf(object)?.['containers'] ?? [])
+      .map((container: Loose) => ownValue(container, field) ?? '')
+      .join(',')
   return [
     column('Containers', 'string', (object) => joined(object, 'name'), 1),
     column('Images', 'string', (object) => joined(object, 'image'), 1),

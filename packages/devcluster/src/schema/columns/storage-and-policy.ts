@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { TableColumn } from '../../contract.ts'
 import { ageColumn, column, type Loose, nameColumn, orElse } from './cells.ts'
 
@@ -12,7 +13,7 @@ function modes(list: readonly string[] | undefined): string {
   const given = new Set(list ?? [])
   return Object.keys(accessModes)
     .filter((mode) => given.has(mode))
-    .map((mode) => accessModes[mode])
+    .map((mode) => ownValue(accessModes, mode))
     .join(',')
 }
 
@@ -172,7 +173,7 @@ function autoscalerTargets({ spec, status }: Loose): string {
   const texts = (spec?.metrics ?? []).map((metric: Loose, index: number) => {
     const kind = String(metric['type'] ?? '')
     const field = kind.charAt(0).toLowerCase() + kind.slice(1)
-    const source: Loose = metric[field] ?? {}
+    const source: Loose = ownValue(metric, field) ?? {}
     const text = metricTarget(source['target'], status?.currentMetrics?.[index]?.[field]?.current)
     return source['name'] === undefined ? text : `${source['name']}: ${text}`
   })

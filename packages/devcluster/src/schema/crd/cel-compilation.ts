@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js'
 import { compileCel, createEnvironment } from '../cel/environment.ts'
 import { childNodes } from '../cel/nodes.ts'
@@ -107,7 +108,7 @@ function fieldOf(schema: JsonSchema, name: string): JsonSchema | undefined {
   for (const [key, property] of Object.entries(schema.properties ?? {})) {
     if (escapedName(key) === name) return property
   }
-  return rootFields[name]
+  return ownValue(rootFields, name)
 }
 
 function isClosed(schema: JsonSchema): boolean {

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { Optional } from '@marcbachmann/cel-js'
 import type { FieldError } from '../../contract.ts'
 import { failureOf } from '../cel/environment.ts'
@@ -89,8 +90,8 @@ function visitFields(
     const property = node.properties.get(key)
     const child = property ?? node.values
     if (child?.hasRules !== true) continue
-    const position = new Position(record[key], child)
-    visit(position, oldPosition(old?.[key], position, child), child, fieldPath(path, key), errors)
+    const position = new Position(ownValue(record, key), child)
+    visit(position, oldPosition(ownValue(old, key), position, child), child, fieldPath(path, key), errors)
   }
 }
 
@@ -150,7 +151,7 @@ const reasonKinds: Readonly<Record<string, FieldError['kind']>> = {
 }
 
 function ruleError(rule: CompiledRule, site: RuleSite, detail: string): FieldError {
-  const kind = reasonKinds[rule.source.reason ?? ''] ?? 'invalid'
+  const kind = ownValue(reasonKinds, rule.source.reason ?? '') ?? 'invalid'
   const below = (rule.source.fieldPath ?? '').replace(/\['([^']+)'\]/g, '.$1').replace(/^\./, '')
   const field = below === '' ? site.path : fieldPath(site.path, below)
   return { kind, field, detail }

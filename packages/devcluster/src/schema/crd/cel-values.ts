@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import { Environment } from '@marcbachmann/cel-js'
 import { escapedName } from '../cel/names.ts'
 import type { CompiledSchema } from './compiled-schema.ts'
@@ -42,7 +43,8 @@ function celRecord(record: Readonly<Record<string, unknown>>, node: CompiledSche
   for (const key in record) {
     const property = node?.properties.get(key)
     const name = property === undefined && node?.values !== undefined ? key : escapedName(key)
-    converted[name] = celValue(record[key], property ?? node?.values)
+    setOwn(converted, name, celValue(ownValue(record, key), property ?? node?.values))
   }
-  return converted
+  // The library tells what a value is by its member `constructor`, which a label may be called, too.
+  return Object.hasOwn(converted, 'constructor') ? new Map(Object.entries(converted)) : converted
 }

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import type { FieldError, ResourceDefinition, StoredObject } from '../../contract.ts'
 import { normalizeValue } from '../shape-normalizing.ts'
 import { pruneValue } from '../shape-pruning.ts'
@@ -116,10 +117,15 @@ function behaviour(
     prune: (object, old) => {
       const unknownFields: string[] = []
       const known: Record<string, unknown> = {}
-      for (const key in object) known[key] = [object[key], old?.[key]].find((value) => isIn(clean, value))
+      for (const key in object)
+        setOwn(
+          known,
+          key,
+          [ownValue(object, key), ownValue(old, key)].find((value) => isIn(clean, value)),
+        )
       const pruned = pruneValue(object, node, '', unknownFields, known) as StoredObject
       for (const key in pruned) {
-        const value = pruned[key]
+        const value = ownValue(pruned, key)
         if (typeof value === 'object' && value !== null) clean.add(value)
       }
       return { object: pruned, unknownFields }

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import { type JsonSchema, valueSchema } from './json-schema.ts'
 
 /**
@@ -30,23 +31,23 @@ function defaultFields(
   let changed: Record<string, unknown> | undefined
   const properties = schema.properties ?? {}
   for (const key in properties) {
-    const property = properties[key]
+    const property = ownValue(properties, key)
     if (property === undefined) continue
-    const value = record[key]
+    const value = ownValue(record, key)
     const next = defaultedField(value, property)
     if (next === value) continue
     changed ??= { ...record }
     if (next === undefined) delete changed[key]
-    else changed[key] = next
+    else setOwn(changed, key, next)
   }
   const values = valueSchema(schema)
   if (values === undefined) return changed ?? record
   for (const key in record) {
     if (Object.hasOwn(properties, key)) continue
-    const next = defaultedField(record[key], values)
-    if (next === record[key] || next === undefined) continue
+    const next = defaultedField(ownValue(record, key), values)
+    if (next === ownValue(record, key) || next === undefined) continue
     changed ??= { ...record }
-    changed[key] = next
+    setOwn(changed, key, next)
   }
   return changed ?? record
 }

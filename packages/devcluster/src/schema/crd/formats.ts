@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { isIP } from 'node:net'
 
 const dateTime = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:?\d{2})$/
@@ -44,7 +45,7 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
 
 /** Whether the text has the format; formats the API server does not know hold for every text. */
 export function hasFormat(format: string, text: string): boolean {
-  return formats[format]?.(text) ?? true
+  return ownValue(formats, format)?.(text) ?? true
 }
 
 /** Bounds of the integer formats. */

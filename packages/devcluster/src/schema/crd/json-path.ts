@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 
 type Step = (values: readonly unknown[]) => readonly unknown[]
@@ -108,7 +109,7 @@ const children: Step = (values) =>
 function field(name: string): Step {
   return (values) =>
     values.flatMap((value) => {
-      const found = isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined
+      const found = isRecord(value) && Object.hasOwn(value, name) ? ownValue(value, name) : undefined
       return found === undefined ? [] : [found]
     })
 }

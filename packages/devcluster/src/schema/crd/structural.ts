@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { FieldError } from '../../contract.ts'
 import { compileExpression } from '../regular-expressions.ts'
 import { jsonEqual } from '../shape-node.ts'
@@ -178,7 +179,7 @@ function checkListType(schema: JsonSchema, path: string, report: Report): void {
 }
 
 function checkMapKey(schema: JsonSchema, key: string, keyPath: string, path: string, report: Report): void {
-  const property = schema.items?.properties?.[key]
+  const property = ownValue(schema.items?.properties, key)
   if (property === undefined) {
     report('invalid', keyPath, 'entries must all be names of item properties', key)
   } else if (property.default === undefined && schema.items?.required?.includes(key) !== true) {

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { FieldError } from '../../contract.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 import type { CompiledSchema } from './compiled-schema.ts'
@@ -159,7 +160,9 @@ export function oldItems(old: unknown, schema: JsonSchema): (item: unknown) => u
 
 function mapKey(item: unknown, keys: readonly string[], schema: JsonSchema): string {
   if (!isRecord(item)) return ''
-  return JSON.stringify(keys.map((key) => item[key] ?? schema.items?.properties?.[key]?.default ?? null))
+  return JSON.stringify(
+    keys.map((key) => ownValue(item, key) ?? ownValue(schema.items?.properties, key)?.default ?? null),
+  )
 }
 
 function checkDuplicates(
@@ -183,7 +186,7 @@ function checkDuplicates(
 }
 
 function pick(item: Readonly<Record<string, unknown>>, keys: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(keys.map((key) => [key, item[key]]))
+  return Object.fromEntries(keys.map((key) => [key, ownValue(item, key)]))
 }
 
 function checkRecord(
@@ -195,7 +198,7 @@ function checkRecord(
 ): void {
   const { schema } = node
   for (const name of schema.required ?? []) {
-    if (record[name] === undefined) {
+    if (ownValue(record, name) === undefined) {
       errors.push({ kind: 'required', field: fieldPath(path, name), detail: '' })
     }
   }
@@ -203,10 +206,10 @@ function checkRecord(
     checkSize(Object.keys(record).length, schema, path, errors)
   }
   for (const key in record) {
-    const value = record[key]
+    const value = ownValue(record, key)
     const child = node.properties.get(key) ?? node.values
     if (child !== undefined && value !== undefined) {
-      validateValue(value, old?.[key], child, fieldPath(path, key), errors)
+      validateValue(value, ownValue(old, key), child, fieldPath(path, key), errors)
     }
   }
 }

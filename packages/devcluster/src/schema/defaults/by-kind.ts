@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { BuiltinKind } from '../builtin-kinds.ts'
 import type { Loose } from '../columns/cells.ts'
@@ -50,7 +51,7 @@ export function defaultsOf(
   kind: BuiltinKind,
   schema: ShapeNode,
 ): (object: StoredObject, old?: StoredObject) => StoredObject {
-  const own = defaults[`${kind.group}/${kind.kind}`]
+  const own = ownValue(defaults, `${kind.group}/${kind.kind}`)
   return (object, old) => {
     const normal = normalizeValue(object, schema, old) as StoredObject
     return own === undefined ? normal : (own(normal) as unknown as StoredObject)

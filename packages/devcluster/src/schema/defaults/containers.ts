@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
 import { each, fill, set, within, withinOrEmpty } from './fill.ts'
 
@@ -16,7 +17,7 @@ export function containerDefaultsOf(container: Loose): Loose {
   filled = withinOrEmpty(filled, 'resources', resourceDefaults)
   filled = each(filled, 'env', environmentDefaults)
   for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
-    if (filled[probe] !== undefined) filled = within(filled, probe, probeDefaultsOf)
+    if (ownValue(filled, probe) !== undefined) filled = within(filled, probe, probeDefaultsOf)
   }
   return filled['lifecycle'] === undefined ? filled : within(filled, 'lifecycle', lifecycleDefaults)
 }

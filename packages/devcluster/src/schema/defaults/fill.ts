@@ -1,35 +1,36 @@
+import { ownValue, setOwn } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
 
 /** The record with `defaults` for absent fields; the same record when none was absent. */
 export function fill(record: Loose, defaults: Loose): Loose {
   let filled: Record<string, unknown> | undefined
   for (const key in defaults) {
-    if (record[key] !== undefined) continue
+    if (ownValue(record, key) !== undefined) continue
     filled ??= { ...record }
-    filled[key] = defaults[key]
+    setOwn(filled, key, ownValue(defaults, key))
   }
   return filled ?? record
 }
 
 /** The record with one field set; the same record when it has that value already. */
 export function set(record: Loose, key: string, value: unknown): Loose {
-  return record[key] === value ? record : { ...record, [key]: value }
+  return ownValue(record, key) === value ? record : { ...record, [key]: value }
 }
 
 /** Replaces a field that is there by what `change` makes of it. */
 export function within(record: Loose, key: string, change: (value: Loose) => Loose): Loose {
-  const value = record[key]
+  const value = ownValue(record, key)
   return typeof value === 'object' && value !== null ? set(record, key, change(value)) : record
 }
 
 /** Like {@link within}, treating an absent field as an empty struct. */
 export function withinOrEmpty(record: Loose, key: string, change: (value: Loose) => Loose): Loose {
-  return set(record, key, change(record[key] ?? {}))
+  return set(record, key, change(ownValue(record, key) ?? {}))
 }
 
 /** Replaces each item of a list that is there; the same record when no item changed. */
 export function each(record: Loose, key: string, change: (item: Loose) => Loose): Loose {
-  const list: unknown = record[key]
+  const list: unknown = ownValue(record, key)
   if (!Array.isArray(list)) return record
   let changed: unknown[] | undefined
   for (let index = 0; index < list.length; index++) {

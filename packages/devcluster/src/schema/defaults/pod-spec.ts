@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
 import { containerDefaultsOf, resourceDefaults } from './containers.ts'
 import { each, fill, set, within } from './fill.ts'
@@ -47,7 +48,8 @@ function volumeDefaults(volume: Loose): Loose {
   if (Object.keys(volume).length === 1 && volume['name'] !== undefined) return { ...volume, emptyDir: {} }
   let filled = volume
   for (const source of ['secret', 'configMap', 'downwardAPI', 'projected']) {
-    if (filled[source] !== undefined) filled = within(filled, source, (value) => fill(value, fileMode))
+    if (ownValue(filled, source) !== undefined)
+      filled = within(filled, source, (value) => fill(value, fileMode))
   }
   filled = within(filled, 'downwardAPI', fieldItems)
   filled = within(filled, 'projected', (projected) => each(projected, 'sources', projectionDefaults))

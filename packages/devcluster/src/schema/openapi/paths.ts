@@ -1,4 +1,4 @@
-import { pathOf } from '@tenon/api'
+import { pathOf, setOwn, ownValue } from '@tenon/api'
 import type { ResourceDefinition } from '../../contract.ts'
 import { modelShape } from '../shapes/model-shapes.ts'
 import { type Dialect, kindModel, type SchemaCollection } from './schemas.ts'
@@ -64,10 +64,10 @@ class PathWriter {
 
   add(path: string, operations: readonly OperationFacts[]): void {
     const item: Json = {}
-    for (const operation of operations) item[operation.verb] = this.operation(operation)
+    for (const operation of operations) setOwn(item, operation.verb, this.operation(operation))
     const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string)
     item['parameters'] = [...names.map((name) => this.pathParameter(name)), this.parameter(text('pretty'))]
-    this.paths[path] = item
+    setOwn(this.paths, path, item)
   }
 
   private pathParameter(name: string): Json {
@@ -259,7 +259,7 @@ function addSubresource(
     )
     return
   }
-  const posted = postedSubresources[subresource]
+  const posted = ownValue(postedSubresources, subresource)
   if (posted === undefined) return
   const model = collection.reference(posted.name, modelShape(posted.model))
   const kind = { group: posted.group, version: 'v1', kind: posted.kind }

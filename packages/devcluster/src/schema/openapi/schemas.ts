@@ -1,3 +1,4 @@
+import { setOwn, ownValue } from '@tenon/api'
 import type { ResourceDefinition, SchemaNode } from '../../contract.ts'
 import { propertiesOf, type ShapeNode } from '../shape-node.ts'
 import { modelShape } from '../shapes/model-shapes.ts'
@@ -24,8 +25,8 @@ export class SchemaCollection {
 
   /** `{ $ref }` to a model; the model is written as well. */
   reference(name: string, node: SchemaNode): Json {
-    if (!(name in this.schemas)) {
-      this.schemas[name] = {}
+    if (!Object.hasOwn(this.schemas, name)) {
+      setOwn(this.schemas, name, {})
       this.pending.push([name, node])
     }
     return { $ref: refRoots[this.dialect] + name }
@@ -35,7 +36,7 @@ export class SchemaCollection {
   complete(): void {
     for (let next = this.pending.pop(); next !== undefined; next = this.pending.pop()) {
       const [name, node] = next
-      Object.assign(this.schemas[name] as Json, this.body(node, true))
+      Object.assign(ownValue(this.schemas, name) as Json, this.body(node, true))
     }
   }
 
@@ -75,7 +76,7 @@ export class SchemaCollection {
     return Object.fromEntries(
       Object.keys(properties)
         .sort()
-        .map((name) => [name, this.property(properties[name] as SchemaNode)]),
+        .map((name) => [name, this.property(ownValue(properties, name) as SchemaNode)]),
     )
   }
 
@@ -136,8 +137,8 @@ export function addKind(collection: SchemaCollection, definition: ResourceDefini
   }
   collection.reference(listName, list)
   collection.complete()
-  mark(collection.schemas[name], definition, definition.kind)
-  mark(collection.schemas[listName], definition, definition.listKind)
+  mark(ownValue(collection.schemas, name), definition, definition.kind)
+  mark(ownValue(collection.schemas, listName), definition, definition.listKind)
 }
 
 function mark(schema: unknown, { group, version }: ResourceDefinition, kind: string): void {

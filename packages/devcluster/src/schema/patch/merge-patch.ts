@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 
@@ -14,17 +15,17 @@ function mergeValue(target: unknown, patch: unknown): unknown {
   const before: Readonly<Record<string, unknown>> = isRecord(target) ? target : {}
   let merged: Record<string, unknown> | undefined = isRecord(target) ? undefined : {}
   for (const key in patch) {
-    const value = patch[key]
+    const value = ownValue(patch, key)
     if (value === null) {
       if (!Object.hasOwn(before, key)) continue
       merged ??= { ...before }
       delete merged[key]
       continue
     }
-    const next = mergeValue(before[key], value)
-    if (next === before[key] && Object.hasOwn(before, key)) continue
+    const next = mergeValue(ownValue(before, key), value)
+    if (next === ownValue(before, key) && Object.hasOwn(before, key)) continue
     merged ??= { ...before }
-    merged[key] = next
+    setOwn(merged, key, next)
   }
   return merged ?? target
 }

@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import type { SchemaNode, StoredObject } from '../../contract.ts'
 import { childOf, isRecord, jsonEqual } from '../shape-node.ts'
 
@@ -65,13 +66,13 @@ function mergeField(
   if (value === null) {
     delete merged[key]
   } else if (isRecord(value)) {
-    const current = merged[key]
+    const current = ownValue(merged, key)
     if (value['$patch'] === 'delete') delete merged[key]
-    else merged[key] = mergeMap(isRecord(current) ? current : {}, value, node, path)
+    else setOwn(merged, key, mergeMap(isRecord(current) ? current : {}, value, node, path))
   } else if (Array.isArray(value)) {
-    merged[key] = mergeList(merged[key], value, node, path)
+    setOwn(merged, key, mergeList(ownValue(merged, key), value, node, path))
   } else {
-    merged[key] = value
+    setOwn(merged, key, value)
   }
 }
 
@@ -81,7 +82,7 @@ function retained(target: Json, patch: Json, path: string): Record<string, unkno
   if (!Array.isArray(keys)) throw new PatchRefused(`$retainKeys of ${path} must be a list`)
   const known = new Set<unknown>(keys)
   for (const key of Object.keys(patch)) {
-    if (!key.startsWith('$') && patch[key] !== null && !known.has(key)) {
+    if (!key.startsWith('$') && ownValue(patch, key) !== null && !known.has(key)) {
       throw new PatchRefused('$retainKeys list must contain all the keys in the patch')
     }
   }
@@ -108,7 +109,7 @@ function mergeList(
 }
 
 function onlyDirective(item: Json, node: SchemaNode | undefined): boolean {
-  return node?.patchMergeKey === undefined || item[node.patchMergeKey] === undefined
+  return node?.patchMergeKey === undefined || ownValue(item, node.patchMergeKey) === undefined
 }
 
 function isBareReplace(item: unknown): boolean {
@@ -133,11 +134,11 @@ function mergeItems(list: readonly unknown[], patch: readonly unknown[], by: Mer
   let merged = [...list]
   for (const item of patch) {
     if (!isRecord(item)) throw new PatchRefused(`items of ${by.path} must be objects`)
-    const keyValue = item[by.key]
+    const keyValue = ownValue(item, by.key)
     if (keyValue === undefined) {
       throw new PatchRefused(`map: ${JSON.stringify(item)} does not contain declared merge key: ${by.key}`)
     }
-    const same = (known: unknown): boolean => isRecord(known) && jsonEqual(known[by.key], keyValue)
+    const same = (known: unknown): boolean => isRecord(known) && jsonEqual(ownValue(known, by.key), keyValue)
     if (item['$patch'] === 'delete') {
       merged = merged.filter((known) => !same(known))
       continue
@@ -152,9 +153,13 @@ function mergeItems(list: readonly unknown[], patch: readonly unknown[], by: Mer
 }
 
 function deletePrimitives(merged: Record<string, unknown>, key: string, values: unknown): void {
-  const current = merged[key]
+  const current = ownValue(merged, key)
   if (!Array.isArray(current) || !Array.isArray(values)) return
-  merged[key] = current.filter((item) => !values.some((value) => jsonEqual(value, item)))
+  setOwn(
+    merged,
+    key,
+    current.filter((item) => !values.some((value) => jsonEqual(value, item))),
+  )
 }
 
 function applyOrders(
@@ -166,12 +171,16 @@ function applyOrders(
   for (const [key, order] of Object.entries(patch)) {
     if (!key.startsWith(orderPrefix) || !Array.isArray(order)) continue
     const field = key.slice(orderPrefix.length)
-    const list = merged[field]
+    const list = ownValue(merged, field)
     if (!Array.isArray(list)) continue
-    const live = target[field]
+    const live = ownValue(target, field)
     const mergeKey = childOf(schema, field)?.patchMergeKey
-    merged[field] = ordered(list, order, Array.isArray(live) ? live : [], (item) =>
-      canonical(mergeKey !== undefined && isRecord(item) ? item[mergeKey] : item),
+    setOwn(
+      merged,
+      field,
+      ordered(list, order, Array.isArray(live) ? live : [], (item) =>
+        canonical(mergeKey !== undefined && isRecord(item) ? ownValue(item, mergeKey) : item),
+      ),
     )
   }
 }
@@ -212,7 +221,7 @@ function cleanMap(value: Json): Json {
   const clean: Record<string, unknown> = {}
   for (const [key, field] of Object.entries(value)) {
     if (field === null || key.startsWith('$')) continue
-    clean[key] = cleanValue(field)
+    setOwn(clean, key, cleanValue(field))
   }
   return clean
 }

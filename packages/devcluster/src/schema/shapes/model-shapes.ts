@@ -1,3 +1,4 @@
+import { ownValue, setOwn } from '@tenon/api'
 import * as generated from '@kubernetes/client-node/dist/gen/models/all.js'
 import type { SchemaNode } from '../../contract.ts'
 import type { ShapeNode } from '../shape-node.ts'
@@ -27,7 +28,7 @@ const shapes = new Map<string, ShapeNode>()
 
 /** The attributes of a generated model, in wire names. Throws when there is no such model. */
 function attributesOf(model: string): readonly ModelAttribute[] {
-  const modelClass = classes[model]
+  const modelClass = ownValue(classes, model)
   if (modelClass === undefined) throw new Error(`no generated model ${model}`)
   return modelClass.getAttributeTypeMap()
 }
@@ -43,7 +44,7 @@ export function modelShape(model: string): ShapeNode {
 }
 
 function buildShape(model: string): ShapeNode {
-  const required = requiredFields[model]
+  const required = ownValue(requiredFields, model)
   let fields: Record<string, SchemaNode> | undefined
   return {
     type: 'object',
@@ -61,7 +62,7 @@ function buildShape(model: string): ShapeNode {
 function fieldShapes(model: string): Record<string, SchemaNode> {
   const fields: Record<string, SchemaNode> = {}
   for (const attribute of attributesOf(model)) {
-    fields[attribute.baseName] = fieldShape(`${model}.${attribute.baseName}`, attribute)
+    setOwn(fields, attribute.baseName, fieldShape(`${model}.${attribute.baseName}`, attribute))
   }
   return fields
 }
@@ -72,7 +73,7 @@ function fieldShape(path: string, attribute: ModelAttribute): ShapeNode {
   if (shape.type === 'array') shape = { ...shape, ...listStrategy(path) }
   if (atomicMaps.has(path)) shape = { ...shape, mapType: 'atomic' }
   if (retainKeysFields.has(path)) shape = { ...shape, patchStrategy: 'retainKeys' }
-  const keyDefault = keyDefaults[path]
+  const keyDefault = ownValue(keyDefaults, path)
   if (keyDefault !== undefined) shape = { ...shape, default: keyDefault }
   if (alwaysPresentFields.has(path) || /\.(?:spec|status|metadata)$/.test(path)) {
     shape = { ...shape, alwaysPresent: true }
@@ -81,7 +82,7 @@ function fieldShape(path: string, attribute: ModelAttribute): ShapeNode {
 }
 
 function listStrategy(path: string): Partial<SchemaNode> {
-  const fact = listFacts[path]
+  const fact = ownValue(listFacts, path)
   if (fact === undefined) return { listType: 'atomic' }
   const [strategy, mergeKey] = (fact.patch ?? '').split(':')
   const [listType, keys] = (fact.apply ?? 'atomic').split(':')
@@ -166,14 +167,16 @@ const packages = new Map<string, string>(Object.entries(packageExceptions))
  */
 export function claimModels(kindModel: string, group: string, version: string): void {
   const name =
-    groupPackages[group] ?? `io.k8s.api.${group.replace(/(?:\.authorization|\.coordination)?\.k8s\.io$/, '')}`
+    ownValue(groupPackages, group) ??
+    `io.k8s.api.${group.replace(/(?:\.authorization|\.coordination)?\.k8s\.io$/, '')}`
   const pending = [kindModel]
   for (let model = pending.pop(); model !== undefined; model = pending.pop()) {
     if (metaModels.has(model) || (packages.has(model) && model !== kindModel)) continue
     if (!packages.has(model)) packages.set(model, `${name}.${version}`)
     for (const attribute of attributesOf(model)) {
       for (const word of attribute.type.match(/\w+/g) ?? []) {
-        if (classes[word]?.getAttributeTypeMap !== undefined && word !== 'V1MicroTime') pending.push(word)
+        if (ownValue(classes, word)?.getAttributeTypeMap !== undefined && word !== 'V1MicroTime')
+          pending.push(word)
       }
     }
   }

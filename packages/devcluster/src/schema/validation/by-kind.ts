@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { FieldError, StoredObject } from '../../contract.ts'
 import type { BuiltinKind } from '../builtin-kinds.ts'
 import { jsonEqual, type ShapeNode } from '../shape-node.ts'
@@ -53,7 +54,8 @@ const nameRules: Readonly<Record<string, NameRule>> = {
 /** Fields of an object that the checks of a kind look at: everything but metadata and status. */
 function isUnchanged(object: StoredObject, old: StoredObject): boolean {
   for (const key in object) {
-    if (key !== 'metadata' && key !== 'status' && !jsonEqual(object[key], old[key])) return false
+    if (key !== 'metadata' && key !== 'status' && !jsonEqual(ownValue(object, key), ownValue(old, key)))
+      return false
   }
   return true
 }
@@ -64,8 +66,8 @@ export function validatorOf(
   schema: ShapeNode,
 ): (object: StoredObject, old: StoredObject | undefined) => readonly FieldError[] {
   const key = `${kind.group}/${kind.kind}`
-  const check = checks[key]
-  const rule = nameRules[key] ?? 'subdomain'
+  const check = ownValue(checks, key)
+  const rule = ownValue(nameRules, key) ?? 'subdomain'
   return (object, old) => {
     const errors = metadataErrors(object, old, rule)
     if (old !== undefined && isUnchanged(object, old)) return errors

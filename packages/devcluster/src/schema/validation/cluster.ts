@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
@@ -93,7 +94,7 @@ function checkData(
 ): void {
   let size = 0
   for (const field of fields) {
-    const data: unknown = object[field]
+    const data: unknown = ownValue(object, field)
     if (!isRecord(data)) continue
     for (const [key, value] of Object.entries(data)) {
       if (!dataKey.test(key) || key.length > 253) found.invalid(`${field}[${key}]`, key, keyWords)
@@ -110,7 +111,7 @@ function checkData(
   if (old?.['immutable'] !== true) return
   if (object['immutable'] !== true) found.forbidden('immutable', 'field is immutable when `immutable` is set')
   for (const field of fields) {
-    if (!jsonEqual(object[field], old[field]))
+    if (!jsonEqual(ownValue(object, field), ownValue(old, field)))
       found.forbidden(field, 'field is immutable when `immutable` is set')
   }
 }
@@ -187,7 +188,8 @@ export const checkStorageClass: Check = (object, old, found) => {
   found.oneOf('volumeBindingMode', object['volumeBindingMode'], ['Immediate', 'WaitForFirstConsumer'])
   if (old === undefined) return
   for (const field of ['provisioner', 'parameters', 'reclaimPolicy', 'volumeBindingMode']) {
-    if (!jsonEqual(object[field], old[field])) found.forbidden(field, `updates to ${field} are forbidden.`)
+    if (!jsonEqual(ownValue(object, field), ownValue(old, field)))
+      found.forbidden(field, `updates to ${field} are forbidden.`)
   }
 }
 

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
 import { isRecord } from '../shape-node.ts'
 import { isQuantity, quantityNanos } from '../quantity.ts'
@@ -43,7 +44,7 @@ function checkContainer(container: Loose, at: string, volumes: ReadonlySet<strin
   checkMounts(listOf(container, 'volumeMounts'), `${at}.volumeMounts`, volumes, found)
   checkResources(container['resources'], `${at}.resources`, found)
   for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
-    checkProbe(container[probe], `${at}.${probe}`, found)
+    checkProbe(ownValue(container, probe), `${at}.${probe}`, found)
   }
 }
 
@@ -175,7 +176,7 @@ const probeHandlers = ['exec', 'httpGet', 'tcpSocket', 'grpc']
 
 function checkProbe(probe: Loose | undefined, path: string, found: Findings): void {
   if (probe === undefined) return
-  const handlers = probeHandlers.filter((handler) => probe[handler] !== undefined)
+  const handlers = probeHandlers.filter((handler) => ownValue(probe, handler) !== undefined)
   if (handlers.length === 0) found.required(path, 'must specify a handler type')
   for (const extra of handlers.slice(1))
     found.forbidden(`${path}.${extra}`, 'may not specify more than 1 handler type')
@@ -186,7 +187,7 @@ function checkProbe(probe: Loose | undefined, path: string, found: Findings): vo
     'successThreshold',
     'failureThreshold',
   ]) {
-    found.notNegative(`${path}.${field}`, probe[field])
+    found.notNegative(`${path}.${field}`, ownValue(probe, field))
   }
   if (
     !path.endsWith('readinessProbe') &&

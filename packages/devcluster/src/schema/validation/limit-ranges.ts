@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { quantityNanos } from '../quantity.ts'
@@ -19,14 +20,14 @@ export function checkLimitRange(object: StoredObject, _old: StoredObject | undef
   for (const [index, limit] of listOf(spec, 'limits').entries()) {
     const path = `spec.limits[${index}]`
     for (const field of ['default', 'defaultRequest']) {
-      if (limit['type'] === 'Pod' && limit[field] !== undefined)
+      if (limit['type'] === 'Pod' && ownValue(limit, field) !== undefined)
         found.forbidden(`${path}.${field}`, "may not be specified when `type` is 'Pod'")
     }
     for (const [low, high, blamed, lowName, highName] of order) {
       for (const [name, amount] of Object.entries((limit[low] ?? {}) as Record<string, unknown>)) {
         const bounds = (limit[high] ?? {}) as Record<string, unknown>
         if (!Object.hasOwn(bounds, name)) continue
-        const bound = bounds[name]
+        const bound = ownValue(bounds, name)
         const [below, above] = [quantityNanos(String(amount)), quantityNanos(String(bound))]
         if (below === undefined || above === undefined || below <= above) continue
         const detail = `${lowName} ${String(amount)} is greater than ${highName} ${String(bound)}`

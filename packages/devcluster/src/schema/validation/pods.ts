@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { jsonEqual } from '../shape-node.ts'
@@ -51,7 +52,7 @@ function checkInitContainers(
     const at = `${path}.initContainers[${index}]`
     const isSidecar = container['restartPolicy'] === 'Always'
     for (const field of ['livenessProbe', 'readinessProbe', 'startupProbe', 'lifecycle']) {
-      if (!isSidecar && container[field] !== undefined) {
+      if (!isSidecar && ownValue(container, field) !== undefined) {
         found.forbidden(`${at}.${field}`, 'may not be set for init containers without restartPolicy=Always')
       }
     }
@@ -75,12 +76,12 @@ function checkHostPorts(spec: Loose, path: string, found: Findings): void {
 
 function checkNames(spec: Loose, path: string, found: Findings): void {
   for (const field of ['nodeName', 'serviceAccountName', 'priorityClassName']) {
-    const name: unknown = spec[field]
+    const name: unknown = ownValue(spec, field)
     if (typeof name !== 'string' || name === '') continue
     for (const words of nameErrors(name, 'subdomain')) found.invalid(`${path}.${field}`, name, words)
   }
   for (const field of ['hostname', 'subdomain']) {
-    const name: unknown = spec[field]
+    const name: unknown = ownValue(spec, field)
     if (typeof name !== 'string' || name === '') continue
     for (const words of dnsLabelErrors(name)) found.invalid(`${path}.${field}`, name, words)
   }

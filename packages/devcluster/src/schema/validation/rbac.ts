@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { jsonEqual } from '../shape-node.ts'
@@ -20,7 +21,7 @@ function checkRules(role: StoredObject, isNamespaced: boolean, found: Findings):
 }
 
 const sizeOf = (rule: Loose, field: string): number => {
-  const list: unknown = rule[field]
+  const list: unknown = ownValue(rule, field)
   return Array.isArray(list) ? list.length : 0
 }
 

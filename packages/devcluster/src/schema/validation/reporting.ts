@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { FieldError } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 
@@ -46,7 +47,7 @@ export class Findings {
 
 /** A list field, empty when absent or no list. */
 export function listOf(record: Loose | undefined, field: string): readonly Loose[] {
-  const list: unknown = record?.[field]
+  const list: unknown = ownValue(record, field)
   return Array.isArray(list)
     ? (list as Loose[]).filter((item) => typeof item === 'object' && item !== null)
     : []

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
 import { labelErrors, labelValueErrors, qualifiedNameErrors } from './metadata.ts'
 import { type Findings, listOf } from './reporting.ts'
@@ -109,7 +110,7 @@ export function checkAffinity(affinity: Loose | undefined, path: string, found: 
   const node: Loose | undefined = affinity['nodeAffinity']
   if (node !== undefined) checkNodeAffinity(node, `${path}.nodeAffinity`, found)
   for (const field of ['podAffinity', 'podAntiAffinity']) {
-    const terms: Loose | undefined = affinity[field]
+    const terms: Loose | undefined = ownValue(affinity, field)
     for (const [index, term] of listOf(terms, required).entries()) {
       checkPodTerm(term, `${path}.${field}.${required}[${index}]`, found)
     }

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
 import { isRecord } from '../shape-node.ts'
 import { labelErrors, labelValueErrors, qualifiedNameErrors } from './metadata.ts'
@@ -44,7 +45,7 @@ export function selectorMatches(selector: Loose, labels: Loose): boolean {
   for (const [key, value] of Object.entries(
     isRecord(selector['matchLabels']) ? selector['matchLabels'] : {},
   )) {
-    if (labels[key] !== value) return false
+    if (ownValue(labels, key) !== value) return false
   }
   return listOf(selector, 'matchExpressions').every(({ key, operator, values }) => {
     const value: unknown = labels[key]

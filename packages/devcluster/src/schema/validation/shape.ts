@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { FieldError, ResourceDefinition, SchemaNode } from '../../contract.ts'
 import { isQuantity } from '../quantity.ts'
 import { propertiesOf, type ShapeNode } from '../shape-node.ts'
@@ -127,7 +128,7 @@ function checkRecord(
   const prefix = path === '' ? '' : `${path}.`
   if (node.required !== undefined) {
     for (const name of node.required) {
-      if (isMissing(record[name], name) && !lenientFields.has(`${node.model}.${name}`)) {
+      if (isMissing(ownValue(record, name), name) && !lenientFields.has(`${node.model}.${name}`)) {
         errors.push({ kind: 'required', field: prefix + name, detail: '' })
       }
     }
@@ -136,11 +137,17 @@ function checkRecord(
   for (const key in record) {
     // Who writes status is part of the cluster.
     if (path === '' && key === 'status') continue
-    const value = record[key]
-    const child: SchemaNode | undefined = properties[key] ?? values
+    const value = ownValue(record, key)
+    const child: SchemaNode | undefined = ownValue(properties, key) ?? values
     if (child === undefined || isPlainText(value, child)) continue
-    if (typeof value === 'object' && value === known[key]) continue
-    checkShape(value, child, values === child ? `${path}[${key}]` : prefix + key, errors, known[key])
+    if (typeof value === 'object' && value === ownValue(known, key)) continue
+    checkShape(
+      value,
+      child,
+      values === child ? `${path}[${key}]` : prefix + key,
+      errors,
+      ownValue(known, key),
+    )
   }
 }
 

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { cronSchedule } from '../cron-schedule.ts'
@@ -65,7 +66,7 @@ export const checkDeployment: Check = (object, old, found) => {
   checkSelectedTemplate(spec, 'deployment', found)
   alwaysRestarts(spec, found)
   for (const field of ['replicas', 'minReadySeconds', 'revisionHistoryLimit', 'progressDeadlineSeconds']) {
-    found.notNegative(`spec.${field}`, spec[field])
+    found.notNegative(`spec.${field}`, ownValue(spec, field))
   }
   if (spec['progressDeadlineSeconds'] <= (spec['minReadySeconds'] ?? 0)) {
     found.invalid(
@@ -149,7 +150,11 @@ const retentionPolicies = ['Retain', 'Delete']
 
 function checkClaimRetention(policy: Loose | undefined, found: Findings): void {
   for (const event of ['whenDeleted', 'whenScaled']) {
-    found.oneOf(`spec.persistentVolumeClaimRetentionPolicy.${event}`, policy?.[event], retentionPolicies)
+    found.oneOf(
+      `spec.persistentVolumeClaimRetentionPolicy.${event}`,
+      ownValue(policy, event),
+      retentionPolicies,
+    )
   }
 }
 
@@ -197,7 +202,7 @@ function checkJobSpec(spec: Loose, path: string, found: Findings): void {
     'ttlSecondsAfterFinished',
     'activeDeadlineSeconds',
   ]) {
-    found.notNegative(`${path}.${field}`, spec[field])
+    found.notNegative(`${path}.${field}`, ownValue(spec, field))
   }
   found.oneOf(`${path}.completionMode`, spec['completionMode'], ['Indexed', 'NonIndexed'])
   if (spec['completionMode'] === 'Indexed' && spec['completions'] === undefined) {
@@ -215,7 +220,8 @@ export const checkJob: Check = (object, old, found) => {
   checkJobSpec(spec, 'spec', found)
   const before = oldSpecOf(old)
   if (before === undefined) return
-  for (const field of jobImmutable) found.immutable(`spec.${field}`, spec[field], before[field], jsonEqual)
+  for (const field of jobImmutable)
+    found.immutable(`spec.${field}`, ownValue(spec, field), ownValue(before, field), jsonEqual)
   // A suspended job that never ran may still be directed elsewhere.
   const mayChange =
     before['suspend'] === true && (old?.['status'] as Loose | undefined)?.['startTime'] === undefined
@@ -233,7 +239,7 @@ export const checkCronJob: Check = (object, old, found) => {
     found.invalid('metadata.name', name, `must be no more than ${longestCronJobName} characters`)
   found.oneOf('spec.concurrencyPolicy', spec['concurrencyPolicy'], ['Allow', 'Forbid', 'Replace'])
   for (const field of ['startingDeadlineSeconds', 'successfulJobsHistoryLimit', 'failedJobsHistoryLimit']) {
-    found.notNegative(`spec.${field}`, spec[field])
+    found.notNegative(`spec.${field}`, ownValue(spec, field))
   }
   const job: Loose | undefined = spec['jobTemplate']?.spec
   if (job !== undefined) checkJobSpec(job, 'spec.jobTemplate.spec', found)

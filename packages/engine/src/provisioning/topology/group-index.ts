@@ -1,4 +1,5 @@
 /** Finds which groups select which pods without trying all of them. */
+import { ownValue } from '@tenon/api'
 import type { SelectablePod } from '../../snapshot/problem.ts'
 import type { TopologyGroup } from './group.ts'
 
@@ -36,7 +37,9 @@ export class GroupIndex {
   selecting(pod: SelectablePod): readonly TopologyGroup[] {
     const positions = [...this.#others]
     for (const label in pod.labels)
-      positions.push(...(this.#byLabel.get(keyOf(pod.namespace, label, pod.labels[label] as string)) ?? []))
+      positions.push(
+        ...(this.#byLabel.get(keyOf(pod.namespace, label, ownValue(pod.labels, label) as string)) ?? []),
+      )
     return positions
       .toSorted((a, b) => a - b)
       .map((position) => this.#all[position] as TopologyGroup)
@@ -53,7 +56,7 @@ export class PodIndex {
     this.#count = pods.length
     for (const [index, { namespace, labels }] of pods.entries()) {
       for (const label in labels) {
-        const key = keyOf(namespace, label, labels[label] as string)
+        const key = keyOf(namespace, label, ownValue(labels, label) as string)
         const indexes = this.#byLabel.get(key)
         if (indexes === undefined) this.#byLabel.set(key, [index])
         else indexes.push(index)

@@ -1,5 +1,5 @@
 /** All topology rules of one simulation, and what they say about a placement (scheduling.md 9). */
-import { labels, matchesSelector, normalizedLabel, type Taint } from '@tenon/api'
+import { labels, matchesSelector, normalizedLabel, type Taint, ownValue } from '@tenon/api'
 import { allowsAbsence, intersection, oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
@@ -347,7 +347,7 @@ export class PodTopology {
 
   /** The domain that a node which may take pods makes known to a group. */
   #domainAt(group: TopologyGroup, node: TopologyNode): string | undefined {
-    const domain = node.isCandidate ? node.labels[group.rule.key] : undefined
+    const domain = node.isCandidate ? ownValue(node.labels, group.rule.key) : undefined
     if (domain === undefined) return undefined
     return group.rule.kind === 'spread' && !group.admits(this.#labelsOf(node), node.taints)
       ? undefined
@@ -506,7 +506,7 @@ export class PodTopology {
       for (const { node: name, counted, present } of this.#countsOfShape[index] ?? []) {
         const node = this.#problem.topologyNodes.get(name)
         if (node === undefined) continue
-        const domain = group.isHost ? node.hostname : node.labels[group.rule.key]
+        const domain = group.isHost ? node.hostname : ownValue(node.labels, group.rule.key)
         if (domain === undefined) continue
         if (group.rule.kind === 'spread' && !group.admits(this.#labelsOf(node), node.taints)) continue
         // Pods that are going still attract and repel others; they are spread no more.
@@ -524,7 +524,7 @@ export class PodTopology {
         const node = this.#problem.topologyNodes.get(name)
         if (node === undefined) continue
         for (const rule of inverse) {
-          const domain = node.labels[normalizedLabel(rule.key)]
+          const domain = ownValue(node.labels, normalizedLabel(rule.key))
           if (domain === undefined) continue
           const group = this.#inverseGroup(rule)
           group.record(group.domains.idOf(domain), present)

@@ -1,5 +1,11 @@
 /** The topology rules a pod brings along (scheduling.md 9.1). */
-import type { LabelSelector, PodAffinityTerm, PodSpec, TopologySpreadConstraint } from '@tenon/api'
+import {
+  type LabelSelector,
+  type PodAffinityTerm,
+  type PodSpec,
+  type TopologySpreadConstraint,
+  ownValue,
+} from '@tenon/api'
 import { labels as names, normalizedLabel } from '@tenon/api'
 import { valueSet } from '../../requirements/requirement.ts'
 import { merged, requiredAlternatives, requirementsOf } from '../../requirements/requirements.ts'
@@ -111,7 +117,7 @@ function withLabelKeys(
   pod: SelectablePod,
 ): LabelSelector {
   const added = (keys ?? []).flatMap((key) => {
-    const value = pod.labels[key]
+    const value = ownValue(pod.labels, key)
     return value === undefined ? [] : [{ key, operator: 'In' as const, values: [value] }]
   })
   if (added.length === 0) return selector

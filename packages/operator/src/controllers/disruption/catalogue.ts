@@ -1,5 +1,12 @@
 /** NodePools and what they sell, read once for a pass of the disruption loop. */
-import { type InstanceType, labels, type NodePool, type PricePerHour, type Requirement } from '@tenon/api'
+import {
+  type InstanceType,
+  labels,
+  type NodePool,
+  type PricePerHour,
+  type Requirement,
+  ownValue,
+} from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 
 /** A NodePool of this provider; without types when they cannot be listed now. */
@@ -39,7 +46,7 @@ export function nodePrice(
   nodeLabels: Readonly<Record<string, string>>,
 ): PricePerHour {
   const says = (requirements: readonly Requirement[], key: string) =>
-    requirements.some((each) => each.key === key && each.values?.[0] === nodeLabels[key])
+    requirements.some((each) => each.key === key && each.values?.[0] === ownValue(nodeLabels, key))
   return type?.offerings.find(
     ({ requirements }) => says(requirements, labels.zone) && says(requirements, labels.capacityType),
   )?.pricePerHour

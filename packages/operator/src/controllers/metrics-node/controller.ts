@@ -1,5 +1,5 @@
 /** `metrics.node`: what nodes have, what is used of it, and how old they are (operations.md 9.2). */
-import type { Container, Pod, Resources } from '@tenon/api'
+import { type Container, type Pod, type Resources, ownValue } from '@tenon/api'
 import { accumulate, difference } from '@tenon/engine'
 import type { ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
@@ -146,7 +146,10 @@ export class NodeMetrics {
     for (const name of this.#utilized)
       if (!names.has(name)) utilization.remove({ resource_type: resourceLabel(name) })
     for (const [name, amount] of shown)
-      utilization.set({ resource_type: resourceLabel(name) }, (100 * (requests[name] ?? 0)) / amount)
+      utilization.set(
+        { resource_type: resourceLabel(name) },
+        (100 * (ownValue(requests, name) ?? 0)) / amount,
+      )
     this.#utilized = names
   }
 }

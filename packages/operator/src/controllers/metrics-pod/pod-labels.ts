@@ -1,5 +1,5 @@
 /** What `karpenter_pods_state` tells of a pod (operations.md 9.2). */
-import { labels, type Node, type Pod } from '@tenon/api'
+import { labels, type Node, type Pod, ownValue } from '@tenon/api'
 
 /** What a pod's series shows of the node the pod is on. */
 export interface PodPlace {
@@ -52,6 +52,6 @@ export function areSame(
   b: Readonly<Record<string, string>>,
 ): boolean {
   if (a === undefined) return false
-  for (const name in b) if (a[name] !== b[name]) return false
+  for (const name in b) if (ownValue(a, name) !== ownValue(b, name)) return false
   return true
 }

@@ -1,5 +1,13 @@
 /** `node.health`: replaces nodes that stay unhealthy, unless too many are (lifecycle.md 11). */
-import { annotations, karpenterKinds, labels, type Node, type NodeClaim, nodeClassLabel } from '@tenon/api'
+import {
+  annotations,
+  karpenterKinds,
+  labels,
+  type Node,
+  type NodeClaim,
+  nodeClassLabel,
+  ownValue,
+} from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
@@ -48,7 +56,7 @@ export class NodeHealth {
 
   #isManaged(node: Node): boolean {
     return this.#context.provider.nodeClasses.some(
-      (type) => node.metadata.labels?.[nodeClassLabel(type)] !== undefined,
+      (type) => ownValue(node.metadata.labels, nodeClassLabel(type)) !== undefined,
     )
   }
 

@@ -1,5 +1,5 @@
 /** `node.hydration`: the node class label on the Nodes of managed claims (lifecycle.md 10). */
-import { kinds, nodeClassLabel } from '@tenon/api'
+import { kinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 
@@ -18,7 +18,7 @@ export class NodeHydration {
     if (node === undefined || claim === undefined) return done
     const ref = claim.spec.nodeClassRef
     const key = nodeClassLabel(ref)
-    if (node.metadata.labels?.[key] === ref.name) return done
+    if (ownValue(node.metadata.labels, key) === ref.name) return done
     try {
       await client.patch(kinds.node, { name }, { metadata: { labels: { [key]: ref.name } } })
     } catch (error) {

@@ -5,6 +5,7 @@ import {
   nodeClassLabel,
   type ResourceType,
   terminationFinalizer,
+  ownValue,
 } from '@tenon/api'
 import type { Caches } from '../../observe/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -18,7 +19,7 @@ import { pendingVolumes } from './volumes.ts'
 export function isTerminatingNode(node: Node, nodeClasses: readonly ResourceType<NodeClass>[]): boolean {
   return (
     node.metadata.deletionTimestamp !== undefined &&
-    nodeClasses.some((type) => node.metadata.labels?.[nodeClassLabel(type)] !== undefined) &&
+    nodeClasses.some((type) => ownValue(node.metadata.labels, nodeClassLabel(type)) !== undefined) &&
     (node.metadata.finalizers ?? []).includes(terminationFinalizer)
   )
 }

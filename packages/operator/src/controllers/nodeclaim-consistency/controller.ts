@@ -7,6 +7,7 @@ import {
   type Node,
   type NodeClaim,
   parseResource,
+  ownValue,
 } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
@@ -101,8 +102,8 @@ export class NodeClaimConsistency {
 function shapeIssues(node: Node, claim: NodeClaim): readonly string[] {
   if (claim.metadata.deletionTimestamp !== undefined || !isConditionTrue(claim, 'Initialized')) return []
   return Object.entries(claim.spec.resources?.requests ?? {}).flatMap(([name, requested]) => {
-    const promised = claim.status?.capacity?.[name] ?? '0'
-    const found = node.status?.capacity?.[name] ?? '0'
+    const promised = ownValue(claim.status?.capacity, name) ?? '0'
+    const found = ownValue(node.status?.capacity, name) ?? '0'
     const expected = parseResource(name, promised)
     if (parseResource(name, requested) === 0 || expected === 0) return []
     const share = parseResource(name, found) / expected

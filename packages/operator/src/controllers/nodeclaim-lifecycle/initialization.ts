@@ -9,6 +9,7 @@ import {
   parseResource,
   sameTaint,
   taintText,
+  ownValue,
 } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
@@ -88,7 +89,7 @@ function obstacleOf(context: OperatorContext, node: Node, claim: NodeClaim): Obs
     .find(
       ([name, quantity]) =>
         parseResource(name, quantity) > 0 &&
-        parseResource(name, node.status?.allocatable?.[name] ?? '0') === 0,
+        parseResource(name, ownValue(node.status?.allocatable, name) ?? '0') === 0,
     )
   if (missing === undefined) return missingDevices(context, node, claim)
   return {

@@ -1,5 +1,5 @@
 /** `nodeclaim.hydration`: the node class label on claims of older versions (lifecycle.md 10). */
-import { karpenterKinds, nodeClassLabel } from '@tenon/api'
+import { karpenterKinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { isLabelValue } from '../../state/pool-problems.ts'
@@ -19,7 +19,7 @@ export class NodeClaimHydration {
     const ref = claim.spec.nodeClassRef
     const key = nodeClassLabel(ref)
     // A name that cannot be the value of a label is told by the launch.
-    if (claim.metadata.labels?.[key] === ref.name || !isLabelValue(ref.name)) return done
+    if (ownValue(claim.metadata.labels, key) === ref.name || !isLabelValue(ref.name)) return done
     try {
       await client.patch(karpenterKinds.nodeClaim, { name }, { metadata: { labels: { [key]: ref.name } } })
     } catch (error) {

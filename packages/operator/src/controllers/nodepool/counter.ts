@@ -1,5 +1,5 @@
 /** `nodepool.counter`: how many nodes a pool has and what they hold (api.md 3.5). */
-import { formatResources, karpenterKinds, type NodePool, type Resources } from '@tenon/api'
+import { formatResources, karpenterKinds, type NodePool, type Resources, ownValue } from '@tenon/api'
 import { isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { poolUsage } from '../../decide/scheduling-input.ts'
@@ -45,9 +45,9 @@ export class NodePoolCounter {
     const isSame =
       stored?.nodes === nodes &&
       Object.keys(resources).length === Object.keys(stored.resources ?? {}).length &&
-      Object.entries(resources).every(([name, amount]) => stored.resources?.[name] === amount)
+      Object.entries(resources).every(([name, amount]) => ownValue(stored.resources, name) === amount)
     if (isSame) return
-    const gone = Object.keys(stored?.resources ?? {}).filter((name) => !(name in resources))
+    const gone = Object.keys(stored?.resources ?? {}).filter((name) => !Object.hasOwn(resources, name))
     const status = {
       nodes,
       resources: { ...resources, ...Object.fromEntries(gone.map((name) => [name, null])) },

@@ -1,5 +1,5 @@
 /** In which order the scheduler is told about the pods of a decision (planned-placement.md). */
-import type { Pod, Resources } from '@tenon/api'
+import { type Pod, type Resources, ownValue } from '@tenon/api'
 import { hostPortsOf, podRequests, type SchedulingResult, sum } from '@tenon/engine'
 import { shapeOf } from './steering.ts'
 
@@ -86,7 +86,7 @@ function hasRules({ spec }: Pod): boolean {
 /** Of the amounts alone: every pod takes one place for a pod. */
 function largestShare(own: Resources, total: Resources): number {
   const shares = Object.entries(own).map(([name, amount]) =>
-    name === 'pods' ? 0 : amount / (total[name] ?? amount),
+    name === 'pods' ? 0 : amount / (ownValue(total, name) ?? amount),
   )
   return Math.max(0, ...shares.filter(Number.isFinite))
 }

@@ -2,7 +2,7 @@
  * `operatorpkg.KIND.status`: tells how the conditions of objects of one kind change, in metrics and events,
  * and how the objects go (operations.md 9.3, 10). Reads only, and every object, whoever manages it.
  */
-import type { Condition, KubeObject } from '@tenon/api'
+import { type Condition, type KubeObject, ownValue } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type ReconcileResult } from '@tenon/kube'
 import {
   type Conditioned,
@@ -116,7 +116,7 @@ export class StatusConditions<T extends KubeObject> {
       after.uid === before.uid &&
       after.deletionTimestamp === before.deletionTimestamp &&
       isSameList(finalizersOf(seen.object), finalizersOf(object)) &&
-      labels.objectLabels.every((key) => after.labels?.[key] === before.labels?.[key]) &&
+      labels.objectLabels.every((key) => ownValue(after.labels, key) === ownValue(before.labels, key)) &&
       areAlike(seen.conditions, conditions)
     // Those of the former version would stay in memory.
     if (isSame) this.#seen.set(object.metadata.name, { object: seen.object, conditions })

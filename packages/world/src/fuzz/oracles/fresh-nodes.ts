@@ -2,7 +2,15 @@
  * Whether a pod that waits could run on a fresh node of some pool: asked of the embedded kube-scheduler
  * itself, by putting such nodes into the cluster one after the other once the operator has stopped.
  */
-import { formatResource, type KubeObject, kinds, parseResource, type Pod, type Resources } from '@tenon/api'
+import {
+  formatResource,
+  type KubeObject,
+  kinds,
+  parseResource,
+  type Pod,
+  type Resources,
+  ownValue,
+} from '@tenon/api'
 import type { World } from '../../world.ts'
 import type { Case, Finding } from '../case.ts'
 import type { Observer } from '../observer.ts'
@@ -172,10 +180,11 @@ function isWithinLimits(world: World, { pool, capacity }: Row): boolean {
     .filter(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] === pool.metadata.name)
   return limits.every(([name, limit]) => {
     const used = own.reduce(
-      (sum, node) => sum + (name === 'nodes' ? 1 : parseResource(name, node.status?.capacity?.[name] ?? '0')),
+      (sum, node) =>
+        sum + (name === 'nodes' ? 1 : parseResource(name, ownValue(node.status?.capacity, name) ?? '0')),
       0,
     )
-    const more: Resources[string] = name === 'nodes' ? 1 : (capacity[name] ?? 0)
+    const more: Resources[string] = name === 'nodes' ? 1 : (ownValue(capacity, name) ?? 0)
     return used + more <= parseResource(name, limit)
   })
 }

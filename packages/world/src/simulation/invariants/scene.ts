@@ -1,5 +1,5 @@
 /** What invariants look at, and how they speak up. */
-import type { KubeObject, Node, NodeClaim, NodePool, Pod } from '@tenon/api'
+import { type KubeObject, type Node, type NodeClaim, type NodePool, type Pod, ownValue } from '@tenon/api'
 import type { Clock, HttpRequest } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { OperatorProcess } from '../process/operator-process.ts'
@@ -76,4 +76,4 @@ export const blindMsIn = ({ faults }: Story): number => (faults === 'none' ? qui
 export const quietMs = 5_000
 
 export const annotation = ({ metadata }: KubeObject, key: string): string | undefined =>
-  metadata.annotations?.[key]
+  ownValue(metadata.annotations, key)

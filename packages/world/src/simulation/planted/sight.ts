@@ -1,5 +1,5 @@
 /** A controller that sees other objects than there are. */
-import type { KubeObject } from '@tenon/api'
+import { type KubeObject, ownValue } from '@tenon/api'
 import { type HttpRequest, type HttpResponse, oneChunk, readText, type Transport } from '@tenon/runtime'
 
 type Sight = Readonly<Record<string, (object: KubeObject) => KubeObject>>
@@ -9,7 +9,7 @@ export function distorted(inner: Transport, sees: Sight): Transport {
   return {
     async send(request, signal) {
       const response = await inner.send(request, signal)
-      const change = sees[pluralOf(request)]
+      const change = ownValue(sees, pluralOf(request))
       if (change === undefined || response.status >= 300) return response
       if (request.path.includes('watch=true')) return { ...response, body: lines(response.body, change) }
       return await changed(response, change)

@@ -1,4 +1,5 @@
 /** The commands of the world: `one`, `many` and `planted`; each tells its flags with `--help`. */
+import { ownValue } from '@tenon/api'
 import { enableCompileCache } from 'node:module'
 import type { Io } from './io.ts'
 
@@ -40,14 +41,14 @@ const help: Readonly<Record<string, string>> = {
 }
 
 const [name = '', ...args] = process.argv.slice(2)
-const command = commands[name]
+const command = ownValue(commands, name)
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 try {
   if (command === undefined)
     throw new UsageError(`the first argument must be one of ${Object.keys(commands).join(', ')}`)
-  if (args.includes('--help')) say(`${help[name]}\nMore in docs/world.md.`)
+  if (args.includes('--help')) say(`${ownValue(help, name)}\nMore in docs/world.md.`)
   else process.exitCode = await command({ args, say, clock: new SystemClock() })
 } catch (error) {
   if (!(error instanceof UsageError)) throw error
