@@ -29,7 +29,8 @@ export interface ReflectorOptions extends ListOptions {
 
 /** A watch that lived this long, or told something, was not a failure. */
 const healthyWatchMs = 10_000
-const defaultStallMs = 120_000
+/** Servers send a bookmark a minute, and skip one now and then; the rest is for what delays the next one. */
+const defaultStallMs = 150_000
 /**
  * The same while a streamed first list arrives, which a server without the feature never completes.
  * Changes on a busy cluster keep even such a stream alive, hence the bound of the whole; pages have

@@ -45,6 +45,12 @@ export class Rests {
     return Math.max(0, (this.#rests.get(key)?.untilMs ?? 0) - this.#clock.monotonic())
   }
 
+  /** Whether the key has failed, and that still counts. */
+  hasFailed(key: string): boolean {
+    const rest = this.#rests.get(key)
+    return rest !== undefined && this.#clock.monotonic() - rest.untilMs < this.#options.memoryMs
+  }
+
   forget(keys: Iterable<string>): void {
     for (const key of keys) this.#rests.delete(key)
   }

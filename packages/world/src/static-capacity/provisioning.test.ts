@@ -109,12 +109,30 @@ test('while the cloud has no machines it is asked less and less often, and again
   }
   await stage.start()
   await stage.pass(58 * seconds)
-  // After 1, 3, 7, 15 and 31 seconds.
-  assert.equal(stage.cloud.count('create'), 6 * 3)
+  // After 1, 3, 7, 15 and 31 seconds, with one claim each.
+  assert.equal(stage.cloud.count('create'), 3 + 5)
   await stage.pass(10 * minutes)
-  assert.ok(stage.cloud.count('create') <= 17 * 3)
+  assert.ok(stage.cloud.count('create') <= 3 + 16)
   isSoldOut = false
   await stage.pass(minutes)
+  assert.equal(stage.cloud.instances.length, 3)
+  assert.equal(staying(stage).length, 3)
+})
+
+test('RPT-27 a static pool without capacity for two hours makes a claim a back-off, and is full within one', async (t) => {
+  const stage = await openStatic(t, 3, { idle: true })
+  let isSoldOut = true
+  stage.cloud.onCreate = () => {
+    if (isSoldOut) throw new ProviderError('insufficientCapacity', 'no machines left')
+  }
+  await stage.start()
+  await stage.pass(10 * minutes)
+  const before = stage.cloud.count('create')
+  await stage.pass(110 * minutes)
+  const asked = stage.cloud.count('create') - before
+  assert.ok(asked >= 50 && asked <= 110, `asked ${asked} times in 110 min`)
+  isSoldOut = false
+  await stage.pass(70 * seconds)
   assert.equal(stage.cloud.instances.length, 3)
   assert.equal(staying(stage).length, 3)
 })

@@ -12,6 +12,7 @@ import { type StaticPool, staticPool } from './static-pool.ts'
 const unsyncedMs = 1000
 const settledMs = 60_000
 const limitedMs = 30_000
+const probePollMs = 1000
 /** A request without an answer is taken to have ended, one way or the other, after this long. */
 const lateMs = 60_000
 const parallelCreates = 20
@@ -54,7 +55,11 @@ export class StaticProvisioning {
     const unsettled = state.poolClaims.unsettled(name)
     const isFull = active.length + pendingDisruption.length >= pool.spec.replicas
     const missing = isFull ? 0 : pool.spec.replicas - active.length
-    const wanted = Math.min(missing, batchLimit)
+    const isProbing = this.#pauses.isProbing(name)
+    // What becomes of the probe says whether there are machines for the others.
+    if (missing > 0 && isProbing && active.some(({ status }) => (status?.providerID ?? '') === ''))
+      return { kind: 'after', delayMs: probePollMs }
+    const wanted = Math.min(missing, isProbing ? 1 : batchLimit)
     const again = unsettled.slice(0, wanted)
     const names = [...again, ...reserveStaticClaims(this.#context, pool, wanted - again.length)]
     await this.#create(pool, names, signal)
@@ -70,6 +75,7 @@ export class StaticProvisioning {
       recordLimitReached(this.#context, pool, `has ${active.length} of ${pool.spec.replicas} nodes`)
       return { kind: 'after', delayMs: limitedMs }
     }
+    if (isProbing) return { kind: 'after', delayMs: probePollMs }
     return { kind: 'after', delayMs: names.length === batchLimit ? 0 : settledMs }
   }
 

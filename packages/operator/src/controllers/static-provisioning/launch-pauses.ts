@@ -1,26 +1,21 @@
 import { labels, type NodeClaim } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
+import { Rests } from '../../state/rests.ts'
 import { isNowLeaving } from './static-pool.ts'
 
-const firstPauseMs = 1000
-const longestPauseMs = 60_000
-
-interface Pause {
-  readonly failures: number
-  readonly untilMs: number
-}
+const minute = 60_000
+const rests = { freeFailures: 0, baseMs: 1000, capMs: minute, memoryMs: 60 * minute } as const
 
 /**
  * Holds NodePools back whose claims go without ever having had a machine: a cloud that has none would
  * otherwise be asked again as fast as claims can be written.
  */
 export class LaunchPauses {
-  readonly #clock: Clock
-  readonly #pauses = new Map<string, Pause>()
+  readonly #rests: Rests
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#rests = new Rests(clock, rests)
   }
 
   note(change: Change<NodeClaim>): void {
@@ -28,21 +23,21 @@ export class LaunchPauses {
     const pool = metadata.labels?.[labels.nodePool] ?? ''
     const isLaunched = (status?.providerID ?? '') !== ''
     if (isLaunched) {
-      const pause = this.#pauses.get(pool)
       const isNew = change.kind === 'updated' && (change.old.status?.providerID ?? '') === ''
-      if (isNew && pause !== undefined) this.#pauses.set(pool, { ...pause, failures: 0 })
+      if (isNew) this.#rests.forget([pool])
       return
     }
     // Claims that fail together are one failure.
-    if (!isNowLeaving(change) || this.leftMs(pool) > 0) return
-    const { failures = 0 } = this.#pauses.get(pool) ?? {}
-    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** failures)
-    this.#pauses.set(pool, { failures: failures + 1, untilMs: this.#clock.monotonic() + pauseMs })
+    if (isNowLeaving(change) && this.leftMs(pool) === 0) this.#rests.note([pool])
   }
 
   /** How long nothing should be launched for the pool. */
   leftMs(pool: string): number {
-    const { untilMs = 0 } = this.#pauses.get(pool) ?? {}
-    return Math.max(0, untilMs - this.#clock.monotonic())
+    return this.#rests.leftMs(pool)
+  }
+
+  /** Whether the last launch of the pool failed: one claim is enough to find out whether there are machines again. */
+  isProbing(pool: string): boolean {
+    return this.#rests.hasFailed(pool)
   }
 }
