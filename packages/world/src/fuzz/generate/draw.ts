@@ -41,12 +41,9 @@ export function drawCase(part: Part, seed: number): Case {
 
 /** The case with each zone under the name of another. */
 export function underOtherZones(given: Case): Case {
-  const others = ['zone-c', 'zone-a', 'zone-b'] as const
-  const text = zones.reduce(
-    (changed, zone, index) => changed.replaceAll(zone, `@${others[index]}`),
-    JSON.stringify(given),
-  )
-  return JSON.parse(text.replaceAll('@', '')) as Case
+  const others = new Map(zones.map((zone, index) => [zone, zones[(index + 1) % zones.length]]))
+  const text = JSON.stringify(given).replaceAll(/zone-[abc]/g, (zone) => others.get(zone as 'zone-a') ?? zone)
+  return JSON.parse(text) as Case
 }
 
 /** The case with plain names wherever it has inherited ones; of cases of the part `names`. */
