@@ -9,6 +9,8 @@ import {
   type Toleration,
 } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
+import { quantityNanos } from '../schema/index.ts'
+import { keyOf } from '../storage/index.ts'
 import { allocateAddresses } from './cluster-addresses.ts'
 import type { ServerContext } from './context.ts'
 import type { Served } from './registry.ts'
@@ -53,9 +55,32 @@ export function admitUpdate(
       return allocateAddresses(ctx, served, object, old)
     case 'secrets':
       return encodeStringData(object)
+    case 'persistentvolumeclaims':
+      refuseUnsupportedGrowth(ctx, served, object, old)
+      return object
     default:
       return object
   }
+}
+
+/** A bound claim grows where its class lets it. */
+function refuseUnsupportedGrowth(
+  ctx: ServerContext,
+  served: Served,
+  object: StoredObject,
+  old: StoredObject,
+): void {
+  const [claim, before] = [object, old] as unknown as readonly [PersistentVolumeClaim, PersistentVolumeClaim]
+  const size = ({ spec }: PersistentVolumeClaim) =>
+    quantityNanos(spec.resources?.requests?.['storage'] ?? '') ?? 0n
+  if (before.status?.phase !== 'Bound' || size(claim) <= size(before)) return
+  const storageClass = ctx.store
+    .collection('storageclasses.storage.k8s.io')
+    .get(keyOf(undefined, storageClassNameOf(claim) ?? ''))
+  if (storageClass?.['allowVolumeExpansion'] === true) return
+  const why =
+    'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize'
+  throw forbidden(served.definition, object.metadata.name, why)
 }
 
 function admitPod(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {

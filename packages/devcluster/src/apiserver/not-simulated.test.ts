@@ -23,11 +23,10 @@ test('what is accepted and has no effect is named in a Warning', async () => {
   const claims = [{ name: 'gpu', resourceClaimName: 'gpu' }]
   const answer = await server.call('POST', podsPath, {
     ...pod,
-    spec: { ...pod.spec, resourceClaims: claims, readinessGates: [{ conditionType: 'example.com/lb' }] },
+    spec: { ...pod.spec, resourceClaims: claims },
   })
   assert.equal(answer.status, 201, answer.body.message)
   assert.match(warning(answer), /spec\.resourceClaims has no effect on the embedded cluster: devices are not/)
-  assert.match(warning(answer), /spec\.readinessGates has no effect/)
   const policy = { rules: [{ action: 'Ignore', onExitCodes: { operator: 'In', values: [3] } }] }
   const job = await server.call('POST', jobsPath, aJob({ podFailurePolicy: policy }))
   assert.match(warning(job), /spec\.podFailurePolicy has no effect/)
@@ -45,7 +44,7 @@ test('templates are looked into, and what an update leaves alone is not told aga
   const path = '/apis/apps/v1/namespaces/default/deployments'
   const template = {
     metadata: { labels: { app: 'web' } },
-    spec: { ...aPod('x').spec, readinessGates: [{ conditionType: 'example.com/lb' }] },
+    spec: { ...aPod('x').spec, resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] },
   }
   const created = await server.call('POST', path, {
     apiVersion: 'apps/v1',
@@ -53,7 +52,7 @@ test('templates are looked into, and what an update leaves alone is not told aga
     metadata: { name: 'web' },
     spec: { selector: { matchLabels: { app: 'web' } }, template },
   })
-  assert.match(warning(created), /spec\.template\.spec\.readinessGates has no effect/)
+  assert.match(warning(created), /spec\.template\.spec\.resourceClaims has no effect/)
   assert.equal(warning(await server.merge(`${path}/web`, { spec: { replicas: 3 } })), '')
 })
 

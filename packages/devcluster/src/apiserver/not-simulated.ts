@@ -13,8 +13,7 @@ interface Gap {
 
 const podGaps: readonly Gap[] = [
   { path: 'resourceClaims', why: 'devices are not simulated: the pods stay pending' },
-  { path: 'readinessGates', why: 'pods become ready without them' },
-  { path: 'activeDeadlineSeconds', why: 'pods are not ended by it' },
+  { path: 'ephemeralContainers', why: 'containers of running pods are not simulated one by one' },
 ]
 
 const jobGaps: readonly Gap[] = [
@@ -64,6 +63,14 @@ const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
       why: 'only metrics of type Resource and ContainerResource are measured',
     },
   ],
+  'statefulsets.apps': [
+    {
+      path: 'updateStrategy.rollingUpdate.maxUnavailable',
+      when: (value) => value !== 1,
+      why: 'pods are replaced one by one',
+    },
+  ],
+  'certificatesigningrequests.certificates.k8s.io': whole('nothing is signed, even when approved'),
   persistentvolumeclaims: claimGaps,
   pods: podGaps,
   'jobs.batch': jobGaps,

@@ -18,6 +18,8 @@ const steady: Partial<KubeletSettings> = {
 }
 
 interface PodOptions extends Partial<PodSpec> {
+  readonly activeDeadlineSeconds?: number
+  readonly readinessGates?: readonly { readonly conditionType: string }[]
   readonly annotations?: Readonly<Record<string, string>>
   readonly labels?: Readonly<Record<string, string>>
   readonly ownerKind?: string

@@ -68,11 +68,12 @@ function conditions(pod: Pod, progress: PodProgress, now: string): PodCondition[
   const initialized = progress.initsDone >= (pod.spec.initContainers?.length ?? 0)
   const ready = containers.kind === 'running'
   const completed = terminal && containers.kind === 'terminated' && containers.exitCode === 0
+  const gate = closedGate(pod)
   const why = ready ? {} : completed ? { reason: 'PodCompleted' } : unready(pod)
   const own: PodCondition[] = [
     condition('PodReadyToStartContainers', podIp !== undefined && !terminal, {}),
     condition('Initialized', initialized, initialized ? {} : { reason: 'ContainersNotInitialized' }),
-    condition('Ready', ready, why),
+    condition('Ready', ready && gate === undefined, ready && gate !== undefined ? gate : why),
     condition('ContainersReady', ready, why),
     condition('PodScheduled', true, {}),
   ]
@@ -83,6 +84,24 @@ function conditions(pod: Pod, progress: PodProgress, now: string): PodCondition[
     return { ...one, lastTransitionTime: unchanged ? old.lastTransitionTime : now }
   })
   return [...before.filter((one) => !own.some((other) => other.type === one.type)), ...dated]
+}
+
+/** Readiness gates of a pod, which the shared Pod type leaves out. */
+export function readinessGatesOf({ spec }: Pod): readonly { readonly conditionType: string }[] {
+  const { readinessGates } = spec as { readonly readinessGates?: readonly { conditionType: string }[] }
+  return readinessGates ?? []
+}
+
+/** Why the gates keep a pod from being ready; somebody else sets their conditions. */
+function closedGate(pod: Pod): { readonly reason: string; readonly message: string } | undefined {
+  const problems = readinessGatesOf(pod).flatMap(({ conditionType }) => {
+    const status = pod.status?.conditions?.find(({ type }) => type === conditionType)?.status
+    const name = `pod readiness gate "${conditionType}"`
+    if (status === undefined) return [`corresponding condition of ${name} does not exist.`]
+    return status === 'True' ? [] : [`the status of ${name} is not "True", but ${status}`]
+  })
+  if (problems.length === 0) return undefined
+  return { reason: 'ReadinessGatesNotReady', message: problems.join(', ') }
 }
 
 function condition(type: string, holds: boolean, why: { readonly reason?: string }): PodCondition {

@@ -1,7 +1,7 @@
 import { kinds, type Pod } from '@tenon/api'
 import { type PodFacts, podFacts } from '../scheduler/pod-facts.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
-import { type PodProgress, podStatus, rejectedStatus } from './pod-status.ts'
+import { type PodProgress, podStatus, readinessGatesOf, rejectedStatus } from './pod-status.ts'
 import { draw } from './settings.ts'
 
 /** What a worker needs from the kubelet it belongs to. */
@@ -25,6 +25,8 @@ const longestCrashBackoffMs = 300_000
 /** The exit code of a process that SIGTERM ended before its time. */
 const terminated = 143
 const volumeRetryMs = 500
+/** The exit code of a process that SIGKILL ended. */
+const killed = 137
 
 /**
  * Keeps one pod on a node: starts it, ends or restarts it, stops it when it is deleted. Every
@@ -39,6 +41,7 @@ export class PodWorker {
   #progress: PodProgress
   #stage: 'new' | 'queued' | 'starting' | 'running' | 'stopping' | 'ended' = 'new'
   #cancel: (() => void) | undefined
+  #cancelDeadline: (() => void) | undefined
   /** When a stopping pod is gone. */
   #stopAt = Number.POSITIVE_INFINITY
 
@@ -62,6 +65,7 @@ export class PodWorker {
 
   /** Takes the pod over: a new one is started, a running one is kept, one being deleted is stopped. */
   begin(): void {
+    this.#armDeadline()
     const phase = this.#pod.status?.phase
     if (phase === 'Succeeded' || phase === 'Failed') this.#leave()
     else if (phase === 'Running') this.#adopt()
@@ -84,8 +88,14 @@ export class PodWorker {
   }
 
   update(pod: Pod): void {
+    const before = this.#pod
     this.#pod = pod
-    if (pod.metadata.deletionTimestamp !== undefined) this.#stopPod()
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      this.#stopPod()
+      return
+    }
+    if (deadlineOf(pod) !== deadlineOf(before)) this.#armDeadline()
+    if (this.#stage === 'running' && readinessGatesOf(pod).length > 0) this.#report()
   }
 
   /** Says once more that the pod is ready, when others took it for lost with its node. */
@@ -202,6 +212,32 @@ export class PodWorker {
   }
 
   /** Stops at once what never ran; a running pod takes its time, at most its grace period. */
+  /** `activeDeadlineSeconds` counts from the moment at which the node took the pod. */
+  #armDeadline(): void {
+    this.#cancelDeadline?.()
+    const deadline = deadlineOf(this.#pod)
+    if (deadline === undefined || this.#stage === 'ended') return
+    const started = Date.parse(this.#pod.status?.startTime ?? '')
+    const startMs = Number.isNaN(started) ? this.#progress.startMs : started
+    const leftMs = startMs + deadline * 1000 - this.#context.clock.now()
+    this.#cancelDeadline = this.#context.timers.after(Math.max(0, leftMs), () => this.#expire())
+  }
+
+  #expire(): void {
+    const current = this.#current()
+    if (current === undefined || this.#stage === 'stopping' || this.#stage === 'ended') return
+    const { containers } = this.#progress
+    const endMs = this.#context.clock.now()
+    const sinceMs = containers.kind === 'running' ? containers.sinceMs : endMs
+    this.#set({ containers: { kind: 'terminated', exitCode: killed, sinceMs, endMs }, terminal: true })
+    this.#write({
+      ...podStatus(current, this.#progress, endMs),
+      reason: 'DeadlineExceeded',
+      message: 'Pod was active on the node longer than the specified deadline',
+    })
+    this.#end()
+  }
+
   #stopPod(): void {
     const { clock, random, settings } = this.#context
     const wasRunning = this.#progress.containers.kind !== 'waiting'
@@ -246,6 +282,7 @@ export class PodWorker {
   }
 
   #leave(): void {
+    this.#cancelDeadline?.()
     this.#stage = 'ended'
     this.#host.ended(this.facts)
   }
@@ -279,4 +316,9 @@ export class PodWorker {
     const pod = this.#context.api.get(kinds.pod, namespace, name)
     return pod?.metadata.uid === uid ? pod : undefined
   }
+}
+
+/** Seconds that a pod may be active on its node. */
+function deadlineOf({ spec }: Pod): number | undefined {
+  return (spec as { readonly activeDeadlineSeconds?: number }).activeDeadlineSeconds
 }

@@ -57,6 +57,42 @@ describe('pods on a kubelet', () => {
     assert.equal(fixture.brief('p'), 'Running running')
   })
 
+  it('ends a pod that is active for longer than its deadline', async () => {
+    const fixture = new KubeletFixture()
+    fixture.kubelet()
+    const late = { activeDeadlineSeconds: 20 }
+    fixture.pod('late', late)
+    fixture.pod('done', { ...late, annotations: { 'tenon.sh/run-seconds': '5' }, restartPolicy: 'Never' })
+    await fixture.seconds(15)
+    assert.equal(fixture.brief('late'), 'Running running')
+    await fixture.seconds(6)
+    assert.equal(fixture.status('late').phase, 'Failed')
+    assert.equal(fixture.api.get(kinds.pod, 'default', 'late')?.status?.reason, 'DeadlineExceeded')
+    assert.equal(fixture.status('done').phase, 'Succeeded')
+    await fixture.seconds(60)
+    assert.equal(fixture.status('late').phase, 'Failed')
+  })
+
+  it('takes a pod for ready once somebody has opened its readiness gates', async () => {
+    const fixture = new KubeletFixture()
+    fixture.kubelet()
+    const gates = { readinessGates: [{ conditionType: 'example.com/reachable' }] }
+    fixture.pod('p', gates)
+    await fixture.seconds(10)
+    const ready = () =>
+      ['Ready', 'ContainersReady'].map(
+        (type) => fixture.status('p').conditions?.find((one) => one.type === type)?.status,
+      )
+    assert.deepEqual(ready(), ['False', 'True'])
+    const conditions = [
+      ...(fixture.status('p').conditions ?? []),
+      { type: 'example.com/reachable', status: 'True' },
+    ]
+    fixture.api.patch(kinds.pod, 'default', 'p', { status: { conditions } }, 'status')
+    await fixture.seconds(1)
+    assert.deepEqual(ready(), ['True', 'True'])
+  })
+
   it('starts no more pods at once than it may', async () => {
     const fixture = new KubeletFixture()
     fixture.kubelet('a', { maxParallelStarts: 1 })

@@ -87,3 +87,34 @@ test('RPT-61 the beta annotation of a claim names its class', async (t) => {
   assert.deepEqual([claim(world).status?.phase, claim(world).spec.storageClassName], ['Bound', undefined])
   assert.deepEqual(driver(world), ['special.csi.example.com'])
 })
+
+test('a bound claim grows where its class lets it', async (t) => {
+  const world = startWorld()
+  t.after(() => world.stop())
+  for (const allowVolumeExpansion of [true, false]) {
+    const name = allowVolumeExpansion ? 'growing' : 'fixed'
+    const storageClass = {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name },
+      provisioner: 'csi.example.com',
+      volumeBindingMode: 'Immediate',
+      allowVolumeExpansion,
+    }
+    world.api.create(workloads.storageClass, storageClass)
+  }
+  const grow = () =>
+    world.api.patch(workloads.claim, 'default', 'data', {
+      spec: { resources: { requests: { storage: '3Gi' } } },
+    })
+  createClaim(world, { className: 'growing' })
+  await world.settle()
+  grow()
+  await world.settle()
+  assert.equal(claim(world).status?.capacity?.['storage'], '3Gi')
+  world.api.delete(workloads.claim, 'default', 'data')
+  await world.settle()
+  createClaim(world, { className: 'fixed' })
+  await world.settle()
+  assert.throws(grow, /the storageclass that provisions the pvc must support resize/)
+})

@@ -1,4 +1,5 @@
 import { defaultStorageClass, kinds, type Node, type Pod, storageClassNameOf } from '@tenon/api'
+import { quantityNanos } from '../../schema/index.ts'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, type ObjectCache, splitKey } from '../loop/object-cache.ts'
 import type { Outcome } from '../loop/reconcile-loop.ts'
@@ -124,8 +125,23 @@ class ClaimReconcile {
         'Bound claim has lost its PersistentVolume. Data on the volume is lost!',
       )
     } else if (isReservedFor(volume, claim)) {
-      this.#bind(claim, volume)
+      this.#bind(claim, this.#expanded(claim, volume))
     }
+  }
+
+  /** The volume, grown to what its claim asks for by now. */
+  #expanded(claim: Claim, volume: PersistentVolumeObject): PersistentVolumeObject {
+    const asked = claim.spec.resources?.requests?.['storage']
+    const present = volume.spec.capacity?.['storage']
+    if (asked === undefined || present === undefined || volume.spec.csi === undefined) return volume
+    if ((quantityNanos(asked) ?? 0n) <= (quantityNanos(present) ?? 0n)) return volume
+    const capacity = { ...volume.spec.capacity, storage: asked }
+    const grown = this.#context.store.modify(workloads.volume, volume, (latest) => ({
+      ...latest,
+      spec: { ...latest.spec, capacity },
+    }))
+    this.#tell(claim, 'Normal', 'VolumeResizeSuccessful', 'Resize volume succeeded')
+    return grown ?? volume
   }
 
   #provision(claim: Claim, storageClass: StorageClassObject | undefined, node: Node | undefined): void {
