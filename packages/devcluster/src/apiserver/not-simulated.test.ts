@@ -27,9 +27,8 @@ test('what is accepted and has no effect is named in a Warning', async () => {
   })
   assert.equal(answer.status, 201, answer.body.message)
   assert.match(warning(answer), /spec\.resourceClaims has no effect on the embedded cluster: devices are not/)
-  const policy = { rules: [{ action: 'Ignore', onExitCodes: { operator: 'In', values: [3] } }] }
-  const job = await server.call('POST', jobsPath, aJob({ podFailurePolicy: policy }))
-  assert.match(warning(job), /spec\.podFailurePolicy has no effect/)
+  const job = await server.call('POST', jobsPath, aJob({ managedBy: 'example.com/queue' }))
+  assert.match(warning(job), /spec\.managedBy has no effect/)
   const network = await server.call('POST', '/apis/networking.k8s.io/v1/namespaces/default/networkpolicies', {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -59,10 +58,10 @@ test('templates are looked into, and what an update leaves alone is not told aga
 test('server-side apply warns as a creation does', async () => {
   const server = new TestServer()
   const contentType = 'application/apply-patch+yaml'
-  const job = aJob({ podFailurePolicy: { rules: [] } })
+  const job = aJob({ managedBy: 'example.com/queue' })
   const applied = await server.call('PATCH', `${jobsPath}/work?fieldManager=test`, job, { contentType })
   assert.equal(applied.status, 201, applied.body.message)
-  assert.match(warning(applied), /spec\.podFailurePolicy has no effect/)
+  assert.match(warning(applied), /spec\.managedBy has no effect/)
 })
 
 test('what works is not warned of', async () => {

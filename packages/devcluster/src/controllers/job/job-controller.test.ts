@@ -137,3 +137,82 @@ test('deleting a running Job removes its pods though they carry the tracking fin
   assert.equal(world.api.list(kinds.pod).length, 0)
   world.stop()
 })
+
+/** Ends pods as their exit code says; what is left out runs on. */
+function ends(world: World, exitCodeOf: (index: number, name: string) => number | undefined): void {
+  const seen = new Set<string>()
+  world.api.subscribe(kinds.pod, {
+    updated: (pod) => {
+      const { name, uid = '', annotations } = pod.metadata
+      if (pod.status?.phase !== 'Running' || seen.has(uid)) return
+      seen.add(uid)
+      const exitCode = exitCodeOf(Number(annotations?.['batch.kubernetes.io/job-completion-index']), name)
+      if (exitCode === undefined) return
+      const containerStatuses = [{ name: 'main', state: { terminated: { exitCode } } }]
+      const phase = exitCode === 0 ? 'Succeeded' : 'Failed'
+      world.clock.after(1000, () => {
+        if (world.api.get(kinds.pod, 'default', name)?.metadata.uid !== uid) return
+        world.api.patch(kinds.pod, 'default', name, { status: { phase, containerStatuses } }, 'status')
+      })
+    },
+  })
+}
+
+const indexed = (completions: number) =>
+  ({ completions, parallelism: completions, completionMode: 'Indexed' }) as const
+
+test('podFailurePolicy ends the Job, or leaves a failure out', async (t) => {
+  const world = startWorld()
+  t.after(() => world.stop())
+  let tries = 0
+  ends(world, () => (tries++ < 2 ? 3 : 42))
+  const onExitCodes = (...values: number[]) => ({ operator: 'In', values }) as const
+  const rules = [
+    { action: 'Ignore', onExitCodes: onExitCodes(3) },
+    { action: 'FailJob', onExitCodes: onExitCodes(42) },
+  ] as const
+  create(world, { backoffLimit: 0, podFailurePolicy: { rules } })
+  await world.settle(120_000)
+  assert.equal(condition(world, 'Failed')?.reason, 'PodFailurePolicy')
+  assert.match(
+    condition(world, 'Failed')?.message ?? '',
+    /^Container main for pod default\/work-[a-z0-9]+ failed with exit code 42 matching FailJob rule at index 1$/,
+  )
+  assert.equal(read(world).status?.failed, 1)
+  assert.equal(tries, 3)
+})
+
+test('backoffLimitPerIndex gives up on an index while the others go on', async (t) => {
+  const world = startWorld()
+  t.after(() => world.stop())
+  const tries = new Map<number, number>()
+  ends(world, (index) => {
+    tries.set(index, (tries.get(index) ?? 0) + 1)
+    return index === 1 ? 1 : 0
+  })
+  create(world, { ...indexed(3), backoffLimitPerIndex: 1 })
+  await world.settle(300_000)
+  assert.equal(condition(world, 'Failed')?.reason, 'FailedIndexes')
+  assert.deepEqual([read(world).status?.completedIndexes, read(world).status?.failedIndexes], ['0,2', '1'])
+  assert.equal(tries.get(1), 2)
+})
+
+test('maxFailedIndexes ends the Job as soon as more have failed', async (t) => {
+  const world = startWorld()
+  t.after(() => world.stop())
+  ends(world, (index) => (index < 2 ? 1 : undefined))
+  create(world, { ...indexed(4), backoffLimitPerIndex: 0, maxFailedIndexes: 1 })
+  await world.settle(60_000)
+  assert.equal(condition(world, 'Failed')?.reason, 'MaxFailedIndexesExceeded')
+})
+
+test('successPolicy completes the Job before all indexes are', async (t) => {
+  const world = startWorld()
+  t.after(() => world.stop())
+  ends(world, (index) => (index === 0 ? 0 : undefined))
+  create(world, { ...indexed(3), successPolicy: { rules: [{ succeededIndexes: '0' }] } })
+  await world.settle(60_000)
+  assert.equal(condition(world, 'Complete')?.reason, 'SuccessPolicy')
+  assert.equal(condition(world, 'Complete')?.message, 'Matched rules at index 0')
+  assert.equal(world.pods().filter(isActive).length, 0)
+})

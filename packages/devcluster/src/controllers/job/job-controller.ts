@@ -8,7 +8,8 @@ import { controllerOf, indexByController } from '../objects/owners.ts'
 import { createPod, deletePod } from '../objects/pod-factory.ts'
 import { containerStates } from '../objects/pods.ts'
 import { type Job, type WorkloadCondition, workloads } from '../objects/workloads.ts'
-import { indexOf, isTracked, jobPod, untracked } from './job-pod.ts'
+import { failuresBefore, indexOf, isTracked, jobPod, untracked } from './job-pod.ts'
+import { failureOf, successRuleOf } from './job-policies.ts'
 import { isIndexed, type JobTally, tally, tallyStatus } from './job-tally.ts'
 
 const component = 'job-controller'
@@ -93,8 +94,11 @@ class JobReconcile {
   /** Notes finished pods in the status, then lets them go, then counts them for good. */
   *#count(): Generator<undefined, void, undefined> {
     for (let round = 0; round < 2; round++) {
-      this.#writeStatus({})
-      const { finished } = this.#tally
+      const { finished, failsJob } = this.#tally
+      // Said before the pod is let go: afterwards nothing tells that it ended the Job.
+      const conditions =
+        failsJob === undefined ? [] : [this.#condition('FailureTarget', 'PodFailurePolicy', failsJob)]
+      this.#writeStatus({ conditions })
       if (finished.length === 0 && round > 0) return
       for (const pod of finished) {
         this.#context.store.modify(kinds.pod, pod, untracked)
@@ -118,6 +122,8 @@ class JobReconcile {
       const met = findCondition(status?.conditions, type)
       if (met?.status === 'True') return { type, reason: met.reason ?? '', message: met.message ?? '' }
     }
+    const refused = this.#failedByIndexes()
+    if (refused !== undefined) return refused
     if (this.#tally.failed > (spec.backoffLimit ?? 6)) {
       const message = 'Job has reached the specified backoff limit'
       return { type: 'FailureTarget', reason: 'BackoffLimitExceeded', message }
@@ -126,9 +132,27 @@ class JobReconcile {
       const message = 'Job was active longer than specified deadline'
       return { type: 'FailureTarget', reason: 'DeadlineExceeded', message }
     }
+    const rule = successRuleOf(this.#job, this.#tally.completedIndexes)
+    if (rule !== undefined)
+      return {
+        type: 'SuccessCriteriaMet',
+        reason: 'SuccessPolicy',
+        message: `Matched rules at index ${rule}`,
+      }
     if (!this.#isSatisfied()) return undefined
     const message = 'Reached expected number of succeeded pods'
     return { type: 'SuccessCriteriaMet', reason: 'CompletionsReached', message }
+  }
+
+  #failedByIndexes(): Verdict | undefined {
+    const { completions = 0, maxFailedIndexes } = this.#job.spec
+    const { failedIndexes, succeeded } = this.#tally
+    if (failedIndexes.size > (maxFailedIndexes ?? Number.POSITIVE_INFINITY)) {
+      const message = 'Job has exceeded the specified maximal number of failed indexes'
+      return { type: 'FailureTarget', reason: 'MaxFailedIndexesExceeded', message }
+    }
+    if (failedIndexes.size === 0 || succeeded + failedIndexes.size < completions) return undefined
+    return { type: 'FailureTarget', reason: 'FailedIndexes', message: 'Job has failed indexes' }
   }
 
   #isSatisfied(): boolean {
@@ -188,7 +212,8 @@ class JobReconcile {
       deletePod(this.#context, component, this.#job, pod)
       if (++this.#writes % writesPerStep === 0) yield
     }
-    const missing = wanted - (active.length - outOfRange.length)
+    const ending = this.#job.spec.podReplacementPolicy === 'Failed' ? this.#tally.terminating : 0
+    const missing = wanted - (active.length - outOfRange.length) - ending
     let refused = false
     if (missing > 0 && pauseMs <= 0) refused = yield* this.#create(Math.min(missing, burst))
     this.#retally()
@@ -204,14 +229,14 @@ class JobReconcile {
   #wantedActive(): number {
     const { completions, parallelism = 1, suspend } = this.#job.spec
     if (suspend) return 0
-    const { succeeded, active } = this.#tally
+    const { succeeded, active, failedIndexes } = this.#tally
     if (completions === undefined) return succeeded > 0 ? Math.min(active.length, parallelism) : parallelism
-    return Math.max(0, Math.min(parallelism, completions - succeeded))
+    return Math.max(0, Math.min(parallelism, completions - succeeded - failedIndexes.size))
   }
 
   /** Active pods too many: those of indexes that are done or doubled first, then the youngest. */
   #superfluous(wanted: number): Pod[] {
-    const seen = new Set<number>(this.#tally.completedIndexes)
+    const seen = new Set<number>([...this.#tally.completedIndexes, ...this.#tally.failedIndexes])
     const useless: Pod[] = []
     const useful: Pod[] = []
     for (const pod of [...this.#tally.active].sort(oldestFirst)) {
@@ -227,7 +252,7 @@ class JobReconcile {
     const indexes = isIndexed(this.#job) ? this.#freeIndexes(count) : Array<undefined>(count).fill(undefined)
     for (const index of indexes) {
       try {
-        createPod(this.#context, component, this.#job, jobPod(this.#job, index))
+        createPod(this.#context, component, this.#job, jobPod(this.#job, index, this.#failuresOf(index)))
       } catch (error) {
         this.#context.log.debug('job pod not created', { job: keyOf(this.#job), error })
         return true
@@ -237,8 +262,17 @@ class JobReconcile {
     return false
   }
 
+  #failuresOf(index: number | undefined): number {
+    if (index === undefined || this.#job.spec.backoffLimitPerIndex === undefined) return 0
+    const failed = this.#pods().filter((pod) => pod.status?.phase === 'Failed' && indexOf(pod) === index)
+    const counts = failed.map(
+      (pod) => failuresBefore(pod) + (failureOf(this.#job, pod).kind === 'ignore' ? 0 : 1),
+    )
+    return Math.max(0, ...counts)
+  }
+
   #freeIndexes(count: number): number[] {
-    const taken = new Set<number>(this.#tally.completedIndexes)
+    const taken = new Set<number>([...this.#tally.completedIndexes, ...this.#tally.failedIndexes])
     for (const pod of this.#tally.active) {
       const index = indexOf(pod)
       if (index !== undefined) taken.add(index)

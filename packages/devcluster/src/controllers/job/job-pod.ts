@@ -3,10 +3,14 @@ import { podFromTemplate } from '../objects/pod-factory.ts'
 import { type Job, workloads } from '../objects/workloads.ts'
 
 const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
+const failureCountKey = 'batch.kubernetes.io/job-index-failure-count'
 const indexKey = 'batch.kubernetes.io/job-completion-index'
 
-/** A pod of the Job, held by the tracking finalizer until it is counted. */
-export function jobPod(job: Job, index: number | undefined): Pod {
+/**
+ * A pod of the Job, held by the tracking finalizer until it is counted.
+ * @param failures of the index before this pod.
+ */
+export function jobPod(job: Job, index: number | undefined, failures = 0): Pod {
   const pod = podFromTemplate(job, workloads.job, job.spec.template)
   const { name, uid = '' } = job.metadata
   const labels: Record<string, string> = {
@@ -28,7 +32,11 @@ export function jobPod(job: Job, index: number | undefined): Pod {
     metadata: {
       ...metadata,
       generateName: `${name}-${index}-`,
-      annotations: { ...pod.metadata.annotations, [indexKey]: String(index) },
+      annotations: {
+        ...pod.metadata.annotations,
+        [indexKey]: String(index),
+        ...(job.spec.backoffLimitPerIndex !== undefined && { [failureCountKey]: String(failures) }),
+      },
     },
     spec: withIndex(pod.spec, `${name}-${index}`),
   }
@@ -66,4 +74,10 @@ export function isTracked(pod: Pod): boolean {
 export function untracked(pod: Pod): Pod {
   const finalizers = (pod.metadata.finalizers ?? []).filter((finalizer) => finalizer !== trackingFinalizer)
   return { ...pod, metadata: { ...pod.metadata, finalizers } }
+}
+
+/** How often the index of a pod had failed before it. */
+export function failuresBefore(pod: Pod): number {
+  const count = Number(pod.metadata.annotations?.[failureCountKey] ?? 0)
+  return Number.isInteger(count) ? count : 0
 }

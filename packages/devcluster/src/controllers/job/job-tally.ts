@@ -2,7 +2,8 @@ import type { Pod } from '@tenon/api'
 import { isActive, isReady, isTerminating } from '../objects/pods.ts'
 import type { Job } from '../objects/workloads.ts'
 import { formatIndexes, parseIndexes } from './indexes.ts'
-import { indexOf, isTracked } from './job-pod.ts'
+import { failuresBefore, indexOf, isTracked } from './job-pod.ts'
+import { failureOf } from './job-policies.ts'
 
 /** Uids of finished pods that are being counted: noted before their finalizer goes. */
 interface Uncounted {
@@ -18,6 +19,10 @@ export interface JobTally {
   readonly succeeded: number
   readonly failed: number
   readonly completedIndexes: ReadonlySet<number>
+  /** Indexes that are not tried again. */
+  readonly failedIndexes: ReadonlySet<number>
+  /** Why a failed pod ends the whole Job, if one does. */
+  readonly failsJob: string | undefined
   readonly uncounted: Uncounted
   /** Finished pods whose finalizer may go once `uncounted` is written. */
   readonly finished: readonly Pod[]
@@ -39,6 +44,8 @@ export function tally(job: Job, pods: readonly Pod[]): JobTally {
   const pending = (uids: readonly string[]) => uids.filter((uid) => held.has(uid))
   const completions = job.spec.completions ?? 0
   const indexes = isIndexed(job) ? parseIndexes(job.status?.completedIndexes, completions) : new Set<number>()
+  const failedIndexes = parseIndexes(job.status?.failedIndexes, completions)
+  let failsJob: string | undefined
   const succeeded = pending(noted.succeeded)
   const failed = pending(noted.failed)
   const known = new Set([...succeeded, ...failed])
@@ -48,13 +55,14 @@ export function tally(job: Job, pods: readonly Pod[]): JobTally {
     const outcome = outcomeOf(job, pod)
     if (outcome === undefined) continue
     finished.push(pod)
-    if (known.has(pod.metadata.uid ?? '')) continue
-    if (outcome === 'succeeded') {
-      if (isIndexed(job) && !takeIndex(indexes, indexOf(pod), completions)) continue
-      succeeded.push(pod.metadata.uid ?? '')
-    } else {
-      failed.push(pod.metadata.uid ?? '')
+    const uid = pod.metadata.uid ?? ''
+    if (known.has(uid)) continue
+    if (outcome === 'failed') {
+      failsJob ??= countFailure(job, pod, { failed, failedIndexes })
+      continue
     }
+    if (isIndexed(job) && !takeIndex(indexes, indexOf(pod), completions)) continue
+    succeeded.push(uid)
   }
   const active = pods.filter(isActive)
   const countedSucceeded = (job.status?.succeeded ?? 0) + settled(noted.succeeded).length
@@ -65,9 +73,27 @@ export function tally(job: Job, pods: readonly Pod[]): JobTally {
     succeeded: isIndexed(job) ? indexes.size : countedSucceeded + succeeded.length,
     failed: (job.status?.failed ?? 0) + settled(noted.failed).length + failed.length,
     completedIndexes: indexes,
+    failedIndexes,
+    failsJob,
     uncounted: { succeeded, failed },
     finished,
   }
+}
+
+/** Counts a failed pod, unless it is to be ignored. @returns why it ends the whole Job, if it does. */
+function countFailure(
+  job: Job,
+  pod: Pod,
+  { failed, failedIndexes }: { readonly failed: string[]; readonly failedIndexes: Set<number> },
+): string | undefined {
+  const failure = failureOf(job, pod)
+  if (failure.kind === 'ignore') return undefined
+  failed.push(pod.metadata.uid ?? '')
+  const limit = job.spec.backoffLimitPerIndex ?? Number.POSITIVE_INFINITY
+  const index = isIndexed(job) ? indexOf(pod) : undefined
+  const isLast = failure.kind === 'failIndex' || failuresBefore(pod) + 1 > limit
+  if (index !== undefined && isLast) failedIndexes.add(index)
+  return failure.kind === 'failJob' ? failure.message : undefined
 }
 
 /** Adds an index to those completed; answers false when there is none to add. */
@@ -104,6 +130,9 @@ export function tallyStatus(tallied: JobTally, job: Job): Record<string, unknown
     ...(doneSucceeded > 0 && { succeeded: doneSucceeded }),
     ...(doneFailed > 0 && { failed: doneFailed }),
     ...(indexes !== '' && { completedIndexes: indexes }),
+    ...(job.spec.backoffLimitPerIndex !== undefined && {
+      failedIndexes: formatIndexes(tallied.failedIndexes),
+    }),
     uncountedTerminatedPods: {
       ...(succeeded.length > 0 && { succeeded }),
       ...(failed.length > 0 && { failed }),

@@ -131,6 +131,17 @@ export interface ControllerRevision extends KubeObject {
   readonly revision: number
 }
 
+/** One rule of a Job's `podFailurePolicy`. */
+export interface FailureRule {
+  readonly action: 'FailJob' | 'FailIndex' | 'Ignore' | 'Count'
+  readonly onExitCodes?: {
+    readonly containerName?: string
+    readonly operator: 'In' | 'NotIn'
+    readonly values: readonly number[]
+  }
+  readonly onPodConditions?: readonly { readonly type: string; readonly status?: string }[]
+}
+
 export interface Job extends KubeObject {
   readonly spec: {
     readonly parallelism?: number
@@ -142,8 +153,16 @@ export interface Job extends KubeObject {
     readonly suspend?: boolean
     readonly selector?: LabelSelector
     readonly template: PodTemplateSpec
+    readonly podFailurePolicy?: { readonly rules?: readonly FailureRule[] }
+    readonly successPolicy?: {
+      readonly rules?: readonly { readonly succeededIndexes?: string; readonly succeededCount?: number }[]
+    }
+    readonly backoffLimitPerIndex?: number
+    readonly maxFailedIndexes?: number
+    readonly podReplacementPolicy?: 'TerminatingOrFailed' | 'Failed'
   }
   readonly status?: {
+    readonly failedIndexes?: string
     readonly active?: number
     readonly ready?: number
     readonly succeeded?: number
