@@ -1,6 +1,7 @@
 /** Launches nodes for pods that cannot be scheduled (scheduling.md 3, 12). */
 import { karpenterKinds, labels, type NodePool, type Resources } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
+import { isKubeError } from '@tenon/kube'
 import { inSlices, uuid } from '@tenon/runtime'
 import { nodeClaimFor } from '../act/create-claim.ts'
 import {
@@ -22,6 +23,7 @@ import { podList, SchedulingReport, shortened } from '../decide/scheduling-repor
 import { sliceMs } from '../decide/slice.ts'
 import { Triggers } from '../decide/triggers.ts'
 import type { TakenRoom } from '../state/pool-room.ts'
+import { ClaimRefusals } from '../state/claim-refusals.ts'
 import { labelsOf } from '../state/state-node.ts'
 import { DecisionPlan } from './planned-placement/planner.ts'
 import { withTwinsInTurn } from './planned-placement/twin-order.ts'
@@ -45,6 +47,7 @@ export class Provisioner {
   readonly #batcher: Batcher
   readonly #triggers: Triggers
   readonly #report: SchedulingReport
+  readonly #refusals: ClaimRefusals
   #hasLearned = false
 
   constructor(context: OperatorContext) {
@@ -53,6 +56,7 @@ export class Provisioner {
     this.#batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
     this.#triggers = new Triggers(context, this.#batcher)
     this.#report = new SchedulingReport(context)
+    this.#refusals = new ClaimRefusals(clock)
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -125,7 +129,7 @@ export class Provisioner {
   ): Promise<{ readonly input: GatheredInput; readonly result: SchedulingResult } | undefined> {
     const { clock, logger } = this.#context
     const start = clock.monotonic()
-    const input = await gatherSchedulingInput(this.#context, signal)
+    const input = this.#inTurn(await gatherSchedulingInput(this.#context, signal))
     this.#report.ignored(input.ignored)
     if (input.pods.length + input.refused.length === 0) {
       this.#report.nothingToDo()
@@ -146,6 +150,15 @@ export class Provisioner {
       duration: `${(clock.monotonic() - start).toFixed(1)}ms`,
     })
     return { input, result }
+  }
+
+  /** The input with those pods that are decided about now: some for whom claims were refused have to wait. */
+  #inTurn(input: GatheredInput): GatheredInput {
+    const { pods, refused, hasMore } = this.#refusals.turn(input.pods)
+    if (hasMore) this.#batcher.trigger('refused claims')
+    if (pods.length === input.pods.length) return input
+    const more = Array.from(refused, ([pod, reason]) => ({ pod, reason }))
+    return { ...input, pods, refused: [...input.refused, ...more] }
   }
 
   /** The decision, within its time, measured. */
@@ -249,7 +262,8 @@ export class Provisioner {
         try {
           await this.#createOne(next, plan, signal)
         } catch (error) {
-          failures.push(error)
+          if (isKubeError(error, 'invalid', 'forbidden')) this.#refuse(next.claim, error.message)
+          else failures.push(error)
         }
       }
     }
@@ -259,6 +273,18 @@ export class Provisioner {
         failures,
         `creating ${failures.length} NodeClaim(s): ${(failures[0] as Error).message}`,
       )
+  }
+
+  /** The API server will not have the claim, however often it is asked: its pods are found out about. */
+  #refuse({ nodePool: name, pods }: NewClaim, message: string): void {
+    const atFault = this.#refusals.note(pods, `the API server refuses its NodeClaim: ${message}`)
+    this.#context.logger.error('the API server refuses a nodeclaim', {
+      NodePool: { name },
+      Pods: podList(pods),
+      ...(atFault.length === 0 && { next: 'its pods are decided about in two halves' }),
+      error: message,
+    })
+    this.#batcher.trigger('refused claims')
   }
 
   /** Makes the state know every claim: a cache that follows late may not show what another process made. */
@@ -320,6 +346,7 @@ export class Provisioner {
     const object = plan.noted(nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs), claim.pods)
     const created = await createPlannedClaim(this.#context, pool, object, room, signal)
     plan.launched(created, claim.pods)
+    this.#refusals.forget(claim.pods)
     if (claim.pricePerHour === undefined) this.#report.unpriced(created, claim)
     state.freshMachines.fill(created.metadata.name)
     const resting = state.movedPods.launchFor(claim.pods)

@@ -18,8 +18,8 @@ export interface PodsToMove {
   readonly movable: readonly Pod[]
   /** What moving them costs; 1 when nothing costs anything. */
   readonly disruptionCost: number
-  /** Whether no pod costs anything to move, not even one that cannot be read. */
-  readonly isCheap: boolean
+  /** Whether there is no pod to move, not even one that cannot be read; what moving costs says nothing about that. */
+  readonly isEmpty: boolean
 }
 
 /** What is known of pods beside the cache. */
@@ -107,10 +107,10 @@ export class PodsOnNodes {
     const pods: Pod[] = []
     const movable: Pod[] = []
     let disruptionCost = 1
-    let isCheap = true
+    let isEmpty = true
     for (const pod of all) {
       const cost = isReschedulable(pod) ? evictionCost(pod) : undefined
-      if (cost !== undefined && cost > 0) isCheap = false
+      if (cost !== undefined) isEmpty = false
       if (!this.#facts.isWellFormed(pod)) continue
       wellFormed.push(pod)
       if (pod.metadata.annotations?.[annotations.doNotDisrupt] !== undefined) annotated.push(pod)
@@ -120,7 +120,7 @@ export class PodsOnNodes {
       if (isCurrentlyReschedulable(pod, budgets, nowMs)) movable.push(pod)
     }
     const blocking = blockingBudgets(wellFormed, budgets, nowMs)
-    return { annotated, blocking, pods, movable, disruptionCost, isCheap }
+    return { annotated, blocking, pods, movable, disruptionCost, isEmpty }
   }
 
   /** Works out in steps what {@link of} answers about these nodes. */

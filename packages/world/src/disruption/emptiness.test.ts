@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type ResourceType } from '@tenon/api'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
+import { hours, minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
 import {
   left,
   openDisruption,
@@ -65,17 +65,17 @@ test('DIS-58 pods that end leave a node empty, but not those of a StatefulSet', 
   assert.equal(await stage.metric(decisions, emptied), 1)
 })
 
-test('DIS-59 pods that cost nothing leave a node empty, also where only empty nodes go', async (t) => {
+test('RPT-18 DIS-59 a node is not empty while pods run there, whatever moving them costs', async (t) => {
   const stage = await openDisruption(t, {
     disruption: { ...closed.disruption, consolidationPolicy: 'WhenEmpty' },
   })
-  for (const name of ['free', 'plain']) await stage.ready(name)
+  for (const name of ['cheap', 'low', 'none']) await stage.ready(name)
   const annotations = { 'controller.kubernetes.io/pod-deletion-cost': '-2147483647' }
-  await stage.pod('free', 'node-free', { annotations })
-  await stage.pod('plain', 'node-plain')
+  await stage.pod('cheap', 'node-cheap', { annotations })
+  await stage.pod('low', 'node-low', { spec: { priority: -100_000_000 } })
   setBudget(stage, '100%')
-  await stage.pass(40 * seconds)
-  assert.deepEqual(left(stage), ['plain'])
+  await stage.pass(3 * hours)
+  assert.deepEqual(left(stage), ['cheap', 'low'])
   assert.equal(await stage.metric(decisions, emptied), 1)
 })
 

@@ -157,9 +157,9 @@ function obstacleOfPods(
   )
 }
 
-/** Whether nothing on the node costs anything to move. */
-export function isEmpty({ disruptionCost }: Candidate): boolean {
-  return disruptionCost <= 1
+/** Whether the node holds no pod that needs another place, whatever moving one costs. */
+export function isEmpty({ pods }: Candidate): boolean {
+  return pods.length === 0
 }
 
 /** Says on the Node and its claim why they stay. */

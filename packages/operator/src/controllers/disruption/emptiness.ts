@@ -23,7 +23,7 @@ export class Emptiness implements DisruptionMethod {
   }
 
   concerns({ node }: StateNode): boolean {
-    return node !== undefined && this.#context.state.podsOnNodes.of(node.metadata.name).isCheap
+    return node !== undefined && this.#context.state.podsOnNodes.of(node.metadata.name).isEmpty
   }
 
   accepts(candidate: Candidate): boolean {
@@ -61,7 +61,7 @@ export class Emptiness implements DisruptionMethod {
       replacements: [],
       destinations: [],
       // A pod may have been bound while the taint was on its way.
-      mayStillGo: ({ node }) => state.podsOnNodes.of(node.metadata.name).isCheap,
+      mayStillGo: ({ node }) => state.podsOnNodes.of(node.metadata.name).isEmpty,
     })
     return true
   }
