@@ -182,6 +182,17 @@ test('podFailurePolicy ends the Job, or leaves a failure out', async (t) => {
   assert.equal(tries, 3)
 })
 
+test('pods that fail together are all counted, whichever ends the Job', async (t) => {
+  const world = startWorld()
+  t.after(() => world.stop())
+  ends(world, () => 42)
+  const onExitCodes = { operator: 'In', values: [42] } as const
+  create(world, { ...indexed(3), podFailurePolicy: { rules: [{ action: 'FailJob', onExitCodes }] } })
+  await world.settle(60_000)
+  assert.equal(condition(world, 'Failed')?.reason, 'PodFailurePolicy')
+  assert.equal(read(world).status?.failed, 3)
+})
+
 test('backoffLimitPerIndex gives up on an index while the others go on', async (t) => {
   const world = startWorld()
   t.after(() => world.stop())

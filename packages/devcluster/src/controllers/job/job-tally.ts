@@ -58,7 +58,8 @@ export function tally(job: Job, pods: readonly Pod[]): JobTally {
     const uid = pod.metadata.uid ?? ''
     if (known.has(uid)) continue
     if (outcome === 'failed') {
-      failsJob ??= countFailure(job, pod, { failed, failedIndexes })
+      const why = countFailure(job, pod, { failed, failedIndexes })
+      failsJob ??= why
       continue
     }
     if (isIndexed(job) && !takeIndex(indexes, indexOf(pod), completions)) continue
