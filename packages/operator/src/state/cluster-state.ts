@@ -18,6 +18,7 @@ import { ConsolidationState, keyOfNode, type MachineView } from './consolidation
 import { Machines } from './machines.ts'
 import { MovedPods } from './moved-pods.ts'
 import { FreshMachines } from './fresh-machines.ts'
+import { Rollouts } from './rollouts.ts'
 import { NominatedPods } from './nominated-pods.ts'
 import { PodDecisions } from './pod-decisions.ts'
 import { PodIndex } from './pod-index.ts'
@@ -86,6 +87,8 @@ export class ClusterState {
   /** How many volumes nodes attach. */
   readonly attachLimits: AttachLimits
   readonly freshMachines: FreshMachines
+  /** Replacements of drifted nodes. */
+  readonly rollouts: Rollouts
 
   /** @param planAgeMs how long a plan is held on to that is not carried out. */
   constructor(
@@ -123,6 +126,7 @@ export class ClusterState {
     this.movedPods = new MovedPods(clock)
     this.attachLimits = new AttachLimits(caches, clock)
     this.freshMachines = new FreshMachines(clock)
+    this.rollouts = new Rollouts(caches, clock)
     caches.nodeClaims.onChange((change) => {
       this.#seeded.delete(change.object.metadata.name)
       if (change.kind !== 'deleted') return

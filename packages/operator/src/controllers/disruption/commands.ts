@@ -89,6 +89,8 @@ export class Commands {
       const going = marked.filter((candidate) => command.mayStillGo?.(candidate) ?? true)
       if (going.length === 0) return
       const successors = await this.#create(command, replacements, signal)
+      if (command.reason === 'Drifted')
+        for (const pool of poolsOf(command)) state.rollouts.replace(pool, successors)
       // Not before: the provisioner would launch nodes for the same pods.
       for (const { providerID } of going) {
         state.mark(providerID)

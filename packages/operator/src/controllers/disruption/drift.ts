@@ -8,6 +8,7 @@ import { type Candidate, tellBlocked } from './candidates.ts'
 import { keepStranded } from './explain.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
+import { isRolloutPaused } from './rollout-pause.ts'
 import { claimNames, strandedText } from './remarks.ts'
 import { destinationsOf, type RemovalGround, removalGround, withoutNodes } from './simulation.ts'
 
@@ -27,8 +28,10 @@ export class Drift implements DisruptionMethod {
     return claim !== undefined && isConditionTrue(claim, 'Drifted')
   }
 
-  accepts({ pool, claim }: Candidate): boolean {
-    return pool.spec.replicas === undefined && isConditionTrue(claim, 'Drifted')
+  accepts(candidate: Candidate): boolean {
+    const { pool, claim } = candidate
+    if (pool.spec.replicas !== undefined || !isConditionTrue(claim, 'Drifted')) return false
+    return !isRolloutPaused(this.#context, candidate)
   }
 
   async pass({ candidates, begin }: Pass, signal: AbortSignal): Promise<boolean> {

@@ -8,6 +8,7 @@ import { remainingDisruptions } from './budget.ts'
 import type { Candidate } from './candidates.ts'
 import type { Command, Replacement } from './command.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
+import { isRolloutPaused } from './rollout-pause.ts'
 
 const reason = 'Drifted'
 /** A request without an answer is taken to have ended, one way or the other, after this long. */
@@ -30,8 +31,10 @@ export class StaticDrift implements DisruptionMethod {
     return claim !== undefined && isConditionTrue(claim, 'Drifted')
   }
 
-  accepts({ pool, claim }: Candidate): boolean {
-    return pool.spec.replicas !== undefined && isConditionTrue(claim, 'Drifted')
+  accepts(candidate: Candidate): boolean {
+    const { pool, claim } = candidate
+    if (pool.spec.replicas === undefined || !isConditionTrue(claim, 'Drifted')) return false
+    return !isRolloutPaused(this.#context, candidate)
   }
 
   /**

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { karpenterKinds } from '@tenon/api'
+import { seconds, type Stage } from '../lifecycle/stage.test-support.ts'
+import { madeClaims } from '../provisioning.test-support.ts'
+import { joinAll, openStatic } from '../static-capacity/static-stage.test-support.ts'
+import { cpu, left, openDisruption, told } from './disruption-stage.test-support.ts'
+
+/** Lets time pass; every claim becomes a node at once, and gets a pod that fits nowhere else. */
+async function live(stage: Stage, minutes: number): Promise<void> {
+  for (let i = 0; i < minutes * 6; i++) {
+    await stage.pass(10 * seconds)
+    for (const { metadata } of madeClaims(stage)) {
+      const node = `node-${metadata.name}`
+      if (metadata.deletionTimestamp !== undefined || stage.nodeNow(node) !== undefined) continue
+      await stage.join(metadata.name)
+      await stage.report(node)
+      await stage.pod(`on-${metadata.name}`, node, cpu('3'))
+    }
+  }
+}
+
+/** Names of all claims the pool ever had, in the order in which they were seen. */
+function follow(stage: Stage): ReadonlySet<string> {
+  const seen = new Set<string>()
+  stage.world.cluster.server.local.subscribe(karpenterKinds.nodeClaim, {
+    added: ({ metadata }) => {
+      seen.add(metadata.name)
+    },
+  })
+  return seen
+}
+
+test('RPT-24 when every new node is drifted at birth, at most two are replaced in an hour', async (t) => {
+  const stage = await openDisruption(t, { disruption: { consolidateAfter: 'Never' } })
+  const seen = follow(stage)
+  await stage.ready('old')
+  await stage.pod('p', 'node-old', cpu('3'))
+  stage.cloud.onIsDrifted = () => 'ImageChanged'
+  await live(stage, 60)
+  assert.ok(seen.size >= 2 && seen.size <= 3, `${seen.size - 1} replacements in the first hour`)
+  assert.match(told(stage, 'RolloutPaused', 'NodePool/default')[0] ?? '', /was drifted itself/)
+  await live(stage, 60)
+  assert.ok(seen.size <= 5, `${seen.size - 1} replacements in two hours`)
+  assert.equal(left(stage).length, 1)
+})
+
+test('RPT-24 a static pool whose new nodes are drifted at birth pauses as well, until it changes', async (t) => {
+  const stage = await openStatic(t, 1, {
+    pool: { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] } },
+  })
+  const seen = follow(stage)
+  await joinAll(stage)
+  stage.cloud.onIsDrifted = () => 'ImageChanged'
+  await live(stage, 30)
+  const before = seen.size
+  assert.ok(before <= 2, `${before} replacements in half an hour`)
+  const template = { spec: { expireAfter: '700h' } }
+  stage.patch(karpenterKinds.nodePool, 'default', { spec: { template } })
+  await live(stage, 10)
+  assert.ok(seen.size > before)
+})
