@@ -32,6 +32,8 @@ export interface DevClusterOptions {
   readonly kubelets?: Partial<KubeletSettings>
   /** See {@link ApiServerOptions.recordsOwners}. */
   readonly recordsOwners?: boolean
+  /** See {@link ApiServerOptions.callWebhook}. */
+  readonly callWebhook?: ApiServerOptions['callWebhook']
   readonly cloud: {
     readonly zone: string
     /** Id of the simulated SKS cluster. */
@@ -67,6 +69,7 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
     gitVersion,
     ...(options.initial && { initial: options.initial }),
     ...(options.recordsOwners !== undefined && { recordsOwners: options.recordsOwners }),
+    ...(options.callWebhook && { callWebhook: options.callWebhook }),
   })
   // A cluster that goes on may have lost it on purpose.
   if (options.initial === undefined) createDefaultStorageClass(server.localAs('kubectl'))

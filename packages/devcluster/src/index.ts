@@ -11,6 +11,8 @@ export {
   kubeconfigYaml,
   type KubeconfigOptions,
   type User,
+  type WebhookAnswer,
+  type WebhookCall,
 } from './apiserver/index.ts'
 export * from './contract.ts'
 export { type DataDirectory, type DataDirectoryOptions, openDataDirectory } from './data-directory.ts'

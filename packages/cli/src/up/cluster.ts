@@ -20,6 +20,7 @@ import {
 } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { callWebhook } from './call-webhook.ts'
 import { defaultPorts } from './default-ports.ts'
 import { removeLostMachines } from './lost-machines.ts'
 
@@ -92,6 +93,7 @@ export async function startCluster(
       ...deps,
       credentials,
       ...(data.initial && { initial: data.initial }),
+      callWebhook,
       cloud: {
         zone: demoCloud.zone,
         clusterId: demoCloud.clusterId,

@@ -25,7 +25,7 @@ export class TestServer {
   readonly clock = new VirtualClock()
   readonly server: ApiServer
 
-  constructor(retention?: Retention, options: Pick<ApiServerOptions, 'recordsOwners'> = {}) {
+  constructor(retention?: Retention, options: Pick<ApiServerOptions, 'recordsOwners' | 'callWebhook'> = {}) {
     this.server = createApiServer({
       clock: this.clock,
       random: new SeededRandom(1),

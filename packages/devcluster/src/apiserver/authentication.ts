@@ -5,14 +5,7 @@ import type { StoredObject } from '../contract.ts'
 import { keyOf } from '../storage/index.ts'
 import type { ServerContext } from './context.ts'
 import type { TokenSigner } from './service-account-tokens.ts'
-
-/** Who a request comes from. */
-export interface User {
-  readonly name: string
-  readonly groups: readonly string[]
-  readonly uid?: string
-  readonly extra?: Readonly<Record<string, readonly string[]>>
-}
+import type { User } from './user.ts'
 
 export const tokenIssuer = 'https://kubernetes.default.svc.cluster.local'
 

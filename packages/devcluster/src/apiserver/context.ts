@@ -1,7 +1,9 @@
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { Store } from '../storage/index.ts'
+import type { WebhookCalls } from './admission/webhook-calls.ts'
 import type { QuotaLedger } from './limits/quota-ledger.ts'
 import type { Registry } from './registry.ts'
+import type { User } from './user.ts'
 
 /** What every part of the API server works with. */
 export interface ServerContext {
@@ -29,6 +31,10 @@ export interface WriteOptions {
   readonly warnings: string[]
   /** A part of this process: updates without a resourceVersion are allowed for every kind. */
   readonly internal: boolean
+  /** Who writes. */
+  readonly user: User
+  /** The answers of webhooks to this request; absent for parts of this process, which cannot wait for any. */
+  readonly webhooks?: WebhookCalls
 }
 
 /** Which object a request is about. */

@@ -1,9 +1,11 @@
 import { randomString, uuid } from '@tenon/runtime'
 import type { StoredObject } from '../contract.ts'
 import { keyOf } from '../storage/index.ts'
-import { admitCreate } from './admission.ts'
+import { mutated, validated } from './admission/index.ts'
+import { admitCreate } from './admission/plug-ins.ts'
 import type { ServerContext, WriteOptions } from './context.ts'
 import { checkCustomResourceDefinition, crdOf, isTerminatingCrd } from './custom-resources.ts'
+import { policyOf } from './admission/policy-status.ts'
 import { checkLimitRanges } from './limits/limit-ranges.ts'
 import { generatedName, generatedSuffix, validateMetadata, withoutEmpty } from './metadata.ts'
 import { simulationWarnings } from './not-simulated.ts'
@@ -57,7 +59,8 @@ export function prepareCreate(
   const hasStatus = served.definition.subresources.includes('status')
   const bare =
     hasStatus && !statusOnCreate.has(served.definition.kind) ? withField(named, 'status', undefined) : named
-  const object = admitCreate(ctx, served, served.definition.applyDefaults(bare))
+  const admitted = admitCreate(ctx, served, served.definition.applyDefaults(bare))
+  const object = mutated(ctx, { served, operation: 'CREATE', object: admitted }, options)
   refuseInvalid(served, object.metadata.name, validateMetadata(served.definition, object.metadata))
   refuseInvalid(served, object.metadata.name, served.definition.validate(object, undefined))
   checkLimitRanges(ctx, served, object)
@@ -65,8 +68,9 @@ export function prepareCreate(
   checkCustomResourceDefinition(served, object)
   if (readObject(ctx, served, { namespace: into, name: object.metadata.name }) !== undefined)
     throw alreadyExists(subjectOf(served), object.metadata.name)
+  validated(ctx, { served, operation: 'CREATE', object }, options)
   if (!options.internal) options.warnings.push(...simulationWarnings(served.collection, object))
-  return crdOf(ctx, served, object)
+  return policyOf(ctx, served, crdOf(ctx, served, object))
 }
 
 function checkNamespace(

@@ -1,6 +1,7 @@
 import type { Status } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import type { LocalDeleteOptions, StoredObject } from '../contract.ts'
+import { validated } from './admission/index.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
 import { afterCustomResourceRemoved, deleteCustomResources } from './custom-resources.ts'
 import { withoutEmpty } from './metadata.ts'
@@ -32,6 +33,7 @@ export function deleteObject(
   const object = readObject(ctx, served, key)
   if (object === undefined) throw notFound(subjectOf(served), key.name)
   checkPreconditions(served, object, request)
+  validated(ctx, { served, operation: 'DELETE', oldObject: object }, options)
   refuseProtected(served, object)
   const finalizers = finalizersFor(object, request)
   const graceSeconds = graceOf(served, object, request)

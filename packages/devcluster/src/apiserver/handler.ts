@@ -1,11 +1,12 @@
 import type { HttpHandler, HttpRequest, HttpResponse } from '@tenon/runtime'
 import { ApiError } from '../contract.ts'
-import { anonymous, type Authenticator, tokenIssuer, type User } from './authentication.ts'
+import { type CallWebhook, WebhookCalls, WebhookNeeded } from './admission/webhook-calls.ts'
+import { anonymous, type Authenticator, tokenIssuer } from './authentication.ts'
 import type { ServerContext } from './context.ts'
 import { Discovery } from './discovery.ts'
 import { representationOf } from './negotiation.ts'
 import { OpenApiDocuments } from './openapi-documents.ts'
-import { parseObject } from './request-body.ts'
+import { parseObject, type RequestOrigin } from './request-body.ts'
 import { parseResourcePath, type ResourcePath } from './request-path.ts'
 import { answerResource, type ResourceRequest } from './resource-requests.ts'
 import { errorResponse, jsonResponse, textResponse } from './responses.ts'
@@ -13,6 +14,7 @@ import { answerReview, isRestricted, reviewResources } from './reviews.ts'
 import type { TokenSigner } from './service-account-tokens.ts'
 import { forbidden, internalError, methodNotAllowed, noSuchPath, unauthorized } from './status.ts'
 import { answerSubresource, bind } from './subresource-requests.ts'
+import type { User } from './user.ts'
 
 /** What the HTTP API needs besides the state. */
 export interface HandlerParts {
@@ -20,6 +22,7 @@ export interface HandlerParts {
   readonly signer: TokenSigner
   /** Version that `/version` reports, such as `v1.34.1`. */
   readonly gitVersion: string
+  readonly callWebhook: CallWebhook
   /** Aborted when the server stops; ends all watches. */
   readonly stopping: AbortSignal
 }
@@ -29,7 +32,7 @@ const openPaths = /^\/(healthz|livez|readyz|version|\.well-known|openid)(\/|$)/
 /** The whole HTTP API of the server. */
 export function createHandler(ctx: ServerContext, parts: HandlerParts): HttpHandler {
   const api = new HttpApi(ctx, parts)
-  return (request, signal) => Promise.resolve(api.answer(request, signal))
+  return (request, signal) => api.answer(request, signal)
 }
 
 class HttpApi {
@@ -45,10 +48,25 @@ class HttpApi {
     this.#openApi = new OpenApiDocuments(ctx.registry)
   }
 
-  answer(request: HttpRequest, signal: AbortSignal | undefined): HttpResponse {
+  /** Decides in one go, and anew after each webhook that had to be asked. */
+  async answer(request: HttpRequest, signal: AbortSignal | undefined): Promise<HttpResponse> {
+    const webhooks = new WebhookCalls()
+    for (;;) {
+      const answer = this.#answer(request, webhooks, signal)
+      if (!(answer instanceof WebhookNeeded)) return answer
+      webhooks.add(await this.#parts.callWebhook(answer.call))
+    }
+  }
+
+  #answer(
+    request: HttpRequest,
+    webhooks: WebhookCalls,
+    signal: AbortSignal | undefined,
+  ): HttpResponse | WebhookNeeded {
     try {
-      return this.#route(request, signal)
+      return this.#route(request, webhooks, signal)
     } catch (error) {
+      if (error instanceof WebhookNeeded) return error
       if (error instanceof ApiError) return errorResponse(error)
       this.#ctx.logger.error('a request failed', {
         method: request.method,
@@ -60,7 +78,7 @@ class HttpApi {
     }
   }
 
-  #route(request: HttpRequest, signal: AbortSignal | undefined): HttpResponse {
+  #route(request: HttpRequest, webhooks: WebhookCalls, signal: AbortSignal | undefined): HttpResponse {
     const at = request.path.indexOf('?')
     const pathname = at < 0 ? request.path : request.path.slice(0, at)
     const query = new URLSearchParams(at < 0 ? '' : request.path.slice(at + 1))
@@ -70,16 +88,17 @@ class HttpApi {
     const path = parseResourcePath(pathname)
     if (path === undefined) return this.#document(request, pathname, query)
     const signals = [this.#parts.stopping, ...(signal === undefined ? [] : [signal])]
-    return this.#resource(request, path, query, user ?? anonymous, signals)
+    return this.#resource(request, path, query, { user: user ?? anonymous, webhooks }, signals)
   }
 
   #resource(
     request: HttpRequest,
     path: ResourcePath,
     query: URLSearchParams,
-    user: User,
+    by: RequestOrigin,
     signals: AbortSignal[],
   ): HttpResponse {
+    const { user } = by
     const review = reviewResources.find(
       ({ group, version, plural }) =>
         group === path.group && version === path.version && plural === path.plural,
@@ -94,7 +113,7 @@ class HttpApi {
     if (!served.definition.namespaced && path.namespace !== undefined) throw noSuchPath()
     if (served.definition.namespaced && path.namespace === undefined && path.name !== undefined)
       throw noSuchPath()
-    const resourceRequest: ResourceRequest = { served, path, query, http: request, signals }
+    const resourceRequest: ResourceRequest = { served, path, query, http: request, by, signals }
     if (served.collection === 'bindings') return bind(this.#ctx, resourceRequest)
     if (path.subresource !== undefined)
       return answerSubresource(this.#ctx, resourceRequest, this.#parts.signer)

@@ -36,7 +36,14 @@ export class InProcessApi implements LocalApi {
   constructor(ctx: ServerContext, manager: string) {
     this.#ctx = ctx
     this.#subscriptions = new Subscriptions(ctx)
-    this.#options = { manager, fieldValidation: 'Ignore', dryRun: false, warnings: [], internal: true }
+    this.#options = {
+      manager,
+      fieldValidation: 'Ignore',
+      dryRun: false,
+      warnings: [],
+      internal: true,
+      user: { name: `system:${manager}`, groups: ['system:masters', 'system:authenticated'] },
+    }
   }
 
   get<T extends KubeObject>(

@@ -5,6 +5,9 @@ import { isReadable, mediaTypeOf, protobuf, readableTypes } from './negotiation.
 import { decodeProtobuf } from './protobuf/decode.ts'
 import { badRequest, unsupportedMediaType } from './status.ts'
 
+/** Whose request it is, and what is known for it. */
+export type RequestOrigin = Pick<WriteOptions, 'user' | 'webhooks'>
+
 /** The text of a request's body. */
 export function bodyText(request: HttpRequest): string {
   const { body } = request
@@ -42,7 +45,11 @@ export function parseObject(request: HttpRequest): Readonly<Record<string, unkno
 }
 
 /** Options of a write, from its query and user agent. @throws ApiError 400 for unknown values. */
-export function writeOptionsOf(request: HttpRequest, query: URLSearchParams): WriteOptions {
+export function writeOptionsOf(
+  request: HttpRequest,
+  query: URLSearchParams,
+  by: RequestOrigin,
+): WriteOptions {
   const dryRun = query.getAll('dryRun')
   if (dryRun.some((value) => value !== '' && value !== 'All'))
     throw badRequest(`invalid dryRun value ${JSON.stringify(dryRun)}: only "All" is supported`)
@@ -55,6 +62,7 @@ export function writeOptionsOf(request: HttpRequest, query: URLSearchParams): Wr
     dryRun: dryRun.includes('All'),
     warnings: [],
     internal: false,
+    ...by,
   }
 }
 

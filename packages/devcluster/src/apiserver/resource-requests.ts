@@ -9,7 +9,7 @@ import { mediaTypeOf, representationOf } from './negotiation.ts'
 import { type PatchRequest, patchKindOf, patchObject } from './patch.ts'
 import type { Served } from './registry.ts'
 import { type Renderer, rendererOf } from './rendering.ts'
-import { parseBody, parseObject, writeOptionsOf } from './request-body.ts'
+import { parseBody, parseObject, type RequestOrigin, writeOptionsOf } from './request-body.ts'
 import type { ResourcePath } from './request-path.ts'
 import {
   documentResponse,
@@ -31,6 +31,7 @@ export interface ResourceRequest {
   readonly path: ResourcePath
   readonly query: URLSearchParams
   readonly http: HttpRequest
+  readonly by: RequestOrigin
   /** Any of them ends a watch. */
   readonly signals: readonly AbortSignal[]
 }
@@ -136,8 +137,8 @@ function watchObjects(ctx: ServerContext, request: ResourceRequest): HttpRespons
 }
 
 function create(ctx: ServerContext, request: ResourceRequest): HttpResponse {
-  const { served, path, http, query } = request
-  const options = writeOptionsOf(http, query)
+  const { served, path, http, query, by } = request
+  const options = writeOptionsOf(http, query, by)
   const renderer = rendererFor(ctx, request)
   const body = parseObject(http) as unknown as StoredObject
   if (served.definition.namespaced && path.namespace === undefined && body.metadata?.namespace === undefined)
@@ -152,8 +153,8 @@ export function writeObject(
   request: ResourceRequest,
   subresource?: WriteSubresource,
 ): HttpResponse {
-  const { served, http, query } = request
-  const options = writeOptionsOf(http, query)
+  const { served, http, query, by } = request
+  const options = writeOptionsOf(http, query, by)
   const renderer = rendererFor(ctx, request)
   const key = keyOf(request)
   const target = { served, key, subresource }
@@ -192,8 +193,8 @@ function withType(served: Served, body: StoredObject): StoredObject {
   }
 }
 
-function deleter({ http, query }: ResourceRequest, dryRun: boolean): WriteOptions {
-  const options = writeOptionsOf(http, query)
+function deleter({ http, query, by }: ResourceRequest, dryRun: boolean): WriteOptions {
+  const options = writeOptionsOf(http, query, by)
   return { ...options, dryRun: dryRun || options.dryRun }
 }
 
@@ -203,7 +204,8 @@ function deleteCollection(ctx: ServerContext, request: ResourceRequest): HttpRes
   const selection = compileSelection(served, query)
   const renderer = rendererFor(ctx, request)
   const { objects } = listPage(ctx, served, path.namespace, selection, new URLSearchParams())
-  const writer = deleter(request, dryRun)
+  // Deletions that are done cannot be decided anew: webhooks with a URL are not asked.
+  const { webhooks: _webhooks, ...writer } = deleter(request, dryRun)
   const deleted = objects.map(
     ({ metadata: { namespace, name } }) =>
       deleteObject(ctx, served, { namespace, name }, options, writer).object,

@@ -1,4 +1,4 @@
-import type { User } from './authentication.ts'
+import type { User } from './user.ts'
 import type { Authenticator } from './authentication.ts'
 
 /** A resource that answers questions instead of keeping objects. */

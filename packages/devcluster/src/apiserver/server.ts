@@ -3,7 +3,8 @@ import type { Clock, HttpHandler, Logger, Random, Secret } from '@tenon/runtime'
 import type { LocalApi, ResourceDefinition } from '../contract.ts'
 import { builtinDefinitions } from '../schema/index.ts'
 import { type Retention, type SavedState, Store } from '../storage/index.ts'
-import { Authenticator, type User } from './authentication.ts'
+import { type CallWebhook, noWebhooks } from './admission/webhook-calls.ts'
+import { Authenticator } from './authentication.ts'
 import type { ServerContext } from './context.ts'
 import { serveCustomResources } from './custom-resources.ts'
 import { expireEvents } from './event-expiry.ts'
@@ -13,6 +14,7 @@ import { InProcessApi } from './local-api.ts'
 import { Registry } from './registry.ts'
 import { TokenSigner } from './service-account-tokens.ts'
 import { createStartObjects, type Endpoint, publishEndpoint } from './start-objects.ts'
+import type { User } from './user.ts'
 
 const resourceQuotaType: ResourceType = {
   group: '',
@@ -40,6 +42,8 @@ export interface ApiServerOptions {
   readonly definitions?: readonly ResourceDefinition[]
   /** Whether plain writes record who owns which fields (`metadata.managedFields`); they do when absent. */
   readonly recordsOwners?: boolean
+  /** Calls admission webhooks that have a URL; without it none of them answers. */
+  readonly callWebhook?: CallWebhook
 }
 
 /** A Kubernetes API server without a socket. */
@@ -96,6 +100,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       signer,
       gitVersion: options.gitVersion ?? 'v1.34.1',
       stopping: stopping.signal,
+      callWebhook: options.callWebhook ?? noWebhooks,
     }),
     store,
     authenticate: (headers) => authenticator.authenticate(headers),

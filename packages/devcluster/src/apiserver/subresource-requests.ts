@@ -74,10 +74,10 @@ function objectPart(
 }
 
 function scale(ctx: ServerContext, request: ResourceRequest): HttpResponse {
-  const { served, http, query } = request
+  const { served, http, query, by } = request
   const key = keyOf(request)
   if (http.method === 'GET') return jsonResponse(200, readScale(ctx, served, key))
-  const options = writeOptionsOf(http, query)
+  const options = writeOptionsOf(http, query, by)
   if (http.method === 'PUT') {
     const body = parseObject(http) as unknown as StoredObject
     return jsonResponse(200, updateScale(ctx, served, key, body, options))
@@ -98,7 +98,7 @@ interface BindingBody {
 
 /** Answers `POST pods/NAME/binding` and `POST bindings`. @throws ApiError. */
 export function bind(ctx: ServerContext, request: ResourceRequest): HttpResponse {
-  const { http, query, path } = request
+  const { http, query, path, by } = request
   if (http.method !== 'POST') throw methodNotAllowed()
   const { metadata = {}, target = {} } = parseObject(http) as BindingBody
   const pods = ctx.registry.find('', 'v1', 'pods')
@@ -113,19 +113,19 @@ export function bind(ctx: ServerContext, request: ResourceRequest): HttpResponse
     ...(metadata.labels === undefined ? {} : { labels: metadata.labels }),
     ...(metadata.annotations === undefined ? {} : { annotations: metadata.annotations }),
   }
-  bindPod(ctx, pods, binding, writeOptionsOf(http, query))
+  bindPod(ctx, pods, binding, writeOptionsOf(http, query, by))
   return jsonResponse(201, success)
 }
 
 function evict(ctx: ServerContext, request: ResourceRequest): HttpResponse {
-  const { served, http, query } = request
+  const { served, http, query, by } = request
   if (http.method !== 'POST') throw methodNotAllowed()
   const body = parseObject(http)
   const { options, dryRun } = deleteRequestFrom(
     (body['deleteOptions'] ?? {}) as Record<string, unknown>,
     query,
   )
-  const writer = writeOptionsOf(http, query)
+  const writer = writeOptionsOf(http, query, by)
   evictPod(ctx, served, keyOf(request), options, { ...writer, dryRun: dryRun || writer.dryRun })
   return jsonResponse(201, success)
 }

@@ -1,5 +1,7 @@
 import type { StoredObject } from '../contract.ts'
-import { admitUpdate } from './admission.ts'
+import { mutated, validated } from './admission/index.ts'
+import { admitUpdate } from './admission/plug-ins.ts'
+import { policyOf } from './admission/policy-status.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from './context.ts'
 import { createObject } from './create.ts'
 import { checkCustomResourceDefinition, crdOf } from './custom-resources.ts'
@@ -135,7 +137,9 @@ export function prepareReplacement(
   const { served, old, subresource } = replacement
   const scoped = withScope(replacement, options)
   const defaulted = served.definition.applyDefaults(scoped, old)
-  const admitted = subresource === undefined ? admitUpdate(ctx, served, defaulted, old) : defaulted
+  const own = subresource === undefined ? admitUpdate(ctx, served, defaulted, old) : defaulted
+  const write = { served, operation: 'UPDATE', subresource, oldObject: old } as const
+  const admitted = mutated(ctx, { ...write, object: own }, options)
   refuseInvalid(served, old.metadata.name, [
     ...validateMetadataUpdate(admitted.metadata, old.metadata),
     ...validateMetadata(served.definition, admitted.metadata, old.metadata),
@@ -148,10 +152,11 @@ export function prepareReplacement(
     if (!options.internal) options.warnings.push(...simulationWarnings(served.collection, admitted, old))
   }
   checkCustomResourceDefinition(served, admitted)
+  validated(ctx, { ...write, object: admitted }, options)
   const object = subresource === undefined ? crdOf(ctx, served, admitted, old) : admitted
   if (subresource !== undefined || old.metadata.generation === undefined || !specChanged(object, old))
     return object
-  return withMetadata(object, { generation: old.metadata.generation + 1 })
+  return policyOf(ctx, served, withMetadata(object, { generation: old.metadata.generation + 1 }))
 }
 
 /** Commits an update, or ends the object when nothing holds its deletion up any more. */

@@ -2,6 +2,7 @@ import { ownValue } from '@tenon/api'
 import type { FieldError, StoredObject } from '../../contract.ts'
 import type { BuiltinKind } from '../builtin-kinds.ts'
 import { jsonEqual, type ShapeNode } from '../shape-node.ts'
+import * as admission from './admission.ts'
 import * as cluster from './cluster.ts'
 import { checkLimitRange } from './limit-ranges.ts'
 import { metadataErrors, type NameRule } from './metadata.ts'
@@ -34,6 +35,10 @@ const checks: Readonly<Record<string, Check>> = {
   'coordination.k8s.io/Lease': cluster.checkLease,
   'storage.k8s.io/StorageClass': cluster.checkStorageClass,
   'scheduling.k8s.io/PriorityClass': cluster.checkPriorityClass,
+  'admissionregistration.k8s.io/ValidatingAdmissionPolicy': admission.checkValidatingPolicy,
+  'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': admission.checkPolicyBinding,
+  'admissionregistration.k8s.io/MutatingWebhookConfiguration': admission.checkWebhooks,
+  'admissionregistration.k8s.io/ValidatingWebhookConfiguration': admission.checkWebhooks,
   'rbac.authorization.k8s.io/Role': rbac.checkRole,
   'rbac.authorization.k8s.io/ClusterRole': rbac.checkClusterRole,
   'rbac.authorization.k8s.io/RoleBinding': rbac.checkRoleBinding,

@@ -1,0 +1,81 @@
+import { compileAdmission } from '../../schema/cel/admission.ts'
+import { failureOf } from '../../schema/cel/environment.ts'
+import { escapedName } from '../../schema/cel/names.ts'
+import type { StoredObject } from '../../contract.ts'
+import { type Attributes, requestOf } from './attributes.ts'
+
+/** What an expression comes to. */
+export type Evaluation =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'error'; readonly message: string }
+
+/** A condition with a name (`matchConditions`). */
+export interface NamedCondition {
+  readonly name: string
+  readonly expression: string
+}
+
+/** The variables that an expression may name. */
+export type Scope = Readonly<Record<string, unknown>>
+
+/** Runs an expression. */
+export function evaluate(expression: string, scope: Scope): Evaluation {
+  const { program, error } = compileAdmission(expression)
+  if (program === undefined) return { kind: 'error', message: `compilation failed: ${error}` }
+  try {
+    return { kind: 'value', value: program(scope) }
+  } catch (failure) {
+    return { kind: 'error', message: failureOf(failure) }
+  }
+}
+
+/** What the expressions of one write see. */
+export function scopeOf(
+  attributes: Attributes,
+  namespaceObject: StoredObject | undefined,
+  params: StoredObject | undefined,
+): Scope {
+  return {
+    object: dynamicValue(attributes.object ?? null),
+    oldObject: dynamicValue(attributes.oldObject ?? null),
+    request: dynamicValue(requestOf(attributes)),
+    params: dynamicValue(params ?? null),
+    namespaceObject: dynamicValue(namespaceObject ?? null),
+    variables: {},
+  }
+}
+
+/** JSON as expressions see it: whole numbers are ints, and fields can be named whatever they are called. */
+function dynamicValue(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : value
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(dynamicValue)
+  const record = Object.create(null) as Record<string, unknown>
+  for (const [key, entry] of Object.entries(value)) {
+    if (entry === undefined) continue
+    const converted = dynamicValue(entry)
+    record[key] = converted
+    const escaped = escapedName(key)
+    // Of a map the key counts, of an object the escaped name: which of them this is, nothing tells here.
+    if (escaped !== key) Object.defineProperty(record, escaped, { value: converted })
+  }
+  return record
+}
+
+/** How all conditions of something that looks at writes turn out. */
+export type Conditions =
+  | { readonly kind: 'met' }
+  | { readonly kind: 'unmet' }
+  | { readonly kind: 'error'; readonly message: string }
+
+/** A condition that fails to hold decides before one that cannot be evaluated. */
+export function evaluateConditions(conditions: readonly NamedCondition[], scope: Scope): Conditions {
+  let failure: string | undefined
+  for (const { name, expression } of conditions) {
+    const evaluation = evaluate(expression, scope)
+    if (evaluation.kind === 'error') failure ??= `${name}: ${evaluation.message}`
+    else if (evaluation.value === false) return { kind: 'unmet' }
+    else if (evaluation.value !== true) failure ??= `${name}: does not evaluate to a bool`
+  }
+  return failure === undefined ? { kind: 'met' } : { kind: 'error', message: failure }
+}

@@ -1,0 +1,24 @@
+import type { Environment } from '@marcbachmann/cel-js'
+import { type Compiled, compileCel, createEnvironment } from './environment.ts'
+
+let shared: Environment | undefined
+const compiled = new Map<string, Compiled>()
+const maxCached = 2000
+
+/** Compiles an expression over the variables of admission: of policies, and of conditions of webhooks. */
+export function compileAdmission(expression: string): Compiled {
+  const known = compiled.get(expression)
+  if (known !== undefined) return known
+  shared ??= createEnvironment({
+    object: 'dyn',
+    oldObject: 'dyn',
+    request: 'dyn',
+    params: 'dyn',
+    namespaceObject: 'dyn',
+    variables: 'dyn',
+  })
+  const fresh = compileCel(shared, expression)
+  if (compiled.size >= maxCached) compiled.clear()
+  compiled.set(expression, fresh)
+  return fresh
+}
