@@ -39,7 +39,8 @@ export class Authenticator {
     const as = headers['impersonate-user']
     if (user !== administrator || as === undefined || as === '') return user
     const groups = (headers['impersonate-group'] ?? '').split(',').map((group) => group.trim())
-    return { name: as, groups: [...groups.filter((group) => group !== ''), authenticated] }
+    const given = groups.filter((group) => group !== '')
+    return { name: as, groups: [...(given.length > 0 ? given : accountGroups(as)), authenticated] }
   }
 
   /** The user of a bearer token; `undefined` when it is not valid. */
@@ -59,7 +60,7 @@ export class Authenticator {
     return {
       name: claims.sub,
       uid: serviceaccount.uid,
-      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, authenticated],
+      groups: [...accountGroups(claims.sub), authenticated],
     }
   }
 
@@ -90,6 +91,12 @@ export class Authenticator {
   #read(collection: string, namespace: string, name: string): StoredObject | undefined {
     return this.#ctx.store.collection(collection).get(keyOf(namespace, name))
   }
+}
+
+/** The groups of a service account by its user name; none for other users. */
+function accountGroups(name: string): readonly string[] {
+  const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? []
+  return namespace === undefined ? [] : ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
 }
 
 /** Compares credentials in a time that does not depend on where they differ. */

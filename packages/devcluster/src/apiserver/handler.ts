@@ -2,6 +2,8 @@ import type { HttpHandler, HttpRequest, HttpResponse } from '@tenon/runtime'
 import { ApiError } from '../contract.ts'
 import { type CallWebhook, WebhookCalls, WebhookNeeded } from './admission/webhook-calls.ts'
 import { anonymous, type Authenticator, tokenIssuer } from './authentication.ts'
+import { type Access, accessOf, refusalOf } from './authorization/attributes.ts'
+import type { Authorizer } from './authorization/authorizer.ts'
 import type { ServerContext } from './context.ts'
 import { Discovery } from './discovery.ts'
 import { representationOf } from './negotiation.ts'
@@ -10,15 +12,16 @@ import { parseObject, type RequestOrigin } from './request-body.ts'
 import { parseResourcePath, type ResourcePath } from './request-path.ts'
 import { answerResource, type ResourceRequest } from './resource-requests.ts'
 import { errorResponse, jsonResponse, textResponse } from './responses.ts'
-import { answerReview, isRestricted, reviewResources } from './reviews.ts'
+import { answerReview, reviewResources } from './reviews.ts'
 import type { TokenSigner } from './service-account-tokens.ts'
-import { forbidden, internalError, methodNotAllowed, noSuchPath, unauthorized } from './status.ts'
+import { failure, forbidden, internalError, methodNotAllowed, noSuchPath, unauthorized } from './status.ts'
 import { answerSubresource, bind } from './subresource-requests.ts'
 import type { User } from './user.ts'
 
 /** What the HTTP API needs besides the state. */
 export interface HandlerParts {
   readonly authenticator: Authenticator
+  readonly authorizer: Authorizer
   readonly signer: TokenSigner
   /** Version that `/version` reports, such as `v1.34.1`. */
   readonly gitVersion: string
@@ -86,7 +89,10 @@ class HttpApi {
     if (user === undefined && (request.headers['authorization'] !== undefined || !openPaths.test(pathname)))
       throw unauthorized()
     const path = parseResourcePath(pathname)
-    if (path === undefined) return this.#document(request, pathname, query)
+    if (path === undefined) {
+      if (user !== undefined) this.#authorize(user, { verb: request.method.toLowerCase(), path: pathname })
+      return this.#document(request, pathname, query)
+    }
     const signals = [this.#parts.stopping, ...(signal === undefined ? [] : [signal])]
     return this.#resource(request, path, query, { user: user ?? anonymous, webhooks }, signals)
   }
@@ -105,11 +111,14 @@ class HttpApi {
     )
     if (review !== undefined) {
       if (request.method !== 'POST') throw methodNotAllowed()
-      return jsonResponse(201, answerReview(review, parseObject(request), user, this.#parts.authenticator))
+      this.#authorize(user, accessOf(request, path, query))
+      const { authenticator, authorizer } = this.#parts
+      const parts = { user, namespace: path.namespace, authenticator, authorizer }
+      return jsonResponse(201, answerReview(review, parseObject(request), parts))
     }
     const served = this.#ctx.registry.find(path.group, path.version, path.plural)
     if (served === undefined) throw noSuchPath()
-    authorize(request, path, user)
+    this.#authorize(user, accessOf(request, path, query))
     if (!served.definition.namespaced && path.namespace !== undefined) throw noSuchPath()
     if (served.definition.namespaced && path.namespace === undefined && path.name !== undefined)
       throw noSuchPath()
@@ -118,6 +127,14 @@ class HttpApi {
     if (path.subresource !== undefined)
       return answerSubresource(this.#ctx, resourceRequest, this.#parts.signer)
     return answerResource(this.#ctx, resourceRequest)
+  }
+
+  #authorize(user: User, access: Access): void {
+    if (this.#parts.authorizer.allows(user, access)) return
+    const refusal = refusalOf(user, access)
+    if ('path' in access) throw failure(403, 'Forbidden', `forbidden: ${refusal}`, {})
+    const { group, resource: plural, name = '' } = access
+    throw forbidden({ group, plural, kind: '' }, name, refusal)
   }
 
   /** Everything that is not about objects. */
@@ -170,19 +187,6 @@ class HttpApi {
     if (document === undefined) throw noSuchPath()
     return jsonResponse(200, document)
   }
-}
-
-const readMethods = new Set(['GET', 'HEAD'])
-
-/** Machines that join may read, and ask for their certificate; nothing else. */
-function authorize(request: HttpRequest, path: ResourcePath, user: User): void {
-  if (!isRestricted(user) || readMethods.has(request.method)) return
-  if (path.group === 'certificates.k8s.io' && request.method === 'POST') return
-  throw forbidden(
-    { group: path.group, plural: path.plural, kind: '' },
-    path.name ?? '',
-    `User ${JSON.stringify(user.name)} cannot write resource "${path.plural}" in API group "${path.group}"`,
-  )
 }
 
 function versionDocument(gitVersion: string): object {

@@ -155,7 +155,7 @@ test('discovery names every resource in both of its forms', async () => {
   )
 })
 
-test('requests need a valid credential; joining machines may only read', async () => {
+test('RPT-42 requests need a valid credential; joining machines may do what Kubernetes lets them', async () => {
   const api = new TestServer()
   assert.equal((await api.call('GET', podsPath, undefined, { token: 'wrong' })).status, 401)
   const encode = (text: string) => Buffer.from(text).toString('base64')
@@ -178,8 +178,25 @@ test('requests need a valid credential; joining machines may only read', async (
     name: 'system:bootstrap:abcdef',
     groups: ['system:bootstrappers', 'system:bootstrappers:worker', 'system:authenticated'],
   })
-  assert.equal((await api.call('GET', podsPath, undefined, { token })).status, 200)
-  assert.equal((await api.call('POST', podsPath, aPod('p'), { token })).status, 403)
+  const status = async (method: string, path: string, body?: object) =>
+    (await api.call(method, path, body, { token })).status
+  assert.equal(await status('GET', podsPath), 403)
+  assert.equal(await status('POST', podsPath, aPod('p')), 403)
+  assert.equal(await status('GET', '/api/v1/nodes/not-there'), 404)
+  assert.equal(await status('GET', '/api/v1/namespaces/kube-public/configmaps/cluster-info'), 404)
+  assert.equal(
+    await status('POST', '/apis/certificates.k8s.io/v1/certificatesigningrequests', {
+      apiVersion: 'certificates.k8s.io/v1',
+      kind: 'CertificateSigningRequest',
+      metadata: { name: 'node' },
+      spec: {
+        request: encode('request'),
+        signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+        usages: ['client auth'],
+      },
+    }),
+    201,
+  )
   await api.clock.advance(2 * 3600_000)
   assert.equal((await api.call('GET', podsPath, undefined, { token })).status, 401)
 })

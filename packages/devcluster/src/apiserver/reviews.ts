@@ -1,5 +1,7 @@
 import type { User } from './user.ts'
 import type { Authenticator } from './authentication.ts'
+import type { Access } from './authorization/attributes.ts'
+import { type Authorizer, reviewedRules } from './authorization/authorizer.ts'
 
 /** A resource that answers questions instead of keeping objects. */
 export interface VirtualResource {
@@ -34,12 +36,25 @@ export const reviewResources: readonly VirtualResource[] = [
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** Who asks, where, and who knows. */
+export interface ReviewParts {
+  readonly user: User
+  /** Of a review that is made in a namespace. */
+  readonly namespace: string | undefined
+  readonly authenticator: Authenticator
+  readonly authorizer: Authorizer
+}
+
+function rulesStatus(spec: Fields, user: User, authorizer: Authorizer): object {
+  const namespace = typeof spec['namespace'] === 'string' ? spec['namespace'] : undefined
+  return reviewedRules(authorizer.rulesOf(user, namespace))
+}
+
 /** The answer to a review; `undefined` when the resource is none. */
 export function answerReview(
   resource: VirtualResource,
   body: Fields,
-  user: User,
-  authenticator: Authenticator,
+  { user, namespace, authenticator, authorizer }: ReviewParts,
 ): object {
   const metadata = { creationTimestamp: null, ...(body['metadata'] as object | undefined) }
   const base = { kind: resource.kind, apiVersion: `${resource.group}/${resource.version}`, metadata }
@@ -50,9 +65,15 @@ export function answerReview(
     case 'TokenReview':
       return { ...base, spec, status: tokenStatus(spec, authenticator) }
     case 'SelfSubjectRulesReview':
-      return { ...base, spec, status: rulesStatus(user) }
+      return { ...base, spec, status: rulesStatus(spec, user, authorizer) }
     default:
-      return { ...base, spec, status: accessStatus(spec, subjectUser(resource, spec, user)) }
+      return {
+        ...base,
+        spec,
+        status: {
+          allowed: authorizer.allows(subjectUser(resource, spec, user), accessIn(spec, namespace)),
+        },
+      }
   }
 }
 
@@ -81,24 +102,18 @@ function subjectUser(resource: VirtualResource, spec: Fields, user: User): User 
   return { name: String(spec['user'] ?? ''), groups: (spec['groups'] ?? []) as readonly string[] }
 }
 
-/** Identities of joining machines read, and ask for certificates; everyone else may do everything. */
-export function isRestricted(user: User): boolean {
-  return user.groups.includes('system:bootstrappers')
-}
-
-const readVerbs = new Set(['get', 'list', 'watch'])
-
-function accessStatus(spec: Fields, user: User): object {
-  const attributes = (spec['resourceAttributes'] ?? spec['nonResourceAttributes'] ?? {}) as Fields
-  const allowed = !isRestricted(user) || readVerbs.has(String(attributes['verb'] ?? ''))
-  return allowed ? { allowed: true } : { allowed: false, reason: 'bootstrap identities may not write' }
-}
-
-function rulesStatus(user: User): object {
-  const verbs = isRestricted(user) ? [...readVerbs] : ['*']
+/** What the spec of a review asks about. */
+function accessIn(spec: Fields, namespace: string | undefined): Access {
+  const path = spec['nonResourceAttributes'] as { verb?: string; path?: string } | undefined
+  if (path !== undefined) return { verb: path.verb ?? '', path: path.path ?? '' }
+  const given = (spec['resourceAttributes'] ?? {}) as Readonly<Record<string, string | undefined>>
+  const of = (field: string) => given[field] || undefined
   return {
-    incomplete: false,
-    resourceRules: [{ verbs, apiGroups: ['*'], resources: ['*'] }],
-    nonResourceRules: [{ verbs, nonResourceURLs: ['*'] }],
+    verb: of('verb') ?? '',
+    group: of('group') ?? '',
+    resource: of('resource') ?? '',
+    subresource: of('subresource'),
+    namespace: namespace ?? of('namespace'),
+    name: of('name'),
   }
 }

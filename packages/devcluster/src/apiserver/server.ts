@@ -5,6 +5,8 @@ import { builtinDefinitions } from '../schema/index.ts'
 import { type Retention, type SavedState, Store } from '../storage/index.ts'
 import { type CallWebhook, noWebhooks } from './admission/webhook-calls.ts'
 import { Authenticator } from './authentication.ts'
+import { Authorizer } from './authorization/authorizer.ts'
+import { createStartRoles } from './authorization/start-roles.ts'
 import type { ServerContext } from './context.ts'
 import { serveCustomResources } from './custom-resources.ts'
 import { expireEvents } from './event-expiry.ts'
@@ -92,11 +94,15 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const stopExpiry = expireEvents(ctx)
   const local = new InProcessApi(ctx, 'kube-controller-manager')
   createStartObjects(local)
+  // From a source of their own, so that what comes after does not depend on how many they are.
+  const roles = new InProcessApi({ ...ctx, random: ctx.random.fork('roles') }, 'kube-apiserver')
+  if (registry.find('rbac.authorization.k8s.io', 'v1', 'clusterroles') !== undefined) createStartRoles(roles)
   return {
     local,
     localAs: (manager) => new InProcessApi(ctx, manager),
     handle: createHandler(ctx, {
       authenticator,
+      authorizer: new Authorizer(ctx),
       signer,
       gitVersion: options.gitVersion ?? 'v1.34.1',
       stopping: stopping.signal,

@@ -1,5 +1,7 @@
 /** What admission does to writes beside the plug-ins of the server itself: webhooks and policies. */
 import type { StoredObject } from '../../contract.ts'
+import { Authorizer } from '../authorization/authorizer.ts'
+import { refuseEscalation } from '../authorization/escalation.ts'
 import type { ServerContext, WriteOptions } from '../context.ts'
 import type { Served } from '../registry.ts'
 import type { Attributes } from './attributes.ts'
@@ -32,6 +34,10 @@ export function mutated(ctx: ServerContext, write: AdmittedWrite, options: Write
 /** Lets webhooks and policies refuse a write. @throws ApiError as the real server refuses it. */
 export function validated(ctx: ServerContext, write: AdmittedWrite, options: WriteOptions): void {
   const attributes = attributesOf(write, options)
+  const { served, object, oldObject } = write
+  if (!options.internal && object !== undefined) {
+    refuseEscalation(new Authorizer(ctx), { served, object, oldObject, user: options.user })
+  }
   if ([policyBindings, validatingWebhooks].some((each) => ctx.store.collection(each).size > 0)) {
     const own = withOwnWarnings(options)
     validateByPolicies(ctx, attributes, own.warnings)
