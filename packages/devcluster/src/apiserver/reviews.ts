@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { User } from './user.ts'
 import type { Authenticator } from './authentication.ts'
 import type { Access } from './authorization/attributes.ts'
@@ -107,7 +108,7 @@ function accessIn(spec: Fields, namespace: string | undefined): Access {
   const path = spec['nonResourceAttributes'] as { verb?: string; path?: string } | undefined
   if (path !== undefined) return { verb: path.verb ?? '', path: path.path ?? '' }
   const given = (spec['resourceAttributes'] ?? {}) as Readonly<Record<string, string | undefined>>
-  const of = (field: string) => given[field] || undefined
+  const of = (field: string) => ownValue(given, field) || undefined
   return {
     verb: of('verb') ?? '',
     group: of('group') ?? '',

@@ -1,3 +1,4 @@
+import { setOwn } from '@tenon/api'
 import { compileAdmission } from '../../schema/cel/admission.ts'
 import { failureOf } from '../../schema/cel/environment.ts'
 import { escapedName } from '../../schema/cel/names.ts'
@@ -54,12 +55,13 @@ function dynamicValue(value: unknown): unknown {
   for (const [key, entry] of Object.entries(value)) {
     if (entry === undefined) continue
     const converted = dynamicValue(entry)
-    record[key] = converted
+    setOwn(record, key, converted)
     const escaped = escapedName(key)
     // Of a map the key counts, of an object the escaped name: which of them this is, nothing tells here.
     if (escaped !== key) Object.defineProperty(record, escaped, { value: converted })
   }
-  return record
+  // The library tells what a value is by its member `constructor`, which a label may be called, too.
+  return Object.hasOwn(record, 'constructor') ? new Map(Object.entries(record)) : record
 }
 
 /** How all conditions of something that looks at writes turn out. */

@@ -114,16 +114,16 @@ function enforce(ctx: ServerContext, attributes: Attributes, bound: Bound, warni
   }
 }
 
-const codes: Readonly<Record<string, number>> = {
-  Unauthorized: 401,
-  Forbidden: 403,
-  RequestEntityTooLarge: 413,
-}
+const codes: ReadonlyMap<string, number> = new Map([
+  ['Unauthorized', 401],
+  ['Forbidden', 403],
+  ['RequestEntityTooLarge', 413],
+])
 
 function refuse({ served, name }: Attributes, { policy, binding }: Bound, violation: Violation): never {
   const words = `ValidatingAdmissionPolicy '${policy}' with binding '${binding}' denied request: ${violation.message}`
   const { status } = forbidden(served.definition, name, words, [{ message: words }])
-  throw failure(codes[violation.reason] ?? 422, violation.reason, status.message ?? words, status.details)
+  throw failure(codes.get(violation.reason) ?? 422, violation.reason, status.message ?? words, status.details)
 }
 
 function violationsOf(

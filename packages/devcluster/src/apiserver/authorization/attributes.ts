@@ -31,11 +31,11 @@ export function refusalOf(user: User, access: Access): string {
   return `${who} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)} ${where}`
 }
 
-const verbs: Readonly<Record<string, string>> = {
-  POST: 'create',
-  PUT: 'update',
-  PATCH: 'patch',
-}
+const verbs: ReadonlyMap<string, string> = new Map([
+  ['POST', 'create'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+])
 
 /** What a request on a resource wants to do. */
 export function accessOf(
@@ -49,7 +49,7 @@ export function accessOf(
   const isWatch = isRead && (watch === 'true' || watch === '1' || watch === '')
   const read = isWatch ? 'watch' : path.name === undefined ? 'list' : 'get'
   const remove = path.name === undefined ? 'deletecollection' : 'delete'
-  const verb = isRead ? read : method === 'DELETE' ? remove : (verbs[method] ?? method.toLowerCase())
+  const verb = isRead ? read : method === 'DELETE' ? remove : (verbs.get(method) ?? method.toLowerCase())
   // A Namespace is in itself.
   const own = group === '' && plural === 'namespaces' ? path.name : undefined
   const selected = /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1]

@@ -1,3 +1,4 @@
+import { ownValue } from '@tenon/api'
 import type { ApiError, StoredObject } from '../../contract.ts'
 import type { User } from '../user.ts'
 import type { Served } from '../registry.ts'
@@ -24,7 +25,11 @@ export function refuseEscalation(
   const { definition } = served
   if (definition.group !== group || user.groups.includes(masters)) return
   const fields = ['rules', 'aggregationRule', 'roleRef', 'subjects']
-  if (oldObject !== undefined && fields.every((field) => jsonEqual(object[field], oldObject[field]))) return
+  if (
+    oldObject !== undefined &&
+    fields.every((field) => jsonEqual(ownValue(object, field), ownValue(oldObject, field)))
+  )
+    return
   const { namespace, name } = object.metadata
   const isBinding = definition.kind.endsWith('Binding')
   const reference = (object['roleRef'] ?? {}) as { readonly kind?: string; readonly name?: string }
