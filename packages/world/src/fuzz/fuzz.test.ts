@@ -8,6 +8,7 @@ import { type Decision, improvement, renaming, soundness } from './oracles/decis
 import { calmStart, noUselessNodes } from './oracles/records.ts'
 import { LogWatch } from './oracles/log-watch.ts'
 import type { NodeRecord, PodRecord } from './observer.ts'
+import { plantedFault } from './planted/faults.ts'
 import { play } from './play.ts'
 
 const minute = 60_000
@@ -124,6 +125,25 @@ describe('playing', () => {
     }
     const { findings, settled } = await play({ ...given, objects: [first, second, mars] })
     assert.deepEqual([findings, settled], [[], undefined])
+  })
+})
+
+describe('planted faults', () => {
+  test('host ports that are not looked at are found by two pods with one', async () => {
+    const given = aSmallCase()
+    const ports = [{ containerPort: 80, hostPort: 8080 }]
+    const containers = [
+      { name: 'app', image: 'pause', ports, resources: { requests: { cpu: '100m', memory: '64Mi' } } },
+    ]
+    const objects = given.objects.map((object) =>
+      object.kind === 'Pod' ? { ...object, spec: { containers } } : object,
+    )
+    assert.deepEqual((await play({ ...given, objects })).findings, [])
+    const { findings } = await play({ ...given, objects }, plantedFault('host-port-ignored'))
+    assert.deepEqual(
+      findings.map(({ oracle }) => oracle),
+      ['everyPodRuns'],
+    )
   })
 })
 

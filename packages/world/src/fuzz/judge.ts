@@ -19,7 +19,7 @@ export async function judge(given: Case, fault?: PlantedFault, onlooker?: Onlook
   if (given.part === 'engine') return judgeDecisions(given)
   const played = await play(given, fault, onlooker)
   const findings = [...played.findings]
-  if (findings.length === 0) findings.push(...(await priceFindings(given, played, fault)))
+  if (findings.length === 0) findings.push(...(await priceFindings(given, played)))
   if (findings.length === 0 && given.part === 'names')
     findings.push(...(await nameFindings(given, played, fault)))
   return { findings, pods: played.pods, nodes: played.nodes }
@@ -49,16 +49,12 @@ const tiny = 1e-9
  * The fleet as it was bought costs no more than a plain first fit. Two are taken, for which pods are tried in
  * which order is not settled: one that knows nothing of the product, and the product's own without improvements.
  */
-async function priceFindings(
-  given: Case,
-  { settled }: Played,
-  fault: PlantedFault | undefined,
-): Promise<readonly Finding[]> {
+async function priceFindings(given: Case, { settled }: Played): Promise<readonly Finding[]> {
   if (settled?.pricePerHour === undefined) return []
   const plain = firstFitPrice(given)
   if (plain === undefined || settled.pricePerHour <= plain * (1 + tiny)) return []
   const cautious: Case = { ...given, settings: { ...given.settings, compatibility: 'karpenter' } }
-  const other = (await play(cautious, fault)).settled?.pricePerHour
+  const other = (await play(cautious)).settled?.pricePerHour
   if (other === undefined || settled.pricePerHour <= other * (1 + tiny)) return []
   const text = `the fleet costs ${settled.pricePerHour} an hour, a plain first fit ${plain}, the product without improvements ${other}`
   return [{ oracle: 'noHigherPrice', text, atMs: settled.atMs }]

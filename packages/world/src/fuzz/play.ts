@@ -1,8 +1,8 @@
 /** Plays one case on virtual time and has it judged. */
-import { type KubeObject, kinds, type Node, type ResourceType, ownValue } from '@tenon/api'
+import { type KubeObject, kinds, type Node, type ResourceType } from '@tenon/api'
 import { ApiError, type Credentials, createCredentials, exoscalePricePerHour } from '@tenon/devcluster'
 import { defaultSettings } from '@tenon/operator'
-import { readCatalogue } from '@tenon/provider-kwok'
+import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import { JsonLogger, type LogLevel, type Transport } from '@tenon/runtime'
 import { World } from '../world.ts'
 import type { Case, Finding, Step } from './case.ts'
@@ -233,17 +233,14 @@ function fleetPrice(world: World, { provider, catalogue }: Case): number | undef
       }),
     )
   }
-  // Written on each simulated node by what launched it; the types of a case have no other prices.
-  const price = (node: Node): number | undefined => {
-    const type = node.metadata.labels?.['node.kubernetes.io/instance-type']
-    const read = catalogue === undefined ? undefined : readCatalogue(JSON.stringify(catalogue)).types
-    const offerings = read?.find(({ name }) => name === type)?.offerings
-    const offering = offerings?.find(({ requirements }) =>
-      requirements.every(({ key, values = [] }) =>
-        values.includes(ownValue(node.metadata.labels, key) ?? ''),
-      ),
-    )
-    return offering?.pricePerHour ?? Number(node.metadata.labels?.['eks-node-viewer/instance-price'])
+  const types = catalogue === undefined ? defaultCatalogue() : readCatalogue(JSON.stringify(catalogue)).types
+  const price = ({ metadata }: Node): number | undefined => {
+    const own = new Map(Object.entries(metadata.labels ?? {}))
+    return types
+      .find(({ name }) => name === own.get('node.kubernetes.io/instance-type'))
+      ?.offerings.find(({ requirements }) =>
+        requirements.every(({ key, values = [] }) => values.includes(own.get(key) ?? '')),
+      )?.pricePerHour
   }
   return total(world.nodes().map(price))
 }

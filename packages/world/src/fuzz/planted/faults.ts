@@ -110,6 +110,25 @@ function isReadable(text: string): boolean {
   }
 }
 
+/** Lists of claims after the first are empty, and no claim is there when it is asked for by name. */
+function forgetsClaims(inner: Transport): Transport {
+  let lists = 0
+  const json = { 'content-type': 'application/json' }
+  return {
+    async send(request, signal) {
+      const match = /\/nodeclaims(\/[^/?]+)?(\?|$)/.exec(request.path)
+      const isRead = request.method === 'GET' && !request.path.includes('watch=true')
+      if (match === null || !isRead) return await inner.send(request, signal)
+      if (match[1] !== undefined)
+        return { status: 404, headers: json, body: oneChunk(JSON.stringify(notFound)) }
+      const response = await inner.send(request, signal)
+      if (lists++ === 0) return response
+      const list = JSON.parse(await readText(response.body)) as object
+      return { ...response, body: oneChunk(JSON.stringify({ ...list, items: [] })) }
+    },
+  }
+}
+
 /** What the status of a claim said first stays for ever. */
 function latched(inner: Transport): Transport {
   const written = new Set<string>()
@@ -175,7 +194,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   {
     name: 'infinite-price',
     mistake: 'an unknown price is Infinity',
-    part: 'cluster',
+    part: 'price',
     provider: infinitePrices,
   },
   {
@@ -223,15 +242,9 @@ export const plantedFaults: readonly PlantedFault[] = [
   },
   {
     name: 'no-second-witness',
-    mistake: 'what a list of claims does not name is gone, and asking for one by name says so, too',
+    mistake: 'claims that a list does not name are gone, and nobody asks for them by name',
     part: 'answers',
-    api: (inner) =>
-      believesEmpty(inner, (path) => !/\/(nodeclaims|nodes)\/[^/]+$/.test(path), {
-        apiVersion: 'karpenter.sh/v1',
-        kind: 'NodeClaimList',
-        metadata: { resourceVersion: '1' },
-        items: [],
-      }),
+    api: forgetsClaims,
   },
 ]
 
