@@ -6,6 +6,7 @@ import { SeededRandom } from '@tenon/runtime'
 import { fakeCatalogue, oneOf, pool } from './catalogue.ts'
 import { diverse, eightShapes, preferences } from './pods.ts'
 import { poolsInput } from './pools-workload.ts'
+import { teamsInput } from './team-workload.ts'
 
 /** `none` leaves the first fit as it is. */
 export type Improvement = 'none' | 'planned' | 'free'
@@ -79,6 +80,16 @@ const preferencesRow = (policy: 'Respect' | 'Ignore', reference: Reference): Wor
   make: (random) => emptyCluster(preferences(random, 4000), pool('default', fakeCatalogue())),
 })
 
+/** 5000 pods that are spread over zones; with teams, over those of their own NodePool. */
+const teamsRow = (teams: number): Workload => ({
+  name: `spread(5000) ${teams} teams`,
+  pods: 5000,
+  preferences: 'Respect',
+  reference: {},
+  boundOn: 'allocatable',
+  make: (random) => teamsInput(random, 5000, teams, fakeCatalogue()),
+})
+
 function priceRow(
   name: string,
   improvement: Improvement,
@@ -115,6 +126,8 @@ export const workloads: readonly Workload[] = [
     boundOn: 'allocatable',
     make: (random) => poolsInput(random, 5000),
   },
+  teamsRow(0),
+  teamsRow(20),
   priceRow('all', 'planned', 35.97),
   priceRow('all', 'free', 35.97),
   priceRow('cpu<17', 'planned', 34.38, [below17]),

@@ -127,6 +127,8 @@ export class PodShapes {
       source.labels,
       source.origin,
       source.volumeAlternatives,
+      // Volumes to attach are no part of the spec.
+      [...fixed.amounts],
     ])
     let shape = this.#relaxed.get(key)
     if (shape === undefined) {

@@ -329,6 +329,23 @@ describe('RPT-3 attach limits that nodes have told', () => {
     assert.equal(scheduled([[pod, volumesOf('a', 'b', 'c')]], limits(3)).claims.length, 1)
   })
 
+  test('pods that are alike but for their volumes stay apart when they give up a wish', () => {
+    const [plain, pod] = [aPod({ cpu: '1' }), aPod({ cpu: '1' })]
+    const taints = [{ key: 'soft', effect: 'PreferNoSchedule' as const }]
+    const pools = [aPoolInput(aPool('default', {}, { taints }))]
+    const result = scheduled(
+      [
+        [plain, volumesOf()],
+        [pod, volumesOf('a', 'b')],
+      ],
+      { ...limits(1), pools },
+    )
+    assert.deepEqual(
+      result.claims.map((claim) => podNames(claim.pods)),
+      [[plain.metadata.name]],
+    )
+  })
+
   test('types whose nodes attach enough are chosen, requests name no volumes', () => {
     const pod = aPod({ cpu: '1' })
     const byType = { 'type-8': { [driver]: 8 }, 'type-2': { [driver]: 2 } }
