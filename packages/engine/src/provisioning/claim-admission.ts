@@ -27,6 +27,8 @@ export class ClaimAdmission {
   readonly #reservations: Reservations | undefined
   readonly #tolerated: (boolean | undefined)[][] = []
   readonly #targets: (readonly ClaimClass[] | undefined)[][] = []
+  /** By class. */
+  readonly #priceLists: (readonly PricePerHour[])[] = []
   /** By amounts, then by class. */
   readonly #prices = new Map<Amounts, Map<number, PricePerHour>>()
 
@@ -76,10 +78,21 @@ export class ClaimAdmission {
         ways.sort(
           (a, b) =>
             compareRanks(a.ranks, b.ranks) ||
-            comparePrices(this.#priceFor(shape, a.confined), this.#priceFor(shape, b.confined)),
+            comparePrices(this.#priceFor(shape, a.confined), this.#priceFor(shape, b.confined)) ||
+            comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)),
         )
       return ways.map((way) => way.confined)
     })
+  }
+
+  /** What the rows of a class cost, cheapest first: further pods may ask for any of them. */
+  #pricesOf(of: ClaimClass): readonly PricePerHour[] {
+    let prices = this.#priceLists[of.index]
+    if (prices === undefined) {
+      prices = of.rows.map((row) => this.#classes.bestOffer(of, row).pricePerHour).toSorted(comparePrices)
+      this.#priceLists[of.index] = prices
+    }
+    return prices
   }
 
   /** What the cheapest row of a class costs that holds the pod alone; undefined when none with a price does. */
@@ -202,6 +215,16 @@ export class ClaimAdmission {
     }
     return targets
   }
+}
+
+/** The list first that is cheaper where they differ; the longer one if they do not. */
+function comparePriceLists(a: readonly PricePerHour[], b: readonly PricePerHour[]): number {
+  const common = Math.min(a.length, b.length)
+  for (let index = 0; index < common; index++) {
+    const difference = comparePrices(a[index], b[index])
+    if (difference !== 0) return difference
+  }
+  return b.length - a.length
 }
 
 /** Whether only room decides. */

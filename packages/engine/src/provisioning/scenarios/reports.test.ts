@@ -163,6 +163,33 @@ describe('domains that count for a spread', () => {
   })
 })
 
+test('RPT-12 spreads over the zones of 20 NodePools take no more than twice what they take in one', () => {
+  const pods = (teams: number) =>
+    times(1000, (index) =>
+      anAppPod(`app-${index % 100}`, {
+        ...spreading(zone, `app-${index % 100}`),
+        ...(teams > 1 && { nodeSelector: { [team]: `team-${index % teams}` } }),
+      }),
+    )
+  const inputOf = (teams: number) =>
+    anInput({
+      pods: pods(teams),
+      pools: times(teams, (index) =>
+        aTeamPool(`team-${index}`, index % 2 === 0 ? ['z1', 'z2', 'z3'] : ['z1', 'z2'], {
+          label: `team-${index}`,
+        }),
+      ),
+    })
+  const [one, twenty] = [inputOf(1), inputOf(20)]
+  const timed = (input: typeof one) => {
+    const start = process.cpuUsage()
+    assert.deepEqual(schedule(input).failures, [])
+    return process.cpuUsage(start).user
+  }
+  const ratios = times(7, () => timed(twenty) / timed(one)).toSorted((a, b) => a - b)
+  assert.ok((ratios[3] ?? Infinity) < 2, `ratios ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`)
+})
+
 describe('hosts', () => {
   const excluding = (...names: readonly string[]) => requiring([anExpression(hostname, 'NotIn', ...names)])
 

@@ -106,6 +106,25 @@ function frozen<T>(value: T): T {
   return value instanceof Map || value instanceof Set ? value : Object.freeze(value)
 }
 
+/** Zones and capacity types under each other's names. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['zone-1', 'zone-3'],
+  ['zone-2', 'zone-1'],
+  ['zone-3', 'zone-2'],
+  ['spot', 'on-demand'],
+  ['on-demand', 'spot'],
+])
+
+/** The same with every text replaced that has another name. */
+function renamed<T>(value: T): T
+function renamed(value: unknown): unknown {
+  if (typeof value === 'string') return otherNames.get(value) ?? value
+  if (Array.isArray(value)) return value.map((each) => renamed<unknown>(each))
+  if (value instanceof Map) return new Map([...value].map(([key, each]) => [key, renamed<unknown>(each)]))
+  if (value instanceof Set || typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, renamed<unknown>(each)]))
+}
+
 describe('random clusters', () => {
   test('the checker finds no violation without rules among pods', () => {
     accepted(cluster(plain), 500)
@@ -134,6 +153,19 @@ describe('random clusters', () => {
 
   test('the checker finds no violation where a pod contradicts itself on a label', () => {
     accepted(cluster({ ...plain, contradictions: true }), 150)
+  })
+
+  test('RPT-45 what zones and capacity types are called changes neither placements nor the price', () => {
+    const figures = ({ failures, pricePerHour }: SchedulingResult) => [
+      failures.length,
+      Math.round(Number(pricePerHour) * 1e6),
+    ]
+    for (const improvement of [undefined, 'planned'] as const)
+      holds(cluster(topology), 150, (input) => {
+        const policy = { ...input.policy, ...(improvement && { improvement }) }
+        const [own, other] = [input, renamed(input)].map((each) => figures(schedule({ ...each, policy })))
+        return JSON.stringify(own) === JSON.stringify(other) ? [] : [`${own} under other names is ${other}`]
+      })
   })
 
   test('the order of pods, nodes, pools, types and daemons does not matter', () => {
