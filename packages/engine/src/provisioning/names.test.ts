@@ -1,8 +1,8 @@
 /** Keys that users choose may be called like what every plain object inherits (reports.md 8). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { labels, type Pod, type PodSpec, type Taint } from '@tenon/api'
-import fc from 'fast-check'
+import { labels, type PodSpec, type Taint } from '@tenon/api'
+import * as fc from 'fast-check'
 import type { SchedulingInput } from '../snapshot/input.ts'
 import { problemOf } from '../snapshot/problem.ts'
 import { aNode, anInput, aPod, aPool, aPoolInput, failureTexts, typesIn } from '../testing/builders.ts'
@@ -110,7 +110,7 @@ const inputs: fc.Arbitrary<SchedulingInput> = fc
       return { ...node, labels: { ...node.labels, ...own } }
     })
     return anInput({
-      pods: pods as readonly Pod[],
+      pods,
       nodes,
       pools: [aPoolInput({ ...pool, spec: { ...pool.spec, template } }, types)],
       topology: {

@@ -21,7 +21,7 @@ function aPod(name: string, spec: object, labels: Readonly<Record<string, string
       ...spec,
     },
   }
-  return pod as Pod
+  return pod
 }
 
 /** A pod for each field in which a user writes keys. */

@@ -21,6 +21,8 @@ export const faultKinds = [
   'timeout',
   /** Lists take seconds. */
   'slowList',
+  /** A good status, and an answer that is not what was asked for; half of the time after the effect. */
+  'wrongReply',
   /** Watches break. */
   'watchDrop',
   /** Watches end with 410. */
@@ -30,6 +32,7 @@ export const faultKinds = [
   'cloudRefusal',
   'cloudLostRequest',
   'cloudLostReply',
+  'cloudWrongReply',
   /** Types and the whole zone run out. */
   'drought',
   'failedOperation',
@@ -63,6 +66,7 @@ export const apiFaultKinds: readonly FaultKind[] = [
   'lostRequest',
   'lostReply',
   'timeout',
+  'wrongReply',
 ]
 
 /** What the cluster is asked to do; each kind draws from a random source of its own. */

@@ -12,6 +12,7 @@ import {
 import type { EventLog } from '../event-log.ts'
 import type { FaultKind } from '../story.ts'
 import type { Weather } from './weather.ts'
+import { patternOf, wrongAnswers, wrongForms, type WrongRule } from './wrong-answers.ts'
 
 export interface FaultDependencies {
   readonly weather: Weather
@@ -25,8 +26,9 @@ const longestWatchDelayMs = 8_000
 const hangMs = 120_000
 
 /** The way to the API server with the faults of the current weather; without weather, a plain one. */
-export function faultyApi(inner: Transport, deps: FaultDependencies): Transport {
+export function faultyApi(plain: Transport, deps: FaultDependencies): Transport {
   const { weather, clock } = deps
+  const inner = wrongAnswers(plain, (request) => wrongBy(deps, 'wrongReply', request))
   return {
     async send(request, signal) {
       if (request.path.includes('watch=true')) return await openWatch(inner, deps, request, signal)
@@ -52,6 +54,19 @@ export function faultyApi(inner: Transport, deps: FaultDependencies): Transport 
     await clock.sleep(hangMs, signal)
     throw new Error('connection timed out')
   }
+}
+
+/** Whether the next answer is a wrong one, and which. Watches tell of other faults. */
+export function wrongBy(
+  { weather, log }: FaultDependencies,
+  kind: 'wrongReply' | 'cloudWrongReply',
+  request: HttpRequest,
+): ReturnType<WrongRule> {
+  if (request.path.includes('watch=true') || !weather.strikes(kind)) return undefined
+  const random = weather.source(kind)
+  const form = wrongForms[random.uint32() % wrongForms.length] ?? 'nothing'
+  log.record('fault', `${kind} ${form} ${patternOf(request)}`)
+  return { form, reachesServer: random.uint32() % 2 === 0 }
 }
 
 function strikes({ weather, log }: FaultDependencies, kind: FaultKind, request: HttpRequest): boolean {

@@ -2,7 +2,8 @@
 import { integerBetween, type Random, type Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { FaultKind } from '../story.ts'
-import type { FaultDependencies } from './api-faults.ts'
+import { type FaultDependencies, wrongBy } from './api-faults.ts'
+import { wrongAnswers } from './wrong-answers.ts'
 
 const minute = 60_000
 const stepMs = minute
@@ -23,7 +24,8 @@ const scarceTypes = [
 ]
 
 /** The way to the cloud, which may lose or refuse what is sent. */
-export function faultyCloud(inner: Transport, deps: FaultDependencies): Transport {
+export function faultyCloud(plain: Transport, deps: FaultDependencies): Transport {
+  const inner = wrongAnswers(plain, (request) => wrongBy(deps, 'cloudWrongReply', request))
   const { weather, log } = deps
   const strikes = (kind: FaultKind, what: string): boolean => {
     if (!weather.strikes(kind)) return false

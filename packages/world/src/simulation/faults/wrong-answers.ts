@@ -37,9 +37,15 @@ export type WrongRule = (
   request: HttpRequest,
 ) => { readonly form: WrongForm; readonly reachesServer: boolean } | undefined
 
+interface Remembered {
+  readonly path: string
+  /** Written out only when it is told to somebody else. */
+  readonly text: () => string
+}
+
 /** The way to a server on which answers are exchanged for wrong ones. */
 export function wrongAnswers(inner: Transport, rule: WrongRule): Transport {
-  const memory = new Map<string, { readonly path: string; readonly body: string }[]>()
+  const memory = new Map<string, readonly Remembered[]>()
   return {
     async send(request, signal) {
       const wrong = rule(request)
@@ -71,31 +77,31 @@ async function wrongResponse(
 
 /** Answers about an object each, or to the creation of one: the newest few, by what was asked. */
 async function remembered(
-  memory: Map<string, { readonly path: string; readonly body: string }[]>,
+  memory: Map<string, readonly Remembered[]>,
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<HttpResponse> {
   const { status, headers, body } = response
   if (status >= 300 || body instanceof DocumentStream || request.path.includes('watch=true')) return response
-  const text = await readText(body)
   const key = patternOf(request)
+  // Lists are long, and what one object is told for another does more harm.
+  if (request.method === 'GET' && !key.includes('*')) return response
+  const written = body instanceof DocumentBody ? undefined : await readText(body)
+  const text = () => written ?? JSON.stringify((body as DocumentBody).document)
   const known = memory.get(key) ?? []
   const path = request.method === 'POST' ? `${request.path}#${known.length}` : request.path
-  memory.set(key, [...known.filter((each) => each.path !== path), { path, body: text }].slice(-4))
-  return { status, headers, body: body instanceof DocumentBody ? body : oneChunk(text) }
+  memory.set(key, [...known.filter((each) => each.path !== path), { path, text }].slice(-4))
+  return written === undefined ? response : { status, headers, body: oneChunk(written) }
 }
 
 /** What was answered to the same question about something else; to another question where there was none. */
-function anotherAnswer(
-  memory: ReadonlyMap<string, readonly { readonly path: string; readonly body: string }[]>,
-  request: HttpRequest,
-): string {
+function anotherAnswer(memory: ReadonlyMap<string, readonly Remembered[]>, request: HttpRequest): string {
   const pattern = patternOf(request)
   const same = memory.get(pattern)?.findLast(({ path }) => path !== request.path)
-  if (same !== undefined) return same.body
+  if (same !== undefined) return same.text()
   for (const [key, answers] of memory) {
     const [last] = answers.slice(-1)
-    if (key !== pattern && last !== undefined) return last.body
+    if (key !== pattern && last !== undefined) return last.text()
   }
   return '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"another","uid":"1","resourceVersion":"1"}}'
 }
