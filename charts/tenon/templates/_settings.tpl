@@ -69,6 +69,8 @@
   value: {{ .Values.settings.batchMaxDuration | quote }}
 - name: BATCH_IDLE_DURATION
   value: {{ .Values.settings.batchIdleDuration | quote }}
+- name: INITIALIZATION_TIMEOUT
+  value: {{ .Values.settings.initializationTimeout | quote }}
 - name: PREFERENCE_POLICY
   value: {{ .Values.settings.preferencePolicy | quote }}
 - name: MIN_VALUES_POLICY

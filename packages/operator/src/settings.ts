@@ -29,6 +29,8 @@ export interface Settings {
   /** Launch must have succeeded this long after a claim's creation. */
   readonly launchTimeoutMs: number
   readonly registrationTimeoutMs: number
+  /** A registered node must take pods after this time, or it is replaced; Infinity = it may take for ever. */
+  readonly initializationTimeoutMs: number
   /** Pause before an emptiness decision is checked once more and carried out. */
   readonly validationDelayMs: number
   /** Pause between two passes of the disruption loop that found nothing. */
@@ -68,6 +70,7 @@ export const defaultSettings: Settings = {
   cpuRequestsMillis: 1_000,
   launchTimeoutMs: 5 * 60_000,
   registrationTimeoutMs: 15 * 60_000,
+  initializationTimeoutMs: 15 * 60_000,
   validationDelayMs: 15_000,
   disruptionPollMs: 10_000,
   driftPeriodMs: 5 * 60_000,

@@ -462,6 +462,7 @@ function isWorthLooking(
     ready(object) !== ready(old) ||
     !isSameValue(object.spec, old.spec) ||
     !isSameValue(object.metadata.labels, old.metadata.labels) ||
+    !isSameValue(object.metadata.finalizers, old.metadata.finalizers) ||
     !isSameValue(object.status?.allocatable, old.status?.allocatable) ||
     object.metadata.deletionTimestamp !== old.metadata.deletionTimestamp
   )

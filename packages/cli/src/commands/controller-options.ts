@@ -80,6 +80,9 @@ function settingsOf(read: ReadOptions): {
       ...defaultSettings,
       batchMaxMs: read.number('batch-max-duration'),
       batchIdleMs: read.number('batch-idle-duration'),
+      initializationTimeoutMs: isCompatible
+        ? Number.POSITIVE_INFINITY
+        : read.number('initialization-timeout'),
       preferences: read.text('preference-policy') === 'Ignore' ? 'Ignore' : 'Respect',
       minValues: read.text('min-values-policy') === 'BestEffort' ? 'BestEffort' : 'Strict',
       defaultSpread: defaultSpread(read.nameOf('scheduler-config'), read.text('scheduler-config')),

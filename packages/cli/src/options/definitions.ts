@@ -109,6 +109,11 @@ export const optionDefinitions: readonly OptionDefinition[] = [
       'Longest time that pending pods are collected before they are placed.',
     ),
     duration('batch-idle-duration', '1s', 'Time without a new pending pod that ends the collecting.'),
+    duration(
+      'initialization-timeout',
+      '15m',
+      'Longest time from the registration of a node until it takes pods; then it is replaced. A NodePool sets its own with annotation `tenon.sh/initialization-timeout` in spec.template.metadata, a duration or `Never`. Off with `--compatibility=karpenter`.',
+    ),
     choice(
       'preference-policy',
       ['Respect', 'Ignore'],

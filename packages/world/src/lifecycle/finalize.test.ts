@@ -66,6 +66,8 @@ test('a Node that is open goes first, too, when nobody could store that its clai
   await stage.start()
   await stage.deleteClaim('a')
   await stage.pass(2 * seconds)
+  assert.notEqual(stage.nodeNow('open')?.metadata.deletionTimestamp, undefined)
+  await stage.pass(20 * seconds)
   assert.equal(stage.nodeNow('open'), undefined)
   assert.notEqual(stage.nodeNow('other'), undefined)
 })

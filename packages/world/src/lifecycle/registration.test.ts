@@ -101,7 +101,7 @@ test('LIF-22 LIF-29 without a node the claim waits 15 min', async (t) => {
   assert.equal(await stage.metric('nodeclaims_disrupted_total', { reason: 'registration_timeout' }), 1)
 })
 
-test('LIF-23 API-112 two nodes with one provider ID are final, and the claim goes 15 min later', async (t) => {
+test('LIF-23 API-112 with two nodes of one provider ID the claim goes 15 min later', async (t) => {
   const stage = await Stage.open(t, { idle: true })
   await stage.claim('a')
   await stage.join('a', { name: 'one' })
@@ -109,7 +109,6 @@ test('LIF-23 API-112 two nodes with one provider ID are final, and the claim goe
   await stage.start()
   assert.equal(stage.state('a', 'Registered'), 'False/MultipleNodesFound')
   assert.equal(stage.condition('a', 'Ready')?.reason, 'UnhealthyDependents')
-  stage.delete(kinds.node, 'two')
   await stage.pass(14 * minutes)
   assert.equal(stage.state('a', 'Registered'), 'False/MultipleNodesFound')
   await stage.pass(2 * minutes)

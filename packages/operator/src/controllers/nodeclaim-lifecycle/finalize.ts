@@ -6,6 +6,7 @@ import {
   karpenterKinds,
   kinds,
   labels,
+  type Node,
   type NodeClaim,
   parseDuration,
   terminationFinalizer,
@@ -17,6 +18,7 @@ import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
 import { transitionMs } from '../../state/state-node.ts'
 import { nodeClaimConditions } from './conditions.ts'
+import { wasRegistered } from './standing.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 const terminatingPollMs = 5000
@@ -32,14 +34,17 @@ export async function finalize(
     const stamped = await stampDeadline(context, claim)
     if (await deletesNodes(context, stamped)) return done
     const known = await withProviderID(context, stamped, signal)
+    let instanceSinceMs: number | undefined
     if (known !== undefined) {
       // Nothing tells of this Node's end that a claim with another provider ID would be woken by.
       if (known !== stamped && (await deletesNodes(context, known)))
         return { kind: 'after', delayMs: terminatingPollMs }
-      const instance = await terminateInstance(context, known, signal)
-      if (instance !== undefined) return instance
+      const end = await terminateInstance(context, known, signal)
+      if (end.kind === 'waits') return { kind: 'after', delayMs: terminatingPollMs }
+      instanceSinceMs = end.sinceMs
     }
-    await removeFinalizer(context, claim)
+    // Counted once the removal is stored, so that a pass that has to be repeated counts nothing twice.
+    if (await removesFinalizer(context, claim)) tellTerminated(context, claim, instanceSinceMs)
     return done
   } catch (error) {
     if (isKubeError(error, 'conflict')) return backoff
@@ -76,12 +81,13 @@ async function deletesNodes(context: OperatorContext, claim: NodeClaim): Promise
   const providerID = claim.status?.providerID ?? ''
   if (providerID === '') return false
   // A Node that is open may hold pods, although nobody could store yet that its claim is registered.
-  const isRegistered = isConditionTrue(claim, 'Registered')
-  const nodes = context.caches.nodes
-    .byIndex(indexes.byProviderId, providerID)
-    .filter(({ metadata }) => isRegistered || metadata.labels?.[labels.registered] === 'true')
+  const known = context.caches.nodes.byIndex(indexes.byProviderId, providerID)
+  const nodes = (known.length > 0 ? known : await unseenNodes(context, claim, providerID)).filter(
+    (node) => wasRegistered(claim) || isConditionTrue(claim, 'Registered') || isOpen(node),
+  )
   for (const node of nodes) {
     if (node.metadata.deletionTimestamp !== undefined) continue
+    await keepUntilDrained(context, node, claim)
     await context.client.delete(kinds.node, { name: node.metadata.name }).catch((error: unknown) => {
       if (!isKubeError(error, 'notFound')) throw error
     })
@@ -90,21 +96,52 @@ async function deletesNodes(context: OperatorContext, claim: NodeClaim): Promise
   return nodes.length > 0
 }
 
-/** @returns what to wait for, or undefined once the cloud no longer knows the instance. */
+/** The Node of a registered claim, when the cache does not show it yet: it may have registered again just now. */
+async function unseenNodes(
+  { client }: OperatorContext,
+  claim: NodeClaim,
+  providerID: string,
+): Promise<readonly Node[]> {
+  if (!wasRegistered(claim)) return []
+  const node = await client.get(kinds.node, { name: claim.status?.nodeName ?? '' })
+  return node?.spec?.providerID === providerID ? [node] : []
+}
+
+function isOpen({ metadata }: Node): boolean {
+  return metadata.labels?.[labels.registered] === 'true'
+}
+
+/** A Node that has registered again lacks what makes its deletion wait for its drain, and what tells whose it is. */
+async function keepUntilDrained({ client }: OperatorContext, node: Node, claim: NodeClaim): Promise<void> {
+  const { name, finalizers = [], resourceVersion } = node.metadata
+  if (finalizers.includes(terminationFinalizer)) return
+  await client.patch(
+    kinds.node,
+    { name },
+    {
+      metadata: {
+        finalizers: [...finalizers, terminationFinalizer],
+        labels: { ...claim.metadata.labels, ...node.metadata.labels },
+      },
+    },
+    resourceVersion === undefined ? {} : { resourceVersion },
+  )
+}
+
+/** How the end of an instance stands; `gone` once the cloud no longer knows it. */
+type InstanceEnd =
+  | { readonly kind: 'waits' }
+  /** `sinceMs`: when its end began, in Unix milliseconds; undefined when nobody noted that. */
+  | { readonly kind: 'gone'; readonly sinceMs: number | undefined }
+
 async function terminateInstance(
   context: OperatorContext,
   claim: NodeClaim,
   signal: AbortSignal,
-): Promise<ReconcileResult | undefined> {
+): Promise<InstanceEnd> {
   const isGone = await deletesInstance(context, claim, signal)
   const marked = await markTerminating(context, claim)
-  if (!isGone) return { kind: 'after', delayMs: terminatingPollMs }
-  const since = transitionMs(marked, 'InstanceTerminating')
-  if (since !== undefined) {
-    const nodepool = claim.metadata.labels?.[labels.nodePool] ?? ''
-    context.metrics.instanceTermination.observe({ nodepool }, Math.max(0, context.clock.now() - since) / 1000)
-  }
-  return undefined
+  return isGone ? { kind: 'gone', sinceMs: transitionMs(marked, 'InstanceTerminating') } : { kind: 'waits' }
 }
 
 /**
@@ -175,26 +212,43 @@ async function markTerminating(context: OperatorContext, claim: NodeClaim): Prom
   )
 }
 
-async function removeFinalizer(context: OperatorContext, claim: NodeClaim): Promise<void> {
+/** @returns whether this call removed it. */
+async function removesFinalizer(context: OperatorContext, claim: NodeClaim): Promise<boolean> {
   const current = await context.client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
-  if (current === undefined || current.metadata.uid !== claim.metadata.uid) return
-  const finalizers = (current.metadata.finalizers ?? []).filter((name) => name !== terminationFinalizer)
+  if (current === undefined || current.metadata.uid !== claim.metadata.uid) return false
+  const before = current.metadata.finalizers ?? []
+  // The cache may show the claim as it was before an earlier pass, for as long as another finalizer holds it.
+  if (!before.includes(terminationFinalizer)) return false
+  const finalizers = before.filter((name) => name !== terminationFinalizer)
   await context.client.patch(
     karpenterKinds.nodeClaim,
     { name: claim.metadata.name },
     { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },
     { resourceVersion: current.metadata.resourceVersion ?? '' },
   )
+  return true
+}
+
+function tellTerminated(
+  { clock, logger, metrics }: OperatorContext,
+  claim: NodeClaim,
+  instanceSinceMs: number | undefined,
+): void {
   const tags = claim.metadata.labels ?? {}
   const nodepool = tags[labels.nodePool] ?? ''
-  const deletedMs = Date.parse(claim.metadata.deletionTimestamp ?? '')
-  context.metrics.claimTermination.observe({ nodepool }, Math.max(0, context.clock.now() - deletedMs) / 1000)
-  context.metrics.nodeClaimsTerminated.inc({
+  const secondsSince = (ms: number) => Math.max(0, clock.now() - ms) / 1000
+  if (instanceSinceMs !== undefined)
+    metrics.instanceTermination.observe({ nodepool }, secondsSince(instanceSinceMs))
+  metrics.claimTermination.observe(
+    { nodepool },
+    secondsSince(Date.parse(claim.metadata.deletionTimestamp ?? '')),
+  )
+  metrics.nodeClaimsTerminated.inc({
     nodepool,
     capacity_type: tags[labels.capacityType] ?? '',
     zone: tags[labels.zone] ?? '',
   })
-  context.logger.info('deleted nodeclaim', {
+  logger.info('deleted nodeclaim', {
     NodeClaim: { name: claim.metadata.name },
     'provider-id': claim.status?.providerID,
   })

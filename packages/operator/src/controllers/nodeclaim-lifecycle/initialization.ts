@@ -46,15 +46,17 @@ export async function initialize(context: OperatorContext, draft: ClaimDraft): P
       { metadata: { labels: { [labels.initialized]: 'true' } } },
     )
   }
-  logger.info('initialized nodeclaim', {
-    NodeClaim: { name: claim.metadata.name },
-    Node: { name: node.metadata.name },
-    'provider-id': claim.status?.providerID,
-    allocatable: node.status?.allocatable,
-  })
   return {
     kind: 'continue',
     draft: { ...draft, conditions: conditions.set({ type: 'Initialized', status: 'True' }, clock.now()) },
+    afterStore: () => {
+      logger.info('initialized nodeclaim', {
+        NodeClaim: { name: claim.metadata.name },
+        Node: { name: node.metadata.name },
+        'provider-id': claim.status?.providerID,
+        allocatable: node.status?.allocatable,
+      })
+    },
   }
 }
 

@@ -1,38 +1,91 @@
-/** Gives up on claims that do not become nodes in time (lifecycle.md 3.5). */
-import type { ConditionSet } from '@tenon/api'
+/** Gives up on claims that do not become nodes that take pods in time (lifecycle.md 3.5, reports.md 4). */
+import { type ConditionSet, kinds, type NodeClaim, parseDuration } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
 import type { RegistrationFailure } from '../../state/registration-health.ts'
 import { deleteClaim } from './delete-claim.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
 
-/** Deletes the claim once its launch or its registration is overdue. */
+/** Of a NodeClaim, mostly from its NodePool's template: a duration such as `30m`, or `Never`. */
+const initializationTimeoutAnnotation = 'tenon.sh/initialization-timeout'
+
+const unseenPollMs = 60_000
+
+/** A step that a claim has to take in time. */
+interface Step {
+  readonly type: 'Launched' | 'Registered' | 'Initialized'
+  /** Unix milliseconds. */
+  readonly sinceMs: number
+  readonly timeoutMs: number
+  readonly reason: string
+}
+
+/** Deletes the claim once its launch, its registration or its initialization is overdue. */
 export async function checkLiveness(context: OperatorContext, draft: ClaimDraft): Promise<StageResult> {
   const { conditions, claim } = draft
-  if (conditions.isTrue('Registered')) return { kind: 'continue', draft }
-  const stages = conditions.isTrue('Launched')
-    ? [
-        {
-          type: 'Registered',
-          timeoutMs: context.settings.registrationTimeoutMs,
-          reason: 'registration_timeout',
-        },
-      ]
-    : [{ type: 'Launched', timeoutMs: context.settings.launchTimeoutMs, reason: 'launch_timeout' }]
-  for (const { type, timeoutMs, reason } of stages) {
-    const since = Date.parse(
-      conditions.get(type)?.lastTransitionTime ?? claim.metadata.creationTimestamp ?? '',
-    )
-    const leftMs = since + timeoutMs - context.clock.now()
-    if (leftMs > 0) return { kind: 'continue', draft, requeueMs: leftMs }
-    context.logger.info('deleting nodeclaim that did not become a node in time', {
-      NodeClaim: { name: claim.metadata.name },
-      reason,
-      waitedFor: conditions.get(type)?.message ?? '',
-    })
-    if (await deleteClaim(context, claim, reason))
-      context.state.registrationHealth.record(claim, failureOf(conditions))
-  }
+  const step = stepOf(context, draft)
+  if (step === undefined || step.timeoutMs === Number.POSITIVE_INFINITY) return { kind: 'continue', draft }
+  const { type, sinceMs, timeoutMs, reason } = step
+  const leftMs = sinceMs + timeoutMs - context.clock.now()
+  if (leftMs > 0) return { kind: 'continue', draft, requeueMs: leftMs }
+  if (type === 'Registered' && (await isUnseen(context, claim)))
+    return { kind: 'continue', draft, requeueMs: unseenPollMs }
+  const waitedFor = conditions.get(type)?.message ?? ''
+  context.logger.info('deleting nodeclaim that did not become a node in time', {
+    NodeClaim: { name: claim.metadata.name },
+    reason,
+    waitedFor,
+  })
+  if (!(await deleteClaim(context, claim, reason))) return { kind: 'deleted' }
+  if (type === 'Initialized') tellOverdue(context, claim, timeoutMs, waitedFor)
+  else context.state.registrationHealth.record(claim, failureOf(conditions))
   return { kind: 'deleted' }
+}
+
+/** Whether the Node of a claim that had one is there, although the cache does not show it. */
+async function isUnseen({ client }: OperatorContext, claim: NodeClaim): Promise<boolean> {
+  const { nodeName: name = '', providerID } = claim.status ?? {}
+  if (name === '') return false
+  const node = await client.get(kinds.node, { name })
+  return node?.spec?.providerID === providerID
+}
+
+function stepOf({ settings }: OperatorContext, { conditions, claim }: ClaimDraft): Step | undefined {
+  const since = (type: string) =>
+    Date.parse(conditions.get(type)?.lastTransitionTime ?? claim.metadata.creationTimestamp ?? '')
+  const step = (type: Step['type'], timeoutMs: number, reason: string, sinceMs = since(type)): Step => ({
+    type,
+    sinceMs,
+    timeoutMs,
+    reason,
+  })
+  if (!conditions.isTrue('Launched')) return step('Launched', settings.launchTimeoutMs, 'launch_timeout')
+  if (!conditions.isTrue('Registered'))
+    return step('Registered', settings.registrationTimeoutMs, 'registration_timeout')
+  if (conditions.isTrue('Initialized')) return undefined
+  const timeoutMs = initializationTimeoutOf(claim) ?? settings.initializationTimeoutMs
+  return step('Initialized', timeoutMs, 'initialization_timeout', since('Registered'))
+}
+
+/**
+ * How long the claim's node may take from its registration until it takes pods, in milliseconds; undefined when the
+ * claim does not say, or says nothing that can be read.
+ */
+function initializationTimeoutOf({ metadata }: NodeClaim): number | undefined {
+  const text = metadata.annotations?.[initializationTimeoutAnnotation]
+  if (text === undefined) return undefined
+  if (text === 'Never') return Number.POSITIVE_INFINITY
+  const durationMs = parseDuration(text)
+  return durationMs === undefined || durationMs <= 0 ? undefined : durationMs
+}
+
+function tellOverdue({ events }: OperatorContext, claim: NodeClaim, timeoutMs: number, why: string): void {
+  events.record({
+    object: claim,
+    type: 'Warning',
+    reason: 'InitializationTimeout',
+    message: `Node ${claim.status?.nodeName ?? ''} did not take pods within ${timeoutMs / 1000} s of its registration and is replaced: ${why}`,
+    dedupe: [claim.metadata.uid ?? ''],
+  })
 }
 
 /** What the NodePool is told: a launch that failed says more than a node that did not come. */

@@ -18,10 +18,16 @@ import type { RegistrationHold } from '../planned-placement/registration-hold.ts
 import type { ClaimDraft, StageResult } from './launch.ts'
 import { isComplete } from './initialization.ts'
 import { askHooks } from './registration-hooks.ts'
+import { endReplaced, forgotten, standingOf, successorOf, wasRegistered } from './standing.ts'
+
+/** Pause until the cache shows what the API server has told. */
+const catchUpMs = 1000
+/** Pause between two looks for the Node of a claim that has lost it. */
+const absentPollMs = 10_000
 
 /**
  * Takes the claim's Node under management, once every hook of the provider has passed and the scheduler
- * knows which pods the Node is for.
+ * knows which pods the Node is for. A Node that was deleted and has registered again is taken over anew.
  */
 export async function register(
   context: OperatorContext,
@@ -29,26 +35,37 @@ export async function register(
   hold: RegistrationHold,
   signal: AbortSignal,
 ): Promise<StageResult> {
+  const { conditions } = draft
+  if (!conditions.isTrue('Registered')) return await takeOver(context, draft, hold, signal)
+  const standing = await standingOf(context, draft.claim, conditions.isTrue('Initialized'))
+  switch (standing.kind) {
+    case 'holds': {
+      const restamped = conditions.restamp('Registered', context.clock.now())
+      return { kind: 'continue', draft: { ...draft, conditions: restamped } }
+    }
+    case 'unseen':
+      return { kind: 'continue', draft, requeueMs: catchUpMs, isLast: true }
+    case 'replaced':
+      await endReplaced(context, draft.claim, standing.node)
+      return { kind: 'deleted' }
+    case 'lost':
+      return await takeOver(context, forgotten(context, draft, standing), hold, signal)
+  }
+}
+
+/** Takes the Node of a claim that has none under management, for the first time or anew. */
+async function takeOver(
+  context: OperatorContext,
+  draft: ClaimDraft,
+  hold: RegistrationHold,
+  signal: AbortSignal,
+): Promise<StageResult> {
   const { clock, caches, events, provider, logger } = context
   const { claim, conditions } = draft
-  if (!conditions.isUnknown('Registered')) {
-    return {
-      kind: 'continue',
-      draft: { ...draft, conditions: conditions.restamp('Registered', clock.now()) },
-    }
-  }
   const providerID = claim.status?.providerID ?? ''
   const nodes = providerID === '' ? [] : caches.nodes.byIndex(indexes.byProviderId, providerID)
   const [node, second] = nodes
-  if (node === undefined) {
-    return withCondition(
-      draft,
-      'Unknown',
-      'NodeNotFound',
-      'Node not registered with the cluster yet',
-      clock.now(),
-    )
-  }
+  if (node === undefined) return await awaitNode(context, draft)
   if (second !== undefined) {
     const names = nodes.map((each) => each.metadata.name).toSorted()
     const message = `Several Nodes carry provider ID ${providerID}: ${names.join(', ')}`
@@ -99,7 +116,29 @@ export async function register(
   }
 }
 
+/** There is no Node with the claim's provider ID. */
+async function awaitNode(context: OperatorContext, draft: ClaimDraft): Promise<StageResult> {
+  const { claim } = draft
+  const message = 'Node not registered with the cluster yet'
+  const waiting = withCondition(draft, 'Unknown', 'NodeNotFound', message, context.clock.now())
+  if (!wasRegistered(claim)) return waiting
+  const other = await successorOf(context, claim)
+  // Nothing wakes the claim for a Node of another machine.
+  if (other === undefined) return { ...waiting, requeueMs: absentPollMs }
+  await endReplaced(context, claim, other)
+  return { kind: 'deleted' }
+}
+
+/** The Node of a claim that was registered before is not one more. */
 function tellRegistered({ metrics, logger, state }: OperatorContext, claim: NodeClaim, node: Node): void {
+  if (wasRegistered(claim)) {
+    logger.info('registered nodeclaim anew', {
+      NodeClaim: { name: claim.metadata.name },
+      Node: { name: node.metadata.name },
+      'provider-id': claim.status?.providerID,
+    })
+    return
+  }
   state.registrationHealth.record(claim)
   metrics.nodesCreated.inc({
     nodepool: claim.metadata.labels?.[labels.nodePool] ?? '',
@@ -179,7 +218,9 @@ function syncedNode(node: Node, claim: NodeClaim): Node {
   const { metadata } = node
   const isSyncingTaints = metadata.labels?.[labels.doNotSyncTaints] !== 'true'
   const present = node.spec?.taints ?? []
-  const wanted = isSyncingTaints ? [...(claim.spec.taints ?? []), ...(claim.spec.startupTaints ?? [])] : []
+  // Startup taints came with the owner, in one write: those that are missing now were taken off by their agents.
+  const startup = isOwned(node, claim) ? [] : (claim.spec.startupTaints ?? [])
+  const wanted = isSyncingTaints ? [...(claim.spec.taints ?? []), ...startup] : []
   const missing = wanted.filter(
     (taint, i) => ![...present, ...wanted.slice(0, i)].some((t) => sameTaint(t, taint)),
   )
@@ -203,14 +244,20 @@ function annotationsForNode({ metadata }: NodeClaim): Readonly<Record<string, st
   return annotations
 }
 
+function isOwned({ metadata }: Node, claim: NodeClaim): boolean {
+  const type = karpenterKinds.nodeClaim
+  return (metadata.ownerReferences ?? []).some(
+    (owner) =>
+      owner.apiVersion === apiVersionOf(type) &&
+      owner.kind === type.kind &&
+      owner.uid === (claim.metadata.uid ?? ''),
+  )
+}
+
 function withOwner(node: Node, claim: NodeClaim): NonNullable<Node['metadata']['ownerReferences']> {
   const owners = node.metadata.ownerReferences ?? []
+  if (isOwned(node, claim)) return owners
   const type = karpenterKinds.nodeClaim
-  const apiVersion = apiVersionOf(type)
-  const uid = claim.metadata.uid ?? ''
-  if (owners.some((o) => o.apiVersion === apiVersion && o.kind === type.kind && o.uid === uid)) return owners
-  return [
-    ...owners,
-    { apiVersion, kind: type.kind, name: claim.metadata.name, uid, blockOwnerDeletion: true },
-  ]
+  const { name, uid = '' } = claim.metadata
+  return [...owners, { apiVersion: apiVersionOf(type), kind: type.kind, name, uid, blockOwnerDeletion: true }]
 }
