@@ -217,7 +217,7 @@ describe('oracles', () => {
     assert.deepEqual(oraclesOf({ ...plain, pricePerHour: Number.NaN }), ['noHigherPrice'])
     assert.deepEqual(improvement(plain, plain), [])
     assert.equal(improvement({ ...plain, pricePerHour: 1.1 }, plain).length, 1)
-    assert.equal(renaming(plain, { ...plain, pricePerHour: 0.9 }).length, 1)
+    assert.equal(renaming(plain, { ...plain, elsewhere: [] }).length, 1)
   })
 
   test('an error with a place in the program is found once, other errors are not', () => {

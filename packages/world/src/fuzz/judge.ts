@@ -34,7 +34,7 @@ function judgeDecisions(given: Case): Judgement {
       ...soundness(planned, 'planned placement'),
       ...soundness(free, 'free placement'),
       ...improvement(planned, plain),
-      ...renaming(plain, decide(underOtherZones(given))),
+      ...renaming(planned, decide(underOtherZones(given), 'planned')),
     ]
     return { findings, pods: plain.given, nodes: plain.claims.length }
   } catch (error) {

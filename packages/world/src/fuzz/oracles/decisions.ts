@@ -63,11 +63,13 @@ export function improvement(improved: Decision, plain: Decision): readonly Findi
   return [{ oracle: 'noHigherPrice', text, atMs: 0 }]
 }
 
-/** What zones are called changes neither how many pods are placed nor the price. */
+/**
+ * What zones are called does not change how many pods are placed. The price may differ a little: where all else is
+ * equal the name decides, and a pod that is bound to a zone may share a node with it or not.
+ */
 export function renaming(one: Decision, other: Decision): readonly Finding[] {
-  const said = ({ elsewhere, pricePerHour }: Decision): string =>
-    `${elsewhere.length} pods left out, ${pricePerHour.toPrecision(9)} an hour`
-  if (said(one) === said(other)) return []
-  const text = `with the zones as they are ${said(one)}, with other names ${said(other)}`
+  const [mine, theirs] = [one.elsewhere.length, other.elsewhere.length]
+  if (mine === theirs) return []
+  const text = `with the zones as they are ${mine} pods are left out, with other names ${theirs}`
   return [{ oracle: 'sameUnderOtherNames', text, atMs: 0 }]
 }
