@@ -432,7 +432,7 @@ test('pools of KWOK are held against an instance-type file, and so is the file i
   )
   assert.match(zone ?? '', /warning: NodePool zoned: .*has topology\.kubernetes\.io\/zone zone-c; /)
   assert.deepEqual(rest, [
-    'types.json:1:1: error: instance type b.large: offerings[1] is left out: Price: give a number of 0 or more',
+    'types.json:1:1: error: instance type b.large: offerings[1] is left out: Price: give a number from 0 to 1000000000, or none if it is not known',
     'types.json:1:1: error: instance type c.large is left out: offerings: none of them can be used',
   ])
   const env = { INSTANCE_TYPES_FILE_PATH: 'types.json' }
