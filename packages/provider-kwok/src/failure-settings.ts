@@ -32,6 +32,8 @@ export interface FailureSettings {
   readonly terminationDelayMs: number
   /** Launches and deletions a second, above which they are throttled. */
   readonly rateLimit: number | undefined
+  /** Share of their type's resources that machines have, 0 to 1, by resource; all of it unless given. */
+  readonly machineShares: ReadonlyMap<string, number>
 }
 
 /** Settings, and for every annotation that cannot be read what to give instead. */
@@ -48,6 +50,7 @@ const nothing: FailureSettings = {
   image: undefined,
   terminationDelayMs: 0,
   rateLimit: undefined,
+  machineShares: new Map(),
 }
 
 const selectorForm = 'type=NAME,zone=NAME,capacity-type=NAME (any of them), or all'
@@ -108,6 +111,13 @@ const settings: Readonly<Record<string, Setting>> = {
   'rate-limit': {
     read: (text) => (/^\d+(\.\d+)?$/.test(text) ? { rateLimit: Number(text) } : undefined),
     form: 'a number of calls a second',
+  },
+  'machine-resources': {
+    read: (text) => {
+      const shares = listOf(text, shareOf)
+      return shares && { machineShares: new Map(shares) }
+    },
+    form: 'shares separated by ";", each as RESOURCE:PERCENT such as memory:97%',
   },
 }
 
@@ -170,6 +180,11 @@ export function toldTypes(
 function listOf<T>(text: string, read: (part: string) => T | undefined): readonly T[] | undefined {
   const parts = text.split(';').map((part) => read(part.trim()))
   return parts.includes(undefined) ? undefined : (parts as readonly T[])
+}
+
+function shareOf(text: string): readonly [string, number] | undefined {
+  const [, resource = '', percent = ''] = /^([^:\s]+):(\d+(?:\.\d+)?)%$/.exec(text) ?? []
+  return resource === '' || Number(percent) > 100 ? undefined : [resource, Number(percent) / 100]
 }
 
 function priceOf(text: string): FailureSettings['prices'][number] | undefined {

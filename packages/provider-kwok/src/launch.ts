@@ -130,20 +130,25 @@ export interface NodeParts {
   /** The kwok controller that plays it. */
   readonly partition: string
   readonly annotations: Readonly<Record<string, string>>
+  /** By resource the share of its type's amount that the machine has; all of it unless given. */
+  readonly shares?: ReadonlyMap<string, number>
 }
 
 /** The Node as the simulated machine's kubelet would register it. */
 export function simulatedNode(
   claim: NodeClaim,
   { type, offering }: Choice,
-  { name, partition, annotations }: NodeParts,
+  { name, partition, annotations, shares = new Map() }: NodeParts,
 ): NewObject<Node> {
   const requests = claim.spec.resources?.requests ?? {}
   const overhead = type.overhead.kubeReserved
   const allocatable = Object.fromEntries(
     Object.entries(type.capacity).map(([resource, amount]) => [
       resource,
-      formatResource(resource, amount - (ownValue(overhead, resource) ?? 0)),
+      formatResource(
+        resource,
+        Math.max(0, Math.floor(amount * (shares.get(resource) ?? 1)) - (ownValue(overhead, resource) ?? 0)),
+      ),
     ]),
   )
   return {

@@ -141,6 +141,7 @@ export class KwokProvider implements CloudProvider {
       name: nodeName(claim, this.#sequence++, random),
       partition: this.#partitions[integerBetween(random, 0, this.#partitions.length - 1)] ?? 'a',
       annotations: failures.image === undefined ? {} : { [imageAnnotation]: failures.image },
+      shares: failures.machineShares,
     }) as Node
     await this.#appear(node, parseDuration(nodeClass.spec?.nodeRegistrationDelay ?? '0s') ?? 0)
     return instanceOf(node)

@@ -49,7 +49,8 @@ export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefi
     (facts.hostPorts.length === 0 || entry.hasFreePorts(facts) ? undefined : portsTaken) ??
     checkResources(facts, entry, view.index.table) ??
     (facts.claims.length === 0 ? undefined : checkVolumes(cycle, entry)) ??
-    checkPods(cycle, entry)
+    checkPods(cycle, entry) ??
+    checkExtra(cycle, entry)
   )
 }
 
@@ -127,6 +128,11 @@ function checkPods(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
     if (holds(counts, ownValue(entry.labels, topologyKey))) return closedByOthers
   }
   return undefined
+}
+
+function checkExtra({ facts, view }: PodCycle, { node }: NodeEntry): Rejection | undefined {
+  const reason = node && view.extraFilter?.(facts.pod, node)
+  return reason === undefined ? undefined : refuse('Extra', false, reason)
 }
 
 function holds(counts: DomainCounts, domain: string | undefined): boolean {

@@ -1,4 +1,4 @@
-import { ownValue } from '@tenon/api'
+import { type Node, ownValue, type Pod } from '@tenon/api'
 import type { ClusterIndex } from './cluster-index.ts'
 import type { CountPerNode, PodQuestion } from './match-counts.ts'
 import type { DefaultSpread } from './default-spread.ts'
@@ -38,12 +38,16 @@ interface PodRules {
   readonly spread: readonly SpreadState[]
 }
 
+/** Why a plugin that Kubernetes does not have refuses a node, in its own words; undefined when it does not. */
+export type ExtraFilter = (pod: Pod, node: Node) => string | undefined
+
 /** Shared state of the scheduler that a cycle reads. */
 export interface ClusterView {
   readonly index: ClusterIndex
   readonly volumes: VolumeIndex
   readonly spreadDomains: SpreadDomains
   readonly defaultSpread: DefaultSpread
+  readonly extraFilter?: ExtraFilter
 }
 
 /** One attempt to place one pod: everything that is the same for all nodes, computed once. */

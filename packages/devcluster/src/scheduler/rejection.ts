@@ -13,6 +13,8 @@ export type FilterName =
   | 'DynamicResources'
   | 'PodTopologySpread'
   | 'InterPodAffinity'
+  /** What this scheduler was given beside the plugins of Kubernetes. */
+  | 'Extra'
 
 /** Why a node does not take a pod. */
 export interface Rejection {

@@ -9,7 +9,7 @@ import { checkNodeItself, fitsEmptyNode } from './filters.ts'
 import { Nominations } from './nominations.ts'
 import { OutcomeWriter } from './outcome-writer.ts'
 import { type Diagnosis, Placer } from './placement.ts'
-import { type ClusterView, PodCycle } from './pod-cycle.ts'
+import { type ClusterView, type ExtraFilter, PodCycle } from './pod-cycle.ts'
 import { type PodFacts, podFacts } from './pod-facts.ts'
 import { findPreemption } from './preemption.ts'
 import { type FilterName, unavailableMessage } from './rejection.ts'
@@ -34,6 +34,8 @@ export interface SchedulerSettings {
   readonly slicePods: number
   readonly eventsPerSecond: number
   readonly eventBurst: number
+  /** A plugin of its own, asked last. */
+  readonly extraFilter?: ExtraFilter
 }
 
 const defaults: SchedulerSettings = {
@@ -98,6 +100,7 @@ class Scheduler {
       volumes: new VolumeIndex(),
       spreadDomains: new SpreadDomains(index),
       defaultSpread: new DefaultSpread(api),
+      ...(settings?.extraFilter && { extraFilter: settings.extraFilter }),
     }
     this.#placer = new Placer(this.#nominations, this.#random, this.#settings.percentageOfNodesToScore)
     this.#queue = new SchedulingQueue(clock, this.#settings, () => this.#scheduleSlice())
@@ -205,7 +208,12 @@ class Scheduler {
       if (event !== 'nodeChanged') return true
       // Any change of nodes can shift domains; otherwise one of the changed nodes must suit the pod.
       if (rejectedBy.has('PodTopologySpread') || rejectedBy.has('InterPodAffinity')) return true
-      return nodes.some((entry) => checkNodeItself(facts, entry) === undefined && fitsEmptyNode(facts, entry))
+      // Only a plugin that refused the pod is asked whether the change may help it.
+      const wasTooSmall = rejectedBy.has('NodeResourcesFit')
+      return nodes.some(
+        (entry) =>
+          checkNodeItself(facts, entry) === undefined && (!wasTooSmall || fitsEmptyNode(facts, entry)),
+      )
     })
     this.#events.clear()
     this.#changedNodes.clear()

@@ -20,6 +20,7 @@ const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
   DynamicResources: [],
   PodTopologySpread: ['nodeChanged', 'podRemoved', 'podAdded'],
   InterPodAffinity: ['nodeChanged', 'podRemoved', 'podAdded', 'namespaceChanged'],
+  Extra: ['nodeChanged', 'podRemoved', 'podAdded'],
 }
 
 /** A pending pod on its way through the queue. */
