@@ -52,7 +52,7 @@ export {
   sumOfPrices,
 } from './prices.ts'
 export { isKnownEphemeralTaint, sameTaint, taintText, tolerates, untoleratedTaint } from './taints.ts'
-export { nodePoolHash, nodePoolHashVersion } from './karpenter/hash.ts'
+export { hashString, nodePoolHash, nodePoolHashVersion } from './karpenter/hash.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'
 export { nodeOverlayCrd } from './crds/nodeoverlay.ts'
 export { nodePoolCrd } from './crds/nodepool.ts'

@@ -100,5 +100,11 @@ export {
 export type { OfferedPool } from './overlay/matching.ts'
 export { overlaidType, type TypeOverlay } from './overlay/overlaid-type.ts'
 export { type OverlayProblem, renderOverlayProblems } from './overlay/validation.ts'
+export {
+  correctedType,
+  type MachineFigures,
+  type Shortfall,
+  shortfallOf,
+} from './provisioning/corrected-type.ts'
 export { type TemplateClaim, templateClaim } from './provisioning/static-claim.ts'
 export { finished } from './steps.ts'

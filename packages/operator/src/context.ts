@@ -1,6 +1,7 @@
 import type { Clock, Logger, Random, Turns } from '@tenon/runtime'
 import type { EventRecorder, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
+import type { CapacityLearning } from './act/corrected-provider.ts'
 import type { LaunchGuard } from './act/launch-guard.ts'
 import type { DisruptionAnswers } from './controllers/disruption/answers.ts'
 import type { PlacementGate } from './controllers/planned-placement/gate.ts'
@@ -18,10 +19,12 @@ export interface OperatorContext {
   readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
-  /** With the overlays of NodeOverlays, if these are served. */
+  /** With the overlays of NodeOverlays, if these are served, and types no larger than their machines. */
   readonly provider: CloudProvider
   /** What is beneath; absent without the feature gate. */
   readonly overlays?: OverlayLayer
+  /** What machines really have, and the provider without it; absent with `compatibility: karpenter`. */
+  readonly learning?: CapacityLearning
   /** Knows which offerings failed lately; absent with `compatibility: karpenter`. */
   readonly launchGuard?: LaunchGuard
   readonly events: EventRecorder

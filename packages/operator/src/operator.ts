@@ -1,13 +1,15 @@
 /** The running autoscaler: caches, state, controllers, and the order in which they start and stop. */
 import { type Clock, eventLoopTurns, type Logger, type Random } from '@tenon/runtime'
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type CapacityLearning, correctedProvider } from './act/corrected-provider.ts'
 import { LaunchGuard } from './act/launch-guard.ts'
 import { checkedPrices } from './act/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './controllers/nodeoverlay/overlaid-provider.ts'
 import { DisruptionAnswers, type NodeDecision } from './controllers/disruption/answers.ts'
 import type { DrainReport } from './controllers/node-termination/drain-report.ts'
 import { drainReports } from './controllers/node-termination/drain-state.ts'
+import { correctionsShown } from './controllers/nodepool/learning.ts'
 import { PlacementGate } from './controllers/planned-placement/gate.ts'
 import { DecisionFaults } from './decide/decision-faults.ts'
 import { IsolatingDecider } from './decide/isolating-decider.ts'
@@ -19,6 +21,7 @@ import { PassAges } from './metrics/pass-ages.ts'
 import { type Caches, openCaches } from './observe/caches.ts'
 import type { Settings } from './settings.ts'
 import { ClusterState } from './state/cluster-state.ts'
+import { LearnedCapacity } from './state/learned-capacity.ts'
 import type { OfferingTrouble } from './state/offering-health.ts'
 import { type Runnable, wireControllers } from './wiring.ts'
 
@@ -63,10 +66,13 @@ export class Operator {
   readonly #deps: OperatorDependencies
   /** Knows which offerings failed lately; undefined where decisions are those of Karpenter. */
   readonly launchGuard: LaunchGuard | undefined
+  /** What machines really have; undefined where decisions are those of Karpenter. */
+  readonly learnedCapacity: LearnedCapacity | undefined
   readonly #passAges: PassAges
   readonly #decider: SchedulingDecider
   readonly #answers = new DisruptionAnswers()
   readonly #stopping = new AbortController()
+  #learning: CapacityLearning | undefined
   #controllers: readonly Runnable[] = []
   #closed: Promise<void> | undefined
 
@@ -83,6 +89,16 @@ export class Operator {
     })
     this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
+    this.learnedCapacity =
+      settings.compatibility === 'karpenter'
+        ? undefined
+        : new LearnedCapacity({
+            caches: this.caches,
+            clock,
+            nodeOf: (claim) => this.state.nodeOf(claim),
+            claimOf: (node) => this.state.claimOf(node),
+          })
+    this.learnedCapacity?.follow()
     this.state.isIsolating = settings.compatibility !== 'karpenter'
     this.state.pods.expectsRefusals = settings.compatibility !== 'karpenter'
     this.requests = new RequestMetrics(this.metrics.registry)
@@ -115,11 +131,18 @@ export class Operator {
     const { client, events, clock, random, logger, settings } = this.#deps
     const provider = checkedPrices(this.#deps.provider, logger)
     const overlays = overlayLayer(this.caches, provider)
+    const beneath = overlays === undefined ? provider : overlaidProvider(provider, overlays.store)
+    const learning: CapacityLearning | undefined = this.learnedCapacity && {
+      capacity: this.learnedCapacity,
+      provider: beneath,
+    }
+    this.#learning = learning
     this.#controllers = wireControllers({
       client,
       caches: this.caches,
       state: this.state,
-      provider: overlays === undefined ? provider : overlaidProvider(provider, overlays.store),
+      provider: learning === undefined ? beneath : correctedProvider(learning),
+      ...(learning && { learning }),
       ...(overlays && { overlays }),
       ...(this.launchGuard && { launchGuard: this.launchGuard }),
       events,
@@ -143,6 +166,23 @@ export class Operator {
   /** Offerings that launches avoid because they had no capacity. */
   offerings(): readonly OfferingTrouble[] {
     return this.launchGuard?.health.troubles(this.#deps.clock.now()) ?? []
+  }
+
+  /** Instance types whose machines have less than the catalogue says, by NodePool; nothing while another process leads. */
+  async smallerTypes(): Promise<readonly object[]> {
+    const { capacity, provider } = this.#learning ?? {}
+    if (capacity === undefined || provider === undefined) return []
+    const pools = this.caches.nodePools.list().filter((pool) => this.state.isManaged(pool))
+    const shown = await Promise.all(
+      pools.map(async (pool) => {
+        const types = await provider.getInstanceTypes(pool, this.#stopping.signal).catch((error: unknown) => {
+          if (!isProviderError(error)) throw error
+          return []
+        })
+        return correctionsShown(capacity, pool, types)
+      }),
+    )
+    return shown.flat()
   }
 
   #showOfferings(): void {

@@ -14,7 +14,7 @@ type Page = (
 /**
  * Answers scrapes of the metrics port. As JSON, `/debug/drains` tells what each drain waits for,
  * `/debug/decisions` why each node is still there, `/debug/offerings` what launches avoid because it had no
- * capacity, and `/debug/waiting` what decisions wait for, or go on without.
+ * capacity and which instance types are smaller than they say, and `/debug/waiting` what decisions wait for, or go on without.
  * @param others answers other paths; without it there are none.
  */
 export function metricsHandler(operator: Operator, others: HttpHandler = notFound): HttpHandler {
@@ -22,7 +22,8 @@ export function metricsHandler(operator: Operator, others: HttpHandler = notFoun
     '/metrics': (request) => scrapeResponse(operator.metrics.registry, request),
     '/debug/drains': () => json({ drains: operator.drains() }),
     '/debug/decisions': async () => json({ decisions: await operator.decisions() }),
-    '/debug/offerings': () => json({ avoided: operator.offerings() }),
+    '/debug/offerings': async () =>
+      json({ avoided: operator.offerings(), smaller: await operator.smallerTypes() }),
     '/debug/waiting': () => json(operator.blockage()),
   }
   return async (request, signal) => {

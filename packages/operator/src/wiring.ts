@@ -30,6 +30,7 @@ import { NodeClaimLifecycle } from './controllers/nodeclaim-lifecycle/controller
 import { NodeOverlayController } from './controllers/nodeoverlay/controller.ts'
 import { NodePoolCounter } from './controllers/nodepool/counter.ts'
 import { NodePoolHash } from './controllers/nodepool/hash.ts'
+import { NodePoolLearning } from './controllers/nodepool/learning.ts'
 import { NodePoolReadiness } from './controllers/nodepool/readiness.ts'
 import { NodePoolRegistrationHealth } from './controllers/nodepool-registrationhealth/controller.ts'
 import { Nominator } from './controllers/planned-placement/nominator.ts'
@@ -75,6 +76,9 @@ type NewQueue = (
   options: LoopOptions,
   reconcile: (key: string, signal: AbortSignal) => Promise<ReconcileResult>,
 ) => Controller
+
+/** Nodes come by the dozen. */
+const learningPauseMs = 1000
 
 const wide: LoopOptions = { least: 10, most: 1000 }
 
@@ -312,7 +316,27 @@ function poolQueues(context: OperatorContext, queue: NewQueue): readonly Control
       }
     })
   }
-  return [hashQueue, readinessQueue, healthQueue]
+  return [hashQueue, readinessQueue, healthQueue, ...learningQueues(context, queue)]
+}
+
+/** The queue of what NodePools remember of their nodes; none where decisions are those of Karpenter. */
+function learningQueues(context: OperatorContext, queue: NewQueue): readonly Controller[] {
+  const { caches, state, learning } = context
+  if (learning === undefined) return []
+  const memory = new NodePoolLearning(context)
+  // Before anything is decided.
+  for (const pool of caches.nodePools.list()) memory.restore(pool)
+  const controller = queue('nodepool.learning', wide, (key, signal) => memory.reconcile(key, signal))
+  onChange(caches.nodePools, (name) => {
+    controller.enqueue(name)
+  })
+  state.evidence.onChange = (name) => {
+    controller.enqueue(name)
+  }
+  learning.capacity.onChange = () => {
+    for (const { metadata } of caches.nodePools.list()) controller.enqueue(metadata.name, learningPauseMs)
+  }
+  return [controller]
 }
 
 /** What keeps the costs of NodePools up to date. */
@@ -435,12 +459,18 @@ function overlayQueues(context: OperatorContext, queue: NewQueue): readonly Cont
 
 /** The context of one controller, whose calls to the cloud are measured under its name. */
 function measured(context: OperatorContext, controller: string): OperatorContext {
-  const { caches, launchGuard } = context
+  const { caches, launchGuard, learning } = context
   const provider = measuredProvider(context.provider, controller, context)
   if (launchGuard === undefined) return { ...context, provider }
   return {
     ...context,
-    provider: guardedProvider(provider, context.provider, launchGuard, caches.nodePools),
+    provider: guardedProvider(
+      provider,
+      // A provider makes a machine of what it sells, whatever such machines turned out to have.
+      learning?.provider ?? context.provider,
+      launchGuard,
+      caches.nodePools,
+    ),
   }
 }
 

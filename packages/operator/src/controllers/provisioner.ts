@@ -1,8 +1,9 @@
 /** Launches nodes for pods that cannot be scheduled (scheduling.md 3, 12). */
-import { karpenterKinds, labels, type NodePool, type Resources } from '@tenon/api'
+import { karpenterKinds, labels, type NodePool, type Pod, type Resources } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { isKubeError } from '@tenon/kube'
 import { inSlices, uuid } from '@tenon/runtime'
+import { settingsNote } from '../act/corrected-provider.ts'
 import { nodeClaimFor } from '../act/create-claim.ts'
 import {
   createPlannedClaim,
@@ -25,10 +26,14 @@ import { Triggers } from '../decide/triggers.ts'
 import type { TakenRoom } from '../state/pool-room.ts'
 import { ClaimRefusals } from '../state/claim-refusals.ts'
 import { labelsOf } from '../state/state-node.ts'
+import { workloadOf } from '../state/workloads.ts'
+import { NodeEvidenceJudge, type OnTrial } from './node-evidence/judge.ts'
+import { launchedFor } from './node-evidence/launched-for.ts'
 import { DecisionPlan } from './planned-placement/planner.ts'
 import { withTwinsInTurn } from './planned-placement/twin-order.ts'
 
 const controller = 'provisioner'
+const nothingOnTrial: OnTrial = new Map()
 const parallelCreates = 20
 const unsyncedPollMs = 250
 /** How often the age of a decision under way is told. */
@@ -48,6 +53,7 @@ export class Provisioner {
   readonly #triggers: Triggers
   readonly #report: SchedulingReport
   readonly #refusals: ClaimRefusals
+  readonly #judge: NodeEvidenceJudge
   #hasLearned = false
 
   constructor(context: OperatorContext) {
@@ -57,6 +63,7 @@ export class Provisioner {
     this.#triggers = new Triggers(context, this.#batcher)
     this.#report = new SchedulingReport(context)
     this.#refusals = new ClaimRefusals(clock)
+    this.#judge = new NodeEvidenceJudge(context)
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -64,6 +71,7 @@ export class Provisioner {
     passAges.complete(controller)
     framework.known(controller)
     const unfollow = this.#triggers.follow()
+    const unjudge = this.#judges ? this.#judge.follow() : () => undefined
     state.poolRoom.onRoom = (pool) => {
       this.#batcher.trigger(`room of ${pool}`)
     }
@@ -91,6 +99,7 @@ export class Provisioner {
       }
     }
     unfollow()
+    unjudge()
   }
 
   /**
@@ -106,9 +115,10 @@ export class Provisioner {
     const { clock, metrics, placementGate } = this.#context
     await placementGate.settled()
     const start = clock.monotonic()
+    const onTrial = this.#judges ? await this.#judge.run(signal) : nothingOnTrial
     let decided: { readonly input: GatheredInput; readonly result: SchedulingResult } | undefined
     try {
-      decided = await this.#decided(signal)
+      decided = await this.#decided(onTrial, signal)
     } finally {
       // Beside the decision itself, and where there is nothing to decide (operations.md 9.1).
       metrics.schedulingDuration.observe({ controller }, (clock.monotonic() - start) / 1000)
@@ -125,6 +135,7 @@ export class Provisioner {
 
   /** @returns undefined when there is nothing to decide, or no pool that could launch anything. */
   async #decided(
+    onTrial: OnTrial,
     signal: AbortSignal,
   ): Promise<{ readonly input: GatheredInput; readonly result: SchedulingResult } | undefined> {
     const { clock, logger } = this.#context
@@ -142,7 +153,9 @@ export class Provisioner {
       return undefined
     }
     this.#report.preferences(input.pods)
-    const result = this.#withoutCrowds(input, await this.#decide(input, signal))
+    const whole = await this.#decide(input, signal)
+    this.#judge.decided(new Map(whole.placements.map(({ pod, node }) => [pod.metadata.uid ?? '', node])))
+    const result = this.#withoutTrials(this.#withoutCrowds(input, whole), onTrial)
     signal.throwIfAborted()
     await this.#inSlices(this.#report.pendingZones(input, result))
     logger.info('found provisionable pod(s)', {
@@ -197,6 +210,51 @@ export class Provisioner {
     const kept = new Set(claims)
     const later = result.claims.filter((claim) => !kept.has(claim)).flatMap(({ pods }) => pods)
     return { ...result, claims, undecided: [...result.undecided, ...later] }
+  }
+
+  /** The pod without what decisions changed of it. */
+  #asStored(pod: Pod): Pod {
+    const { name, namespace, uid } = pod.metadata
+    const { caches, state } = this.#context
+    const stored = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
+    return stored?.metadata.uid === uid && stored !== undefined && state.isWellFormed(stored) ? stored : pod
+  }
+
+  /** What later processes want to know of a claim. */
+  #notes({ pods }: NewClaim, pool: NodePool): Readonly<Record<string, string>> {
+    if (!this.#judges) return {}
+    return {
+      ...settingsNote(this.#context.learning, pool),
+      ...launchedFor(pods.map((pod) => this.#asStored(pod))),
+    }
+  }
+
+  /** Whether it is looked at what becomes of nodes. */
+  get #judges(): boolean {
+    return this.#context.settings.compatibility !== 'karpenter'
+  }
+
+  /** Leaves pods for later whose own nodes are there already, and may yet take them. */
+  #withoutTrials(result: SchedulingResult, onTrial: OnTrial): SchedulingResult {
+    if (onTrial.size === 0) return result
+    const wanted = new Map<string, number>()
+    for (const { pods } of result.claims)
+      for (const pod of pods.map((each) => this.#asStored(each))) {
+        const workload = workloadOf(pod)
+        wanted.set(workload, (wanted.get(workload) ?? 0) + 1)
+      }
+    const isOnTrial = (pod: Pod) => {
+      const workload = workloadOf(this.#asStored(pod))
+      return (wanted.get(workload) ?? 0) <= (onTrial.get(workload) ?? 0)
+    }
+    const claims = result.claims.filter(({ pods }) => !pods.every(isOnTrial))
+    if (claims.length === result.claims.length) return result
+    const kept = new Set(claims)
+    const later = result.claims.filter((claim) => !kept.has(claim)).flatMap(({ pods }) => pods)
+    this.#context.logger.info('pods wait for nodes that were launched for them; no others are launched yet', {
+      Pods: podList(later),
+    })
+    return { ...result, claims }
   }
 
   #nominate({ stateNodes }: GatheredInput, { placements }: SchedulingResult): void {
@@ -343,7 +401,10 @@ export class Provisioner {
   ): Promise<void> {
     const { metrics, logger, provider, state } = this.#context
     const pool = this.#poolWithin(claim.nodePool, usage, room)
-    const object = plan.noted(nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs), claim.pods)
+    const object = plan.noted(
+      nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, this.#notes(claim, pool)),
+      claim.pods,
+    )
     const created = await createPlannedClaim(this.#context, pool, object, room, signal)
     plan.launched(created, claim.pods)
     this.#refusals.forget(claim.pods)

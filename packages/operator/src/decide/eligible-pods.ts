@@ -19,6 +19,7 @@ import {
 import type { CloudProvider } from '@tenon/provider'
 import type { OperatorContext } from '../context.ts'
 import { applicationLookups } from './application-lookups.ts'
+import { uselessText } from '../state/useless-text.ts'
 import { canonicalPod } from './canonical-keys.ts'
 
 /** A pending pod that is left out of this round. */
@@ -91,7 +92,7 @@ export function* eligiblePods(
       }
       volumes.set(pod.metadata.uid ?? '', resolved)
     }
-    const readable = canonicalPod(pod, provider.labelAliases)
+    const readable = canonicalPod(state.evidence.adjusted(pod), provider.labelAliases)
     const served = settings.ignoreDraRequests ? readable : withoutResourceClaims(readable)
     pods.push(
       applications === undefined ? served : withDefaultSpread(served, settings.defaultSpread, applications),
@@ -102,7 +103,9 @@ export function* eligiblePods(
     yield
     try {
       const problems = validatePod(pod, lookups, policy, state.isWellFormed(pod))
-      if (problems === undefined) take(pod)
+      const held = problems === undefined ? state.evidence.holdOn(pod) : undefined
+      if (held !== undefined) refused.push({ pod, reason: uselessText(held) })
+      else if (problems === undefined) take(pod)
       else ignored.push(ignoredPod(pod, problems))
     } catch (error) {
       refused.push(unreadable(pod, error))

@@ -331,6 +331,20 @@ const own: readonly MetricRow[] = [
     help: 'Pods whose placement mattered, by how it ended: honoured, missed (bound elsewhere), too_late (bound before it was nominated)',
   },
   {
+    name: 'tenon_nodes_launched_in_vain_total',
+    type: 'counter',
+    labels: ['nodepool', 'cause'],
+    unit: 'nodes',
+    help: 'Nodes that did not take the pods they were launched for, by cause: short (less room than the instance type promised), refused (by the scheduler)',
+  },
+  {
+    name: 'tenon_workloads_without_launches',
+    type: 'gauge',
+    labels: ['nodepool'],
+    unit: 'workloads',
+    help: 'Workloads with waiting pods for which nothing is launched for a while, as the last node was launched in vain',
+  },
+  {
     name: 'tenon_offerings_launch_refusals_total',
     type: 'counter',
     labels: offering,

@@ -19,6 +19,7 @@ import { Machines } from './machines.ts'
 import { MovedPods } from './moved-pods.ts'
 import { FreshMachines } from './fresh-machines.ts'
 import { Rollouts } from './rollouts.ts'
+import { NodeEvidence } from './node-evidence.ts'
 import { NominatedPods } from './nominated-pods.ts'
 import { PodDecisions } from './pod-decisions.ts'
 import { PodIndex } from './pod-index.ts'
@@ -28,6 +29,7 @@ import { PoolClaims } from './pool-claims.ts'
 import { PoolRoom } from './pool-room.ts'
 import { PoolCosts } from './pool-costs.ts'
 import { RegistrationHealth } from './registration-health.ts'
+import { SchedulerWords } from './scheduler-words.ts'
 import { isDeleted, isTracked, joined, type StateNode } from './state-node.ts'
 import { isStuckClaim, isStuckNode } from './stuck-objects.ts'
 
@@ -74,6 +76,10 @@ export class ClusterState {
   /** Where pods are meant to go. */
   readonly plans: PodPlans
   readonly nominations: NominatedPods
+  /** Nodes that proved useless for the pods they were launched for. */
+  readonly evidence: NodeEvidence
+  /** When the scheduler last said something about a pod. */
+  readonly words: SchedulerWords
   /** The claims of each NodePool, and room set aside for more. */
   readonly poolClaims: PoolClaims
   /** Room below the limits of NodePools that is taken by what is on its way. */
@@ -110,6 +116,8 @@ export class ClusterState {
       else this.#unlaunched.delete(object.metadata.name)
     })
     this.plans = new PodPlans(clock, planAgeMs)
+    this.evidence = new NodeEvidence(clock)
+    this.words = new SchedulerWords(caches, this.plans, clock)
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)
     this.nominations = new NominatedPods(caches, nodeOf, this.plans, clock, planAgeMs)
     this.pods = new PodIndex(caches.pods, (pod) => this.nominations.isHeldByOthers(pod))
@@ -134,6 +142,7 @@ export class ClusterState {
       this.poolClaims.unmark(change.object.metadata.name)
     })
     caches.pods.onChange((change) => {
+      if (change.kind === 'deleted') this.evidence.forget(change.object.metadata.uid ?? '')
       if (change.kind === 'deleted' || this.pods.isSettled(change.object))
         this.podDecisions.forget(change.object.metadata.uid ?? '')
     })

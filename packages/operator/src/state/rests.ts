@@ -40,6 +40,16 @@ export class Rests {
     }
   }
 
+  /** Takes up what an earlier process counted. */
+  restore(key: string, failures: number, leftMs: number): void {
+    this.#rests.set(key, { failures, untilMs: this.#clock.monotonic() + leftMs })
+  }
+
+  /** How many failures count against the key. */
+  failures(key: string): number {
+    return this.#rests.get(key)?.failures ?? 0
+  }
+
   /** How many milliseconds the key still rests; 0 when it does not. */
   leftMs(key: string): number {
     return Math.max(0, (this.#rests.get(key)?.untilMs ?? 0) - this.#clock.monotonic())

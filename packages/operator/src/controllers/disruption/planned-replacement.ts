@@ -3,6 +3,7 @@ import type { DisruptionReason, Pod } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import { nodeClaimFor } from '../../act/create-claim.ts'
 import { createPlannedClaim, decidedPool, refuseAboveLimits, takeRoom } from '../../act/planned-claims.ts'
+import { settingsNote } from '../../act/corrected-provider.ts'
 import type { OperatorContext } from '../../context.ts'
 import { poolUsage } from '../../decide/scheduling-input.ts'
 import { shortened } from '../../decide/scheduling-report.ts'
@@ -31,11 +32,10 @@ export function plannedReplacement(
       const names = new Set(replaced.map(({ metadata }) => metadata.name))
       const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))
       const room = takeRoom(context, pool, poolUsage(nodePool, staying, state.parsed), claim)
-      const object = nodeClaimFor(
-        claim,
-        provider.defaultTerminationGracePeriodMs,
-        predecessorsAnnotation(replaced),
-      )
+      const object = nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, {
+        ...predecessorsAnnotation(replaced),
+        ...settingsNote(context.learning, pool),
+      })
       const created = await createPlannedClaim(context, pool, object, room, signal)
       if (context.placementGate.keepsPlans) {
         const target = { kind: 'claim', name: created.metadata.name } as const

@@ -1,5 +1,15 @@
 /** The first stage: a claim gets its machine (lifecycle.md 3.1). */
-import { type ConditionSet, labels, type Node, type NodeClaim } from '@tenon/api'
+import {
+  type ConditionSet,
+  formatResource,
+  labels,
+  type Node,
+  type NodeClaim,
+  ownValue,
+  parseResource,
+  type ResourceList,
+  type Resources,
+} from '@tenon/api'
 import { isProviderError, type ProviderInstance } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import { nameProblem } from '../../state/pool-problems.ts'
@@ -83,7 +93,7 @@ export class Launcher {
     return {
       kind: 'continue',
       draft: {
-        claim: withInstance(draft.claim, instance),
+        claim: this.#estimated(withInstance(draft.claim, instance)),
         conditions: draft.conditions.set({ type: 'Launched', status: 'True' }, clock.now()),
       },
     }
@@ -141,6 +151,25 @@ export class Launcher {
     return { kind: 'continue', draft: { ...draft, conditions }, error }
   }
 
+  /** The claim with no more than its machine will have, as far as that is known. */
+  #estimated(claim: NodeClaim): NodeClaim {
+    const { learning } = this.#context
+    if (learning === undefined) return claim
+    const { nodeClassRef } = claim.spec
+    const settings = learning.capacity.settingsOf(nodeClassRef)
+    const type = claim.metadata.labels?.[labels.instanceType] ?? ''
+    const found = learning.capacity.figuresOf(nodeClassRef, settings, type)
+    const { status } = claim
+    return {
+      ...claim,
+      status: {
+        ...status,
+        ...(status?.capacity && { capacity: atMost(status.capacity, found?.capacity) }),
+        ...(status?.allocatable && { allocatable: atMost(status.allocatable, found?.allocatable) }),
+      },
+    }
+  }
+
   #postpone(uid: string): void {
     const count = (this.#failures.get(uid)?.count ?? 0) + 1
     const pauseMs = Math.min(retry.capMs, retry.baseMs * 2 ** (count - 1))
@@ -182,6 +211,17 @@ function withInstance(claim: NodeClaim, instance: ProviderInstance): NodeClaim {
       allocatable: instance.allocatable,
     },
   }
+}
+
+/** The amounts, none of them above `most`. */
+function atMost(amounts: ResourceList, most: Resources = {}): ResourceList {
+  return Object.fromEntries(
+    Object.entries(amounts).map(([name, quantity]) => {
+      const bound = ownValue(most, name)
+      const isAbove = bound !== undefined && parseResource(name, quantity) > bound
+      return [name, isAbove ? formatResource(name, bound) : quantity]
+    }),
+  )
 }
 
 function conditionReason(reason: string | undefined): string {

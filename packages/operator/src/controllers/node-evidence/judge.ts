@@ -1,0 +1,433 @@
+/**
+ * Finds nodes that were launched in vain (reports.md 1): they are there, and the scheduler still refuses the pods they
+ * were launched for. Runs before each decision, which would else launch the same again.
+ */
+import {
+  conditionOf,
+  isConditionTrue,
+  kinds,
+  labels,
+  type Node,
+  type NodeClaim,
+  ownValue,
+  type Pod,
+  tolerates,
+} from '@tenon/api'
+import { accumulate, podRequests, shortfallOf } from '@tenon/engine'
+import { isKubeError } from '@tenon/kube'
+import { isProviderError } from '@tenon/provider'
+import { inSlices } from '@tenon/runtime'
+import type { OperatorContext } from '../../context.ts'
+import { sliceMs } from '../../decide/slice.ts'
+import type { UselessNode } from '../../state/node-evidence.ts'
+import type { PlanTarget } from '../../state/pod-plans.ts'
+import { isActive, isDaemonPod } from '../../state/pods.ts'
+import { isNodeReady, transitionMs } from '../../state/state-node.ts'
+import { workloadOf } from '../../state/workloads.ts'
+import { groundOf } from './ground.ts'
+import { workloadsOf } from './launched-for.ts'
+import { uselessText } from '../../state/useless-text.ts'
+
+/** On a node that has been still for so long since the pod was tried there is no place for the pod. */
+const settleMs = 2 * 60_000
+/** The same if pods came or went since: the scheduler tries every pod once more within five minutes. */
+const triedAgainMs = 6 * 60_000
+/** The scheduler need not try a pod on a node that is too small for it. */
+const shortSettleMs = 30_000
+/** A node that has been there for so long without being found useless was not launched in vain. */
+const openMs = 60 * 60_000
+/** Conditions tell whole seconds, and the scheduler is told that a node is open before this process has noted it. */
+const precisionMs = 2000
+/** Set on a volume claim by the scheduler, while the volume is made for a node. */
+const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
+
+/**
+ * What is known about the place of a pod. `open`: it may yet get it. `taken`: it has other pods now, or is closed, which
+ * says nothing about the pod.
+ */
+type Verdict =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'short'; readonly names: readonly string[] }
+  | { readonly kind: 'refused' }
+
+const open: Verdict = { kind: 'open' }
+const taken: Verdict = { kind: 'taken' }
+
+/** A node and the pods that wait for it. */
+interface Place {
+  readonly claim: NodeClaim
+  readonly node: Node
+  /** When pods could come first; Unix milliseconds. */
+  readonly openedMs: number
+  /** When pods last came or went; Unix milliseconds. */
+  readonly changedMs: number
+}
+
+/** Pods that wait for a node that was launched for them, by key of their workload, and how many it was launched for. */
+export type OnTrial = ReadonlyMap<string, number>
+
+/** Keeps what claims were launched for until that has come true, or proved to be in vain. */
+export class NodeEvidenceJudge {
+  readonly #context: OperatorContext
+  /** By claim name the workloads that have no pod on its node yet. */
+  readonly #open = new Map<string, Map<string, number>>()
+  /** Claims whose workloads were read. */
+  readonly #read = new Set<string>()
+  /** Where the last decision put pods on nodes that there were, by UID. */
+  #placements: ReadonlyMap<string, string> = new Map()
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /** Follows claims until the returned function is called. */
+  follow(): () => void {
+    const { caches, clock } = this.#context
+    return caches.nodeClaims.onChange(({ kind, object }) => {
+      const { name, deletionTimestamp } = object.metadata
+      if (kind !== 'deleted' && deletionTimestamp === undefined) {
+        if (this.#read.has(name)) return
+        this.#read.add(name)
+        const initializedMs = isConditionTrue(object, 'Initialized')
+          ? transitionMs(object, 'Initialized')
+          : undefined
+        if (initializedMs !== undefined && clock.now() - initializedMs > openMs) return
+        const workloads = new Map(workloadsOf(object))
+        if (workloads.size > 0) this.#open.set(name, workloads)
+        return
+      }
+      this.#unborn(object)
+      this.#open.delete(name)
+      if (kind === 'deleted') this.#read.delete(name)
+    })
+  }
+
+  /** Notes where a decision put pods on nodes that there are. @param placements Node names by pod UID. */
+  decided(placements: ReadonlyMap<string, string>): void {
+    this.#placements = placements
+  }
+
+  /** Judges every node that some pod waits for. */
+  async run(signal: AbortSignal): Promise<OnTrial> {
+    const { clock, state, turns } = this.#context
+    const { evidence } = state
+    evidence.stand(groundOf(this.#context))
+    const onTrial = new Map<string, number>()
+    const isIdle = this.#open.size === 0 && evidence.isEmpty
+    const waiting = isIdle
+      ? new Map<string, Pod[]>()
+      : await inSlices(this.#waiting(), { clock, turns, sliceMs })
+    for (const [name, workloads] of this.#open) {
+      const place = this.#placeOf(name)
+      if (place === undefined) continue
+      const served = this.#served(place.node)
+      for (const [workload, count] of workloads) {
+        const pods = waiting.get(workload) ?? []
+        if (served.has(workload)) workloads.delete(workload)
+        else if (pods.length > 0 && (await this.#isOnTrial({ place, workload, pods }, signal)))
+          onTrial.set(workload, (onTrial.get(workload) ?? 0) + count)
+      }
+      for (const workload of served) evidence.served(workload)
+      if (workloads.size === 0) this.#open.delete(name)
+    }
+    await this.#judgePlans(signal)
+    this.#tellHeld(waiting)
+    return onTrial
+  }
+
+  *#waiting(): Generator<undefined, Map<string, Pod[]>, undefined> {
+    const { state } = this.#context
+    const waiting = new Map<string, Pod[]>()
+    for (const pod of state.pods.waiting()) {
+      yield
+      if (!state.isWellFormed(pod) || !isActive(pod)) continue
+      const key = workloadOf(pod)
+      const pods = waiting.get(key)
+      if (pods === undefined) waiting.set(key, [pod])
+      else pods.push(pod)
+    }
+    return waiting
+  }
+
+  /** The node of a claim, once it has registered; undefined while there is none, and once it goes. */
+  #placeOf(name: string): Place | undefined {
+    const { caches, state } = this.#context
+    const claim = caches.nodeClaims.get({ name })
+    const node = claim === undefined ? undefined : state.nodeOf(claim)
+    if (claim === undefined || node === undefined) return undefined
+    if (node.metadata.deletionTimestamp !== undefined || isConditionTrue(claim, 'InstanceTerminating'))
+      return undefined
+    if (node.metadata.labels?.[labels.registered] !== 'true') return undefined
+    const eventMs = Date.parse(claim.status?.lastPodEventTime ?? '') || 0
+    const openedMs = transitionMs(claim, 'Initialized') ?? 0
+    return { claim, node, openedMs, changedMs: Math.max(openedMs, eventMs) }
+  }
+
+  /** Keys of the workloads that have pods on the node. */
+  #served({ metadata }: Node): ReadonlySet<string> {
+    const { state } = this.#context
+    const pods = state.podsOn(metadata.name).filter((pod) => state.isWellFormed(pod) && !isDaemonPod(pod))
+    return new Set(pods.map(workloadOf))
+  }
+
+  /** Whether a workload may yet get the place that was launched for it: nothing else is launched meanwhile. */
+  async #isOnTrial(
+    {
+      place,
+      workload,
+      pods,
+    }: { readonly place: Place; readonly workload: string; readonly pods: readonly Pod[] },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { evidence } = this.#context.state
+    const known = evidence.of(workload)
+    const isKnown = known?.claim === place.claim.metadata.name
+    if (isKnown && (known.cause === 'short' || evidence.isHeld(known))) return false
+    // What was refused is tried once more, for a while.
+    const again = isKnown
+      ? { ...place, changedMs: Math.max(evidence.liftedMs(workload), place.changedMs) }
+      : place
+    const { verdict, pod } = this.#verdictOn(pods, again)
+    if (verdict.kind === 'open') return true
+    if (verdict.kind === 'taken') {
+      this.#open.get(place.claim.metadata.name)?.delete(workload)
+      return false
+    }
+    const words = await this.#wordsOf(pod, signal)
+    if (words === undefined) return true
+    await this.#found(place, pod, verdict, words, signal)
+    return false
+  }
+
+  #verdictOn(pods: readonly Pod[], place: Place): { readonly verdict: Verdict; readonly pod: Pod } {
+    const [first] = pods
+    let last: { readonly verdict: Verdict; readonly pod: Pod } = { verdict: open, pod: first as Pod }
+    for (const pod of pods) {
+      last = { verdict: this.#verdict(pod, place), pod }
+      // All of them ask for the same; only what was said about each differs.
+      if (last.verdict.kind !== 'open') return last
+    }
+    return last
+  }
+
+  #verdict(pod: Pod, { claim, node, openedMs, changedMs }: Place): Verdict {
+    const { clock, state } = this.#context
+    if (!isConditionTrue(claim, 'Initialized')) return open
+    if (!isNodeReady(node) || isClosed(node, pod)) return taken
+    const { name } = node.metadata
+    const { requests, daemonRequests } = state.pods.useOf(name)
+    const has = state.parsed(node.status?.allocatable)
+    const wanted = podRequests(pod.spec)
+    const stillMs = clock.now() - changedMs
+    const saidMs = state.words.lastMs(pod.metadata.uid ?? '')
+    const short = lacking(wanted, has, daemonRequests)
+    if (short.length > 0) {
+      const isSettled = clock.now() - openedMs >= shortSettleMs || saidMs >= openedMs + precisionMs
+      return isSettled ? { kind: 'short', names: short } : open
+    }
+    if (lacking(wanted, has, requests).length > 0) return taken
+    const isFresh = saidMs >= changedMs - precisionMs
+    const isTold = isFresh || saidMs >= openedMs - precisionMs
+    if (!isTold || stillMs < (isFresh ? settleMs : triedAgainMs) || this.#awaitsVolumes(pod)) return open
+    return { kind: 'refused' }
+  }
+
+  /** Whether a volume of the pod is being made for the node that the scheduler has chosen. */
+  #awaitsVolumes({ metadata, spec }: Pod): boolean {
+    const { persistentVolumeClaims } = this.#context.caches
+    return (spec.volumes ?? []).some(({ persistentVolumeClaim, ephemeral, name }) => {
+      const claim = persistentVolumeClaim?.claimName ?? (ephemeral && `${metadata.name}-${name}`)
+      const found =
+        claim === undefined
+          ? undefined
+          : persistentVolumeClaims.get({ namespace: metadata.namespace ?? '', name: claim })
+      return (
+        found !== undefined &&
+        (found.spec.volumeName ?? '') === '' &&
+        (found.metadata.annotations?.[selectedNodeAnnotation] ?? '') !== ''
+      )
+    })
+  }
+
+  /** What the scheduler says of the pod now, asked of the API server; undefined when it does not refuse it any more. */
+  async #wordsOf(pod: Pod, signal: AbortSignal): Promise<string | undefined> {
+    const { name, namespace = '', uid } = pod.metadata
+    const { client } = this.#context
+    // As a list, which is what this process has the right to read pods by.
+    const [now] = await client
+      .list(kinds.pod, { namespace, fieldSelector: `metadata.name=${name}`, signal })
+      .catch((error: unknown): Pod[] => {
+        if (!isKubeError(error)) throw error
+        // It is asked again before the next decision.
+        return []
+      })
+    if (now === undefined || now.metadata.uid !== uid || (now.spec.nodeName ?? '') !== '' || !isActive(now))
+      return undefined
+    const condition = now.status?.conditions?.find(({ type }) => type === 'PodScheduled')
+    if (condition?.status !== 'False' || condition.reason !== 'Unschedulable') return undefined
+    return condition.message ?? ''
+  }
+
+  async #found(
+    { claim, node }: Place,
+    pod: Pod,
+    verdict: Verdict & { readonly kind: 'short' | 'refused' },
+    words: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { state } = this.#context
+    const names = verdict.kind === 'short' ? verdict.names : []
+    const margins = names.length === 0 ? {} : await this.#margins(claim, node, names, signal)
+    const entry = state.evidence.useless({
+      pod,
+      nodePool: claim.metadata.labels?.[labels.nodePool] ?? '',
+      node: node.metadata.name,
+      claim: claim.metadata.name,
+      cause: verdict.kind,
+      words,
+      margins,
+      isUnexplained: this.#placements.get(pod.metadata.uid ?? '') === node.metadata.name,
+    })
+    this.#release(entry.workload, { kind: 'claim', name: entry.claim })
+    this.#tell(entry, pod, names)
+  }
+
+  /** By resource how much more than there is the catalogue promises, as a factor. */
+  async #margins(
+    claim: NodeClaim,
+    node: Node,
+    names: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, number>>> {
+    const { caches, learning, state } = this.#context
+    const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
+    const types = pool && (await learning?.provider.getInstanceTypes(pool, signal).catch(nothingKnown))
+    const type = types?.find(({ name }) => name === node.metadata.labels?.[labels.instanceType])
+    const allocatable = state.parsed(node.status?.allocatable)
+    const short = type && shortfallOf(type, { capacity: {}, allocatable })?.allocatable
+    return Object.fromEntries(
+      Object.entries(short ?? {})
+        .filter(([name, { found }]) => name !== 'pods' && names.includes(name) && found > 0)
+        .map(([name, { said, found }]) => [name, said / found]),
+    )
+  }
+
+  /** Nobody waits for this node any more: it is not kept for anybody. */
+  #release(workload: string, target: PlanTarget): void {
+    const { plans, pods } = this.#context.state
+    for (const uid of plans.podsOf(target)) {
+      const pod = pods.unplaced(uid)
+      if (pod !== undefined && workloadOf(pod) === workload) plans.drop(uid)
+    }
+  }
+
+  #tell(entry: UselessNode, pod: Pod, short: readonly string[]): void {
+    const { events, logger, metrics } = this.#context
+    metrics.uselessNodes.inc({ nodepool: entry.nodePool, cause: entry.cause })
+    const message = uselessText(entry, short)
+    logger.warn('a node was launched in vain', {
+      Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
+      NodeClaim: { name: entry.claim },
+      Node: { name: entry.node },
+      NodePool: { name: entry.nodePool },
+      cause: entry.cause,
+      scheduler: entry.words,
+    })
+    events.record({
+      object: pod,
+      type: 'Warning',
+      reason: 'NodeRefused',
+      message,
+      dedupe: [pod.metadata.uid ?? '', entry.node],
+    })
+  }
+
+  /** A claim ends whose node never offered what its pods ask for: the next one would not either. */
+  #unborn(claim: NodeClaim): void {
+    const workloads = this.#open.get(claim.metadata.name)
+    if (workloads === undefined || conditionOf(claim, 'Initialized')?.reason !== 'ResourceNotRegistered')
+      return
+    const { state } = this.#context
+    const told = new Set<string>()
+    for (const pod of state.pods.waiting()) {
+      if (!state.isWellFormed(pod)) continue
+      const workload = workloadOf(pod)
+      if (!workloads.has(workload) || told.has(workload)) continue
+      told.add(workload)
+      const entry = state.evidence.useless({
+        pod,
+        nodePool: claim.metadata.labels?.[labels.nodePool] ?? '',
+        node: claim.status?.nodeName ?? '',
+        claim: claim.metadata.name,
+        cause: 'refused',
+        words: conditionOf(claim, 'Initialized')?.message ?? '',
+        margins: {},
+        isUnexplained: true,
+      })
+      this.#tell(entry, pod, [])
+    }
+  }
+
+  /** A pod that stays refused on a node that was there keeps it no longer, and is planned elsewhere. */
+  async #judgePlans(signal: AbortSignal): Promise<void> {
+    const { clock, state } = this.#context
+    for (const [uid, { target, madeMs }] of state.plans.entries()) {
+      if (clock.now() - madeMs < settleMs) continue
+      const pod = state.pods.unplaced(uid)
+      const node = pod && state.nominations.nodeFor(target)
+      const claim = node && state.claimOf(node)
+      if (pod === undefined || node === undefined || claim === undefined || !state.isWellFormed(pod)) continue
+      if (this.#open.get(claim.metadata.name)?.has(workloadOf(pod)) === true) continue
+      const place = this.#placeOf(claim.metadata.name)
+      if (place === undefined) continue
+      if (this.#verdict(pod, place).kind !== 'refused') continue
+      if ((await this.#wordsOf(pod, signal)) === undefined) continue
+      state.plans.drop(uid)
+      state.evidence.refuse(uid, node.metadata.labels?.[labels.hostname] ?? node.metadata.name)
+    }
+  }
+
+  #tellHeld(waiting: ReadonlyMap<string, readonly Pod[]>): void {
+    const { caches, metrics, state } = this.#context
+    const counts = new Map(caches.nodePools.list().map(({ metadata }) => [metadata.name, 0]))
+    for (const entry of state.evidence.all()) {
+      const isWaitedFor = (waiting.get(entry.workload) ?? []).length > 0
+      state.evidence.await(entry.workload, isWaitedFor)
+      if (isWaitedFor && state.evidence.isHeld(entry))
+        counts.set(entry.nodePool, (counts.get(entry.nodePool) ?? 0) + 1)
+    }
+    metrics.heldWorkloads.reset()
+    for (const [nodepool, count] of counts) metrics.heldWorkloads.set({ nodepool }, count)
+  }
+}
+
+/** Resources of which less is left than wanted, in order of name. */
+function lacking(
+  wanted: Readonly<Record<string, number>>,
+  has: Readonly<Record<string, number>>,
+  used: Readonly<Record<string, number>>,
+): readonly string[] {
+  const left: Record<string, number> = { ...has }
+  accumulate(left, Object.fromEntries(Object.entries(used).map(([name, amount]) => [name, -amount])))
+  return Object.entries(wanted)
+    .filter(([name, amount]) => amount > 0 && amount > (ownValue(left, name) ?? 0))
+    .map(([name]) => name)
+    .toSorted()
+}
+
+/** Types that cannot be listed now say nothing. */
+function nothingKnown(error: unknown): undefined {
+  if (!isProviderError(error)) throw error
+  return undefined
+}
+
+/** Whether something closes the node to the pod that its launch did not foresee. */
+function isClosed({ spec }: Node, pod: Pod): boolean {
+  if (spec?.unschedulable === true) return true
+  return (spec?.taints ?? []).some(
+    (taint) =>
+      taint.effect !== 'PreferNoSchedule' &&
+      !(pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint)),
+  )
+}

@@ -1,0 +1,15 @@
+import type { UselessNode } from './node-evidence.ts'
+
+/** Why a node is useless for pods like one, and what happens now. */
+export function uselessText(entry: UselessNode, short: readonly string[] = []): string {
+  const why =
+    entry.cause === 'short'
+      ? `has less ${short.length === 0 ? 'room' : short.join(', ')} than its instance type promised`
+      : 'is there, and the scheduler refuses the pod on it'
+  const words = entry.words === '' ? '' : `: ${entry.words}`
+  const then =
+    entry.untilMs <= entry.atMs
+      ? 'the next decision counts with that'
+      : `no other node is launched for pods like it before ${new Date(entry.untilMs).toISOString().replace(/\.\d+Z$/, 'Z')}`
+  return `Node ${entry.node} (NodeClaim ${entry.claim}) was launched for pod ${entry.pod} and ${why}; ${then}${words}`
+}
