@@ -151,6 +151,7 @@ describe('oracles', () => {
   const aPod = (more: Partial<PodRecord>): PodRecord => ({
     name: 'default/a',
     isDaemon: false,
+    staysToTheEnd: false,
     createdMs: 0,
     node: 'n',
     runningMs: minute,

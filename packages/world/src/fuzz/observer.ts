@@ -1,5 +1,13 @@
 /** What happens in a cluster while a case is played, as its API servers show it. */
-import { karpenterKinds, kinds, type Node, type NodeClaim, type Pod } from '@tenon/api'
+import {
+  disruptedTaint,
+  karpenterKinds,
+  kinds,
+  type Node,
+  type NodeClaim,
+  type Pod,
+  tolerates,
+} from '@tenon/api'
 import type { Transport } from '@tenon/runtime'
 import type { World } from '../world.ts'
 
@@ -7,6 +15,8 @@ export interface PodRecord {
   /** `namespace/name` */
   readonly name: string
   readonly isDaemon: boolean
+  /** Whether it is never asked to leave a node that is disrupted. */
+  readonly staysToTheEnd: boolean
   readonly createdMs: number
   node: string | undefined
   runningMs: number | undefined
@@ -124,6 +134,7 @@ export class Observer {
     const known: PodRecord = this.pods.get(uid) ?? {
       name,
       isDaemon: pod.metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet') === true,
+      staysToTheEnd: (pod.spec.tolerations ?? []).some((each) => tolerates(each, disruptedTaint)),
       createdMs: this.#now(),
       node: undefined,
       runningMs: undefined,
@@ -178,6 +189,7 @@ export class Observer {
     const untouched = [...this.pods.values()].filter(
       (pod) =>
         !pod.isDaemon &&
+        !pod.staysToTheEnd &&
         pod.node === node.name &&
         pod.runningMs !== undefined &&
         pod.deletionMs === undefined &&

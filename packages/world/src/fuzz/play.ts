@@ -1,5 +1,5 @@
 /** Plays one case on virtual time and has it judged. */
-import { type KubeObject, kinds, type Node, type ResourceType } from '@tenon/api'
+import { type KubeObject, kinds, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { ApiError, type Credentials, createCredentials, exoscalePricePerHour } from '@tenon/devcluster'
 import { defaultSettings } from '@tenon/operator'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
@@ -101,9 +101,14 @@ export async function play(given: Case, fault?: PlantedFault, onlooker?: Onlooke
 }
 
 function clusterOptions({ surroundings }: Case) {
-  const { gitVersion, volumesPerNode } = surroundings
+  const { gitVersion, volumesPerNode, refusedApps = [] } = surroundings
+  const extraFilter = ({ metadata }: Pod): string | undefined =>
+    refusedApps.includes(metadata.labels?.['app'] ?? '')
+      ? 'node(s) were refused by example.com/Gate'
+      : undefined
   return {
     recordsOwners: false,
+    ...(refusedApps.length > 0 && { scheduler: { extraFilter } }),
     ...(gitVersion !== undefined && { gitVersion }),
     kubelets: {
       leaseRenewMs: minute,
