@@ -1,4 +1,11 @@
-export type { InstanceType, Offering, Requirement, RequirementOperator, Resources } from './instance-types.ts'
+export type {
+  InstanceType,
+  Offering,
+  Requirement,
+  RequirementOperator,
+  Resources,
+  Unavailability,
+} from './instance-types.ts'
 export {
   annotations,
   capacityTypes,

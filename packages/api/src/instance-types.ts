@@ -23,12 +23,22 @@ export interface Offering {
   readonly requirements: readonly Requirement[]
   readonly pricePerHour: PricePerHour
   readonly available: boolean
+  /** Of an offering that is not available: what stands in the way now, where that is known. */
+  readonly unavailability?: Unavailability
   /** Instances left in a reservation; only for capacity type `reserved`. */
   readonly reservationCapacity?: number
   /** Resources this offering has in place of the type's, or beside them. */
   readonly capacityOverride?: Resources
   /** Overhead of these resources in place of the type's total. */
   readonly overheadOverride?: Resources
+}
+
+/** Why an offering cannot be bought at present. */
+export interface Unavailability {
+  /** A clause without a full stop, such as `the quota of instances is used up`. */
+  readonly because: string
+  /** Unix milliseconds: no launch tries the offering before. Absent: not known. */
+  readonly untilMs?: number
 }
 
 /** A machine shape a provider can launch (scheduling.md 13.1). */

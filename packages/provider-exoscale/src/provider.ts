@@ -178,7 +178,7 @@ class ExoscaleProvider implements CloudProvider {
       diskSizeGib: diskSizeGib(spec),
       kubeReserved,
       systemReserved,
-      isUnavailable: (entry) => this.#unavailable.isUnavailable(entry.name, entry.family),
+      unavailability: (entry) => this.#unavailable.why(entry.name, entry.family),
     })
     this.#types.set(spec, { entries, shortages, types })
     return types

@@ -2,16 +2,22 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clusterId, endpoint, ExoscaleFixture, nobody } from './exoscale.test-support.ts'
 
-test('the zone of this API has its address, others the public one', async () => {
+test('every address that the list of zones gives out is of this cloud, also of zones it does not simulate', async () => {
   const world = new ExoscaleFixture()
   world.cloud.setBaseUrl('http://127.0.0.1:8080/')
   const { zones } = await world.ok('GET', '/zone')
   assert.deepEqual(zones[0], {
     name: 'ch-gva-2',
     'api-endpoint': 'http://127.0.0.1:8080/v2',
-    'sos-endpoint': 'https://sos-ch-gva-2.exo.io',
+    'sos-endpoint': 'http://127.0.0.1:8080/sos/ch-gva-2',
   })
-  assert.equal(zones[1]['api-endpoint'], 'https://api-ch-dk-2.exoscale.com/v2')
+  assert.equal(zones[1]['api-endpoint'], 'http://127.0.0.1:8080/zone/ch-dk-2/v2')
+  assert.doesNotMatch(JSON.stringify(zones), /exoscale\.com|exo\.io/)
+})
+
+test('before the cloud is told where it is reached, it names no host that exists', async () => {
+  const { zones } = await new ExoscaleFixture().ok('GET', '/zone')
+  for (const each of zones) assert.match(new URL(each['api-endpoint']).hostname, /\.test$/)
 })
 
 test('a zone that does not exist is refused with the list of zones', () => {

@@ -83,7 +83,7 @@ export function createWorld(options: WorldOptions): CloudState {
   const version = (options.clusterVersion ?? '1.34.1').replace(/^v/, '')
   const state: CloudState = {
     zone,
-    baseUrl: `https://api-${zone}.exoscale.com/v2`,
+    baseUrl: `https://api-${zone}.exoscale.test/v2`,
     instances: new InstanceTable(),
     publicAddresses: publicAddresses(),
     templates: new Map(),

@@ -63,9 +63,14 @@ export function zoneRoutes(context: CloudContext, operations: Operations): Route
   ]
 }
 
-function zoneView(state: CloudState, name: string) {
-  const endpoint = name === state.zone ? state.baseUrl : `https://api-${name}.exoscale.com/v2`
-  return { name, 'api-endpoint': endpoint, 'sos-endpoint': `https://sos-${name}.exo.io` }
+/** Every address leads to this cloud, where other zones and object storage answer 404: never to the real ones. */
+function zoneView({ baseUrl, zone }: CloudState, name: string) {
+  const root = baseUrl.replace(/\/v2$/, '')
+  return {
+    name,
+    'api-endpoint': name === zone ? baseUrl : `${root}/zone/${name}/v2`,
+    'sos-endpoint': `${root}/sos/${name}`,
+  }
 }
 
 function typeView({ settings }: CloudContext, type: InstanceType) {

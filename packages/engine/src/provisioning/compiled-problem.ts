@@ -17,9 +17,11 @@ import {
   compileTemplate,
   poolOrder,
   type Template,
+  type TemplateContext,
 } from './pool-template.ts'
 import { ResourceSpace } from './resource-space.ts'
 import { DomainUniverse } from './topology/domains.ts'
+import { type Withheld, withheldOf } from './withheld.ts'
 
 export class CompiledProblem {
   readonly problem: Problem
@@ -37,10 +39,14 @@ export class CompiledProblem {
   /** Label keys that decide anything about existing nodes, the host name apart. */
   readonly nodeKeys: ReadonlySet<string>
   readonly poolsWithoutTypes: PoolWithoutTypes[] = []
+  /** The pools of {@link poolsWithoutTypes}. */
+  readonly emptyPools: CompiledPool[] = []
   readonly malformed: MalformedObject[] = []
   /** What is wrong with the pods of a shape, by its index. */
   readonly malformedShapes = new Map<number, string>()
   readonly #poolIndex = new Map<Template, number>()
+  readonly #poolOf = new Map<Template, CompiledPool>()
+  readonly #withheld = new Map<CompiledPool, readonly Withheld[]>()
   /** Per shape what its pods ask for, or what is wrong with that. */
   readonly #requests: readonly (Resources | string)[]
 
@@ -74,6 +80,21 @@ export class CompiledProblem {
   /** Index of a template's NodePool in the input. */
   poolIndexOf(template: Template): number {
     return this.#poolIndex.get(template) ?? -1
+  }
+
+  /** The NodePool of a template. */
+  poolOf(template: Template): CompiledPool {
+    return this.#poolOf.get(template) as CompiledPool
+  }
+
+  /** What a pool could buy, were it available. */
+  withheld(pool: CompiledPool): readonly Withheld[] {
+    let known = this.#withheld.get(pool)
+    if (known === undefined) {
+      known = withheldOf(pool, this.#templateContext())
+      this.#withheld.set(pool, known)
+    }
+    return known
   }
 
   /** Pods that can be read, large ones first; then the oldest, then by UID (scheduling.md 6.1). */
@@ -140,23 +161,28 @@ export class CompiledProblem {
   }
 
   #compileTemplates(pools: readonly CompiledPool[]): readonly Template[] {
-    const { policy } = this.problem
-    const { states, space, daemons, attachments } = this
-    const context = { states, space, daemons, attachments, policy }
+    const context = this.#templateContext()
     const templates: Template[] = []
     for (const pool of pools) {
       const template = compileTemplate(pool, templates.length, context)
-      if ('kind' in template)
+      if ('kind' in template) {
+        this.emptyPools.push(pool)
         this.poolsWithoutTypes.push({
           nodePool: pool.input.nodePool.metadata.name,
           becauseOfMinValues: template.becauseOfMinValues,
         })
-      else {
+      } else {
+        this.#poolOf.set(template, pool)
         this.#poolIndex.set(template, this.problem.pools.indexOf(pool.input))
         templates.push(template)
       }
     }
     return templates
+  }
+
+  #templateContext(): TemplateContext {
+    const { states, space, daemons, attachments, problem } = this
+    return { states, space, daemons, attachments, policy: problem.policy }
   }
 
   #compileShapes(shapes: PodShapes): readonly (PodShape | undefined)[] {

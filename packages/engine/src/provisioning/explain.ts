@@ -1,14 +1,22 @@
 /** Why no template takes a pod; asked once per shape that was left over (scheduling.md 12.3). */
 import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
-import { incompatibility } from '../requirements/requirements.ts'
+import { compatible, incompatibility, type Requirements } from '../requirements/requirements.ts'
 import { type ClaimClass, holdsMore } from './claim-class.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
-import { meets, offeringsWithin } from './instance-rows.ts'
+import { type CompiledType, meets, offeringsWithin, unmetMinValues } from './instance-rows.ts'
 import type { PodShape } from './pod-shape.ts'
-import { type PoolBudget, portsFree, takenPorts, type Template, type TypeRow } from './pool-template.ts'
+import {
+  type CompiledPool,
+  type DaemonLoad,
+  PoolBudget,
+  portsFree,
+  takenPorts,
+  type Template,
+} from './pool-template.ts'
 import { addTo, type Amounts, amountsFit } from './resource-space.ts'
 import { untolerated } from './taints.ts'
 import type { PodTopology } from './topology/pod-topology.ts'
+import { holding, suiting, unavailableOfferings, type Withheld } from './withheld.ts'
 
 export interface ExplainContext {
   readonly compiled: CompiledProblem
@@ -16,20 +24,94 @@ export interface ExplainContext {
   readonly budgetOf: (template: Template) => PoolBudget
 }
 
-/** The reasons of all templates for a shape after its last relaxation. */
+/**
+ * The reasons of all templates for a shape after its last relaxation, and of the pools that have nothing but
+ * offerings that are unavailable now.
+ */
 export function explain(
   shape: PodShape,
   templates: readonly Template[],
   newHost: number,
   context: ExplainContext,
 ): PodReason {
-  return {
-    kind: 'noTemplate',
-    templates: templates.map((template) => ({
+  const { compiled } = context
+  const reasons = [
+    ...templates.map((template) => ({
       nodePool: template.name,
       reason: reasonOf(shape, template, newHost, context),
     })),
-  }
+    ...compiled.emptyPools.flatMap((pool) => {
+      const reason = reasonOfEmpty(shape, pool, context)
+      return reason === undefined ? [] : [{ nodePool: pool.input.nodePool.metadata.name, reason }]
+    }),
+  ]
+  return reasons.length === 0 ? { kind: 'noTypesInPools' } : { kind: 'noTemplate', templates: reasons }
+}
+
+/** Of a pool that can buy nothing now; undefined when it never can. */
+function reasonOfEmpty(
+  shape: PodShape,
+  pool: CompiledPool,
+  context: ExplainContext,
+): TemplateReason | undefined {
+  const { compiled } = context
+  const withheld = compiled.withheld(pool)
+  if (withheld.length === 0) return undefined
+  const { nodePool, usage } = pool.input
+  const budget = new PoolBudget(nodePool, usage, [])
+  if (budget.nodesExhausted) return { kind: 'nodeLimit' }
+  const affordable = withheld.filter(({ type }) => budget.allows(type))
+  if (affordable.length === 0) return { kind: 'limits' }
+  const taints = untolerated(pool.taints, shape.tolerations)
+  if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
+  const { wellKnownLabels } = compiled.problem.policy
+  const wanted = compiled.states.get(shape.wanted.state)
+  const clash = incompatibility(pool.requirements, wanted, wellKnownLabels)
+  if (clash !== undefined) return { kind: 'incompatibleRequirements', conflict: clash }
+  const found = shortage(shape, pool, affordable, context)
+  if (found !== undefined) return found
+  const [requirements = pool.requirements] = wishesOf(shape, pool, context)
+  return typeReason(
+    shape,
+    requirements,
+    affordable.map((each) => ({ ...each, isOffered: true })),
+    context,
+  )
+}
+
+/** What a claim of the pool with the pod on it asks for, one entry per choice of volumes that suits. */
+function wishesOf(
+  shape: PodShape,
+  pool: CompiledPool,
+  { compiled: { states, problem } }: ExplainContext,
+): readonly Requirements[] {
+  const { wellKnownLabels } = problem.policy
+  const merge = (state: number, wish: number) =>
+    compatible(states.get(state), states.get(wish), wellKnownLabels) ? [states.merge(state, wish)] : []
+  return merge(states.idOf(pool.requirements), shape.wanted.state)
+    .flatMap((state) => shape.volumes.flatMap((wish) => merge(state, wish.state)))
+    .map((state) => states.get(state))
+}
+
+/** What would hold the pod, were it available; undefined when nothing would. */
+function shortage(
+  shape: PodShape,
+  pool: CompiledPool,
+  withheld: readonly Withheld[],
+  context: ExplainContext,
+): TemplateReason | undefined {
+  if (withheld.length === 0) return undefined
+  const { wellKnownLabels } = context.compiled.problem.policy
+  return unavailable(
+    wishesOf(shape, pool, context).flatMap((wish) =>
+      holding(suiting(withheld, wish, wellKnownLabels), shape),
+    ),
+  )
+}
+
+function unavailable(withheld: readonly Withheld[]): TemplateReason | undefined {
+  if (withheld.length === 0) return undefined
+  return { kind: 'unavailable', offerings: unavailableOfferings([...new Set(withheld)]) }
 }
 
 function reasonOf(
@@ -43,8 +125,11 @@ function reasonOf(
   const { policy } = context.compiled.problem
   const budget = context.budgetOf(template)
   if (budget.nodesExhausted) return { kind: 'nodeLimit' }
-  if (budget.affordable().length === 0) return { kind: 'limits' }
+  const pool = context.compiled.poolOf(template)
+  const withheld = context.compiled.withheld(pool).filter(({ type }) => budget.allows(type))
   const taints = untolerated(template.taints, shape.tolerations)
+  if (budget.affordable().length === 0)
+    return (taints.length === 0 && shortage(shape, pool, withheld, context)) || { kind: 'limits' }
   if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
   const opened = classes.opened(template, budget.affordable())
   const clash = conflict(shape, opened, context)
@@ -83,14 +168,31 @@ function reasonOf(
   }
   const target = confined[0] ?? first ?? opened
   const none = new Float64Array(shape.amounts.length)
-  const holding = confined
+  const held = confined
     .flatMap((each) => [each, classes.unpriced(each) ?? each])
     .find((each) => holdsMore(each, none, shape.amounts))
-  if (holding !== undefined && policy.minValues === 'Strict') {
-    const missing = classes.unmetMinValues(holding, shape.amounts)
-    if (missing.size > 0) return { kind: 'minValues', missing }
+  if (held !== undefined && policy.minValues === 'Strict') {
+    const missing = classes.unmetMinValues(held, shape.amounts)
+    if (missing.size > 0)
+      return closedValues(shape, held, withheld, context) ?? { kind: 'minValues', missing }
   }
-  return filterReason(shape, target, context)
+  return filterReason(shape, target, withheld, context)
+}
+
+/** The offerings with which minValues would be met, were they available. */
+function closedValues(
+  shape: PodShape,
+  held: ClaimClass,
+  withheld: readonly Withheld[],
+  { compiled: { states, problem } }: ExplainContext,
+): TemplateReason | undefined {
+  const requirements = states.get(held.state)
+  const closed = holding(suiting(withheld, requirements, problem.policy.wellKnownLabels), shape)
+  const open = held.allowed.filter(
+    ({ type, room }) => meets(type, requirements) && amountsFit(shape.amounts, room),
+  )
+  const types = [...open, ...closed].map(({ type }) => type)
+  return unmetMinValues(types, requirements).size > 0 ? undefined : unavailable(closed)
 }
 
 /** The pod's own requirements against the pool's. */
@@ -129,23 +231,57 @@ function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainCon
 }
 
 /** Which of requirements, resources and offering no type meets (scheduling.md 5). */
-function filterReason(shape: PodShape, target: ClaimClass, context: ExplainContext): TemplateReason {
-  const { states, space, problem } = context.compiled
-  const { policy } = problem
+function filterReason(
+  shape: PodShape,
+  target: ClaimClass,
+  withheld: readonly Withheld[],
+  context: ExplainContext,
+): TemplateReason {
+  const { states, problem } = context.compiled
+  const { wellKnownLabels } = problem.policy
   const requirements = states.get(target.state)
   const open = target.allowed.filter((row) => portsFree(row, shape.hostPorts))
+  const rows = open.map((row) => ({
+    ...row,
+    isOffered: offeringsWithin(row.group, requirements, wellKnownLabels).length > 0,
+  }))
+  const isHeld = rows.some(
+    ({ type, room, isOffered }) => isOffered && meets(type, requirements) && amountsFit(shape.amounts, room),
+  )
+  const closed = isHeld
+    ? undefined
+    : unavailable(holding(suiting(withheld, requirements, wellKnownLabels), shape))
+  if (closed !== undefined) return closed
   if (open.length === 0) return { kind: 'hostPortClash', taken: takenPorts(target.allowed, shape.hostPorts) }
   const { attachments } = context.compiled
-  const suiting = open.filter((row) => meets(row.type, requirements))
+  const matching = open.filter((row) => meets(row.type, requirements))
   const exceeded = attachments.exceeded(
     shape.amounts,
-    suiting.map(({ type }) => type.type.name),
+    matching.map(({ type }) => type.type.name),
   )
   if (exceeded !== undefined) return { kind: 'attachLimit', ...exceeded }
+  return typeReason(shape, requirements, rows, context)
+}
+
+/** A type as one way to hold the pod. */
+interface Candidate {
+  readonly type: CompiledType
+  readonly room: Amounts
+  readonly daemons: DaemonLoad
+  /** Whether it has an offering within the requirements. */
+  readonly isOffered: boolean
+}
+
+function typeReason(
+  shape: PodShape,
+  requirements: Requirements,
+  open: readonly Candidate[],
+  { compiled: { space } }: ExplainContext,
+): TemplateReason {
   const met = { r: false, f: false, o: false, rf: false, ro: false, fo: false }
   for (const row of open) {
     const isMet = meets(row.type, requirements)
-    const isOffered = offeringsWithin(row.group, requirements, policy.wellKnownLabels).length > 0
+    const { isOffered } = row
     const isFitting = isOffered && amountsFit(shape.amounts, row.room)
     met.r ||= isMet
     met.o ||= isOffered
@@ -173,7 +309,7 @@ function filterReason(shape: PodShape, target: ClaimClass, context: ExplainConte
 }
 
 /** The pod with the fewest and with the most daemon pods. */
-function requestRange(pod: Amounts, rows: readonly TypeRow[]): readonly [least: Amounts, most: Amounts] {
+function requestRange(pod: Amounts, rows: readonly Candidate[]): readonly [least: Amounts, most: Amounts] {
   const loads = rows.map((row) => row.daemons.amounts)
   const least = pod.slice()
   const most = pod.slice()

@@ -77,7 +77,7 @@ export interface TypeRow {
 }
 
 /** What runs on every node of a type before the first pod. */
-interface DaemonLoad {
+export interface DaemonLoad {
   readonly amounts: Amounts
   readonly isEmpty: boolean
   readonly ports: readonly DaemonPort[]
@@ -196,9 +196,9 @@ export function compileTemplate(
   const types = usable.map(({ type }) => type)
   if (policy.minValues === 'Strict' && unmetMinValues(types, pool.requirements).size > 0)
     return { kind: 'noTypes', becauseOfMinValues: true }
-  const running = daemonsOf(pool, context)
+  const loadOf = daemonLoads(pool, context)
   const rows = usable.map(({ type, group }, row): TypeRow => {
-    const daemons = loadOn(type, running, space)
+    const daemons = loadOf(type)
     const room = space.vector(group.allocatable)
     takeFrom(room, daemons.amounts)
     context.attachments.limit(room, type.type.name)
@@ -213,6 +213,15 @@ export function compileTemplate(
     state: states.idOf(pool.requirements),
     rows,
   }
+}
+
+/** Works out what runs on every node of the pool, by type. */
+export function daemonLoads(
+  pool: CompiledPool,
+  context: TemplateContext,
+): (type: CompiledType) => DaemonLoad {
+  const running = daemonsOf(pool, context)
+  return (type) => loadOn(type, running, context.space)
 }
 
 /** A daemon that runs in a pool, with those of its alternatives that the pool allows. */
@@ -270,12 +279,17 @@ export class PoolBudget {
     return this.#names.length > 0
   }
 
+  /** Whether a node of the type would not exceed any limit. */
+  allows(type: CompiledType): boolean {
+    return this.#names.every(
+      (name) => this.#costOf(type, name) <= (ownValue(this.#remaining, name) as number),
+    )
+  }
+
   /** The types that would not exceed any limit. */
   affordable(): readonly TypeRow[] {
     if (this.#names.length === 0) return this.#rows
-    this.#affordable ??= this.#rows.filter((row) =>
-      this.#names.every((name) => this.#costOf(row, name) <= (ownValue(this.#remaining, name) as number)),
-    )
+    this.#affordable ??= this.#rows.filter(({ type }) => this.allows(type))
     return this.#affordable
   }
 
@@ -283,7 +297,7 @@ export class PoolBudget {
   charge(rows: readonly TypeRow[]): void {
     if (this.#names.length === 0) return
     for (const name of this.#names) {
-      const most = Math.max(...rows.map((row) => this.#costOf(row, name)))
+      const most = Math.max(...rows.map(({ type }) => this.#costOf(type, name)))
       setOwn(this.#remaining, name, (ownValue(this.#remaining, name) as number) - most)
     }
     this.#affordable = undefined
@@ -292,12 +306,12 @@ export class PoolBudget {
   /** Whether claims that hold `renewed` are booked no higher than those that hold `former`. */
   isNoMore(renewed: readonly (readonly TypeRow[])[], former: readonly (readonly TypeRow[])[]): boolean {
     const most = (claims: readonly (readonly TypeRow[])[], name: string) =>
-      claims.reduce((sum, rows) => sum + Math.max(...rows.map((row) => this.#costOf(row, name))), 0)
+      claims.reduce((sum, rows) => sum + Math.max(...rows.map(({ type }) => this.#costOf(type, name))), 0)
     return this.#names.every((name) => most(renewed, name) <= most(former, name))
   }
 
-  #costOf(row: TypeRow, name: string): number {
-    return name === 'nodes' ? 1 : (ownValue(row.type.type.capacity, name) ?? 0)
+  #costOf({ type }: CompiledType, name: string): number {
+    return name === 'nodes' ? 1 : (ownValue(type.capacity, name) ?? 0)
   }
 }
 

@@ -365,8 +365,7 @@ export class Simulation {
 
   #explain(shape: PodShape): PodReason {
     if (shape.usesResourceClaims) return { kind: 'resourceClaims' }
-    if (this.#compiled.templates.length === 0)
-      return this.#compiled.problem.pools.length === 0 ? { kind: 'noPools' } : { kind: 'noTypesInPools' }
+    if (this.#compiled.problem.pools.length === 0) return { kind: 'noPools' }
     let last = shape
     for (let next = shape.relaxed(); next !== undefined; next = next.relaxed()) last = next
     return explain(last, this.#compiled.templates, this.#newHost, {

@@ -114,9 +114,25 @@ describe('why a template cannot take a pod', () => {
       { kind: 'minValues', missing: new Map([['arch', 1]]) },
     'its limit on the number of nodes is used up; raise spec.limits.nodes': { kind: 'nodeLimit' },
     'every instance type would exceed the limits of NodePool blue; raise its spec.limits': { kind: 'limits' },
-    'its own requirements leave no instance type that is available; widen spec.template.spec.requirements': {
-      kind: 'allTypesFiltered',
-    },
+    'every offering that suits the pod is unavailable now (large/z1/spot, small/z1/spot: the quota is used up, next try at 1970-01-01T00:03:00Z; small/z2/spot: the provider does not sell it now); it is tried again by itself':
+      {
+        kind: 'unavailable',
+        offerings: [
+          {
+            instanceType: 'small',
+            zone: 'z1',
+            capacityType: 'spot',
+            unavailability: { because: 'the quota is used up', untilMs: 180_000 },
+          },
+          { instanceType: 'small', zone: 'z2', capacityType: 'spot' },
+          {
+            instanceType: 'large',
+            zone: 'z1',
+            capacityType: 'spot',
+            unavailability: { because: 'the quota is used up', untilMs: 180_000 },
+          },
+        ],
+      },
     'a host port of the pod is taken by a daemon pod on every instance type (TCP 9100 by DaemonSet monitoring/exporter); change hostPort in spec.containers[].ports':
       {
         kind: 'hostPortClash',

@@ -1,5 +1,12 @@
 /** Why something could not be placed, as data; rendered to words only when someone asks. */
-import { formatResource, labels, type Resources, type Taint, taintText } from '@tenon/api'
+import {
+  formatResource,
+  labels,
+  type Resources,
+  type Taint,
+  taintText,
+  type Unavailability,
+} from '@tenon/api'
 import { renderValueSet, type ValueSet } from '../requirements/requirement.ts'
 import { type Incompatibility, type Requirements, renderRequirements } from '../requirements/requirements.ts'
 
@@ -59,8 +66,17 @@ export type TemplateReason =
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }
   | { readonly kind: 'nodeLimit' }
   | { readonly kind: 'limits' }
-  /** The pool's own requirements leave no type that can be bought. */
-  | { readonly kind: 'allTypesFiltered' }
+  /** These offerings would hold the pod and cannot be bought at present. */
+  | { readonly kind: 'unavailable'; readonly offerings: readonly UnavailableOffering[] }
+
+/** An offering that suits and cannot be bought at present. */
+export interface UnavailableOffering {
+  readonly instanceType: string
+  readonly zone: string
+  readonly capacityType: string
+  /** Absent: the provider does not tell. */
+  readonly unavailability?: Unavailability
+}
 
 /** Why a pod got no place. */
 export type PodReason =
@@ -176,12 +192,44 @@ function renderTemplateReason(reason: TemplateReason, nodePool: string): string 
       return 'its limit on the number of nodes is used up; raise spec.limits.nodes'
     case 'limits':
       return `every instance type would exceed the limits of NodePool ${nodePool}; raise its spec.limits`
-    case 'allTypesFiltered':
-      return (
-        'its own requirements leave no instance type that is available; ' +
-        'widen spec.template.spec.requirements'
-      )
+    case 'unavailable':
+      return renderUnavailable(reason.offerings)
   }
+}
+
+const shownOfferings = 3
+const shownCauses = 4
+
+/** Offerings that wait for the same are told together, by name. */
+function renderUnavailable(offerings: readonly UnavailableOffering[]): string {
+  const byCause = new Map<string, string[]>()
+  for (const { instanceType, zone, capacityType, unavailability } of offerings) {
+    const cause = causeText(unavailability)
+    const names = byCause.get(cause) ?? []
+    names.push(`${instanceType}/${zone}/${capacityType}`)
+    byCause.set(cause, names)
+  }
+  const causes = [...byCause].map(
+    ([cause, names]) => `${listText(names.toSorted(), shownOfferings)}: ${cause}`,
+  )
+  const rest = causes.length - shownCauses
+  return (
+    'every offering that suits the pod is unavailable now ' +
+    `(${causes.toSorted().slice(0, shownCauses).join('; ')}${rest > 0 ? `; and ${rest} more` : ''}); ` +
+    'it is tried again by itself'
+  )
+}
+
+function causeText(unavailability: Unavailability | undefined): string {
+  if (unavailability === undefined) return 'the provider does not sell it now'
+  const { because, untilMs } = unavailability
+  if (untilMs === undefined) return because
+  return `${because}, next try at ${new Date(untilMs).toISOString().slice(0, 19)}Z`
+}
+
+function listText(names: readonly string[], shown: number): string {
+  const rest = names.length - shown
+  return `${names.slice(0, shown).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 const portText = ({ daemon, port, protocol }: { daemon: string; port: number; protocol: string }): string =>

@@ -2,7 +2,7 @@
  * Launches around shortages (user-asks.md ASK-8): what is short is found out by few launches, the others
  * take the next offering of their claim at once, and the next decision counts on neither.
  */
-import { type InstanceType, labels, type NodeClaim } from '@tenon/api'
+import { type InstanceType, labels, type NodeClaim, type Unavailability } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import {
   type CloudProvider,
@@ -18,6 +18,10 @@ import { type OfferedChoice, OfferingFinder } from './offerings-of.ts'
 
 /** Offerings that one launch tries in vain before its claim is given up. */
 const attempts = 5
+/** Answers that are kept per type: they differ by what is short and until when. */
+const reducedKept = 16
+/** Of what another launch is to try. */
+const leftToOthers: Unavailability = { because: 'failed lately' }
 
 type Create = (instanceTypes: readonly InstanceType[]) => Promise<ProviderInstance>
 
@@ -42,7 +46,7 @@ export class LaunchGuard {
   usable(types: readonly InstanceType[]): readonly InstanceType[] {
     const nowMs = this.#clock.now()
     this.health.sweep(nowMs)
-    return this.#without(types, (offering) => !this.health.isUsable(offering, nowMs))
+    return this.#without(types, (offering) => this.health.unavailability(offering, nowMs))
   }
 
   /**
@@ -128,9 +132,8 @@ export class LaunchGuard {
   > {
     const key = keyOf(choice)
     // Beside the one whose turn it is, the provider chooses only among what nothing is known against.
-    const offered = this.#without(
-      types,
-      (offering) => keyOf(offering) !== key && !this.health.isTrusted(offering),
+    const offered = this.#without(types, (offering) =>
+      keyOf(offering) === key || this.health.isTrusted(offering) ? undefined : leftToOthers,
     )
     let outcome: 'launched' | 'refused' | 'other' = 'other'
     try {
@@ -142,7 +145,7 @@ export class LaunchGuard {
     } catch (error) {
       if (!isProviderError(error, 'insufficientCapacity')) return { error, isShort: false }
       for (const offering of error.offerings) {
-        this.health.refused(offering, this.#clock.now())
+        this.health.refused(offering, this.#clock.now(), error.message)
         this.onRefused(offering)
         if (keyOf(offering) === key) outcome = 'refused'
       }
@@ -155,27 +158,30 @@ export class LaunchGuard {
 
   #without(
     types: readonly InstanceType[],
-    isOut: (offering: OfferingRef) => boolean,
+    whyOut: (offering: OfferingRef) => Unavailability | undefined,
   ): readonly InstanceType[] {
     const troubled = new Set(this.health.troubles(this.#clock.now()).map(({ instanceType }) => instanceType))
     if (troubled.size === 0) return types
     return types.map((type) => {
       if (!troubled.has(type.name)) return type
-      const out = this.#finder.refsOf(type).map(isOut)
-      return out.includes(true) ? this.#reducedType(type, out) : type
+      const out = this.#finder.refsOf(type).map(whyOut)
+      return out.some((why) => why !== undefined) ? this.#reducedType(type, out) : type
     })
   }
 
-  #reducedType(type: InstanceType, out: readonly boolean[]): InstanceType {
+  #reducedType(type: InstanceType, out: readonly (Unavailability | undefined)[]): InstanceType {
     const known = this.#reduced.get(type) ?? new Map<string, InstanceType>()
     this.#reduced.set(type, known)
-    const name = out.map(Number).join('')
+    const name = JSON.stringify(out)
     let reduced = known.get(name)
     if (reduced === undefined) {
-      const offerings = type.offerings.map((offering, i) =>
-        out[i] === true ? { ...offering, available: false } : offering,
-      )
+      const offerings = type.offerings.map((offering, i) => {
+        const unavailability = out[i]
+        if (unavailability === undefined || !offering.available) return offering
+        return { ...offering, available: false, unavailability }
+      })
       reduced = { ...type, offerings }
+      if (known.size >= reducedKept) known.clear()
       known.set(name, reduced)
     }
     return reduced

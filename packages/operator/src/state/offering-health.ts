@@ -3,6 +3,7 @@
  * alone for a time that doubles with every failure; then one launch tries it, and the others follow only
  * when that one has succeeded.
  */
+import type { Unavailability } from '@tenon/api'
 import type { OfferingRef } from '@tenon/provider'
 
 /** How long an offering is left alone after its first failure, and at most. */
@@ -15,6 +16,8 @@ const forgetMs = 2 * 60 * 60_000
 export interface OfferingTrouble extends OfferingRef {
   /** Failures without a success between them; those of one moment are one. */
   readonly failures: number
+  /** What the last launch was refused with. */
+  readonly because: string
   /** `waiting` for its time to pass, `due` for a try, or being tried by one launch: `probed`. */
   readonly phase: 'waiting' | 'due' | 'probed'
   /** Unix milliseconds: no launch before. */
@@ -24,6 +27,7 @@ export interface OfferingTrouble extends OfferingRef {
 interface Entry {
   readonly offering: OfferingRef
   readonly failures: number
+  readonly because: string
   readonly untilMs: number
   readonly isProbed: boolean
 }
@@ -62,14 +66,17 @@ export class OfferingHealth {
     this.#entries.delete(keyOf(offering))
   }
 
-  /** A launch was refused. Refusals while the offering is left alone are of launches already under way. */
-  refused(offering: OfferingRef, nowMs: number): void {
+  /**
+   * A launch was refused. Refusals while the offering is left alone are of launches already under way.
+   * @param because what the cloud said.
+   */
+  refused(offering: OfferingRef, nowMs: number, because = 'refused by the cloud'): void {
     const key = keyOf(offering)
     const before = this.#entries.get(key)
     if (before !== undefined && !before.isProbed && before.untilMs > nowMs) return
     const failures = (before?.failures ?? 0) + 1
     const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
-    this.#entries.set(key, { offering, failures, untilMs: nowMs + pauseMs, isProbed: false })
+    this.#entries.set(key, { offering, failures, because, untilMs: nowMs + pauseMs, isProbed: false })
   }
 
   /** A launch ended for another reason and tells nothing: the next one may try. */
@@ -79,13 +86,23 @@ export class OfferingHealth {
     if (entry?.isProbed === true) this.#entries.set(key, { ...entry, isProbed: false })
   }
 
+  /** Why decisions leave the offering out; undefined when they do not. */
+  unavailability(offering: OfferingRef, nowMs: number): Unavailability | undefined {
+    const entry = this.#entries.get(keyOf(offering))
+    if (entry === undefined || this.isUsable(offering, nowMs)) return undefined
+    const { failures, because, untilMs, isProbed } = entry
+    if (isProbed) return { because: `one launch tries it after ${timesText(failures)} (${because})` }
+    return { because: `${timesText(failures)} (${because})`, untilMs }
+  }
+
   /** Everything that is known against offerings, in order of name. */
   troubles(nowMs: number): readonly OfferingTrouble[] {
     return [...this.#entries]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([, { offering, failures, untilMs, isProbed }]) => ({
+      .map(([, { offering, failures, because, untilMs, isProbed }]) => ({
         ...offering,
         failures,
+        because,
         phase: isProbed ? 'probed' : untilMs > nowMs ? 'waiting' : 'due',
         untilMs,
       }))
@@ -96,6 +113,10 @@ export class OfferingHealth {
     for (const [key, { untilMs, isProbed }] of this.#entries)
       if (!isProbed && untilMs + forgetMs <= nowMs) this.#entries.delete(key)
   }
+}
+
+function timesText(failures: number): string {
+  return failures === 1 ? 'a launch failed' : `${failures} launches in a row failed`
 }
 
 /** A name for maps and texts. */

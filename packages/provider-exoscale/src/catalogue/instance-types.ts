@@ -7,6 +7,7 @@ import {
   parseResource,
   type Requirement,
   type Resources,
+  type Unavailability,
 } from '@tenon/api'
 import { exoscaleLabels, gpuResource, podsPerNode } from '../identifiers.ts'
 import type { Reservation } from '../nodeclass/types.ts'
@@ -21,7 +22,8 @@ export interface TypeContext {
   readonly diskSizeGib: number
   readonly kubeReserved: Reservation
   readonly systemReserved: Reservation
-  readonly isUnavailable: (entry: CatalogueEntry) => boolean
+  /** Why a type cannot be had now; undefined when it can, as far as is known. */
+  readonly unavailability: (entry: CatalogueEntry) => Unavailability | undefined
 }
 
 /** Types in order of the entries; those that cannot have the disk are left out. They share nothing. */
@@ -32,6 +34,7 @@ export function instanceTypesOf(entries: readonly CatalogueEntry[], context: Typ
 }
 
 function instanceTypeOf(entry: CatalogueEntry, context: TypeContext): InstanceType {
+  const unavailability = context.unavailability(entry)
   return {
     name: entry.name,
     requirements: requirementsOf(entry, context.zone),
@@ -42,7 +45,8 @@ function instanceTypeOf(entry: CatalogueEntry, context: TypeContext): InstanceTy
           { key: labels.zone, operator: 'In', values: [context.zone] },
         ],
         pricePerHour: entry.pricePerHour,
-        available: !context.isUnavailable(entry),
+        available: unavailability === undefined,
+        ...(unavailability !== undefined && { unavailability }),
       },
     ],
     capacity: capacityOf(entry, context.diskSizeGib),

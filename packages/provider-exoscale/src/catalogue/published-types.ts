@@ -37,6 +37,6 @@ export function publishedInstanceTypes(
     diskSizeGib: diskSizeGib(spec),
     kubeReserved,
     systemReserved,
-    isUnavailable: () => false,
+    unavailability: () => undefined,
   })
 }

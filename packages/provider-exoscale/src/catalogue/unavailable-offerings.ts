@@ -1,3 +1,4 @@
+import type { Unavailability } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 
 const rememberMs = 3 * 60_000
@@ -23,12 +24,23 @@ export class UnavailableOfferings {
 
   /** What is remembered now, as a text that is the same for the same shortages. */
   fingerprint(): string {
-    return [...this.#untilMs.keys()].filter((key) => this.#isRemembered(key)).join(' ')
+    return [...this.#untilMs]
+      .flatMap(([key, untilMs]) => (this.#isRemembered(key) ? [key, untilMs] : []))
+      .join(' ')
   }
 
-  isUnavailable(typeName: string, family: string): boolean {
-    const keys = [{ kind: 'type', typeName }, { kind: 'family', family }, { kind: 'instances' }] as const
-    return keys.some((shortage) => this.#isRemembered(keyOf(shortage)))
+  /** Why a type cannot be had, and until when; of several reasons the one that lasts longest. */
+  why(typeName: string, family: string): Unavailability | undefined {
+    const shortages = [{ kind: 'instances' }, { kind: 'family', family }, { kind: 'type', typeName }] as const
+    const [longest] = shortages
+      .map((shortage) => ({ shortage, untilMs: this.#rememberedUntil(keyOf(shortage)) }))
+      .toSorted((a, b) => b.untilMs - a.untilMs)
+    if (longest === undefined || longest.untilMs === 0) return undefined
+    return { because: textOf(longest.shortage), untilMs: longest.untilMs }
+  }
+
+  #rememberedUntil(key: string): number {
+    return this.#isRemembered(key) ? (this.#untilMs.get(key) ?? 0) : 0
   }
 
   #isRemembered(key: string): boolean {
@@ -37,6 +49,17 @@ export class UnavailableOfferings {
     if (until > this.#clock.now()) return true
     this.#untilMs.delete(key)
     return false
+  }
+}
+
+function textOf(shortage: Shortage): string {
+  switch (shortage.kind) {
+    case 'type':
+      return 'the zone has no capacity for the type'
+    case 'family':
+      return `the quota of ${shortage.family} is used up; ask Exoscale to raise it`
+    case 'instances':
+      return 'the quota of instances is used up; ask Exoscale to raise it'
   }
 }
 

@@ -147,7 +147,7 @@ export class Launcher {
       diskSizeGib: diskSizeGib(nodeClass.spec),
       kubeReserved,
       systemReserved,
-      isUnavailable: (entry) => unavailable.isUnavailable(entry.name, entry.family),
+      unavailability: (entry) => unavailable.why(entry.name, entry.family),
     })
     return { claim, nodeClass, name, entry: chosenEntry(claim, withOffers(types, offered), view.byName) }
   }
