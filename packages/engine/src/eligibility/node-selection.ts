@@ -28,15 +28,18 @@ export function selectionProblems(spec: PodSpec, policy: EligibilityPolicy): rea
     if ((term.matchFields ?? []).length > 0)
       problems.push({ kind: 'matchFields', field: `${requiredTerms}[${t}].matchFields` })
     for (const [e, expression] of (term.matchExpressions ?? []).entries())
-      if (!onlyExcludesHosts(expression, policy))
+      if (!isAboutHosts(expression, policy))
         check(expression, () => `${requiredTerms}[${t}].matchExpressions[${e}]`, policy, problems)
   }
   return problems
 }
 
-/** A new node is none of the hosts that a pod excludes (reports.md 2). */
-function onlyExcludesHosts({ key, operator }: Requirement, policy: EligibilityPolicy): boolean {
-  return canonicalKey(key, policy) === labels.hostname && (operator === 'NotIn' || operator === 'Exists')
+/**
+ * Hosts in node affinity are no reason to leave a pod out: a new node is none of those that are excluded, and a term
+ * that names hosts may be one of several (reports.md 2).
+ */
+function isAboutHosts({ key }: Requirement, policy: EligibilityPolicy): boolean {
+  return canonicalKey(key, policy) === labels.hostname
 }
 
 /** Problems of one requirement that is not a pod's. */

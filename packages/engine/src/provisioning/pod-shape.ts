@@ -104,7 +104,7 @@ export class PodShapes {
       hasUnknownVolumes: source.hasUnknownVolumes,
       relaxed: () => {
         if (!isRelaxed) {
-          const less = relax(spec, this.#toleratePreferNoSchedule)
+          const less = relax(spec, source.spec, this.#toleratePreferNoSchedule)
           next = less && this.#intern(less, source, fixed)
           isRelaxed = true
         }

@@ -1,19 +1,39 @@
 /** Giving up a pod's wishes one by one (scheduling.md 6.4). */
-import type { Affinity, PodSpec } from '@tenon/api'
+import type { Affinity, NodeSelectorTerm, PodSpec } from '@tenon/api'
 
 /**
  * The pod with one wish less, or undefined when nothing is left to give up.
+ * @param whole the pod with all its wishes.
  * @param toleratePreferNoSchedule whether some NodePool has a `PreferNoSchedule` taint.
  */
-export function relax(spec: PodSpec, toleratePreferNoSchedule: boolean): PodSpec | undefined {
+export function relax(spec: PodSpec, whole: PodSpec, toleratePreferNoSchedule: boolean): PodSpec | undefined {
   return (
     withoutFirstTerm(spec) ??
     withoutHeaviest(spec, 'podAffinity') ??
     withoutHeaviest(spec, 'podAntiAffinity') ??
     withoutPreferredNodeAffinity(spec) ??
     withoutSoftSpread(spec) ??
-    (toleratePreferNoSchedule ? withPreferNoScheduleToleration(spec) : undefined)
+    (toleratePreferNoSchedule ? withPreferNoScheduleToleration(spec) : undefined) ??
+    withEarlierTerms(spec, whole)
   )
+}
+
+/** The terms before the last were tried only beside the wishes, and a preference blocks none of them (reports.md 2). */
+function withEarlierTerms(spec: PodSpec, whole: PodSpec): PodSpec | undefined {
+  const last = requiredTerms(whole).at(-1)
+  const earlier = requiredTerms(whole).filter((term) => term !== last)
+  if (earlier.length === 0 || requiredTerms(spec)[0] !== last) return undefined
+  const nodeAffinity = spec.affinity?.nodeAffinity
+  return withAffinity(spec, {
+    nodeAffinity: {
+      ...nodeAffinity,
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: earlier },
+    },
+  })
+}
+
+function requiredTerms(spec: PodSpec): readonly NodeSelectorTerm[] {
+  return spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
 }
 
 /** The pod without every preference, as policy `Ignore` sees it. */
@@ -36,7 +56,7 @@ function withAffinity(spec: PodSpec, part: Partial<Affinity>): PodSpec {
 
 function withoutFirstTerm(spec: PodSpec): PodSpec | undefined {
   const nodeAffinity = spec.affinity?.nodeAffinity
-  const terms = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  const terms = requiredTerms(spec)
   if (terms.length < 2) return undefined
   return withAffinity(spec, {
     nodeAffinity: {

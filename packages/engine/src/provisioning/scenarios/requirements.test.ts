@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type NodeSelectorRequirement, type Pod, type Requirement } from '@tenon/api'
+import { lookupsOf } from '../../eligibility/storage.test-support.ts'
+import { validatePod } from '../../eligibility/validation.ts'
 import { intersection, operatorOf, valueSet } from '../../requirements/requirement.ts'
 import type { SchedulingInput } from '../../snapshot/input.ts'
 import type { NewClaim, SchedulingResult } from '../../snapshot/result.ts'
@@ -239,5 +241,21 @@ describe('terms and preferences', () => {
     const preferred = preferring([1, inZone('mars')]).affinity?.nodeAffinity
     const pod = aPod({}, { affinity: { nodeAffinity: { ...required, ...preferred } } })
     assert.deepEqual(zoneOf(onlyClaim(scheduled(pod))), [['zone-3']])
+  })
+
+  test('RPT-15 a preference that cannot be met blocks none of the required terms', () => {
+    const required = requiring([inZone('zone-1')], [inZone('mars')]).affinity?.nodeAffinity
+    const preferred = preferring([1, inZone('venus')]).affinity?.nodeAffinity
+    const pod = aPod({}, { affinity: { nodeAffinity: { ...required, ...preferred } } })
+    assert.deepEqual(zoneOf(onlyClaim(scheduled(pod))), [['zone-1']])
+  })
+
+  test('RPT-13 a term about hosts is one of several', () => {
+    const { hostname } = labels
+    for (const operator of ['In', 'NotIn'] as const) {
+      const pod = aPod({}, requiring([anExpression(hostname, operator, 'x')], [inZone('zone-1')]))
+      assert.equal(validatePod(pod, lookupsOf(), strictPolicy), undefined)
+      assert.equal(scheduled(pod).claims.length, 1)
+    }
   })
 })

@@ -6,8 +6,6 @@
  * - pods with hard rules about other pods, or that others' anti-affinity speaks of, are judged for new
  *   nodes only, and only if all those rules are spreads or anti-affinity over host names, which an empty
  *   new node always keeps;
- * - with wishes or a soft taint in the way, only the last of several node affinity terms was tried
- *   without them;
  * - a pool with limits may have been charged for more than its claims show: each counts as the largest
  *   type of the pool;
  * - pods that had a place until it was taken back (a claim that lost its minValues, a node that is not
@@ -113,23 +111,10 @@ interface Attempt {
 }
 
 function attempts(pod: Pod, input: SchedulingInput): readonly Attempt[] {
-  const terms = nodeTerms(pod.spec)
-  const { affinity, topologySpreadConstraints = [] } = pod.spec
-  const wishes = [
-    ...(affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...(affinity?.podAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...(affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...topologySpreadConstraints.filter((each) => each.whenUnsatisfiable === 'ScheduleAnyway'),
-  ]
-  const isWishful = input.policy.preferences === 'Respect' && wishes.length > 0
   const isSoftTolerated = input.pools.some(({ nodePool }) =>
     (nodePool.spec.template.spec.taints ?? []).some((taint) => taint.effect === 'PreferNoSchedule'),
   )
-  return terms.flatMap((term, index) => {
-    const isLast = index === terms.length - 1
-    if (!isLast && isWishful) return []
-    return [{ pod, term, softTaintsCount: !(isLast && isSoftTolerated) }]
-  })
+  return nodeTerms(pod.spec).map((term) => ({ pod, term, softTaintsCount: !isSoftTolerated }))
 }
 
 function takes(node: NodeInput, pod: Pod, input: SchedulingInput, result: SchedulingResult): boolean {
