@@ -39,8 +39,10 @@ test('the pause doubles with every failed try, up to half an hour', () => {
 
 test('launches that fail together are one failure', () => {
   const health = new OfferingHealth()
-  for (const nowMs of [0, 1, 2000]) health.refused(small, nowMs)
-  assert.deepEqual(health.troubles(2000), [{ ...small, failures: 1, phase: 'waiting', untilMs: 3 * minute }])
+  for (const nowMs of [0, 1, 2000]) health.refused(small, nowMs, 'sold out')
+  assert.deepEqual(health.troubles(2000), [
+    { ...small, failures: 1, because: 'sold out', phase: 'waiting', untilMs: 3 * minute },
+  ])
 })
 
 test('a try that ends without telling anything leaves the next launch to try', () => {
