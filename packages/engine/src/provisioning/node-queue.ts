@@ -74,7 +74,7 @@ export class NodeQueue {
     return this.#byInput.get(input)
   }
 
-  /** Whether this very node takes a pod of this shape now. */
+  /** Whether this very node takes a pod of this shape now that is planned for it. */
   takes(node: NodeFill, shape: PodShape, volumes: VolumeUse | undefined): boolean {
     if (shape.hasUnknownVolumes) return false
     const nodeClass = this.#classOf.get(node)
@@ -93,6 +93,7 @@ export class NodeQueue {
   suits(node: NodeFill, shape: PodShape): boolean {
     const nodeClass = this.#classOf.get(node)
     if (nodeClass === undefined || node.takesNothing || node.isExcluded) return false
+    if (node.input.takesOnlyPlanned === true) return false
     if (shape.origin === 'candidate' && node.input.refusesCandidatePods === true) return false
     return this.#knowledgeOf(shape, nodeClass) !== undefined
   }
@@ -188,7 +189,7 @@ export class NodeQueue {
     for (let i = head; i < nodes.length; i++) {
       const node = nodes[i] as NodeFill
       if (best !== undefined && node.order > best.order) break
-      const isFull = !this.#holds(node, shape, known)
+      const isFull = node.input.takesOnlyPlanned === true || !this.#holds(node, shape, known)
       const isRefused = !isFull && !this.#topology.allowsHost(shape, node.host)
       if (!isFull && !isRefused && withinVolumeLimits(node, volumes)) {
         found = node

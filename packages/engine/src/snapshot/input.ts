@@ -32,6 +32,8 @@ export interface NodeInput {
   readonly volumesInUse?: VolumeUse
   /** Set while the node is under `consolidateAfter`: pods of candidates may not come (scheduling.md 14). */
   readonly refusesCandidatePods?: boolean
+  /** Set while it is doubtful that the node will ever take pods: only those planned for it may come. */
+  readonly takesOnlyPlanned?: boolean
 }
 
 /**

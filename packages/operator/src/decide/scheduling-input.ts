@@ -27,9 +27,12 @@ import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
 import { indexes } from '../observe/caches.ts'
 import { isHeldUp } from '../state/departures.ts'
+import { isInitializationDoubtful } from '../state/initialization-time.ts'
 import { capacityOf, labelsOf, nodeInput, type NodeStorage, type StateNode } from '../state/state-node.ts'
 import { type NodeUse, useOf } from '../state/pod-index.ts'
 import { validatePool } from '../state/pool-problems.ts'
+import { workloadOf } from '../state/workloads.ts'
+import { workloadsOf } from '../controllers/node-evidence/launched-for.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../state/pods.ts'
 import { canonicalPool } from './canonical-keys.ts'
 import { eligiblePods, type IgnoredPod, type LeavingPod, type RefusedPod } from './eligible-pods.ts'
@@ -141,7 +144,7 @@ function* gathering(
     daemons: daemonInputs(context),
     topology: topologyInput(context, staying),
     policy: schedulingPolicy(context, pending.length),
-    planned: plannedNodes(context, staying),
+    planned: plannedNodes(context, staying, pending),
     attachLimits: state.attachLimits.current(),
     stateNodes: new Map(staying.map((node) => [node.name, node])),
     hasEligiblePool: listings.length > 0,
@@ -158,7 +161,11 @@ function isLeaving({ isMarkedForDeletion, node }: StateNode): boolean {
 }
 
 /** By pod UID the machine that an earlier decision launched, or kept, for the pod. */
-function plannedNodes({ state }: OperatorContext, nodes: readonly StateNode[]): ReadonlyMap<string, string> {
+function plannedNodes(
+  { clock, settings, state }: OperatorContext,
+  nodes: readonly StateNode[],
+  pending: readonly Pod[],
+): ReadonlyMap<string, string> {
   const names = { claim: new Map<string, string>(), node: new Map<string, string>() }
   for (const { name, claim, node } of nodes) {
     if (claim !== undefined) names.claim.set(claim.metadata.name, name)
@@ -169,7 +176,27 @@ function plannedNodes({ state }: OperatorContext, nodes: readonly StateNode[]): 
     const name = names[target.kind].get(target.name)
     if (name !== undefined) planned.set(uid, name)
   }
+  const doubtful = nodes.filter((node) => isInitializationDoubtful(node, settings, clock.now()))
+  if (doubtful.length > 0) stayWithTheirNodes(doubtful, pending, planned)
   return planned
+}
+
+/** Pods for which a node was launched stay with it where nothing else is planned for them. */
+function stayWithTheirNodes(
+  nodes: readonly StateNode[],
+  pending: readonly Pod[],
+  planned: Map<string, string>,
+): void {
+  const unplanned = Map.groupBy(
+    pending.filter(({ metadata: { uid = '' } }) => !planned.has(uid)),
+    workloadOf,
+  )
+  for (const { name, claim } of nodes) {
+    if (claim === undefined) continue
+    for (const [workload, count] of workloadsOf(claim))
+      for (const { metadata } of unplanned.get(workload)?.splice(0, count) ?? [])
+        planned.set(metadata.uid ?? '', name)
+  }
 }
 
 function schedulingPolicy(
@@ -203,7 +230,12 @@ function nodeInputOf(context: OperatorContext, state: StateNode, lookups: Volume
     known = { use, input: nodeInput(state, use, {}, parsed) }
     inputs.set(state, known)
   }
-  return { ...known.input, ...nodeStorage(context.caches, name, use.podsWithVolumes, lookups, expected) }
+  const isDoubtful = isInitializationDoubtful(state, context.settings, context.clock.now())
+  return {
+    ...known.input,
+    ...nodeStorage(context.caches, name, use.podsWithVolumes, lookups, expected),
+    ...(isDoubtful && { takesOnlyPlanned: true }),
+  }
 }
 
 function withLimits(volumeLimits: Readonly<Record<string, number>>): NodeStorage {
@@ -228,7 +260,7 @@ function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[
   })
 }
 
-/** Pools that may launch: managed, dynamic, ready, valid and staying (scheduling.md 3), and not stuck. */
+/** Pools that may launch: managed, dynamic, ready, valid and staying (scheduling.md 3), not stuck and not paused. */
 function eligiblePools(context: OperatorContext): readonly NodePool[] {
   const stuck = context.state.stuckPools()
   return context.caches.nodePools.list().filter((pool) => {
@@ -237,6 +269,7 @@ function eligiblePools(context: OperatorContext): readonly NodePool[] {
       context.provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind) &&
       pool.spec.replicas === undefined &&
       !stuck.has(pool.metadata.name) &&
+      context.state.readinessPauses.leftMs(pool.metadata.name) === 0 &&
       isConditionTrue(pool, 'Ready') &&
       validatePool(pool, context.provider).length === 0 &&
       pool.metadata.deletionTimestamp === undefined
@@ -386,6 +419,7 @@ export function unreadyPools({ caches, provider, state }: OperatorContext): read
       if (stuck.has(name)) return [`${name}: a NodeClaim of it cannot be launched`]
       const [problem] = state.isManaged(pool) ? validatePool(pool, provider) : []
       if (problem !== undefined) return [`${name}: ${problem}`]
+      if (state.readinessPauses.leftMs(name) > 0) return [`${name}: its last nodes did not take pods`]
       if (isConditionTrue(pool, 'Ready')) return []
       return [`${name}: ${conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet'}`]
     })

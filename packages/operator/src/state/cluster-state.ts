@@ -18,6 +18,7 @@ import { ConsolidationState, keyOfNode, type MachineView } from './consolidation
 import { Machines } from './machines.ts'
 import { MovedPods } from './moved-pods.ts'
 import { FreshMachines } from './fresh-machines.ts'
+import { ReadinessPauses } from './readiness-pauses.ts'
 import { Rollouts } from './rollouts.ts'
 import { NodeEvidence } from './node-evidence.ts'
 import { NominatedPods } from './nominated-pods.ts'
@@ -95,6 +96,8 @@ export class ClusterState {
   readonly freshMachines: FreshMachines
   /** Replacements of drifted nodes. */
   readonly rollouts: Rollouts
+  /** NodePools for which nothing is launched, as their nodes do not take pods. */
+  readonly readinessPauses: ReadinessPauses
 
   /** @param planAgeMs how long a plan is held on to that is not carried out. */
   constructor(
@@ -135,6 +138,7 @@ export class ClusterState {
     this.attachLimits = new AttachLimits(caches, clock)
     this.freshMachines = new FreshMachines(clock)
     this.rollouts = new Rollouts(caches, clock)
+    this.readinessPauses = new ReadinessPauses(caches, clock)
     caches.nodeClaims.onChange((change) => {
       this.#seeded.delete(change.object.metadata.name)
       if (change.kind !== 'deleted') return

@@ -11,6 +11,8 @@ import {
   terminationFinalizer,
   unregisteredTaint,
 } from '@tenon/api'
+import { defaultSettings } from '@tenon/operator'
+import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
 import { minutes, seconds, Stage } from './stage.test-support.ts'
 
 const boot: Taint = { key: 'example.com/boot', effect: 'NoSchedule' }
@@ -215,6 +217,63 @@ describe('RPT-20 a machine that registers and does not get ready', () => {
     assert.deepEqual(left(), ['c'])
     await stage.pass(10 * 60 * minutes)
     assert.deepEqual(left(), ['c'])
+  })
+
+  for (const PlannedPlacement of [true, false])
+    test(`is no room after 5 min for pods that come then, PlannedPlacement ${PlannedPlacement ? 'on' : 'off'}`, async (t) => {
+      const stage = await Stage.open(t, {
+        settings: { featureGates: { ...defaultSettings.featureGates, plannedPlacement: PlannedPlacement } },
+      })
+      stage.cloud.instanceTypes = [aType('medium', 4)]
+      waitingPod(stage, 'first')
+      await stage.pass(15 * seconds)
+      const [claim] = madeClaims(stage)
+      assert.ok(claim)
+      await stage.join(claim.metadata.name, { labels: { [labels.instanceType]: 'medium' } })
+      await stage.pass(3 * minutes)
+      waitingPod(stage, 'second')
+      await stage.pass(15 * seconds)
+      assert.equal(madeClaims(stage).length, 1, 'the node may still take it')
+      await stage.pass(2 * minutes)
+      waitingPod(stage, 'third')
+      await stage.pass(15 * seconds)
+      assert.equal(madeClaims(stage).length, 2)
+      waitingPod(stage, 'fourth')
+      await stage.pass(minutes)
+      // The first pod stays with its node, which is as slow as it was; the others share the new one.
+      assert.equal(madeClaims(stage).length, 2)
+    })
+
+  test('pauses launches for its pool, longer each time, until a node takes pods', async (t) => {
+    const stage = await Stage.open(t)
+    stage.cloud.instanceTypes = [aType('medium', 4)]
+    waitingPod(stage, 'pod')
+    const joined = new Set<string>()
+    const joinAll = async () => {
+      for (const { metadata, status } of madeClaims(stage)) {
+        if (joined.has(metadata.name) || (status?.providerID ?? '') === '') continue
+        joined.add(metadata.name)
+        await stage.join(metadata.name, { labels: { [labels.instanceType]: 'medium' } })
+      }
+    }
+    for (let minute = 0; minute < 6 * 60; minute++) {
+      await joinAll()
+      await stage.pass(minutes)
+    }
+    // Without a pause they would be 24.
+    assert.ok(joined.size >= 4 && joined.size <= 7, String(joined.size))
+    assert.match(
+      stage.events('LaunchesPaused')[0]?.message ?? '',
+      /not take pods; the next .* min.*not Ready/,
+    )
+    for (let minute = 0; minute < 135 && madeClaims(stage).length === 0; minute++) await stage.pass(minutes)
+    await joinAll()
+    const [claim] = madeClaims(stage)
+    assert.ok(claim)
+    await stage.report(`node-${claim.metadata.name}`)
+    waitingPod(stage, 'large', { cpu: '4' })
+    await stage.pass(15 * seconds)
+    assert.equal(madeClaims(stage).length, 2)
   })
 
   test('a restart does not begin the time anew', async (t) => {

@@ -78,6 +78,8 @@ export function nodeRefusals(
   if (!anyTermHolds(nodeTerms(pod.spec), labels)) refusals.push('node selector or affinity')
   if (!anyTermHolds(volumeTerms(pod, input), labels)) refusals.push('volume topology')
   if (input.volumes?.get(pod.metadata.uid ?? '')?.unknownClaims === true) refusals.push('unknown volumes')
+  if (node.takesOnlyPlanned === true && input.planned?.get(pod.metadata.uid ?? '') !== node.name)
+    refusals.push('planned pods only')
   if (node.refusesCandidatePods === true && origin === 'candidate') refusals.push('consolidateAfter')
   if (input.policy.simulation === 'disruption' && !node.initialized && origin !== 'deleting')
     refusals.push('not initialized')

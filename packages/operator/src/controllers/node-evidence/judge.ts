@@ -20,6 +20,7 @@ import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { sliceMs } from '../../decide/slice.ts'
 import type { UselessNode } from '../../state/node-evidence.ts'
+import { isInitializationDoubtful } from '../../state/initialization-time.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
 import { isActive, isDaemonPod } from '../../state/pods.ts'
 import { isNodeReady, transitionMs } from '../../state/state-node.ts'
@@ -180,7 +181,13 @@ export class NodeEvidenceJudge {
     }: { readonly place: Place; readonly workload: string; readonly pods: readonly Pod[] },
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { evidence } = this.#context.state
+    const { clock, settings, state } = this.#context
+    const { evidence } = state
+    const { claim } = place
+    const isInitialized = isConditionTrue(claim, 'Initialized')
+    // Pods that such a node was launched for stay with it; others of the workload need not wait for it.
+    if (isInitializationDoubtful({ claim, isRegistered: true, isInitialized }, settings, clock.now()))
+      return false
     const known = evidence.of(workload)
     const isKnown = known?.claim === place.claim.metadata.name
     if (isKnown && (known.cause === 'short' || evidence.isHeld(known))) return false

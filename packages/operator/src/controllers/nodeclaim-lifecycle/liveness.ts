@@ -1,12 +1,10 @@
 /** Gives up on claims that do not become nodes that take pods in time (lifecycle.md 3.5, reports.md 4). */
-import { type ConditionSet, kinds, type NodeClaim, parseDuration } from '@tenon/api'
+import { type ConditionSet, kinds, labels, type NodeClaim } from '@tenon/api'
 import type { OperatorContext } from '../../context.ts'
+import { initializationTimeoutMs } from '../../state/initialization-time.ts'
 import type { RegistrationFailure } from '../../state/registration-health.ts'
 import { deleteClaim } from './delete-claim.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
-
-/** Of a NodeClaim, mostly from its NodePool's template: a duration such as `30m`, or `Never`. */
-const initializationTimeoutAnnotation = 'tenon.sh/initialization-timeout'
 
 const unseenPollMs = 60_000
 
@@ -36,7 +34,7 @@ export async function checkLiveness(context: OperatorContext, draft: ClaimDraft)
     waitedFor,
   })
   if (!(await deleteClaim(context, claim, reason))) return { kind: 'deleted' }
-  if (type === 'Initialized') tellOverdue(context, claim, timeoutMs, waitedFor)
+  if (type === 'Initialized') noteOverdue(context, claim, timeoutMs, waitedFor)
   else context.state.registrationHealth.record(claim, failureOf(conditions))
   return { kind: 'deleted' }
 }
@@ -62,29 +60,37 @@ function stepOf({ settings }: OperatorContext, { conditions, claim }: ClaimDraft
   if (!conditions.isTrue('Registered'))
     return step('Registered', settings.registrationTimeoutMs, 'registration_timeout')
   if (conditions.isTrue('Initialized')) return undefined
-  const timeoutMs = initializationTimeoutOf(claim) ?? settings.initializationTimeoutMs
-  return step('Initialized', timeoutMs, 'initialization_timeout', since('Registered'))
+  return step(
+    'Initialized',
+    initializationTimeoutMs(claim, settings),
+    'initialization_timeout',
+    since('Registered'),
+  )
 }
 
-/**
- * How long the claim's node may take from its registration until it takes pods, in milliseconds; undefined when the
- * claim does not say, or says nothing that can be read.
- */
-function initializationTimeoutOf({ metadata }: NodeClaim): number | undefined {
-  const text = metadata.annotations?.[initializationTimeoutAnnotation]
-  if (text === undefined) return undefined
-  if (text === 'Never') return Number.POSITIVE_INFINITY
-  const durationMs = parseDuration(text)
-  return durationMs === undefined || durationMs <= 0 ? undefined : durationMs
-}
-
-function tellOverdue({ events }: OperatorContext, claim: NodeClaim, timeoutMs: number, why: string): void {
+function noteOverdue(
+  { caches, events, state }: OperatorContext,
+  claim: NodeClaim,
+  timeoutMs: number,
+  why: string,
+): void {
   events.record({
     object: claim,
     type: 'Warning',
     reason: 'InitializationTimeout',
     message: `Node ${claim.status?.nodeName ?? ''} did not take pods within ${timeoutMs / 1000} s of its registration and is replaced: ${why}`,
     dedupe: [claim.metadata.uid ?? ''],
+  })
+  state.readinessPauses.note(claim)
+  const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
+  const pauseMs = pool === undefined ? 0 : state.readinessPauses.leftMs(pool.metadata.name)
+  if (pool === undefined || pauseMs === 0) return
+  events.record({
+    object: pool,
+    type: 'Warning',
+    reason: 'LaunchesPaused',
+    message: `Nodes of this NodePool register and do not take pods; the next one is launched in ${Math.ceil(pauseMs / 60_000)} min, or once the NodePool or its node class changes. The last one: ${why}`,
+    dedupe: [pool.metadata.uid ?? pool.metadata.name],
   })
 }
 

@@ -49,7 +49,7 @@ export class StaticProvisioning {
       await this.#learn(pool, signal)
       return { kind: 'after', delayMs: 0 }
     }
-    const pauseMs = this.#pauses.leftMs(name)
+    const pauseMs = Math.max(this.#pauses.leftMs(name), state.readinessPauses.leftMs(name))
     if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
     const { active, pendingDisruption } = state.poolClaims.of(name)
     const unsettled = state.poolClaims.unsettled(name)
