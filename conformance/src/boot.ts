@@ -100,9 +100,9 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
  * A control plane has its own machines elsewhere; here it shares the processor with what is looked at, and memory is
  * there: Go's garbage collector is to run seldom.
  */
-const sparingCollector = { GOGC: '400' } as const
+export const sparingCollector = { GOGC: '400' } as const
 
-function etcdArguments(data: string, client: string, peer: string): string[] {
+export function etcdArguments(data: string, client: string, peer: string): string[] {
   return [
     `--data-dir=${data}`,
     '--name=conformance',
@@ -116,7 +116,7 @@ function etcdArguments(data: string, client: string, peer: string): string[] {
   ]
 }
 
-function apiserverArguments(credentials: Credentials, etcd: string, port: number): string[] {
+export function apiserverArguments(credentials: Credentials, etcd: string, port: number): string[] {
   return [
     `--etcd-servers=${etcd}`,
     '--bind-address=127.0.0.1',
@@ -172,7 +172,7 @@ function kwokArguments(credentials: Credentials, stages: string): string[] {
 }
 
 /** Ports of loopback that were free a moment ago, all different. */
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer())
   const ports = await Promise.all(
     servers.map(

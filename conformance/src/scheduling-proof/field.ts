@@ -12,6 +12,7 @@ import { isKubeError, type KubeClient } from '@tenon/kube'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import type { Clock } from '@tenon/runtime'
 import { podDeleters } from '../audit.ts'
+import { inParallel } from '../parallel.ts'
 import type { Autoscaler } from './autoscaler.ts'
 import { type Item, proofKinds } from './objects.ts'
 import { nodeClassName, proofPools } from './pools.ts'
@@ -19,7 +20,6 @@ import { type Outcome, outcomeOf } from './outcome.ts'
 import { VolumeProvisioner } from './volume-provisioner.ts'
 
 const pollMs = 50
-const parallelWrites = 16
 /** Claims appear this long before their nodes do, so that passes in between must count on them. */
 const nodeRegistrationDelay = '1s'
 /** How long a pod may wait for nothing before the scheduler is made to look at it again. */
@@ -258,11 +258,3 @@ const isRefused = (pod: Pod) =>
   (pod.status?.conditions ?? []).some(
     ({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable',
   )
-
-async function inParallel<T>(list: readonly T[], work: (each: T) => Promise<unknown>): Promise<void> {
-  const queue = [...list]
-  const worker = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) await work(next)
-  }
-  await Promise.all(Array.from({ length: Math.min(parallelWrites, list.length) }, worker))
-}

@@ -122,6 +122,19 @@ export class Draw {
     return list[this.between(0, list.length - 1)] as T
   }
 
+  /** True in `percent` of 100 draws. */
+  chance(percent: number): boolean {
+    return this.between(1, 100) <= percent
+  }
+
+  /** One to `most` different members of `list`, in its order. */
+  some<T>(list: readonly T[], most: number): T[] {
+    const rest = [...list]
+    const wanted = this.between(1, Math.min(most, list.length))
+    while (rest.length > wanted) rest.splice(this.between(0, rest.length - 1), 1)
+    return rest
+  }
+
   /** Requests of an ordinary pod: 0.1 to 3 CPU with 1 to 6 GiB per CPU. */
   requests(): ResourceList {
     const cpu = this.pick([100, 250, 500, 750, 1000, 1500, 2000, 3000])

@@ -25,6 +25,7 @@ export {
   exoscalePricePerHour,
   exoscaleZones,
 } from './exoscale/index.ts'
+export { schedulingVerdicts } from './scheduler/verdict.ts'
 export {
   type CheckedCustomResource,
   type CrdChecker,

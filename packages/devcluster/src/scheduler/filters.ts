@@ -1,4 +1,5 @@
 import { type Taint, ownValue } from '@tenon/api'
+import { diskRejection } from './disks.ts'
 import type { NodeEntry } from './node-entry.ts'
 import type { DomainCounts, PodCycle, SpreadState } from './pod-cycle.ts'
 import type { PodFacts } from './pod-facts.ts'
@@ -48,6 +49,7 @@ export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefi
     checkNodeItself(facts, entry) ??
     (facts.hostPorts.length === 0 || entry.hasFreePorts(facts) ? undefined : portsTaken) ??
     checkResources(facts, entry, view.index.table) ??
+    diskRejection(facts.disks, entry) ??
     (facts.claims.length === 0 ? undefined : checkVolumes(cycle, entry)) ??
     checkPods(cycle, entry) ??
     checkExtra(cycle, entry)

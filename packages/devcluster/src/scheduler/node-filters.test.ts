@@ -29,6 +29,23 @@ function requires(...nodeSelectorTerms: NodeSelectorTerm[]): Pick<PodSpec, 'affi
 }
 
 describe('what a node must be for a pod', () => {
+  it('compares numbers of 64 bits only, as Kubernetes does', async () => {
+    const cluster = aCluster().node('least', { labels: { size: '9223372036854775807' } })
+    cluster.node('beyond', { labels: { size: '9223372036854775808' } })
+    const than = (operator: 'Gt' | 'Lt', bound: string) =>
+      requires({ matchExpressions: [{ key: 'size', operator, values: [bound] }] })
+    cluster.pod('within', than('Gt', '9223372036854775806'))
+    cluster.pod('past-all', than('Lt', '9223372036854775808'))
+    cluster.pod('past-least', {
+      ...than('Gt', '5'),
+      nodeSelector: { [hostKey]: 'beyond' },
+    })
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('within'), 'least')
+    assert.equal(cluster.nodeOf('past-all'), undefined)
+    assert.equal(cluster.nodeOf('past-least'), undefined)
+  })
+
   it('binds a pod to the only node and says so in an event', async () => {
     const cluster = aCluster().node('a').pod('p')
     await cluster.settle()

@@ -17,6 +17,12 @@ export interface Diagnosis {
   readonly rejections: ReadonlyMap<NodeEntry, Rejection>
 }
 
+interface Findings {
+  readonly feasible: readonly NodeEntry[]
+  /** Not complete while there are feasible nodes. */
+  readonly rejections: ReadonlyMap<NodeEntry, Rejection>
+}
+
 const leastNodesSampled = 100
 const leastPercentage = 5
 
@@ -36,23 +42,27 @@ export class Placer {
   }
 
   place(cycle: PodCycle): Placement {
+    const { rejections, feasible } = this.find(cycle)
+    if (feasible.length > 0) return { kind: 'node', entry: this.#best(cycle, feasible) }
+    return { kind: 'none', diagnosis: { total: cycle.view.index.nodes().length, rejections } }
+  }
+
+  /** Nodes that take the pod: the nominated one alone if it does, else a sample; with why others do not. */
+  find(cycle: PodCycle): Findings {
     const { facts, view, early } = cycle
     const nodes = view.index.nodes()
-    if (early !== undefined) {
-      const rejections = new Map(nodes.map((entry) => [entry, early]))
-      return { kind: 'none', diagnosis: { total: nodes.length, rejections } }
-    }
+    if (early !== undefined)
+      return { feasible: [], rejections: new Map(nodes.map((entry) => [entry, early])) }
     const nominated = this.#fittingNomination(cycle)
-    if (nominated !== undefined) return { kind: 'node', entry: nominated }
+    if (nominated !== undefined) return { feasible: [nominated], rejections: new Map() }
     const names = facts.nodes?.names
     const rejections = new Map<NodeEntry, Rejection>()
     const feasible =
       names === undefined ? this.#search(cycle, nodes, rejections) : this.#named(cycle, names, rejections)
-    if (feasible.length > 0) return { kind: 'node', entry: this.#best(cycle, feasible) }
-    if (names !== undefined) {
+    if (feasible.length === 0 && names !== undefined) {
       for (const entry of nodes) if (!rejections.has(entry)) rejections.set(entry, affinityMismatch)
     }
-    return { kind: 'none', diagnosis: { total: nodes.length, rejections } }
+    return { feasible, rejections }
   }
 
   /**

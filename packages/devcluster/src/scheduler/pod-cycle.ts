@@ -144,13 +144,20 @@ function deviceRejection({ pod }: PodFacts): Rejection | undefined {
   return { filter: 'DynamicResources', reasons: [reason], helpedByPreemption: false }
 }
 
-/** Pods that a spread constraint counts: in the namespace, selected, and not on their way out. */
+/**
+ * Pods that a spread constraint counts: in the namespace, selected, and not on their way out. Kubernetes counts
+ * none for a selector that selects all.
+ */
 export function spreadQuestion(namespace: string, constraint: SpreadConstraint): PodQuestion {
   const selector = constraint.selector
   return {
     key: `spread:${namespace}:${selector.key}`,
     pair: selector.pair,
-    matches: (other) => other.namespace === namespace && !other.terminating && selector.matches(other.labels),
+    matches: (other) =>
+      !selector.isEmpty &&
+      other.namespace === namespace &&
+      !other.terminating &&
+      selector.matches(other.labels),
   }
 }
 

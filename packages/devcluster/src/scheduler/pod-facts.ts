@@ -7,6 +7,7 @@ import {
   type WeightedPodAffinityTerm,
   ownValue,
 } from '@tenon/api'
+import { type Disk, disksOf } from './disks.ts'
 import { podRequests, scoredRequests } from './pod-requests.ts'
 import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
 import { type LabelMatcher, labelMatcher, type Labels, type NodeMatcher, nodeMatcher } from './selectors.ts'
@@ -67,6 +68,7 @@ export interface PodFacts {
   readonly hardSpread: readonly SpreadConstraint[]
   readonly softSpread: readonly SpreadConstraint[]
   readonly claims: readonly PodClaim[]
+  readonly disks: readonly Disk[]
 }
 
 /** A PersistentVolumeClaim a pod mounts; `ephemeral` ones are made for the pod. */
@@ -110,6 +112,7 @@ export function podFacts(pod: Pod, table: ResourceTable): PodFacts {
     hardSpread: spreadConstraints(spread, 'DoNotSchedule', labels),
     softSpread: spreadConstraints(spread, 'ScheduleAnyway', labels),
     claims: claims(pod),
+    disks: disksOf(pod),
   }
 }
 

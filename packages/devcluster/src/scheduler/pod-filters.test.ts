@@ -63,6 +63,17 @@ describe('pods near and apart', () => {
     assert.equal(cluster.nodeOf('p'), 'b')
   })
 
+  it('counts no pod for a spread whose selector is empty, as Kubernetes does', async () => {
+    const cluster = aCluster().node('a', inZone('1')).node('b', inZone('2'))
+    for (const name of ['r1', 'r2', 'r3']) cluster.pod(name, { labels: web, nodeName: 'a' })
+    const here = { nodeSelector: { [hostKey]: 'a' } }
+    cluster.pod('all', { ...spread({ labelSelector: {}, nodeAffinityPolicy: 'Ignore' }), ...here })
+    cluster.pod('web', { labels: web, ...spread({ nodeAffinityPolicy: 'Ignore' }), ...here })
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('all'), 'a')
+    assert.equal(cluster.nodeOf('web'), undefined)
+  })
+
   it('keeps anti-affine pods apart, one per host', async () => {
     const cluster = aCluster().node('a').node('b')
     for (const name of ['p1', 'p2', 'p3'])

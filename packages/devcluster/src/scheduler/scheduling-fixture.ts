@@ -114,9 +114,11 @@ export class SchedulingFixture {
     return this
   }
 
+  /** A claim; one that names its volume is bound to it. */
   claim(name: string, spec: PersistentVolumeClaim['spec']): this {
+    const annotations = { 'pv.kubernetes.io/bind-completed': 'yes' }
     return this.create(kinds.persistentVolumeClaim, {
-      metadata: { name, namespace: 'default' },
+      metadata: { name, namespace: 'default', ...(spec.volumeName && { annotations }) },
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
     })
   }

@@ -22,6 +22,8 @@ export interface LabelMatcher {
   readonly key: string
   /** A `label=value` that every match carries, for indexing; undefined when there is none. */
   readonly pair: string | undefined
+  /** Whether it asks for nothing, and so matches everything. */
+  readonly isEmpty: boolean
   readonly matches: (labels: Labels) => boolean
 }
 
@@ -38,7 +40,7 @@ export function labelMatcher(
   selector: LabelSelector | undefined,
   extra: readonly LabelSelectorRequirement[] = [],
 ): LabelMatcher {
-  if (selector === undefined) return { key: 'none', pair: undefined, matches: () => false }
+  if (selector === undefined) return { key: 'none', pair: undefined, isEmpty: false, matches: () => false }
   const equalities = Object.entries(selector.matchLabels ?? {})
   const requirements: Requirement[] = [...(selector.matchExpressions ?? []), ...extra]
   for (const [key, value] of equalities) requirements.push({ key, operator: 'In', values: [value] })
@@ -48,6 +50,7 @@ export function labelMatcher(
       requirements.map((one) => [one.key, one.operator, one.values ?? []]).toSorted(byText),
     ),
     pair: exact === undefined ? undefined : `${exact.key}=${exact.values?.[0] ?? ''}`,
+    isEmpty: requirements.length === 0,
     matches: (labels) => requirements.every((one) => holds(one, ownValue(labels, one.key))),
   }
 }
@@ -96,6 +99,9 @@ function holds(requirement: Requirement, value: string | undefined): boolean {
   }
 }
 
+/** The numbers that Kubernetes compares; others match nothing. */
+const least = -(2n ** 63n)
+const greatest = 2n ** 63n - 1n
 const integer = /^[+-]?\d+$/
 
 function compares(
@@ -105,7 +111,15 @@ function compares(
 ): boolean {
   const bound = values[0]
   if (value === undefined || bound === undefined || values.length !== 1) return false
-  return integer.test(value) && integer.test(bound) && order(BigInt(value), BigInt(bound))
+  const [left, right] = [wholeNumber(value), wholeNumber(bound)]
+  return left !== undefined && right !== undefined && order(left, right)
+}
+
+function wholeNumber(text: string): bigint | undefined {
+  if (!integer.test(text)) return undefined
+  const magnitude = BigInt(text.replace(/^[+-]/, ''))
+  const number = text.startsWith('-') ? -magnitude : magnitude
+  return number < least || number > greatest ? undefined : number
 }
 
 /** Nodes named by `metadata.name In` in every term, or undefined when some term names none. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { kinds, type PodSpec } from '@tenon/api'
-import { aCluster, inZone, zoneKey } from './scheduling-fixture.ts'
+import { aCluster, hostKey, inZone, zoneKey } from './scheduling-fixture.ts'
 
 function mounts(...claims: string[]): Pick<PodSpec, 'volumes'> {
   return {
@@ -116,6 +116,31 @@ describe('pods with volumes', () => {
     assert.equal(cluster.nodeOf('q'), 'a')
   })
 
+  it('waits until the controller of volumes has bound a claim that names its volume', async () => {
+    const cluster = aCluster().node('a').volume('v', undefined)
+    const resources = { requests: { storage: '1Gi' } }
+    cluster.create(kinds.persistentVolumeClaim, {
+      metadata: { name: 'c', namespace: 'default' },
+      spec: { accessModes: ['ReadWriteOnce'], volumeName: 'v', resources },
+    })
+    cluster.pod('p', mounts('c'))
+    await cluster.settle()
+    assert.match(cluster.reason('p') ?? '', /pod has unbound immediate PersistentVolumeClaims/)
+    const annotations = { 'pv.kubernetes.io/bind-completed': 'yes' }
+    cluster.api.patch(kinds.persistentVolumeClaim, 'default', 'c', { metadata: { annotations } })
+    await cluster.settle(2000)
+    assert.equal(cluster.nodeOf('p'), 'a')
+  })
+
+  it('keeps a pod off whose claim has lost its volume', async () => {
+    const cluster = aCluster().node('a').volume('v', undefined).claim('c', { volumeName: 'v' })
+    const status = { phase: 'Lost' }
+    cluster.api.patch(kinds.persistentVolumeClaim, 'default', 'c', { status }, 'status')
+    cluster.pod('p', mounts('c'))
+    await cluster.settle()
+    assert.match(cluster.reason('p') ?? '', /"c" bound to non-existent persistentvolume "v"/)
+  })
+
   it('keeps to the CSI limit of a node, counting a shared volume once', async () => {
     const cluster = aCluster().node('a')
     const driver = { name: 'csi.test', nodeID: 'a', allocatable: { count: 1 } }
@@ -136,4 +161,49 @@ describe('pods with volumes', () => {
     assert.equal(cluster.nodeOf('p1'), 'a')
     assert.match(cluster.reason('p2') ?? '', /ReadWriteOncePod access mode/)
   })
+
+  it('mounts a disk that pods name themselves once per node, several times only to read', async () => {
+    const disks: readonly (readonly [string, object, object, boolean])[] = [
+      ['gce', { gcePersistentDisk: { pdName: 'd' } }, { gcePersistentDisk: { pdName: 'd' } }, false],
+      [
+        'gce-read',
+        { gcePersistentDisk: { pdName: 'd', readOnly: true } },
+        { gcePersistentDisk: { pdName: 'd', readOnly: true } },
+        true,
+      ],
+      ['gce-other', { gcePersistentDisk: { pdName: 'd' } }, { gcePersistentDisk: { pdName: 'e' } }, true],
+      [
+        'ebs-read',
+        { awsElasticBlockStore: { volumeID: 'v', readOnly: true } },
+        { awsElasticBlockStore: { volumeID: 'v', readOnly: true } },
+        false,
+      ],
+      ['iscsi', iscsi('x', 0), iscsi('x', 1), false],
+      ['iscsi-other', iscsi('x', 0), iscsi('y', 0), true],
+      ['rbd', rbd(['m1', 'm2'], 'i'), rbd(['m2', 'm3'], 'i'), false],
+      ['rbd-monitors', rbd(['m1'], 'i'), rbd(['m2'], 'i'), true],
+      ['rbd-image', rbd(['m1'], 'i'), rbd(['m1'], 'j'), true],
+    ]
+    const cluster = aCluster()
+    for (const [name, first, second] of disks) {
+      cluster.node(name)
+      const nodeSelector = { [hostKey]: name }
+      cluster.pod(`${name}-1`, { nodeName: name, volumes: [{ name: 'v', ...first }] })
+      cluster.pod(`${name}-2`, { nodeSelector, volumes: [{ name: 'v', ...second }] })
+    }
+    await cluster.settle()
+    assert.deepEqual(
+      disks.map(([name]) => [name, cluster.nodeOf(`${name}-2`) !== undefined]),
+      disks.map(([name, , , fits]) => [name, fits]),
+    )
+    assert.match(cluster.reason('gce-2') ?? '', /1 node\(s\) had no available disk/)
+  })
 })
+
+function iscsi(iqn: string, lun: number): object {
+  return { iscsi: { targetPortal: '10.0.0.9', iqn: `iqn.2026-01.test:${iqn}`, lun } }
+}
+
+function rbd(monitors: readonly string[], image: string): object {
+  return { rbd: { monitors, pool: 'rbd', image } }
+}

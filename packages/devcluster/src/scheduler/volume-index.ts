@@ -4,9 +4,11 @@ import {
   type PersistentVolume,
   type PersistentVolumeClaim,
   type StorageClass,
+  ownValue,
   storageClassNameOf,
 } from '@tenon/api'
 
+const bindCompletedAnnotation = 'pv.kubernetes.io/bind-completed'
 const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
 
 /** Claims, volumes, storage classes and CSI limits by name. */
@@ -99,6 +101,11 @@ export function selectedNodePatch(nodeName: string): object {
 /** The node chosen for a claim earlier. */
 export function selectedNode(claim: PersistentVolumeClaim): string | undefined {
   return claim.metadata.annotations?.[selectedNodeAnnotation]
+}
+
+/** Whether the controller of volumes has given the claim the volume it names. */
+export function isBindingCompleted(claim: PersistentVolumeClaim): boolean {
+  return ownValue(claim.metadata.annotations, bindCompletedAnnotation) !== undefined
 }
 
 function keyOf(object: KubeObject): string {

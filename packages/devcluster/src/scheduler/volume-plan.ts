@@ -11,7 +11,7 @@ import type { NodeEntry } from './node-entry.ts'
 import type { PodFacts } from './pod-facts.ts'
 import type { Rejection } from './rejection.ts'
 import { labelMatcher, termMatches } from './selectors.ts'
-import { selectedNode, type VolumeIndex } from './volume-index.ts'
+import { isBindingCompleted, selectedNode, type VolumeIndex } from './volume-index.ts'
 
 const noProvisioner = 'kubernetes.io/no-provisioner'
 const topologyLabels = [
@@ -54,7 +54,12 @@ export function volumePlan(facts: PodFacts, volumes: VolumeIndex): VolumePlan {
     }
     if (claim.spec.accessModes?.includes('ReadWriteOncePod')) exclusive.push(`${facts.namespace}/${name}`)
     const volumeName = claim.spec.volumeName ?? ''
-    if (volumeName !== '') {
+    if (claim.status?.phase === 'Lost') {
+      return unresolvable(
+        `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${volumeName}"`,
+      )
+    }
+    if (volumeName !== '' && isBindingCompleted(claim)) {
       const volume = volumes.volume(volumeName)
       if (volume === undefined) {
         return unresolvable('node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)')
@@ -63,7 +68,8 @@ export function volumePlan(facts: PodFacts, volumes: VolumeIndex): VolumePlan {
       continue
     }
     const storageClass = volumes.classOf(claim)
-    if (storageClass?.volumeBindingMode !== 'WaitForFirstConsumer') {
+    // A claim that names its volume waits for the controller of volumes, whatever its class.
+    if (volumeName !== '' || storageClass?.volumeBindingMode !== 'WaitForFirstConsumer') {
       return unresolvable('pod has unbound immediate PersistentVolumeClaims')
     }
     waiting.push({ claim, storageClass })

@@ -121,6 +121,26 @@ test('refuses what users get wrong in the words of an API server', () => {
   )
 })
 
+test('refuses operators that need a feature gate, and node labels that cannot be', () => {
+  const tolerations = [{ key: 'rank', operator: 'Gt', value: '5', effect: 'NoSchedule' }]
+  assert.match(
+    refusal('Pod', aPod({ tolerations })),
+    /spec.tolerations\[0\].operator: Unsupported value: "Gt"/,
+  )
+  const term = (value: string) => ({ matchExpressions: [{ key: 'rank', operator: 'Gt', values: [value] }] })
+  const requiring = (value: string) => ({
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term(value)] } },
+  })
+  assert.equal(refusal('Pod', aPod({ affinity: requiring('1') })), 'valid')
+  assert.match(
+    refusal('Pod', aPod({ affinity: requiring('-1') })),
+    /nodeSelectorTerms\[0\].matchExpressions\[0\].values\[0\]: Invalid value: "-1": a valid label must be/,
+  )
+  const preference = { weight: 1, preference: term('-1') }
+  const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: [preference] }
+  assert.equal(refusal('Pod', aPod({ affinity: { nodeAffinity } })), 'valid')
+})
+
 test('reports several errors in brackets', () => {
   const mount = { name: 'data', mountPath: '/data' }
   assert.equal(

@@ -35,7 +35,8 @@ export function checkTolerations(tolerations: readonly Loose[], path: string, fo
     ) {
       for (const words of labelValueErrors(value)) found.invalid(`${at}.operator`, value, words)
     }
-    if (operator !== '') found.oneOf(`${at}.operator`, operator, ['Equal', 'Exists', 'Gt', 'Lt'])
+    // Kubernetes has Gt and Lt too, where a feature gate enables them that is off by default.
+    if (operator !== '') found.oneOf(`${at}.operator`, operator, ['Equal', 'Exists'])
     if (effect !== '') found.oneOf(`${at}.effect`, effect, effects)
   }
 }
@@ -95,6 +96,18 @@ function checkNodeTerm(term: Loose, path: string, found: Findings): void {
   }
 }
 
+/** Values that no label can have are refused in what is required; a preference may name them. */
+function checkNodeValues(term: Loose, path: string, found: Findings): void {
+  for (const [index, requirement] of listOf(term, 'matchExpressions').entries()) {
+    const values: unknown = requirement['values']
+    for (const [at, value] of (Array.isArray(values) ? values : []).entries()) {
+      if (typeof value !== 'string') continue
+      const field = `${path}.matchExpressions[${index}].values[${at}]`
+      for (const words of labelValueErrors(value)) found.invalid(field, value, words)
+    }
+  }
+}
+
 const weightRange = 'must be in the range 1-100'
 
 function checkWeight(weight: unknown, path: string, found: Findings): void {
@@ -129,7 +142,9 @@ function checkNodeAffinity(affinity: Loose, path: string, found: Findings): void
     found.required(`${path}.${required}.nodeSelectorTerms`, 'must have at least one node selector term')
   }
   for (const [index, term] of terms.entries()) {
-    checkNodeTerm(term, `${path}.${required}.nodeSelectorTerms[${index}]`, found)
+    const at = `${path}.${required}.nodeSelectorTerms[${index}]`
+    checkNodeTerm(term, at, found)
+    checkNodeValues(term, at, found)
   }
   for (const [index, { weight, preference }] of listOf(affinity, preferred).entries()) {
     const at = `${path}.${preferred}[${index}]`
