@@ -141,6 +141,19 @@ describe('pods with volumes', () => {
     assert.match(cluster.reason('p') ?? '', /"c" bound to non-existent persistentvolume "v"/)
   })
 
+  it('finds no volume for a claim whose class provisions none once its node was selected', async () => {
+    const cluster = aCluster().node('a').storageClass('local', {
+      provisioner: 'kubernetes.io/no-provisioner',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    })
+    cluster.claim('c', { storageClassName: 'local' })
+    const annotations = { 'volume.kubernetes.io/selected-node': 'a' }
+    cluster.api.patch(kinds.persistentVolumeClaim, 'default', 'c', { metadata: { annotations } })
+    cluster.pod('p', mounts('c'))
+    await cluster.settle()
+    assert.match(cluster.reason('p') ?? '', /1 node\(s\) didn't find available persistent volumes to bind/)
+  })
+
   it('keeps to the CSI limit of a node, counting a shared volume once', async () => {
     const cluster = aCluster().node('a')
     const driver = { name: 'csi.test', nodeID: 'a', allocatable: { count: 1 } }

@@ -201,13 +201,16 @@ function bindable(plan: VolumePlan, entry: NodeEntry, volumes: VolumeIndex): boo
   const used = new Set<string>()
   return plan.waiting.every(({ claim, storageClass }) => {
     const selected = selectedNode(claim)
-    if (selected !== undefined && selected !== '') return selected === entry.name
+    // A claim with a selected node waits for its provisioner there, whatever volumes there are.
+    if (selected !== undefined && selected !== '') {
+      return selected === entry.name && isProvisionable(storageClass, entry)
+    }
     const existing = smallestFree(claim, entry, volumes, used)
     if (existing !== undefined) {
       used.add(existing.metadata.name)
       return true
     }
-    return storageClass.provisioner !== noProvisioner && allowed(storageClass, entry)
+    return isProvisionable(storageClass, entry)
   })
 }
 
@@ -248,7 +251,8 @@ function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean 
   )
 }
 
-function allowed(storageClass: StorageClass, entry: NodeEntry): boolean {
+function isProvisionable(storageClass: StorageClass, entry: NodeEntry): boolean {
+  if (storageClass.provisioner === noProvisioner) return false
   const terms = storageClass.allowedTopologies ?? []
   if (terms.length === 0) return true
   return terms.some((term) =>
