@@ -181,14 +181,8 @@ class CaseDraw {
       ...(draw.chance(60) && { tier: draw.pick(tiers) }),
       ...(draw.chance(50) && { revision: draw.pick(['1', '2']) }),
     }
-    const affinity = {
-      ...(isProbe && draw.chance(35) && { nodeAffinity: this.#nodeAffinity() }),
-      ...(draw.chance(isProbe ? 35 : 10) && { podAffinity: this.#podTerms() }),
-      ...(draw.chance(30) && { podAntiAffinity: this.#podTerms() }),
-    }
-    const spread = isProbe && draw.chance(60) ? this.#spread() : []
-    const usable = choices.filter((one) => one.namespace === undefined || one.namespace === namespace)
-    const volumes = usable.length > 0 && draw.chance(30) ? draw.some(usable, 2) : []
+    const constraints = this.#constraints(isProbe)
+    const volumes = this.#volumes(choices, namespace)
     const selector = isProbe && draw.chance(15) ? this.#nodeSelector() : undefined
     const runtimeClassName = draw.chance(8) ? draw.pick(['heavy', 'picky']) : undefined
     return {
@@ -198,16 +192,36 @@ class CaseDraw {
       spec: {
         ...this.#containers(),
         ...(nodeName !== undefined && { nodeName }),
-        ...(Object.keys(affinity).length > 0 && { affinity }),
-        ...(spread.length > 0 && { topologySpreadConstraints: spread }),
+        ...constraints,
         ...(selector && { nodeSelector: selector }),
         ...(runtimeClassName !== undefined && { runtimeClassName }),
         ...(draw.chance(40) && { tolerations: draw.some(this.#tolerations(), 2) }),
-        ...(volumes.length > 0 && {
-          volumes: volumes.map(({ source }, index) => ({ name: `volume-${index}`, ...source })),
-        }),
+        ...volumes,
       },
     }
+  }
+
+  /** Affinity of any pod, and what only pods to be placed have. */
+  #constraints(isProbe: boolean): Fields {
+    const draw = this.#draw
+    const affinity = {
+      ...(isProbe && draw.chance(35) && { nodeAffinity: this.#nodeAffinity() }),
+      ...(draw.chance(isProbe ? 35 : 10) && { podAffinity: this.#podTerms() }),
+      ...(draw.chance(30) && { podAntiAffinity: this.#podTerms() }),
+    }
+    const spread = isProbe && draw.chance(60) ? this.#spread() : []
+    return {
+      ...(Object.keys(affinity).length > 0 && { affinity }),
+      ...(spread.length > 0 && { topologySpreadConstraints: spread }),
+    }
+  }
+
+  #volumes(choices: readonly VolumeChoice[], namespace: string): Fields {
+    const draw = this.#draw
+    const usable = choices.filter((one) => one.namespace === undefined || one.namespace === namespace)
+    if (usable.length === 0 || !draw.chance(30)) return {}
+    const volumes = draw.some(usable, 2)
+    return { volumes: volumes.map(({ source }, index) => ({ name: `volume-${index}`, ...source })) }
   }
 
   #containers(): Fields {

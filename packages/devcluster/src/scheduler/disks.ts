@@ -1,5 +1,4 @@
 import type { Pod, Volume } from '@tenon/api'
-import type { NodeEntry } from './node-entry.ts'
 import type { Rejection } from './rejection.ts'
 
 interface Access {
@@ -33,10 +32,13 @@ export function disksOf(pod: Pod): readonly Disk[] {
   )
 }
 
-/** Keeps a pod off a node where another pod mounts one of its disks. */
-export function diskRejection(disks: readonly Disk[], entry: NodeEntry): Rejection | undefined {
+/** Keeps a pod off a node where one of `others`, the pods there, mounts one of its disks. */
+export function diskRejection(
+  disks: readonly Disk[],
+  others: Iterable<{ readonly disks: readonly Disk[] }>,
+): Rejection | undefined {
   if (disks.length === 0) return undefined
-  for (const other of entry.pods.values()) {
+  for (const other of others) {
     if (disks.some((disk) => other.disks.some((taken) => conflict(disk, taken)))) return rejection
   }
   return undefined

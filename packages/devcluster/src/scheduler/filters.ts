@@ -49,7 +49,7 @@ export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefi
     checkNodeItself(facts, entry) ??
     (facts.hostPorts.length === 0 || entry.hasFreePorts(facts) ? undefined : portsTaken) ??
     checkResources(facts, entry, view.index.table) ??
-    diskRejection(facts.disks, entry) ??
+    diskRejection(facts.disks, entry.pods.values()) ??
     (facts.claims.length === 0 ? undefined : checkVolumes(cycle, entry)) ??
     checkPods(cycle, entry) ??
     checkExtra(cycle, entry)
