@@ -14,6 +14,7 @@ interface LogLine {
   readonly identity?: string
   readonly metricsPort?: number
   readonly healthProbePort?: number
+  readonly debugPort?: number | 'off'
 }
 
 /** What only a leader may say. */
@@ -21,6 +22,7 @@ const actions = /^(created|launched|registered|initialized|deleted) node|^(compu
 
 /** One replica of `tenon controller --provider kwok`, with the lease in kube-system. */
 export class Replica {
+  static #nextDebugPort = 18_082
   readonly #process: ChildProcess
   readonly #log: string
   readonly #exit: Promise<number | null>
@@ -35,6 +37,7 @@ export class Replica {
         KUBECONFIG: kubeconfigPath,
         METRICS_PORT: '0',
         HEALTH_PROBE_PORT: '0',
+        DEBUG_PORT: `${Replica.#nextDebugPort++}`,
         LEADER_ELECTION_NAMESPACE: 'kube-system',
         ...environment,
       },
@@ -91,7 +94,12 @@ export class Replica {
   }
 
   async logLevel(): Promise<string> {
-    return (await this.#get(this.#start()?.metricsPort, '/debug/log-level')).trim()
+    return (await this.#get(this.#debugPort(), '/debug/log-level')).trim()
+  }
+
+  #debugPort(): number | undefined {
+    const port = this.#start()?.debugPort
+    return port === 'off' ? undefined : port
   }
 
   /** `leader_election_master_status`. */

@@ -11,8 +11,16 @@ type Page = (
   signal?: AbortSignal,
 ) => Promise<HttpResponse> | HttpResponse
 
+/** Answers scrapes: `/metrics` and nothing else. */
+export function scrapeHandler(operator: Operator): HttpHandler {
+  return async (request) =>
+    pathOf(request.path) === '/metrics'
+      ? scrapeResponse(operator.metrics.registry, request)
+      : await notFound(request)
+}
+
 /**
- * Answers scrapes of the metrics port. As JSON, `/debug/drains` tells what each drain waits for,
+ * Answers scrapes, and what only the owner of the process may see. As JSON, `/debug/drains` tells what each drain waits for,
  * `/debug/decisions` why each node is still there, `/debug/offerings` what launches avoid because it had no
  * capacity and which instance types are smaller than they say, and `/debug/waiting` what decisions wait for, or go on without.
  * @param others answers other paths; without it there are none.

@@ -24,7 +24,14 @@ export {
 } from './transport.ts'
 export { eventLoopTurns, inSlices, type Slicing, type Turns } from './turns.ts'
 export { VirtualClock } from './virtual-clock.ts'
-export { type HttpsOptions, type ListenOptions, serveHttp, serveHttps, type SocketServer } from './serve.ts'
+export {
+  type Guard,
+  type HttpsOptions,
+  type ListenOptions,
+  serveHttp,
+  serveHttps,
+  type SocketServer,
+} from './serve.ts'
 export {
   type AnswerCheck,
   headFault,

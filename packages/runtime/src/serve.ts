@@ -26,6 +26,16 @@ export interface HttpsOptions extends ListenOptions {
   readonly certificateAuthority: string
 }
 
+/** How much a port that anybody may reach gives to strangers. */
+export interface Guard {
+  /** Connections at once; further ones are closed at once. */
+  readonly connections: number
+  /** Bytes of a request's body; a longer one is answered with 413. */
+  readonly bodyBytes: number
+  /** A request that is not complete by then has its connection closed. */
+  readonly requestMs: number
+}
+
 /** A listening server. */
 export interface SocketServer {
   readonly port: number
@@ -40,13 +50,30 @@ const bodyLimitBytes = 3 * 1024 * 1024
 /** A request may take as long as it likes: watches do. */
 const timeouts = { keepAliveTimeout: 60_000, requestTimeout: 0 }
 
+function guardedTimeouts({ requestMs }: Guard) {
+  return {
+    headersTimeout: requestMs,
+    requestTimeout: requestMs,
+    keepAliveTimeout: requestMs,
+    connectionsCheckingInterval: requestMs / 10,
+  }
+}
+
 /**
  * Serves plain HTTP. A handler that rejects has its connection broken.
  * @throws Error naming the port when it is taken or not allowed.
  */
-export async function serveHttp(handler: HttpHandler, options: ListenOptions): Promise<SocketServer> {
+export async function serveHttp(
+  handler: HttpHandler,
+  options: ListenOptions & { readonly guard?: Guard },
+): Promise<SocketServer> {
   const { createServer } = require('node:http') as typeof http
-  const server = createServer(timeouts, (request, response) => void answer(handler, request, response))
+  const { guard } = options
+  const server = createServer(
+    guard === undefined ? timeouts : guardedTimeouts(guard),
+    (request, response) => void answer(handler, request, response, guard?.bodyBytes),
+  )
+  if (guard !== undefined) server.maxConnections = guard.connections
   return await listen(server, 'http', options)
 }
 
@@ -113,15 +140,19 @@ async function answer(
   handler: HttpHandler,
   request: IncomingMessage,
   response: ServerResponse,
+  mostBytes = bodyLimitBytes,
 ): Promise<void> {
+  const { socket } = request
   const gone = new AbortController()
   response.on('close', () => {
     gone.abort()
   })
   try {
-    const body = await readBody(request)
+    const body = await readBody(request, mostBytes)
     if (body === undefined) {
-      response.writeHead(413, { connection: 'close' }).end('the request is too large\n')
+      response.writeHead(413, { connection: 'close' }).end('the request is too large\n', () => {
+        socket.destroySoon()
+      })
       return
     }
     const { method = 'GET', url: path = '/' } = request
@@ -130,16 +161,16 @@ async function answer(
     await send(answered, response, method, gone.signal)
   } catch {
     // A request or a reply that is lost on the way: the client sees its connection break.
-    request.socket.destroy()
+    socket.destroy()
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
+async function readBody(request: IncomingMessage, mostBytes: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Uint8Array>) {
     size += chunk.length
-    if (size > bodyLimitBytes) return undefined
+    if (size > mostBytes) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -14,6 +14,9 @@ export interface ControllerOptions {
   readonly rate: { readonly perSecond: number; readonly burst: number } | undefined
   readonly metricsPort: number
   readonly healthProbePort: number
+  /** 0 for none. */
+  readonly debugPort: number
+  readonly maxConnections: number
   readonly isProfiling: boolean
   readonly logLevel: LogLevel
   /** Comma lists. */
@@ -54,6 +57,8 @@ export function controllerOptions(
     rate: rateOf(read.number('kube-client-qps'), read.number('kube-client-burst')),
     metricsPort: port(read, 'metrics-port'),
     healthProbePort: port(read, 'health-probe-port'),
+    debugPort: port(read, 'debug-port'),
+    maxConnections: Math.max(1, read.number('max-connections')),
     isProfiling: read.isOn('enable-profiling'),
     logLevel: logLevel(read.text('log-level')),
     logOutputs: read.text('log-output-paths'),

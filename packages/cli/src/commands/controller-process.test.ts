@@ -1,6 +1,8 @@
 /** The controller as a process against the embedded cluster. */
 import assert from 'node:assert/strict'
+import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
+import { serveHttp } from '@tenon/runtime'
 import {
   controllerSettings,
   eventually,
@@ -38,14 +40,62 @@ test('a start with options that cannot be used exits with 2 and one line, one fo
   assert.match(help.out, /^ {2}--metrics-port NUMBER {2}\(METRICS_PORT, default 8080\)$/m)
 })
 
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = await serveHttp(() => Promise.reject(new Error('unused')), { host: '127.0.0.1', port: 0 })
+  await server.close()
+  return server.port
+}
+
+test('RPT-41 the ports of metrics and probes have nothing under /debug, and the log level stays', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  await startCluster(t, cwd, 'devcluster')
+  const { KUBECONFIG = '' } = await controllerSettings(cwd)
+  const debug = await freePort()
+  const flags = ['--metrics-port=0', '--health-probe-port=0', `--debug-port=${debug}`, '--enable-profiling']
+  const controller = startTenon(
+    t,
+    cwd,
+    ['controller', '--provider=kwok', '--disable-leader-election', ...flags],
+    {
+      KUBECONFIG,
+    },
+  )
+  const start = await eventually(
+    20_000,
+    () => linesOf(controller).find(({ message }) => message === 'starting'),
+    () => controller.out() + controller.err(),
+  )
+  for (const port of [start['metricsPort'], start['healthProbePort']]) {
+    for (const page of ['drains', 'decisions', 'offerings', 'waiting', 'log-level', 'pprof/heap', ''])
+      assert.equal((await ask(port, `/debug/${page}`)).status, 404, page)
+    assert.equal((await ask(port, '/debug/log-level', { method: 'PUT', body: 'debug' })).status, 404)
+  }
+  assert.equal((await ask(debug, '/debug/log-level')).text, 'info\n')
+  const address = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)
+  if (address !== undefined)
+    await assert.rejects(fetch(`http://${address.address}:${debug}/debug/log-level`), /fetch failed/)
+})
+
 test('OPS-13 OPS-15 OPS-19 OPS-51 OPS-52 OPS-94 probes and logs of a process, before and after its definitions come', async (t) => {
   const cwd = await temporaryDirectory(t)
   await startCluster(t, cwd, 'devcluster')
   const { KUBECONFIG = '' } = await controllerSettings(cwd)
+  const debug = await freePort()
   const controller = startTenon(
     t,
     cwd,
-    ['controller', '-provider', 'kwok', '--metrics-port=0', '--health-probe-port', '0x0'],
+    [
+      'controller',
+      '-provider',
+      'kwok',
+      '--metrics-port=0',
+      '--health-probe-port',
+      '0x0',
+      `--debug-port=${debug}`,
+    ],
     { KUBECONFIG, LEADER_ELECTION_NAMESPACE: 'kube-system', KUBE_CLIENT_QPS: 'many' },
   )
   const start = await eventually(
@@ -60,7 +110,7 @@ test('OPS-13 OPS-15 OPS-19 OPS-51 OPS-52 OPS-94 probes and logs of a process, be
   assert.match(unready.text, /^\[-\]crd failed: reason withheld\n[^]*\nhealthz check failed\n$/)
   assert.match((await ask(probe, '/readyz/crd')).text, /serves no nodeclaims and nodepools; install/)
   assert.equal((await ask(probe, '/readyz?exclude=crd&exclude=manager')).status, 200)
-  assert.equal((await ask(metrics, '/debug/pprof/heap')).status, 404)
+  assert.equal((await ask(debug, '/debug/pprof/heap')).status, 404)
   assert.equal((await ask(metrics, '/metrics')).status, 200)
 
   const { out: crds } = await runTenon(t, cwd, ['crds'])
@@ -88,7 +138,7 @@ test('OPS-13 OPS-15 OPS-19 OPS-51 OPS-52 OPS-94 probes and logs of a process, be
   }
   const warning = before.find(({ variable }) => variable === 'KUBE_CLIENT_QPS')
   assert.deepEqual([warning?.['level'], warning?.['fix']], ['WARN', 'give a whole number'])
-  const level = await ask(metrics, '/debug/log-level', { method: 'PUT', body: 'debug' })
+  const level = await ask(debug, '/debug/log-level', { method: 'PUT', body: 'debug' })
   assert.deepEqual(level, { status: 200, text: 'debug\n' })
 
   const since = performance.now()

@@ -4,7 +4,14 @@ import { argv, memoryUsage } from 'node:process'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { fencedTransport, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
-import { addProcessMetrics, crdProblem, metricsHandler, type Operator, probesHandler } from '@tenon/operator'
+import {
+  addProcessMetrics,
+  crdProblem,
+  metricsHandler,
+  type Operator,
+  probesHandler,
+  scrapeHandler,
+} from '@tenon/operator'
 import {
   type HttpHandler,
   JsonLogger,
@@ -29,6 +36,9 @@ import { commitOf, podNamespace } from './controller-surroundings.ts'
 
 /** A probe that asks the API server does not wait longer. */
 const discoveryTimeoutMs = 5000
+/** Metrics and probes are asked for without a body, and at once. */
+const longestBodyBytes = 64
+const longestRequestMs = 10_000
 
 /** Runs until the process is asked to end, or loses its lease. */
 export async function runController(io: Io, args: readonly string[]): Promise<void> {
@@ -75,10 +85,12 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   })
   addProcessMetrics(operator.metrics.registry)
   const pages = controllerPages(level, await profiles(options, clock))
-  const servers = await listen(options, metricsHandler(operator, pages), probes(operator, config.transport))
+  const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]
   try {
     const [metricsPort, healthProbePort] = servers.map(({ port }) => port)
-    const ports = { metricsPort, healthProbePort }
+    const debug = await listenForDebugging(options, metricsHandler(operator, pages), logger)
+    if (debug !== undefined) servers.push(debug)
+    const ports = { metricsPort, healthProbePort, debugPort: debug?.port ?? 'off' }
     logger.info('starting', {
       provider: options.provider,
       server: config.server,
@@ -153,6 +165,21 @@ function probes(operator: Operator, transport: Transport): HttpHandler {
   })
 }
 
+/** A port that only serves people never stops the controller: without it, it runs all the same. */
+async function listenForDebugging(
+  { debugPort }: ControllerOptions,
+  pages: HttpHandler,
+  logger: JsonLogger,
+): Promise<SocketServer | undefined> {
+  if (debugPort === 0) return undefined
+  try {
+    return await serveHttp(pages, { host: '127.0.0.1', port: debugPort })
+  } catch (error) {
+    logger.warn('/debug is not served; choose another port with --debug-port', { error })
+    return undefined
+  }
+}
+
 /** What this process holds, and how it gives back what it does not use. */
 function processMemory(): { readonly usedBytes: () => number; readonly collect: () => void } {
   setFlagsFromString('--expose-gc')
@@ -161,12 +188,13 @@ function processMemory(): { readonly usedBytes: () => number; readonly collect: 
 }
 
 async function listen(
-  { metricsPort, healthProbePort }: ControllerOptions,
+  { metricsPort, healthProbePort, maxConnections }: ControllerOptions,
   metricsPages: HttpHandler,
   probePages: HttpHandler,
 ): Promise<readonly SocketServer[]> {
+  const guard = { connections: maxConnections, bodyBytes: longestBodyBytes, requestMs: longestRequestMs }
   const open = async (flag: string, port: number, handler: HttpHandler) =>
-    await serveHttp(handler, { host: '0.0.0.0', port }).catch((cause: Error) => {
+    await serveHttp(handler, { host: '0.0.0.0', port, guard }).catch((cause: Error) => {
       const message = `${cause.message}; choose another with --${flag}`
       throw new CliError(message, { cause, exitCode: startUpExitCode })
     })

@@ -167,9 +167,11 @@ export const optionDefinitions: readonly OptionDefinition[] = [
     ),
   ]),
   ...group('Metrics, probes and logs', [
-    integer('metrics-port', 8080, 'Port of /metrics and /debug; 0 takes a free one.'),
+    integer('metrics-port', 8080, 'Port of /metrics; 0 takes a free one.'),
     integer('health-probe-port', 8081, 'Port of /healthz and /readyz; 0 takes a free one.'),
-    boolean('enable-profiling', false, 'Serve /debug/pprof/ on the metrics port.'),
+    integer('debug-port', 8082, 'Port of /debug, on the loopback address only; 0 for none.'),
+    integer('max-connections', 100, 'Connections at once to the port of metrics, and to that of probes.'),
+    boolean('enable-profiling', false, 'Serve /debug/pprof/ on the debug port.'),
     boolean(
       'disable-cluster-state-observability',
       false,

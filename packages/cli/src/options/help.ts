@@ -122,13 +122,13 @@ export function optionsPage(): string {
     '',
     '## While it runs',
     '',
-    '`GET /debug/log-level` on the metrics port answers the level that is logged; `PUT` with `debug`, `info` or `error` as body changes it until the process ends:',
+    '`GET /debug/log-level` on the debug port answers the level that is logged; `PUT` with `debug`, `info` or `error` as body changes it until the process ends:',
     '',
     '```sh',
-    'kubectl -n kube-system port-forward deployment/karpenter 8080 &',
-    'curl -X PUT -d debug http://127.0.0.1:8080/debug/log-level',
+    'kubectl -n kube-system port-forward deployment/karpenter 8082 &',
+    'curl -X PUT -d debug http://127.0.0.1:8082/debug/log-level',
     '```',
     '',
-    'With `--enable-profiling` the metrics port serves `/debug/pprof/`: `profile?seconds=N` (processor time), `heap` and `allocs` (memory in use) in the format that `go tool pprof` and its relatives read, and `cmdline`. The others of that family (`goroutine`, `block`, `threadcreate`, `trace`, `symbol`) answer 501.',
+    'With `--enable-profiling` the debug port serves `/debug/pprof/`: `profile?seconds=N` (processor time), `heap` and `allocs` (memory in use) in the format that `go tool pprof` and its relatives read, and `cmdline`. The others of that family (`goroutine`, `block`, `threadcreate`, `trace`, `symbol`) answer 501.',
   ].join('\n')}\n`
 }
