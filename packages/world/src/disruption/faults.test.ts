@@ -3,9 +3,9 @@ import { describe, test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type Logger, silentLogger, type Transport } from '@tenon/runtime'
-import { minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
+import { hours, minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
 import { madeClaims } from '../provisioning.test-support.ts'
-import { left, setDisruption, tainted } from './disruption-stage.test-support.ts'
+import { left, setDisruption, setDrifted, tainted, told } from './disruption-stage.test-support.ts'
 import { priced, soldOut } from './fleet-stage.test-support.ts'
 import {
   aNodeOf,
@@ -108,9 +108,10 @@ describe('a replacement that never comes up', () => {
       pauses.toSorted((a, b) => a - b),
     )
     stage.cloud.onCreate = onCreate
-    await stage.pass(40 * minutes)
-    await joinReplacements(stage)
-    await stage.pass(5 * seconds)
+    for (let i = 0; i < 70 && left(stage).includes('a'); i++) {
+      await stage.pass(minutes)
+      await joinReplacements(stage)
+    }
     assert.equal(left(stage).includes('a'), false)
     assert.equal(left(stage).length, 1)
   })
@@ -284,4 +285,63 @@ test('a replacement that is told to go before it was ready leaves the nodes it w
   assert.ok(!isMarked(stage, 'a'))
   await stage.pass(500)
   assert.deepEqual(tainted(stage), [])
+})
+
+describe('replacements that never become nodes', () => {
+  const refusals: Readonly<Record<string, () => Error>> = {
+    'a quota that is used up': () => new ProviderError('insufficientCapacity', 'the quota is used up'),
+    'a cloud that refuses': () => new ProviderError('create', 'forbidden'),
+    'an error of the cloud': () => new Error('internal error'),
+  }
+  for (const [why, refusal] of Object.entries(refusals)) {
+    test(`${why}: of many nodes that would be replaced, few are tried, and less and less often`, async (t) => {
+      const stage = await openReplacing(t)
+      for (let i = 0; i < 6; i++) {
+        await aNodeOf(stage, `n${i}`, large)
+        await running(stage, `p${i}`, `node-n${i}`, '1.5')
+      }
+      const { onCreate } = stage.cloud
+      stage.cloud.onCreate = () => {
+        throw refusal()
+      }
+      const claims = new Set<string>()
+      stage.world.cluster.server.local.subscribe(karpenterKinds.nodeClaim, {
+        added: ({ metadata }) => {
+          if (metadata.name.startsWith('default-')) claims.add(metadata.name)
+        },
+      })
+      consolidate(stage)
+      await stage.pass(6 * hours)
+      assert.ok(claims.size >= 4 && claims.size <= 12, `${claims.size} claims in six hours`)
+      assert.match(told(stage, 'ReplacementFailed', 'NodePool/default')[0] ?? '', /did not become a node/)
+      stage.cloud.onCreate = onCreate
+      for (let i = 0; i < 70 && left(stage).includes('n0'); i++) {
+        await stage.pass(minutes)
+        await joinReplacements(stage)
+      }
+      assert.equal(left(stage).includes('n0'), false, 'it is replaced once machines are to be had')
+    })
+  }
+
+  test('drifted nodes wait as well: few replacements are tried, nodes without pods go', async (t) => {
+    const stage = await openReplacing(t)
+    const names = ['n0', 'n1', 'n2', 'n3', 'n4', 'n5']
+    setDisruption(stage, { budgets: [{ nodes: '0' }] })
+    setDrifted(stage, ...names, 'empty')
+    for (const name of [...names, 'empty']) await aNodeOf(stage, name, large)
+    for (const name of names) await running(stage, `p-${name}`, `node-${name}`, '7')
+    stage.cloud.onCreate = () => {
+      throw new ProviderError('insufficientCapacity', 'the quota is used up')
+    }
+    setDisruption(stage, { budgets: [{ nodes: '100%' }] })
+    const before = stage.cloud.count('create')
+    await stage.pass(3 * hours)
+    const launches = stage.cloud.count('create') - before
+    assert.ok(launches >= 4 && launches <= 9, `${launches} launches in three hours`)
+    assert.deepEqual(left(stage), names)
+    assert.match(
+      told(stage, 'DisruptionBlocked', 'Node/node-n5').at(-1) ?? '',
+      /the last one did not become a node/,
+    )
+  })
 })

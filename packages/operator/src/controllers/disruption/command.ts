@@ -6,6 +6,7 @@ import type { Candidate } from './candidates.ts'
 
 /** A claim to create in place of nodes that go. */
 export interface Replacement {
+  readonly nodePool: string
   readonly requirements: readonly Requirement[]
   /** Cheapest first; empty when they are not narrowed. */
   readonly instanceTypes: readonly string[]

@@ -1,5 +1,5 @@
 /** `disruption.queue`: begins what was decided, and sees it through (disruption.md 14, 15). */
-import { isConditionTrue, type KubeObject, type NodeClaim, type Pod } from '@tenon/api'
+import { isConditionTrue, type KubeObject, labels, type NodeClaim, type Pod } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { uuid } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
@@ -8,6 +8,7 @@ import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
 import type { Candidate } from './candidates.ts'
 import { type Command, decisionOf, logFields, policyLabel, poolsOf, type Replacement } from './command.ts'
 import type { DisruptionMarks } from './marks.ts'
+import { Replacements } from './replacements.ts'
 import { Waves } from './waves.ts'
 
 const pollMs = 1000
@@ -22,6 +23,8 @@ const longestTimeoutMs = 60 * 60_000
 interface UnderWay {
   readonly command: Command
   readonly successors: readonly NodeClaim[]
+  /** Names of successors that have a machine. */
+  readonly launched: Set<string>
   readonly initialized: Set<string>
   readonly deleted: Set<string>
   readonly sinceMs: number
@@ -39,6 +42,7 @@ export class Commands {
   readonly #marks: DisruptionMarks
   /** Nodes whose commands came to nothing, by provider ID. */
   readonly #retreats: Rests
+  readonly #replacements: Replacements
   readonly #underWay = new Map<string, UnderWay>()
   readonly #queued = new Map<string, string>()
   /** Set by the composition root: asks for {@link reconcile} of a command's id. */
@@ -50,6 +54,7 @@ export class Commands {
     this.#context = context
     this.#marks = marks
     this.#retreats = new Rests(context.clock, retreatRests)
+    this.#replacements = new Replacements(context)
     context.caches.nodeClaims.onChange(({ kind, object: { metadata } }) => {
       if (kind === 'deleted' || metadata.deletionTimestamp !== undefined) this.#missReplacement(metadata.name)
     })
@@ -69,6 +74,25 @@ export class Commands {
   /** Whether the node's last commands came to nothing, and it is not yet time to try again. */
   isResting(providerID: string): boolean {
     return this.#retreats.leftMs(providerID) > 0
+  }
+
+  /**
+   * Whether no node of the pool is launched in place of others for now: the last one did not come up, and it is
+   * not yet time for the next one, or not yet known what becomes of it.
+   */
+  mayNotLaunch(pool: string): boolean {
+    if (this.#replacements.leftMs(pool) > 0) return true
+    return this.#replacements.hasFailed(pool) && this.#isAwaited(pool)
+  }
+
+  #isAwaited(pool: string): boolean {
+    for (const { command, successors, initialized } of this.#underWay.values())
+      if (
+        successors.length > initialized.size &&
+        command.replacements.some(({ nodePool }) => nodePool === pool)
+      )
+        return true
+    return false
   }
 
   /**
@@ -100,6 +124,7 @@ export class Commands {
       this.#underWay.set(id, {
         command: { ...command, candidates: going },
         successors,
+        launched: new Set(),
         initialized: new Set(),
         deleted: new Set(),
         sinceMs: clock.monotonic(),
@@ -178,7 +203,11 @@ export class Commands {
       }),
     )
     const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (failed !== undefined) throw failed.reason
+    if (failed !== undefined) {
+      if (!signal.aborted && !isKubeError(failed.reason, 'conflict'))
+        this.#replacements.failed(replacements.map(({ nodePool }) => nodePool))
+      throw failed.reason
+    }
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
   }
 
@@ -191,6 +220,7 @@ export class Commands {
       const { name } = successor.metadata
       const current = this.#known(successor)
       const wasReady = initialized.has(name)
+      if ((current?.status?.providerID ?? '') !== '') underWay.launched.add(name)
       // Also one that is on its way out: its room is free for others already, and so is that of the nodes that go.
       // Once a node has gone for it there is no way back.
       if (
@@ -202,8 +232,11 @@ export class Commands {
       }
       if (wasReady || current === undefined) continue
       this.#tell(current, 'DisruptionLaunching', `Launching NodeClaim: ${command.reason}`, command.reason)
-      if (isConditionTrue(current, 'Initialized')) initialized.add(name)
-      else this.#tell(current, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
+      if (isConditionTrue(current, 'Initialized')) {
+        initialized.add(name)
+        this.#replacements.succeeded(nodePoolOf(current))
+      } else
+        this.#tell(current, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
     }
     const isReady = successors.every(({ metadata }) => initialized.has(metadata.name))
     const haveMoved = isReady && underWay.waves.advance()
@@ -214,7 +247,7 @@ export class Commands {
       return done
     }
     if (this.#context.clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
-      return await this.#giveUp(id, underWay, 'it did not come to an end in time')
+      return await this.#giveUp(id, underWay, 'it did not come to an end in time', true)
     return { kind: 'after', delayMs: isReady && !haveMoved ? wavePollMs : pollMs }
   }
 
@@ -258,9 +291,9 @@ export class Commands {
   }
 
   /** Lets the nodes stay. Replacements that exist stay too, and serve pods. */
-  async #giveUp(id: string, underWay: UnderWay, because: string): Promise<ReconcileResult> {
+  async #giveUp(id: string, underWay: UnderWay, because: string, isLate = false): Promise<ReconcileResult> {
     const { state, logger, metrics } = this.#context
-    const { command, successors, initialized, deleted } = underWay
+    const { command, successors, launched, initialized, deleted } = underWay
     // What drains already must not take pods again.
     const staying = command.candidates.filter(({ claim }) => !deleted.has(claim.metadata.name))
     // First, as nodes that are marked count as gone where limits are kept.
@@ -271,10 +304,13 @@ export class Commands {
     for (const { node, claim } of staying) await this.#marks.takeOff(node, claim)
     this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
     const decision = decisionOf(command)
-    const late = successors.filter(({ metadata }) => !initialized.has(metadata.name)).length
+    const late = successors.filter(({ metadata }) => !initialized.has(metadata.name))
+    // One that had a machine and is gone by now was taken away by somebody.
+    const failed = late.filter(({ metadata }) => isLate || !launched.has(metadata.name))
+    this.#replacements.failed(failed.map(nodePoolOf))
     // Users of Karpenter know the decision under this label, too (operations.md 9.1).
     const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: decision }
-    metrics.disruptionQueueFailures.inc(series, late)
+    metrics.disruptionQueueFailures.inc(series, late.length)
     logger.error('failed to disrupt node(s)', {
       'command-id': id,
       Nodes: command.candidates.map(({ node }) => node.metadata.name),
@@ -308,6 +344,8 @@ export class Commands {
     })
   }
 }
+
+const nodePoolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''
 
 /** The pods of these nodes, wave by wave; a node that could not be marked stays, and so do its pods. */
 function wavesOf(going: readonly Candidate[], waves: Command['waves'] = []): readonly (readonly Pod[])[] {

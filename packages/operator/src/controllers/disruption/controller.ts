@@ -3,6 +3,7 @@ import { isConditionTrue, type Node } from '@tenon/api'
 import { isKubeError, type ReconcileResult } from '@tenon/kube'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import { settlePlannedClaims } from '../../act/planned-claims.ts'
+import { soldOutProvider } from '../../act/sold-out-provider.ts'
 import type { OperatorContext } from '../../context.ts'
 import { sliceMs } from '../../decide/slice.ts'
 import { isDisrupted, type StateNode } from '../../state/state-node.ts'
@@ -42,6 +43,8 @@ interface Round {
 /** Begins what the first method wants that wants anything; the next pass goes on from there. */
 export class Disruption {
   readonly #context: OperatorContext
+  /** The same, where nothing is for sale that may not be launched in place of nodes now. */
+  readonly #consolidating: OperatorContext
   readonly #marks: DisruptionMarks
   readonly commands: Commands
   readonly #methods: readonly DisruptionMethod[]
@@ -51,14 +54,19 @@ export class Disruption {
     this.#context = context
     this.#marks = new DisruptionMarks(context)
     this.commands = new Commands(context, this.#marks)
+    const provider = soldOutProvider(context.provider, (pool) => this.commands.mayNotLaunch(pool))
+    this.#consolidating = { ...context, provider }
     context.answers.ask = (signal) => explainNodes(context, this.commands, signal)
     this.#methods = [
       new Emptiness(context),
       new StaticDrift(context),
       new Drift(context),
       ...(featureGates.globalConsolidation && compatibility !== 'karpenter'
-        ? [new Consolidation(context, 'global')]
-        : [new Consolidation(context, 'multi'), new Consolidation(context, 'single')]),
+        ? [new Consolidation(this.#consolidating, 'global')]
+        : [
+            new Consolidation(this.#consolidating, 'multi'),
+            new Consolidation(this.#consolidating, 'single'),
+          ]),
     ]
   }
 
@@ -98,7 +106,7 @@ export class Disruption {
   }
 
   async #try(method: DisruptionMethod, round: Round, signal: AbortSignal): Promise<boolean> {
-    const context = this.#context
+    const context = method instanceof Consolidation ? this.#consolidating : this.#context
     const { metrics, clock, state } = context
     const { reason, type, disruptionClass } = method
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
@@ -137,7 +145,12 @@ export class Disruption {
       if (seen.candidates.length === 0) return false
       const find = async (): Promise<readonly Candidate[]> => (await read()).candidates
       return await method.pass(
-        { ...seen, find, begin: (command) => this.commands.begin(command, signal) },
+        {
+          ...seen,
+          find,
+          mayNotLaunch: (pool) => this.commands.mayNotLaunch(pool),
+          begin: (command) => this.commands.begin(command, signal),
+        },
         signal,
       )
     } finally {

@@ -8,7 +8,7 @@ import { type Candidate, tellBlocked } from './candidates.ts'
 import { keepStranded } from './explain.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { plannedReplacement } from './planned-replacement.ts'
-import { isRolloutPaused } from './rollout-pause.ts'
+import { heldBackText, isRolloutPaused } from './rollout-pause.ts'
 import { claimNames, strandedText } from './remarks.ts'
 import { destinationsOf, type RemovalGround, removalGround, withoutNodes } from './simulation.ts'
 
@@ -34,7 +34,7 @@ export class Drift implements DisruptionMethod {
     return !isRolloutPaused(this.#context, candidate)
   }
 
-  async pass({ candidates, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+  async pass({ candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<boolean> {
     const context = this.#context
     const remaining = remainingDisruptions(context, reason)
     const allowed = candidates.filter(({ pool }) => (remaining.get(pool.metadata.name) ?? 0) > 0)
@@ -55,6 +55,11 @@ export class Drift implements DisruptionMethod {
       const claims = removal.claims.filter(({ pods }) =>
         pods.some(({ metadata }) => moving.has(metadata.uid)),
       )
+      const held = claims.find(({ nodePool }) => mayNotLaunch(nodePool))
+      if (held !== undefined) {
+        tellBlocked(context, candidate, heldBackText(held.nodePool))
+        continue
+      }
       await begin({
         reason,
         type: '',

@@ -16,6 +16,8 @@ export interface Pass {
   readonly ground: () => Promise<RemovalGround>
   /** The method's candidates as they are by now. */
   readonly find: () => Promise<readonly Candidate[]>
+  /** Whether no node of the NodePool is launched in place of others now. */
+  readonly mayNotLaunch: (pool: string) => boolean
   /** @throws as Commands.begin does. */
   readonly begin: (command: Command) => Promise<void>
 }

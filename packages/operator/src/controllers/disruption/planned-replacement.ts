@@ -22,6 +22,7 @@ export function plannedReplacement(
 ): Replacement {
   const { requirements, instanceTypes, nodePool, minValuesRelaxed } = claim
   return {
+    nodePool,
     requirements,
     instanceTypes,
     create: async (replaced, signal) => {

@@ -22,3 +22,8 @@ export function isRolloutPaused(context: OperatorContext, candidate: Candidate):
   })
   return true
 }
+
+/** Why a node stays whose replacement would be of this NodePool. */
+export function heldBackText(pool: string): string {
+  return `no NodeClaim of NodePool ${pool} is created in its place for now, as the last one did not become a node`
+}

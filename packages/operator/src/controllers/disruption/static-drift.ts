@@ -5,10 +5,10 @@ import type { OperatorContext } from '../../context.ts'
 import type { StateNode } from '../../state/state-node.ts'
 import { type StaticPool, staticPool } from '../static-provisioning/static-pool.ts'
 import { remainingDisruptions } from './budget.ts'
-import type { Candidate } from './candidates.ts'
+import { type Candidate, tellBlocked } from './candidates.ts'
 import type { Command, Replacement } from './command.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
-import { isRolloutPaused } from './rollout-pause.ts'
+import { heldBackText, isRolloutPaused } from './rollout-pause.ts'
 
 const reason = 'Drifted'
 /** A request without an answer is taken to have ended, one way or the other, after this long. */
@@ -41,13 +41,16 @@ export class StaticDrift implements DisruptionMethod {
    * @returns whether anything was begun.
    * @throws AggregateError of the replacements that could not be begun, after all were tried.
    */
-  async pass({ candidates, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+  async pass({ candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<boolean> {
     await this.#settle(signal)
     const byPool = Map.groupBy(candidates, ({ pool }) => pool.metadata.name)
     const remaining = remainingDisruptions(this.#context, reason)
     const commands = [...byPool].flatMap(([name, nodes]) => {
       const pool = staticPool(this.#context, name)
-      return pool === undefined ? [] : this.#commands(pool, nodes, remaining.get(name) ?? 0)
+      if (pool === undefined) return []
+      if (!mayNotLaunch(name)) return this.#commands(pool, nodes, remaining.get(name) ?? 0)
+      for (const node of nodes) tellBlocked(this.#context, node, heldBackText(name))
+      return []
     })
     const outcomes = await Promise.allSettled(commands.map(begin))
     const failures = outcomes.flatMap((outcome) =>
@@ -82,6 +85,7 @@ export class StaticDrift implements DisruptionMethod {
       state.poolClaims.release(name)
     }
     return {
+      nodePool: poolName,
       requirements: pool.spec.template.spec.requirements ?? [],
       instanceTypes: [],
       abandon,
