@@ -115,6 +115,11 @@ describe('the choice of nodes', () => {
     }
     assert.equal(validatePod(both, nothing, policy)?.silent, true)
     assert.equal(verdict(wish), undefined)
+    const unless = [labels.nodePool, 'tier'].map((key) => ({
+      matchExpressions: [{ key, operator: 'DoesNotExist' as const }],
+    }))
+    const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: unless } }
+    assert.equal(verdict(aPod({}, { affinity: { nodeAffinity: required } })), undefined)
     assert.equal(verdict(selecting({ [labels.nodePool]: 'a' })), undefined)
   })
 

@@ -1,7 +1,7 @@
 /** Whether a pending pod can be considered at all (scheduling.md 2.1). */
 import { labels, type Pod, type PodSpec, storageClassNameOf } from '@tenon/api'
 import { operatorOf } from '../requirements/requirement.ts'
-import { podRequirements } from '../requirements/requirements.ts'
+import { requiredAlternatives } from '../requirements/requirements.ts'
 import { type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { selectionProblems } from './node-selection.ts'
 import { misshapenFields } from './pod-shape.ts'
@@ -46,11 +46,13 @@ export function shapeProblems(pod: Pod): PodProblems | undefined {
   return { problems: problems.map((problem) => ({ kind: 'misshapen', ...problem })), silent: false }
 }
 
-/** Two pools at once leave no value either. A preference takes no pod out. */
+/** Two pools at once leave no value either. A preference takes no pod out, and neither does one of several terms. */
 function isOptedOut({ spec }: Pod): boolean {
   if (!mentionsPool(spec)) return false
-  const pool = podRequirements(spec).strict.get(labels.nodePool)
-  return pool !== undefined && operatorOf(pool) === 'DoesNotExist'
+  return requiredAlternatives(spec).every((wanted) => {
+    const pool = wanted.get(labels.nodePool)
+    return pool !== undefined && operatorOf(pool) === 'DoesNotExist'
+  })
 }
 
 /** Most pods do not, and need not be looked at more closely. */

@@ -20,9 +20,10 @@ export function relax(spec: PodSpec, whole: PodSpec, toleratePreferNoSchedule: b
 
 /** The terms before the last were tried only beside the wishes, and a preference blocks none of them (reports.md 2). */
 function withEarlierTerms(spec: PodSpec, whole: PodSpec): PodSpec | undefined {
-  const last = requiredTerms(whole).at(-1)
-  const earlier = requiredTerms(whole).filter((term) => term !== last)
-  if (earlier.length === 0 || requiredTerms(spec)[0] !== last) return undefined
+  const last = textOf(requiredTerms(whole).at(-1))
+  // Terms that say the same as the last would lead back to it.
+  const earlier = requiredTerms(whole).filter((term) => textOf(term) !== last)
+  if (earlier.length === 0 || textOf(requiredTerms(spec)[0]) !== last) return undefined
   const nodeAffinity = spec.affinity?.nodeAffinity
   return withAffinity(spec, {
     nodeAffinity: {
@@ -31,6 +32,8 @@ function withEarlierTerms(spec: PodSpec, whole: PodSpec): PodSpec | undefined {
     },
   })
 }
+
+const textOf = (term: NodeSelectorTerm | undefined): string | undefined => JSON.stringify(term)
 
 function requiredTerms(spec: PodSpec): readonly NodeSelectorTerm[] {
   return spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []

@@ -250,6 +250,12 @@ describe('hosts', () => {
     assert.equal(schedule(anInput({ pods: [pod], daemons: [aDaemon({ cpu: '100m' })] })).claims.length, 0)
   })
 
+  test('RPT-48 neither do pods of a DaemonSet keep a pod from nodes without the label', () => {
+    const pod = anAppPod('new', requiringPods('podAntiAffinity', rack, 'agent'))
+    const daemons = [{ ...aDaemon({ cpu: '100m' }), namespace: 'default' }]
+    assert.equal(schedule(anInput({ pods: [pod], daemons })).claims.length, 1)
+  })
+
   test('RPT-16 a pod that takes long to end keeps away pods with an anti-affinity to it', () => {
     const ending = anAppPod('old')
     const gone = { ...ending, metadata: { ...ending.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }

@@ -250,6 +250,11 @@ describe('terms and preferences', () => {
     assert.deepEqual(zoneOf(onlyClaim(scheduled(pod))), [['zone-1']])
   })
 
+  test('terms that say the same are tried once', () => {
+    const pod = aPod({}, requiring([inZone('mars')], [inZone('mars')]))
+    assert.deepEqual(podNames(scheduled(pod).failures.map((each) => each.pod)), [pod.metadata.name])
+  })
+
   test('RPT-13 a term about hosts is one of several', () => {
     const { hostname } = labels
     for (const operator of ['In', 'NotIn'] as const) {

@@ -251,10 +251,10 @@ export class PodTopology {
     for (const { group, selfSelects } of ownDomains) {
       const { key, kind } = group.rule
       if (kind !== 'spread') {
+        if (kind === 'antiAffinity' && this.#isOutOfReach(group, candidate)) continue
         const isExpected = this.#expected.ofTemplate(template, group)
         if (isExpected && kind === 'affinity') continue
         if (isExpected) return { kind: 'unsatisfiable', group }
-        if (kind === 'antiAffinity' && this.#isOutOfReach(group, candidate)) continue
       }
       if (!restrict(group, group.propose(strict.get(key), candidate.get(key), selfSelects)))
         return { kind: 'unsatisfiable', group }
