@@ -62,8 +62,8 @@ export class ClaimAdmission {
 
   /**
    * `targets` as the rules about domains leave them now, the ways that can be bought. Where a domain must be
-   * settled on, the best comes first: the one that the rules prefer, then the cheapest, then the one to which most
-   * other pods are bound, then by name (reports.md 12).
+   * settled on, the best comes first: the one that the rules prefer, then the cheapest, then by name
+   * (reports.md 12).
    */
   confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
     if (!this.#topology.concernsDomains(shape)) return targets
@@ -73,15 +73,14 @@ export class ClaimAdmission {
       const ways = choices.flatMap(({ narrowing, ranks }) => {
         const confined = this.#classes.confined(target, narrowing)
         if (confined === undefined || confined.rows.length === 0) return []
-        return [{ confined, ranks, pinned: this.#topology.shapesPinnedTo(narrowing) }]
+        return [{ confined, ranks }]
       })
       if (ways.length > 1)
         ways.sort(
           (a, b) =>
             compareRanks(a.ranks, b.ranks) ||
             comparePrices(this.#priceFor(shape, a.confined), this.#priceFor(shape, b.confined)) ||
-            comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)) ||
-            b.pinned - a.pinned,
+            comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)),
         )
       return ways.map((way) => way.confined)
     })

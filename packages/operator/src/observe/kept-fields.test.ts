@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type DaemonSet, kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
+import { type DaemonSet, kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
 import { createKubeClient, type ReadFields } from '@tenon/kube'
 import { VirtualClock } from '@tenon/runtime'
@@ -307,13 +307,17 @@ test('a cached daemon set keeps its selector and its trimmed template', () => {
 })
 
 /** The object as a client reads it that is told what of it matters. */
-async function asRead<T extends KubeObject>(object: T, fields: ReadFields): Promise<T> {
+async function asRead<T extends KubeObject>(
+  object: T,
+  fields: ReadFields,
+  type: ResourceType = kinds.pod,
+): Promise<T> {
   async function* body(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(JSON.stringify({ metadata: { resourceVersion: '1' }, items: [object] }))
   }
   const transport = { send: () => Promise.resolve({ status: 200, headers: {}, body: body() }) }
   const client = createKubeClient({ transport, clock: new VirtualClock() })
-  const { items } = await client.listing(kinds.pod, { fields }, (item: unknown) => item as T)
+  const { items } = await client.listing(type, { fields }, (item: unknown) => item as T)
   return items[0] as T
 }
 
@@ -334,15 +338,15 @@ test('what is trimmed away is not even read, and all that is kept is', async () 
     spec: { providerID: 'p' },
     status: { capacity: requests, images: [{ names: ['i'] }] },
   } as Node
-  assert.deepEqual(keptNode(await asRead(node, nodeFields)), keptNode(node))
-  assert.ok(!/managedFields|images/.test(JSON.stringify(await asRead(node, nodeFields))))
+  assert.deepEqual(keptNode(await asRead(node, nodeFields, kinds.node)), keptNode(node))
+  assert.ok(!/managedFields|images/.test(JSON.stringify(await asRead(node, nodeFields, kinds.node))))
   const set: DaemonSet = {
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
     metadata,
     spec: { selector: { matchLabels: { a: 'b' } }, template: { metadata: {}, spec: aPod('p').spec } },
   }
-  assert.deepEqual(daemonSet(await asRead(set, daemonSetFields)), daemonSet(set))
+  assert.deepEqual(daemonSet(await asRead(set, daemonSetFields, kinds.daemonSet)), daemonSet(set))
   const any = { ...node, kind: 'Any', more: { managedFields } }
   assert.deepEqual(withoutBulk(await asRead(any, objectFields)), withoutBulk(any))
 })

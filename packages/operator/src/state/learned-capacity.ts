@@ -145,6 +145,11 @@ export class LearnedCapacity {
     delete group.figures
   }
 
+  /** Whether any machine has told what it has, or is remembered. */
+  get knowsMachines(): boolean {
+    return this.#groups.size > 0
+  }
+
   /** When figures are forgotten whose last machine goes now; Unix milliseconds. */
   memoryEndMs(): number {
     return this.#options.clock.now() + memoryMs

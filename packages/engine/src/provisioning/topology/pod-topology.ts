@@ -107,8 +107,6 @@ export class PodTopology {
   readonly #boundIndex: PodIndex
   readonly #rules: (ShapeRules | undefined)[] = []
   readonly #placed: { readonly shape: PodShape; readonly place: Place }[] = []
-  /** By key and value: shapes of pods that allow this value alone. */
-  readonly #pinned = new Map<string, number>()
   readonly #nodeLabels = new Map<TopologyNode, Requirements>()
   readonly #countsOfShape: readonly (readonly BoundCount[])[]
   readonly #admitted = new Map<TopologyGroup, Map<StateId, boolean>>()
@@ -131,32 +129,12 @@ export class PodTopology {
   /** Makes the rules of all shapes known: anti-affinity of any of them holds from the start. */
   observe(shapes: readonly PodShape[]): void {
     for (const shape of shapes) for (const rule of this.#podRules(shape).inverse) this.#inverseGroup(rule)
-    for (const shape of shapes) {
-      this.#rulesOf(shape)
-      this.#notePinned(shape)
-    }
-  }
-
-  #notePinned(shape: PodShape): void {
-    for (const [key, { complement, values }] of this.#states.get(shape.strict.state)) {
-      const [value] = values
-      if (complement || values.size !== 1 || value === undefined) continue
-      const name = `${key}\n${value}`
-      this.#pinned.set(name, (this.#pinned.get(name) ?? 0) + 1)
-    }
+    for (const shape of shapes) this.#rulesOf(shape)
   }
 
   /** Number of a host name, for {@link allowsHost} and {@link record}. */
   hostOf(name: string): number {
     return this.#namesOf(labels.hostname).idOf(name)
-  }
-
-  /** How many shapes of pods can be in one of these domains alone, and so may share a node there. */
-  shapesPinnedTo(narrowing: Narrowing): number {
-    return narrowing.reduce((sum, { key, domains: [domain, ...others] }) => {
-      if (domain === undefined || others.length > 0) return sum
-      return sum + (this.#pinned.get(`${key}\n${domain}`) ?? 0)
-    }, 0)
   }
 
   /** What DaemonSets bring to a claim's host. */

@@ -24,11 +24,13 @@ export function wasRegistered(claim: NodeClaim): boolean {
  * otherwise the API server is asked.
  */
 export async function standingOf(
-  { caches, client }: OperatorContext,
+  { caches, client, provider }: OperatorContext,
   claim: NodeClaim,
   isInitialized: boolean,
 ): Promise<Standing> {
   const providerID = claim.status?.providerID ?? ''
+  // An ID that denotes no machine tells nothing about whose the Node is.
+  if (!provider.ownsProviderID(providerID)) return { kind: 'holds' }
   const isWhole = (node: Node | undefined) =>
     node !== undefined &&
     node.spec?.providerID === providerID &&
@@ -60,11 +62,12 @@ function isOfAnother({ spec }: Node, providerID: string): boolean {
 
 /** The Node of another machine that has the Node name of a claim without a Node. */
 export async function successorOf(
-  { caches, client }: OperatorContext,
+  { caches, client, provider }: OperatorContext,
   claim: NodeClaim,
 ): Promise<Node | undefined> {
   const name = claim.status?.nodeName ?? ''
   const providerID = claim.status?.providerID ?? ''
+  if (!provider.ownsProviderID(providerID)) return undefined
   const seen = caches.nodes.get({ name })
   if (seen === undefined || !isOfAnother(seen, providerID)) return undefined
   const stored = await client.get(kinds.node, { name })

@@ -61,7 +61,8 @@ export class NodePoolLearning {
     const pool = managedPool(this.#context, name)
     if (pool === undefined || learning === undefined) return done
     this.restore(pool)
-    const types = await this.#types(pool, signal)
+    const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined
+    const types = isStored || learning.capacity.knowsMachines ? await this.#types(pool, signal) : undefined
     if (types !== undefined) await this.#remember(pool, learning.capacity.corrections(pool, types))
     try {
       await this.#judge(pool)
