@@ -31,10 +31,11 @@ class LeaseServer {
       return answer(201, given)
     }
     // As where the right to watch is missing.
-    if (path.includes('watch=true')) return answer(403, {})
-    if (method === 'GET') return this.#lease === undefined ? answer(404, {}) : answer(200, this.#lease)
+    if (path.includes('watch=true')) return refusal(403, 'Forbidden')
+    if (method === 'GET')
+      return this.#lease === undefined ? refusal(404, 'NotFound') : answer(200, this.#lease)
     const expected = given.metadata?.resourceVersion
-    if (expected !== undefined && expected !== `${this.#version}`) return answer(409, {})
+    if (expected !== undefined && expected !== `${this.#version}`) return refusal(409, 'Conflict')
     const resourceVersion = `${++this.#version}`
     this.#lease = {
       ...this.#lease,
@@ -44,6 +45,10 @@ class LeaseServer {
     }
     return answer(200, this.#lease ?? {})
   }
+}
+
+function refusal(code: number, reason: string): HttpResponse {
+  return answer(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code })
 }
 
 function answer(status: number, object: object): HttpResponse {

@@ -234,7 +234,7 @@ describe('answers', () => {
     [
       'active template',
       [answer({ 'active-template': '' })],
-      (api) => api.getActiveNodepoolTemplate('1', 'a'),
+      (api) => api.getActiveNodepoolTemplate('1', 'standard'),
     ],
     ['security groups', [answer({ 'private-networks': [] })], (api) => api.listSecurityGroups()],
     ['security group', [], (api) => api.getSecurityGroup(id)],

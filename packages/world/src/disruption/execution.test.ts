@@ -60,6 +60,7 @@ describe('a command with a replacement', () => {
       told.map(({ message }) => message.includes(replacement?.metadata.name ?? 'none')),
       [true],
     )
+    await stage.end('late')
     // Empty or not, the replacement is there for the pods of the old node, however long they take.
     await stage.pass(5 * minutes)
     assert.deepEqual(left(stage), [replacement?.metadata.name])

@@ -154,12 +154,12 @@ function node(index: number, profile: Profile): fc.Arbitrary<NodeInput> {
       volumesInUse: profile.volumes
         ? seldom(pick({ 'csi.example.com': ['default/data-0', 'default/other'] }), 2)
         : fc.constant(undefined),
-      takesOnlyPlanned: seldom(fc.constant(true), 8),
       refusesCandidatePods: profile.volumes ? pick(undefined, true) : fc.constant(undefined),
     })
     .map(({ gpu, available, labels, taints: nodeTaints = [], ...rest }) =>
       present<NodeInput>({
         ...rest,
+        ...(index === 4 && { takesOnlyPlanned: true }),
         name: `node-${index}`,
         labels: present<Record<string, string>>(labels),
         taints: nodeTaints,
