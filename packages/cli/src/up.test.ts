@@ -256,8 +256,9 @@ test('what a data directory keeps is there at the next start, and pods run again
   last = await start()
   assert.equal(await kubectlOut(cwd, ['get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}']), '1')
   const nodes = () => objectsOf<{ metadata: { name: string } }>(cwd, 'nodes')
+  // NodeClaims whose instances are gone are looked for every two minutes.
   await eventually(
-    60_000,
+    240_000,
     async () => {
       const [on, known] = [await running(), (await nodes()).map((node) => node.metadata.name)]
       // The picture of the cloud must agree: every node that is left is a machine that runs.

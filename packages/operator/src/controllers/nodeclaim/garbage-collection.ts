@@ -11,6 +11,7 @@ import {
 import type { OperatorContext } from '../../context.ts'
 import { isNodeReady } from '../../state/state-node.ts'
 import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
+import { wasRegistered } from '../nodeclaim-lifecycle/standing.ts'
 
 const periodMs = 2 * 60_000
 const graceMs = 5 * 60_000
@@ -35,12 +36,16 @@ export class NodeClaimGarbageCollection {
     // behind only knows of fewer launches.
     const claims = caches.nodeClaims
       .list()
-      .filter((claim) => state.isManaged(claim) && isConditionTrue(claim, 'Registered'))
+      .filter(
+        (claim) => state.isManaged(claim) && (isConditionTrue(claim, 'Registered') || wasRegistered(claim)),
+      )
     const instances = await provider.list(signal)
     const lost = new Map(this.#lost(claims, instances).map((claim) => [claim.metadata.name, claim]))
-    // A Node that has fallen silent bears the cloud out; without one there is only the cloud's word.
+    // A Node that has fallen silent, or was taken away after it had registered, bears the cloud out; without one there is only the cloud's word.
     const silent = new Set(
-      [...lost].filter(([, claim]) => state.nodeOf(claim) !== undefined).map(([name]) => name),
+      [...lost]
+        .filter(([, claim]) => state.nodeOf(claim) !== undefined || !isConditionTrue(claim, 'Registered'))
+        .map(([name]) => name),
     )
     const round = this.guard.admit(
       [...lost.keys()].filter((name) => !silent.has(name)),
