@@ -202,7 +202,10 @@ for (const providerID of [
     local.patch(karpenterKinds.nodeClaim, undefined, name, { status: { providerID } }, 'status')
     await world.clock.advance(minute)
     world.scale('web', 2)
-    local.delete(karpenterKinds.nodeClaim, undefined, name)
+    // The ID of another provider is no ID of the Node, so that the claim ends by itself.
+    const isThere = world.claims().some(({ metadata }) => metadata.name === name)
+    assert.equal(isThere, !providerID.startsWith('aws'))
+    if (isThere) local.delete(karpenterKinds.nodeClaim, undefined, name)
     await world.clock.advance(15 * minute)
     assert.ok(!world.claims().some(({ metadata }) => metadata.name === name))
     assert.ok(!instanceIds(world).includes(instance))

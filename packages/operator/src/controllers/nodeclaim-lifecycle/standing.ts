@@ -29,8 +29,6 @@ export async function standingOf(
   isInitialized: boolean,
 ): Promise<Standing> {
   const providerID = claim.status?.providerID ?? ''
-  // An ID that denotes no machine tells nothing about whose the Node is.
-  if (!provider.ownsProviderID(providerID)) return { kind: 'holds' }
   const isWhole = (node: Node | undefined) =>
     node !== undefined &&
     node.spec?.providerID === providerID &&
@@ -40,6 +38,8 @@ export async function standingOf(
   if (nodes.some(isWhole)) return { kind: 'holds' }
   const name = nodes[0]?.metadata.name ?? claim.status?.nodeName ?? ''
   const stored = name === '' ? undefined : await client.get(kinds.node, { name })
+  // An ID that denotes no machine tells nothing about whose the Node is.
+  if (!provider.ownsProviderID(providerID) && !isForeign(providerID, stored)) return { kind: 'holds' }
   if (isWhole(stored)) return { kind: 'unseen' }
   if (stored !== undefined && isOfAnother(stored, providerID)) return { kind: 'replaced', node: stored }
   return stored?.spec?.providerID !== providerID
@@ -55,6 +55,18 @@ export async function standingOf(
       }
 }
 
+/** Whether an ID is one of another provider than the Node's. */
+function isForeign(providerID: string, node: Node | undefined): boolean {
+  const scheme = schemeOf(providerID)
+  const own = schemeOf(node?.spec?.providerID ?? '')
+  return scheme !== undefined && own !== undefined && scheme !== own
+}
+
+/** What stands before `://`; undefined where nothing does, or nothing follows. */
+function schemeOf(providerID: string): string | undefined {
+  return /^([a-z][-a-z0-9+.]*):\/\/./.exec(providerID)?.[1]
+}
+
 function isOfAnother({ spec }: Node, providerID: string): boolean {
   const other = spec?.providerID ?? ''
   return other !== '' && other !== providerID
@@ -67,8 +79,8 @@ export async function successorOf(
 ): Promise<Node | undefined> {
   const name = claim.status?.nodeName ?? ''
   const providerID = claim.status?.providerID ?? ''
-  if (!provider.ownsProviderID(providerID)) return undefined
   const seen = caches.nodes.get({ name })
+  if (!provider.ownsProviderID(providerID) && !isForeign(providerID, seen)) return undefined
   if (seen === undefined || !isOfAnother(seen, providerID)) return undefined
   const stored = await client.get(kinds.node, { name })
   return stored !== undefined && isOfAnother(stored, providerID) ? stored : undefined
