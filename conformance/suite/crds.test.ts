@@ -107,7 +107,12 @@ async function administrator(kubeconfigPath: string): Promise<SendRequest> {
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8')
-          resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) })
+          // A path that is not served is answered in plain text.
+          const isJson = response.headers['content-type']?.includes('json') === true
+          resolve({
+            status: response.statusCode ?? 0,
+            body: isJson ? JSON.parse(text) : { message: text },
+          })
         })
       })
       outgoing.on('error', reject)

@@ -104,6 +104,12 @@ function orThrow<T extends object>(parsed: T | string): T {
   return parsed
 }
 
+/** kube-apiserver does not say why a text is no address when the text is an argument of a network's function. */
+function argument<T extends object>(parsed: T | string): T {
+  if (typeof parsed === 'string') throw new Error('no such overload')
+  return parsed
+}
+
 const ipOf = (text: string): CelIp => orThrow(parseIp(text))
 const cidrOf = (text: string): CelCidr => orThrow(parseCidr(text))
 
@@ -162,7 +168,7 @@ export function registerAddresses(environment: Environment): void {
       value.contains(other),
     )
     .registerFunction(`${cidr}.containsIP(string): bool`, (value: CelCidr, other: string) =>
-      value.contains(ipOf(other)),
+      value.contains(argument(parseIp(other))),
     )
     .registerFunction(`${cidr}.containsCIDR(${cidr}): bool`, containsCidr)
     .registerFunction(`${cidr}.containsCIDR(string): bool`, (value: CelCidr, other: string) =>

@@ -126,7 +126,11 @@ function runRule(
     errors.push({ ...ruleError(rule, site, ruleMessage(rule, context)), ...shown })
   } catch (error) {
     const reason = failureOf(error)
-    const words = `${reason.charAt(0).toLowerCase()}${reason.slice(1)} evaluating rule: ${rule.source.message ?? rule.source.rule}`
+    const text = `${reason.charAt(0).toLowerCase()}${reason.slice(1)}`
+    const told = rule.source.message ?? rule.source.rule
+    const words = text.startsWith('no such overload')
+      ? `'${text}': call arguments did not match a supported operator, function or macro signature for rule: ${rule.source.rule}`
+      : `${text} evaluating rule: ${told}`
     errors.push({ ...ruleError(rule, site, words), value: shownType(site.node) })
   }
 }

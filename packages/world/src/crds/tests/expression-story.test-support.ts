@@ -74,7 +74,7 @@ function expectations(): readonly Expected[] {
   return [
     ...rules.true.map((rule) => ofRule(rule)),
     ...rules.false.map((rule) => ofRule(rule, /failed rule/)),
-    ...rules.error.map((rule) => ofRule(rule, /evaluating rule/)),
+    ...rules.error.map((rule) => ofRule(rule, /evaluating rule|call arguments did not match/)),
     ...patterns.match.map(([pattern, text]) => ({
       name: `${pattern} on ${JSON.stringify(text)}`,
       field: patternField(pattern),
@@ -109,6 +109,14 @@ async function wrongAnswers(
     expected.map(({ field }) => field),
   )
   const created = await send('POST', crdsPath, crd)
+  const costly = tooCostly(created)
+  if (costly.size > 0) {
+    return wrongAnswers(
+      send,
+      plural,
+      expected.filter((_, index) => !costly.has(index)),
+    )
+  }
   assert.equal(created.status, 201, created.body.message)
   try {
     const { kind } = created.body.spec.names
@@ -124,6 +132,21 @@ async function wrongAnswers(
   } finally {
     await send('DELETE', `${crdsPath}/${plural}.${group}`)
   }
+}
+
+/**
+ * The fields whose rules a server refuses for their estimated cost. The embedded API server estimates none, so
+ * only it decides them.
+ */
+function tooCostly({ body }: ServerAnswer): ReadonlySet<number> {
+  const causes = (body.details?.causes ?? []) as readonly { field: string; message: string }[]
+  const refused = causes.filter(({ message }) => message.includes('estimated rule cost exceeds budget'))
+  return new Set(
+    refused.flatMap(({ field }) => {
+      const index = /properties\[f(\d+)\]/.exec(field)?.[1]
+      return index === undefined ? [] : [Number(index)]
+    }),
+  )
 }
 
 async function whenServed(ask: () => Promise<ServerAnswer>): Promise<ServerAnswer> {

@@ -354,6 +354,7 @@ export const rules: Readonly<Record<'true' | 'false' | 'error' | 'invalid', read
     "ip('256.0.0.1') == ip('1.1.1.1')",
     "ip('::ffff:1.2.3.4').family() == 4",
     "cidr('192.168.0.0/24').containsIP('x')",
+    "cidr('192.168.0.0/24').containsCIDR('x')",
     "cidr('10.0.0.0/33').prefixLength() == 33",
     "url('nope').getHost() == ''",
     '[1, 2].slice(0, 5) == [1, 2]',
