@@ -4,7 +4,10 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { Pod } from '@tenon/api'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Node, NodeClaim, Pod } from '@tenon/api'
+import { ExoscaleClient, HttpsTransport } from '@tenon/provider-exoscale'
+import { Secret, SystemClock } from '@tenon/runtime'
 import {
   controllerSettings,
   eventually,
@@ -16,7 +19,9 @@ import {
   startCluster,
   startTenon,
   temporaryDirectory,
+  type TenonProcess,
 } from './tenon-process.test-support.ts'
+import { demoCloud } from './up/cluster.ts'
 
 /**
  * The command fails with exactly one line on stderr, and says nothing else. A controller that cannot start ends
@@ -232,45 +237,73 @@ test('a controller without a cluster or with wrong settings says so in one line'
   )
 })
 
-test('what a data directory keeps is there at the next start, and pods run again on new nodes', async (t) => {
-  const cwd = await temporaryDirectory(t)
-  const start = () => startCluster(t, cwd, 'up', '--data-dir', 'data', '--boot-delay', '1s')
-  const running = async () =>
-    (await objectsOf<Pod>(cwd, 'pods'))
-      .filter((pod) => pod.status?.phase === 'Running')
-      .map((pod) => pod.spec.nodeName)
-  const allRun = () =>
-    eventually(
-      60_000,
-      async () => {
-        const on = await running()
-        return on.length === 20 ? new Set(on) : undefined
-      },
-      () => `20 pods run:\n${last.out()}${last.err()}`,
-    )
-  let last = await start()
-  await kubectlOut(cwd, ['create', 'configmap', 'kept', '--from-literal=a=1'])
-  await allRun()
-  await last.end('SIGINT')
+/** Ids of the instances that run in the cloud of a `tenon up`. */
+async function cloudInstances(up: TenonProcess): Promise<string[]> {
+  const url = /^simulated Exoscale +(http:\S+)\/v2$/m.exec(up.out())?.[1] ?? ''
+  const cloud = new ExoscaleClient({
+    transport: new HttpsTransport(url),
+    basePath: '/v2',
+    credentials: { key: demoCloud.key, secret: new Secret(demoCloud.secret) },
+    clock: new SystemClock(),
+    userAgent: 'tenon-test',
+  })
+  return (await cloud.listInstances()).flatMap(({ id, state }) => (state === 'running' ? [id] : []))
+}
 
-  last = await start()
-  assert.equal(await kubectlOut(cwd, ['get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}']), '1')
-  const nodes = () => objectsOf<{ metadata: { name: string } }>(cwd, 'nodes')
-  // NodeClaims whose instances are gone are looked for every two minutes.
-  await eventually(
-    240_000,
-    async () => {
-      const [on, known] = [await running(), (await nodes()).map((node) => node.metadata.name)]
-      // The picture of the cloud must agree: every node that is left is a machine that runs.
-      const shown = /nodes (\d+)\/(\d+) ready +nodeclaims starting 0 +instances (\d+)/.exec(
-        last.out().trim().split('\n').at(-1) ?? '',
+for (const [how, signal] of [
+  ['stopped', 'SIGINT'],
+  ['killed', 'SIGKILL'],
+] as const) {
+  test(`RPT section 11: a cluster with a data directory that is ${how} and started again goes on with its nodes, instances and pods`, async (t) => {
+    const cwd = await temporaryDirectory(t)
+    const start = () => startCluster(t, cwd, 'up', '--data-dir', 'data', '--boot-delay', '1s')
+    let last = await start()
+    const picture = async () => {
+      const pods = await objectsOf<Pod>(cwd, 'pods')
+      const nodes = await objectsOf<Node>(cwd, 'nodes')
+      const claims = await objectsOf<NodeClaim>(cwd, 'nodeclaims')
+      const instances = await cloudInstances(last)
+      return {
+        pods: pods
+          .filter(({ status }) => status?.phase === 'Running')
+          .map(({ metadata, spec }) => `${metadata.uid} ${spec.nodeName}`)
+          .toSorted(),
+        nodes: nodes.map(({ metadata, spec }) => `${metadata.uid} ${spec?.providerID}`).toSorted(),
+        claims: claims.map(({ metadata, status }) => `${metadata.uid} ${status?.providerID}`).toSorted(),
+        instances: instances.toSorted(),
+      }
+    }
+    const settled = () =>
+      eventually(
+        60_000,
+        async () => {
+          const now = await picture()
+          const { length } = now.nodes
+          const isSettled =
+            now.pods.length === 20 && length === now.claims.length && length === now.instances.length
+          return isSettled ? now : undefined
+        },
+        () => `20 pods run:\n${last.out()}${last.err()}`,
       )
-      const isSettled = shown !== null && shown[1] === shown[2] && shown[2] === shown[3] && shown[3] !== '0'
-      return (on.length === 20 && isSettled && on.every((name) => known.includes(name ?? ''))) || undefined
-    },
-    () => `20 pods run on living nodes again:\n${last.out()}${last.err()}`,
-  )
-})
+    await kubectlOut(cwd, ['create', 'configmap', 'kept', '--from-literal=a=1'])
+    const before = await settled()
+    await last.end(signal)
+
+    last = await start()
+    assert.equal(await kubectlOut(cwd, ['get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}']), '1')
+    // Long enough for a node to be found lost, or for another to be launched.
+    for (let look = 0; look < 20; look++) {
+      assert.deepEqual(await picture(), before, `look ${look}`)
+      await sleep(500)
+    }
+    await kubectlOut(cwd, ['delete', 'deployment', 'demo'])
+    await eventually(
+      120_000,
+      async () => (await cloudInstances(last)).length === 0 || undefined,
+      () => `kept nodes are consolidated like others:\n${last.out()}${last.err()}`,
+    )
+  })
+}
 
 test('a closed pipe is no error', async (t) => {
   const cwd = await temporaryDirectory(t)

@@ -244,4 +244,6 @@ export type JoinResult =
 /** Lets a booted machine join, as kubelet's TLS bootstrap would: all credentials must be right. */
 export interface NodeJoiner {
   join(credentials: JoinCredentials, kubelet: KubeletSpec): Promise<JoinResult>
+  /** Goes on with a machine that an earlier run of the cluster let in. */
+  resume(kubelet: KubeletSpec): KubeletHandle
 }

@@ -14,6 +14,7 @@ import {
   type ExoscaleSettings,
 } from './exoscale/index.ts'
 import { createJoiner } from './joiner.ts'
+import { keptMachines } from './kept-machines.ts'
 import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
 import type { KubeletSettings } from './kubelet/settings.ts'
 import { type SchedulerSettings, startScheduler } from './scheduler/scheduler.ts'
@@ -26,6 +27,8 @@ export interface DevClusterOptions {
   readonly credentials: Credentials
   /** State of an earlier run. */
   readonly initial?: ApiServerOptions['initial']
+  /** Whether the state holds the simulated machines too, so that they outlive the process with it. */
+  readonly keepsMachines?: boolean
   readonly gitVersion?: string
   readonly controllers?: Partial<ControllerSettings>
   readonly scheduler?: Partial<SchedulerSettings>
@@ -104,6 +107,7 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
     clusterVersion: gitVersion.replace(/^v/, ''),
     credentials: [{ key: cloud.key, secret: cloud.secret }],
     ...(cloud.settings && { settings: cloud.settings }),
+    ...(options.keepsMachines === true && { kept: keptMachines(server.store) }),
   })
   return {
     server,

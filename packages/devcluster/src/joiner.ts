@@ -26,16 +26,19 @@ export function createJoiner(server: ApiServer, kubelets: KubeletRunner, target:
   const running = new Map<string, KubeletHandle>()
   /** Machines that have joined keep a certificate of their own on their disks, so that they survive a reboot. */
   const certified = new Set<string>()
+  const start = (spec: KubeletSpec) => {
+    running.get(spec.nodeName)?.stop()
+    const kubelet = kubelets.start(spec)
+    running.set(spec.nodeName, kubelet)
+    certified.add(spec.providerId)
+    return kubelet
+  }
   return {
+    resume: start,
     join(credentials: JoinCredentials, spec: KubeletSpec): Promise<JoinResult> {
       const refusal = refusalOf(server, credentials, target, certified.has(spec.providerId))
       if (refusal !== undefined) return Promise.resolve({ kind: 'refused', reason: refusal })
-      const before = running.get(spec.nodeName)
-      before?.stop()
-      const kubelet = kubelets.start(spec)
-      running.set(spec.nodeName, kubelet)
-      certified.add(spec.providerId)
-      return Promise.resolve({ kind: 'joined', kubelet })
+      return Promise.resolve({ kind: 'joined', kubelet: start(spec) })
     },
   }
 }

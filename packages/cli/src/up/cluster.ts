@@ -94,6 +94,7 @@ export async function startCluster(
       credentials,
       ...(data.initial && { initial: data.initial }),
       callWebhook,
+      keepsMachines: options.dataDir !== undefined,
       cloud: {
         zone: demoCloud.zone,
         clusterId: demoCloud.clusterId,

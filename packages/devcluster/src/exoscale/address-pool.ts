@@ -1,3 +1,6 @@
+/** Hosts of a /15. */
+const mostAddresses = 2 ** 17
+
 /** Gives addresses out: those that came back first, in the order in which they did, then new ones. */
 export class AddressPool {
   readonly #render: (host: number) => string
@@ -11,6 +14,15 @@ export class AddressPool {
 
   take(): string {
     return this.#free.shift() ?? this.#render(this.#next++)
+  }
+
+  /** Takes the addresses that an earlier pool gave out. */
+  keep(addresses: ReadonlySet<string>): void {
+    const left = new Set(addresses)
+    while (left.size > 0 && this.#next < mostAddresses) {
+      const address = this.#render(this.#next++)
+      if (!left.delete(address)) this.#free.push(address)
+    }
   }
 
   giveBack(address: string): void {

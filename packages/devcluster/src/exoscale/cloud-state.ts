@@ -2,6 +2,7 @@ import type { Logger, Random } from '@tenon/runtime'
 import type { InstanceType } from './catalogue.ts'
 import type { AddressPool } from './address-pool.ts'
 import type { Template } from './instance.ts'
+import type { KeptInstances } from './kept-instances.ts'
 import type { InstanceTable } from './instance-table.ts'
 import type { ExoscaleSettings } from './settings.ts'
 import type { StoppableClock } from './stoppable-clock.ts'
@@ -88,4 +89,6 @@ export interface CloudContext {
   readonly clock: StoppableClock
   readonly random: Random
   readonly logger: Logger
+  /** Absent: instances end with the process. */
+  readonly kept?: KeptInstances
 }

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import assert from 'node:assert/strict'
 import { kinds } from '@tenon/api'
 import { type HttpRequest, readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
-import type { JoinCredentials, JoinResult, KubeletSpec, LocalApi, NodeJoiner } from '../contract.ts'
+import type { JoinCredentials, JoinResult, KubeletHandle, KubeletSpec, LocalApi, NodeJoiner } from '../contract.ts'
 import { createTestApi } from '../scheduler/api-fixture.ts'
 import { createExoscale, type Exoscale, type ExoscaleOptions } from './exoscale.ts'
 import type { ExoscaleSettings } from './settings.ts'
@@ -35,6 +35,10 @@ class FakeJoiner implements NodeJoiner {
   readonly kubelets = new Map<string, { readonly spec: KubeletSpec; isRunning: boolean }>()
   attempts = 0
   isDown = false
+
+  resume(kubelet: KubeletSpec): KubeletHandle {
+    return { nodeName: kubelet.nodeName, stop: () => undefined }
+  }
 
   join(credentials: JoinCredentials, spec: KubeletSpec): Promise<JoinResult> {
     this.attempts++

@@ -8,6 +8,7 @@ import { clusterInfo } from './cluster-info.ts'
 import { Faults } from './faults.ts'
 import { groupRoutes } from './group-routes.ts'
 import { createHandler, type RecordedCall } from './handler.ts'
+import { type KeptInstances, restoreInstances } from './kept-instances.ts'
 import { InstanceLife } from './instance-life.ts'
 import { instanceRoutes } from './instance-routes.ts'
 import { ListedInstances } from './listed-instances.ts'
@@ -48,6 +49,8 @@ export interface ExoscaleOptions {
   readonly settings?: Partial<ExoscaleSettings>
   /** What exists besides the default world. */
   readonly seed?: ExoscaleSeed
+  /** Where instances outlive the process; those that are there go on at once. */
+  readonly kept?: KeptInstances
 }
 
 /** A simulated Exoscale zone with its SKS cluster's cloud controller manager. */
@@ -88,7 +91,14 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
     clusterEndpoint: options.clusterEndpoint,
     nowMs: clock.now(),
   })
-  const context: CloudContext = { state, settings, clock, random: random.fork('cloud'), logger }
+  const context: CloudContext = {
+    state,
+    settings,
+    clock,
+    random: random.fork('cloud'),
+    logger,
+    ...(options.kept && { kept: options.kept }),
+  }
   const operations = new Operations(context)
   const listed = new ListedInstances(context)
   const life = new InstanceLife(context, options.joiner, listed)
@@ -96,6 +106,7 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
   const calls: RecordedCall[] = []
   const parts = { context, operations, life, listed }
   plant(context, life, seed)
+  restoreInstances(context, life)
   const controller = new CloudController(context, options.api)
   controller.start()
   return {
@@ -133,7 +144,7 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
     stop() {
       controller.stop()
       clock.stop()
-      for (const instance of state.instances.values()) life.powerOff(instance)
+      for (const instance of state.instances.values()) life.cut(instance)
     },
   }
 }

@@ -85,6 +85,7 @@ function changeMembership({ context, operations }: RouteParts, call: Call, attac
   return operations.start({
     operation: call.operation,
     effects: call.effects,
+    instance,
     reference: { id: group.id, command: 'get-security-group', path: `/security-group/${group.id}` },
     complete: () => {
       if (instance.state === 'destroyed') return failed('not-found', `instance ${instanceId} not found`)

@@ -4,6 +4,7 @@ import type { CloudContext } from './cloud-state.ts'
 import type { Instance } from './instance.ts'
 import { configureGuest, type GuestConfiguration } from './guest-boot.ts'
 import { failed, type OperationOutcome, succeeded } from './operation-outcome.ts'
+import { keepInstance } from './kept-instances.ts'
 import type { ListedInstances } from './listed-instances.ts'
 import { drawDelay } from './settings.ts'
 
@@ -35,8 +36,9 @@ export class InstanceLife {
   powerOn(instance: Instance): void {
     const { clock, random, settings } = this.#context
     instance.state = 'running'
-    const boot = this.#cut(instance)
+    const boot = this.cut(instance)
     instance.machine.phase = 'booting'
+    keepInstance(this.#context.kept, instance)
     if (instance.machine.neverBoots) return
     clock.after(drawDelay(random, settings.bootDelay), () => {
       if (instance.machine.boot === boot) void this.#join(instance, boot)
@@ -45,8 +47,21 @@ export class InstanceLife {
 
   /** The instance loses power at once. */
   powerOff(instance: Instance): void {
-    this.#cut(instance)
+    this.cut(instance)
     instance.machine.phase = 'off'
+    keepInstance(this.#context.kept, instance)
+  }
+
+  /** The machine of an earlier run, which had joined, goes on as the node that it is. */
+  resume(instance: Instance): void {
+    this.cut(instance)
+    const guest = configureGuest(instance, this.#context.settings)
+    if (guest.kind === 'broken') {
+      this.#fail(instance, guest.reason)
+      return
+    }
+    instance.machine.kubelet = this.#joiner.resume(guest.kubelet)
+    instance.machine.phase = 'joined'
   }
 
   /** The instance no longer exists. */
@@ -54,6 +69,7 @@ export class InstanceLife {
     this.powerOff(instance)
     instance.state = 'destroyed'
     const { instances, publicAddresses } = this.#context.state
+    keepInstance(this.#context.kept, instance)
     this.#listed.removed(instance)
     instances.remove(instance)
     if (instance.publicIp !== undefined) publicAddresses.giveBack(instance.publicIp)
@@ -61,7 +77,7 @@ export class InstanceLife {
   }
 
   /** Ends whatever runs in the machine; answers the number of the next boot. */
-  #cut(instance: Instance): number {
+  cut(instance: Instance): number {
     const { machine } = instance
     machine.kubelet?.stop()
     machine.kubelet = undefined
@@ -104,6 +120,7 @@ export class InstanceLife {
       instance.machine.kubelet = result.kubelet
       instance.machine.whyNotJoined = undefined
       instance.machine.phase = 'joined'
+      keepInstance(this.#context.kept, instance)
       return undefined
     } catch (error) {
       return error instanceof Error ? error.message : 'the attempt to join failed'

@@ -13,6 +13,7 @@ export function instancePlan(call: Call, instance: Instance): Omit<OperationPlan
   return {
     operation: call.operation,
     effects: call.effects,
+    instance,
     reference: { id: instance.id, command: 'get-instance', path: `/instance/${instance.id}` },
   }
 }

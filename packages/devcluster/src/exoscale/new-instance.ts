@@ -4,6 +4,7 @@ import type { Call } from './call.ts'
 import { type InstanceType, instanceTypes } from './catalogue.ts'
 import type { CloudContext } from './cloud-state.ts'
 import type { Instance, Template } from './instance.ts'
+import { keepInstance } from './kept-instances.ts'
 import type { FaultEffect } from './faults.ts'
 import { isAuthorized } from './quotas.ts'
 import { invalid, notFound, refused } from './refusal.ts'
@@ -94,6 +95,7 @@ export function addInstance(
   }
   assignAddresses(context, instance, spec.publicIpAssignment)
   state.instances.add(instance)
+  keepInstance(context.kept, instance)
   return instance
 }
 

@@ -2,6 +2,8 @@ import { ownValue } from '@tenon/api'
 import { uuid } from '@tenon/runtime'
 import type { CloudContext } from './cloud-state.ts'
 import type { FaultEffect } from './faults.ts'
+import type { Instance } from './instance.ts'
+import { keepInstance } from './kept-instances.ts'
 import { failed, type OperationOutcome } from './operation-outcome.ts'
 import { notFound } from './refusal.ts'
 import { drawDelay } from './settings.ts'
@@ -12,6 +14,8 @@ export interface OperationPlan {
   readonly operation: string
   readonly effects: readonly FaultEffect[]
   readonly reference: { readonly id: string; readonly command: string; readonly path: string }
+  /** The instance that it changes, if one. */
+  readonly instance?: Instance
   /** Makes the change when its time has come. */
   readonly complete: () => OperationOutcome
   /** Undoes what the call prepared, after a failure. */
@@ -48,12 +52,17 @@ export class Operations {
       reference: { id, command, link: `/v2${path}` },
     }
     this.#operations.set(view.id, view)
+    const keep = () => {
+      if (plan.instance !== undefined) keepInstance(this.#context.kept, plan.instance)
+    }
+    keep()
     this.#forgetOldest()
     const answer = { ...view }
     if (plan.effects.some((effect) => effect.kind === 'hangOperation')) return answer
     const range = ownValue(settings.operationDelays, plan.operation) ?? settings.operationDelay
     clock.after(drawDelay(random, range), () => {
       finish(view, plan)
+      keep()
     })
     return answer
   }

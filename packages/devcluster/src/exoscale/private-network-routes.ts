@@ -82,6 +82,7 @@ function attach({ context, operations }: RouteParts, call: Call) {
   }
   return operations.start({
     ...planOf(call, network),
+    instance,
     complete: () => {
       if (instance.state === 'destroyed') return failed('not-found', `instance ${instance.id} not found`)
       if (linkOf(instance, network) !== undefined) return succeeded
@@ -102,6 +103,7 @@ function detach({ context, operations }: RouteParts, call: Call) {
   }
   return operations.start({
     ...planOf(call, network),
+    instance,
     complete: () => {
       instance.privateNetworks = instance.privateNetworks.filter((link) => link.id !== network.id)
       return succeeded

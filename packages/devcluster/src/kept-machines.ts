@@ -1,0 +1,37 @@
+/** Keeps the simulated machines among the objects of the cluster, so that both are saved in one order. */
+import type { StoredObject } from './contract.ts'
+import type { InstanceRecord, KeptInstances } from './exoscale/index.ts'
+import type { Collection } from './storage/collection.ts'
+import type { Store } from './storage/store.ts'
+
+/** No served kind has this id. */
+const collectionId = 'simulated-cloud/instances'
+
+/**
+ * After a crash the saved state is one that existed: no object tells of an instance that was not saved.
+ */
+export function keptMachines(store: Store): KeptInstances {
+  const collection = store.collection(collectionId)
+  return {
+    all: () => recordsOf(collection),
+    save(record) {
+      const { id, name } = record
+      const text = JSON.stringify(record)
+      if (collection.get(id)?.['record'] === text) return
+      const object: StoredObject = { apiVersion: 'v1', kind: 'Instance', metadata: { name }, record: text }
+      store.put(collection, id, object)
+    },
+    remove(id) {
+      if (collection.get(id) !== undefined) store.remove(collection, id)
+    },
+  }
+}
+
+function recordsOf(collection: Collection): InstanceRecord[] {
+  const records: InstanceRecord[] = []
+  collection.scan({}, (object) => {
+    records.push(JSON.parse(String(object['record'])) as InstanceRecord)
+    return true
+  })
+  return records
+}
