@@ -14,7 +14,7 @@ import {
   type ExoscaleSettings,
 } from './exoscale/index.ts'
 import { createJoiner } from './joiner.ts'
-import { keptMachines } from './kept-machines.ts'
+import { keptEndpoints, keptMachines } from './kept-machines.ts'
 import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
 import type { KubeletSettings } from './kubelet/settings.ts'
 import { type SchedulerSettings, startScheduler } from './scheduler/scheduler.ts'
@@ -96,7 +96,9 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
     ...(options.kubelets && { settings: options.kubelets }),
   })
   let endpoint = ''
-  const joiner = createJoiner(server, kubelets, { endpoint: () => endpoint, certificateAuthority })
+  const endpoints = options.keepsMachines === true ? keptEndpoints(server.store) : undefined
+  const isEndpoint = (url: string) => url === endpoint || endpoints?.has(url) === true
+  const joiner = createJoiner(server, kubelets, { isEndpoint, certificateAuthority })
   const exoscale = createExoscale({
     ...parts,
     random: random.fork('exoscale'),
@@ -115,6 +117,7 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
     kubelets,
     announce(host, port) {
       endpoint = `https://${host}:${port}`
+      endpoints?.add(endpoint)
       server.publishEndpoint({ host, port, certificateAuthority })
     },
     stop() {

@@ -15,7 +15,11 @@ function aCluster() {
       cluster.isTokenValid ? { name: 'x', groups: ['system:bootstrappers:worker'] } : undefined,
   } as unknown as ApiServer
   const start = ({ nodeName }: KubeletSpec): KubeletHandle => ({ nodeName, stop: () => undefined })
-  const joiner = createJoiner(server, { start }, { endpoint: () => endpoint, certificateAuthority })
+  const joiner = createJoiner(
+    server,
+    { start },
+    { isEndpoint: (url) => url === endpoint, certificateAuthority },
+  )
   const credentials: JoinCredentials = { endpoint, certificateAuthority, bootstrapToken: 'a.b' }
   const join = async (nodeName: string, change: Partial<JoinCredentials> = {}) => {
     const spec = { nodeName, providerId: `test://${nodeName}` } as KubeletSpec

@@ -12,8 +12,8 @@ const bootstrappers = 'system:bootstrappers'
 
 /** What a joining machine must have been told. */
 export interface JoinTarget {
-  /** `https://host:port` under which machines reach the API server; known once it listens. */
-  readonly endpoint: () => string
+  /** Whether machines reach the API server under `https://host:port`. */
+  readonly isEndpoint: (url: string) => boolean
   /** PEM. */
   readonly certificateAuthority: string
 }
@@ -49,7 +49,7 @@ function refusalOf(
   target: JoinTarget,
   isCertified: boolean,
 ): string | undefined {
-  if (credentials.endpoint.replace(/\/$/, '') !== target.endpoint()) {
+  if (!target.isEndpoint(credentials.endpoint.replace(/\/$/, ''))) {
     return `no API server answers at ${credentials.endpoint}`
   }
   if (credentials.certificateAuthority.trim() !== target.certificateAuthority.trim()) {

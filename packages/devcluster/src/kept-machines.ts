@@ -6,6 +6,7 @@ import type { Store } from './storage/store.ts'
 
 /** No served kind has this id. */
 const collectionId = 'simulated-cloud/instances'
+const endpointsId = 'simulated-cloud/endpoints'
 
 /**
  * After a crash the saved state is one that existed: no object tells of an instance that was not saved.
@@ -23,6 +24,27 @@ export function keptMachines(store: Store): KeptInstances {
     },
     remove(id) {
       if (collection.get(id) !== undefined) store.remove(collection, id)
+    },
+  }
+}
+
+/** Where the API server was reached, in this run and earlier ones. */
+export interface KeptEndpoints {
+  has(url: string): boolean
+  add(url: string): void
+}
+
+/**
+ * Machines follow the API server when it starts again on another port, as they would behind a name:
+ * what they were told at their birth stays right.
+ */
+export function keptEndpoints(store: Store): KeptEndpoints {
+  const collection = store.collection(endpointsId)
+  return {
+    has: (url) => collection.get(url) !== undefined,
+    add(url) {
+      if (collection.get(url) !== undefined) return
+      store.put(collection, url, { apiVersion: 'v1', kind: 'Endpoint', metadata: { name: url } })
     },
   }
 }

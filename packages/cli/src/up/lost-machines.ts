@@ -1,4 +1,4 @@
-/** What an earlier run of the cluster left on machines that the new simulated cloud does not have. */
+/** What a run of an earlier version left on machines that were not kept with the cluster. */
 import { kinds } from '@tenon/api'
 import type { DevCluster } from '@tenon/devcluster'
 

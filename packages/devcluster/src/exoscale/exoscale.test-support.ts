@@ -2,7 +2,14 @@ import { gzipSync } from 'node:zlib'
 import assert from 'node:assert/strict'
 import { kinds } from '@tenon/api'
 import { type HttpRequest, readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
-import type { JoinCredentials, JoinResult, KubeletHandle, KubeletSpec, LocalApi, NodeJoiner } from '../contract.ts'
+import type {
+  JoinCredentials,
+  JoinResult,
+  KubeletHandle,
+  KubeletSpec,
+  LocalApi,
+  NodeJoiner,
+} from '../contract.ts'
 import { createTestApi } from '../scheduler/api-fixture.ts'
 import { createExoscale, type Exoscale, type ExoscaleOptions } from './exoscale.ts'
 import type { ExoscaleSettings } from './settings.ts'

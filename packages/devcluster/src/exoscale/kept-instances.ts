@@ -81,6 +81,11 @@ function resume(life: InstanceLife, { state, hasJoined }: InstanceRecord, instan
     case 'destroying':
       life.remove(instance)
       break
-    default:
+    case 'stopped':
+    case 'migrating':
+    case 'error':
+    case 'expunging':
+    case 'destroyed':
+      break
   }
 }
