@@ -154,7 +154,7 @@ export class Provisioner {
     }
     this.#report.preferences(input.pods)
     const whole = await this.#decide(input, signal)
-    this.#judge.decided(new Map(whole.placements.map(({ pod, node }) => [pod.metadata.uid ?? '', node])))
+    this.#judge.decided(whole)
     const result = this.#withoutTrials(this.#withoutCrowds(input, whole), onTrial)
     signal.throwIfAborted()
     await this.#inSlices(this.#report.pendingZones(input, result))

@@ -1,6 +1,7 @@
 /** Words for stories about nodes that turn out not to be what they were bought for. */
 import type { TestContext } from 'node:test'
 import {
+  type ContainerPort,
   karpenterKinds,
   kinds,
   labels,
@@ -111,14 +112,21 @@ export class EvidenceStage {
   aPod(
     name: string,
     requests: Readonly<Record<string, string>>,
-    { spec, ...metadata }: Partial<Pod['metadata']> & { readonly spec?: Partial<Pod['spec']> } = {},
+    {
+      spec,
+      ports = [],
+      ...metadata
+    }: Partial<Pod['metadata']> & {
+      readonly spec?: Partial<Pod['spec']>
+      readonly ports?: readonly ContainerPort[]
+    } = {},
   ): void {
     this.world.create(kinds.pod, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name, namespace: 'default', ...metadata },
       spec: {
-        containers: [{ name: 'app', image: imageOfPods, resources: { requests, limits: requests } }],
+        containers: [{ name: 'app', image: imageOfPods, resources: { requests, limits: requests }, ports }],
         ...spec,
       },
     })

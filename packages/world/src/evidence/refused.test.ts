@@ -1,7 +1,7 @@
 /** Nodes that the scheduler refuses for a reason that decisions do not know (reports.md 1). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { conditionOf, karpenterKinds, type NodePool, type Pod } from '@tenon/api'
+import { conditionOf, karpenterKinds, labels, type Node, type NodePool, type Pod } from '@tenon/api'
 import { aPool } from '../exoscale/manifests.test-support.ts'
 import type { WorldOptions } from '../world.ts'
 import { EvidenceStage, hours, minutes, seconds } from './evidence-stage.test-support.ts'
@@ -12,6 +12,14 @@ const reason = 'node(s) have no licence left for the pod'
 const licences = {
   extraFilter: (pod: Pod) => (pod.metadata.labels?.['licence'] === 'needed' ? reason : undefined),
 }
+const apart = {
+  podAntiAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: [
+      { topologyKey: labels.hostname, labelSelector: { matchLabels: { port: 'taken' } } },
+    ],
+  },
+}
+const isInitialized = ({ metadata }: Node): boolean => metadata.labels?.[labels.initialized] === 'true'
 const needed = { labels: { licence: 'needed' } }
 
 async function aStage(
@@ -104,6 +112,31 @@ test('RPT-4 once the reason has gone the pod runs, and the condition with it', a
   assert.equal(stage.launched.size, 2)
   assert.equal(conditionOf(stage.pool('standard'), 'LaunchesServePods')?.status, 'True')
 })
+
+for (const [rule, more] of [
+  ['a host port', { ports: [{ containerPort: 80, hostPort: 8080 }] }],
+  ['a rule that keeps pods apart', { spec: { affinity: apart } }],
+] as const)
+  test(`RPT-4 a node that another pod took, which clashes by ${rule}, is no evidence`, async (t) => {
+    let isOut = true
+    const extraFilter = (pod: Pod) => (isOut ? licences.extraFilter(pod) : undefined)
+    const stage = await aStage(t, { cluster: { scheduler: { extraFilter } } })
+    stage.aPod(
+      'licensed',
+      { cpu: '3', memory: '6Gi' },
+      { labels: { licence: 'needed', port: 'taken' }, ...more },
+    )
+    await stage.start()
+    await stage.until(() => stage.world.nodes().some(isInitialized), 5 * minutes)
+    stage.aPod('other', { cpu: '100m', memory: '100Mi' }, { labels: { port: 'taken' }, ...more })
+    await stage.until(() => stage.pod('other')?.spec.nodeName !== undefined, minutes)
+    isOut = false
+    await stage.pass(10 * minutes)
+    const pods = ['licensed', 'other'].map((name) => stage.pod(name)?.spec.nodeName)
+    assert.equal(new Set(pods).size, 2)
+    assert.ok(!pods.includes(undefined), String(pods))
+    assert.deepEqual(stage.events('NodeRefused'), [])
+  })
 
 test('RPT-10 a node on which a pod stays refused is replaced when it drifts', async (t) => {
   const stage = await aStage(t, {

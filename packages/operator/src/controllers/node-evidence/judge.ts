@@ -13,7 +13,7 @@ import {
   type Pod,
   tolerates,
 } from '@tenon/api'
-import { accumulate, podRequests, shortfallOf } from '@tenon/engine'
+import { accumulate, podRequests, type SchedulingResult, shortfallOf } from '@tenon/engine'
 import { isKubeError } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import { inSlices } from '@tenon/runtime'
@@ -22,7 +22,7 @@ import { sliceMs } from '../../decide/slice.ts'
 import type { UselessNode } from '../../state/node-evidence.ts'
 import { isInitializationDoubtful } from '../../state/initialization-time.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
-import { isActive, isDaemonPod } from '../../state/pods.ts'
+import { isActive, isDaemonPod, isReschedulable } from '../../state/pods.ts'
 import { isNodeReady, transitionMs } from '../../state/state-node.ts'
 import { workloadOf } from '../../state/workloads.ts'
 import { groundOf } from './ground.ts'
@@ -75,8 +75,8 @@ export class NodeEvidenceJudge {
   readonly #open = new Map<string, Map<string, number>>()
   /** Claims whose workloads were read. */
   readonly #read = new Set<string>()
-  /** Where the last decision put pods on nodes that there were, by UID. */
-  #placements: ReadonlyMap<string, string> = new Map()
+  /** By UID of a pod the node that the last decision put it on; undefined where it knows none for the pod. */
+  #decided: ReadonlyMap<string, string | undefined> = new Map()
 
   constructor(context: OperatorContext) {
     this.#context = context
@@ -104,9 +104,17 @@ export class NodeEvidenceJudge {
     })
   }
 
-  /** Notes where a decision put pods on nodes that there are. @param placements Node names by pod UID. */
-  decided(placements: ReadonlyMap<string, string>): void {
-    this.#placements = placements
+  /** Notes on which of the nodes that there are a decision put pods, and for which pods it knows none. */
+  decided({
+    placements,
+    claims,
+    failures,
+  }: Pick<SchedulingResult, 'placements' | 'claims' | 'failures'>): void {
+    const elsewhere = [...claims.flatMap(({ pods }) => pods), ...failures.map(({ pod }) => pod)]
+    this.#decided = new Map([
+      ...elsewhere.map(({ metadata }): [string, undefined] => [metadata.uid ?? '', undefined]),
+      ...placements.map(({ pod, node }): [string, string] => [pod.metadata.uid ?? '', node]),
+    ])
   }
 
   /** Judges every node that some pod waits for. */
@@ -237,7 +245,22 @@ export class NodeEvidenceJudge {
     const isFresh = saidMs >= changedMs - precisionMs
     const isTold = isFresh || saidMs >= openedMs - precisionMs
     if (!isTold || stillMs < (isFresh ? settleMs : triedAgainMs) || this.#awaitsVolumes(pod)) return open
-    return { kind: 'refused' }
+    return this.#isTakenByOthers(pod, claim, node) ? taken : { kind: 'refused' }
+  }
+
+  /**
+   * Whether pods came to the node that it was not launched for, and decisions know no place for the pod there any more:
+   * because of a host port, for instance, or of a rule about the others. The next node need not have them.
+   */
+  #isTakenByOthers({ metadata: { uid = '' } }: Pod, claim: NodeClaim, { metadata }: Node): boolean {
+    const { state } = this.#context
+    const isWithoutPlace = this.#decided.has(uid) && this.#decided.get(uid) === undefined
+    const hostname = metadata.labels?.[labels.hostname] ?? metadata.name
+    if (!isWithoutPlace || state.evidence.refusing(uid).includes(hostname)) return false
+    const expected = workloadsOf(claim)
+    return state
+      .podsOn(metadata.name)
+      .some((pod) => isReschedulable(pod) && state.isWellFormed(pod) && !expected.has(workloadOf(pod)))
   }
 
   /** Whether a volume of the pod is being made for the node that the scheduler has chosen. */
@@ -294,7 +317,7 @@ export class NodeEvidenceJudge {
       cause: verdict.kind,
       words,
       margins,
-      isUnexplained: this.#placements.get(pod.metadata.uid ?? '') === node.metadata.name,
+      isUnexplained: this.#decided.get(pod.metadata.uid ?? '') === node.metadata.name,
     })
     this.#release(entry.workload, { kind: 'claim', name: entry.claim })
     this.#tell(entry, pod, names)
