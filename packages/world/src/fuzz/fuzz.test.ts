@@ -4,6 +4,11 @@ import { overriding } from '../simulation/planted/wrappers.ts'
 import type { Case } from './case.ts'
 import { drawCase, parts, underPlainNames } from './generate/draw.ts'
 import { inheritedNames } from './generate/names.ts'
+import { startupTaint } from './generate/pools.ts'
+import { playStartupAgent } from './startup-agent.ts'
+import { World } from '../world.ts'
+import { kinds } from '@tenon/api'
+import { createCredentials } from '@tenon/devcluster'
 import { type Decision, improvement, renaming, soundness } from './oracles/decisions.ts'
 import { calmStart, noUselessNodes } from './oracles/records.ts'
 import { LogWatch } from './oracles/log-watch.ts'
@@ -12,6 +17,7 @@ import { plantedFault } from './planted/faults.ts'
 import { play } from './play.ts'
 
 const minute = 60_000
+const credentials = await createCredentials(Date.UTC(2026, 0, 1))
 
 /** Two pods on machines of one type. */
 function aSmallCase(more: Partial<Case> = {}): Case {
@@ -113,6 +119,19 @@ describe('playing', () => {
       findings[0]?.text ?? '',
       /kube-scheduler puts it on a fresh node of NodePool pool, type small/,
     )
+  })
+
+  test('the start-up taint goes from a node that gets it long after it has come, too', async (t) => {
+    const world = await World.start({ seed: 1, provider: 'kwok', credentials })
+    t.after(() => world.stop())
+    playStartupAgent(world)
+    world.create(kinds.node, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node' } })
+    await world.clock.advance(minute)
+    world.cluster.server.local.patch(kinds.node, undefined, 'node', { spec: { taints: [startupTaint] } })
+    await world.clock.advance(minute)
+    const [node] = world.nodes()
+    assert.ok(node !== undefined)
+    assert.ok(!(node.spec?.taints ?? []).some(({ key }) => key === startupTaint.key))
   })
 
   test('a pod that no fresh node would take is none', async () => {

@@ -1,18 +1,18 @@
 /** Plays one case on virtual time and has it judged. */
-import { type KubeObject, kinds, type Node, type Pod, type ResourceType } from '@tenon/api'
+import { type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { ApiError, type Credentials, createCredentials, exoscalePricePerHour } from '@tenon/devcluster'
 import { defaultSettings } from '@tenon/operator'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import { JsonLogger, type LogLevel, type Transport } from '@tenon/runtime'
 import { World } from '../world.ts'
 import type { Case, Finding, Step } from './case.ts'
-import { startupTaint } from './generate/pools.ts'
 import { csiDriver } from './generate/cluster.ts'
 import { Observer } from './observer.ts'
 import { couldRun } from './oracles/fresh-nodes.ts'
 import { calmStart, noUselessNodes, nothingLost } from './oracles/records.ts'
 import { LogWatch } from './oracles/log-watch.ts'
 import type { PlantedFault } from './planted/planted-fault.ts'
+import { playStartupAgent } from './startup-agent.ts'
 import { unreadable } from './unreadable.ts'
 
 const second = 1000
@@ -210,22 +210,6 @@ function isLetIn(work: () => void): boolean {
     if (error instanceof ApiError) return false
     throw error
   }
-}
-
-/** Takes the start-up taint off a while after a node has come. */
-function playStartupAgent(world: World): void {
-  world.cluster.server.local.subscribe<Node>(kinds.node, {
-    added: ({ metadata }) => {
-      world.clock.after(20 * second, () => {
-        const node = world.cluster.server.local.get(kinds.node, undefined, metadata.name)
-        const taints = (node?.spec?.taints ?? []).filter(({ key }) => key !== startupTaint.key)
-        if (node === undefined || taints.length === node.spec?.taints?.length) return
-        isLetIn(() =>
-          world.cluster.server.local.patch(kinds.node, undefined, metadata.name, { spec: { taints } }),
-        )
-      })
-    },
-  })
 }
 
 /** What the machines cost that are there now. */
