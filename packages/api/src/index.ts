@@ -48,6 +48,7 @@ export {
   parseResources,
   scaledQuantity,
 } from './quantity.ts'
+export { isLabelValue, labelValueProblem, qualifiedNameProblem } from './label-syntax.ts'
 export { matchesSelector } from './selector.ts'
 export {
   comparePrices,

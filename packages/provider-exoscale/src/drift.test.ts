@@ -98,6 +98,9 @@ describe('drift', () => {
     ['image age', { kubelet: { imageMinimumGCAge: '5m' } }],
     ['kubelet reservation', { kubelet: { kubeReserved: { cpu: '300m' } } }],
     ['system reservation', { kubelet: { systemReserved: { memory: '200Mi' } } }],
+    ['label of an earlier release', { nodeLabels: { team: 'web' } }],
+    ['taint of an earlier release', { nodeTaints: [{ key: 'dedicated', effect: 'NoSchedule' }] }],
+    ['reservation of an earlier release', { systemReserved: { memory: '256Mi' } }],
     ['feature gate', { kubelet: { featureGates: { InPlacePodVerticalScaling: true } } }],
   ]
   for (const [what, spec] of settings) {
@@ -149,6 +152,32 @@ describe('drift', () => {
     assert.equal(await drift(), undefined)
     change({ templateID: otherTemplate, diskSize: 70 })
     assert.equal(await drift(), 'NodeClassSettings')
+  })
+
+  it('EXO-13 a machine of the Go provider, which ignored fields of earlier releases, is not drifted for them', async () => {
+    const { drift, change } = await scene({}, true)
+    const spec = {
+      templateID: templateId,
+      nodeLabels: { environment: 'production' },
+      nodeTaints: [{ key: 'dedicated', value: 'gpu', effect: 'NoSchedule' }],
+      kubeReserved: { cpu: '100m' },
+    }
+    change(spec)
+    assert.equal(await drift(), undefined)
+    assert.equal(await drift(), undefined)
+    change({ ...spec, nodeLabels: { environment: 'staging' } })
+    assert.equal(await drift(), 'NodeClassSettings')
+  })
+
+  it('a machine whose hash is of an earlier version is not drifted for it', async () => {
+    const { world, drift } = await scene()
+    const claim = world.kube.all(karpenterKinds.nodeClaim)[0] as NodeClaim
+    const annotations = {
+      ...claim.metadata.annotations,
+      'exoscale.com/node-class-hash': 'v1-0123456789abcdef',
+    }
+    world.kube.put(karpenterKinds.nodeClaim, { ...claim, metadata: { ...claim.metadata, annotations } })
+    assert.equal(await drift(), undefined)
   })
 
   it('a machine that is gone is not found', async () => {

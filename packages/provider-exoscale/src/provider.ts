@@ -11,6 +11,7 @@ import {
 import type { Cache, Controller, ControllerOptions, EventRecorder, KubeClient } from '@tenon/kube'
 import {
   type CloudProvider,
+  type NodeDefaults,
   ProviderError,
   type ProviderInstance,
   type RepairPolicy,
@@ -32,6 +33,7 @@ import { exoscaleLabels, parseProviderId, providerName } from './identifiers.ts'
 import { BootstrapTokens } from './launch/bootstrap-token.ts'
 import { readCertificateAuthority } from './launch/certificate-authority.ts'
 import { Launcher } from './launch/launcher.ts'
+import { formerSettings } from './nodeclass/former-settings.ts'
 import { diskSizeGib, kubeletSettings } from './nodeclass/settings.ts'
 import { TemplateResolver } from './nodeclass/template.ts'
 import {
@@ -182,6 +184,14 @@ class ExoscaleProvider implements CloudProvider {
     })
     this.#types.set(spec, { entries, shortages, types })
     return types
+  }
+
+  nodeDefaults(pool: NodePool): NodeDefaults {
+    const { name } = pool.spec.template.spec.nodeClassRef
+    const nodeClass = this.#deps.caches.nodeClasses.get({ name })
+    if (nodeClass === undefined) return { labels: {}, taints: [] }
+    const { nodeLabels, nodeTaints } = formerSettings(nodeClass.spec)
+    return { labels: nodeLabels, taints: nodeTaints }
   }
 
   async isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined> {

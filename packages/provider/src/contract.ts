@@ -1,5 +1,5 @@
 /** What the core asks of a cloud (scheduling.md 13). */
-import type { InstanceType, NodeClaim, NodeClass, NodePool, ResourceType } from '@tenon/api'
+import type { InstanceType, NodeClaim, NodeClass, NodePool, ResourceType, Taint } from '@tenon/api'
 import type { SweepGuard } from './sweep-guard.ts'
 
 /** A machine as the cloud knows it, told in the words of a NodeClaim (lifecycle.md 3.1). */
@@ -17,6 +17,12 @@ export interface ProviderInstance {
   readonly createdAtMs?: number
   /** Being deleted already. */
   readonly deleting: boolean
+}
+
+/** What a node class says of the nodes of its NodePools. */
+export interface NodeDefaults {
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
 }
 
 /** One way to get a machine: a type in a zone, with a capacity type. */
@@ -168,6 +174,11 @@ export interface CloudProvider {
   list(signal?: AbortSignal): Promise<readonly ProviderInstance[]>
   /** All types for the pool's node class, those without an available offering included. */
   getInstanceTypes(pool: NodePool, signal?: AbortSignal): Promise<readonly InstanceType[]>
+  /**
+   * Labels and taints that the pool's node class gives its nodes where the pool's template does not say otherwise.
+   * Absent: node classes give none.
+   */
+  nodeDefaults?(pool: NodePool): NodeDefaults
   /** The drift reason, or undefined. */
   isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined>
   /**

@@ -2,6 +2,7 @@ export { CatalogueGate, catalogueRecheckMs, type CatalogueVerdict } from './cata
 export {
   type CloudProvider,
   isProviderError,
+  type NodeDefaults,
   type OfferingRef,
   ProviderError,
   type ProviderErrorKind,

@@ -5,6 +5,7 @@ import type { PoolRules } from '@tenon/operator'
 import {
   type ExoscaleNodeClass,
   exoscaleNodeClassKind,
+  type FormerField,
   formerFieldsOf,
   publishedInstanceTypes,
 } from '@tenon/provider-exoscale'
@@ -61,8 +62,7 @@ function exoscale(zone: string | undefined): OfflineProvider {
   }
 }
 
-function formerField(sentence: string): Finding {
-  const [, field = '', message = ''] = /^(\S+) is (.*)$/.exec(sentence) ?? []
+function formerField({ field, message }: FormerField): Finding {
   return { severity: 'warning', field, message: `field of an earlier release: ${message}` }
 }
 

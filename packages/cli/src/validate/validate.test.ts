@@ -173,9 +173,10 @@ test('fields that do nothing are warned about', async () => {
     '11:1: warning: NodePool a: status: is ignored when an object is created; leave it out',
   ])
   const former =
-    'apiVersion: karpenter.exoscale.com/v1\nkind: ExoscaleNodeClass\nmetadata: {name: a}\nspec:\n  imageTemplateSelector: {}\n  nodeLabels: {a: b}\n'
+    'apiVersion: karpenter.exoscale.com/v1\nkind: ExoscaleNodeClass\nmetadata: {name: a}\nspec:\n  imageTemplateSelector: {}\n  nodeLabels: {a: b, karpenter.sh/x: c}\n'
   assert.deepEqual(await told(former), [
-    '6:3: warning: ExoscaleNodeClass a: spec.nodeLabels: field of an earlier release: ignored; write the labels under spec.template.metadata.labels of the NodePool',
+    '6:3: warning: ExoscaleNodeClass a: spec.nodeLabels: field of an earlier release: deprecated; nodes get those labels that their NodePool does not set; write them under spec.template.metadata.labels of the NodePool',
+    '6:38: warning: ExoscaleNodeClass a: spec.nodeLabels["karpenter.sh/x"]: field of an earlier release: ignored: labels of domain karpenter.sh are reserved',
   ])
 })
 

@@ -13,7 +13,7 @@ import { simulationOnlyLabels, type TypeRow } from './pool-template.ts'
 import { addTo, type Amounts, amountsFit, type ResourceSpace, sumFits } from './resource-space.ts'
 
 /** A claim to create, by indexes. */
-export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool' | 'largest'> {
+export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool' | 'taints' | 'largest'> {
   /** Index of its NodePool in the input. */
   readonly poolIndex: number
   readonly pods: readonly number[]

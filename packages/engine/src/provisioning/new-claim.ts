@@ -3,6 +3,7 @@ import { type Pod, type Resources, ownValue } from '@tenon/api'
 import type { PoolInput } from '../snapshot/input.ts'
 import type { NewClaim } from '../snapshot/result.ts'
 import type { FinishedClaim } from './finished-claims.ts'
+import { taintsOf } from './pool-template.ts'
 
 /** Undefined for a pool that the input does not have. */
 export function newClaim(
@@ -14,6 +15,7 @@ export function newClaim(
   return {
     ...claim,
     pool: pool.nodePool,
+    taints: taintsOf(pool),
     largest: largestOf(pool, claim.instanceTypes),
     pods: indexes.map((index) => pods[index]).filter((pod) => pod !== undefined),
   }

@@ -112,6 +112,7 @@ export function compilePool(
   const { metadata, spec } = input.nodePool.spec.template
   const ref = spec.nodeClassRef
   const templateLabels = {
+    ...input.defaults?.labels,
     ...metadata?.labels,
     [labels.nodePool]: input.nodePool.metadata.name,
     [nodeClassLabel(ref)]: ref.name,
@@ -119,7 +120,7 @@ export function compilePool(
   return {
     input,
     labels: templateLabels,
-    taints: spec.taints ?? [],
+    taints: taintsOf(input),
     requirements: merged(
       parseRequirements(spec.requirements ?? []),
       requirementsOf([
@@ -134,6 +135,12 @@ export function compilePool(
       return []
     }),
   }
+}
+
+/** Taints of every node of the pool, startup taints left out. */
+export function taintsOf({ nodePool, defaults }: Pick<PoolInput, 'nodePool' | 'defaults'>): readonly Taint[] {
+  const own = nodePool.spec.template.spec.taints ?? []
+  return defaults === undefined ? own : [...own, ...defaults.taints]
 }
 
 /** Whether some label has to be there for which no value is left. */

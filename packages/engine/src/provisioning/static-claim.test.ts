@@ -15,7 +15,8 @@ test('the claim of a template says what every label must be, and nothing of type
   )
   const { template } = pool.spec
   const labelled = { ...pool, spec: { template: { ...template, metadata: { labels: { team: 'a' } } } } }
-  assert.deepEqual(templateClaim(labelled, wellKnown), {
+  assert.deepEqual(templateClaim({ nodePool: labelled }, wellKnown), {
+    taints: [],
     labels: { 'karpenter.sh/nodepool': 'fixed', [nodeClassLabel]: 'default', team: 'a' },
     requirements: [
       { key: nodeClassLabel, operator: 'In', values: ['default'] },
@@ -33,7 +34,7 @@ test('STA-125 bounds are written inclusively, and a key bounded on both sides as
       operator,
       values: [value],
     }))
-    const claim = templateClaim(aPool('fixed', {}, { requirements }), wellKnown)
+    const claim = templateClaim({ nodePool: aPool('fixed', {}, { requirements }) }, wellKnown)
     return claim.requirements.filter(({ key }) => key === 'example.com/n')
   }
   assert.deepEqual(bounded(['Gt', '2']), [{ key: 'example.com/n', operator: 'Gte', values: ['3'] }])
@@ -50,7 +51,7 @@ test('keys of the user get a concrete label, keys that providers fill in do not,
     { key: 'example.com/none', operator: 'DoesNotExist' },
     { key: 'topology.kubernetes.io/zone', operator: 'In', values: ['z1', 'z2'], minValues: 2 },
   ] as const
-  const claim = templateClaim(aPool('fixed', {}, { requirements }), wellKnown)
+  const claim = templateClaim({ nodePool: aPool('fixed', {}, { requirements }) }, wellKnown)
   assert.deepEqual(claim.labels, {
     'example.com/rack': 'r1',
     'example.com/size': '5',
@@ -63,5 +64,8 @@ test('keys of the user get a concrete label, keys that providers fill in do not,
 
 test('a pool that cannot be read is refused with the fields at fault', () => {
   const requirements = [{ key: '', operator: 'In' as const, values: ['a'] }]
-  assert.throws(() => templateClaim(aPool('fixed', {}, { requirements }), wellKnown), /requirements/)
+  assert.throws(
+    () => templateClaim({ nodePool: aPool('fixed', {}, { requirements }) }, wellKnown),
+    /requirements/,
+  )
 })

@@ -51,6 +51,8 @@ export interface AttachLimits {
 export interface PoolInput {
   readonly nodePool: NodePool
   readonly instanceTypes: readonly InstanceType[]
+  /** Labels and taints of its nodes besides those of its template, which they do not contradict. */
+  readonly defaults?: { readonly labels: Readonly<Record<string, string>>; readonly taints: readonly Taint[] }
   /** Capacity of the pool's nodes now, with `nodes` as their count. */
   readonly usage: Resources
 }

@@ -1,5 +1,5 @@
 /** What a scheduling decision says. */
-import type { NodePool, Pod, PricePerHour, Requirement, Resources } from '@tenon/api'
+import type { NodePool, Pod, PricePerHour, Requirement, Resources, Taint } from '@tenon/api'
 import type { TypeReader } from '../provisioning/instance-rows.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 
@@ -10,6 +10,7 @@ export interface NewClaim {
   /** The NodePool as this decision saw it. */
   readonly pool: NodePool
   readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
   readonly requirements: readonly Requirement[]
   /** Requests of the pods and of the daemon pods that run on every type left. */
   readonly requests: Resources

@@ -24,6 +24,10 @@ const pool: NodePool = {
 const planned = {
   nodePool: 'default',
   labels: { 'karpenter.sh/nodepool': 'default' },
+  taints: [
+    { key: 'a', effect: 'NoSchedule' },
+    { key: 'of-the-class', effect: 'NoExecute' },
+  ],
   requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
   requests: { cpu: 1500, pods: 2 },
   minValuesRelaxed: false,
@@ -61,7 +65,7 @@ test('a NodeClaim is named after its pool, owned by it, and carries no finalizer
   assert.equal(spec.terminationGracePeriod, '48h0m0s')
   assert.equal(spec.expireAfter, '720h')
   assert.deepEqual(spec.resources, { requests: { cpu: '1500m', pods: '2' } })
-  assert.deepEqual([spec.taints, spec.startupTaints], [pool.spec.template.spec.taints, undefined])
+  assert.deepEqual([spec.taints, spec.startupTaints], [planned.taints, undefined])
 })
 
 test('SCH-140 the grace period of the provider stands in where the pool has none', () => {

@@ -38,6 +38,7 @@ export function nodeClaimFor(
     },
     spec: {
       requirements: claim.requirements,
+      ...taintsOf(claim),
       resources: { requests: formatResources(claim.requests) },
     },
   })
@@ -46,14 +47,14 @@ export function nodeClaimFor(
 /** The NodeClaim for a node of a static NodePool: what the template says, and nothing about pods. */
 export function staticClaimFor(
   pool: NodePool,
-  { labels, requirements }: TemplateClaim,
+  { labels, requirements, taints }: TemplateClaim,
   name: string,
   defaultGracePeriodMs?: number,
 ): NewObject<NodeClaim> {
   return claimOf(pool, defaultGracePeriodMs, {
     metadata: { name, labels },
     annotations: {},
-    spec: { requirements },
+    spec: { requirements, ...taintsOf({ taints }) },
   })
 }
 
@@ -61,7 +62,11 @@ export function staticClaimFor(
 interface OwnParts {
   readonly metadata: Pick<NewObject<NodeClaim>['metadata'], 'name' | 'labels'>
   readonly annotations: Readonly<Record<string, string>>
-  readonly spec: Pick<NodeClaim['spec'], 'requirements' | 'resources'>
+  readonly spec: Pick<NodeClaim['spec'], 'requirements' | 'resources' | 'taints'>
+}
+
+function taintsOf({ taints }: Pick<NewClaim, 'taints'>): Pick<NodeClaim['spec'], 'taints'> {
+  return taints.length === 0 ? {} : { taints }
 }
 
 function claimOf(
@@ -99,7 +104,6 @@ function claimOf(
     },
     spec: {
       nodeClassRef: spec.nodeClassRef,
-      ...(spec.taints && { taints: spec.taints }),
       ...(spec.startupTaints && { startupTaints: spec.startupTaints }),
       ...(spec.expireAfter !== undefined && { expireAfter: spec.expireAfter }),
       ...(gracePeriodMs !== undefined && { terminationGracePeriod: formatDuration(gracePeriodMs) }),

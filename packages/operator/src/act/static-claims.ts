@@ -2,6 +2,7 @@
 import { type NodeClaim, type NodePool, parseResources, wellKnownLabels } from '@tenon/api'
 import { templateClaim } from '@tenon/engine'
 import type { OperatorContext } from '../context.ts'
+import { nodeDefaults } from '../decide/node-defaults.ts'
 import { staticClaimFor } from './create-claim.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
 
@@ -58,6 +59,8 @@ export async function createStaticClaim(
 function newClaim({ provider }: OperatorContext, pool: NodePool, name: string) {
   const wellKnown = new Set([...wellKnownLabels, ...provider.wellKnownLabels])
   const { defaultTerminationGracePeriodMs: gracePeriodMs } = provider
-  const object = staticClaimFor(pool, templateClaim(pool, wellKnown), name, gracePeriodMs)
+  const defaults = nodeDefaults(provider, pool)
+  const claim = templateClaim({ nodePool: pool, ...(defaults && { defaults }) }, wellKnown)
+  const object = staticClaimFor(pool, claim, name, gracePeriodMs)
   return { ...object, metadata: { ...object.metadata, name } }
 }

@@ -35,6 +35,7 @@ import { workloadOf } from '../state/workloads.ts'
 import { workloadsOf } from '../controllers/node-evidence/launched-for.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../state/pods.ts'
 import { canonicalPool } from './canonical-keys.ts'
+import { nodeDefaults } from './node-defaults.ts'
 import { eligiblePods, type IgnoredPod, type LeavingPod, type RefusedPod } from './eligible-pods.ts'
 import { sliceMs } from './slice.ts'
 import { nodeStorage, volumeLookups } from './volume-lookups.ts'
@@ -54,7 +55,7 @@ export interface GatheredInput extends SchedulingInput {
   readonly poolsWithoutListing: readonly NodePool[]
 }
 
-type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes'>
+type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes' | 'defaults'>
 
 /**
  * Pods to place, with the machines that stay and the pools that may launch. Without pods nothing
@@ -136,10 +137,10 @@ function* gathering(
   const leaving = [...podsOfLeavingNodes(context, stateNodes), ...moving]
   const input = {
     nodes: staying.map((node) => nodeInputOf(context, node, lookups)),
-    pools: listings.flatMap(({ nodePool, instanceTypes }) =>
-      instanceTypes.length === 0
+    pools: listings.flatMap(({ nodePool, ...listing }) =>
+      listing.instanceTypes.length === 0
         ? []
-        : [{ nodePool, instanceTypes, usage: poolUsage(nodePool.metadata.name, stateNodes, state.parsed) }],
+        : [{ nodePool, ...listing, usage: poolUsage(nodePool.metadata.name, stateNodes, state.parsed) }],
     ),
     daemons: daemonInputs(context),
     topology: topologyInput(context, staying),
@@ -288,7 +289,12 @@ async function listTypes(
 ): Promise<Listing | undefined> {
   try {
     const instanceTypes = await provider.getInstanceTypes(nodePool, signal)
-    return { nodePool: canonicalPool(nodePool, provider.labelAliases), instanceTypes }
+    const defaults = nodeDefaults(provider, nodePool)
+    return {
+      nodePool: canonicalPool(nodePool, provider.labelAliases),
+      instanceTypes,
+      ...(defaults && { defaults }),
+    }
   } catch (error) {
     if (signal.aborted) throw error
     const details = { NodePool: { name: nodePool.metadata.name }, error }

@@ -1,8 +1,11 @@
 /** Checks of a NodePool that its CRD cannot make (api.md 3.6). */
 import {
+  isLabelValue,
   labels,
+  labelValueProblem,
   type NodePool,
   normalizedLabel,
+  qualifiedNameProblem,
   type Requirement,
   type Taint,
   wellKnownLabels,
@@ -17,8 +20,6 @@ export type PoolRules = Pick<
   'wellKnownLabels' | 'restrictedLabels' | 'restrictedDomains' | 'labelAliases'
 >
 
-const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
-const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 const restrictedDomain = 'karpenter.sh'
 const maxInt64 = 9_223_372_036_854_775_807n
 const operators: ReadonlySet<string> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist'])
@@ -77,7 +78,7 @@ export function nameProblem(field: string, name: string): readonly Required<Pool
 function labelProblems(key: string, value: string, rules: PoolRules): readonly PoolProblem[] {
   const field = `spec.template.metadata.labels["${key}"]`
   if (key === labels.nodePool) return [{ field, message: 'the label is set by the controller; remove it' }]
-  const message = qualifiedNameProblem(key) ?? valueProblem(value) ?? restrictionProblem(key, rules)
+  const message = qualifiedNameProblem(key) ?? labelValueProblem(value) ?? restrictionProblem(key, rules)
   return message === undefined ? [] : [{ field, message }]
 }
 
@@ -125,7 +126,9 @@ function requirementProblems(requirement: Requirement, i: number, rules: PoolRul
   return [
     ...named('.key', qualifiedNameProblem(key)),
     ...named('.key', restrictionProblem(key, rules)),
-    ...(requirement.values ?? []).flatMap((value, index) => named(`.values[${index}]`, valueProblem(value))),
+    ...(requirement.values ?? []).flatMap((value, index) =>
+      named(`.values[${index}]`, labelValueProblem(value)),
+    ),
     ...named('', operatorProblem(requirement)),
     ...named('.values', closedSetProblem(key, requirement)),
   ]
@@ -156,28 +159,6 @@ function closedSetProblem(
   const usable = values.filter((value) => allowed.includes(value)).length
   if (usable >= Math.max(1, minValues ?? 1)) return undefined
   return `none of its values can be used; known values are ${allowed.join(', ')}`
-}
-
-function qualifiedNameProblem(key: string): string | undefined {
-  const slash = key.indexOf('/')
-  const [prefix, name] = slash < 0 ? [undefined, key] : [key.slice(0, slash), key.slice(slash + 1)]
-  if (prefix !== undefined && (prefix.length > 253 || !prefixPart.test(prefix))) {
-    return `"${prefix}" is not a DNS subdomain of at most 253 characters`
-  }
-  if (name.length > 63 || !namePart.test(name)) {
-    return `"${name}" must be 1 to 63 characters, letters, digits, "-", "_" and ".", alphanumeric at both ends`
-  }
-  return undefined
-}
-
-/** Whether the API server takes it as the value of a label. */
-export function isLabelValue(value: string): boolean {
-  return value === '' || (value.length <= 63 && namePart.test(value))
-}
-
-function valueProblem(value: string): string | undefined {
-  if (isLabelValue(value)) return undefined
-  return `value "${value}" must be at most 63 characters, letters, digits, "-", "_" and ".", alphanumeric at both ends`
 }
 
 function restrictionProblem(key: string, rules: PoolRules): string | undefined {

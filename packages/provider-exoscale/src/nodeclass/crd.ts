@@ -8,7 +8,8 @@ import {
   objectSchema,
   textSchema,
 } from '@tenon/api'
-import { defaultDiskSizeGib, kubeletDefaults } from './settings.ts'
+import { kubeletDefaults } from './kubelet-defaults.ts'
+import { defaultDiskSizeGib } from './settings.ts'
 import { exoscaleNodeClassKind } from './types.ts'
 
 const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
@@ -103,29 +104,32 @@ function kubelet(): CrdSchema {
   )
 }
 
-/** Fields of the first releases: accepted so that old manifests apply, and ignored. */
+/** Fields of the first releases: whatever they hold is accepted so that old manifests apply. */
 function removedFields(): Readonly<Record<string, CrdSchema>> {
-  const moved = (replacement: string) => `Ignored since it moved; use ${replacement}.`
+  const moved = (field: string) =>
+    `Deprecated, use kubelet.${field}. Counts where kubelet says nothing else than its default.`
+  const given = (what: string, where: string) =>
+    `Deprecated, use the ${what} of the NodePool template (${where}). Nodes get those ${what} that their NodePool does not set.`
   const free = { 'x-kubernetes-preserve-unknown-fields': true } as const
   return {
     imageGCHighThresholdPercent: {
-      description: moved('kubelet.imageGCHighThresholdPercent'),
+      description: moved('imageGCHighThresholdPercent'),
       'x-kubernetes-int-or-string': true,
     },
     imageGCLowThresholdPercent: {
-      description: moved('kubelet.imageGCLowThresholdPercent'),
+      description: moved('imageGCLowThresholdPercent'),
       'x-kubernetes-int-or-string': true,
     },
     imageMinimumGCAge: {
-      description: moved('kubelet.imageMinimumGCAge'),
+      description: moved('imageMinimumGCAge'),
       'x-kubernetes-int-or-string': true,
     },
-    kubeReserved: { type: 'object', description: moved('kubelet.kubeReserved'), ...free },
-    systemReserved: { type: 'object', description: moved('kubelet.systemReserved'), ...free },
-    nodeLabels: { type: 'object', description: moved('the labels of the NodePool template'), ...free },
+    kubeReserved: { type: 'object', description: moved('kubeReserved'), ...free },
+    systemReserved: { type: 'object', description: moved('systemReserved'), ...free },
+    nodeLabels: { type: 'object', description: given('labels', 'spec.template.metadata.labels'), ...free },
     nodeTaints: {
       type: 'array',
-      description: moved('the taints of the NodePool template'),
+      description: given('taints', 'spec.template.spec.taints'),
       items: { type: 'object', ...free },
     },
   }

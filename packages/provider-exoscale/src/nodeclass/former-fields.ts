@@ -1,25 +1,45 @@
 import { ownValue } from '@tenon/api'
+import { formerSettings } from './former-settings.ts'
 import type { ExoscaleNodeClassSpec } from './types.ts'
 
+const besideKubelet = (field: string): string =>
+  `deprecated and counts where spec.kubelet says nothing else; write kubelet.${field}`
+
 const replacements: Readonly<Record<string, string>> = {
-  securityGroups: 'still honoured; write securityGroupSelectorTerms with one "id" each',
-  antiAffinityGroups: 'still honoured; write antiAffinityGroupSelectorTerms with one "id" each',
-  privateNetworks: 'still honoured; write privateNetworkSelectorTerms with one "id" each',
-  imageGCHighThresholdPercent: 'ignored; write kubelet.imageGCHighThresholdPercent',
-  imageGCLowThresholdPercent: 'ignored; write kubelet.imageGCLowThresholdPercent',
-  imageMinimumGCAge: 'ignored; write kubelet.imageMinimumGCAge',
-  kubeReserved: 'ignored; write kubelet.kubeReserved',
-  systemReserved: 'ignored; write kubelet.systemReserved',
-  nodeLabels: 'ignored; write the labels under spec.template.metadata.labels of the NodePool',
-  nodeTaints: 'ignored; write the taints under spec.template.spec.taints of the NodePool',
+  securityGroups: 'deprecated and still honoured; write securityGroupSelectorTerms with one "id" each',
+  antiAffinityGroups:
+    'deprecated and still honoured; write antiAffinityGroupSelectorTerms with one "id" each',
+  privateNetworks: 'deprecated and still honoured; write privateNetworkSelectorTerms with one "id" each',
+  imageGCHighThresholdPercent: besideKubelet('imageGCHighThresholdPercent'),
+  imageGCLowThresholdPercent: besideKubelet('imageGCLowThresholdPercent'),
+  imageMinimumGCAge: besideKubelet('imageMinimumGCAge'),
+  kubeReserved: besideKubelet('kubeReserved'),
+  systemReserved: besideKubelet('systemReserved'),
+  nodeLabels:
+    'deprecated; nodes get those labels that their NodePool does not set; write them under spec.template.metadata.labels of the NodePool',
+  nodeTaints:
+    'deprecated; nodes get those taints that their NodePool does not set; write them under spec.template.spec.taints of the NodePool',
 }
 
-/** One sentence for each field of earlier releases that is in use, with what to write instead. */
-export function formerFieldsOf(spec: ExoscaleNodeClassSpec): readonly string[] {
+/** A field of an earlier release that is in use. */
+export interface FormerField {
+  /** Path in the node class; keys of maps are quoted in brackets. */
+  readonly field: string
+  /** What becomes of it and what to write instead, as what the field is. */
+  readonly message: string
+}
+
+/** The fields of earlier releases that are in use, then the values in them that are left out. */
+export function formerFieldsOf(spec: ExoscaleNodeClassSpec): readonly FormerField[] {
   const fields = spec as Readonly<Record<string, unknown>>
-  return Object.entries(replacements)
+  const used = Object.entries(replacements)
     .filter(([field]) => isGiven(ownValue(fields, field)))
-    .map(([field, replacement]) => `spec.${field} is ${replacement}`)
+    .map(([field, message]) => ({ field: `spec.${field}`, message }))
+  const unusable = formerSettings(spec).unusable.map(({ field, problem }) => ({
+    field,
+    message: `ignored: ${problem}`,
+  }))
+  return [...used, ...unusable]
 }
 
 function isGiven(value: unknown): boolean {

@@ -1,18 +1,11 @@
 /** Effective settings of a node class: what the API server would have filled in is filled in here too. */
 import { createHash } from 'node:crypto'
 import { perObject } from '@tenon/runtime'
+import { formerSettings, settled } from './former-settings.ts'
+import { kubeletDefaults } from './kubelet-defaults.ts'
 import type { ExoscaleNodeClassSpec, KubeletSpec, Reservation } from './types.ts'
 
 export const defaultDiskSizeGib = 50
-
-export const kubeletDefaults = {
-  clusterDNS: ['10.96.0.10'],
-  imageGCHighThresholdPercent: 85,
-  imageGCLowThresholdPercent: 80,
-  imageMinimumGCAge: '2m',
-  kubeReserved: { cpu: '200m', memory: '300Mi', ephemeralStorage: '1Gi' },
-  systemReserved: { cpu: '100m', memory: '100Mi', ephemeralStorage: '3Gi' },
-} as const
 
 /** Every kubelet field with its value; only feature gates may be absent. */
 export type KubeletSettings = Required<
@@ -23,17 +16,25 @@ export type KubeletSettings = Required<
   readonly featureGates: Readonly<Record<string, boolean>>
 }
 
+/** What `kubelet` says counts, then what fields of earlier releases say, then the defaults. */
 export function kubeletSettings(spec: ExoscaleNodeClassSpec): KubeletSettings {
   const kubelet = spec.kubelet ?? {}
+  const former = formerSettings(spec).kubelet
+  const threshold = (name: 'imageGCHighThresholdPercent' | 'imageGCLowThresholdPercent') =>
+    settled<number>(kubelet[name], former[name], kubeletDefaults[name])
+  const reserved = (block: 'kubeReserved' | 'systemReserved') =>
+    reservation(kubelet[block], former[block], kubeletDefaults[block])
   return {
     clusterDNS: kubelet.clusterDNS ?? kubeletDefaults.clusterDNS,
-    imageGCHighThresholdPercent:
-      kubelet.imageGCHighThresholdPercent ?? kubeletDefaults.imageGCHighThresholdPercent,
-    imageGCLowThresholdPercent:
-      kubelet.imageGCLowThresholdPercent ?? kubeletDefaults.imageGCLowThresholdPercent,
-    imageMinimumGCAge: kubelet.imageMinimumGCAge || kubeletDefaults.imageMinimumGCAge,
-    kubeReserved: reservation(kubelet.kubeReserved, kubeletDefaults.kubeReserved),
-    systemReserved: reservation(kubelet.systemReserved, kubeletDefaults.systemReserved),
+    imageGCHighThresholdPercent: threshold('imageGCHighThresholdPercent'),
+    imageGCLowThresholdPercent: threshold('imageGCLowThresholdPercent'),
+    imageMinimumGCAge: settled<string>(
+      kubelet.imageMinimumGCAge,
+      former.imageMinimumGCAge,
+      kubeletDefaults.imageMinimumGCAge,
+    ),
+    kubeReserved: reserved('kubeReserved'),
+    systemReserved: reserved('systemReserved'),
     featureGates: kubelet.featureGates ?? {},
   }
 }
@@ -43,20 +44,23 @@ export function diskSizeGib(spec: ExoscaleNodeClassSpec): number {
 }
 
 /**
- * Hash of what only a new machine takes up: disk and kubelet settings. Key order does not matter. Every look at a
- * machine asks for it; specs are replaced, never changed.
+ * Hash of what only a new machine takes up: disk, kubelet settings, labels and taints. Key order does not matter.
+ * Every look at a machine asks for it; specs are replaced, never changed. Hashes of another version are not compared.
  */
 export const nodeClassHash = perObject((spec: ExoscaleNodeClassSpec): string => {
   const { featureGates, ...kubelet } = kubeletSettings(spec)
-  const gates = Object.entries(featureGates).sort(([a], [b]) => (a < b ? -1 : 1))
-  const text = JSON.stringify([diskSizeGib(spec), kubelet, gates])
-  return `v1-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
+  const { nodeLabels, nodeTaints } = formerSettings(spec)
+  const sorted = (map: object) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1))
+  const parts = [diskSizeGib(spec), kubelet, sorted(featureGates), sorted(nodeLabels), nodeTaints]
+  const text = JSON.stringify(parts)
+  return `v2-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
 })
 
-function reservation(given: Reservation | undefined, defaults: Required<Reservation>): Required<Reservation> {
-  return {
-    cpu: given?.cpu || defaults.cpu,
-    memory: given?.memory || defaults.memory,
-    ephemeralStorage: given?.ephemeralStorage || defaults.ephemeralStorage,
-  }
+function reservation(
+  given: Reservation = {},
+  former: Reservation = {},
+  defaults: Required<Reservation>,
+): Required<Reservation> {
+  const part = (name: keyof Reservation) => settled(given[name], former[name], defaults[name])
+  return { cpu: part('cpu'), memory: part('memory'), ephemeralStorage: part('ephemeralStorage') }
 }

@@ -155,7 +155,8 @@ export class NodeClassStatusController {
   }
 
   #warnOfFormerFields(object: ExoscaleNodeClass): void {
-    for (const message of formerFieldsOf(object.spec)) this.#warn(object, 'DeprecatedField', message)
+    for (const { field, message } of formerFieldsOf(object.spec))
+      this.#warn(object, 'DeprecatedField', `${field} is ${message}`)
   }
 }
 

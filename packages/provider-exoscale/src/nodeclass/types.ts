@@ -36,6 +36,14 @@ export interface ExoscaleNodeClassSpec {
   readonly antiAffinityGroups?: readonly string[]
   readonly privateNetworks?: readonly string[]
   readonly kubelet?: KubeletSpec
+  /** Fields of earlier releases, whatever they hold; read by `formerSettings`. */
+  readonly imageGCHighThresholdPercent?: unknown
+  readonly imageGCLowThresholdPercent?: unknown
+  readonly imageMinimumGCAge?: unknown
+  readonly kubeReserved?: unknown
+  readonly systemReserved?: unknown
+  readonly nodeLabels?: unknown
+  readonly nodeTaints?: unknown
 }
 
 /** Configures the machines of a NodePool on Exoscale. */

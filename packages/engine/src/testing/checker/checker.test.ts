@@ -21,6 +21,7 @@ function aClaim(pods: readonly Pod[], overrides: Partial<NewClaim> = {}): NewCla
     nodePool: 'default',
     pool,
     labels: { [labels.nodePool]: 'default', [nodeClass]: 'default' },
+    taints: [],
     requirements: [
       isIn(labels.nodePool, 'default'),
       isIn(nodeClass, 'default'),

@@ -1,8 +1,7 @@
 /** `nodeclaim.hydration`: the node class label on claims of older versions (lifecycle.md 10). */
-import { karpenterKinds, nodeClassLabel, ownValue } from '@tenon/api'
+import { isLabelValue, karpenterKinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
-import { isLabelValue } from '../../state/pool-problems.ts'
 
 /** Reconciles the labels of one NodeClaim. */
 export class NodeClaimHydration {

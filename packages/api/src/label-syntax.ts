@@ -1,0 +1,28 @@
+/** What the API server takes as keys and values of labels and taints. */
+
+const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
+const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+
+/** What is wrong with the key of a label or taint; undefined when it is a qualified name. */
+export function qualifiedNameProblem(key: string): string | undefined {
+  const slash = key.indexOf('/')
+  const [prefix, name] = slash < 0 ? [undefined, key] : [key.slice(0, slash), key.slice(slash + 1)]
+  if (prefix !== undefined && (prefix.length > 253 || !prefixPart.test(prefix))) {
+    return `"${prefix}" is not a DNS subdomain of at most 253 characters`
+  }
+  if (name.length > 63 || !namePart.test(name)) {
+    return `"${name}" must be 1 to 63 characters, letters, digits, "-", "_" and ".", alphanumeric at both ends`
+  }
+  return undefined
+}
+
+/** Whether the API server takes it as the value of a label. */
+export function isLabelValue(value: string): boolean {
+  return value === '' || (value.length <= 63 && namePart.test(value))
+}
+
+/** What is wrong with the value of a label; undefined when the API server takes it. */
+export function labelValueProblem(value: string): string | undefined {
+  if (isLabelValue(value)) return undefined
+  return `value "${value}" must be at most 63 characters, letters, digits, "-", "_" and ".", alphanumeric at both ends`
+}
