@@ -271,6 +271,7 @@ export interface Node extends KubeObject {
     readonly addresses?: readonly { readonly type: string; readonly address: string }[]
     readonly phase?: string
     readonly nodeInfo?: Readonly<Record<string, string>>
+    readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port: number } }
     readonly volumesAttached?: readonly { readonly name: string; readonly devicePath: string }[]
     readonly volumesInUse?: readonly string[]
   }

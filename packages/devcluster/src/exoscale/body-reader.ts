@@ -77,22 +77,41 @@ export class BodyReader {
 
   /** The ids of an optional list of `{id}` objects without duplicates. */
   references(name: string): string[] {
-    return this.#ids(name, idOf)
+    return this.#list(name, idOf, 'ids')
+  }
+
+  requiredString(name: string, bounds: { readonly min: number; readonly max: number }): string {
+    if (!this.has(name)) this.#complain(`${name} is required`)
+    return this.string(name, bounds) ?? ''
+  }
+
+  /** The names of an optional list of `{name}` objects without duplicates. */
+  names(name: string): string[] {
+    return this.#list(name, nameOf, 'objects with the name of a resource')
+  }
+
+  /** The name of an optional `{name}` object, as a list. */
+  name(name: string): string[] {
+    if (!this.has(name)) return []
+    const found = nameOf(ownValue(this.#fields, name))
+    if (found !== undefined) return [found]
+    return this.#complain(`${name} must be an object with the name of a resource`) ?? []
   }
 
   /** The ids of a list of bare ids without duplicates. */
   ids(name: string): string[] {
-    return this.#ids(name, (item) => (typeof item === 'string' && uuidPattern.test(item) ? item : undefined))
+    const read = (item: unknown) => (typeof item === 'string' && uuidPattern.test(item) ? item : undefined)
+    return this.#list(name, read, 'ids')
   }
 
-  #ids(name: string, read: (item: unknown) => string | undefined): string[] {
+  #list(name: string, read: (item: unknown) => string | undefined, what: string): string[] {
     const value = ownValue(this.#fields, name)
     if (value === undefined) return []
     if (!Array.isArray(value)) return this.#complain(`${name} must be a list`) ?? []
-    const ids = value.map(read)
-    if (ids.includes(undefined)) return this.#complain(`${name} must hold ids`) ?? []
-    if (new Set(ids).size < ids.length) this.#complain(`${name} must hold unique items`)
-    return ids as string[]
+    const items = value.map(read)
+    if (items.includes(undefined)) return this.#complain(`${name} must hold ${what}`) ?? []
+    if (new Set(items).size < items.length) this.#complain(`${name} must hold unique items`)
+    return items as string[]
   }
 
   #complain(message: string): undefined {
@@ -104,4 +123,9 @@ export class BodyReader {
 function idOf(value: unknown): string | undefined {
   const id = (value as { readonly id?: unknown } | null | undefined)?.id
   return typeof id === 'string' && uuidPattern.test(id) ? id : undefined
+}
+
+function nameOf(value: unknown): string | undefined {
+  const name = (value as { readonly name?: unknown } | null | undefined)?.name
+  return typeof name === 'string' && name.length > 0 && name.length <= 255 ? name : undefined
 }

@@ -44,6 +44,12 @@ export interface InstancePool {
   readonly nodepoolId: string | undefined
 }
 
+/** A public key that instances can be created with. */
+export interface SshKey {
+  readonly name: string
+  readonly fingerprint: string
+}
+
 export interface SksNodepool {
   readonly id: string
   readonly name: string
@@ -79,6 +85,8 @@ export interface CloudState {
   readonly antiAffinityGroups: Map<string, AntiAffinityGroup>
   readonly privateNetworks: Map<string, PrivateNetwork>
   readonly instancePools: Map<string, InstancePool>
+  /** By name. */
+  readonly sshKeys: Map<string, SshKey>
   readonly cluster: SksCluster
 }
 

@@ -21,6 +21,7 @@ import { quotaRoutes } from './quotas.ts'
 import { defaultSettings, type ExoscaleSettings } from './settings.ts'
 import { type CloudSnapshot, type InstanceSnapshot, instancesOf, snapshotOf } from './snapshot.ts'
 import { sksRoutes } from './sks-routes.ts'
+import { sshKeyRoutes } from './ssh-key-routes.ts'
 import { StoppableClock } from './stoppable-clock.ts'
 import { createWorld, type ExoscaleSeed, plant, publishTemplate, type TemplateSeed } from './world.ts'
 import { zoneRoutes } from './zone-routes.ts'
@@ -120,6 +121,7 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
         ...quotaRoutes(context),
         ...groupRoutes(parts),
         ...privateNetworkRoutes(parts),
+        ...sshKeyRoutes(parts),
         ...poolRoutes(parts),
         ...sksRoutes(parts, () => clusterInfo(options.api)),
       ],

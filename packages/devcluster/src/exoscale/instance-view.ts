@@ -20,8 +20,9 @@ export function listedInstance(instance: Instance): Record<string, unknown> {
     })),
     'public-ip-assignment': instance.publicIpAssignment,
     'mac-address': instance.macAddress,
-    'ssh-keys': [],
+    'ssh-keys': instance.sshKeys.map((name) => ({ name })),
     'created-at': createdAt(instance),
+    ...(instance.sshKeys[0] === undefined ? {} : { 'ssh-key': { name: instance.sshKeys[0] } }),
     ...(instance.publicIp === undefined ? {} : { 'public-ip': instance.publicIp }),
     ...(instance.ipv6Address === undefined ? {} : { 'ipv6-address': instance.ipv6Address }),
     ...(instance.instancePoolId === undefined

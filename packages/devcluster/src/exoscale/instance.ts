@@ -42,6 +42,8 @@ export interface Instance {
   securityGroupIds: readonly string[]
   readonly antiAffinityGroupIds: readonly string[]
   privateNetworks: readonly PrivateNetworkLink[]
+  /** Names of the keys that it was created with. */
+  readonly sshKeys: readonly string[]
   publicIpAssignment: 'inet4' | 'dual' | 'none'
   publicIp: string | undefined
   ipv6Address: string | undefined

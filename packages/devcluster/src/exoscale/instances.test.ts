@@ -258,3 +258,74 @@ test('a stopped cloud leaves no kubelet and no timer behind', async () => {
   assert.equal(await world.clock.advanceUntil(() => world.joiner.attempts > 1, 3_600_000), false)
   assert.equal(world.clock.now(), before)
 })
+
+/** A key as OpenSSH writes it; the data begins with its type. */
+function aPublicKey(comment = ''): string {
+  const type = 'ssh-ed25519'
+  const data = Buffer.concat([Buffer.from([0, 0, 0, type.length]), Buffer.from(type), Buffer.alloc(36, 7)])
+  return `${type} ${data.toString('base64')}${comment}`
+}
+
+test('SSH keys are registered, listed, shown and deleted by name', async () => {
+  const world = new ExoscaleFixture()
+  assert.deepEqual(await world.ok('GET', '/ssh-key'), { 'ssh-keys': [] })
+  const body = { name: 'my key', 'public-key': aPublicKey(' me@example.com') }
+  const { state, reference } = await world.done('POST', '/ssh-key', body)
+  assert.deepEqual(
+    [state, reference.command, reference.link],
+    ['success', 'get-ssh-key', '/v2/ssh-key/my%20key'],
+  )
+  const key = await world.ok('GET', '/ssh-key/my%20key')
+  assert.equal(key.name, 'my key')
+  assert.match(key.fingerprint, /^([0-9a-f]{2}:){15}[0-9a-f]{2}$/)
+  assert.deepEqual(await world.ok('GET', '/ssh-key'), { 'ssh-keys': [key] })
+  assert.equal((await world.call('POST', '/ssh-key', body)).status, 409)
+  await world.done('DELETE', '/ssh-key/my%20key')
+  assert.equal((await world.call('GET', '/ssh-key/my%20key')).status, 404)
+  assert.equal((await world.call('DELETE', '/ssh-key/my%20key')).status, 404)
+})
+
+test('what is no SSH key is not registered', async () => {
+  const world = new ExoscaleFixture()
+  const valid = { name: 'a', 'public-key': aPublicKey() }
+  const bodies = [
+    {},
+    { ...valid, name: '' },
+    { ...valid, name: 1 },
+    { name: 'a' },
+    { ...valid, 'public-key': 'ssh-ed25519' },
+    { ...valid, 'public-key': aPublicKey().replace('ssh-ed25519', 'ssh-rsa') },
+    { ...valid, 'public-key': `${aPublicKey()}\n${aPublicKey()}` },
+  ]
+  for (const body of bodies)
+    assert.equal((await world.call('POST', '/ssh-key', body)).status, 400, JSON.stringify(body))
+})
+
+test('an instance keeps the SSH keys it was created with, and shows them', async () => {
+  const world = new ExoscaleFixture()
+  const unknown = await world.call('POST', '/instance', world.body({ 'ssh-keys': [{ name: 'a' }] }))
+  assert.equal(unknown.status, 404)
+  for (const name of ['a', 'b']) await world.ok('POST', '/ssh-key', { name, 'public-key': aPublicKey() })
+  const id = await world.instance({ 'ssh-keys': [{ name: 'a' }, { name: 'b' }] })
+  const shown = { 'ssh-keys': [{ name: 'a' }, { name: 'b' }], 'ssh-key': { name: 'a' } }
+  const { 'ssh-keys': keys, 'ssh-key': first } = await world.ok('GET', `/instance/${id}`)
+  assert.deepEqual({ 'ssh-keys': keys, 'ssh-key': first }, shown)
+  const { instances } = await world.ok('GET', '/instance')
+  assert.deepEqual(instances[0]['ssh-keys'], shown['ssh-keys'])
+  const former = await world.instance({ name: 'former', 'ssh-key': { name: 'b' } })
+  assert.deepEqual((await world.ok('GET', `/instance/${former}`))['ssh-keys'], [{ name: 'b' }])
+  for (const wrong of [[{ name: 'a' }, { name: 'a' }], [{ id: 'a' }], ['a'], 'a'])
+    assert.equal((await world.call('POST', '/instance', world.body({ 'ssh-keys': wrong }))).status, 400)
+})
+
+test('an instance with IPv6 enabled has both addresses, unless an assignment says otherwise', async () => {
+  const world = new ExoscaleFixture()
+  const addresses = async (fields: object) => {
+    const instance = await world.ok('GET', `/instance/${await world.instance({ ...fields })}`)
+    return [instance['public-ip-assignment'], 'public-ip' in instance, 'ipv6-address' in instance]
+  }
+  assert.deepEqual(await addresses({ 'ipv6-enabled': true }), ['dual', true, true])
+  assert.deepEqual(await addresses({ 'ipv6-enabled': false }), ['inet4', true, false])
+  const both = { 'ipv6-enabled': true, 'public-ip-assignment': 'none' }
+  assert.deepEqual(await addresses(both), ['none', false, false])
+})

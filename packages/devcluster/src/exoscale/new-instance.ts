@@ -22,6 +22,7 @@ export interface InstanceSpec {
   readonly userData: string | undefined
   readonly securityGroupIds: readonly string[]
   readonly antiAffinityGroupIds: readonly string[]
+  readonly sshKeys: readonly string[]
   readonly publicIpAssignment: Instance['publicIpAssignment']
   readonly instancePoolId?: string
 }
@@ -38,7 +39,10 @@ export function readInstanceSpec(context: CloudContext, call: Call): InstanceSpe
   const securityGroupIds = body.references('security-groups')
   const antiAffinityGroupIds = body.references('anti-affinity-groups')
   const userData = body.string('user-data', { min: 1, max: 32_768 })
-  const publicIpAssignment = body.oneOf('public-ip-assignment', ['inet4', 'dual', 'none']) ?? 'inet4'
+  const sshKeys = [...new Set([...body.names('ssh-keys'), ...body.name('ssh-key')])]
+  const isIpv6Enabled = body.boolean('ipv6-enabled') === true
+  const publicIpAssignment =
+    body.oneOf('public-ip-assignment', ['inet4', 'dual', 'none']) ?? (isIpv6Enabled ? 'dual' : 'inet4')
   body.boolean('auto-start')
   body.finish()
 
@@ -48,6 +52,7 @@ export function readInstanceSpec(context: CloudContext, call: Call): InstanceSpe
   const template = state.templates.get(templateId)
   if (template === undefined) throw notFound('template', templateId)
   for (const id of securityGroupIds) if (!state.securityGroups.has(id)) throw notFound('security-group', id)
+  for (const key of sshKeys) if (!state.sshKeys.has(key)) throw notFound('ssh-key', key)
   for (const id of antiAffinityGroupIds) checkAntiAffinityGroup(context, id)
   return {
     name,
@@ -58,6 +63,7 @@ export function readInstanceSpec(context: CloudContext, call: Call): InstanceSpe
     userData,
     securityGroupIds,
     antiAffinityGroupIds,
+    sshKeys,
     publicIpAssignment,
   }
 }

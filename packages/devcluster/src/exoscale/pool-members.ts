@@ -49,6 +49,7 @@ function memberSpec({ random }: CloudContext, pool: InstancePool) {
     userData: pool.userData,
     securityGroupIds: pool.securityGroupIds,
     antiAffinityGroupIds: pool.antiAffinityGroupIds,
+    sshKeys: [],
     publicIpAssignment: 'inet4' as const,
     instancePoolId: pool.id,
   }

@@ -169,13 +169,13 @@ test('the SKS cluster names its version, endpoint and default group', async () =
   assert.equal((await world.call('GET', `/sks-cluster/${nobody}`)).status, 404)
 })
 
-test('the certificate of an authority is the one the cluster announces', async () => {
+test('the certificate of an authority is the one the cluster announces, as base64 of its PEM', async () => {
   const world = new ExoscaleFixture()
   const path = `/sks-cluster/${clusterId}/authority`
   assert.equal((await world.call('GET', `${path}/control-plane/cert`)).status, 404)
   world.announce()
   const { cacert } = await world.ok('GET', `${path}/control-plane/cert`)
-  assert.match(cacert, /BEGIN CERTIFICATE/)
+  assert.match(Buffer.from(cacert, 'base64').toString(), /^-----BEGIN CERTIFICATE-----\n/)
   assert.equal((await world.call('GET', `${path}/etcd/cert`)).status, 400)
 })
 

@@ -151,12 +151,12 @@ function nodepoolView({ cluster }: CloudState, nodepool: SksNodepool, pool: Inst
   }
 }
 
-/** The embedded cluster has one authority, which stands for all three. */
+/** The embedded cluster has one authority, which stands for all three. It is answered as base64 of its PEM. */
 function authorityCertificate(state: CloudState, info: ClusterInfo, call: Call) {
   demandCluster(state, call)
   if (!authorities.has(call.parameters['authority'] ?? '')) {
     throw invalid(['authority must be one of control-plane, aggregation, kubelet'])
   }
   if (info.certificateAuthority === undefined) throw notFound('authority certificate of', state.cluster.id)
-  return { cacert: info.certificateAuthority }
+  return { cacert: Buffer.from(info.certificateAuthority).toString('base64') }
 }

@@ -92,6 +92,7 @@ export function createWorld(options: WorldOptions): CloudState {
     antiAffinityGroups: new Map(),
     privateNetworks: new Map(),
     instancePools: new Map(),
+    sshKeys: new Map(),
     cluster: {
       id: options.clusterId ?? stableId('sks-cluster/tenon'),
       name: 'tenon',

@@ -16,6 +16,7 @@ describe('a kubelet and its Node', () => {
     assert.equal(node.metadata.labels?.['pool'], 'x')
     assert.equal(node.status?.allocatable?.['cpu'], '3800m')
     assert.equal(node.status?.nodeInfo?.['kubeletVersion'], 'v1.36.0')
+    assert.equal(node.status?.daemonEndpoints?.kubeletEndpoint?.Port, 10250)
     assert.deepEqual(
       node.status?.addresses?.map((one) => one.type),
       ['InternalIP', 'Hostname'],

@@ -14,6 +14,8 @@ import type { KubeletSettings } from './settings.ts'
 
 export const leaseNamespace = 'kube-node-lease'
 const hostname = 'kubernetes.io/hostname'
+/** Where kubelets serve logs and exec, unless they are told otherwise. */
+const kubeletPort = 10250
 
 /** Labels that a kubelet sets on a Node that existed before it; all others are left as they are. */
 const reappliedLabels = [
@@ -83,6 +85,7 @@ export function nodeStatus(
     conditions: [...foreign, ...own],
     addresses: addresses(spec),
     nodeInfo: nodeInfo(spec),
+    daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
   }
 }
 

@@ -91,6 +91,7 @@ const keptOfNodeStatus: Kept<NonNullable<Node['status']>> = {
   addresses: true,
   phase: true,
   nodeInfo: true,
+  daemonEndpoints: false,
   volumesAttached: false,
   volumesInUse: false,
 }
