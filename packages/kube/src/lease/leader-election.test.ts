@@ -327,3 +327,28 @@ test('a lease is given back also when its last renewal was cut off after it had 
   await elector.stop()
   assert.deepEqual([history, spec().holderIdentity], [['a_1 started', 'a_1 stopped'], ''])
 })
+
+test('RPT-34 an older answer about the lease neither makes a leader nor renews', async () => {
+  const { server, clock, history, spec, candidate } = world()
+  const [first, second] = [candidate('a_1'), candidate('b_2')]
+  first.elector.start()
+  await clock.advance(1000)
+  second.elector.start()
+  await clock.advance(30_000)
+  const older = JSON.stringify(server.get(`${leases}/tenon`))
+  first.cut(true)
+  // What b_2 writes from now on never arrives.
+  server.fault = ({ method }) =>
+    method === 'PATCH' ? { status: 200, headers: {}, body: oneChunk(older) } : undefined
+  await clock.advance(60_000)
+  assert.deepEqual([history, second.elector.isLeader], [['a_1 started', 'a_1 stopped'], false])
+  server.fault = () => undefined
+  await clock.advance(3_000)
+  assert.deepEqual([history.at(-1), spec().holderIdentity], ['b_2 started', 'b_2'])
+  const own = JSON.stringify(server.get(`${leases}/tenon`))
+  server.fault = ({ method }) =>
+    method === 'PATCH' ? { status: 200, headers: {}, body: oneChunk(own) } : undefined
+  await clock.advance(13_000)
+  assert.deepEqual([history.at(-1), second.elector.isLeader], ['b_2 stopped', false])
+  await second.elector.stop()
+})

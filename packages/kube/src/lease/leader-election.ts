@@ -210,23 +210,25 @@ class LeaseElector implements LeaderElector {
     if (held === undefined || this.#isHeldByOther()) {
       if (this.#isLeader || clock.monotonic() - this.#changedAt < this.#heldMs()) return false
     }
-    this.#observe(await this.#patch(this.#ownSpec(held?.spec), held, signal))
+    const wanted = this.#ownSpec(held?.spec)
+    this.#observe(stored(wanted, await this.#patch(wanted, held, signal)))
     return true
   }
 
   async #create(signal: AbortSignal): Promise<boolean> {
     const { client, name, namespace, labels } = this.#options
+    const wanted = this.#ownSpec(undefined)
     const lease = await client.create(
       kinds.lease,
       {
         apiVersion: 'coordination.k8s.io/v1',
         kind: 'Lease',
         metadata: { name, namespace, ...(labels !== undefined && { labels }) },
-        spec: this.#ownSpec(undefined),
+        spec: wanted,
       },
       { signal, lane },
     )
-    this.#observe(lease)
+    this.#observe(stored(wanted, lease))
     return true
   }
 
@@ -326,6 +328,25 @@ class LeaseElector implements LeaderElector {
       return false
     }
   }
+}
+
+/**
+ * The lease that a write was answered with, if it shows what was written. An older answer about the same lease has
+ * its name and form too, and would make a leader of whoever believes it.
+ * @throws KubeError when it does not.
+ */
+function stored(wanted: LeaseSpec, answer: Lease): Lease {
+  const { holderIdentity, renewTime } = answer.spec ?? {}
+  if (
+    holderIdentity === wanted.holderIdentity &&
+    Date.parse(renewTime ?? '') === Date.parse(wanted.renewTime ?? '')
+  )
+    return answer
+  throw new KubeError(
+    'transport',
+    0,
+    `the answer about lease ${answer.metadata.name} does not show what was written: it is held by ${holderIdentity ?? 'nobody'} since ${renewTime ?? 'never'}`,
+  )
 }
 
 /** A pause that was cut short is over. */
