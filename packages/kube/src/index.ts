@@ -1,3 +1,4 @@
+export { withDeadline } from './abortable.ts'
 export type { BackoffOptions } from './backoff.ts'
 export { type CacheOptions, createCache, type FollowingCache } from './cache/cache.ts'
 export { type CacheRegistryOptions, createCacheRegistry, waitForSync } from './cache/registry.ts'

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, labels } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
+import type { Transport } from '@tenon/runtime'
 import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
 
 test('LIF-1 nothing is launched before the finalizer is stored', async (t) => {
@@ -12,6 +13,26 @@ test('LIF-1 nothing is launched before the finalizer is stored', async (t) => {
   }
   await stage.claim('a')
   assert.deepEqual(seen, ['karpenter.sh/termination'])
+})
+
+test('RPT-34 an answer that does not show the finalizer launches nothing', async (t) => {
+  const path = '/apis/karpenter.sh/v1/nodeclaims/a'
+  const apiPath = (inner: Transport): Transport => ({
+    send: async (request, signal) => {
+      const isStale = isLying && request.method === 'PATCH' && request.path.split('?')[0] === path
+      return isStale
+        ? await inner.send({ method: 'GET', path, headers: request.headers }, signal)
+        : await inner.send(request, signal)
+    },
+  })
+  let isLying = true
+  const stage = await Stage.open(t, { apiPath })
+  await stage.claim('a')
+  await stage.pass(30 * seconds)
+  assert.equal(stage.cloud.count('create'), 0)
+  isLying = false
+  await stage.pass(2 * minutes)
+  assert.equal(stage.state('a', 'Launched'), 'True/Launched')
 })
 
 test('LIF-2 a claim of a foreign node class is left alone', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
-import { refusing, seconds, Stage } from './stage.test-support.ts'
+import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
 
 test('LIF-146 a claim whose launch was not written down gets the same machine', async (t) => {
   let isRefusing = true
@@ -14,6 +14,27 @@ test('LIF-146 a claim whose launch was not written down gets the same machine', 
   await stage.restart()
   assert.equal(stage.state('a', 'Launched'), 'True/Launched')
   assert.equal(stage.cloud.instances.length, 1)
+})
+
+test('a claim whose machine does not come goes in time, also where no process leads for long', async (t) => {
+  const stage = await Stage.open(t)
+  stage.cloud.creationMs = 60 * minutes
+  await stage.claim('a')
+  for (let passed = 0; passed < 8; passed += 2) {
+    await stage.pass(2 * minutes - 2 * seconds)
+    await stage.restart()
+  }
+  assert.equal(stage.claimNow('a'), undefined)
+})
+
+test('a claim that is overdue when a process starts gets the machine that is there', async (t) => {
+  const stage = await Stage.open(t, { idle: true })
+  await stage.claim('a')
+  await stage.pass(10 * minutes)
+  stage.cloud.creationMs = 30 * seconds
+  await stage.start()
+  await stage.pass(minutes)
+  assert.equal(stage.state('a', 'Launched'), 'True/Launched')
 })
 
 test('a restart takes no pod for news whose coming was noted', async (t) => {

@@ -23,6 +23,8 @@ export class ScriptedCloud implements CloudProvider {
   /** Calls in order, `create NAME`, with the time of each. */
   readonly calls: { readonly call: string; readonly atMs: number }[] = []
   deletionMs = 0
+  /** How long a creation takes before there is a machine; who calls may give up before. */
+  creationMs = 0
   registrationHooks: readonly RegistrationHook[] = []
   instanceTypes: readonly InstanceType[] = []
   /** Throws or not, before a machine is made. */
@@ -67,11 +69,12 @@ export class ScriptedCloud implements CloudProvider {
     return providerID.startsWith('fake://')
   }
 
-  async create(claim: NodeClaim): Promise<ProviderInstance> {
+  async create(claim: NodeClaim, signal?: AbortSignal): Promise<ProviderInstance> {
     this.#note(`create ${claim.metadata.name}`)
     const existing = this.instances.find(({ nodeClaimName }) => nodeClaimName === claim.metadata.name)
     if (existing !== undefined) return await Promise.resolve(existing)
     this.onCreate(claim)
+    if (this.creationMs > 0) await this.#clock().sleep(this.creationMs, signal)
     const instance: ProviderInstance = {
       providerID: `fake://${claim.metadata.name}`,
       imageID: 'image-1',

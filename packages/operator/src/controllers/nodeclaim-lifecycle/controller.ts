@@ -7,7 +7,7 @@ import { nodeClaimConditions } from './conditions.ts'
 import { finalize } from './finalize.ts'
 import { initialize } from './initialization.ts'
 import { type ClaimDraft, Launcher, type StageResult } from './launch.ts'
-import { checkLiveness } from './liveness.ts'
+import { checkLiveness, isOverdue } from './liveness.ts'
 import { register } from './registration.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
@@ -66,12 +66,14 @@ export class NodeClaimLifecycle {
     const finalizers = claim.metadata.finalizers ?? []
     if (finalizers.includes(terminationFinalizer)) return claim
     try {
-      return await this.#context.client.patch(
+      const stored = await this.#context.client.patch(
         karpenterKinds.nodeClaim,
         { name: claim.metadata.name },
         { metadata: { finalizers: [...finalizers, terminationFinalizer] } },
         { resourceVersion: claim.metadata.resourceVersion ?? '' },
       )
+      // An older answer about the claim says nothing of this write.
+      return stored.metadata.finalizers?.includes(terminationFinalizer) === true ? stored : undefined
     } catch (error) {
       if (isKubeError(error, 'conflict', 'notFound')) return undefined
       throw error
@@ -80,7 +82,7 @@ export class NodeClaimLifecycle {
 
   async #advance(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
     const stages: readonly ((draft: ClaimDraft) => Promise<StageResult>)[] = [
-      (draft) => this.#launcher.run(draft, signal),
+      (draft) => this.#launcher.run(draft, signal, isOverdue(this.#context, draft)),
       (draft) => register(this.#context, draft, this.#hold, signal),
       (draft) => initialize(this.#context, draft),
       (draft) => checkLiveness(this.#context, draft),

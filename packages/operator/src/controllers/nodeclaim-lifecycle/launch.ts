@@ -10,6 +10,7 @@ import {
   type ResourceList,
   type Resources,
 } from '@tenon/api'
+import { withDeadline } from '@tenon/kube'
 import { isProviderError, type ProviderInstance } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import { nameProblem } from '../../state/pool-problems.ts'
@@ -19,6 +20,8 @@ const resultTtlMs = 60 * 60_000
 const messageLimitBytes = 300
 /** Pauses between attempts of one claim; held here because writing the failure wakes the claim again. */
 const retry = { baseMs: 1000, capMs: 60_000 }
+/** A launch that begins when it should be over has this long to find the machine of an earlier one. */
+const overdueLaunchMs = 60_000
 /** What the CRD takes for a reason; anything else would have the whole status refused. */
 const validReason = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/
 
@@ -57,7 +60,8 @@ export class Launcher {
     this.#context = context
   }
 
-  async run(draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
+  /** @param isOverdue whether the time for the launch is over already. */
+  async run(draft: ClaimDraft, signal: AbortSignal, isOverdue: boolean): Promise<StageResult> {
     const { clock, logger } = this.#context
     const uid = draft.claim.metadata.uid ?? ''
     if (!draft.conditions.isUnknown('Launched')) {
@@ -75,7 +79,7 @@ export class Launcher {
       const waitMs = (this.#failures.get(uid)?.nextMs ?? 0) - clock.now()
       if (waitMs > 0) return { kind: 'continue', draft, requeueMs: waitMs }
       try {
-        instance = await this.#context.provider.create(draft.claim, signal)
+        instance = await this.#created(draft.claim, signal, isOverdue)
       } catch (error) {
         return await this.#failed(draft, error, signal)
       }
@@ -97,6 +101,19 @@ export class Launcher {
         conditions: draft.conditions.set({ type: 'Launched', status: 'True' }, clock.now()),
       },
     }
+  }
+
+  /**
+   * Providers may wait for long. A process that finds an overdue claim does not begin that wait anew, or
+   * processes that follow each other closely would never come to the end of the claim.
+   */
+  async #created(claim: NodeClaim, signal: AbortSignal, isOverdue: boolean): Promise<ProviderInstance> {
+    const { provider, clock } = this.#context
+    if (!isOverdue) return await provider.create(claim, signal)
+    const late = () => new Error(`no machine was found within ${overdueLaunchMs / 1000} s`)
+    return await withDeadline(clock, { ms: overdueLaunchMs, late, signal }, (limited) =>
+      provider.create(claim, limited),
+    )
   }
 
   /** A machine whose names cannot be label values would never register; none is launched. */

@@ -39,6 +39,12 @@ export async function checkLiveness(context: OperatorContext, draft: ClaimDraft)
   return { kind: 'deleted' }
 }
 
+/** Whether the claim's next step should have been taken by now. */
+export function isOverdue(context: OperatorContext, draft: ClaimDraft): boolean {
+  const step = stepOf(context, draft)
+  return step !== undefined && step.sinceMs + step.timeoutMs <= context.clock.now()
+}
+
 /** Whether the Node of a claim that had one is there, although the cache does not show it. */
 async function isUnseen({ client }: OperatorContext, claim: NodeClaim): Promise<boolean> {
   const { nodeName: name = '', providerID } = claim.status ?? {}
