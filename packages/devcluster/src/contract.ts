@@ -212,6 +212,8 @@ export interface KubeletSpec {
   readonly systemUuid: string
   /** Pods started at once on this node at most; 0 means no bound. */
   readonly maxParallelStarts?: number
+  /** The node registers and reports, but never as Ready. */
+  readonly neverReady?: boolean
 }
 
 /** A running kubelet. */

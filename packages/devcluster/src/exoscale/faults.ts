@@ -22,6 +22,8 @@ export type FaultEffect =
   | { readonly kind: 'neverBoots' }
   /** The machine boots but never joins the cluster. */
   | { readonly kind: 'neverJoins' }
+  /** The machine joins, but its node never gets ready. */
+  | { readonly kind: 'neverReady' }
 
 /** When a fault strikes: the next `times` calls, or each call with probability `rate`; else always. */
 export interface FaultRule {

@@ -22,6 +22,7 @@ interface Machine {
   kubelet: KubeletHandle | undefined
   neverBoots: boolean
   neverJoins: boolean
+  neverReady: boolean
 }
 
 export interface PrivateNetworkLink {

@@ -97,6 +97,7 @@ export function addInstance(
       kubelet: undefined,
       neverBoots: effects.some((effect) => effect.kind === 'neverBoots'),
       neverJoins: effects.some((effect) => effect.kind === 'neverJoins'),
+      neverReady: effects.some((effect) => effect.kind === 'neverReady'),
     },
   }
   assignAddresses(context, instance, spec.publicIpAssignment)

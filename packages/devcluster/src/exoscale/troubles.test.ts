@@ -92,6 +92,18 @@ test('a machine may never boot, or never join, though its instance runs', async 
   assert.equal(world.joiner.attempts, 0)
 })
 
+test('a machine may join and never get ready', async () => {
+  const world = worldWith({ kind: 'neverReady' })
+  await world.instance()
+  await world.instance({ name: 'node-b' })
+  await world.clock.advance(600_000)
+  const specs = [...world.joiner.kubelets.values()].map(({ spec }) => spec)
+  assert.deepEqual(
+    specs.map(({ neverReady }) => neverReady),
+    [true, undefined],
+  )
+})
+
 test('a fault for every operation spares unknown paths, and ends when lifted', async () => {
   const world = new ExoscaleFixture()
   const lift = world.cloud.faults.add({ operation: '*', effect: { kind: 'refuse', status: 503 } })

@@ -34,6 +34,13 @@ describe('a kubelet and its Node', () => {
     assert.equal(fixture.ready(), 'True')
   })
 
+  it('of a machine that never gets ready reports so for good', async () => {
+    const fixture = new KubeletFixture()
+    fixture.kubelet('a', { neverReady: true })
+    await fixture.seconds(3600)
+    assert.equal(fixture.ready(), 'False')
+  })
+
   it('adopts a Node that exists: keeps its labels and taints, sets only what kubelets set', async () => {
     const fixture = new KubeletFixture()
     fixture.api.create<Node>(kinds.node, {

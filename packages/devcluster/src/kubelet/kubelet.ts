@@ -68,7 +68,7 @@ export class Kubelet implements KubeletHandle {
     const { clock, random, settings, timers } = this.#context
     this.#register()
     timers.after(draw(random, settings.readyDelay), () => {
-      if (this.#stopped) return
+      if (this.#stopped || this.#spec.neverReady === true) return
       this.#ready = true
       this.#reportStatus(clock.now())
     })

@@ -83,7 +83,14 @@ export async function simulate(
   })
   const logs = new ControllerLogs(world.secrets())
   const { clock } = world
-  const logger: Logger = new JsonLogger(clock, (line) => logs.write(line), { value: 'info' })
+  const logger: Logger = new JsonLogger(
+    clock,
+    (line) => {
+      logs.write(line)
+      checker.logged(line)
+    },
+    { value: 'info' },
+  )
   const log = new EventLog(clock)
   const weather = new Weather(clock, random.fork('weather'), story)
   const checker = new Checker(world, log, { story, weather })

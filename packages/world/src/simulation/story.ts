@@ -42,6 +42,10 @@ export const faultKinds = [
   'hangingOperation',
   'neverBoots',
   'neverJoins',
+  /** The machine joins, and its node never gets ready. */
+  'neverReady',
+  /** For a while the guests of new machines see less memory than their type has. */
+  'smallGuests',
   /** Instances vanish. */
   'instanceDeath',
   /** Kubelets fall silent, for seconds or for minutes. */

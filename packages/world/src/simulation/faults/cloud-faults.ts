@@ -23,6 +23,9 @@ const scarceTypes = [
   'memory.huge',
 ]
 
+/** Parts of the nominal memory that guests see. */
+const memoryPercents = [97, 95, 90, 80] as const
+
 /** The way to the cloud, which may lose or refuse what is sent. */
 export function faultyCloud(plain: Transport, deps: FaultDependencies): Transport {
   const inner = wrongAnswers(plain, (request) => wrongBy(deps, 'cloudWrongReply', request))
@@ -58,6 +61,7 @@ export function playCloudFaults(world: World, deps: FaultDependencies): () => vo
   const { weather, clock, log } = deps
   const { exoscale } = world.cluster
   const usual = { ...exoscale.settings.operationDelays }
+  const usualPercent = exoscale.settings.memoryCapacityPercent
   let isStopped = false
   const timed = (kind: FaultKind, range: readonly [number, number], lift: () => void): void => {
     log.record('fault', kind)
@@ -86,6 +90,13 @@ export function playCloudFaults(world: World, deps: FaultDependencies): () => vo
         exoscale.settings.capacity = Object.fromEntries(left)
       })
     }
+    if (weather.strikes('smallGuests')) {
+      const random = weather.source('smallGuests')
+      exoscale.settings.memoryCapacityPercent = memoryPercents[random.uint32() % memoryPercents.length] ?? 97
+      timed('smallGuests', [5 * minute, 40 * minute], () => {
+        exoscale.settings.memoryCapacityPercent = usualPercent
+      })
+    }
     if (weather.strikes('hangingOperation')) {
       lie('create-instance', { kind: 'hangOperation' })
       const slow = { minMs: 10 * minute, maxMs: 30 * minute }
@@ -101,6 +112,7 @@ export function playCloudFaults(world: World, deps: FaultDependencies): () => vo
     isStopped = true
     exoscale.faults.clear()
     exoscale.settings.capacity = {}
+    exoscale.settings.memoryCapacityPercent = usualPercent
     exoscale.settings.operationDelays = { ...usual }
   }
 }
@@ -112,4 +124,5 @@ const effects: readonly (readonly [kind: FaultKind, operation: string, effect: F
   ['failedDeletion', 'delete-instance', failure],
   ['neverBoots', boot, { kind: 'neverBoots' }],
   ['neverJoins', boot, { kind: 'neverJoins' }],
+  ['neverReady', boot, { kind: 'neverReady' }],
 ]

@@ -25,6 +25,8 @@ const stormRates: Readonly<Record<FaultKind, number>> = {
   hangingOperation: 0.25,
   neverBoots: 0.25,
   neverJoins: 0.25,
+  neverReady: 0.25,
+  smallGuests: 0.5,
   instanceDeath: 0.15,
   silentKubelet: 0.3,
   crash: 0.25,

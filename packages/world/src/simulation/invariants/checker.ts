@@ -15,6 +15,7 @@ import {
   oneInstancePerClaim,
   registrationTaintRemoved,
 } from './instances.ts'
+import { healthyMachinesKept, initializedInTime, nothingBoughtInVain } from './evidence.ts'
 import {
   deadlineKept,
   drainedBeforeEnd,
@@ -36,6 +37,9 @@ const invariants: readonly Invariant[] = [
   claimSpecUnchanged,
   expiredInTime,
   registrationTaintRemoved,
+  healthyMachinesKept,
+  initializedInTime,
+  nothingBoughtInVain,
   podsLeftAlone,
   drainedBeforeEnd,
   deadlineKept,
@@ -148,6 +152,17 @@ export class Checker {
         return response
       },
     }
+  }
+
+  /** A line of a controller's log, of which those about new claims say what these are for. */
+  logged(line: string): void {
+    if (!line.includes('"message":"created nodeclaim"')) return
+    const { NodeClaim: claim, Pods: pods } = JSON.parse(line) as {
+      readonly NodeClaim?: { readonly name?: string }
+      readonly Pods?: string
+    }
+    if (claim?.name !== undefined && pods !== undefined)
+      this.#tell('bought', claim.name, pods.replace(/ and \d+ other\(s\)$/, '').split(', '))
   }
 
   /** Controllers that lead say so when they begin to end in good order, and when they have. */

@@ -32,6 +32,8 @@ export interface Rule {
   readonly node?: (now: Node | undefined, before: Node | undefined) => void
   readonly claim?: (now: NodeClaim | undefined, before: NodeClaim | undefined) => void
   readonly pool?: (now: NodePool | undefined, before: NodePool | undefined) => void
+  /** A controller has bought a machine for pods that wait; up to five of them, as `namespace/name`. */
+  readonly bought?: (claim: string, pods: readonly string[]) => void
   /** A controller that leads begins to end in good order, and has ended so. */
   readonly ending?: (process: OperatorProcess) => void
   readonly ended?: (process: OperatorProcess) => void

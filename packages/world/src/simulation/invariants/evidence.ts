@@ -1,0 +1,144 @@
+/** Machines that are not what they should be: they end in time, healthy ones stay, and nothing is bought over and over. */
+import { kinds, type Node, type NodeClaim, type Pod } from '@tenon/api'
+import { isOfDaemonSet } from './pods.ts'
+import type { Invariant } from './scene.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+/** So long a node stands open before it is called useless for the pods it was bought for. */
+const openMs = 3 * minute
+/** The initialization time-out is 15 min; the rest is for leaders that were lost, and for retries. */
+const initializationBoundMs = 40 * minute
+
+const isTrue = (object: Node | NodeClaim, wanted: string): boolean =>
+  (object.status?.conditions ?? []).some(({ type, status }) => type === wanted && status === 'True')
+
+/** A node on which new pods can be placed, as far as its pool's own taints let them. */
+const isOpen = (node: Node, claim: NodeClaim): boolean =>
+  isTrue(node, 'Ready') &&
+  isTrue(claim, 'Initialized') &&
+  node.metadata.deletionTimestamp === undefined &&
+  claim.metadata.deletionTimestamp === undefined &&
+  node.spec?.unschedulable !== true &&
+  (node.spec?.taints ?? []).every(
+    ({ key, effect }) =>
+      effect === 'PreferNoSchedule' ||
+      (claim.spec.taints ?? []).some((own) => own.key === key && own.effect === effect),
+  )
+
+/** A pod that has waited since it was there. */
+const isWaiting = ({ metadata, spec, status }: Pod): boolean =>
+  spec.nodeName === undefined &&
+  metadata.deletionTimestamp === undefined &&
+  (status?.phase ?? 'Pending') === 'Pending'
+
+/** What is known of a node that no pod of a workload has come to yet. */
+interface Bought {
+  /** Namespace and name of pods that it was bought for. */
+  readonly pods: readonly string[]
+  nodeName: string | undefined
+  openSinceMs: number | undefined
+}
+
+/** For one pod at most one node an hour is bought that stands open, and to which neither that pod nor another comes. */
+export const nothingBoughtInVain: Invariant = ({ world, clock, violate, claimByName, nodeByProviderId }) => {
+  const bought = new Map<string, Bought>()
+  const nodeNames = new Map<string, string>()
+  /** By the UID of a pod: the last node that was bought for it in vain, and when that was. */
+  const inVain = new Map<string, { readonly claim: string; readonly atMs: number }>()
+  const forget = (claim: string): void => {
+    const nodeName = bought.get(claim)?.nodeName
+    if (nodeName !== undefined) nodeNames.delete(nodeName)
+    bought.delete(claim)
+  }
+  const look = (name: string, entry: Bought): void => {
+    const claim = claimByName(name)
+    const node = nodeByProviderId(claim?.status?.providerID ?? '')
+    if (node !== undefined && entry.nodeName === undefined) {
+      entry.nodeName = node.metadata.name
+      nodeNames.set(node.metadata.name, name)
+    }
+    if (claim === undefined || node === undefined || !isOpen(node, claim)) entry.openSinceMs = undefined
+    else entry.openSinceMs ??= clock.monotonic()
+  }
+  return {
+    bought(claim, pods) {
+      bought.set(claim, { pods, nodeName: undefined, openSinceMs: undefined })
+    },
+    claim(now, before) {
+      const { name } = ((now ?? before) as NodeClaim).metadata
+      const entry = bought.get(name)
+      if (now === undefined) forget(name)
+      else if (entry !== undefined) look(name, entry)
+    },
+    node(now, before) {
+      const name = nodeNames.get(((now ?? before) as Node).metadata.name)
+      const entry = name === undefined ? undefined : bought.get(name)
+      if (name !== undefined && entry !== undefined) look(name, entry)
+    },
+    pod(now, before) {
+      const nodeName = now?.spec.nodeName
+      if (now === undefined) inVain.delete(before?.metadata.uid ?? '')
+      if (now === undefined || nodeName === undefined || isOfDaemonSet(now)) return
+      const claim = nodeNames.get(nodeName)
+      if (claim !== undefined) forget(claim)
+    },
+    minute() {
+      const nowMs = clock.monotonic()
+      for (const [name, entry] of [...bought]) {
+        look(name, entry)
+        if (entry.openSinceMs === undefined || nowMs - entry.openSinceMs < openMs) continue
+        forget(name)
+        for (const key of entry.pods) {
+          const [namespace = '', podName = ''] = key.split('/')
+          const pod = world.cluster.server.local.get(kinds.pod, namespace, podName)
+          const uid = pod?.metadata.uid ?? ''
+          if (pod === undefined || !isWaiting(pod)) continue
+          const last = inVain.get(uid)
+          if (last !== undefined && nowMs - last.atMs < hour)
+            violate(
+              'nothingBoughtInVain',
+              `NodeClaims ${last.claim} and ${name} were bought for pod ${podName} within an hour; both stand open and empty, and it waits`,
+            )
+          inVain.set(uid, { claim: name, atMs: nowMs })
+        }
+      }
+    },
+  }
+}
+
+/** A claim whose node has registered and does not take pods goes within a bound. */
+export const initializedInTime: Invariant = ({ clock, violate }) => {
+  const since = new Map<string, number>()
+  return {
+    claim(now, before) {
+      const { name } = ((now ?? before) as NodeClaim).metadata
+      const isOnItsWay =
+        now !== undefined &&
+        now.metadata.deletionTimestamp === undefined &&
+        isTrue(now, 'Registered') &&
+        !isTrue(now, 'Initialized')
+      if (!isOnItsWay) since.delete(name)
+      else if (!since.has(name)) since.set(name, clock.monotonic())
+    },
+    minute() {
+      for (const [name, fromMs] of since)
+        if (clock.monotonic() - fromMs > initializationBoundMs)
+          violate('initializedInTime', `the node of NodeClaim ${name} has taken no pods for 40 min and stays`)
+    },
+  }
+}
+
+/** No machine of a claim that stays is deleted. */
+export const healthyMachinesKept: Invariant = ({ violate, claimByProviderId }) => ({
+  cloudWrite({ request }) {
+    const id =
+      request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(request.path)?.[1] : undefined
+    const claim = id === undefined ? undefined : claimByProviderId(`exoscale://${id}`)
+    if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
+      violate(
+        'healthyMachinesKept',
+        `the machine ${id} of NodeClaim ${claim.metadata.name}, which stays, is deleted`,
+      )
+  },
+})
