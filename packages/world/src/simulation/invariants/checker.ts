@@ -291,6 +291,10 @@ export class Checker {
         const since = this.#boundAt.get(metadata.uid ?? '')
         return since === undefined ? 0 : this.#clock.monotonic() - since
       },
+      podByKey: (key) => {
+        const [namespace = '', name = ''] = key.split('/')
+        return local.get(kinds.pod, namespace, name)
+      },
       podsOn: (name) => [...(this.#podsByNode.get(name)?.values() ?? [])],
       claimByName,
       claimByProviderId: (id) => {

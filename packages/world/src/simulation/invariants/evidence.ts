@@ -1,5 +1,5 @@
 /** Machines that are not what they should be: they end in time, healthy ones stay, and nothing is bought over and over. */
-import { kinds, type Node, type NodeClaim, type Pod } from '@tenon/api'
+import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { isOfDaemonSet } from './pods.ts'
 import type { Invariant } from './scene.ts'
 
@@ -41,7 +41,13 @@ interface Bought {
 }
 
 /** For one pod at most one node an hour is bought that stands open, and to which neither that pod nor another comes. */
-export const nothingBoughtInVain: Invariant = ({ world, clock, violate, claimByName, nodeByProviderId }) => {
+export const nothingBoughtInVain: Invariant = ({
+  clock,
+  violate,
+  claimByName,
+  nodeByProviderId,
+  podByKey,
+}) => {
   const bought = new Map<string, Bought>()
   const nodeNames = new Map<string, string>()
   /** By the UID of a pod: the last node that was bought for it in vain, and when that was. */
@@ -90,15 +96,14 @@ export const nothingBoughtInVain: Invariant = ({ world, clock, violate, claimByN
         if (entry.openSinceMs === undefined || nowMs - entry.openSinceMs < openMs) continue
         forget(name)
         for (const key of entry.pods) {
-          const [namespace = '', podName = ''] = key.split('/')
-          const pod = world.cluster.server.local.get(kinds.pod, namespace, podName)
+          const pod = podByKey(key)
           const uid = pod?.metadata.uid ?? ''
           if (pod === undefined || !isWaiting(pod)) continue
           const last = inVain.get(uid)
           if (last !== undefined && nowMs - last.atMs < hour)
             violate(
               'nothingBoughtInVain',
-              `NodeClaims ${last.claim} and ${name} were bought for pod ${podName} within an hour; both stand open and empty, and it waits`,
+              `NodeClaims ${last.claim} and ${name} were bought for pod ${key} within an hour; no pod came to either, and it waits`,
             )
           inVain.set(uid, { claim: name, atMs: nowMs })
         }

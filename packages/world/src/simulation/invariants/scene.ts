@@ -60,6 +60,8 @@ export interface Scene {
   readonly violate: (invariant: string, text: string) => void
   /** How long a pod has been bound, in milliseconds; 0 when it is not. */
   readonly boundMs: (pod: Pod) => number
+  /** The pod of `namespace/name`. */
+  readonly podByKey: (key: string) => Pod | undefined
   readonly podsOn: (nodeName: string) => readonly Pod[]
   readonly claimByName: (name: string) => NodeClaim | undefined
   readonly claimByProviderId: (providerId: string) => NodeClaim | undefined

@@ -17,6 +17,7 @@ import {
   replacesTwice,
   reusesOldDecisions,
   takesAskedForGone,
+  takesNeighbours,
   talkative,
 } from './wrappers.ts'
 
@@ -154,6 +155,18 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'machines without a claim are left alone',
     cloud: keepsOrphans,
     profile: brief(0.5, ['bursts', 'restarts', 'abandonedClaims']),
+  },
+  {
+    name: 'neighbour-deleted',
+    mistake: 'a machine of another claim is deleted with that of a claim that goes',
+    provider: takesNeighbours,
+    profile: brief(0.4, ['restarts']),
+  },
+  {
+    name: 'never-given-up',
+    mistake: 'nodes that never get ready are waited for for ever',
+    settings: { initializationTimeoutMs: Number.POSITIVE_INFINITY },
+    profile: brief(1.2, ['restarts'], ['neverReady']),
   },
   {
     name: 'taint-kept',

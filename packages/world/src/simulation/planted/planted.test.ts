@@ -15,6 +15,7 @@ const quick = [
   ['undrained', 1, 'drainedBeforeEnd'],
   ['counters-reset', 1, 'countersRise'],
   ['option-ignored', 1, 'optionsObeyed'],
+  ['neighbour-deleted', 1, 'healthyMachinesKept'],
 ] as const
 
 describe('the world finds planted bugs', () => {

@@ -166,6 +166,22 @@ export function deletesOnce(inner: CloudProvider): CloudProvider {
   })
 }
 
+/** With the machine of a claim, one goes that another claim has. */
+export function takesNeighbours(inner: CloudProvider): CloudProvider {
+  return overriding(inner, {
+    delete: async (claim, signal) => {
+      const own = claim.status?.providerID
+      const others = (await inner.list(signal)).filter(
+        ({ providerID, deleting }) => providerID !== own && !deleting,
+      )
+      const [other] = others
+      if (other !== undefined)
+        await inner.delete({ ...claim, status: { ...claim.status, providerID: other.providerID } }, signal)
+      await inner.delete(claim, signal)
+    },
+  })
+}
+
 /** A machine counts as gone as soon as its deletion was asked for, whatever the cloud answered. */
 export function takesAskedForGone(inner: CloudProvider): CloudProvider {
   const asked = new Set<string>()
