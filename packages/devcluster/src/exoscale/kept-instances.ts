@@ -9,6 +9,7 @@ export interface InstanceRecord extends Omit<Instance, 'type' | 'machine'> {
   readonly hasJoined: boolean
   readonly neverBoots: boolean
   readonly neverJoins: boolean
+  readonly neverReady: boolean
 }
 
 /** Where instances are written down. */
@@ -27,6 +28,6 @@ export function keepInstance(kept: KeptInstances | undefined, instance: Instance
     return
   }
   const { type, machine, ...rest } = instance
-  const { phase, neverBoots, neverJoins } = machine
-  kept.save({ ...rest, type: type.name, hasJoined: phase === 'joined', neverBoots, neverJoins })
+  const { phase, neverBoots, neverJoins, neverReady } = machine
+  kept.save({ ...rest, type: type.name, hasJoined: phase === 'joined', neverBoots, neverJoins, neverReady })
 }

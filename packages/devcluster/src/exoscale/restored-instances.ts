@@ -15,7 +15,7 @@ export function restoreInstances({ state, kept }: CloudContext, life: InstanceLi
 }
 
 function addRecord(state: CloudState, record: InstanceRecord): Instance {
-  const { type: typeName, hasJoined: _, neverBoots, neverJoins, placed, ...rest } = record
+  const { type: typeName, hasJoined: _, neverBoots, neverJoins, neverReady, placed, ...rest } = record
   const type = instanceTypes.find(({ name }) => name === typeName)
   if (type === undefined) throw new Error(`instance ${record.id}: unknown instance type ${typeName}`)
   const instance: Instance = {
@@ -27,7 +27,15 @@ function addRecord(state: CloudState, record: InstanceRecord): Instance {
     instancePoolId: record.instancePoolId,
     type,
     placed: false,
-    machine: { boot: 0, phase: 'off', whyNotJoined: undefined, kubelet: undefined, neverBoots, neverJoins },
+    machine: {
+      boot: 0,
+      phase: 'off',
+      whyNotJoined: undefined,
+      kubelet: undefined,
+      neverBoots,
+      neverJoins,
+      neverReady,
+    },
   }
   state.instances.add(instance)
   if (placed) state.instances.place(instance)
