@@ -10,18 +10,21 @@ const programErrors =
 /** Receives what all controllers log. */
 export class ControllerLogs {
   readonly #secrets: readonly string[]
+  readonly #heard: (line: string) => void
   readonly #lines: string[] = []
   #leak: string | undefined
   #mistake: string | undefined
 
-  /** @param secrets texts that no line may show. */
-  constructor(secrets: readonly string[]) {
+  /** @param secrets texts that no line may show. @param heard told every line. */
+  constructor(secrets: readonly string[], heard: (line: string) => void) {
     this.#secrets = secrets
+    this.#heard = heard
   }
 
   write(line: string): void {
     if (this.#secrets.some((secret) => line.includes(secret))) this.#leak ??= line
     if (programErrors.test(line)) this.#mistake ??= line
+    this.#heard(line)
     this.#lines.push(line)
     if (this.#lines.length > 2 * keptLines) this.#lines.splice(0, keptLines)
   }

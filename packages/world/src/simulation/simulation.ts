@@ -81,16 +81,11 @@ export async function simulate(
     turns: 1,
     cloudSettings: { quotas: { instance: 5000, gpua30: 64 }, ...pace.cloud },
   })
-  const logs = new ControllerLogs(world.secrets())
+  const logs = new ControllerLogs(world.secrets(), (line) => {
+    checker.logged(line)
+  })
   const { clock } = world
-  const logger: Logger = new JsonLogger(
-    clock,
-    (line) => {
-      logs.write(line)
-      checker.logged(line)
-    },
-    { value: 'info' },
-  )
+  const logger: Logger = new JsonLogger(clock, (line) => logs.write(line), { value: 'info' })
   const log = new EventLog(clock)
   const weather = new Weather(clock, random.fork('weather'), story)
   const checker = new Checker(world, log, { story, weather })

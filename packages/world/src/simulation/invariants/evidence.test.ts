@@ -41,7 +41,7 @@ function aPod(nodeName?: string): Pod {
     kind: 'Pod',
     metadata: { name: 'web', namespace: 'default', uid: '1' },
     spec: { containers: [], ...(nodeName !== undefined && { nodeName }) },
-  } as Pod
+  }
 }
 
 /** A rule and a scene of nodes that are all open, named as their claims. */

@@ -91,7 +91,7 @@ export const nothingBoughtInVain: Invariant = ({
     },
     minute() {
       const nowMs = clock.monotonic()
-      for (const [name, entry] of [...bought]) {
+      for (const [name, entry] of bought) {
         look(name, entry)
         if (entry.openSinceMs === undefined || nowMs - entry.openSinceMs < openMs) continue
         forget(name)

@@ -171,10 +171,8 @@ export function takesNeighbours(inner: CloudProvider): CloudProvider {
   return overriding(inner, {
     delete: async (claim, signal) => {
       const own = claim.status?.providerID
-      const others = (await inner.list(signal)).filter(
-        ({ providerID, deleting }) => providerID !== own && !deleting,
-      )
-      const [other] = others
+      const machines = await inner.list(signal)
+      const other = machines.find(({ providerID, deleting }) => providerID !== own && !deleting)
       if (other !== undefined)
         await inner.delete({ ...claim, status: { ...claim.status, providerID: other.providerID } }, signal)
       await inner.delete(claim, signal)
