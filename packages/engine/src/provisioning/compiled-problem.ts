@@ -16,6 +16,7 @@ import {
   compilePool,
   compileTemplate,
   poolOrder,
+  roomsOf,
   type Template,
   type TemplateContext,
 } from './pool-template.ts'
@@ -66,7 +67,9 @@ export class CompiledProblem {
     this.#learnResources(pools)
     this.templates = this.#compileTemplates(pools)
     this.shapes = this.#compileShapes(new PodShapes(this.states, this.space, pools.some(hasSoftTaint)))
-    this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels)
+    this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels, (pool) =>
+      roomsOf(pool, this.#templateContext()),
+    )
     this.nodeKeys = this.#labelKeys()
     this.classes = new ClaimClasses(this.states, problem.policy)
     this.finisher = new ClaimFinisher(this.states, this.classes, this.space, problem.policy)

@@ -23,6 +23,7 @@ import {
 } from '../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../requirements/states.ts'
 import type { DaemonInput, PoolInput, SchedulingPolicy } from '../snapshot/input.ts'
+import { allocatableGroups } from './allocatable.ts'
 import type { Attachments } from './attachments.ts'
 import { type HostPort, hostPortsOf, portsClash } from './host-ports.ts'
 import {
@@ -34,7 +35,7 @@ import {
   unmetMinValues,
 } from './instance-rows.ts'
 import { podRequests } from './pod-resources.ts'
-import { type Amounts, amountsFit, type ResourceSpace, takeFrom } from './resource-space.ts'
+import { type Amounts, type ResourceSpace, type Room, takeFrom } from './resource-space.ts'
 import type { SelectablePod } from '../snapshot/problem.ts'
 import { hardTaints, untolerated } from './taints.ts'
 
@@ -66,12 +67,10 @@ export function compileDaemon({ name, namespace, labels: podLabels, spec }: Daem
 }
 
 /** A type of a template with offerings that leave the same room, daemon pods taken off. */
-export interface TypeRow {
+export interface TypeRow extends Room {
   readonly index: number
   readonly type: CompiledType
   readonly group: OfferingGroup
-  /** What pods may take; may be negative. */
-  readonly room: Amounts
   readonly capacity: Amounts
   readonly daemons: DaemonLoad
 }
@@ -231,6 +230,25 @@ export function daemonLoads(
   return (type) => loadOn(type, running, context.space)
 }
 
+/** What pods may take of a pool's nodes, by type: each way in which the type is sold, available or not. */
+export function roomsOf(
+  pool: CompiledPool,
+  context: TemplateContext,
+): (type: CompiledType) => readonly Room[] {
+  const loadOf = daemonLoads(pool, context)
+  return (compiled) => {
+    const { type } = compiled
+    const daemons = loadOf(compiled)
+    const offerings = type.offerings.map((offering) => ({ ...offering, available: true }))
+    return allocatableGroups({ ...type, offerings }).map(({ allocatable }) => {
+      const room = context.space.vector(allocatable)
+      takeFrom(room, daemons.amounts)
+      context.attachments.limit(room, type.name)
+      return { room }
+    })
+  }
+}
+
 /** A daemon that runs in a pool, with those of its alternatives that the pool allows. */
 interface PoolDaemon {
   readonly daemon: CompiledDaemon
@@ -331,17 +349,4 @@ export function portsFree(row: TypeRow, ports: readonly HostPort[]): boolean {
 export function takenPorts(rows: readonly TypeRow[], ports: readonly HostPort[]): readonly DaemonPort[] {
   const clashing = rows.flatMap((row) => row.daemons.ports.filter((taken) => portsClash(ports, [taken])))
   return [...new Map(clashing.map((taken) => [JSON.stringify(taken), taken])).values()]
-}
-
-/** Rows that no other row surpasses in room: a pod fits some row exactly if it fits one of these. */
-export function frontierOf(rows: readonly TypeRow[]): readonly TypeRow[] {
-  const frontier: TypeRow[] = []
-  for (const row of rows) {
-    if (frontier.some((other) => amountsFit(row.room, other.room))) continue
-    let kept = 0
-    for (const other of frontier) if (!amountsFit(other.room, row.room)) frontier[kept++] = other
-    frontier.length = kept
-    frontier.push(row)
-  }
-  return frontier
 }

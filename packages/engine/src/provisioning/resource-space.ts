@@ -65,3 +65,22 @@ export function addTo(amounts: Amounts, more: Amounts): void {
 export function takeFrom(amounts: Amounts, less: Amounts): void {
   for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) - (less[i] as number)
 }
+
+/** Something that offers room to pods. */
+export interface Room {
+  /** What pods may take; may be negative. */
+  readonly room: Amounts
+}
+
+/** Those that no other surpasses in room: a pod fits some of all exactly if it fits one of these. */
+export function frontierOf<Offer extends Room>(offers: readonly Offer[]): readonly Offer[] {
+  const frontier: Offer[] = []
+  for (const offer of offers) {
+    if (frontier.some((other) => amountsFit(offer.room, other.room))) continue
+    let kept = 0
+    for (const other of frontier) if (!amountsFit(other.room, offer.room)) frontier[kept++] = other
+    frontier.length = kept
+    frontier.push(offer)
+  }
+  return frontier
+}

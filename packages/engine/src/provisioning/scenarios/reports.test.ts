@@ -148,6 +148,38 @@ describe('domains that count for a spread', () => {
     assert.equal(failures.length, 1)
   })
 
+  test('RPT-50 a selector without requirements counts no pod', () => {
+    const pods = times(3, () => anAppPod('web', spreading(zone, 'web', { labelSelector: {} })))
+    const nodes = [aFullNode('n1', 'z1'), aFullNode('n2', 'z2')]
+    const bound = times(3, () => boundTo('n1', anAppPod('web')))
+    const pools = [aTeamPool('pool', ['z1'])]
+    const { claims, failures } = schedule(anInput({ pods, pools, nodes, topology: aCluster(nodes, bound) }))
+    assert.deepEqual([podsPerDomain(claims, zone), failures], [{ z1: 3 }, []])
+  })
+
+  test('RPT-50 a pod meets required affinity terms if all of them select it', () => {
+    const nodes = [aFullNode('n1', 'z1'), aFullNode('n2', 'z2')]
+    const labelled = (name: string, podLabels: Readonly<Record<string, string>>) => {
+      const pod = boundTo(name, anAppPod('db'))
+      return { ...pod, metadata: { ...pod.metadata, labels: { app: 'db', ...podLabels } } }
+    }
+    const term = (matchLabels: Readonly<Record<string, string>>) => ({
+      topologyKey: zone,
+      labelSelector: { matchLabels },
+    })
+    const required = [term({ app: 'db' }), term({ tier: 'front' })]
+    const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } }
+    const zonesWith = (...bound: readonly Pod[]) => {
+      const pools = [aTeamPool('pool', ['z1', 'z2'])]
+      const pods = [anAppPod('web', { affinity })]
+      const { claims } = schedule(anInput({ pods, pools, nodes, topology: aCluster(nodes, bound) }))
+      return podsPerDomain(claims, zone)
+    }
+    const other = { ...labelled('n1', { tier: 'front', app: 'cache' }) }
+    assert.deepEqual(zonesWith(labelled('n1', {}), other), {})
+    assert.deepEqual(zonesWith(labelled('n1', {}), other, labelled('n2', { tier: 'front' })), { z2: 1 })
+  })
+
   test('RPT-50 a node counts only if it has the keys of all hard constraints', () => {
     const nodes = [aFullNode('n3', 'z3')]
     const constraints = [zone, rack].flatMap((key) => spreading(key, 'web').topologySpreadConstraints ?? [])
@@ -323,6 +355,15 @@ describe('ties between domains', () => {
       const expected: Readonly<Record<string, number>> = name === 'an affinity' ? { b: 2 } : { b: 1, c: 1 }
       assert.deepEqual(podsPerDomain(claims, zone), expected, name)
     }
+  })
+
+  test('RPT-43 a zone where only smaller types are sold counts once a node is there', () => {
+    const containers = [{ name: 'app', resources: { requests: { cpu: '1', [gpu]: '1' } } }]
+    const pods = times(4, () => anAppPod('web', { ...rules['a hard spread'], containers }))
+    assert.deepEqual(podsPerDomain(schedule(anInput({ pods, pools })).claims, zone), { b: 2, c: 2 })
+    const nodes = [aFullNode('small', 'a')]
+    const { claims, failures } = schedule(anInput({ pods, pools, nodes, topology: aCluster(nodes) }))
+    assert.deepEqual([podsPerDomain(claims, zone), failures.length], [{ b: 1, c: 1 }, 2])
   })
 
   test('RPT-44 while a zone is sold out, as many pods are placed as the rules allow', () => {

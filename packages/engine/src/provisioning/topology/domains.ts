@@ -4,9 +4,19 @@ import { intersection, type ValueSet } from '../../requirements/requirement.ts'
 import { compatible, merged, overlaps, type Requirements } from '../../requirements/requirements.ts'
 import type { CompiledType } from '../instance-rows.ts'
 import type { CompiledPool } from '../pool-template.ts'
+import { type Amounts, amountsFit, frontierOf, type Room } from '../resource-space.ts'
 import { allowsNewHost, filterIdentity, type NodeFilter, untoleratedBy } from './node-filter.ts'
 
 const unbounded: readonly Requirements[] = [new Map()]
+
+/** What types of one pool say alike of the labels that some filter looks at. */
+interface Profile {
+  readonly says: Requirements
+  readonly pool: CompiledPool
+  readonly types: CompiledType[]
+  /** What pods may take of the types' nodes, without amounts that others surpass; worked out when asked for. */
+  rooms: readonly Room[] | undefined
+}
 
 /** A pool and what its types say of the labels that some filter looks at. */
 interface PoolProfiles {
@@ -14,8 +24,11 @@ interface PoolProfiles {
   /** Types that the pool's own requirements allow. */
   readonly types: readonly CompiledType[]
   /** Distinct statements of the types, by the keys looked at. */
-  readonly byKeys: Map<string, readonly Requirements[]>
+  readonly byKeys: Map<string, readonly Profile[]>
 }
+
+/** What pods may take of a pool's nodes, by type: one entry for each way in which it is sold, available or not. */
+export type RoomsOf = (pool: CompiledPool) => (type: CompiledType) => readonly Room[]
 
 /** Domains of the nodes that pools could launch, whether or not they can be bought now. */
 export class DomainUniverse {
@@ -25,14 +38,19 @@ export class DomainUniverse {
   readonly #typeKeys = new Set<string>()
   /** What one type says of certain keys, once per way it is sold. */
   readonly #profiles = new Map<string, Map<CompiledType, ReadonlyMap<string, Requirements>>>()
-  readonly #known = new Map<string, readonly string[]>()
+  /** By key and filter: which types make a domain of it. */
+  readonly #known = new Map<string, ReadonlyMap<string, ReadonlySet<Profile>>>()
+  readonly #roomsOf: RoomsOf
+  readonly #roomsByPool = new Map<CompiledPool, ReturnType<RoomsOf>>()
 
   /**
    * @param pools every pool, used up or not; one without instance types has no domains.
    * @param wellKnown keys that a claim may gain though its pool does not name them.
+   * @param roomsOf asked only where it decides.
    */
-  constructor(pools: readonly CompiledPool[], wellKnown: ReadonlySet<string>) {
+  constructor(pools: readonly CompiledPool[], wellKnown: ReadonlySet<string>, roomsOf: RoomsOf) {
     this.#wellKnown = wellKnown
+    this.#roomsOf = roomsOf
     this.#pools = pools.map((pool) => ({
       pool,
       types: pool.types.filter(({ requirements }) => overlaps(requirements, pool.requirements)),
@@ -44,7 +62,23 @@ export class DomainUniverse {
   }
 
   /** Domains of a key that a node which the filter admits could have. */
-  domains(key: string, filter: NodeFilter): readonly string[] {
+  domains(key: string, filter: NodeFilter): Iterable<string> {
+    return this.#profilesByDomain(key, filter).keys()
+  }
+
+  /** Whether a node that the filter admits could have this domain. */
+  has(key: string, filter: NodeFilter, domain: string): boolean {
+    return this.#profilesByDomain(key, filter).has(domain)
+  }
+
+  /** Whether a node that the filter admits could have this domain and room for the amounts. */
+  holds(key: string, filter: NodeFilter, domain: string, amounts: Amounts): boolean {
+    for (const profile of this.#profilesByDomain(key, filter).get(domain) ?? [])
+      if (this.#roomsIn(profile).some(({ room }) => amountsFit(amounts, room))) return true
+    return false
+  }
+
+  #profilesByDomain(key: string, filter: NodeFilter): ReadonlyMap<string, ReadonlySet<Profile>> {
     const identity = `${key}\n${filterIdentity(filter)}`
     let known = this.#known.get(identity)
     if (known === undefined) {
@@ -54,8 +88,8 @@ export class DomainUniverse {
     return known
   }
 
-  #find(key: string, { alternatives, tolerations }: NodeFilter): readonly string[] {
-    const found = new Set<string>()
+  #find(key: string, { alternatives, tolerations }: NodeFilter): ReadonlyMap<string, ReadonlySet<Profile>> {
+    const found = new Map<string, Set<Profile>>()
     for (const profiles of this.#pools) {
       const { requirements, taints } = profiles.pool
       if (untoleratedBy(tolerations, taints).length > 0) continue
@@ -65,24 +99,41 @@ export class DomainUniverse {
         const bounds = merged(requirements, wanted)
         const own = bounds.get(key)
         for (const profile of this.#profilesOf(profiles, [key, ...wanted.keys()])) {
-          if (!overlaps(profile, bounds)) continue
-          for (const value of listed(own, profile.get(key))) found.add(value)
+          if (!overlaps(profile.says, bounds)) continue
+          for (const value of listed(own, profile.says.get(key)))
+            found.set(value, (found.get(value) ?? new Set()).add(profile))
         }
       }
     }
-    return [...found]
+    return found
   }
 
-  #profilesOf({ pool, types, byKeys }: PoolProfiles, all: readonly string[]): readonly Requirements[] {
+  #roomsIn(profile: Profile): readonly Room[] {
+    if (profile.rooms !== undefined) return profile.rooms
+    const { pool, types } = profile
+    let roomsOf = this.#roomsByPool.get(pool)
+    if (roomsOf === undefined) {
+      roomsOf = this.#roomsOf(pool)
+      this.#roomsByPool.set(pool, roomsOf)
+    }
+    profile.rooms = frontierOf(types.flatMap(roomsOf))
+    return profile.rooms
+  }
+
+  #profilesOf({ pool, types, byKeys }: PoolProfiles, all: readonly string[]): readonly Profile[] {
     // What types are silent about is the pool's to say.
     const keys = [...new Set(all)].filter((key) => this.#typeKeys.has(key)).toSorted()
     const name = keys.join('\n')
     let profiles = byKeys.get(name)
     if (profiles === undefined) {
-      const distinct = new Map<string, Requirements>()
+      const distinct = new Map<string, Profile>()
       for (const type of types)
-        for (const [identity, profile] of this.#profilesOfType(type, name, keys))
-          if (overlaps(profile, pool.requirements)) distinct.set(identity, profile)
+        for (const [identity, says] of this.#profilesOfType(type, name, keys)) {
+          const known = distinct.get(identity)
+          if (known !== undefined) known.types.push(type)
+          else if (overlaps(says, pool.requirements))
+            distinct.set(identity, { says, pool, types: [type], rooms: undefined })
+        }
       profiles = [...distinct.values()]
       byKeys.set(name, profiles)
     }

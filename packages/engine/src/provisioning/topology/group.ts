@@ -8,12 +8,19 @@ import { admits, filterIdentity, type NodeFilter } from './node-filter.ts'
 
 type GroupKind = 'spread' | 'affinity' | 'antiAffinity'
 
+/** Which pods a rule is about. */
+export interface PodSelection {
+  readonly namespaces: ReadonlySet<string>
+  /** Absent: none. */
+  readonly selector: LabelSelector | undefined
+}
+
 /** What makes two pods' rules one group. */
-export interface GroupRule {
+export interface GroupRule extends PodSelection {
   readonly kind: GroupKind
   readonly key: string
-  readonly namespaces: ReadonlySet<string>
-  readonly selector: LabelSelector | undefined
+  /** Further selections that the same pods must be in. */
+  readonly also: readonly PodSelection[]
   readonly maxSkew: number
   readonly minDomains: number | undefined
   readonly filter: NodeFilter
@@ -33,6 +40,14 @@ export interface Proposal {
    * first. Absent when any of them will do in the end.
    */
   readonly ranks: readonly number[] | undefined
+}
+
+/** What one pod can expect of the domains that a group knows and that have none of its pods. */
+export interface EmptyDomains {
+  /** Whether a node is in the domain, or a NodePool could launch one there. */
+  exists(domain: number): boolean
+  /** Whether a node is in the domain, or a NodePool could launch one there with room for the pod. */
+  canBeFilled(domain: number): boolean
 }
 
 const nowhere: Proposal = { domains: [], ranks: undefined }
@@ -105,9 +120,9 @@ export class TopologyGroup {
     return this.#populated
   }
 
-  /** Whether any domain is known. */
-  get hasDomains(): boolean {
-    return this.#counts.some((count) => count !== unknown)
+  /** Whether there is any domain. */
+  hasDomains(empty: EmptyDomains): boolean {
+    return this.#counts.some((count, id) => count > 0 || (count === 0 && empty.exists(id)))
   }
 
   /** Known domains and their counts, for explanations; of hosts only those with pods. */
@@ -121,7 +136,7 @@ export class TopologyGroup {
   }
 
   selects(pod: SelectablePod): boolean {
-    return this.rule.namespaces.has(pod.namespace) && matchesSelector(this.rule.selector, pod.labels)
+    return isIn(this.rule, pod) && this.rule.also.every((selection) => isIn(selection, pod))
   }
 
   /** Whether a node counts for this group. */
@@ -166,40 +181,49 @@ export class TopologyGroup {
    * @param node values the candidate may have, undefined for all.
    * @param selfSelects whether the pod counts for its own rule.
    */
-  propose(pod: ValueSet | undefined, node: ValueSet | undefined, selfSelects: boolean): Proposal {
+  propose(
+    pod: ValueSet | undefined,
+    node: ValueSet | undefined,
+    selfSelects: boolean,
+    empty: EmptyDomains,
+  ): Proposal {
     const ofPod = this.domains.allowedBy(pod)
     const ofNode = this.domains.allowedBy(node)
     const isOpen = (id: number) => allows(ofPod, id) && allows(ofNode, id)
     switch (this.rule.kind) {
       case 'spread': {
-        const most = this.rule.maxSkew + this.#leastCount() - (selfSelects ? 1 : 0)
-        const domains = this.#select((count, id) => count <= most && isOpen(id))
+        const most = this.rule.maxSkew + this.#leastCount(empty) - (selfSelects ? 1 : 0)
+        const domains = this.#select(empty, (count, id) => count <= most && isOpen(id))
         return { domains, ranks: domains.map((id) => this.countIn(id)) }
       }
       case 'affinity': {
-        const populated = this.#select((count, id) => count > 0 && isOpen(id))
+        const populated = this.#select(empty, (count, id) => count > 0 && isOpen(id))
         if (populated.length > 0) return { domains: populated, ranks: undefined }
         if (!selfSelects || !this.mayBootstrap) return nowhere
-        const domains = this.#select((_, id) => isOpen(id))
+        const domains = this.#select(empty, (_, id) => isOpen(id))
         return { domains, ranks: domains.map((id) => this.#leftBehindIn(id)) }
       }
       case 'antiAffinity':
-        return { domains: this.#select((count, id) => count === 0 && isOpen(id)), ranks: undefined }
+        return { domains: this.#select(empty, (count, id) => count === 0 && isOpen(id)), ranks: undefined }
     }
   }
 
   /** Whether a pod may be placed in this domain; as {@link propose}, for a node that is there. */
-  allowsDomain(pod: ValueSet | undefined, name: string, selfSelects: boolean): boolean {
+  allowsDomain(pod: ValueSet | undefined, name: string, selfSelects: boolean, empty: EmptyDomains): boolean {
     const id = this.domains.idOf(name)
     if (!allows(this.domains.allowedBy(pod), id)) return false
     const count = this.#counts[id] ?? unknown
     switch (this.rule.kind) {
       case 'spread':
-        return count >= 0 && count + (selfSelects ? 1 : 0) - this.#leastCount() <= this.rule.maxSkew
+        if (count < 0) return false
+        return count + (selfSelects ? 1 : 0) - this.#leastCount(empty) <= this.rule.maxSkew
       case 'affinity':
         if (count > 0) return true
         return (
-          selfSelects && this.mayBootstrap && count === 0 && this.#leftBehindIn(id) === this.#fewestLeft()
+          selfSelects &&
+          this.mayBootstrap &&
+          count === 0 &&
+          this.#leftBehindIn(id) === this.#fewestLeft(empty)
         )
       case 'antiAffinity':
         return count <= 0
@@ -212,34 +236,36 @@ export class TopologyGroup {
     return this.#followers.reduce((left, reachable) => left + (has(reachable, name) ? 0 : 1), 0)
   }
 
-  #fewestLeft(): number {
+  #fewestLeft(empty: EmptyDomains): number {
     let fewest = Number.POSITIVE_INFINITY
     if (this.#followers.length === 0) return 0
     for (let id = 0; id < this.#counts.length; id++)
-      if ((this.#counts[id] as number) >= 0) fewest = Math.min(fewest, this.#leftBehindIn(id))
+      if ((this.#counts[id] as number) >= 0 && empty.canBeFilled(id))
+        fewest = Math.min(fewest, this.#leftBehindIn(id))
     return fewest
   }
 
-  /** Pods in the emptiest of the domains that count, as kube-scheduler sees it. */
-  #leastCount(): number {
+  /**
+   * Pods in the emptiest of the domains that count. To kube-scheduler only domains of nodes do; those of nodes
+   * that could be launched are counted beforehand, so that the pods come to be spread over them.
+   */
+  #leastCount(empty: EmptyDomains): number {
+    if (this.#populated.size === 0) return 0
+    for (let id = 0; id < this.#counts.length; id++)
+      if (this.#counts[id] === 0 && empty.canBeFilled(id)) return 0
+    if (this.#populated.size < (this.rule.minDomains ?? 0)) return 0
     let least = Number.POSITIVE_INFINITY
-    let known = 0
-    for (let id = 0; id < this.#counts.length; id++) {
-      const count = this.#counts[id] as number
-      if (count < 0) continue
-      known++
-      if (count < least) least = count
-    }
-    if (known === 0) return 0
-    return this.rule.minDomains !== undefined && known < this.rule.minDomains ? 0 : least
+    for (const id of this.#populated) least = Math.min(least, this.#counts[id] as number)
+    return least
   }
 
   /** Known domains in order of their names. */
-  #select(isWanted: (count: number, id: number) => boolean): readonly number[] {
+  #select(empty: EmptyDomains, isWanted: (count: number, id: number) => boolean): readonly number[] {
     const found: number[] = []
     for (let id = 0; id < this.#counts.length; id++) {
       const count = this.#counts[id] as number
-      if (count >= 0 && isWanted(count, id)) found.push(id)
+      if (count < 0 || !isWanted(count, id)) continue
+      if (count > 0 || empty.exists(id)) found.push(id)
     }
     return found.length < 2
       ? found
@@ -254,18 +280,27 @@ export class TopologyGroup {
   }
 }
 
+function isIn({ namespaces, selector }: PodSelection, pod: SelectablePod): boolean {
+  return namespaces.has(pod.namespace) && matchesSelector(selector, pod.labels)
+}
+
+/** The same for selections of the same pods in the same words. */
+export function selectionIdentity({ namespaces, selector }: PodSelection): string {
+  return JSON.stringify([[...namespaces].toSorted(), selector])
+}
+
 function allows(allowed: Allowed, id: number): boolean {
   return allowed === undefined || allowed[id] === 1
 }
 
 /** Rules with the same identity share one group. */
 export function ruleIdentity(rule: GroupRule): string {
-  const { kind, key, namespaces, selector, maxSkew, minDomains, filter } = rule
+  const { kind, key, also, maxSkew, minDomains, filter } = rule
   return JSON.stringify([
     kind,
     key,
-    [...namespaces].toSorted(),
-    selector,
+    selectionIdentity(rule),
+    also.map(selectionIdentity).toSorted(),
     maxSkew === Number.POSITIVE_INFINITY ? null : maxSkew,
     minDomains,
     filterIdentity(filter),

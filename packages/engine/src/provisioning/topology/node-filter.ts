@@ -4,30 +4,23 @@ import type { ValueSet } from '../../requirements/requirement.ts'
 import { compatible, type Requirements } from '../../requirements/requirements.ts'
 import { hardTaints, untolerated } from '../taints.ts'
 
-/** Which taints a rule regards, and what tolerates them. */
-interface TaintFilter {
-  readonly list: readonly Toleration[]
-  /** Whether taints of effect `PreferNoSchedule` count; to kube-scheduler they never do. */
-  readonly soft: boolean
-}
-
 /** Which nodes count for a spread; affinity groups count everywhere. */
 export interface NodeFilter {
   /** Any of these must hold of a node; empty = every node. */
   readonly alternatives: readonly Requirements[]
-  /** Set when tainted nodes count only if these tolerate the taints. */
-  readonly tolerations: TaintFilter | undefined
+  /** Set when nodes count only if these tolerate their taints, those of effect `PreferNoSchedule` apart. */
+  readonly tolerations: readonly Toleration[] | undefined
 }
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
-/** The taints of a node that the rule's tolerations do not cover. */
+/** The hard taints of a node that the rule's tolerations do not cover. */
 export function untoleratedBy(
-  tolerations: TaintFilter | undefined,
+  tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[],
 ): readonly Taint[] {
   if (tolerations === undefined || taints.length === 0) return []
-  return untolerated(tolerations.soft ? taints : hardTaints(taints), tolerations.list)
+  return untolerated(hardTaints(taints), tolerations)
 }
 
 /** Whether a node counts. */

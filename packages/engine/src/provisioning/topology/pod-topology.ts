@@ -1,5 +1,5 @@
 /** All topology rules of one simulation, and what they say about a placement (scheduling.md 9). */
-import { labels, matchesSelector, normalizedLabel, type Taint, ownValue } from '@tenon/api'
+import { labels, matchesSelector, type Taint, ownValue } from '@tenon/api'
 import { allowsAbsence, intersection, oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
@@ -9,6 +9,7 @@ import type { PodShape } from '../pod-shape.ts'
 import { DomainNames } from './domain-names.ts'
 import type { ExpectedPods } from './expected-pods.ts'
 import type { DomainUniverse } from './domains.ts'
+import { DomainSight } from './empty-domains.ts'
 import { GroupIndex, PodIndex } from './group-index.ts'
 import { podRules } from './rules.ts'
 import { type GroupRule, type Proposal, ruleIdentity, TopologyGroup } from './group.ts'
@@ -66,14 +67,6 @@ export interface TopologyMark {
   readonly placed: number
 }
 
-/** A domain of a group that some nodes have and no pool. */
-interface DomainUse {
-  readonly group: TopologyGroup
-  readonly id: number
-  /** How many of them are there. */
-  nodes: number
-}
-
 type TopologyChange =
   | {
       readonly kind: 'counted'
@@ -88,7 +81,7 @@ type TopologyChange =
       readonly host: number
       readonly pods: number
     }
-  | { readonly kind: 'excluded'; readonly use: DomainUse; readonly isGone: boolean }
+  | { readonly kind: 'excluded'; readonly node: TopologyNode }
 
 const unrestricted: readonly Choice[] = [{ narrowing: [], ranks: [] }]
 /** Choices looked at for one pod on one candidate; rules over several keys multiply. */
@@ -112,13 +105,16 @@ export class PodTopology {
   readonly #admitted = new Map<TopologyGroup, Map<StateId, boolean>>()
   /** What was counted since the first mark. */
   #log: TopologyChange[] | undefined
-  #domainUses: ReadonlyMap<TopologyNode, readonly DomainUse[]> | undefined
+  readonly #sight: DomainSight
 
   constructor(problem: Problem, states: RequirementStates, universe: DomainUniverse, expected: ExpectedPods) {
     this.#problem = problem
     this.#expected = expected
     this.#states = states
     this.#universe = universe
+    this.#sight = new DomainSight(universe, problem.topologyNodes, (group, node) =>
+      this.#domainIdAt(group, node),
+    )
     this.#boundIndex = new PodIndex(problem.boundShapes)
     const counts: BoundCount[][] = problem.boundShapes.map(() => [])
     for (const count of problem.boundCounts) counts[count.shape]?.push(count)
@@ -221,20 +217,35 @@ export class PodTopology {
       return after.domains.length > 0
     }
     for (const group of repelledDomains) {
-      if (this.#isOutOfReach(group, candidate)) continue
+      if (this.#isOutOfReach(group, shape, candidate)) continue
       const { key } = group.rule
-      if (!restrict(group, group.propose(strict.get(key), candidate.get(key), false)))
+      if (
+        !restrict(
+          group,
+          group.propose(strict.get(key), candidate.get(key), false, this.#sight.by(group, shape.amounts)),
+        )
+      )
         return { kind: 'unsatisfiable', group }
     }
     for (const { group, selfSelects } of ownDomains) {
       const { key, kind } = group.rule
       if (kind !== 'spread') {
-        if (kind === 'antiAffinity' && this.#isOutOfReach(group, candidate)) continue
+        if (kind === 'antiAffinity' && this.#isOutOfReach(group, shape, candidate)) continue
         const isExpected = this.#expected.ofTemplate(template, group)
         if (isExpected && kind === 'affinity') continue
         if (isExpected) return { kind: 'unsatisfiable', group }
       }
-      if (!restrict(group, group.propose(strict.get(key), candidate.get(key), selfSelects)))
+      if (
+        !restrict(
+          group,
+          group.propose(
+            strict.get(key),
+            candidate.get(key),
+            selfSelects,
+            this.#sight.by(group, shape.amounts),
+          ),
+        )
+      )
         return { kind: 'unsatisfiable', group }
     }
     return combinations([...byKey.values()])
@@ -253,7 +264,7 @@ export class PodTopology {
       // A node without the label is in no domain: nobody is kept away from there, and no rule is met.
       if (domain === undefined) return kind === 'antiAffinity'
       if (kind !== 'spread' && this.#expected.on(host, group)) return kind === 'affinity'
-      return group.allowsDomain(strict.get(key), domain, selfSelects)
+      return group.allowsDomain(strict.get(key), domain, selfSelects, this.#sight.by(group, shape.amounts))
     }
     return (
       repelledDomains.every((group) => allows(group, false)) &&
@@ -269,7 +280,9 @@ export class PodTopology {
     const valid = rules
       .filter(({ group }) => group.rule.key === labels.zone)
       .map(({ group, selfSelects }) =>
-        group.propose(strict, undefined, selfSelects).domains.map((id) => group.domains.name(id)),
+        group
+          .propose(strict, undefined, selfSelects, this.#sight.by(group, shape.amounts))
+          .domains.map((id) => group.domains.name(id)),
       )
     return valid.length === 0
       ? undefined
@@ -296,18 +309,33 @@ export class PodTopology {
   /** Takes back everything since the mark. */
   rollback({ changes, placed }: TopologyMark): void {
     const log = this.#log ?? []
-    while (log.length > changes) undo(log.pop() as TopologyChange)
+    while (log.length > changes) this.#undo(log.pop() as TopologyChange)
     this.#placed.length = placed
   }
 
   /** Leaves out domains that no other node has; call {@link mark} before. */
   exclude(node: TopologyNode): void {
-    for (const use of this.#domainsOfNodes().get(node) ?? []) {
-      use.nodes--
-      const isGone = use.nodes === 0 && use.group.countIn(use.id) === 0
-      this.#log?.push({ kind: 'excluded', use, isGone })
-      if (isGone) use.group.forgetDomain(use.id)
+    this.#sight.exclude(node)
+    this.#log?.push({ kind: 'excluded', node })
+  }
+
+  #undo(change: TopologyChange): void {
+    switch (change.kind) {
+      case 'unlocated':
+        change.group.recordUnlocated(change.host, -change.pods)
+        return
+      case 'counted':
+        change.group.record(change.id, -change.pods)
+        if (!change.wasKnown) change.group.forgetDomain(change.id)
+        return
+      case 'excluded':
+        this.#sight.include(change.node)
     }
+  }
+
+  #domainIdAt(group: TopologyGroup, node: TopologyNode): number | undefined {
+    const domain = this.#domainAt(group, node)
+    return domain === undefined ? undefined : group.domains.idOf(domain)
   }
 
   #count(shape: PodShape, place: Place, pods: 1 | -1): void {
@@ -319,30 +347,6 @@ export class PodTopology {
   #recordIn(group: TopologyGroup, id: number, pods: number): void {
     this.#log?.push({ kind: 'counted', group, id, pods, wasKnown: group.knows(id) })
     group.record(id, pods)
-  }
-
-  /** By node the domains that are there because nodes have them, not because a pool could. */
-  #domainsOfNodes(): ReadonlyMap<TopologyNode, readonly DomainUse[]> {
-    if (this.#domainUses !== undefined) return this.#domainUses
-    const byNode = new Map<TopologyNode, DomainUse[]>()
-    for (const group of [...this.#groups.values(), ...this.#inverseGroups.values()]) {
-      if (group.isHost) continue
-      const { rule, domains } = group
-      const ofPools = new Set(this.#universe.domains(rule.key, rule.filter))
-      const uses = new Map<string, DomainUse>()
-      for (const node of this.#problem.topologyNodes.values()) {
-        const domain = this.#domainAt(group, node)
-        if (domain === undefined || ofPools.has(domain)) continue
-        const use = uses.get(domain) ?? { group, id: domains.idOf(domain), nodes: 0 }
-        use.nodes++
-        uses.set(domain, use)
-        const known = byNode.get(node)
-        if (known === undefined) byNode.set(node, [use])
-        else known.push(use)
-      }
-    }
-    this.#domainUses = byNode
-    return byNode
   }
 
   /** The domain that a node which may take pods makes known to a group. */
@@ -524,9 +528,9 @@ export class PodTopology {
         const node = this.#problem.topologyNodes.get(name)
         if (node === undefined) continue
         for (const rule of inverse) {
-          const domain = ownValue(node.labels, normalizedLabel(rule.key))
-          if (domain === undefined) continue
           const group = this.#inverseGroup(rule)
+          const domain = group.isHost ? node.hostname : ownValue(node.labels, group.rule.key)
+          if (domain === undefined) continue
           group.record(group.domains.idOf(domain), present)
         }
       }
@@ -534,10 +538,11 @@ export class PodTopology {
   }
 
   /** Whether a claim can never carry the label a rule is about, and so is no place that the rule is about. */
-  #isOutOfReach(group: TopologyGroup, claim: Requirements): boolean {
+  #isOutOfReach(group: TopologyGroup, { amounts }: PodShape, claim: Requirements): boolean {
     const { key } = group.rule
     const set = claim.get(key)
-    if (this.#problem.policy.wellKnownLabels.has(key)) return set === undefined && !group.hasDomains
+    if (this.#problem.policy.wellKnownLabels.has(key))
+      return set === undefined && !group.hasDomains(this.#sight.by(group, amounts))
     // A label that may be absent is not put on the node.
     return set === undefined || allowsAbsence(set)
   }
@@ -550,20 +555,6 @@ export class PodTopology {
     }
     return requirements
   }
-}
-
-function undo(change: TopologyChange): void {
-  if (change.kind === 'unlocated') {
-    change.group.recordUnlocated(change.host, -change.pods)
-    return
-  }
-  if (change.kind === 'counted') {
-    change.group.record(change.id, -change.pods)
-    if (!change.wasKnown) change.group.forgetDomain(change.id)
-    return
-  }
-  change.use.nodes++
-  if (change.isGone) change.use.group.addDomain(change.use.id)
 }
 
 /** Domains of one key that are left, and how good they are. */

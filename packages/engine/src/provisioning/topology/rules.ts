@@ -10,7 +10,7 @@ import { labels as names, normalizedLabel } from '@tenon/api'
 import { valueSet } from '../../requirements/requirement.ts'
 import { merged, requiredAlternatives, requirementsOf } from '../../requirements/requirements.ts'
 import type { SelectablePod } from '../../snapshot/problem.ts'
-import type { GroupRule } from './group.ts'
+import { type GroupRule, type PodSelection, selectionIdentity } from './group.ts'
 import type { NodeFilter } from './node-filter.ts'
 
 /** Labels of every namespace, for namespace selectors. */
@@ -30,7 +30,8 @@ const noRules: PodRules = { own: [], inverse: [] }
 /**
  * The rules of a pod; `matches` decides about label selectors.
  * @param spec what is left of the pod's wishes.
- * @param whole the pod as it was made: to kube-scheduler all its node affinity terms count, whichever is met.
+ * @param whole the pod as it was made: to kube-scheduler all its node affinity terms and constraints count,
+ *   whichever are met. Rules that are left after relaxation are therefore rules that were there before.
  */
 export function podRules(
   spec: PodSpec,
@@ -41,50 +42,49 @@ export function podRules(
 ): PodRules {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
   const spreads = spec.topologySpreadConstraints ?? []
+  const spread = (each: TopologySpreadConstraint) => spreadRule(each, whole, pod)
   if (podAffinity === undefined && podAntiAffinity === undefined) {
     if (spreads.length === 0) return noRules
-    return { own: spreads.map((constraint) => spreadRule(constraint, spreads, whole, pod)), inverse: [] }
+    return { own: spreads.map(spread), inverse: [] }
   }
   const requiredAnti = podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const preferredAnti = podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
-  const affinity = [
-    ...(podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...(podAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(
-      (each) => each.podAffinityTerm,
-    ),
-  ]
-  const anti = [...requiredAnti, ...preferredAnti.map((each) => each.podAffinityTerm)]
-  const term = (kind: 'affinity' | 'antiAffinity') => (each: PodAffinityTerm) =>
-    affinityRule(kind, each, spec, termNamespaces(each, pod, namespaces, matches))
+  const required = podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+  const preferred = podAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
+  const selection = (term: PodAffinityTerm): PodSelection => ({
+    namespaces: termNamespaces(term, pod, namespaces, matches),
+    selector: term.labelSelector,
+  })
+  const rule =
+    (kind: 'affinity' | 'antiAffinity', all: readonly PodAffinityTerm[] = []) =>
+    (term: PodAffinityTerm) =>
+      affinityRule(kind, term, whole, selection(term), all.map(selection))
   return {
     own: [
-      ...spreads.map((constraint) => spreadRule(constraint, spreads, whole, pod)),
-      ...affinity.map(term('affinity')),
-      ...anti.map(term('antiAffinity')),
+      ...spreads.map(spread),
+      // To kube-scheduler a pod meets a required term only if it is selected by all of them.
+      ...required.map(rule('affinity', required)),
+      ...preferred.map((each) => each.podAffinityTerm).map(rule('affinity')),
+      ...[...requiredAnti, ...preferredAnti.map((each) => each.podAffinityTerm)].map(rule('antiAffinity')),
     ],
-    inverse: requiredAnti.map(term('antiAffinity')),
+    inverse: requiredAnti.map(rule('antiAffinity')),
   }
 }
 
-function spreadRule(
-  constraint: TopologySpreadConstraint,
-  all: readonly TopologySpreadConstraint[],
-  spec: PodSpec,
-  pod: SelectablePod,
-): GroupRule {
+function spreadRule(constraint: TopologySpreadConstraint, whole: PodSpec, pod: SelectablePod): GroupRule {
   const { nodeAffinityPolicy = 'Honor', nodeTaintsPolicy = 'Ignore' } = constraint
-  const honored = nodeAffinityPolicy === 'Honor' ? requiredAlternatives(spec) : [requirementsOf([])]
+  const honored = nodeAffinityPolicy === 'Honor' ? requiredAlternatives(whole) : [requirementsOf([])]
   return {
     kind: 'spread',
     key: normalizedLabel(constraint.topologyKey),
     namespaces: new Set([pod.namespace]),
-    selector:
-      constraint.labelSelector && withLabelKeys(constraint.labelSelector, constraint.matchLabelKeys, pod),
+    selector: constraint.labelSelector && spreadSelector(constraint.labelSelector, constraint, pod),
+    also: [],
     maxSkew: constraint.maxSkew,
     minDomains: constraint.minDomains,
     filter: {
-      alternatives: restrictions(honored, otherKeys(constraint, all)),
-      tolerations: nodeTaintsPolicy === 'Honor' ? { list: spec.tolerations ?? [], soft: false } : undefined,
+      alternatives: restrictions(honored, otherKeys(constraint, whole.topologySpreadConstraints ?? [])),
+      tolerations: nodeTaintsPolicy === 'Honor' ? (whole.tolerations ?? []) : undefined,
     },
   }
 }
@@ -111,34 +111,41 @@ function restrictions(
   return restricted.some((wanted) => wanted.size === 0) ? [] : restricted
 }
 
-function withLabelKeys(
+/** The pods that kube-scheduler counts; it counts none for a selector without any requirement. */
+function spreadSelector(
   selector: LabelSelector,
-  keys: readonly string[] | undefined,
+  { matchLabelKeys = [] }: TopologySpreadConstraint,
   pod: SelectablePod,
-): LabelSelector {
-  const added = (keys ?? []).flatMap((key) => {
+): LabelSelector | undefined {
+  const added = matchLabelKeys.flatMap((key) => {
     const value = ownValue(pod.labels, key)
     return value === undefined ? [] : [{ key, operator: 'In' as const, values: [value] }]
   })
-  if (added.length === 0) return selector
-  return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...added] }
+  const { matchLabels = {}, matchExpressions = [] } = selector
+  const expressions = [...matchExpressions, ...added]
+  if (Object.keys(matchLabels).length === 0 && expressions.length === 0) return undefined
+  return added.length === 0 ? selector : { ...selector, matchExpressions: expressions }
 }
 
+/** @param all what else must select the pods. */
 function affinityRule(
   kind: 'affinity' | 'antiAffinity',
-  term: PodAffinityTerm,
-  spec: PodSpec,
-  namespaces: ReadonlySet<string>,
+  { topologyKey }: PodAffinityTerm,
+  whole: PodSpec,
+  own: PodSelection,
+  all: readonly PodSelection[],
 ): GroupRule {
+  const others = new Map(all.map((selection) => [selectionIdentity(selection), selection]))
+  others.delete(selectionIdentity(own))
   return {
     kind,
-    key: normalizedLabel(term.topologyKey),
-    namespaces,
-    selector: term.labelSelector,
+    key: normalizedLabel(topologyKey),
+    ...own,
+    also: [...others.values()],
     maxSkew: Number.POSITIVE_INFINITY,
     minDomains: undefined,
     // No node is left out, but only domains that the pod can reach through their taints are known.
-    filter: { alternatives: [], tolerations: { list: spec.tolerations ?? [], soft: true } },
+    filter: { alternatives: [], tolerations: whole.tolerations ?? [] },
   }
 }
 

@@ -27,8 +27,9 @@ import {
   selectorMatches,
   untoleratedTaints,
 } from './labels.ts'
-import { agree, poolExpressions } from './launches.ts'
+import { agree, allocatableWith, poolExpressions } from './launches.ts'
 import { nameOf, nodeLabels } from './nodes.ts'
+import { demandOf, lacking, total } from './demands.ts'
 import { isSpread, type Located } from './topology.ts'
 
 /** Violations of `DoNotSchedule` constraints. */
@@ -75,7 +76,8 @@ function checkClass(
     list.filter((each) => each.domains(key).includes(domain)).length
 
   const known = knownDomains(input, constraint, pod, bound)
-  const reachable = [...known]
+  const used = new Set(settled.flatMap((each) => each.domains(key)))
+  const reachable = [...new Set([...known, ...used])]
   // Pods of the batch may turn up in domains that were not known; they can only make more of them.
   const most = new Set([...reachable, ...batch.flatMap((each) => each.domains(key))])
   const isShort = constraint.minDomains !== undefined && most.size < constraint.minDomains
@@ -83,7 +85,6 @@ function checkClass(
     key === names.hostname || isShort || reachable.length === 0
       ? 0
       : Math.min(...reachable.map((domain) => inDomain([...bound, ...batch], domain)))
-  const used = new Set(settled.flatMap((each) => each.domains(key)))
   return [...used]
     .filter((domain) => inDomain(bound, domain) + inDomain(own, domain) - least > constraint.maxSkew)
     .map(
@@ -94,6 +95,10 @@ function checkClass(
 }
 
 function isSelected(constraint: TopologySpreadConstraint, pod: Pod, other: Pod): boolean {
+  const { matchLabels = {}, matchExpressions = [] } = constraint.labelSelector ?? {}
+  const demands = [...Object.keys(matchLabels), ...matchExpressions].length
+  const keys = (constraint.matchLabelKeys ?? []).filter((key) => pod.metadata.labels?.[key] !== undefined)
+  if (demands + keys.length === 0) return false
   if (!selectorMatches(constraint.labelSelector, other.metadata.labels)) return false
   return (constraint.matchLabelKeys ?? []).every((key) => {
     const value = pod.metadata.labels?.[key]
@@ -148,14 +153,15 @@ function knownDomains(
   return domains
 }
 
-/** Adds the domains of nodes that a pool could launch and that would count. */
+/** Adds the domains of nodes that a pool could launch with room for the pod, and that would count. */
 function addDomainsOf(
   { nodePool, instanceTypes }: PoolInput,
   constraint: TopologySpreadConstraint,
   pod: Pod,
-  { policy }: SchedulingInput,
+  { policy, daemons }: SchedulingInput,
   domains: Set<string>,
 ): void {
+  const needed = total([pod.spec, ...daemons.map(({ spec }) => spec)].map(demandOf))
   const key = normalizedLabel(constraint.topologyKey)
   const { taints = [] } = nodePool.spec.template.spec
   if (constraint.nodeTaintsPolicy === 'Honor' && untoleratedTaints(taints, pod.spec, false).length > 0) return
@@ -172,8 +178,11 @@ function addDomainsOf(
   const isNewHost = (term: readonly Expression[]) =>
     on(names.hostname, term).every(({ operator }) => operator !== 'In')
   for (const type of instanceTypes) {
-    const ways = type.offerings.length === 0 ? [[]] : type.offerings.map((offering) => offering.requirements)
-    const nodes = ways
+    const fitting = type.offerings.filter(
+      (offering) => lacking(needed, allocatableWith(type, offering)).length === 0,
+    )
+    const nodes = fitting
+      .map((offering) => offering.requirements)
       .map((offered) => [...type.requirements, ...offered])
       .filter((sold) => agree(own, type.requirements) && agree(own, sold))
       .flatMap((sold) => terms.map((term) => ({ sold, term })))

@@ -88,6 +88,11 @@ export function requiredTerms(pod: Pod, kind: 'podAffinity' | 'podAntiAffinity')
   return pod.spec.affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? []
 }
 
+/** Whether all required affinity terms of the owner select the other: that is how kube-scheduler counts. */
+function allSelect(owner: Pod, other: Pod, input: SchedulingInput): boolean {
+  return requiredTerms(owner, 'podAffinity').every((term) => termSelects(term, owner, other, input))
+}
+
 const meet = (a: Located, b: Located, key: string): boolean =>
   a.place === b.place
     ? a.domains(key).length > 0
@@ -126,14 +131,14 @@ export function checkAffinity(input: SchedulingInput, located: readonly Located[
       requiredTerms(each.pod, 'podAffinity').flatMap((term) => {
         const key = normalizedLabel(term.topologyKey)
         const others = counted.filter(
-          (other) => other.pod !== each.pod && termSelects(term, each.pod, other.pod, input),
+          (other) => other.pod !== each.pod && allSelect(each.pod, other.pod, input),
         )
         return isAccompanied(each, others, key) ? [] : [{ each, term, key, others }]
       }),
     )
   return alone
-    .filter(({ each, term, key, others }) => {
-      if (each.domains(key).length === 0 || !termSelects(term, each.pod, each.pod, input)) return true
+    .filter(({ each, key, others }) => {
+      if (each.domains(key).length === 0 || !allSelect(each.pod, each.pod, input)) return true
       // The first of a series that selects itself may start anywhere, unless there is one elsewhere: a pod
       // that was there before, or another lonely one of the series.
       const settled = others.filter((other) => other.domains(key).length === 1)
@@ -141,8 +146,7 @@ export function checkAffinity(input: SchedulingInput, located: readonly Located[
         (other) =>
           !other.isNew ||
           alone.some(
-            (lone) =>
-              lone.each === other && lone.key === key && termSelects(lone.term, other.pod, each.pod, input),
+            (lone) => lone.each === other && lone.key === key && allSelect(other.pod, each.pod, input),
           ),
       )
     })
