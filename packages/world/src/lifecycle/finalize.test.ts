@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { annotations, karpenterKinds, kinds, labels } from '@tenon/api'
+import { annotations, karpenterKinds, kinds, labels, terminationFinalizer } from '@tenon/api'
 import { minutes, seconds, Stage } from './stage.test-support.ts'
 
 test('LIF-48 LIF-53 LIF-55 LIF-56 the node goes first, then the machine, then the claim', async (t) => {
@@ -71,6 +71,26 @@ test('a Node that is open goes first, too, when nobody could store that its clai
   assert.equal(stage.nodeNow('open'), undefined)
   assert.notEqual(stage.nodeNow('other'), undefined)
 })
+
+for (const isLaunched of [true, false])
+  test(`a Node that joined without the unregistered taint is drained, its claim ${isLaunched ? 'launched' : 'not known to be launched'}`, async (t) => {
+    const stage = await Stage.open(t, { idle: true })
+    stage.cloud.deletionMs = 7 * seconds
+    const claim = await stage.claim('a', {}, { finalizers: [terminationFinalizer] })
+    const { providerID } = await stage.cloud.create(claim)
+    if (isLaunched) stage.patch(karpenterKinds.nodeClaim, 'a', { status: { providerID } }, 'status')
+    await stage.join('a', { taints: [] })
+    await stage.pod('web', 'node-a')
+    await stage.deleteClaim('a')
+    await stage.start()
+    await stage.pass(10 * seconds)
+    assert.ok(stage.isLeaving('web'))
+    assert.equal(stage.cloud.count('delete'), 0)
+    await stage.end('web')
+    await stage.pass(30 * seconds)
+    assert.deepEqual([stage.nodeNow('node-a'), stage.claimNow('a')], [undefined, undefined])
+    assert.deepEqual(stage.cloud.instances, [])
+  })
 
 test('LIF-51 a claim without a machine goes without a call, and Nodes without provider ID survive', async (t) => {
   const stage = await Stage.open(t)

@@ -9,7 +9,9 @@ import {
   type Node,
   type NodeClaim,
   parseDuration,
+  sameTaint,
   terminationFinalizer,
+  unregisteredTaint,
 } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
@@ -107,8 +109,10 @@ async function unseenNodes(
   return node?.spec?.providerID === providerID ? [node] : []
 }
 
-function isOpen({ metadata }: Node): boolean {
-  return metadata.labels?.[labels.registered] === 'true'
+/** A kubelet that joined before its machine was known to be launched brings no taint that keeps pods away. */
+function isOpen({ metadata, spec }: Node): boolean {
+  const isClosed = (spec?.taints ?? []).some((taint) => sameTaint(taint, unregisteredTaint))
+  return metadata.labels?.[labels.registered] === 'true' || !isClosed
 }
 
 /** A Node that has registered again lacks what makes its deletion wait for its drain, and what tells whose it is. */
