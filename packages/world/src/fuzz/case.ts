@@ -101,6 +101,8 @@ type Oracle =
   | 'noThrow'
   | 'everyPodRuns'
   | 'noUselessNodes'
+  | 'noIdleNodes'
+  | 'reasonTold'
   | 'nothingLost'
   | 'noHigherPrice'
   | 'calmStart'

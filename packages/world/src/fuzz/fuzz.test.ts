@@ -10,7 +10,7 @@ import { World } from '../world.ts'
 import { kinds } from '@tenon/api'
 import { createCredentials } from '@tenon/devcluster'
 import { type Decision, improvement, renaming, soundness } from './oracles/decisions.ts'
-import { calmStart, noUselessNodes } from './oracles/records.ts'
+import { calmStart, noIdleNodes, noUselessNodes, reasonTold } from './oracles/records.ts'
 import { LogWatch } from './oracles/log-watch.ts'
 import type { NodeRecord, PodRecord } from './observer.ts'
 import { plantedFault } from './planted/faults.ts'
@@ -219,6 +219,31 @@ describe('oracles', () => {
       )
     assert.equal(found(1).length, 0)
     assert.equal(found(2).length, 1)
+  })
+
+  test('a node that no pod came to and that nothing keeps is found after half an hour', () => {
+    const found = (ready: number, disruption: object = {}) => {
+      const given = aSmallCase()
+      const objects = given.objects.map((object) =>
+        object.kind === 'NodePool' ? { ...object, spec: { disruption } } : object,
+      )
+      const node = { ...aNode('n'), readyMs: ready }
+      return noIdleNodes(seen([], [node]), { ...given, objects }, 60 * minute).length
+    }
+    assert.equal(found(20 * minute), 1)
+    assert.equal(found(40 * minute), 0)
+    assert.equal(found(20 * minute, { consolidateAfter: 'Never' }), 0)
+    assert.equal(found(20 * minute, { budgets: [{ nodes: '0' }] }), 0)
+  })
+
+  test('a refusal that is told without the words of the scheduler is found', () => {
+    const given = aSmallCase({ surroundings: { refusedApps: ['app-0'] } })
+    const refusal = (text: string) => ({ refusals: [{ pod: 'default/app-0-1', text, atMs: 0 }] })
+    assert.equal(reasonTold(refusal('the scheduler refuses the pod'), given).length, 1)
+    assert.equal(
+      reasonTold(refusal('refused: 0/1 nodes are available: 1 node(s) were refused'), given).length,
+      0,
+    )
   })
 
   test('a decision that loses a pod, throws, or costs more than first fit is found', () => {

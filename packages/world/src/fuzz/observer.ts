@@ -3,9 +3,11 @@ import {
   disruptedTaint,
   karpenterKinds,
   kinds,
+  type KubeObject,
   type Node,
   type NodeClaim,
   type Pod,
+  type ResourceType,
   tolerates,
 } from '@tenon/api'
 import type { Transport } from '@tenon/runtime'
@@ -38,6 +40,20 @@ export interface NodeRecord {
   readonly pods: Set<string>
 }
 
+/** An Event that tells of a node which does not take the pod it was launched for. */
+export interface Refusal {
+  /** `namespace/name` */
+  readonly pod: string
+  readonly text: string
+  readonly atMs: number
+}
+
+interface EventObject extends KubeObject {
+  readonly reason?: string
+  readonly message?: string
+  readonly involvedObject?: { readonly namespace?: string; readonly name?: string }
+}
+
 /** A pod that ran, untouched, on a node whose machine was taken away. */
 export interface Loss {
   readonly text: string
@@ -50,6 +66,7 @@ export class Observer {
   /** By UID. */
   readonly nodes = new Map<string, NodeRecord>()
   readonly losses: Loss[] = []
+  readonly refusals: Refusal[] = []
   /** NodeClaims that were ever created, by name, with the time they were launched. */
   readonly claims = new Map<string, { readonly createdMs: number; launchedMs: number | undefined }>()
   readonly #world: World
@@ -76,6 +93,10 @@ export class Observer {
         known.goneMs = this.#now()
         this.#lost(known, 'the Node was deleted')
       },
+    })
+    local.subscribe(kinds.event as ResourceType<EventObject>, {
+      added: (event) => this.#event(event),
+      updated: (event) => this.#event(event),
     })
     local.subscribe<NodeClaim>(karpenterKinds.nodeClaim, {
       added: (claim) => this.#claim(claim),
@@ -170,6 +191,12 @@ export class Observer {
     this.#nodeUidOf.set(node.metadata.name, uid)
     const isReady = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
     if (isReady === true) known.readyMs ??= this.#now()
+  }
+
+  #event({ reason, message = '', involvedObject }: EventObject): void {
+    if (reason !== 'NodeRefused') return
+    const pod = `${involvedObject?.namespace}/${involvedObject?.name}`
+    this.refusals.push({ pod, text: message, atMs: this.#now() })
   }
 
   #claim(claim: NodeClaim): void {

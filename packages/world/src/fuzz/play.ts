@@ -9,7 +9,7 @@ import type { Case, Finding, Step } from './case.ts'
 import { csiDriver } from './generate/cluster.ts'
 import { Observer } from './observer.ts'
 import { couldRun } from './oracles/fresh-nodes.ts'
-import { calmStart, noUselessNodes, nothingLost } from './oracles/records.ts'
+import { calmStart, noIdleNodes, noUselessNodes, nothingLost, reasonTold } from './oracles/records.ts'
 import { LogWatch } from './oracles/log-watch.ts'
 import type { PlantedFault } from './planted/planted-fault.ts'
 import { playStartupAgent } from './startup-agent.ts'
@@ -151,6 +151,8 @@ async function playIn(world: World, observer: Observer, watch: LogWatch, given: 
     ...nothingLost(observer),
     ...calmStart(observer, given),
     ...noUselessNodes(observer, given, clock.monotonic()),
+    ...noIdleNodes(observer, given, clock.monotonic()),
+    ...reasonTold(observer, given),
   ]
   const stopping = operator.stop()
   await Promise.race([stopping, clock.advance(10 * second)])

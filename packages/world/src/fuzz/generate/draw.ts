@@ -1,6 +1,6 @@
 /** Draws the cases of each part from their seeds. */
 import { SeededRandom } from '@tenon/runtime'
-import { parseResource } from '@tenon/api'
+import { type KubeObject, parseResource } from '@tenon/api'
 import { Dice } from '../../simulation/workload/workload-context.ts'
 import {
   type AnswerFault,
@@ -79,7 +79,10 @@ const drawn: Readonly<Record<Part, (dice: Dice, seed: number) => Case>> = {
     const base = dice.chance(0.75)
       ? onExoscale(dice, seed, 'evidence', plainNames, 0.3)
       : onKwok(dice, seed, 'evidence', plainNames, 0.3)
-    return { ...base, surroundings: { ...base.surroundings, ...adversities(dice, base) }, minutes: 70 }
+    const surroundings = { ...base.surroundings, ...adversities(dice, base) }
+    const { memoryPercent } = surroundings
+    const tight = memoryPercent !== undefined && dice.chance(0.6) ? aTightPod(dice, base, memoryPercent) : []
+    return { ...base, objects: [...base.objects, ...tight], surroundings, minutes: 70 }
   },
   price: (dice, seed) =>
     dice.chance(0.5)
@@ -224,6 +227,32 @@ function adversities(dice: Dice, { provider, objects }: Case): Surroundings {
       : { memoryPercent: 97 },
     provider === 'exoscale' ? { quota: dice.between(0, 3) } : { memoryPercent: 97 },
   ])
+}
+
+/** A pod that a machine has room for by its type, and none for by what its guest sees. */
+function aTightPod(dice: Dice, { provider, catalogue }: Case, memoryPercent: number): readonly KubeObject[] {
+  const nominalMib =
+    provider === 'exoscale'
+      ? dice.oneOf([2048, 4096, 8192, 16_384])
+      : largest(catalogue as readonly Listed[] | undefined).memoryMib
+  const reservedMib = provider === 'exoscale' ? 400 : 10
+  const [least, most] = [nominalMib * (memoryPercent / 100), nominalMib].map((mib) => mib - reservedMib)
+  const memory = `${dice.between((least ?? 0) + 1, (most ?? 0) - 1)}Mi`
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'tight-0', namespace: 'default', labels: { app: 'tight' } },
+    spec: {
+      containers: [
+        {
+          name: 'app',
+          image: 'registry.k8s.io/pause',
+          resources: { requests: { cpu: dice.oneOf(['10m', '500m']), memory } },
+        },
+      ],
+    },
+  }
+  return [pod]
 }
 
 /** Calls that the operator makes. */

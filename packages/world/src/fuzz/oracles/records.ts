@@ -1,4 +1,5 @@
 /** What can be said from the records of pods and nodes. */
+import type { KubeObject, NodePool } from '@tenon/api'
 import type { Case, Finding } from '../case.ts'
 import type { NodeRecord, Observer, PodRecord } from '../observer.ts'
 
@@ -12,6 +13,8 @@ const hour = 60 * minute
 const slowMs = 5 * minute
 /** A node that has stood this long without a pod is of no use. */
 const uselessAfterMs = 3 * minute
+/** A node to which no pod has come goes within this time of being ready, if its NodePool lets it. */
+const idleMs = 30 * minute
 
 /** No node's machine goes while pods run on it that nobody asked to leave. */
 export function nothingLost({ losses }: Pick<Observer, 'losses'>): readonly Finding[] {
@@ -20,9 +23,7 @@ export function nothingLost({ losses }: Pick<Observer, 'losses'>): readonly Find
 
 /** At most one node that no pod of a workload ever came to, for each pod that waits and each hour. */
 export function noUselessNodes(observer: Seen, given: Case, nowMs: number): readonly Finding[] {
-  const statics = given.objects.filter(
-    (object) => object.kind === 'NodePool' && 'replicas' in (object as unknown as { spec: object }).spec,
-  )
+  const statics = given.objects.filter(isNodePool).filter(({ spec }) => spec.replicas !== undefined)
   const isCounted = (node: NodeRecord): boolean =>
     node.pool !== undefined && statics.every(({ metadata }) => metadata.name !== node.pool)
   const useless = [...observer.nodes.values()].filter(
@@ -39,6 +40,45 @@ export function noUselessNodes(observer: Seen, given: Case, nowMs: number): read
     `${useless.length} of ${observer.nodes.size} nodes never had a pod of a workload, ` +
     `${slow.length} of ${pods.length} pods waited for long: ${useless.slice(0, 5).map(nodeText).join(', ')}`
   return [{ oracle: 'noUselessNodes', text, atMs: useless[allowed]?.createdMs ?? nowMs }]
+}
+
+/** A node that no pod of a workload ever came to is not kept for one that the scheduler does not put there. */
+export function noIdleNodes({ nodes }: Seen, given: Case, nowMs: number): readonly Finding[] {
+  const pools = new Set(
+    given.objects
+      .filter(isNodePool)
+      .filter(removesEmpty)
+      .map(({ metadata }) => metadata.name),
+  )
+  const idle = [...nodes.values()].filter(
+    ({ pool = '', pods, readyMs = nowMs, goneMs }) =>
+      pools.has(pool) && pods.size === 0 && goneMs === undefined && nowMs - readyMs > idleMs,
+  )
+  if (idle.length === 0) return []
+  const text = `no pod of a workload ever came to ${idle.map(nodeText).join(', ')}, and ${idle.length === 1 ? 'it is' : 'they are'} still there ${idleMs / minute} min after becoming ready`
+  return [{ oracle: 'noIdleNodes', text, atMs: nowMs }]
+}
+
+const isNodePool = (object: KubeObject): object is NodePool => object.kind === 'NodePool'
+
+/** Whether empty nodes of the NodePool may go at any time. */
+function removesEmpty({ spec }: NodePool): boolean {
+  const { consolidateAfter, budgets = [] } = spec.disruption ?? {}
+  return (
+    spec.replicas === undefined && consolidateAfter !== 'Never' && budgets.every(({ nodes }) => nodes !== '0')
+  )
+}
+
+/** Whoever is told that the scheduler refuses a pod is told its words. */
+export function reasonTold({ refusals }: Pick<Observer, 'refusals'>, given: Case): readonly Finding[] {
+  const apps = given.surroundings.refusedApps ?? []
+  const silent = refusals.find(
+    ({ pod, text }) =>
+      apps.some((app) => pod.includes(`/${app}-`)) && !text.includes('nodes are available: '),
+  )
+  if (silent === undefined) return []
+  const text = `pod ${silent.pod} is refused by the scheduler, and its Event does not say why: ${silent.text}`
+  return [{ oracle: 'reasonTold', text, atMs: silent.atMs }]
 }
 
 const nodeText = ({ name, pool }: NodeRecord): string => `${name} of NodePool ${pool}`
