@@ -7,9 +7,11 @@ import { inheritedNames } from './generate/names.ts'
 import { startupTaint } from './generate/pools.ts'
 import { playStartupAgent } from './startup-agent.ts'
 import { World } from '../world.ts'
-import { kinds } from '@tenon/api'
+import { kinds, type NodePool, type Pod } from '@tenon/api'
 import { createCredentials } from '@tenon/devcluster'
 import { type Decision, improvement, renaming, soundness } from './oracles/decisions.ts'
+import { openableDomains } from './oracles/domains.ts'
+import type { Row } from './rows.ts'
 import { calmStart, noIdleNodes, noUselessNodes, reasonTold } from './oracles/records.ts'
 import { LogWatch } from './oracles/log-watch.ts'
 import type { NodeRecord, PodRecord } from './observer.ts'
@@ -145,6 +147,35 @@ describe('playing', () => {
     const { findings, settled } = await play({ ...given, objects: [first, second, mars] })
     assert.deepEqual([findings, settled], [[], undefined])
   })
+
+  test('zones that a NodePool could open count for a spread', async () => {
+    const topologyKey = 'topology.kubernetes.io/zone'
+    const labelSelector = { matchLabels: { app: 'a' } }
+    const term = { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, labelSelector }] }
+    const { objects, catalogue = [], ...given } = aSmallCase()
+    const other = JSON.parse(
+      JSON.stringify(catalogue[0]).replace('zone-a', 'zone-b').replace('small', 'other'),
+    ) as object
+    const pods = ['a-0', 'a-1'].map((name) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, labels: { app: 'a' } },
+      spec: {
+        containers: [{ name: 'app', image: 'pause', resources: { requests: { cpu: '1500m' } } }],
+        affinity: { podAffinity: term },
+        topologySpreadConstraints: [
+          { maxSkew: 1, topologyKey, labelSelector, whenUnsatisfiable: 'DoNotSchedule' },
+        ],
+      },
+    }))
+    const others = objects.filter(({ kind }) => kind !== 'Pod')
+    const { findings, settled } = await play({
+      ...given,
+      catalogue: [...catalogue, other],
+      objects: [...others, ...pods],
+    })
+    assert.deepEqual([findings, settled], [[], undefined])
+  })
 })
 
 describe('planted faults', () => {
@@ -243,6 +274,32 @@ describe('oracles', () => {
     assert.equal(
       reasonTold(refusal('refused: 0/1 nodes are available: 1 node(s) were refused'), given).length,
       0,
+    )
+  })
+
+  test('a zone counts for a spread if it has machines for the pods', () => {
+    const row = (zone: string, cpu: number): Row => ({
+      pool: aSmallCase().objects.find(({ kind }) => kind === 'NodePool') as NodePool,
+      type: 'type',
+      labels: { zone },
+      taints: [],
+      capacity: {},
+      allocatable: { cpu, pods: 110 },
+      pricePerHour: 1,
+    })
+    const pod: Pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'a' },
+      spec: {
+        containers: [{ name: 'app', resources: { requests: { cpu: '1500m' } } }],
+        topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }],
+      },
+    }
+    const rows = [row('a', 1000), row('a', 2000), row('b', 1000), row('c', 4000)]
+    assert.deepEqual(
+      openableDomains(rows, [pod]).map(({ labels }) => labels['zone']),
+      ['a', 'c'],
     )
   })
 

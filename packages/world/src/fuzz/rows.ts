@@ -4,6 +4,7 @@ import {
   labels,
   type NodePool,
   parseResource,
+  type PodSpec,
   type Requirement,
   type Taint,
   ownValue,
@@ -204,4 +205,29 @@ export function less(amounts: Amounts, by: Amounts): Amounts {
   return Object.fromEntries(
     Object.entries(amounts).map(([name, amount]) => [name, amount - (ownValue(by, name) ?? 0)]),
   )
+}
+
+/** Sums over containers; what has a limit only asks for that. */
+export function requestsOf({ containers }: PodSpec): Amounts {
+  return containers.reduce<Amounts>(
+    (sum, { resources = {} }) => {
+      const asked = { ...resources.limits, ...resources.requests }
+      return plus(
+        sum,
+        Object.fromEntries(Object.entries(asked).map(([name, text]) => [name, parseResource(name, text)])),
+      )
+    },
+    { pods: 1 },
+  )
+}
+
+export function plus(a: Amounts, b: Amounts): Amounts {
+  const sum = new Map(Object.entries(a))
+  for (const [name, more] of Object.entries(b)) sum.set(name, (sum.get(name) ?? 0) + more)
+  return Object.fromEntries(sum)
+}
+
+export const fits = (wanted: Amounts, room: Amounts): boolean => {
+  const left = new Map(Object.entries(room))
+  return Object.entries(wanted).every(([name, asked]) => asked === 0 || asked <= (left.get(name) ?? 0))
 }

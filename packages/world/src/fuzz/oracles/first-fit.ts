@@ -2,16 +2,9 @@
  * A plain first fit, in the simplest form: pods from the largest to the smallest, each onto the first node that
  * can still be of some type, else onto a new one. For cases without rules among pods.
  */
-import {
-  type KubeObject,
-  parseResource,
-  type PodSpec,
-  type Taint,
-  type Toleration,
-  tolerates,
-} from '@tenon/api'
+import { type KubeObject, type PodSpec, type Taint, type Toleration, tolerates } from '@tenon/api'
 import type { Case } from '../case.ts'
-import { type Amounts, less, type Row, rowsOf } from '../rows.ts'
+import { type Amounts, fits, less, plus, requestsOf, type Row, rowsOf } from '../rows.ts'
 import { wantedValues } from './fresh-nodes.ts'
 
 interface PlainPod {
@@ -107,31 +100,6 @@ function podsOf(objects: readonly KubeObject[], kinds: readonly string[]): reado
       const count = object.kind === 'Pod' || object.kind === 'DaemonSet' ? 1 : (replicas ?? parallelism ?? 1)
       return Array.from({ length: count }, () => ({ requests: requestsOf(spec), spec }))
     })
-}
-
-/** Sums over containers; what has a limit only asks for that. */
-function requestsOf({ containers }: PodSpec): Amounts {
-  return containers.reduce<Amounts>(
-    (sum, { resources = {} }) => {
-      const asked = { ...resources.limits, ...resources.requests }
-      return plus(
-        sum,
-        Object.fromEntries(Object.entries(asked).map(([name, text]) => [name, parseResource(name, text)])),
-      )
-    },
-    { pods: 1 },
-  )
-}
-
-function plus(a: Amounts, b: Amounts): Amounts {
-  const sum = new Map(Object.entries(a))
-  for (const [name, more] of Object.entries(b)) sum.set(name, (sum.get(name) ?? 0) + more)
-  return Object.fromEntries(sum)
-}
-
-const fits = (wanted: Amounts, room: Amounts): boolean => {
-  const left = new Map(Object.entries(room))
-  return Object.entries(wanted).every(([name, asked]) => asked === 0 || asked <= (left.get(name) ?? 0))
 }
 
 const amount = ({ requests }: PlainPod, name: 'cpu' | 'memory'): number => requests[name] ?? 0

@@ -10,11 +10,13 @@ import {
   type Pod,
   type Resources,
   ownValue,
+  type Taint,
 } from '@tenon/api'
 import type { World } from '../../world.ts'
 import type { Case, Finding } from '../case.ts'
 import type { Observer } from '../observer.ts'
 import { type Amounts, type Row, rowsOf } from '../rows.ts'
+import { openableDomains } from './domains.ts'
 
 const second = 1000
 /** Enough to try each kind of machine of each pool; more cost time and show little. */
@@ -32,9 +34,11 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
   const isQuotaFull = world.cluster.exoscale.instances().length >= quota
   if (waiting.size === 0 || isQuotaFull) return []
   const said = lastWords(world)
-  const rows = tried(rowsOf(given, wantedValues(given.objects))).filter(
+  const all = rowsOf(given, wantedValues(given.objects)).filter(
     (row) => isUsable(world, row) && isWithinLimits(world, row),
   )
+  await openDomains(world, all, waiting)
+  const rows = tried(all)
   for (const [index, row] of rows.entries()) {
     const { bound, refusal } = await tryOne(world, row, index, waiting)
     if (refusal !== undefined)
@@ -47,6 +51,15 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
     return [{ oracle: 'everyPodRuns', text, atMs: world.clock.monotonic() }]
   }
   return []
+}
+
+/** Puts a full node into each domain over which pods that wait are spread. */
+async function openDomains(world: World, rows: readonly Row[], waiting: ReadonlySet<string>): Promise<void> {
+  const pods = world.pods().filter(({ metadata }) => waiting.has(`${metadata.namespace}/${metadata.name}`))
+  const domains = openableDomains(rows, pods)
+  for (const [index, row] of domains.entries())
+    startNode(world, `domain-${index}`, { ...row, allocatable: { ...row.allocatable, pods: 0 } })
+  if (domains.length > 0) await world.clock.advance(30 * second)
 }
 
 /** The newest Event of Tenon for each pod, by `namespace/name`. */
@@ -76,18 +89,9 @@ async function tryOne(
 ): Promise<{ readonly bound?: string; readonly refusal?: string }> {
   const { local } = world.cluster.server
   const name = `fresh-${index}`
-  const kubelet = world.cluster.kubelets.start({
-    nodeName: name,
-    providerId: `fresh://${name}`,
-    systemUuid: name,
-    kubeletVersion,
-    labels: { ...row.labels, 'kubernetes.io/hostname': name },
-    // Only pods of DaemonSets come at first, as they do where nodes are planned for.
-    taints: [...row.taints, { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }],
-    capacity: quantities(row.capacity),
-    allocatable: quantities(row.allocatable),
-    addresses: [],
-  })
+  // Only pods of DaemonSets come at first, as they do where nodes are planned for.
+  const closed: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }
+  const kubelet = startNode(world, name, { ...row, taints: [...row.taints, closed] })
   const clock = world.clock
   const isReady = (): boolean =>
     local
@@ -119,6 +123,20 @@ async function tryOne(
 }
 
 const kubeletVersion = 'v1.34.1'
+
+function startNode({ cluster }: World, name: string, { labels, taints, capacity, allocatable }: Row) {
+  return cluster.kubelets.start({
+    nodeName: name,
+    providerId: `fresh://${name}`,
+    systemUuid: name,
+    kubeletVersion,
+    labels: { ...labels, 'kubernetes.io/hostname': name },
+    taints,
+    capacity: quantities(capacity),
+    allocatable: quantities(allocatable),
+    addresses: [],
+  })
+}
 
 function quantities(amounts: Amounts): Readonly<Record<string, string>> {
   return Object.fromEntries(
