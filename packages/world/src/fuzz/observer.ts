@@ -7,7 +7,6 @@ import {
   type Node,
   type NodeClaim,
   type Pod,
-  type ResourceType,
   tolerates,
 } from '@tenon/api'
 import type { Transport } from '@tenon/runtime'
@@ -94,7 +93,7 @@ export class Observer {
         this.#lost(known, 'the Node was deleted')
       },
     })
-    local.subscribe(kinds.event as ResourceType<EventObject>, {
+    local.subscribe<EventObject>(kinds.event, {
       added: (event) => this.#event(event),
       updated: (event) => this.#event(event),
     })
