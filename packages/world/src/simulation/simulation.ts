@@ -8,7 +8,7 @@ import { EventLog } from './event-log.ts'
 import { EventNotes } from './event-notes.ts'
 import { faultyApi } from './faults/api-faults.ts'
 import { CloudAdministrator } from './faults/cloud-administrator.ts'
-import { faultyCloud, playCloudFaults } from './faults/cloud-faults.ts'
+import { faultyCloud, playCloudFaults, usualCloud } from './faults/cloud-faults.ts'
 import { playMachineFaults } from './faults/machine-faults.ts'
 import { playProcessFaults } from './faults/process-faults.ts'
 import { Weather } from './faults/weather.ts'
@@ -79,7 +79,7 @@ export async function simulate(
     cluster: pace.cluster,
     // Everything here waits for promises only.
     turns: 1,
-    cloudSettings: { quotas: { instance: 5000, gpua30: 64 }, ...pace.cloud },
+    cloudSettings: { ...usualCloud(story, random.fork('guests')), ...pace.cloud },
   })
   const logs = new ControllerLogs(world.secrets(), (line) => {
     checker.logged(line)

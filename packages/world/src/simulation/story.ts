@@ -44,7 +44,7 @@ export const faultKinds = [
   'neverJoins',
   /** The machine joins, and its node never gets ready. */
   'neverReady',
-  /** For a while the guests of new machines see less memory than their type has. */
+  /** Guests see less memory than their type has: a little in three of four worlds, more of it for a while. */
   'smallGuests',
   /** Instances vanish. */
   'instanceDeath',

@@ -1,7 +1,7 @@
 /** What goes wrong in the simulated cloud. */
 import { integerBetween, type Random, type Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
-import type { FaultKind } from '../story.ts'
+import type { FaultKind, Story } from '../story.ts'
 import { type FaultDependencies, wrongBy } from './api-faults.ts'
 import { wrongAnswers } from './wrong-answers.ts'
 
@@ -10,6 +10,7 @@ const stepMs = minute
 /** For so long a fault waits for its victim. */
 const waitingMs = 5 * minute
 
+type CloudSettings = World['cluster']['exoscale']['settings']
 type FaultRule = Parameters<World['cluster']['exoscale']['faults']['add']>[0]
 
 /** Types that the pools of the simulation may launch. */
@@ -23,8 +24,16 @@ const scarceTypes = [
   'memory.huge',
 ]
 
-/** Parts of the nominal memory that guests see. */
+/** Parts of the nominal memory that guests see, for a while and in a whole world. */
 const memoryPercents = [97, 95, 90, 80] as const
+const usualPercents = [100, 97, 97, 92] as const
+
+/** The cloud of a world in which nothing happens, whose guests see a part of the nominal memory that is drawn. */
+export function usualCloud({ faults, withoutFaults }: Story, random: Random): Partial<CloudSettings> {
+  const isExact = faults === 'none' || withoutFaults.includes('smallGuests')
+  const memoryCapacityPercent = isExact ? 100 : (usualPercents[random.uint32() % usualPercents.length] ?? 100)
+  return { quotas: { instance: 5000, gpua30: 64 }, memoryCapacityPercent }
+}
 
 /** The way to the cloud, which may lose or refuse what is sent. */
 export function faultyCloud(plain: Transport, deps: FaultDependencies): Transport {
