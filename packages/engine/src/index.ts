@@ -12,7 +12,7 @@ export {
 export { TypeReader } from './provisioning/instance-rows.ts'
 export { resultInSteps, schedule } from './provisioning/schedule.ts'
 export { type Solution, solve } from './provisioning/solver.ts'
-export { type PodReason, renderPodReason, type TemplateReason } from './reasons/reasons.ts'
+export { type PodReason, renderPodReason, renderShortage, type TemplateReason } from './reasons/reasons.ts'
 export { allowsAbsence, anyValue, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'
 export {
   compatible,

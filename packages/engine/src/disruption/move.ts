@@ -15,6 +15,7 @@ import { has } from '../requirements/requirement.ts'
 import { parseRequirements, type Requirements } from '../requirements/requirements.ts'
 import { type LaunchPrice, LaunchPrices } from './launch-prices.ts'
 import type { Move, Refusal } from './question.ts'
+import { Shortages } from './shortages.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
 /** Types that a spot node must have to choose from before it is replaced by another spot node. */
@@ -40,15 +41,28 @@ export class MoveFinder {
   readonly #whatIf: WhatIf
   readonly #prices: LaunchPrices
   readonly #rules: MoveRules
+  readonly #shortages: Shortages
 
   constructor(whatIf: WhatIf, rules: MoveRules) {
     this.#whatIf = whatIf
     this.#prices = new LaunchPrices(whatIf.compiled)
     this.#rules = rules
+    this.#shortages = new Shortages(whatIf)
   }
 
   /** What a simulation without the candidates comes to. */
   judge(candidates: readonly Candidate[], simulation: Simulation): MoveOutcome {
+    const outcome = this.#judge(candidates, simulation)
+    const [candidate, ...others] = candidates
+    if (outcome.kind === 'move' || candidate === undefined || others.length > 0) return outcome
+    const { refusal } = outcome
+    if (refusal.kind !== 'noCheaper' && refusal.kind !== 'severalNodes') return outcome
+    const { spotToSpot } = this.#rules
+    const short = this.#shortages.of(candidate, simulation, { price: priceOf(candidates), spotToSpot })
+    return short.length === 0 ? outcome : refused({ ...refusal, short })
+  }
+
+  #judge(candidates: readonly Candidate[], simulation: Simulation): MoveOutcome {
     if (!simulation.isComplete) return refused({ kind: 'undecided' })
     if (this.#whatIf.stranded(simulation).length > 0)
       return refused({ kind: 'stranded', pods: this.#whatIf.removal(simulation).stranded })

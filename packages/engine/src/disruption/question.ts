@@ -1,7 +1,7 @@
 /** What can be asked about removing nodes, and what the answers say (disruption.md 8 to 12). */
 import type { PricePerHour, Resources } from '@tenon/api'
 import type { FinishedClaim } from '../provisioning/finished-claims.ts'
-import type { PodReason } from '../reasons/reasons.ts'
+import type { PodReason, UnavailableOffering } from '../reasons/reasons.ts'
 import type { SchedulingPolicy } from '../snapshot/input.ts'
 
 /** A node that may go, with what a decision about it needs. */
@@ -94,12 +94,15 @@ export interface Move extends Omit<Removal, 'stranded' | 'isComplete'> {
   readonly waves?: readonly (readonly number[])[]
 }
 
-/** Why a node stays; told of single nodes only (disruption.md 10). */
+/**
+ * Why a node stays; told of single nodes only (disruption.md 10). `short`: with one of these offerings it would go,
+ * but they are unavailable now.
+ */
 export type Refusal =
   | { readonly kind: 'stranded'; readonly pods: ReadonlyMap<number, PodReason> }
-  | { readonly kind: 'severalNodes'; readonly count: number }
+  | { readonly kind: 'severalNodes'; readonly count: number; readonly short?: readonly UnavailableOffering[] }
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }
-  | { readonly kind: 'noCheaper' }
+  | { readonly kind: 'noCheaper'; readonly short?: readonly UnavailableOffering[] }
   | { readonly kind: 'spotToSpotDisabled' }
   /** Too few cheaper spot types. */
   | { readonly kind: 'spotToSpotTypes'; readonly found: number }

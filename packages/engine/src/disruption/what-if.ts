@@ -147,7 +147,7 @@ export class WhatIf {
           return problem === undefined ? [] : [[pod, problem]]
         }),
       ),
-      usageOf: (pool) => this.#usageWithout(pool, candidates),
+      usageOf: (pool) => this.usageWithout(pool, candidates),
       ...(planned && { planned }),
     }
     let ending: Ending = 'undo'
@@ -198,16 +198,19 @@ export class WhatIf {
     }
   }
 
-  #isReadable(pod: number): boolean {
-    return (this.#rank[pod] as number) >= 0
-  }
-
-  /** What a pool uses once the nodes are gone: their capacity may be bought again. */
-  #usageWithout(pool: number, candidates: readonly Candidate[]): Resources {
+  /**
+   * What a pool uses once the nodes are gone: their capacity may be bought again.
+   * @param pool index in the problem.
+   */
+  usageWithout(pool: number, candidates: readonly Candidate[]): Resources {
     let usage = this.compiled.problem.pools[pool]?.usage ?? {}
     for (const { input } of [...this.#gone, ...candidates])
       if (this.#poolIndexes.get(input.nodePool) === pool) usage = difference(usage, input.capacity)
     return usage
+  }
+
+  #isReadable(pod: number): boolean {
+    return (this.#rank[pod] as number) >= 0
   }
 }
 

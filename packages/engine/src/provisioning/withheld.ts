@@ -1,5 +1,5 @@
 /** Offerings that a NodePool admits and that cannot be bought at present. */
-import { labels, type Unavailability } from '@tenon/api'
+import { labels, type PricePerHour, type Unavailability } from '@tenon/api'
 import type { UnavailableOffering } from '../reasons/reasons.ts'
 import { compatible, parseRequirements, type Requirements } from '../requirements/requirements.ts'
 import { allocatableGroups } from './allocatable.ts'
@@ -13,6 +13,8 @@ import { type Amounts, amountsFit, takeFrom } from './resource-space.ts'
 export interface Withheld {
   readonly type: CompiledType
   readonly requirements: Requirements
+  /** Of the offering. */
+  readonly pricePerHour: PricePerHour
   readonly unavailability: Unavailability | undefined
   /** What pods may take, daemon pods taken off. */
   readonly room: Amounts
@@ -36,10 +38,11 @@ export function withheldOf(pool: CompiledPool, context: TemplateContext): readon
       const room = space.vector(allocatable)
       takeFrom(room, daemons.amounts)
       attachments.limit(room, type.type.name)
-      return offerings.flatMap(({ requirements: stated, unavailability }): readonly Withheld[] => {
+      return offerings.flatMap((offering): readonly Withheld[] => {
+        const { requirements: stated, pricePerHour, unavailability } = offering
         const requirements = parseRequirements(stated)
         if (!compatible(pool.requirements, requirements, policy.wellKnownLabels)) return []
-        return [{ type, requirements, unavailability, room, daemons }]
+        return [{ type, requirements, pricePerHour, unavailability, room, daemons }]
       })
     })
   })

@@ -193,15 +193,18 @@ function renderTemplateReason(reason: TemplateReason, nodePool: string): string 
     case 'limits':
       return `every instance type would exceed the limits of NodePool ${nodePool}; raise its spec.limits`
     case 'unavailable':
-      return renderUnavailable(reason.offerings)
+      return (
+        `every offering that suits the pod is unavailable now (${renderShortage(reason.offerings)}); ` +
+        'it is tried again by itself'
+      )
   }
 }
 
 const shownOfferings = 3
 const shownCauses = 4
 
-/** Offerings that wait for the same are told together, by name. */
-function renderUnavailable(offerings: readonly UnavailableOffering[]): string {
+/** Offerings that wait for the same are told together, by name, with the time of the next try. */
+export function renderShortage(offerings: readonly UnavailableOffering[]): string {
   const byCause = new Map<string, string[]>()
   for (const { instanceType, zone, capacityType, unavailability } of offerings) {
     const cause = causeText(unavailability)
@@ -213,11 +216,7 @@ function renderUnavailable(offerings: readonly UnavailableOffering[]): string {
     ([cause, names]) => `${listText(names.toSorted(), shownOfferings)}: ${cause}`,
   )
   const rest = causes.length - shownCauses
-  return (
-    'every offering that suits the pod is unavailable now ' +
-    `(${causes.toSorted().slice(0, shownCauses).join('; ')}${rest > 0 ? `; and ${rest} more` : ''}); ` +
-    'it is tried again by itself'
-  )
+  return `${causes.toSorted().slice(0, shownCauses).join('; ')}${rest > 0 ? `; and ${rest} more` : ''}`
 }
 
 function causeText(unavailability: Unavailability | undefined): string {

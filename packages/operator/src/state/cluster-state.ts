@@ -96,6 +96,8 @@ export class ClusterState {
   readonly freshMachines: FreshMachines
   /** Replacements of drifted nodes. */
   readonly rollouts: Rollouts
+  /** By NodePool what its last launch failed with; gone once one succeeds. */
+  readonly launchFailures = new Map<string, string>()
   /** NodePools for which nothing is launched, as their nodes do not take pods. */
   readonly readinessPauses: ReadinessPauses
 

@@ -1,5 +1,12 @@
 /** `disruption.queue`: begins what was decided, and sees it through (disruption.md 14, 15). */
-import { isConditionTrue, type KubeObject, labels, type NodeClaim, type Pod } from '@tenon/api'
+import {
+  isConditionTrue,
+  type KubeObject,
+  labels,
+  type NodeClaim,
+  type Pod,
+  type Unavailability,
+} from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { uuid } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
@@ -77,12 +84,15 @@ export class Commands {
   }
 
   /**
-   * Whether no node of the pool is launched in place of others for now: the last one did not come up, and it is
+   * Why no node of the pool is launched in place of others for now: the last one did not come up, and it is
    * not yet time for the next one, or not yet known what becomes of it.
    */
-  mayNotLaunch(pool: string): boolean {
-    if (this.#replacements.leftMs(pool) > 0) return true
-    return this.#replacements.hasFailed(pool) && this.#isAwaited(pool)
+  whyNoLaunch(pool: string): Unavailability | undefined {
+    const untilMs = this.#replacements.untilMs(pool)
+    const failure = this.#context.state.launchFailures.get(pool)
+    const because = `the last node to replace others did not come up${failure === undefined ? '' : `: ${failure}`}`
+    if (untilMs !== undefined) return { because, untilMs }
+    return this.#replacements.hasFailed(pool) && this.#isAwaited(pool) ? { because } : undefined
   }
 
   #isAwaited(pool: string): boolean {

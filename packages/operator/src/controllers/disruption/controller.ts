@@ -54,7 +54,7 @@ export class Disruption {
     this.#context = context
     this.#marks = new DisruptionMarks(context)
     this.commands = new Commands(context, this.#marks)
-    const provider = soldOutProvider(context.provider, (pool) => this.commands.mayNotLaunch(pool))
+    const provider = soldOutProvider(context.provider, (pool) => this.commands.whyNoLaunch(pool))
     this.#consolidating = { ...context, provider }
     context.answers.ask = (signal) => explainNodes(context, this.commands, signal)
     this.#methods = [
@@ -148,7 +148,7 @@ export class Disruption {
         {
           ...seen,
           find,
-          mayNotLaunch: (pool) => this.commands.mayNotLaunch(pool),
+          mayNotLaunch: (pool) => this.commands.whyNoLaunch(pool) !== undefined,
           begin: (command) => this.commands.begin(command, signal),
         },
         signal,

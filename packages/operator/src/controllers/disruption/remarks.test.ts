@@ -25,6 +25,25 @@ test('DIS-168 that nothing is cheaper is told without a word of minValues', () =
   assert.equal(said({ kind: 'noCheaper' }), "can't replace with a cheaper node")
 })
 
+test('that cheaper offerings are short now is told with their names, why, and until when', () => {
+  const until = { because: 'the quota of instances is used up', untilMs: Date.UTC(2026, 0, 1, 12, 3) }
+  const offering = { zone: 'z', capacityType: 'on-demand' }
+  const short = [
+    { ...offering, instanceType: 'small', unavailability: until },
+    { ...offering, instanceType: 'medium', unavailability: until },
+  ]
+  assert.equal(
+    said({ kind: 'noCheaper', short }),
+    "can't replace with a cheaper node now: cheaper ones are unavailable " +
+      '(medium/z/on-demand, small/z/on-demand: the quota of instances is used up, next try at 2026-01-01T12:03:00Z); ' +
+      'it is tried again by itself',
+  )
+  assert.match(
+    said({ kind: 'severalNodes', count: 2, short }),
+    /^its pods would need 2 nodes in its place now, .*used up, next try at 2026-01-01T12:03:00Z/,
+  )
+})
+
 test('five pods without another place are named with their reasons, and the others counted', () => {
   const pods = Array.from({ length: 7 }, (_, index) => ({
     pod: aPod(`p-${index}`),

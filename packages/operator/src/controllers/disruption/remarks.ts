@@ -5,6 +5,7 @@ import {
   type ConsolidationRemark,
   type NodeRefusal,
   renderPodReason,
+  renderShortage,
   type RemovalResult,
   type Verdict,
 } from '@tenon/engine'
@@ -130,13 +131,17 @@ export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
     case 'stranded':
       return strandedText(refusal.pods, claimOf)
     case 'severalNodes':
-      return `its pods would need ${refusal.count} nodes in its place`
+      return refusal.short === undefined
+        ? `its pods would need ${refusal.count} nodes in its place`
+        : `its pods would need ${refusal.count} nodes in its place now, as single ones that hold them are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
     case 'minValues':
       return `no cheaper set of instance types keeps minValues (${[...refusal.missing]
         .map(([key, found]) => `${key} has ${found}`)
         .join(', ')})`
     case 'noCheaper':
-      return "can't replace with a cheaper node"
+      return refusal.short === undefined
+        ? "can't replace with a cheaper node"
+        : `can't replace with a cheaper node now: cheaper ones are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
     case 'spotToSpotDisabled':
       return 'replacing a spot node with a cheaper spot node is disabled (feature gate SpotToSpotConsolidation)'
     case 'spotToSpotTypes':

@@ -11,10 +11,12 @@ const rests = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 1
  * time, and then tries with one node.
  */
 export class Replacements {
-  readonly #context: Pick<OperatorContext, 'caches' | 'events'>
+  readonly #context: Pick<OperatorContext, 'caches' | 'clock' | 'events' | 'state'>
   readonly #rests: Rests
+  /** By NodePool, in Unix milliseconds. */
+  readonly #until = new Map<string, number>()
 
-  constructor(context: Pick<OperatorContext, 'caches' | 'events' | 'clock'>) {
+  constructor(context: Pick<OperatorContext, 'caches' | 'clock' | 'events' | 'state'>) {
     this.#context = context
     this.#rests = new Rests(context.clock, rests)
   }
@@ -25,12 +27,19 @@ export class Replacements {
     for (const pool of new Set(pools)) {
       if (this.leftMs(pool) > 0) continue
       this.#rests.note([pool])
+      this.#until.set(pool, this.#context.clock.now() + this.leftMs(pool))
       this.#tell(pool)
     }
   }
 
   succeeded(pool: string): void {
     this.#rests.forget([pool])
+    this.#until.delete(pool)
+  }
+
+  /** Until when, in Unix milliseconds, the NodePool replaces nothing; undefined when it may. */
+  untilMs(pool: string): number | undefined {
+    return this.leftMs(pool) > 0 ? this.#until.get(pool) : undefined
   }
 
   /** For how many milliseconds the NodePool replaces nothing. */
@@ -46,12 +55,14 @@ export class Replacements {
   #tell(pool: string): void {
     const object = this.#context.caches.nodePools.get({ name: pool })
     if (object === undefined) return
+    const failure = this.#context.state.launchFailures.get(pool)
+    const why = failure === undefined ? '' : `: ${failure}`
     const leftMin = Math.ceil(this.leftMs(pool) / minute)
     this.#context.events.record({
       object,
       type: 'Warning',
       reason: 'ReplacementFailed',
-      message: `A NodeClaim that was to replace nodes did not become a node; the next one is created in ${leftMin} min`,
+      message: `A NodeClaim that was to replace nodes did not become a node${why}; the next one is created in ${leftMin} min`,
       dedupe: [object.metadata.uid ?? pool],
     })
   }

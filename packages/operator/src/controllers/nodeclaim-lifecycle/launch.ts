@@ -11,7 +11,7 @@ import {
   type Resources,
 } from '@tenon/api'
 import { withDeadline } from '@tenon/kube'
-import { isProviderError, type ProviderInstance } from '@tenon/provider'
+import { isProviderError, ProviderError, type ProviderInstance } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import { nameProblem } from '../../state/pool-problems.ts'
 import { deleteClaim } from './delete-claim.ts'
@@ -84,6 +84,7 @@ export class Launcher {
         return await this.#failed(draft, error, signal)
       }
       this.#failures.delete(uid)
+      this.#context.state.launchFailures.delete(poolOf(draft.claim))
       this.#results.set(uid, { instance, expiresMs: clock.now() + resultTtlMs })
       logger.info('launched nodeclaim', {
         NodeClaim: { name: draft.claim.metadata.name },
@@ -135,8 +136,10 @@ export class Launcher {
   }
 
   async #failed(draft: ClaimDraft, error: unknown, signal: AbortSignal): Promise<StageResult> {
-    const { events, clock } = this.#context
+    const { events, clock, state } = this.#context
     if (signal.aborted) throw error
+    const detail = error instanceof ProviderError ? error.detail : String(error)
+    state.launchFailures.set(poolOf(draft.claim), truncated(detail))
     this.#postpone(draft.claim.metadata.uid ?? '')
     if (isProviderError(error, 'insufficientCapacity')) {
       events.record({
@@ -246,6 +249,8 @@ function conditionReason(reason: string | undefined): string {
 }
 
 /** Cut by bytes, as Karpenter does, at the end of a whole character. */
+const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''
+
 function truncated(text: string): string {
   const head = new Uint8Array(messageLimitBytes)
   const { read, written } = new TextEncoder().encodeInto(text, head)
