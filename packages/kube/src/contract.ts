@@ -173,7 +173,7 @@ export interface Cache<T extends KubeObject> {
 
 /** How a collection is followed; see {@link CacheRegistry.cache}. */
 export interface CachedCollection<T extends KubeObject> {
-  readonly transform?: (object: T, held?: T) => T
+  readonly transform?: (object: T, held?: T) => T | undefined
   readonly fields?: ReadFields
   readonly gatherMs?: number
 }
@@ -181,9 +181,10 @@ export interface CachedCollection<T extends KubeObject> {
 /** The caches of one process: each type is followed once, whoever asks for it. */
 export interface CacheRegistry {
   /**
-   * The cache of a type, made at the first call.
-   * @param options.transform trims objects before they are kept; only the first call's counts. It is told
-   * what is held in the place of the object, whose parts it may use again.
+   * The cache of a type, made at the first call. The first options that are given count, by whichever call
+   * before the start.
+   * @param options.transform trims objects before they are kept, or answers undefined for those that are not to
+   * be kept. It is told what is held in the place of the object, whose parts it may use again.
    * @param options.fields what `transform` reads of them, so that the rest need not be parsed; all without it.
    * @param options.gatherMs lets changes be told so much later, and many in a row: to be woken for each takes longer
    * than what is done about it. Without it everybody can react to each before the next is told.

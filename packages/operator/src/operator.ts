@@ -19,6 +19,7 @@ import { RequestMetrics } from './metrics/framework-requests.ts'
 import { type BuildInfo, Metrics } from './metrics/metrics.ts'
 import { PassAges } from './metrics/pass-ages.ts'
 import { type Caches, openCaches } from './observe/caches.ts'
+import { UnreadableObjects } from './observe/unreadable-objects.ts'
 import type { Settings } from './settings.ts'
 import { ClusterState } from './state/cluster-state.ts'
 import { LearnedCapacity } from './state/learned-capacity.ts'
@@ -70,6 +71,7 @@ export class Operator {
   readonly learnedCapacity: LearnedCapacity | undefined
   readonly #passAges: PassAges
   readonly #decider: SchedulingDecider
+  readonly #unreadable: UnreadableObjects
   readonly #answers = new DisruptionAnswers()
   readonly #stopping = new AbortController()
   #learning: CapacityLearning | undefined
@@ -78,7 +80,8 @@ export class Operator {
 
   constructor(deps: OperatorDependencies) {
     this.#deps = deps
-    this.caches = openCaches(deps.registry, deps.provider, deps.settings)
+    this.#unreadable = new UnreadableObjects(deps.logger)
+    this.caches = openCaches(deps.registry, deps.provider, deps.settings, this.#unreadable.note)
     const { provider, clock, settings, build } = deps
     this.metrics = new Metrics({
       clock,
@@ -129,6 +132,7 @@ export class Operator {
   /** Starts deciding and acting; call it once this process leads and has observed. */
   lead(): void {
     const { client, events, clock, random, logger, settings } = this.#deps
+    this.#unreadable.lead(events)
     const provider = checkedPrices(this.#deps.provider, logger)
     const overlays = overlayLayer(this.caches, provider)
     const beneath = overlays === undefined ? provider : overlaidProvider(provider, overlays.store)

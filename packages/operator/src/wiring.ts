@@ -9,6 +9,7 @@ import {
   TurnPace,
   type ReconcileResult,
 } from '@tenon/kube'
+import { isExpectedFailure } from './act/expected-failures.ts'
 import { guardedProvider } from './act/guarded-provider.ts'
 import type { OperatorContext } from './context.ts'
 import { Disruption } from './controllers/disruption/controller.ts'
@@ -84,8 +85,8 @@ const wide: LoopOptions = { least: 10, most: 1000 }
 
 /** Builds every controller and connects it to the caches. Nothing runs before `start`. */
 export function wireControllers(context: OperatorContext): readonly Runnable[] {
-  const { clock, logger, random, settings, caches, framework } = context
-  const pace = new TurnPace(clock)
+  const { clock, settings, caches } = context
+  const deps = { ...loopDependencies(context), pace: new TurnPace(clock) }
   const queue: NewQueue = (name, { least, most, baseMs = 5, capMs = 1_000_000, perSecond }, reconcile) => {
     const concurrency = scaledConcurrency(least, most, settings.cpuRequestsMillis)
     const describe = describedBy(name)
@@ -99,11 +100,11 @@ export function wireControllers(context: OperatorContext): readonly Runnable[] {
         ...(describe !== undefined && { describe }),
         reconcile,
       },
-      { clock, logger, random, metrics: framework, pace },
+      deps,
     )
   }
   const singleton = (name: string, run: (signal: AbortSignal) => Promise<ReconcileResult>): Runnable =>
-    createSingleton({ name, run, clock, logger, random, metrics: framework, pace })
+    createSingleton({ name, run, ...deps })
 
   reportSync(context)
   const lifecycle = new NodeClaimLifecycle(measured(context, 'nodeclaim.lifecycle'))
@@ -214,6 +215,11 @@ function followClaims(caches: Caches, disruption: Controller, life: readonly Con
     disruption.enqueue(name)
     if (isOfItsLife(change)) for (const controller of life) controller.enqueue(name)
   })
+}
+
+/** What all controllers and loops work with. */
+function loopDependencies({ clock, logger, random, framework }: OperatorContext) {
+  return { clock, logger, random, metrics: framework, isExpected: isExpectedFailure }
 }
 
 /** Names of the claims of a Node. */

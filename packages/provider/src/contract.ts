@@ -92,12 +92,12 @@ export class ProviderError extends Error {
   }
 }
 
-/** True when `error` is a {@link ProviderError} of one of `kinds`. */
+/** True when `error` is a {@link ProviderError} of one of `kinds`, or of any when none is given. */
 export function isProviderError(
   error: unknown,
   ...kinds: readonly ProviderErrorKind[]
 ): error is ProviderError {
-  return error instanceof ProviderError && kinds.includes(error.kind)
+  return error instanceof ProviderError && (kinds.length === 0 || kinds.includes(error.kind))
 }
 
 /** What a registration hook says about a claim whose Node has joined. */

@@ -27,7 +27,7 @@ const nodeSelectorTerm = fields({
 })
 export const nodeSelectorTerms: Shape = listOf(nodeSelectorTerm)
 
-const labelSelector = fields({
+export const labelSelector = fields({
   matchLabels: optional(mapOf(text)),
   matchExpressions: optional(listOf(fields({ key: text, operator: text, values: optional(listOf(text)) }))),
 })
@@ -84,6 +84,10 @@ const spreadConstraint = fields({
 
 /** What of a pod's spec is read. */
 export const podSpec: Shape = fields({
+  nodeName: optional(text),
+  priority: optional(integer),
+  schedulingGates: optional(listOf(fields({ name: text }))),
+  terminationGracePeriodSeconds: optional(integer),
   containers: listOf(container),
   initContainers: optional(listOf(container)),
   nodeSelector: optional(mapOf(text)),
@@ -106,6 +110,7 @@ const pod = fields({
   spec: podSpec,
   status: optional(
     fields({
+      phase: optional(text),
       conditions: optional(listOf(fields({ type: text }))),
       containerStatuses: optional(listOf(containerStatus)),
       initContainerStatuses: optional(listOf(containerStatus)),

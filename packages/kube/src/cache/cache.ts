@@ -1,7 +1,7 @@
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { untilAborted } from '../abortable.ts'
 import type { WatchingKubeClient } from '../client/client.ts'
-import type { Cache, Change, ObjectKey } from '../contract.ts'
+import type { Cache, CachedCollection, Change, ObjectKey } from '../contract.ts'
 import { TurnPace } from '../turn-pace.ts'
 import { Reflector, type ReflectorOptions } from './reflector.ts'
 import { Store } from './store.ts'
@@ -9,15 +9,17 @@ import { Store } from './store.ts'
 export interface CacheOptions<T> extends ReflectorOptions {
   /**
    * Trims each object before it is kept; must not change its name, namespace or uid. It is told the earlier
-   * state of the object that is held, whose parts it may use again.
+   * state of the object that is held, whose parts it may use again. An object of which it makes nothing is not kept.
    */
-  readonly transform?: (object: T, held?: T) => T
+  readonly transform?: (object: T, held?: T) => T | undefined
   /** Shared by caches that take turns in telling of what they hold; without it, each does for itself. */
   readonly pace?: TurnPace
 }
 
 /** A cache and what its owner does with it. */
 export interface FollowingCache<T extends KubeObject> extends Cache<T> {
+  /** Takes further options; throws once the cache is started. */
+  configure(collection: CachedCollection<T>): void
   /** Begins to follow the server, once, until `signal` aborts; the content stays readable after. */
   start(signal: AbortSignal): void
   /** The version of the collection that the content shows; `undefined` before the first list. */
@@ -37,25 +39,27 @@ export function createCache<T extends KubeObject>(
 
 class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
   readonly type: ResourceType<T>
+  readonly #client: WatchingKubeClient
+  #options: CacheOptions<T>
   readonly #store: Store<T>
-  readonly #reflector: Reflector<T>
+  #reflector: Reflector<T> | undefined
   readonly #firstList = Promise.withResolvers<void>()
-  #isStarted = false
   #isSynced = false
 
   constructor(client: WatchingKubeClient, type: ResourceType<T>, options: CacheOptions<T>) {
     this.type = type
-    const { transform, pace = new TurnPace(options.clock), ...following } = options
+    this.#client = client
+    this.#options = options
+    const { pace = new TurnPace(options.clock) } = options
     this.#store = new Store<T>({
-      ...(transform !== undefined && { transform }),
+      transform: (object, held) => {
+        const { transform } = this.#options
+        return transform === undefined ? object : transform(object, held)
+      },
       pacing: { clock: options.clock, pace },
       onBug: (error) => {
         options.logger.error('bug in a consumer of a cache', { resource: type.plural, error })
       },
-    })
-    this.#reflector = new Reflector(client, type, this.#store, following, () => {
-      this.#isSynced = true
-      this.#firstList.resolve()
     })
   }
 
@@ -72,7 +76,7 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
   }
 
   get lastSyncResourceVersion(): string | undefined {
-    return this.#reflector.resourceVersion
+    return this.#reflector?.resourceVersion
   }
 
   get(key: ObjectKey): T | undefined {
@@ -99,9 +103,18 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
     return untilAborted(this.#firstList.promise, signal)
   }
 
+  configure(collection: CachedCollection<T>): void {
+    if (this.#reflector !== undefined) throw new Error(`the cache of ${this.type.plural} is started already`)
+    this.#options = { ...this.#options, ...collection }
+  }
+
   start(signal: AbortSignal): void {
-    if (this.#isStarted) throw new Error(`the cache of ${this.type.plural} is started already`)
-    this.#isStarted = true
+    if (this.#reflector !== undefined) throw new Error(`the cache of ${this.type.plural} is started already`)
+    const { transform: _, pace: __, ...following } = this.#options
+    this.#reflector = new Reflector(this.#client, this.type, this.#store, following, () => {
+      this.#isSynced = true
+      this.#firstList.resolve()
+    })
     void this.#reflector.run(signal)
   }
 }

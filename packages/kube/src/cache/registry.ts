@@ -30,6 +30,8 @@ export async function waitForSync(
 class SharedCaches implements CacheRegistry {
   readonly #options: CacheRegistryOptions
   readonly #caches = new Map<string, FollowingCache<KubeObject>>()
+  /** Types whose options are given. */
+  readonly #configured = new Set<string>()
   readonly #pace: TurnPace
   #signal: AbortSignal | undefined
 
@@ -40,9 +42,14 @@ class SharedCaches implements CacheRegistry {
 
   cache<T extends KubeObject>(type: ResourceType<T>, collection: CachedCollection<T> = {}): Cache<T> {
     const id = `${apiVersionOf(type)}/${type.plural}`
-    const known = this.#caches.get(id)
     // The map is keyed by type, so that what is stored under it has the type's objects.
-    if (known !== undefined) return known as unknown as Cache<T>
+    const known = this.#caches.get(id) as unknown as FollowingCache<T> | undefined
+    const isNew = Object.keys(collection).length > 0 && !this.#configured.has(id)
+    if (isNew) this.#configured.add(id)
+    if (known !== undefined) {
+      if (isNew && this.#signal === undefined) known.configure(collection)
+      return known
+    }
     const { client, random, ...rest } = this.#options
     const cache = createCache(client, type, {
       ...rest,
@@ -50,7 +57,7 @@ class SharedCaches implements CacheRegistry {
       pace: this.#pace,
       ...collection,
     })
-    this.#caches.set(id, cache)
+    this.#caches.set(id, cache as unknown as FollowingCache<KubeObject>)
     if (this.#signal !== undefined) cache.start(this.#signal)
     return cache
   }

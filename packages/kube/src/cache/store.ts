@@ -8,13 +8,15 @@ import { compareResourceVersions } from './resource-version.ts'
 /** An object as kept, with what identifies its state on the server before any trimming. */
 export interface Entry<T> {
   readonly key: string
-  readonly object: T
+  /** Undefined when the object is not kept. */
+  readonly object: T | undefined
   readonly uid: string
   readonly resourceVersion: string
 }
 
 /** An entry in its place: a later one of the same object has the same place, and what is new comes last. */
 interface Placed<T> extends Entry<T> {
+  readonly object: T
   readonly place: number
 }
 
@@ -33,8 +35,8 @@ interface Follower<T> {
 }
 
 export interface StoreOptions<T> {
-  /** Told what is kept of the object's earlier state. */
-  readonly transform?: (object: T, held?: T) => T
+  /** Told what is kept of the object's earlier state; an object of which it makes nothing is not kept. */
+  readonly transform?: (object: T, held?: T) => T | undefined
   /** Told of anything a listener, an index or the transformation throws; these are bugs. */
   readonly onBug: (error: unknown) => void
   /** Without one, listeners are told of all that is present at once, however much it is. */
@@ -196,8 +198,12 @@ export class Store<T extends KubeObject> {
       return
     }
     const { key, object } = entry
+    if (object === undefined) {
+      if (held !== undefined) this.#drop(held, held.object)
+      return
+    }
     const place = held?.place ?? ++this.#lastPlace
-    this.#entries.set(key, { ...entry, place })
+    this.#entries.set(key, { ...entry, object, place })
     for (const index of this.#indexes.values()) {
       const values = this.#valuesIn(index, object)
       if (held !== undefined) this.#removeFromIndex(index, key, held.object, values)
@@ -217,7 +223,7 @@ export class Store<T extends KubeObject> {
     const order = compareResourceVersions(last.metadata.resourceVersion ?? '', held.resourceVersion)
     if (order !== undefined && order < 0) return
     const isSame = held.uid === (last.metadata.uid ?? '')
-    this.#drop(held, isSame ? this.#transformed(last, held.object) : held.object)
+    this.#drop(held, (isSame ? this.#transformed(last, held.object) : undefined) ?? held.object)
   }
 
   /** Ends an object that a complete list does not show any more. */
@@ -236,9 +242,9 @@ export class Store<T extends KubeObject> {
     for (const { listener, knownTo } of this.#followers) if (place <= knownTo) listener(change)
   }
 
-  #transformed(raw: T, held: T | undefined): T {
+  #transformed(raw: T, held: T | undefined): T | undefined {
     const { transform } = this.#options
-    return transform === undefined ? raw : this.#guard(raw, () => transform(raw, held))
+    return transform === undefined ? raw : this.#guard<T | undefined>(raw, () => transform(raw, held))
   }
 
   #valuesIn(index: Index<T>, object: T): readonly string[] {

@@ -47,6 +47,8 @@ export interface ControllerDependencies {
   readonly metrics?: ControllerMetrics
   /** Shared by controllers that run in one process; otherwise each has its own. */
   readonly pace?: TurnPace
+  /** Whether an error is an outcome that has to be reckoned with; it is logged as a warning then. */
+  readonly isExpected?: (error: unknown) => boolean
   /** Told of every error of a reconcile, after it was logged. */
   readonly onError?: (controller: string, key: string, error: unknown) => void
 }
@@ -193,8 +195,10 @@ class QueueController implements Controller {
   #fail(key: string, error: unknown): ReconcileOutcome {
     const isBug = isProgrammingError(error)
     if (this.#stopping.signal.aborted && !isBug) return 'error'
-    const { logger, onError } = this.#deps
-    logger.error('Reconciler error', { controller: this.name, key, error })
+    const { logger, onError, isExpected } = this.#deps
+    const fields = { controller: this.name, key, error }
+    if (!isBug && isExpected?.(error) === true) logger.warn('Reconciler error', fields)
+    else logger.error('Reconciler error', fields)
     if (isBug) logger.debug('where the bug was thrown', { controller: this.name, stack: error.stack })
     onError?.(this.name, key, error)
     this.#retry(key)

@@ -11,6 +11,7 @@ import {
 import type { NewClaim } from '@tenon/engine'
 import type { OperatorContext } from '../context.ts'
 import type { TakenRoom } from '../state/pool-room.ts'
+import { OvertakenError } from './expected-failures.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
 
 /** A creation without an answer is taken to have ended, one way or the other, after this long. */
@@ -22,7 +23,7 @@ const creationPauseMs = 500
 /** @throws Error when the NodePool of a decision is gone by now. */
 export function decidedPool({ caches }: Pick<OperatorContext, 'caches'>, name: string): NodePool {
   const pool = caches.nodePools.get({ name })
-  if (pool === undefined) throw new Error(`NodePool ${name} is gone`)
+  if (pool === undefined) throw new OvertakenError(`NodePool ${name} is gone`)
   return pool
 }
 
@@ -36,7 +37,8 @@ export function refuseAboveLimits({ metadata, spec }: NodePool, usage: Resources
   const exceeded = Object.keys(limits).find(
     (name) => (ownValue(usage, name) ?? 0) > (ownValue(limits, name) as number),
   )
-  if (exceeded !== undefined) throw new Error(`NodePool ${metadata.name} exceeds its limit for ${exceeded}`)
+  if (exceeded !== undefined)
+    throw new OvertakenError(`NodePool ${metadata.name} exceeds its limit for ${exceeded}`)
 }
 
 /**
@@ -57,7 +59,7 @@ export function takeRoom(
 
 /** @param limit name of the amount that is short. */
 export function noRoomError(pool: string, limit: string): Error {
-  return new Error(`NodePool ${pool} has no room left below its limit for ${limit}`)
+  return new OvertakenError(`NodePool ${pool} has no room left below its limit for ${limit}`)
 }
 
 /**

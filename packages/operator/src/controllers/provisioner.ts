@@ -4,6 +4,7 @@ import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { isKubeError } from '@tenon/kube'
 import { inSlices, uuid } from '@tenon/runtime'
 import { settingsNote } from '../act/corrected-provider.ts'
+import { isExpectedFailure } from '../act/expected-failures.ts'
 import { nodeClaimFor } from '../act/create-claim.ts'
 import {
   createPlannedClaim,
@@ -22,6 +23,7 @@ import {
 } from '../decide/scheduling-input.ts'
 import { podList, SchedulingReport, shortened } from '../decide/scheduling-report.ts'
 import { sliceMs } from '../decide/slice.ts'
+import { isWhole } from '../observe/readable.ts'
 import { Triggers } from '../decide/triggers.ts'
 import type { TakenRoom } from '../state/pool-room.ts'
 import { ClaimRefusals } from '../state/claim-refusals.ts'
@@ -92,7 +94,8 @@ export class Provisioner {
       } catch (error) {
         if (signal.aborted) break
         failures++
-        logger.error('Reconciler error', { controller, error })
+        if (isExpectedFailure(error)) logger.warn('Reconciler error', { controller, error })
+        else logger.error('Reconciler error', { controller, error })
         framework.passed(controller, 'error', clock.monotonic() - startedMs)
         await clock.sleep(Math.min(10_000, 2 ** failures * 100), signal).catch(() => undefined)
         this.#batcher.trigger('retry')
@@ -336,7 +339,7 @@ export class Provisioner {
   /** The API server will not have the claim, however often it is asked: its pods are found out about. */
   #refuse({ nodePool: name, pods }: NewClaim, message: string): void {
     const atFault = this.#refusals.note(pods, `the API server refuses its NodeClaim: ${message}`)
-    this.#context.logger.error('the API server refuses a nodeclaim', {
+    this.#context.logger.warn('the API server refuses a nodeclaim', {
       NodePool: { name },
       Pods: podList(pods),
       ...(atFault.length === 0 && { next: 'its pods are decided about in two halves' }),
@@ -350,7 +353,7 @@ export class Provisioner {
     if (this.#hasLearned) return
     const { client, state } = this.#context
     for (const claim of await client.list(karpenterKinds.nodeClaim, { signal }))
-      if (state.isManaged(claim)) state.seed(claim)
+      if (isWhole(karpenterKinds.nodeClaim.kind, claim) && state.isManaged(claim)) state.seed(claim)
     this.#hasLearned = true
   }
 

@@ -24,6 +24,7 @@ import {
 } from '@tenon/engine'
 import { isProviderError } from '@tenon/provider'
 import { inSlices } from '@tenon/runtime'
+import { isExpectedFailure } from '../act/expected-failures.ts'
 import type { OperatorContext } from '../context.ts'
 import { indexes } from '../observe/caches.ts'
 import { isHeldUp } from '../state/departures.ts'
@@ -132,7 +133,9 @@ function* gathering(
   const { caches, state } = context
   const lookups = volumeLookups(caches)
   const stateNodes = hasPods ? state.stateNodes() : []
-  const staying = stateNodes.filter((node) => !node.isMarkedForDeletion)
+  const staying = stateNodes.filter(
+    (machine) => !machine.isMarkedForDeletion && state.unreadableNodeText(machine) === undefined,
+  )
   const pending = hasPods ? state.pods.waiting() : []
   const leaving = [...podsOfLeavingNodes(context, stateNodes), ...moving]
   const input = {
@@ -302,7 +305,8 @@ async function listTypes(
       logger.debug('skipping nodepool, node overlays are not evaluated for it', details)
       return undefined
     }
-    logger.error('skipping nodepool, listing its instance types failed', details)
+    if (isExpectedFailure(error)) logger.warn('skipping nodepool, listing its instance types failed', details)
+    else logger.error('skipping nodepool, listing its instance types failed', details)
     return { nodePool, instanceTypes: [] }
   }
 }

@@ -37,6 +37,18 @@ import {
   podFields,
   PodTrimmer,
 } from './kept-fields.ts'
+import {
+  readable,
+  type Reading,
+  standInByName,
+  standInForAttachment,
+  standInForBudget,
+  standInForClaim,
+  standInForNode,
+  standInForNodeClass,
+  standInForPool,
+  withoutNulls,
+} from './readable.ts'
 
 /** Local copies of everything the operator reads, with the indexes it looks things up by. */
 export interface Caches {
@@ -83,44 +95,58 @@ export const indexes = {
 /** Nearly all that happens in a cluster happens to pods, and batches wait for them much longer than this. */
 const podGatherMs = 50
 
-/** Takes the operator's caches from the registry, which starts each of them once. */
+/**
+ * Takes the operator's caches from the registry, which starts each of them once.
+ * @param onRead told of every object but pods, as it enters.
+ */
 export function openCaches(
   registry: CacheRegistry,
   provider: CloudProvider,
   settings: Pick<Settings, 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'>,
+  onRead: Reading = () => undefined,
 ): Caches {
   const trimmer = new PodTrimmer()
-  const trimmed = <T extends KubeObject>(type: ResourceType<T>) =>
-    registry.cache(type, { transform: keptObject<T>, fields: objectFields })
+  const trimmed = <T extends KubeObject>(
+    type: ResourceType<T>,
+    standIn?: (object: T) => T | undefined,
+  ): Cache<T> =>
+    registry.cache(type, {
+      transform: readable(type.kind, keptObject<T>, onRead, standIn),
+      fields: objectFields,
+    })
   const caches: Caches = {
     pods: registry.cache(kinds.pod, {
-      transform: trimmer.pod,
+      transform: (pod, held) => trimmer.pod(withoutNulls(pod), held),
       fields: podFields,
       gatherMs: podGatherMs,
     }),
-    nodes: registry.cache(kinds.node, { transform: keptNode, fields: nodeFields }),
-    nodeClaims: trimmed(karpenterKinds.nodeClaim),
-    nodePools: trimmed(karpenterKinds.nodePool),
-    namespaces: trimmed(kinds.namespace),
-    daemonSets: registry.cache(kinds.daemonSet, { transform: trimmer.daemonSet, fields: daemonSetFields }),
-    podDisruptionBudgets: trimmed(kinds.podDisruptionBudget),
-    volumeAttachments: trimmed(kinds.volumeAttachment),
+    nodes: registry.cache(kinds.node, {
+      transform: readable(kinds.node.kind, keptNode, onRead, standInForNode),
+      fields: nodeFields,
+    }),
+    nodeClaims: trimmed(karpenterKinds.nodeClaim, standInForClaim),
+    nodePools: trimmed(karpenterKinds.nodePool, standInForPool),
+    namespaces: trimmed(kinds.namespace, standInByName),
+    daemonSets: registry.cache(kinds.daemonSet, {
+      transform: readable(kinds.daemonSet.kind, trimmer.daemonSet, onRead),
+      fields: daemonSetFields,
+    }),
+    podDisruptionBudgets: trimmed(kinds.podDisruptionBudget, standInForBudget),
+    volumeAttachments: trimmed(kinds.volumeAttachment, standInForAttachment),
     persistentVolumeClaims: trimmed(kinds.persistentVolumeClaim),
     persistentVolumes: trimmed(kinds.persistentVolume),
     storageClasses: trimmed(kinds.storageClass),
     csiNodes: trimmed(kinds.csiNode),
-    ...(!settings.ignoreDraRequests && { resourceSlices: openResourceSlices(registry) }),
-    ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry) }),
+    ...(!settings.ignoreDraRequests && { resourceSlices: openResourceSlices(registry, onRead) }),
+    ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
     ...(settings.featureGates.nodeOverlay && {
       nodeOverlays: trimmed(karpenterKinds.nodeOverlay),
     }),
-    nodeClasses: provider.nodeClasses.map((type) => trimmed(type)),
+    nodeClasses: provider.nodeClasses.map((type) => trimmed(type, standInForNodeClass)),
   }
   const optional = (value: string | undefined) => (value === undefined || value === '' ? [] : [value])
-  caches.pods.addIndex(indexes.byNode, (pod) => optional(pod.spec.nodeName))
-  caches.pods.addIndex(indexes.byOwner, (pod) =>
-    (pod.metadata.ownerReferences ?? []).map((owner) => owner.uid),
-  )
+  caches.pods.addIndex(indexes.byNode, nodeNamesOfPod)
+  caches.pods.addIndex(indexes.byOwner, ownersOfPod)
   caches.pods.addIndex(indexes.byVolumeClaim, claimKeysOf)
   caches.persistentVolumes.addIndex(indexes.byStorageClass, (volume) => optional(storageClassNameOf(volume)))
   caches.nodes.addIndex(indexes.byProviderId, (node) => optional(node.spec?.providerID))
@@ -132,6 +158,20 @@ export function openCaches(
   return caches
 }
 
+/** Of a pod that cannot be read, too, as far as it says. */
+function nodeNamesOfPod({ spec }: { readonly spec?: Partial<Pod['spec']> }): readonly string[] {
+  const name: unknown = spec?.nodeName
+  return typeof name === 'string' && name !== '' ? [name] : []
+}
+
+function ownersOfPod({ metadata }: Pod): readonly string[] {
+  const owners: unknown = metadata.ownerReferences
+  if (!Array.isArray(owners)) return []
+  return owners.flatMap((owner: { readonly uid?: unknown } | null) =>
+    typeof owner?.uid === 'string' ? [owner.uid] : [],
+  )
+}
+
 /** `namespace/name` of the claims that a pod mounts; of a pod that cannot be read, none. */
 function claimKeysOf(pod: Pod): readonly string[] {
   const volumes: unknown = (pod.spec as Pod['spec'] | undefined)?.volumes
@@ -140,46 +180,41 @@ function claimKeysOf(pod: Pod): readonly string[] {
   return claimedVolumes(pod).map(({ claimName }) => `${pod.metadata.namespace ?? ''}/${claimName}`)
 }
 
-function openApplications(registry: CacheRegistry): ApplicationCaches {
+function openApplications(registry: CacheRegistry, onRead: Reading): ApplicationCaches {
   const services = registry.cache(kinds.service, {
-    transform: ({ apiVersion, kind, metadata, spec }): Service => ({
-      apiVersion,
-      kind,
-      metadata: named(metadata),
-      spec: spec?.selector === undefined ? {} : { selector: spec.selector },
-    }),
+    transform: readable<Service>(kinds.service.kind, selectorIfAny, onRead),
   })
   services.addIndex(indexes.byNamespace, ({ metadata }) => [metadata.namespace ?? ''])
   return {
     services,
     replicationControllers: registry.cache(kinds.replicationController, {
-      transform: ({ apiVersion, kind, metadata, spec }): ReplicationController => ({
-        apiVersion,
-        kind,
-        metadata: named(metadata),
-        spec: spec?.selector === undefined ? {} : { selector: spec.selector },
-      }),
+      transform: readable<ReplicationController>(kinds.replicationController.kind, selectorIfAny, onRead),
     }),
-    replicaSets: registry.cache(kinds.replicaSet, { transform: selectorOnly }),
-    statefulSets: registry.cache(kinds.statefulSet, { transform: selectorOnly }),
+    replicaSets: registry.cache(kinds.replicaSet, {
+      transform: readable(kinds.replicaSet.kind, selectorOnly, onRead),
+    }),
+    statefulSets: registry.cache(kinds.statefulSet, {
+      transform: readable(kinds.statefulSet.kind, selectorOnly, onRead),
+    }),
   }
 }
 
-function openResourceSlices(registry: CacheRegistry): Cache<ResourceSlice> {
+function openResourceSlices(registry: CacheRegistry, onRead: Reading): Cache<ResourceSlice> {
+  const trim = ({ apiVersion, kind, metadata, spec }: ResourceSlice): ResourceSlice => ({
+    apiVersion,
+    kind,
+    metadata: {
+      ...named(metadata),
+      ...(metadata.ownerReferences && { ownerReferences: metadata.ownerReferences }),
+    },
+    spec: {
+      driver: spec.driver,
+      pool: spec.pool,
+      ...(spec.nodeName !== undefined && { nodeName: spec.nodeName }),
+    },
+  })
   const slices = registry.cache(kinds.resourceSlice, {
-    transform: ({ apiVersion, kind, metadata, spec }): ResourceSlice => ({
-      apiVersion,
-      kind,
-      metadata: {
-        ...named(metadata),
-        ...(metadata.ownerReferences && { ownerReferences: metadata.ownerReferences }),
-      },
-      spec: {
-        driver: spec.driver,
-        pool: spec.pool,
-        ...(spec.nodeName !== undefined && { nodeName: spec.nodeName }),
-      },
-    }),
+    transform: readable(kinds.resourceSlice.kind, trim, onRead),
   })
   slices.addIndex(indexes.byNode, nodeNamesOf)
   return slices
@@ -190,6 +225,16 @@ export function nodeNamesOf({ metadata, spec }: ResourceSlice): readonly string[
   const owners = (metadata.ownerReferences ?? []).filter(({ kind }) => kind === kinds.node.kind)
   const names = [spec.nodeName ?? '', ...owners.map(({ name }) => name)]
   return [...new Set(names.filter((name) => name !== ''))]
+}
+
+function selectorIfAny({
+  apiVersion,
+  kind,
+  metadata,
+  spec,
+}: Service | ReplicationController): Service & ReplicationController {
+  const { selector } = spec ?? {}
+  return { apiVersion, kind, metadata: named(metadata), spec: selector === undefined ? {} : { selector } }
 }
 
 function selectorOnly({ apiVersion, kind, metadata, spec }: SelectingWorkload): SelectingWorkload {

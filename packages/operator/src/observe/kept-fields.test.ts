@@ -189,8 +189,6 @@ test('a pod takes as much of its node after trimming as before, also while it is
 test('a misshapen pod is trimmed without an error, and what is wrong with it is still seen', () => {
   const trimmer = new PodTrimmer()
   const misshapen: unknown[] = [
-    { ...aPod('p'), spec: undefined },
-    { ...aPod('p'), spec: null },
     { ...aPod('p'), metadata: 'p' },
     { ...aPod('p'), metadata: { name: 'p', annotations: 'a', labels: { a: 1 } } },
     { ...aPod('p'), status: 'Running' },
@@ -205,6 +203,16 @@ test('a misshapen pod is trimmed without an error, and what is wrong with it is 
     const problems = shapeProblems(pod as Pod)
     assert.ok(problems !== undefined)
     assert.deepEqual(shapeProblems(trimmer.pod(pod as Pod)), problems)
+  }
+})
+
+test('RPT-39 a pod without a spec can be asked for its node, and is still misshapen', () => {
+  const trimmer = new PodTrimmer()
+  for (const spec of [undefined, null, 'x', []]) {
+    const pod: unknown = { ...aPod('p'), spec }
+    const trimmed = trimmer.pod(pod as Pod)
+    assert.equal(trimmed.spec.nodeName, undefined)
+    assert.ok(shapeProblems(trimmed) !== undefined)
   }
 })
 

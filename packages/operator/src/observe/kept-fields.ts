@@ -173,6 +173,8 @@ export function keptNode(node: Node, held?: Node): Node {
   return reusing(kept, held)
 }
 
+const noSpec = {} as PodSpec
+
 /** Trims pods and daemon sets, and shares what is the same in many of them. */
 export class PodTrimmer {
   readonly #shared = new SharedParts()
@@ -185,7 +187,9 @@ export class PodTrimmer {
   /** @param held an earlier state of the pod, as it was trimmed: what it asks for stays one object. */
   readonly pod = (pod: Pod, held?: Pod): Pod => {
     const { apiVersion, kind, metadata, spec, status } = pod
-    if (!isFields(metadata) || !isFields(spec)) return withoutBulk(pod)
+    if (!isFields(metadata)) return pod
+    // Still misshapen, as a spec has containers; whoever asks for its node finds none.
+    if (!isFields(spec)) return { ...withoutBulk(pod), spec: noSpec }
     const like = held ?? this.#last
     const trimmed = {
       apiVersion,

@@ -1,5 +1,6 @@
 /** Nodes and claims joined by provider ID, with what runs on them (cluster-state.md). */
 import {
+  karpenterKinds,
   labels,
   type Node,
   type NodeClaim,
@@ -12,6 +13,7 @@ import {
 import type { CloudProvider } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../observe/caches.ts'
+import { isUnreadable, isWhole, unreadableText } from '../observe/readable.ts'
 import { defaultSettings } from '../settings.ts'
 import { AttachLimits } from './attach-limits.ts'
 import { ConsolidationState, keyOfNode, type MachineView } from './consolidation-state.ts'
@@ -130,7 +132,7 @@ export class ClusterState {
     this.registrationHealth = new RegistrationHealth(caches.nodePools)
     this.poolClaims = new PoolClaims(caches.nodeClaims, {
       unseen: () => this.#seeded.values(),
-      isManaged: (claim) => this.isManaged(claim),
+      isManaged: (claim) => this.isManaged(claim) || isUnreadable(claim),
       isLeaving: (claim) => isDeleted(undefined, claim) || this.#marked.has(claim.status?.providerID ?? ''),
     })
     this.poolRoom = new PoolRoom(caches.nodeClaims)
@@ -168,6 +170,8 @@ export class ClusterState {
 
   /** Tells the state about a claim that was just created, so that no pass launches for its pods again. */
   seed(claim: NodeClaim): void {
+    // Nothing is known of one that cannot be read, and nothing waits for it.
+    if (!isWhole(karpenterKinds.nodeClaim.kind, claim)) return
     if (this.#caches.nodeClaims.get({ name: claim.metadata.name }) === undefined) {
       this.#seeded.set(claim.metadata.name, claim)
       this.onSeed(claim.metadata.name)
@@ -220,7 +224,9 @@ export class ClusterState {
   }
 
   #untracked(): readonly Node[] {
-    return this.#hasSynced ? [] : this.#caches.nodes.list().filter((node) => !isTracked(node))
+    return this.#hasSynced
+      ? []
+      : this.#caches.nodes.list().filter((node) => !isTracked(node) && !isUnreadable(node))
   }
 
   /** Whether decisions can be made, if need be without the {@link stuckPools}. */
@@ -262,6 +268,12 @@ export class ClusterState {
     const providerID = claim.status?.providerID ?? ''
     const nodes = providerID === '' ? [] : this.#caches.nodes.byIndex(indexes.byProviderId, providerID)
     return nodes.length === 1 ? nodes[0] : undefined
+  }
+
+  /** What is wrong with a machine's Node that cannot be read, which may not even say whose it is. */
+  unreadableNodeText({ node, claim }: StateNode): string | undefined {
+    const named = node ?? this.#caches.nodes.get({ name: claim?.status?.nodeName ?? '' })
+    return named && unreadableText(named)
   }
 
   #machine(key: string): MachineView | undefined {

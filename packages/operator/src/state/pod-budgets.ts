@@ -1,5 +1,5 @@
 /** PodDisruptionBudgets that keep the pods of a node where they are (disruption.md 3). */
-import type { LabelSelectorRequirement, Pod, PodDisruptionBudget } from '@tenon/api'
+import type { Pod, PodDisruptionBudget } from '@tenon/api'
 import { budgetsOf, isEvictable, isPausedByBudget, keyOf } from './pods.ts'
 
 /** The first pod that is held, by `namespace/name`, and the PDBs that hold it. */
@@ -28,32 +28,4 @@ export function blockingBudgets(
     }
   }
   return undefined
-}
-
-/**
- * Says of the first PDB whose selector nobody can read which one and why. Which pods it holds is not known
- * then, so that none of them may be taken for free.
- */
-export function unreadableBudget(budgets: readonly PodDisruptionBudget[]): string | undefined {
-  for (const { metadata, spec } of budgets) {
-    for (const expression of spec.selector?.matchExpressions ?? []) {
-      const problem = expressionProblem(expression)
-      if (problem !== undefined)
-        return `PodDisruptionBudget ${keyOf(metadata)}: spec.selector.matchExpressions, key ${expression.key}: ${problem}`
-    }
-  }
-  return undefined
-}
-
-function expressionProblem({ operator, values = [] }: LabelSelectorRequirement): string | undefined {
-  switch (operator) {
-    case 'In':
-    case 'NotIn':
-      return values.length === 0 ? `operator ${operator} needs at least one of values` : undefined
-    case 'Exists':
-    case 'DoesNotExist':
-      return values.length > 0 ? `operator ${operator} takes no values` : undefined
-    default:
-      return `operator "${String(operator)}" is none of In, NotIn, Exists, DoesNotExist`
-  }
 }

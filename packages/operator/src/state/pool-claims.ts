@@ -15,6 +15,7 @@ export interface ClaimsOfPool {
 export interface ClaimSources {
   /** Claims created by this process that no cache has shown yet. */
   readonly unseen: () => Iterable<NodeClaim>
+  /** Whether the claim counts: this provider serves it, or it cannot be read. */
   readonly isManaged: (claim: NodeClaim) => boolean
   /** Whether the claim is being deleted, or its machine is marked for deletion. */
   readonly isLeaving: (claim: NodeClaim) => boolean

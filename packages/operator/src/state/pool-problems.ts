@@ -12,6 +12,7 @@ import {
 } from '@tenon/api'
 import type { CloudProvider } from '@tenon/provider'
 import { perObject } from '@tenon/runtime'
+import { unreadableText } from '../observe/readable.ts'
 import { closedValues, contradictions, type PoolProblem } from './pool-contradictions.ts'
 
 /** What the provider says about labels. */
@@ -28,6 +29,8 @@ const boundOperators: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
 
 /** Every problem of the pool; none when it can be used. */
 export function poolProblems(pool: NodePool, rules: PoolRules): readonly PoolProblem[] {
+  const unreadableAt = unreadableText(pool)
+  if (unreadableAt !== undefined) return [{ field: 'the NodePool cannot be read', message: unreadableAt }]
   const { metadata, spec } = pool.spec.template
   const ofRequirements = spec.requirements.map((requirement, i) => requirementProblems(requirement, i, rules))
   const unreadable = new Set(ofRequirements.flatMap((problems, i) => (problems.length === 0 ? [] : [i])))

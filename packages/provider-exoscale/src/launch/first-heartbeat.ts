@@ -1,5 +1,5 @@
 /** Gives up machines whose kubelet never reported: their early Node hides them from the core. */
-import { karpenterKinds, type Node, type NodeClaim } from '@tenon/api'
+import { karpenterKinds, kinds, type Node, type NodeClaim } from '@tenon/api'
 import {
   type Cache,
   done,
@@ -14,6 +14,8 @@ import { hasKubeletReported } from './early-node.ts'
 
 /** From the Node's creation. */
 const firstHeartbeatTimeoutMs = 15 * 60_000
+
+const recheckMs = 60_000
 
 export interface FirstHeartbeatDependencies {
   readonly kube: KubeClient
@@ -42,6 +44,9 @@ export class FirstHeartbeat {
     if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
     const claim = nodeClaims.list().find((candidate) => candidate.status?.providerID === providerID)
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return done
+    // The second witness: what a cache shows of a Node may be less than there is.
+    const stored = await this.#deps.kube.get(kinds.node, { name: nodeName }, { signal })
+    if (stored === undefined || !isSilent(stored)) return { kind: 'after', delayMs: recheckMs }
     await this.#giveUp(claim, nodeName, signal)
     return done
   }
@@ -58,4 +63,10 @@ export class FirstHeartbeat {
         if (!isKubeError(error, 'notFound')) throw error
       })
   }
+}
+
+/** Whether the Node says that no kubelet has reported; of a status that cannot be read nothing follows. */
+function isSilent(node: Node): boolean {
+  const status: unknown = node.status ?? {}
+  return typeof status === 'object' && !hasKubeletReported(node)
 }

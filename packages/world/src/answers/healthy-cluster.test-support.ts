@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { karpenterKinds, labels } from '@tenon/api'
 import { createCredentials } from '@tenon/devcluster'
 import { aNodeClass, aPool, nodeClassKind } from '../exoscale/manifests.test-support.ts'
-import { aDeployment, deploymentKind, World, type WorldOptions } from '../world.ts'
+import { aDeployment, deploymentKind, type RunningOperator, World, type WorldOptions } from '../world.ts'
 
 const minute = 60_000
 const credentials = await createCredentials(Date.UTC(2026, 0, 1))
@@ -14,13 +14,14 @@ export async function healthyCluster(
   t: TestContext,
   nodes: number,
   options: Partial<WorldOptions> = {},
+  onStart: (operator: RunningOperator) => void = () => undefined,
 ): Promise<World> {
   const world = await World.start({ seed: 11, provider: 'exoscale', credentials, ...options })
   t.after(() => world.stop())
   world.create(nodeClassKind, aNodeClass('standard'))
   world.create(karpenterKinds.nodePool, aPool('standard', ['standard.small']))
   world.create(deploymentKind, aDeployment('web', nodes, { cpu: '1', memory: '1Gi' }))
-  await world.startOperator()
+  onStart(await world.startOperator())
   await world.clock.advance(8 * minute)
   assert.equal(runningPods(world), nodes)
   assert.equal(world.cluster.exoscale.instances().length, nodes)

@@ -12,7 +12,6 @@ import {
 import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
 import { doNotDisrupt, isActive, keyOf } from '../../state/pods.ts'
-import { unreadableBudget } from '../../state/pod-budgets.ts'
 import { validatePool } from '../../state/pool-problems.ts'
 import type { PodsToMove } from '../../state/pods-to-move.ts'
 import { labelsOf, type StateNode } from '../../state/state-node.ts'
@@ -45,7 +44,6 @@ export type DisruptionClass = 'graceful' | 'eventual'
 /**
  * Finds in steps the nodes that may be disrupted, in order of name; for the others an event says why not.
  * @param isWanted whether a machine is looked at at all.
- * @throws when the selector of a PDB cannot be read.
  */
 export function* findCandidates(
   context: OperatorContext,
@@ -53,8 +51,6 @@ export function* findCandidates(
   disruptionClass: DisruptionClass,
   isWanted: (machine: StateNode) => boolean,
 ): Generator<undefined, readonly Candidate[], undefined> {
-  const unreadable = unreadableBudget(context.state.podsOnNodes.budgets())
-  if (unreadable !== undefined) throw new Error(unreadable)
   const candidates: Candidate[] = []
   for (const machine of context.state.stateNodes()) {
     yield
@@ -124,6 +120,8 @@ function ownObstacle(
   claim: NodeClaim,
   disruptionClass: DisruptionClass,
 ): Obstacle | undefined {
+  const unreadable = context.state.unreadableNodeText(machine)
+  if (unreadable !== undefined) return blocked('node', `the Node cannot be read: ${unreadable}`)
   if (!machine.isInitialized) return blocked('node', 'the Node is not initialized')
   if (machine.isMarkedForDeletion) return blocked('node', 'the Node is being deleted, or about to be')
   if (context.state.isNominated(machine.providerID))

@@ -7,6 +7,7 @@ import {
   type Requirement,
   ownValue,
 } from '@tenon/api'
+import { isExpectedFailure } from '../../act/expected-failures.ts'
 import type { OperatorContext } from '../../context.ts'
 
 /** A NodePool of this provider; without types when they cannot be listed now. */
@@ -29,7 +30,9 @@ export async function readCatalogue(context: OperatorContext, signal: AbortSigna
         return [name, { pool, types: new Map(types.map((type) => [type.name, type])) }]
       } catch (error) {
         if (signal.aborted) throw error
-        logger.error('listing instance types failed', { NodePool: { name }, error })
+        const fields = { NodePool: { name }, error }
+        if (isExpectedFailure(error)) logger.warn('listing instance types failed', fields)
+        else logger.error('listing instance types failed', fields)
         return [name, { pool, types: new Map() }]
       }
     }),

@@ -10,6 +10,7 @@ import {
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { uuid } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
+import { isExpectedFailure, OvertakenError } from '../../act/expected-failures.ts'
 import { Rests } from '../../state/rests.ts'
 import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
 import type { Candidate } from './candidates.ts'
@@ -117,7 +118,7 @@ export class Commands {
     const queued = command.candidates.find(({ providerID }) => this.has(providerID))
     try {
       if (queued !== undefined)
-        throw new Error(`node ${queued.node.metadata.name} is being disrupted already`)
+        throw new OvertakenError(`node ${queued.node.metadata.name} is being disrupted already`)
       this.#context.logger.info('disrupting node(s)', logFields(id, command))
       const marked = await this.#mark(command)
       const going = marked.filter((candidate) => command.mayStillGo?.(candidate) ?? true)
@@ -270,6 +271,7 @@ export class Commands {
 
   /** Deletes the claims of the nodes that go, unless others have. */
   async #finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
+    const { logger } = this.#context
     const { reason, candidates } = command
     // Replacements may have taken long.
     this.#moves(command)
@@ -286,10 +288,9 @@ export class Commands {
               for (const object of [node, claim])
                 this.#tell(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
           } catch (error) {
-            this.#context.logger.error('deleting a disrupted nodeclaim failed', {
-              NodeClaim: { name },
-              error,
-            })
+            const fields = { NodeClaim: { name }, error }
+            if (isExpectedFailure(error)) logger.warn('deleting a disrupted nodeclaim failed', fields)
+            else logger.error('deleting a disrupted nodeclaim failed', fields)
             return false
           }
         }
@@ -321,7 +322,7 @@ export class Commands {
     // Users of Karpenter know the decision under this label, too (operations.md 9.1).
     const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: decision }
     metrics.disruptionQueueFailures.inc(series, late.length)
-    logger.error('failed to disrupt node(s)', {
+    logger.warn('failed to disrupt node(s)', {
       'command-id': id,
       Nodes: command.candidates.map(({ node }) => node.metadata.name),
       error: new Error(because),

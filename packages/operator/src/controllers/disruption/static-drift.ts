@@ -1,5 +1,6 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
 import { isConditionTrue, karpenterKinds } from '@tenon/api'
+import { OvertakenError } from '../../act/expected-failures.ts'
 import { createStaticClaim, nodeLimit, reserveStaticClaims } from '../../act/static-claims.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { StateNode } from '../../state/state-node.ts'
@@ -93,11 +94,11 @@ export class StaticDrift implements DisruptionMethod {
         const current = staticPool(this.#context, poolName)
         if (current === undefined || current.metadata.uid !== uid) {
           abandon()
-          throw new Error(`NodePool ${poolName} is gone or being deleted`)
+          throw new OvertakenError(`NodePool ${poolName} is gone or being deleted`)
         }
         if (state.poolClaims.occupied(poolName) > nodeLimit(current)) {
           abandon()
-          throw new Error(`NodePool ${poolName} exceeds its limit for nodes`)
+          throw new OvertakenError(`NodePool ${poolName} exceeds its limit for nodes`)
         }
         try {
           return await createStaticClaim(this.#context, current, name, reason.toLowerCase(), signal)

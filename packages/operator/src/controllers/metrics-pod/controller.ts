@@ -57,7 +57,7 @@ export class PodMetrics implements PodAges {
         return
       }
       // One that could not be read, and can be again, is not shown yet although nothing of that has changed.
-      const isShown = looksTheSame(change) && this.#labels.has(keyOf(object.metadata))
+      const isShown = this.#labels.has(keyOf(object.metadata)) && looksTheSame(change)
       if (gauge !== undefined && !isShown) this.#changed.set(uidOf(object), object)
       this.#wait(object)
     })

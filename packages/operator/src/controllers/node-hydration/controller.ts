@@ -2,6 +2,7 @@
 import { kinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 
 /** Reconciles one Node. Without the label it would be neither drained nor repaired. */
 export class NodeHydration {
@@ -15,7 +16,7 @@ export class NodeHydration {
     const { caches, state, client } = this.#context
     const node = caches.nodes.get({ name })
     const claim = node === undefined ? undefined : state.claimOf(node)
-    if (node === undefined || claim === undefined) return done
+    if (node === undefined || claim === undefined || isUnreadable(node)) return done
     const ref = claim.spec.nodeClassRef
     const key = nodeClassLabel(ref)
     if (ownValue(node.metadata.labels, key) === ref.name) return done

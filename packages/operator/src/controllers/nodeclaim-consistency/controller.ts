@@ -11,6 +11,7 @@ import {
 } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
 
 const periodMs = 10 * 60_000
@@ -39,7 +40,7 @@ export class NodeClaimConsistency {
     this.#scannedMs.delete(uid)
     this.#scannedMs.set(uid, clock.now())
     const node = state.nodeOf(claim)
-    if (node === undefined) return done
+    if (node === undefined || isUnreadable(node)) return done
     const issues = shapeIssues(node, claim)
     for (const issue of issues) this.#tell(claim, node, issue)
     return await this.#store(claim, issues)
@@ -47,7 +48,7 @@ export class NodeClaimConsistency {
 
   #tell(claim: NodeClaim, node: Node, issue: string): void {
     const { events, logger } = this.#context
-    logger.error('consistency error', {
+    logger.warn('consistency error', {
       NodeClaim: { name: claim.metadata.name },
       Node: { name: node.metadata.name },
       error: issue,

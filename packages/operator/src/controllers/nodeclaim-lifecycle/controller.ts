@@ -1,7 +1,9 @@
 /** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
-import { ConditionSet, karpenterKinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
+import { ConditionSet, karpenterKinds, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import { compareResourceVersions, done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { type Caches, indexes } from '../../observe/caches.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { RegistrationHold } from '../planned-placement/registration-hold.ts'
 import { nodeClaimConditions } from './conditions.ts'
 import { finalize } from './finalize.ts'
@@ -42,6 +44,8 @@ export class NodeClaimLifecycle {
     // An older claim would lead to the same writes again, and to conflicts.
     if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
     if (cached.metadata.deletionTimestamp !== undefined) return await finalize(this.#context, cached, signal)
+    // Of a Node that cannot be read nobody knows what it lacks; its claim must not end for it.
+    if (nodesOf(caches, cached).some((node) => isUnreadable(node))) return done
     const claim = await this.#withFinalizer(cached)
     return claim === undefined ? backoff : await this.#advance(claim, signal)
   }
@@ -152,4 +156,12 @@ export class NodeClaimLifecycle {
     }
     return metadata !== undefined || status !== undefined ? 'stored' : 'unchanged'
   }
+}
+
+/** Also the one the claim had before, should the Node not say any more whose it is. */
+function nodesOf({ nodes }: Caches, { status }: NodeClaim): readonly Node[] {
+  const { providerID = '', nodeName = '' } = status ?? {}
+  const named = nodeName === '' ? undefined : nodes.get({ name: nodeName })
+  const found = providerID === '' ? [] : nodes.byIndex(indexes.byProviderId, providerID)
+  return named === undefined ? found : [...found, named]
 }

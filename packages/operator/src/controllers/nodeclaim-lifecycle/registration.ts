@@ -72,7 +72,7 @@ async function takeOver(
     return withCondition(draft, 'False', 'MultipleNodesFound', message, clock.now())
   }
   if (isMissingTaint(node)) {
-    logger.error('node joined without the unregistered taint', { Node: { name: node.metadata.name } })
+    logger.warn('node joined without the unregistered taint', { Node: { name: node.metadata.name } })
     events.record({
       object: claim,
       type: 'Warning',

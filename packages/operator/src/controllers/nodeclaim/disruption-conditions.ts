@@ -13,6 +13,7 @@ import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import type { Caches } from '../../observe/caches.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { consolidateAfterMs } from '../../state/consolidate-after.ts'
 import { InstanceTypeDrift } from '../nodeclaim-disruption/instance-type-drift.ts'
 import { nodeClaimConditions } from '../nodeclaim-lifecycle/conditions.ts'
@@ -35,7 +36,7 @@ export class DisruptionConditions {
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined || !state.isManaged(claim))
       return done
     const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
-    if (pool === undefined) return done
+    if (pool === undefined || isUnreadable(pool)) return done
     const before = ConditionSet.of(claim, nodeClaimConditions)
     const failures: unknown[] = []
     const drifted = await this.#drifted(claim, pool, before, signal).catch((error: unknown) => {

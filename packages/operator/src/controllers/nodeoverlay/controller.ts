@@ -20,6 +20,7 @@ import {
 import { type Cache, type Change, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { eligibilityPolicy } from '../../decide/eligible-pods.ts'
 import { sliceMs } from '../../decide/slice.ts'
 import type { OverlayLayer } from './overlaid-provider.ts'
@@ -57,7 +58,10 @@ export class NodeOverlayController {
   async reconcile(signal: AbortSignal): Promise<ReconcileResult> {
     const { caches, clock, state, turns } = this.#context
     const { store, overlays } = this.#layer
-    const { offered, failures } = await this.#offeredPools(caches.nodePools.list(), signal)
+    const { offered, failures } = await this.#offeredPools(
+      caches.nodePools.list().filter((pool) => !isUnreadable(pool)),
+      signal,
+    )
     const { outcomes, byPool } = await inSlices(
       evaluateOverlaysInSteps(overlays.list(), offered, eligibilityPolicy(this.#context.provider)),
       { clock, turns, sliceMs },

@@ -9,6 +9,7 @@ import {
 } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { indexes } from '../../observe/caches.ts'
 import { registrationHealthy } from '../../state/registration-health.ts'
 import { nodePoolConditions } from '../nodeclaim-lifecycle/conditions.ts'
@@ -35,7 +36,7 @@ export class NodePoolRegistrationHealth {
     const { client, clock, state } = this.#context
     const pool = managedPool(this.#context, name)
     const nodeClass = pool && nodeClassOf(this.#context, pool)
-    if (pool === undefined || nodeClass === undefined) return done
+    if (pool === undefined || nodeClass === undefined || isUnreadable(pool)) return done
     const nodeClassGeneration = nodeClass.metadata.generation ?? 0
     const isStale = isOutdated(pool, nodeClassGeneration)
     if (!isStale) this.#recordUntold(pool)

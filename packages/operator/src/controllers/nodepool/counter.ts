@@ -2,6 +2,7 @@
 import { formatResources, karpenterKinds, type NodePool, type Resources, ownValue } from '@tenon/api'
 import { isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { poolUsage } from '../../decide/scheduling-input.ts'
 import { managedPool } from './managed-pool.ts'
 
@@ -24,7 +25,7 @@ export class NodePoolCounter {
     const failures: Error[] = []
     for (const { metadata } of caches.nodePools.list()) {
       const pool = managedPool(this.#context, metadata.name)
-      if (pool === undefined) continue
+      if (pool === undefined || isUnreadable(pool)) continue
       try {
         await this.#write(pool, { ...alwaysShown, ...poolUsage(metadata.name, nodes, state.parsed) })
       } catch (cause) {

@@ -11,6 +11,7 @@ import {
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { indexes } from '../../observe/caches.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { managedPool } from './managed-pool.ts'
 
 /** Reconciles the drift hash of one NodePool and its claims. */
@@ -23,7 +24,7 @@ export class NodePoolHash {
 
   async reconcile(name: string): Promise<ReconcileResult> {
     const pool = managedPool(this.#context, name)
-    if (pool === undefined) return done
+    if (pool === undefined || isUnreadable(pool)) return done
     const hash = nodePoolHash(pool)
     const stored = pool.metadata.annotations ?? {}
     if (stored[annotations.nodePoolHashVersion] !== nodePoolHashVersion) await this.#migrate(pool, hash)

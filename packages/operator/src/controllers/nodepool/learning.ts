@@ -18,6 +18,7 @@ import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import type { Correction, LearnedCapacity } from '../../state/learned-capacity.ts'
 import type { UselessNode } from '../../state/node-evidence.ts'
 import { uselessText } from '../../state/useless-text.ts'
@@ -59,7 +60,7 @@ export class NodePoolLearning {
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { learning } = this.#context
     const pool = managedPool(this.#context, name)
-    if (pool === undefined || learning === undefined) return done
+    if (pool === undefined || learning === undefined || isUnreadable(pool)) return done
     this.restore(pool)
     const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined
     const types = isStored || learning.capacity.knowsMachines ? await this.#types(pool, signal) : undefined

@@ -11,6 +11,7 @@ import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../../context.ts'
 import { nodePoolConditions } from '../nodeclaim-lifecycle/conditions.ts'
 import { managedPool, nodeClassOf } from './managed-pool.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { validatePool } from '../../state/pool-problems.ts'
 
 /** Reconciles the conditions of one NodePool. */
@@ -24,7 +25,8 @@ export class NodePoolReadiness {
   async reconcile(name: string): Promise<ReconcileResult> {
     const { clock, client, provider } = this.#context
     const pool = managedPool(this.#context, name)
-    if (pool === undefined) return done
+    // Conditions that cannot be read cannot be told from those that are to be written.
+    if (pool === undefined || (isUnreadable(pool) && pool.status === undefined)) return done
     const before = ConditionSet.of(pool, nodePoolConditions)
     const problems = validatePool(pool, provider)
     const after = before

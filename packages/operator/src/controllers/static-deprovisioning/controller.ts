@@ -3,6 +3,7 @@ import { karpenterKinds, labels, type NodeClaim } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../act/in-parallel.ts'
 import type { OperatorContext } from '../../context.ts'
+import { isUnreadable } from '../../observe/readable.ts'
 import { validatePool } from '../../state/pool-problems.ts'
 import { staticPool } from '../static-provisioning/static-pool.ts'
 import { inOrderOfLoss } from './scale-down-order.ts'
@@ -58,7 +59,8 @@ export class StaticDeprovisioning {
   /** The active claims in the order in which they may go. */
   #victims(active: readonly NodeClaim[], unlaunched: readonly string[]): readonly NodeClaim[] {
     const { state, clock } = this.#context
-    const byName = new Map(active.map((claim) => [claim.metadata.name, claim]))
+    const readable = active.filter((claim) => !isUnreadable(claim))
+    const byName = new Map(readable.map((claim) => [claim.metadata.name, claim]))
     const nodes = state
       .stateNodes()
       .filter(

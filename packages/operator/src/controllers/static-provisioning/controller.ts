@@ -1,6 +1,7 @@
 /** `static.provisioning`: creates the claims that a static NodePool lacks (cluster-state.md 15.3). */
 import { isConditionTrue, karpenterKinds, labels } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
+import { OvertakenError } from '../../act/expected-failures.ts'
 import { inParallel } from '../../act/in-parallel.ts'
 import { createStaticClaim, nodeLimit, reserveStaticClaims } from '../../act/static-claims.ts'
 import type { OperatorContext } from '../../context.ts'
@@ -103,7 +104,7 @@ export class StaticProvisioning {
       const current = this.#current(pool)
       if (typeof current === 'string') {
         this.#context.state.poolClaims.release(name)
-        throw new Error(current)
+        throw new OvertakenError(current)
       }
       await createStaticClaim(this.#context, current, name, 'provisioned', signal)
     })

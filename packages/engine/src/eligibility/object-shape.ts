@@ -1,0 +1,273 @@
+/** Whether objects other than pods can be read: the fields that some part of the autoscaler reads. */
+import { parseNillableDuration } from '@tenon/api'
+import { nodeSelectorTerms, labelSelector, podSpec } from './pod-shape.ts'
+import {
+  fields,
+  integer,
+  listOf,
+  mapOf,
+  misfits,
+  nonEmptyText,
+  oneOf,
+  optional,
+  plain,
+  quantity,
+  type Shape,
+  type ShapeProblem,
+  text,
+  within,
+} from './shape-check.ts'
+
+const time: Shape = plain(
+  'a time such as 2026-01-31T12:00:00Z',
+  (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)),
+)
+const duration: Shape = plain(
+  'a duration such as 30s, 1h30m or Never',
+  (value) => typeof value === 'string' && parseNillableDuration(value) !== undefined,
+)
+const anything: Shape = () => undefined
+const truth: Shape = plain('true or false', (value) => typeof value === 'boolean')
+const amounts = optional(mapOf(quantity))
+const texts = optional(listOf(text))
+
+const ownerReference = fields({ apiVersion: text, kind: text, name: text, uid: text })
+const metadata = fields({
+  name: nonEmptyText,
+  namespace: optional(text),
+  labels: optional(mapOf(text)),
+  annotations: optional(mapOf(text)),
+  finalizers: texts,
+  ownerReferences: optional(listOf(ownerReference)),
+  creationTimestamp: optional(time),
+  deletionTimestamp: optional(time),
+})
+
+function object(shapes: Readonly<Record<string, Shape>>): Shape {
+  return fields({ metadata, ...shapes })
+}
+
+const conditions = optional(
+  listOf(
+    fields({
+      type: nonEmptyText,
+      status: text,
+      reason: optional(text),
+      message: optional(text),
+      lastTransitionTime: optional(time),
+    }),
+  ),
+)
+const requirement = fields({
+  key: nonEmptyText,
+  operator: text,
+  values: texts,
+  minValues: optional(integer),
+})
+const taints = optional(listOf(fields({ key: nonEmptyText, value: optional(text), effect: text })))
+const templateSpec = {
+  nodeClassRef: fields({ group: text, kind: nonEmptyText, name: nonEmptyText }),
+  requirements: optional(listOf(requirement)),
+  taints,
+  startupTaints: taints,
+  expireAfter: optional(duration),
+  terminationGracePeriod: optional(duration),
+}
+
+const nodePool = object({
+  spec: fields({
+    template: fields({
+      metadata: optional(fields({ labels: optional(mapOf(text)), annotations: optional(mapOf(text)) })),
+      spec: fields(templateSpec),
+    }),
+    disruption: optional(
+      fields({
+        consolidateAfter: optional(duration),
+        consolidationPolicy: optional(text),
+        budgets: optional(
+          listOf(
+            fields({
+              nodes: text,
+              schedule: optional(text),
+              duration: optional(text),
+              reasons: texts,
+            }),
+          ),
+        ),
+      }),
+    ),
+    limits: amounts,
+    weight: optional(integer),
+    replicas: optional(integer),
+  }),
+  status: optional(fields({ conditions, resources: amounts, nodes: optional(integer) })),
+})
+
+const nodeClaim = object({
+  spec: fields({ ...templateSpec, resources: optional(fields({ requests: amounts })) }),
+  status: optional(
+    fields({
+      conditions,
+      providerID: optional(text),
+      nodeName: optional(text),
+      imageID: optional(text),
+      capacity: amounts,
+      allocatable: amounts,
+      lastPodEventTime: optional(time),
+    }),
+  ),
+})
+
+const node = object({
+  spec: optional(fields({ providerID: optional(text), taints, unschedulable: optional(truth) })),
+  status: optional(fields({ capacity: amounts, allocatable: amounts, conditions })),
+})
+
+const nodeClass = object({ status: optional(fields({ conditions })) })
+
+const daemonSet = object({
+  spec: fields({
+    template: fields({ metadata: optional(fields({ labels: optional(mapOf(text)) })), spec: podSpec }),
+  }),
+})
+
+/** A selector that can be evaluated: other than with pods, one that cannot is kept apart from one that matches nothing. */
+const budgetSelector: Shape = (value, at) => {
+  const found = at.problems.length
+  labelSelector(value, at)
+  if (at.problems.length > found) return
+  const { matchExpressions } = value as { readonly matchExpressions?: readonly Expression[] | null }
+  within(at, 'field', 'matchExpressions', matchExpressions, optional(listOf(evaluable)))
+}
+
+interface Expression {
+  readonly operator: string
+  readonly values?: readonly string[] | null
+}
+
+const evaluable: Shape = (value, at) => {
+  const { operator, values } = value as Expression
+  const count = values?.length ?? 0
+  if (operator === 'In' || operator === 'NotIn') {
+    if (count === 0) at.expect(`given at least one of values with operator ${operator}`)
+  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+    if (count > 0) at.expect(`left without values with operator ${operator}`)
+  } else within(at, 'field', 'operator', operator, oneOf('In', 'NotIn', 'Exists', 'DoesNotExist'))
+}
+
+const countOrShare: Shape = plain(
+  'an integer or a percentage',
+  (value) => Number.isSafeInteger(value) || (typeof value === 'string' && /^\d+%?$/.test(value)),
+)
+const podDisruptionBudget = object({
+  spec: fields({
+    selector: optional(budgetSelector),
+    minAvailable: optional(countOrShare),
+    maxUnavailable: optional(countOrShare),
+    unhealthyPodEvictionPolicy: optional(text),
+  }),
+  status: optional(fields({ disruptionsAllowed: optional(integer) })),
+})
+
+const claimSpec = fields({
+  accessModes: texts,
+  storageClassName: optional(text),
+  volumeName: optional(text),
+  volumeMode: optional(text),
+  selector: optional(labelSelector),
+  resources: optional(fields({ requests: amounts })),
+})
+const persistentVolumeClaim = object({
+  spec: claimSpec,
+  status: optional(fields({ phase: optional(text) })),
+})
+const persistentVolume = object({
+  spec: fields({
+    csi: optional(fields({ driver: nonEmptyText })),
+    nodeAffinity: optional(fields({ required: optional(fields({ nodeSelectorTerms })) })),
+    storageClassName: optional(text),
+    capacity: amounts,
+    accessModes: texts,
+    volumeMode: optional(text),
+    claimRef: optional(fields({ namespace: optional(text), name: optional(text), uid: optional(text) })),
+  }),
+  status: optional(fields({ phase: optional(text) })),
+})
+const storageClass = object({
+  provisioner: nonEmptyText,
+  volumeBindingMode: optional(text),
+  allowedTopologies: optional(
+    listOf(
+      fields({
+        matchLabelExpressions: optional(listOf(fields({ key: nonEmptyText, values: listOf(text) }))),
+      }),
+    ),
+  ),
+})
+const csiNode = object({
+  spec: fields({
+    drivers: optional(
+      listOf(
+        fields({
+          name: nonEmptyText,
+          topologyKeys: texts,
+          allocatable: optional(fields({ count: optional(integer) })),
+        }),
+      ),
+    ),
+  }),
+})
+const volumeAttachment = object({
+  spec: fields({
+    attacher: optional(text),
+    nodeName: nonEmptyText,
+    source: fields({ persistentVolumeName: optional(text) }),
+  }),
+})
+const nodeOverlay = object({
+  spec: fields({
+    requirements: optional(listOf(requirement)),
+    price: optional(text),
+    priceAdjustment: optional(text),
+    capacity: amounts,
+    weight: optional(integer),
+  }),
+  status: optional(fields({ conditions })),
+})
+const mapSelecting = object({ spec: optional(fields({ selector: optional(mapOf(text)) })) })
+const selecting = object({ spec: fields({ selector: labelSelector }) })
+const resourceSlice = object({
+  spec: fields({
+    driver: text,
+    pool: fields({ name: text, generation: integer, resourceSliceCount: integer }),
+    nodeName: optional(text),
+  }),
+})
+
+const shapes: ReadonlyMap<string, Shape> = new Map([
+  ['NodePool', nodePool],
+  ['NodeClaim', nodeClaim],
+  ['Node', node],
+  ['DaemonSet', daemonSet],
+  ['PodDisruptionBudget', podDisruptionBudget],
+  ['PersistentVolumeClaim', persistentVolumeClaim],
+  ['PersistentVolume', persistentVolume],
+  ['StorageClass', storageClass],
+  ['CSINode', csiNode],
+  ['VolumeAttachment', volumeAttachment],
+  ['NodeOverlay', nodeOverlay],
+  ['Namespace', object({ status: anything })],
+  ['Service', mapSelecting],
+  ['ReplicationController', mapSelecting],
+  ['ReplicaSet', selecting],
+  ['StatefulSet', selecting],
+  ['ResourceSlice', resourceSlice],
+])
+
+/**
+ * Every place where an object is not what the API promises, if any.
+ * @param kind of the object; what is not known to the core is a node class.
+ */
+export function misshapenObjectFields(kind: string, value: unknown): readonly ShapeProblem[] {
+  return misfits(value, shapes.get(kind) ?? nodeClass)
+}
