@@ -80,6 +80,7 @@ const goldens: Readonly<Record<string, Values>> = {
   },
   exoscale: {
     provider: 'exoscale',
+    networkPolicy: { enabled: true, probesFrom: [{ podSelector: {} }] },
     exoscale: {
       zone: 'ch-gva-2',
       clusterId: 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11',
@@ -184,6 +185,31 @@ describe('the charts', () => {
       await refusal({ replicas: 2, settings: { disableLeaderElection: true } }),
       /set replicas to 1/,
     )
+  })
+
+  test('a NetworkPolicy lets in who scrapes, and to the probes only who is named', async () => {
+    assert.ok((await objects()).every(({ kind }) => kind !== 'NetworkPolicy'))
+    const policy = async (values: Values) =>
+      (await only<Rendered>('NetworkPolicy', { networkPolicy: { enabled: true, ...values } })).spec
+    const deployment = await only<V1Deployment>('Deployment')
+    // The client library calls `from` so.
+    const toMetrics = { ports: [{ port: 'http-metrics', protocol: 'TCP' }] }
+    assert.deepEqual(await policy({}), {
+      podSelector: deployment.spec?.selector,
+      policyTypes: ['Ingress'],
+      ingress: [{ ...toMetrics, _from: [{ namespaceSelector: {} }] }],
+    })
+    const from = [{ podSelector: { matchLabels: { app: 'prometheus' } } }]
+    const sidecar = { ports: [{ port: 9000 }] }
+    const named = await policy({ metricsFrom: from, probesFrom: from, additionalIngress: [sidecar] })
+    const toProbes = { ports: [{ port: 'http', protocol: 'TCP' }] }
+    assert.deepEqual((named as { readonly ingress: unknown }).ingress, [
+      { ...toMetrics, _from: from },
+      { ...toProbes, _from: from },
+      sidecar,
+    ])
+    assert.match(await refusal({ hostNetwork: true, networkPolicy: { enabled: true } }), /has no effect/)
+    assert.match(await refusal({ networkPolicy: { metricsFrom: [] } }), /networkPolicy\/metricsFrom/)
   })
 
   test('a value of another chart is refused with the name it has here', async () => {

@@ -43,6 +43,10 @@
   value: {{ .Values.controller.metrics.port | quote }}
 - name: HEALTH_PROBE_PORT
   value: {{ .Values.controller.healthProbe.port | quote }}
+- name: DEBUG_PORT
+  value: {{ .Values.controller.debug.port | quote }}
+- name: MAX_CONNECTIONS
+  value: {{ .Values.controller.maxConnections | quote }}
 - name: LEADER_ELECTION_NAME
   value: {{ .Values.settings.leaderElectionName | quote }}
 - name: LEADER_ELECTION_NAMESPACE
