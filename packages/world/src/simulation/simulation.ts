@@ -82,7 +82,7 @@ export async function simulate(
     cloudSettings: { ...usualCloud(story, random.fork('guests')), ...pace.cloud },
   })
   const logs = new ControllerLogs(world.secrets(), (line) => {
-    checker.logged(line)
+    if (!repeats(fleet)) checker.logged(line)
   })
   const { clock } = world
   const logger: Logger = new JsonLogger(clock, (line) => logs.write(line), { value: 'info' })
@@ -165,7 +165,7 @@ export async function simulate(
   weather.clearUp()
   for (const stop of stopFaults) stop()
   log.record('fault', 'calm')
-  const calmMs = await untilWell(world, checker, step)
+  const calmMs = await untilWell(world, { checker, fleet }, step)
   const clusterEvents = notes?.lines ?? newestEvents(world, 200)
   fleet.stop()
   await world.stop()
@@ -215,8 +215,15 @@ class Census {
   }
 }
 
+/** Whether the controllers try again for ever what was in vain, as Karpenter does. */
+const repeats = ({ settings }: OperatorFleet): boolean => settings.compatibility === 'karpenter'
+
 /** Goes on until everything has been well for a while, or should have been. @returns how long it took. */
-async function untilWell(world: World, checker: Checker, step: () => Promise<boolean>): Promise<number> {
+async function untilWell(
+  world: World,
+  { checker, fleet }: { readonly checker: Checker; readonly fleet: OperatorFleet },
+  step: () => Promise<boolean>,
+): Promise<number> {
   const { clock } = world
   const settling = new Settling(clock.monotonic())
   const launchesThen = checker.launches
@@ -227,6 +234,7 @@ async function untilWell(world: World, checker: Checker, step: () => Promise<boo
       wrong: unrest(world),
       launches: checker.launches - launchesThen,
       launchesOfAge: launchesOfAge(world, calmBoundMs),
+      repeats: repeats(fleet),
     })
     if (verdict.kind === 'broken') checker.violate(verdict.invariant, verdict.text)
     if (verdict.kind !== 'waiting') break

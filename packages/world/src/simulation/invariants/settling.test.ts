@@ -11,7 +11,14 @@ function follow(lookAt: (minutes: number) => Partial<Look>): {
 } {
   const settling = new Settling(0)
   for (let at = 0; at < 200; at++) {
-    const usual = { nowMs: at * minute, fleet: 'a b', wrong: [], launches: 0, launchesOfAge: 0 }
+    const usual = {
+      nowMs: at * minute,
+      fleet: 'a b',
+      wrong: [],
+      launches: 0,
+      launchesOfAge: 0,
+      repeats: false,
+    }
     const verdict = settling.look({ ...usual, ...lookAt(at) })
     if (verdict.kind !== 'waiting') return { verdict, at }
   }
@@ -65,5 +72,10 @@ describe('a world that has become calm', () => {
       invariant: 'costSettles',
       text: 'machines still come and go',
     })
+  })
+
+  test('is well when they come and go as with a controller that repeats what was in vain', () => {
+    const { verdict } = follow((minutes) => ({ fleet: String(minutes), launches: minutes, repeats: true }))
+    assert.deepEqual(verdict, { kind: 'well' })
   })
 })

@@ -16,6 +16,8 @@ export interface Look {
   /** Machines asked for since the calm began, and as many as age explains by the bound. */
   readonly launches: number
   readonly launchesOfAge: number
+  /** Whether the controllers try again for ever what was in vain: a move that has to be undone may go on so. */
+  readonly repeats: boolean
 }
 
 /** What follows from a look. */
@@ -40,7 +42,7 @@ export class Settling {
     return this.#settledFromMs - this.#fromMs
   }
 
-  look({ nowMs, fleet, wrong, launches, launchesOfAge }: Look): Verdict {
+  look({ nowMs, fleet, wrong, launches, launchesOfAge, repeats }: Look): Verdict {
     this.#wrongFromMs = wrong.length === 0 ? undefined : (this.#wrongFromMs ?? nowMs)
     if (fleet !== this.#fleet || wrong.length > 0) this.#settledFromMs = nowMs
     this.#fleet = fleet
@@ -51,7 +53,7 @@ export class Settling {
       if (nowMs - this.#wrongFromMs < settledMs) return { kind: 'waiting' }
       return { kind: 'broken', invariant: 'everythingIsWellInTheEnd', text: wrong.join('; ') }
     }
-    if (launches > launchesOfAge)
+    if (launches > launchesOfAge && !repeats)
       return { kind: 'broken', invariant: 'costSettles', text: 'machines still come and go' }
     return { kind: 'well' }
   }
