@@ -1,7 +1,7 @@
 /** A decision as data: nodes that go, what comes in their place, and how it is told. */
 import { type DisruptionReason, labels, type NodeClaim, type Pod, type Requirement } from '@tenon/api'
 import type { LogFields } from '@tenon/runtime'
-import { labelsOf } from '../../state/state-node.ts'
+import { labelsOf, type StateNode } from '../../state/state-node.ts'
 import type { Candidate } from './candidates.ts'
 
 /** A claim to create in place of nodes that go. */
@@ -28,8 +28,8 @@ export interface Command {
   readonly type: ConsolidationType
   readonly candidates: readonly Candidate[]
   readonly replacements: readonly Replacement[]
-  /** Provider IDs of the machines that take pods of the candidates. */
-  readonly destinations: readonly string[]
+  /** Nodes that take pods of the candidates. */
+  readonly destinations: readonly StateNode[]
   /** Per hour, where it is about money. */
   readonly savings?: number
   /** Pods of the candidates in the order in which they have to move; absent when any order will do. */

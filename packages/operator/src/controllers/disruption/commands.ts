@@ -131,7 +131,10 @@ export class Commands {
         state.mark(providerID)
         this.#queued.set(providerID, id)
       }
-      for (const destination of command.destinations) state.nominate(destination, this.#nominationMs)
+      for (const { providerID } of command.destinations) state.nominate(providerID, this.#nominationMs)
+      // Pods that are moved are moved once: where they come to they are left alone for a while.
+      for (const claim of [...command.destinations.map((each) => each.claim), ...successors])
+        if (claim !== undefined) state.freshMachines.fill(claim.metadata.name)
       this.#underWay.set(id, {
         command: { ...command, candidates: going },
         successors,

@@ -5,7 +5,7 @@ import type { OperatorContext } from '../../context.ts'
 import { type GatheredInput, gatherRemovalInput } from '../../decide/scheduling-input.ts'
 import { consolidateAfterMs } from '../../state/consolidate-after.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
-import { capacityOf, labelsOf, transitionMs } from '../../state/state-node.ts'
+import { capacityOf, labelsOf, type StateNode, transitionMs } from '../../state/state-node.ts'
 import type { Candidate } from './candidates.ts'
 
 /** The cluster as it is, with the pods of candidates that may have to move. */
@@ -91,13 +91,13 @@ export function keepHomes(
   }
 }
 
-/** Provider IDs of the machines that take pods. */
+/** Nodes that take pods. */
 export function destinationsOf(
   { input }: RemovalGround,
   placements: RemovalResult['placements'],
-): readonly string[] {
+): readonly StateNode[] {
   const names = new Set(placements.map(({ node }) => node))
-  return [...names].flatMap((name) => input.stateNodes.get(name)?.providerID ?? [])
+  return [...names].flatMap((name) => input.stateNodes.get(name) ?? [])
 }
 
 function describe({ state }: OperatorContext, candidate: Candidate): CandidateInput {
