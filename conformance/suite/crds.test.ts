@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { request } from 'node:https'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { KubeConfig } from '@kubernetes/client-node'
 import { crdCases } from '../../packages/world/src/crds/tests/all-cases.test-support.ts'
-import {
-  holdCase,
-  type SendRequest,
-  type ServerAnswer,
-} from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
+import { holdCase, type SendRequest } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
 import {
   evaluatesExpressions,
   refusesExpressions,
@@ -22,6 +16,7 @@ import {
   scales,
   showsColumns,
 } from '../../packages/world/src/crds/tests/kubectl-story.test-support.ts'
+import { administrator } from './administrator.ts'
 import { sharedControlPlane } from './cluster.ts'
 import { crdsYaml } from './tenon.ts'
 
@@ -90,40 +85,4 @@ function tenonCrds(args: readonly string[]): ReturnType<Kubectl> {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), out, err })
     })
   })
-}
-
-/** Requests without a client library between, so that cases may hold what a library would not send. */
-async function administrator(kubeconfigPath: string): Promise<SendRequest> {
-  const config = new KubeConfig()
-  config.loadFromFile(kubeconfigPath)
-  const server = config.getCurrentCluster()?.server ?? ''
-  const options = {}
-  await config.applyToHTTPSOptions(options)
-  return (method, path, body) =>
-    new Promise<ServerAnswer>((resolve, reject) => {
-      const headers = { 'content-type': 'application/json', accept: 'application/json' }
-      const outgoing = request(`${server}${path}`, mergedOptions(options, method, headers), (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8')
-          // A path that is not served is answered in plain text.
-          const isJson = response.headers['content-type']?.includes('json') === true
-          resolve({
-            status: response.statusCode ?? 0,
-            body: isJson ? JSON.parse(text) : { message: text },
-          })
-        })
-      })
-      outgoing.on('error', reject)
-      outgoing.end(body && JSON.stringify(body))
-    })
-}
-
-function mergedOptions(
-  options: { readonly headers?: Readonly<Record<string, string>> },
-  method: string,
-  headers: Readonly<Record<string, string>>,
-): object {
-  return { ...options, method, headers: { ...options.headers, ...headers } }
 }

@@ -207,7 +207,7 @@ export interface PodSpec {
   readonly terminationGracePeriodSeconds?: number
   readonly restartPolicy?: string
   readonly hostNetwork?: boolean
-  readonly resourceClaims?: readonly { readonly name: string }[]
+  readonly resourceClaims?: readonly { readonly name: string; readonly resourceClaimName?: string }[]
 }
 
 export interface PodCondition {

@@ -179,7 +179,7 @@ describe('which pods get a node', () => {
   test('SCH-171 a pod with resource claims is refused, others proceed', async (t) => {
     const stage = await openStage(t)
     waitingPod(stage, 'device', {
-      spec: { resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' } as { readonly name: string }] },
+      spec: { resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] },
     })
     waitingPod(stage, 'plain')
     await stage.pass(5 * seconds)

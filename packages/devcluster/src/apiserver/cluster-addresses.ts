@@ -1,6 +1,8 @@
+import { isIP } from 'node:net'
 import { ownValue } from '@tenon/api'
 import type { FieldError, StoredObject } from '../contract.ts'
 import type { ServerContext } from './context.ts'
+import { sameJson } from './equality.ts'
 import type { Served } from './registry.ts'
 import { internalError, invalid } from './status.ts'
 
@@ -76,6 +78,9 @@ function withoutOutlived(spec: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (outlived(needs.clusterAddress) && spec.clusterIP === before.clusterIP) {
     gone.add('clusterIP')
     gone.add('clusterIPs')
+    for (const field of ['ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy']) {
+      if (sameJson(ownValue(spec, field), ownValue(before, field))) gone.add(field)
+    }
   }
   if (outlived(needs.trafficPolicy)) drop('externalTrafficPolicy')
   if (outlived(needs.healthCheck)) drop('healthCheckNodePort')
@@ -100,7 +105,10 @@ function withClusterAddress(
 ): ServiceSpec {
   const own = before?.clusterIP
   const clusterIP = spec.clusterIP || spec.clusterIPs?.[0] || own || freeAddress(used)
-  if (clusterIP !== 'None' && clusterIP !== own) {
+  if (clusterIP !== 'None' && isIP(clusterIP) === 0) {
+    const detail = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
+    errors.push({ field: 'spec.clusterIPs[0]', kind: 'invalid', value: clusterIP, detail })
+  } else if (clusterIP !== 'None' && clusterIP !== own) {
     const problem = addressProblem(clusterIP, used)
     if (problem !== undefined)
       errors.push({

@@ -10,7 +10,7 @@ import { checkLimitRanges } from './limits/limit-ranges.ts'
 import { generatedName, generatedSuffix, validateMetadata, withoutEmpty } from './metadata.ts'
 import { simulationWarnings } from './not-simulated.ts'
 import type { Served } from './registry.ts'
-import { alreadyExists, failure, forbidden, invalid, methodNotAllowed, notFound } from './status.ts'
+import { alreadyExists, failure, forbidden, methodNotAllowed, notFound } from './status.ts'
 import {
   agreedNamespace,
   checkType,
@@ -61,8 +61,10 @@ export function prepareCreate(
     hasStatus && !statusOnCreate.has(served.definition.kind) ? withField(named, 'status', undefined) : named
   const admitted = admitCreate(ctx, served, served.definition.applyDefaults(bare))
   const object = mutated(ctx, { served, operation: 'CREATE', object: admitted }, options)
-  refuseInvalid(served, object.metadata.name, validateMetadata(served.definition, object.metadata))
-  refuseInvalid(served, object.metadata.name, served.definition.validate(object, undefined))
+  refuseInvalid(served, object.metadata.name ?? '', [
+    ...(served.crdName === undefined ? [] : validateMetadata(object.metadata)),
+    ...served.definition.validate(object, undefined),
+  ])
   checkLimitRanges(ctx, served, object)
   ctx.quotas.check(served, object)
   checkCustomResourceDefinition(served, object)
@@ -100,7 +102,7 @@ function initialMetadata(
   object: StoredObject,
 ): StoredObject {
   const meta = object.metadata ?? {}
-  if (meta.resourceVersion !== undefined && meta.resourceVersion !== '')
+  if (meta.resourceVersion)
     throw failure(400, 'BadRequest', 'resourceVersion should not be set on objects to be created')
   const name = nameOf(ctx, served, namespace, object)
   return {
@@ -126,11 +128,10 @@ function nameOf(
   object: StoredObject,
 ): string {
   const { name, generateName } = object.metadata ?? {}
-  if (name !== undefined && name !== '') return name
-  if (generateName === undefined || generateName === '')
-    throw invalid(subjectOf(served), '', [
-      { field: 'metadata.name', kind: 'required', detail: 'name or generateName is required' },
-    ])
+  if (name) return name
+  if (served.collection === 'limitranges') return uuid(ctx.random)
+  // What else is wrong is told along with it.
+  if (!generateName) return ''
   for (let attempt = 0; attempt < nameAttempts; attempt++) {
     const suffix = randomString(ctx.random, generatedSuffix.length, generatedSuffix.alphabet)
     const candidate = generatedName(generateName, suffix)

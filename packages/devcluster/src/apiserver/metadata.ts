@@ -1,17 +1,10 @@
 import { type ObjectMeta, ownValue } from '@tenon/api'
-import type { FieldError, ResourceDefinition, StoredObject } from '../contract.ts'
+import type { FieldError, StoredObject } from '../contract.ts'
 import { sameJson } from './equality.ts'
 
 const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
-const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
-const serviceName = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
 const labelName = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
 const annotationsLimitBytes = 256 * 1024
-
-/** Kinds named by path segments rather than by DNS subdomains (they may hold colons). */
-const pathSegmentKinds = new Set(['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'])
-const labelKinds = new Set(['Namespace'])
-const serviceKinds = new Set(['Service'])
 
 /** Names generated from `generateName` are cut so that they stay valid labels. */
 const generatedPrefixLimit = 58
@@ -23,15 +16,11 @@ export function generatedName(prefix: string, suffix: string): string {
   return prefix.slice(0, generatedPrefixLimit) + suffix
 }
 
-/** Checks what every object's metadata must hold. What it shares with `old`, which is stored, does. */
-export function validateMetadata(
-  definition: ResourceDefinition,
-  meta: ObjectMeta,
-  old?: ObjectMeta,
-): FieldError[] {
+/** Checks what the metadata of a custom resource must hold. What it shares with `old`, which is stored, does. */
+export function validateMetadata(meta: ObjectMeta, old?: ObjectMeta): FieldError[] {
   if (meta === old) return []
   return [
-    ...validateName(definition.kind, meta.name),
+    ...validateName(meta.name),
     ...(meta.labels === old?.labels ? [] : validateLabels(meta.labels ?? {})),
     ...(meta.annotations === old?.annotations ? [] : validateAnnotations(meta.annotations ?? {})),
     ...validateFinalizers(meta.finalizers ?? []),
@@ -39,26 +28,12 @@ export function validateMetadata(
   ]
 }
 
-function validateName(kind: string, name: string): FieldError[] {
-  const error = (detail: string): FieldError[] => [
-    { field: 'metadata.name', kind: 'invalid', value: name, detail },
-  ]
-  if (pathSegmentKinds.has(kind))
-    return name === '.' || name === '..' || /[/%]/.test(name)
-      ? error(`may not be '.', '..' or contain '/' or '%'`)
-      : []
-  if (labelKinds.has(kind) || serviceKinds.has(kind)) {
-    const pattern = serviceKinds.has(kind) ? serviceName : dnsLabel
-    if (name.length <= 63 && pattern.test(name)) return []
-    const form = serviceKinds.has(kind) ? 'RFC 1035' : 'RFC 1123'
-    return error(
-      `a lowercase ${form} label must be at most 63 lower case alphanumeric characters or '-', and must start ${serviceKinds.has(kind) ? 'with an alphabetic' : 'and end with an alphanumeric'} character`,
-    )
-  }
+function validateName(name: string | undefined): FieldError[] {
+  if (!name) return [{ field: 'metadata.name', kind: 'required', detail: 'name or generateName is required' }]
   if (name.length <= 253 && subdomain.test(name)) return []
-  return error(
-    `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
-  )
+  const detail =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+  return [{ field: 'metadata.name', kind: 'invalid', value: name, detail }]
 }
 
 /** Whether a text may be a label key (`example.com/name` or `name`). */
@@ -158,10 +133,11 @@ function serverFields(old: ObjectMeta): Partial<ObjectMeta> {
 
 type LooseMeta = { readonly [Field in keyof ObjectMeta]: ObjectMeta[Field] | undefined | null }
 
-/** Drops fields that are absent or empty, so that equal metadata has one form. */
+/** Drops fields that are absent or empty, so that equal metadata has one form; but never the name. */
 export function withoutEmpty(meta: LooseMeta): ObjectMeta {
   const kept = Object.entries(meta).filter(
-    ([, value]) => value !== undefined && value !== null && value !== '' && !isEmpty(value),
+    ([key, value]) =>
+      key === 'name' || (value !== undefined && value !== null && value !== '' && !isEmpty(value)),
   )
   return Object.fromEntries(kept) as unknown as ObjectMeta
 }

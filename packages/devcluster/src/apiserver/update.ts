@@ -142,7 +142,7 @@ export function prepareReplacement(
   const admitted = mutated(ctx, { ...write, object: own }, options)
   refuseInvalid(served, old.metadata.name, [
     ...validateMetadataUpdate(admitted.metadata, old.metadata),
-    ...validateMetadata(served.definition, admitted.metadata, old.metadata),
+    ...(served.crdName === undefined ? [] : validateMetadata(admitted.metadata, old.metadata)),
     ...served.definition.validate(admitted, old),
   ])
   if (subresource === undefined) {

@@ -4,7 +4,7 @@ import type { PodSpec } from '@tenon/api'
 import { aCluster } from './scheduling-fixture.ts'
 
 test('a pod with resource claims stays pending, with the reason', async () => {
-  const resourceClaims: PodSpec['resourceClaims'] = [{ name: 'gpu' }]
+  const resourceClaims: PodSpec['resourceClaims'] = [{ name: 'gpu', resourceClaimName: 'gpu' }]
   const cluster = aCluster().node('a').pod('training', { resourceClaims }).pod('web')
   await cluster.settle()
   assert.equal(cluster.nodeOf('web'), 'a')

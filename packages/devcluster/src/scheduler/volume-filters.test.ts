@@ -24,7 +24,8 @@ describe('pods with volumes', () => {
 
   it('RPT-58 does not take a claim of an ephemeral volume that is not its own', async () => {
     const cluster = aCluster().node('a').volume('pv', undefined).claim('p-data', { volumeName: 'pv' })
-    cluster.pod('p', { volumes: [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec: {} } } }] })
+    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+    cluster.pod('p', { volumes: [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec } } }] })
     await cluster.settle()
     assert.match(
       cluster.reason('p') ?? '',

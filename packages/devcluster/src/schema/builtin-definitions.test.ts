@@ -43,6 +43,74 @@ test('fills defaults once: a second pass answers the same object', () => {
   }
 })
 
+test('leaves out or writes zero values as the types of the API server do', () => {
+  const filled = builtin('Deployment').applyDefaults({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'a' },
+    spec: {
+      paused: false,
+      minReadySeconds: 0,
+      selector: { matchLabels: { app: 'a' }, matchExpressions: [] },
+      template: {
+        spec: {
+          hostNetwork: false,
+          volumes: [{ name: 'v', emptyDir: {} }],
+          containers: [
+            {
+              name: 'a',
+              image: 'busybox',
+              command: [],
+              terminationMessagePath: '',
+              readinessProbe: { httpGet: { port: 80, path: '' }, timeoutSeconds: 0 },
+              resources: { limits: { cpu: '1' } },
+            },
+          ],
+        },
+      },
+    },
+  })
+  const spec = filled['spec'] as Record<string, unknown> & {
+    readonly template: { readonly spec: Record<string, unknown> & { readonly containers: readonly object[] } }
+  }
+  assert.deepEqual([Object.hasOwn(spec, 'paused'), Object.hasOwn(spec, 'minReadySeconds')], [false, false])
+  assert.deepEqual(spec['selector'], { matchLabels: { app: 'a' } })
+  assert.equal(Object.hasOwn(spec.template.spec, 'hostNetwork'), false)
+  assert.deepEqual(spec.template.spec['volumes'], [{ name: 'v', emptyDir: {} }])
+  assert.deepEqual(spec.template.spec.containers[0], {
+    name: 'a',
+    image: 'busybox',
+    imagePullPolicy: 'Always',
+    readinessProbe: {
+      failureThreshold: 3,
+      httpGet: { path: '/', port: 80, scheme: 'HTTP' },
+      periodSeconds: 10,
+      successThreshold: 1,
+      timeoutSeconds: 1,
+    },
+    // In a template a limit is no request: that is for its pods.
+    resources: { limits: { cpu: '1' } },
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'File',
+  })
+  assert.deepEqual(filled['status'], {})
+})
+
+test('gives a pod with limits of its own the requests of its containers', () => {
+  const containers = [
+    { name: 'a', image: 'a:1', resources: { requests: { cpu: '300m', memory: '64Mi' } } },
+    { name: 'b', image: 'b:1', resources: { limits: { cpu: '200m' } } },
+  ]
+  const pod = builtin('Pod').applyDefaults(
+    aPod({ containers, resources: { limits: { cpu: '2', memory: '1Gi' } } }),
+  )
+  const { resources } = pod['spec'] as { readonly resources: object }
+  assert.deepEqual(resources, {
+    limits: { cpu: '2', memory: '1Gi' },
+    requests: { cpu: '500m', memory: '64Mi' },
+  })
+})
+
 test('gives a pod the defaults of a real cluster and canonical amounts', () => {
   const pod = builtin('Pod').applyDefaults(
     aPod({

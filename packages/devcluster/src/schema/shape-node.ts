@@ -1,5 +1,6 @@
 import { ownValue } from '@tenon/api'
 import type { SchemaNode } from '../contract.ts'
+import type { ZeroValues } from './shapes/zero-values.ts'
 
 /** A schema node with one fact more than the contract needs. */
 export interface ShapeNode extends SchemaNode {
@@ -7,6 +8,8 @@ export interface ShapeNode extends SchemaNode {
   readonly alwaysPresent?: boolean
   /** The string is an amount (`500m`), numbers are accepted as well. */
   readonly quantity?: boolean
+  /** Which fields of the struct are written when they hold their zero value. */
+  readonly zeros?: ZeroValues
 }
 
 const noProperties: Readonly<Record<string, SchemaNode>> = {}

@@ -22,6 +22,11 @@ export function normalizeValue(value: unknown, node: ShapeNode, known?: unknown)
   return normalizeRecord(value as Record<string, unknown>, node, fields)
 }
 
+/** A map's text that is null is an empty one. */
+function withoutNulls(record: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, value ?? '']))
+}
+
 /** A scalar that is stored as it comes. */
 function isPlain(node: ShapeNode): boolean {
   return node.type !== 'object' && node.type !== 'array' && node.quantity !== true
@@ -31,7 +36,8 @@ function normalizeList(list: readonly unknown[], items: ShapeNode): readonly unk
   let changed: unknown[] | undefined
   for (let index = 0; index < list.length; index++) {
     const item = list[index]
-    const next = normalizeValue(item, items)
+    // An item that is null is one of which nothing was said.
+    const next = item === null && items.type === 'object' ? {} : normalizeValue(item, items)
     if (next === item) continue
     changed ??= [...list]
     changed[index] = next
@@ -46,7 +52,9 @@ function normalizeRecord(
 ): Record<string, unknown> {
   const properties = propertiesOf(node)
   const values = node.additionalProperties
-  if (node.properties === undefined && (values === undefined || isPlain(values))) return record
+  if (node.properties === undefined && (values === undefined || isPlain(values))) {
+    return values?.type === 'string' && Object.values(record).includes(null) ? withoutNulls(record) : record
+  }
   let changed: Record<string, unknown> | undefined
   for (const key in record) {
     const value = ownValue(record, key)

@@ -17,6 +17,7 @@ import { withLimitRangeDefaults } from '../limits/limit-ranges.ts'
 import type { Served } from '../registry.ts'
 import { withRuntimeClass } from '../runtime-classes.ts'
 import { forbidden } from '../status.ts'
+import { timestamp } from '../writing.ts'
 
 const notReady = 'node.kubernetes.io/not-ready'
 const unreachable = 'node.kubernetes.io/unreachable'
@@ -94,7 +95,21 @@ function admitPod(ctx: ServerContext, served: Served, object: StoredObject): Sto
     serviceAccountName: serviceAccount,
     serviceAccount,
   }
-  return { ...object, metadata: pod.metadata, spec }
+  return { ...object, metadata: pod.metadata, spec, status: withGates(ctx, spec, object['status']) }
+}
+
+/** A pod that is held back says so from the start. */
+function withGates(ctx: ServerContext, spec: Pod['spec'], status: unknown): unknown {
+  if ((spec.schedulingGates ?? []).length === 0) return status
+  const condition = {
+    type: 'PodScheduled',
+    status: 'False',
+    reason: 'SchedulingGated',
+    message: 'Scheduling is blocked due to non-empty scheduling gates',
+    lastProbeTime: null,
+    lastTransitionTime: timestamp(ctx),
+  }
+  return { ...(status as object | undefined), conditions: [condition] }
 }
 
 interface PriorityClass {
@@ -148,6 +163,8 @@ function withDefaultTolerations(tolerations: readonly Toleration[]): readonly To
 
 /** New nodes are kept free until they are known to be ready. */
 function taintNewNode(object: StoredObject): StoredObject {
+  // What is no object is refused later.
+  if (typeof object['spec'] !== 'object') return object
   const node = object as unknown as Node
   const taints = node.spec?.taints ?? []
   if (taints.some((taint) => taint.key === notReady && taint.effect === 'NoSchedule')) return object
@@ -156,11 +173,12 @@ function taintNewNode(object: StoredObject): StoredObject {
 }
 
 function admitNamespace(object: StoredObject): StoredObject {
+  const spec = object['spec'] as { readonly finalizers?: readonly string[] } | undefined
   const labels = { ...object.metadata.labels, 'kubernetes.io/metadata.name': object.metadata.name }
   return {
     ...object,
     metadata: { ...object.metadata, labels },
-    spec: { finalizers: ['kubernetes'] },
+    spec: { finalizers: [...new Set([...(spec?.finalizers ?? []), 'kubernetes'])] },
     status: { phase: 'Active' },
   }
 }

@@ -131,7 +131,7 @@ function behaviour(
       return { object: pruned, unknownFields }
     },
     validate: (object, old) => {
-      const errors: FieldError[] = [...metadataErrors(object, old, 'subdomain')]
+      const errors: FieldError[] = [...metadataErrors(object, old, 'subdomain', false)]
       if (object.metadata !== old?.metadata) checkShape(object.metadata, metadataShape, 'metadata', errors)
       const typed = errors.length
       validateValue(object, old, compiled, '', errors)

@@ -4,6 +4,7 @@ import type { BuiltinKind } from '../builtin-kinds.ts'
 import type { Loose } from '../columns/cells.ts'
 import type { ShapeNode } from '../shape-node.ts'
 import { normalizeValue } from '../shape-normalizing.ts'
+import { withZeroValues } from '../shape-zeros.ts'
 import * as cluster from './cluster.ts'
 import { within } from './fill.ts'
 import * as network from './network.ts'
@@ -40,6 +41,7 @@ const defaults: Readonly<Record<string, (object: Loose) => Loose>> = {
   'admissionregistration.k8s.io/MutatingWebhookConfiguration': cluster.mutatingWebhookDefaults,
   'admissionregistration.k8s.io/ValidatingWebhookConfiguration': cluster.validatingWebhookDefaults,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicy': cluster.admissionPolicyDefaults,
+  'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': cluster.policyBindingDefaults,
   'apiextensions.k8s.io/CustomResourceDefinition': cluster.customResourceDefinitionDefaults,
   'apiregistration.k8s.io/APIService': cluster.apiServiceDefaults,
   'resource.k8s.io/ResourceClaim': cluster.resourceClaimDefaults,
@@ -53,7 +55,8 @@ export function defaultsOf(
 ): (object: StoredObject, old?: StoredObject) => StoredObject {
   const own = ownValue(defaults, `${kind.group}/${kind.kind}`)
   return (object, old) => {
-    const normal = normalizeValue(object, schema, old) as StoredObject
-    return own === undefined ? normal : (own(normal) as unknown as StoredObject)
+    const normal = normalizeValue(object, schema, old) as Loose
+    const given = withZeroValues(normal, schema, old) as Loose
+    return (own === undefined ? given : own(given)) as StoredObject
   }
 }

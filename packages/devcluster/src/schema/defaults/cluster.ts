@@ -1,5 +1,6 @@
 import type { Loose } from '../columns/cells.ts'
-import { each, fill, set, within, withinOrEmpty } from './fill.ts'
+import { each, fill, fillZero, set, within, withinOrEmpty } from './fill.ts'
+import { volumeSourceDefaults } from './volume-sources.ts'
 
 export function namespaceDefaults(namespace: Loose): Loose {
   const name: unknown = namespace['metadata']?.name
@@ -27,19 +28,22 @@ export function secretDefaults(secret: Loose): Loose {
   return { ...rest, data: { ...rest['data'], ...Object.fromEntries(encoded) } }
 }
 
+/** The first of a node's ranges of addresses is its range, and the other way round. */
+function addressRanges(spec: Loose): Loose {
+  const { podCIDR, podCIDRs } = spec
+  if (podCIDR !== undefined && podCIDRs === undefined) return { ...spec, podCIDRs: [podCIDR] }
+  return podCIDR === undefined && Array.isArray(podCIDRs) ? fill(spec, { podCIDR: podCIDRs[0] }) : spec
+}
+
 export function nodeDefaults(node: Loose): Loose {
-  return within(node, 'status', (status) =>
+  return within(within(node, 'spec', addressRanges), 'status', (status) =>
     status['capacity'] === undefined ? status : fill(status, { allocatable: status['capacity'] }),
   )
 }
 
 export function persistentVolumeDefaults(volume: Loose): Loose {
   const filled = within(volume, 'spec', (spec) =>
-    within(
-      fill(spec, { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' }),
-      'hostPath',
-      (path) => fill(path, { type: '' }),
-    ),
+    volumeSourceDefaults(fill(spec, { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' })),
   )
   return withinOrEmpty(filled, 'status', (status) => fill(status, { phase: 'Pending' }))
 }
@@ -85,7 +89,7 @@ export function limitRangeDefaults(range: Loose): Loose {
 const rbacGroup = { apiGroup: 'rbac.authorization.k8s.io' }
 
 export function roleBindingDefaults(binding: Loose): Loose {
-  const filled = within(binding, 'roleRef', (reference) => fill(reference, rbacGroup))
+  const filled = within(binding, 'roleRef', (reference) => fillZero(reference, rbacGroup))
   return each(filled, 'subjects', (subject) =>
     subject['kind'] === 'User' || subject['kind'] === 'Group' ? fill(subject, rbacGroup) : subject,
   )
@@ -116,16 +120,20 @@ export function validatingWebhookDefaults(configuration: Loose): Loose {
   return each(configuration, 'webhooks', (webhook) => webhookDefaults(webhook, {}))
 }
 
+function matchDefaults(match: Loose): Loose {
+  const filled = fill(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} })
+  const scoped = (rule: Loose): Loose => fill(rule, { scope: '*' })
+  return each(each(filled, 'resourceRules', scoped), 'excludeResourceRules', scoped)
+}
+
 export function admissionPolicyDefaults(policy: Loose): Loose {
   return within(policy, 'spec', (spec) =>
-    within(fill(spec, { failurePolicy: 'Fail' }), 'matchConstraints', (match) =>
-      each(
-        fill(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} }),
-        'resourceRules',
-        (rule) => fill(rule, { scope: '*' }),
-      ),
-    ),
+    within(fill(spec, { failurePolicy: 'Fail' }), 'matchConstraints', matchDefaults),
   )
+}
+
+export function policyBindingDefaults(binding: Loose): Loose {
+  return within(binding, 'spec', (spec) => within(spec, 'matchResources', matchDefaults))
 }
 
 export function customResourceDefinitionDefaults(crd: Loose): Loose {

@@ -1,6 +1,6 @@
 import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { each, fill, set, within, withinOrEmpty } from './fill.ts'
+import { each, fill, within } from './fill.ts'
 
 const containerDefaults = { terminationMessagePath: '/dev/termination-log', terminationMessagePolicy: 'File' }
 const probeDefaults = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 }
@@ -14,7 +14,6 @@ export function containerDefaultsOf(container: Loose): Loose {
     filled = { ...filled, imagePullPolicy: pullPolicy(filled['image']) }
   }
   filled = each(filled, 'ports', (port) => fill(port, tcp))
-  filled = withinOrEmpty(filled, 'resources', resourceDefaults)
   filled = each(filled, 'env', environmentDefaults)
   for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
     if (ownValue(filled, probe) !== undefined) filled = within(filled, probe, probeDefaultsOf)
@@ -23,18 +22,11 @@ export function containerDefaultsOf(container: Loose): Loose {
 }
 
 /** Images without a tag, or with the tag `latest`, are pulled every time. */
-function pullPolicy(image: unknown): string {
-  if (typeof image !== 'string' || image.includes('@')) return 'IfNotPresent'
+export function pullPolicy(image: unknown): string {
+  if (typeof image !== 'string' || /[@\s]/.test(image)) return 'IfNotPresent'
   const lastPart = image.slice(image.lastIndexOf('/') + 1)
   const colon = lastPart.indexOf(':')
   return colon < 0 || lastPart.slice(colon + 1) === 'latest' ? 'Always' : 'IfNotPresent'
-}
-
-/** A limit without a request is the request as well. */
-export function resourceDefaults(resources: Loose): Loose {
-  const limits: Loose | undefined = resources['limits']
-  if (limits === undefined) return resources
-  return set(resources, 'requests', fill(resources['requests'] ?? {}, limits))
 }
 
 function environmentDefaults(variable: Loose): Loose {

@@ -12,6 +12,13 @@ export function fill(record: Loose, defaults: Loose): Loose {
   return filled ?? record
 }
 
+/** Like {@link fill}, for fields that are there with an empty text or 0 when nobody set them. */
+export function fillZero(record: Loose, defaults: Loose): Loose {
+  const isUnset = (value: unknown): boolean => value === undefined || value === '' || value === 0
+  const unset = Object.entries(defaults).filter(([key]) => isUnset(ownValue(record, key)))
+  return unset.length === 0 ? record : { ...record, ...Object.fromEntries(unset) }
+}
+
 /** The record with one field set; the same record when it has that value already. */
 export function set(record: Loose, key: string, value: unknown): Loose {
   return ownValue(record, key) === value ? record : { ...record, [key]: value }

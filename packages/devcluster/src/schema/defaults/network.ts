@@ -1,23 +1,38 @@
 import type { Loose } from '../columns/cells.ts'
-import { each, fill, within } from './fill.ts'
+import { each, fill, fillZero, within, withinOrEmpty } from './fill.ts'
 
 const tcp = { protocol: 'TCP' }
 
 function addressDefaults(spec: Loose): Loose {
   if (spec['type'] === 'ExternalName') return spec
-  const families = { internalTrafficPolicy: 'Cluster', ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' }
-  return fill(spec, families)
+  // Addresses that nobody selects are whatever whoever writes them says.
+  const isFree = spec['clusterIP'] === 'None' && spec['selector'] === undefined
+  const policy: unknown = spec['ipFamilyPolicy'] ?? (isFree ? 'RequireDualStack' : 'SingleStack')
+  const ipFamilies = isFree && policy !== 'SingleStack' ? ['IPv4', 'IPv6'] : ['IPv4']
+  const given: unknown = spec['ipFamilies']
+  const filled = fill(spec, { internalTrafficPolicy: 'Cluster', ipFamilies, ipFamilyPolicy: policy })
+  const isHalf = isFree && policy !== 'SingleStack' && Array.isArray(given) && given.length === 1
+  return isHalf ? { ...filled, ipFamilies: given[0] === 'IPv6' ? ['IPv6', 'IPv4'] : ipFamilies } : filled
+}
+
+/** Without affinity there is nothing to configure. */
+function affinityDefaults(spec: Loose): Loose {
+  const { sessionAffinityConfig: config, ...rest } = spec
+  if (spec['sessionAffinity'] === 'None') return config === undefined ? spec : rest
+  if (spec['sessionAffinity'] !== 'ClientIP' || config?.clientIP?.timeoutSeconds !== undefined) return spec
+  return { ...spec, sessionAffinityConfig: { clientIP: { timeoutSeconds: 10_800 } } }
 }
 
 export function serviceDefaults(service: Loose): Loose {
   const filled = within(service, 'spec', (given) => {
     let spec = fill(given, { sessionAffinity: 'None', type: 'ClusterIP' })
-    spec = each(spec, 'ports', (port) => fill(port, { ...tcp, targetPort: port['port'] }))
+    spec = each(spec, 'ports', (port) => fillZero(fill(port, tcp), { targetPort: port['port'] }))
     spec = addressDefaults(spec)
-    if (spec['sessionAffinity'] === 'ClientIP') {
-      spec = fill(spec, { sessionAffinityConfig: { clientIP: { timeoutSeconds: 10_800 } } })
-    }
-    const external = spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer'
+    spec = affinityDefaults(spec)
+    const external =
+      spec['type'] === 'NodePort' ||
+      spec['type'] === 'LoadBalancer' ||
+      (spec['type'] === 'ClusterIP' && spec['externalIPs'] !== undefined)
     if (!external) return spec
     spec = fill(spec, { externalTrafficPolicy: 'Cluster' })
     return spec['type'] === 'LoadBalancer' ? fill(spec, { allocateLoadBalancerNodePorts: true }) : spec
@@ -35,7 +50,7 @@ export function endpointSliceDefaults(slice: Loose): Loose {
 
 export function networkPolicyDefaults(policy: Loose): Loose {
   const portDefaults = (rule: Loose): Loose => each(rule, 'ports', (port) => fill(port, tcp))
-  return within(policy, 'spec', (spec) => {
+  return withinOrEmpty(policy, 'spec', (spec) => {
     const types = spec['egress'] === undefined ? ['Ingress'] : ['Ingress', 'Egress']
     return each(each(fill(spec, { policyTypes: types }), 'ingress', portDefaults), 'egress', portDefaults)
   })

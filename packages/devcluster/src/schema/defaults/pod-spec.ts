@@ -1,7 +1,9 @@
 import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { containerDefaultsOf, resourceDefaults } from './containers.ts'
+import { containerDefaultsOf, pullPolicy } from './containers.ts'
 import { each, fill, set, within } from './fill.ts'
+import { podResourceDefaults, qosClass } from './pod-resources.ts'
+import { volumeSourceDefaults } from './volume-sources.ts'
 
 const specDefaults = {
   dnsPolicy: 'ClusterFirst',
@@ -23,7 +25,6 @@ function podSpecDefaults(spec: Loose): Loose {
   if (filled['ephemeralContainers'] !== undefined)
     filled = each(filled, 'ephemeralContainers', containerDefaultsOf)
   if (filled['volumes'] !== undefined) filled = each(filled, 'volumes', volumeDefaults)
-  if (filled['resources'] !== undefined) filled = within(filled, 'resources', resourceDefaults)
   return filled
 }
 
@@ -53,7 +54,8 @@ function volumeDefaults(volume: Loose): Loose {
   }
   filled = within(filled, 'downwardAPI', fieldItems)
   filled = within(filled, 'projected', (projected) => each(projected, 'sources', projectionDefaults))
-  filled = within(filled, 'hostPath', (path) => fill(path, { type: '' }))
+  filled = volumeSourceDefaults(filled)
+  filled = within(filled, 'image', (image) => fill(image, { pullPolicy: pullPolicy(image['reference']) }))
   return within(filled, 'ephemeral', (ephemeral) =>
     within(ephemeral, 'volumeClaimTemplate', (template) =>
       within(template, 'spec', (spec) => fill(spec, { volumeMode: 'Filesystem' })),
@@ -77,27 +79,13 @@ export function templateDefaults(template: Loose): Loose {
   return within(template, 'spec', podSpecDefaults)
 }
 
-/** Quality of service class from requests and limits of cpu and memory. */
-function qosClass(spec: Loose): string {
-  const containers: readonly Loose[] = [...(spec['initContainers'] ?? []), ...(spec['containers'] ?? [])]
-  let guaranteed = containers.length > 0
-  let any = false
-  for (const { resources } of containers) {
-    for (const name of ['cpu', 'memory']) {
-      const request = resources?.requests?.[name]
-      const limit = resources?.limits?.[name]
-      if (request !== undefined || limit !== undefined) any = true
-      if (limit === undefined || request !== limit) guaranteed = false
-    }
-  }
-  if (guaranteed) return 'Guaranteed'
-  return any ? 'Burstable' : 'BestEffort'
-}
-
 export function podDefaults(pod: Loose): Loose {
-  const filled = within(pod, 'spec', (spec) =>
-    fill(hostPorts(podSpecDefaults(spec)), { enableServiceLinks: true }),
-  )
+  const filled = within(pod, 'spec', (given) => {
+    // As little time as there is: none at all would be another order.
+    const spec =
+      given['terminationGracePeriodSeconds'] < 0 ? { ...given, terminationGracePeriodSeconds: 1 } : given
+    return fill(hostPorts(podResourceDefaults(podSpecDefaults(spec))), { enableServiceLinks: true })
+  })
   const status: Loose | undefined = filled['status']
   if (status?.['phase'] !== undefined && status['qosClass'] !== undefined) return filled
   return {

@@ -1,5 +1,5 @@
 import type { Loose } from '../columns/cells.ts'
-import { each, fill, set, within, withinOrEmpty } from './fill.ts'
+import { each, fill, fillZero, set, within, withinOrEmpty } from './fill.ts'
 import { templateDefaults } from './pod-spec.ts'
 
 function specWithTemplate(
@@ -42,21 +42,43 @@ export function statefulSetDefaults(set_: Loose): Loose {
     replicas: 1,
     revisionHistoryLimit: 10,
     podManagementPolicy: 'OrderedReady',
-    persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
   }
   return specWithTemplate(set_, defaults, (spec) => {
-    const filled = withinOrEmpty(spec, 'updateStrategy', (strategy) => {
-      const typed = fill(strategy, { type: 'RollingUpdate' })
+    const retained = withinOrEmpty(spec, 'persistentVolumeClaimRetentionPolicy', (policy) =>
+      fill(policy, { whenDeleted: 'Retain', whenScaled: 'Retain' }),
+    )
+    const filled = withinOrEmpty(retained, 'updateStrategy', (strategy) => {
+      const typed = fill(
+        strategy,
+        strategy['type'] === undefined ? { type: 'RollingUpdate', rollingUpdate: {} } : {},
+      )
       if (typed['type'] !== 'RollingUpdate') return typed
-      return withinOrEmpty(typed, 'rollingUpdate', (update) => fill(update, { partition: 0 }))
+      return within(typed, 'rollingUpdate', (update) => fill(update, { partition: 0 }))
     })
     return each(filled, 'volumeClaimTemplates', (claim) =>
-      persistentVolumeClaimDefaults(fill(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' })),
+      claimDefaults(fill(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' })),
     )
   })
 }
 
+/** A source that is named in one of the two fields is named in both. */
+function dataSources(spec: Loose): Loose {
+  const { dataSource, dataSourceRef, ...rest } = spec
+  // Of the kinds of the core group, only claims are copied.
+  if (dataSource !== undefined && !dataSource.apiGroup && dataSource.kind !== 'PersistentVolumeClaim') {
+    return dataSourceRef === undefined ? rest : { ...rest, dataSourceRef }
+  }
+  if (dataSource !== undefined) return fill(spec, { dataSourceRef: dataSource })
+  return dataSourceRef === undefined || dataSourceRef.namespace
+    ? spec
+    : { ...spec, dataSource: dataSourceRef }
+}
+
 export function persistentVolumeClaimDefaults(claim: Loose): Loose {
+  return within(claimDefaults(claim), 'spec', dataSources)
+}
+
+function claimDefaults(claim: Loose): Loose {
   const filled = within(claim, 'spec', (spec) => fill(spec, { volumeMode: 'Filesystem' }))
   return withinOrEmpty(filled, 'status', (status) => fill(status, { phase: 'Pending' }))
 }
@@ -83,11 +105,16 @@ function jobSpecDefaults(spec: Loose): Loose {
     backoffLimit: spec['backoffLimitPerIndex'] === undefined ? 6 : maxInt32,
     completionMode: 'NonIndexed',
     suspend: false,
+    manualSelector: false,
     podReplacementPolicy: spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed',
   })
-  return within(filled, 'podFailurePolicy', (policy) =>
+  return failurePolicyDefaults(filled)
+}
+
+function failurePolicyDefaults(spec: Loose): Loose {
+  return within(spec, 'podFailurePolicy', (policy) =>
     each(policy, 'rules', (rule) =>
-      each(rule, 'onPodConditions', (pattern) => fill(pattern, { status: 'True' })),
+      each(rule, 'onPodConditions', (pattern) => fillZero(pattern, { status: 'True' })),
     ),
   )
 }
@@ -114,9 +141,11 @@ function jobSelector(job: Loose): Loose {
 }
 
 export function jobDefaults(job: Loose): Loose {
+  // Labels that the template itself has are the Job's as well, with those that tie its pods to it.
+  const hasLabels = job['spec']?.template?.metadata?.labels !== undefined
   const filled = jobSelector(specWithTemplate(job, {}, jobSpecDefaults))
   const labels: unknown = filled['spec']?.template?.metadata?.labels
-  if (labels === undefined || filled['metadata']?.labels !== undefined) return filled
+  if (!hasLabels || labels === undefined || filled['metadata']?.labels !== undefined) return filled
   return within(filled, 'metadata', (metadata) => ({ ...metadata, labels }))
 }
 
@@ -129,10 +158,21 @@ export function cronJobDefaults(cronJob: Loose): Loose {
   }
   return within(cronJob, 'spec', (spec) =>
     within(fill(spec, defaults), 'jobTemplate', (template) =>
-      within(template, 'spec', (job) => within(job, 'template', templateDefaults)),
+      within(template, 'spec', (job) => within(failurePolicyDefaults(job), 'template', templateDefaults)),
     ),
   )
 }
+
+const scaleUp = {
+  stabilizationWindowSeconds: 0,
+  selectPolicy: 'Max',
+  policies: [
+    { type: 'Pods', value: 4, periodSeconds: 15 },
+    { type: 'Percent', value: 100, periodSeconds: 15 },
+  ],
+}
+
+const scaleDown = { selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] }
 
 export function autoscalerDefaults(autoscaler: Loose): Loose {
   return within(autoscaler, 'spec', (spec) => {
@@ -140,6 +180,13 @@ export function autoscalerDefaults(autoscaler: Loose): Loose {
     if (autoscaler['apiVersion'] === 'autoscaling/v1')
       return fill(filled, { targetCPUUtilizationPercentage: 80 })
     const cpu = { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } }
-    return fill(filled, { metrics: [{ type: 'Resource', resource: cpu }] })
+    return within(
+      fill(filled, { metrics: [{ type: 'Resource', resource: cpu }] }),
+      'behavior',
+      (behavior) => {
+        const up = withinOrEmpty(behavior, 'scaleUp', (rules) => fill(rules, scaleUp))
+        return withinOrEmpty(up, 'scaleDown', (rules) => fill(rules, scaleDown))
+      },
+    )
   })
 }

@@ -12,6 +12,7 @@ import {
   retainKeysFields,
 } from './list-facts.ts'
 import { requiredFields } from './required-fields.ts'
+import { zeroValuesOf } from './zero-values.ts'
 
 interface ModelAttribute {
   readonly baseName: string
@@ -45,10 +46,13 @@ export function modelShape(model: string): ShapeNode {
 
 function buildShape(model: string): ShapeNode {
   const required = ownValue(requiredFields, model)
+  const name = openApiModelName(model)
+  const zeros = zeroValuesOf(name)
   let fields: Record<string, SchemaNode> | undefined
   return {
     type: 'object',
-    model: openApiModelName(model),
+    model: name,
+    ...(zeros === undefined ? {} : { zeros }),
     // Models refer to each other in circles, so fields wait until they are asked for.
     properties: () => {
       fields ??= fieldShapes(model)

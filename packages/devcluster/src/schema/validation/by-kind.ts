@@ -3,10 +3,13 @@ import type { FieldError, StoredObject } from '../../contract.ts'
 import type { BuiltinKind } from '../builtin-kinds.ts'
 import { jsonEqual, type ShapeNode } from '../shape-node.ts'
 import * as admission from './admission.ts'
+import { checkAutoscaler } from './autoscaling.ts'
 import * as cluster from './cluster.ts'
 import { checkLimitRange } from './limit-ranges.ts'
 import { metadataErrors, type NameRule } from './metadata.ts'
-import { checkPod } from './pods.ts'
+import * as network from './network.ts'
+import { checkPod, checkPodTemplate } from './pods.ts'
+import { checkResourceQuota } from './quotas.ts'
 import * as rbac from './rbac.ts'
 import { Findings } from './reporting.ts'
 import { checkShape } from './shape.ts'
@@ -16,6 +19,7 @@ type Check = (object: StoredObject, old: StoredObject | undefined, found: Findin
 
 const checks: Readonly<Record<string, Check>> = {
   '/Pod': checkPod,
+  '/PodTemplate': checkPodTemplate,
   '/Node': cluster.checkNode,
   '/Service': cluster.checkService,
   '/ConfigMap': cluster.checkConfigMap,
@@ -23,6 +27,8 @@ const checks: Readonly<Record<string, Check>> = {
   '/PersistentVolume': cluster.checkPersistentVolume,
   '/PersistentVolumeClaim': cluster.checkPersistentVolumeClaim,
   '/LimitRange': checkLimitRange,
+  '/ResourceQuota': checkResourceQuota,
+  '/Namespace': cluster.checkNamespace,
   '/ReplicationController': workloads.checkReplicationController,
   'apps/Deployment': workloads.checkDeployment,
   'apps/ReplicaSet': workloads.checkReplicaSet,
@@ -30,10 +36,18 @@ const checks: Readonly<Record<string, Check>> = {
   'apps/DaemonSet': workloads.checkDaemonSet,
   'batch/Job': workloads.checkJob,
   'batch/CronJob': workloads.checkCronJob,
-  'autoscaling/HorizontalPodAutoscaler': workloads.checkAutoscaler,
+  'autoscaling/HorizontalPodAutoscaler': checkAutoscaler,
+  '/Endpoints': network.checkEndpoints,
+  'discovery.k8s.io/EndpointSlice': network.checkEndpointSlice,
+  'networking.k8s.io/Ingress': network.checkIngress,
+  'networking.k8s.io/IngressClass': network.checkIngressClass,
+  'networking.k8s.io/NetworkPolicy': network.checkNetworkPolicy,
   'policy/PodDisruptionBudget': cluster.checkDisruptionBudget,
   'coordination.k8s.io/Lease': cluster.checkLease,
   'storage.k8s.io/StorageClass': cluster.checkStorageClass,
+  'storage.k8s.io/CSIDriver': cluster.checkCsiDriver,
+  'storage.k8s.io/CSINode': cluster.checkCsiNode,
+  'node.k8s.io/RuntimeClass': cluster.checkRuntimeClass,
   'scheduling.k8s.io/PriorityClass': cluster.checkPriorityClass,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicy': admission.checkValidatingPolicy,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': admission.checkPolicyBinding,
@@ -48,13 +62,24 @@ const checks: Readonly<Record<string, Check>> = {
 /** Kinds whose names are no DNS subdomains. */
 const nameRules: Readonly<Record<string, NameRule>> = {
   '/Namespace': 'label',
-  '/Service': 'label1035',
+  '/Service': 'label',
   'rbac.authorization.k8s.io/Role': 'path',
   'rbac.authorization.k8s.io/RoleBinding': 'path',
   'rbac.authorization.k8s.io/ClusterRole': 'path',
   'rbac.authorization.k8s.io/ClusterRoleBinding': 'path',
-  'apiregistration.k8s.io/APIService': 'subdomain',
+  // Kubernetes does not look at the name of these.
+  'policy/PodDisruptionBudget': 'any',
 }
+
+/** Their objects are checked as those of any API server. */
+const genericGroups: ReadonlySet<string> = new Set([
+  'coordination.k8s.io',
+  'node.k8s.io',
+  'policy',
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'apiregistration.k8s.io',
+])
 
 /** Fields of an object that the checks of a kind look at: everything but metadata and status. */
 function isUnchanged(object: StoredObject, old: StoredObject): boolean {
@@ -74,7 +99,7 @@ export function validatorOf(
   const check = ownValue(checks, key)
   const rule = ownValue(nameRules, key) ?? 'subdomain'
   return (object, old) => {
-    const errors = metadataErrors(object, old, rule)
+    const errors = metadataErrors(object, old, rule, !genericGroups.has(kind.group))
     if (old !== undefined && isUnchanged(object, old)) return errors
     const found = new Findings()
     found.errors.push(...errors)

@@ -2,6 +2,7 @@ import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { quantityNanos } from '../quantity.ts'
+import { qualifiedNameErrors } from './metadata.ts'
 import { type Findings, listOf } from './reporting.ts'
 
 /** Which amounts of an item may not be above which others, the field to blame, and their names. */
@@ -19,6 +20,7 @@ export function checkLimitRange(object: StoredObject, _old: StoredObject | undef
   const spec: Loose = object['spec'] ?? {}
   for (const [index, limit] of listOf(spec, 'limits').entries()) {
     const path = `spec.limits[${index}]`
+    checkType(limit, listOf(spec, 'limits').slice(0, index), path, found)
     for (const field of ['default', 'defaultRequest']) {
       if (limit['type'] === 'Pod' && ownValue(limit, field) !== undefined)
         found.forbidden(`${path}.${field}`, "may not be specified when `type` is 'Pod'")
@@ -35,4 +37,58 @@ export function checkLimitRange(object: StoredObject, _old: StoredObject | undef
       }
     }
   }
+}
+
+const standardTypes: ReadonlySet<string> = new Set(['Container', 'PersistentVolumeClaim', 'Pod'])
+const computeNames = ['cpu', 'memory', 'ephemeral-storage']
+const fields = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio']
+
+/** A type is named once, and bounds what objects of that type ask for. */
+function checkType(limit: Loose, before: readonly Loose[], path: string, found: Findings): void {
+  const type = String(limit['type'] ?? '')
+  for (const words of qualifiedNameErrors(type)) found.invalid(`${path}.type`, type, words)
+  if (!type.includes('/') && !standardTypes.has(type)) {
+    found.invalid(`${path}.type`, type, 'must be a standard limit type or fully qualified')
+  }
+  if (before.some((other) => other['type'] === limit['type'])) found.duplicate(`${path}.type`, type)
+  if (type === 'PersistentVolumeClaim') {
+    const bounds = ['min', 'max'].some((field) => Object.hasOwn(ownValue(limit, field) ?? {}, 'storage'))
+    if (!bounds) {
+      const words = 'either minimum or maximum storage value is required, but neither was provided'
+      found.required(`${path}.limits`, words)
+    }
+  }
+  for (const field of fields) {
+    for (const name of Object.keys((ownValue(limit, field) ?? {}) as Loose)) {
+      checkName(type, name, `${path}.${field}[${name}]`, found)
+    }
+  }
+  for (const [name, ratio] of Object.entries((limit['maxLimitRequestRatio'] ?? {}) as Loose)) {
+    checkRatio(limit, name, String(ratio), `${path}.maxLimitRequestRatio[${name}]`, found)
+  }
+}
+
+function checkName(type: string, name: string, path: string, found: Findings): void {
+  for (const words of qualifiedNameErrors(name)) found.invalid(path, name, words)
+  if (name.includes('/')) return
+  if (type === 'Pod' || type === 'Container') {
+    if (!computeNames.includes(name) && !name.startsWith('hugepages-')) {
+      found.invalid(path, name, 'must be a standard resource for containers')
+    }
+  } else if (![...computeNames, 'storage', 'pods'].includes(name) && !name.startsWith('hugepages-')) {
+    found.invalid(path, name, 'must be a standard resource type or fully qualified')
+  }
+}
+
+function checkRatio(limit: Loose, name: string, ratio: string, path: string, found: Findings): void {
+  const nanos = quantityNanos(ratio)
+  if (nanos === undefined) return
+  if (nanos < 1_000_000_000n) found.invalid(path, ratio, `ratio ${ratio} is less than 1`)
+  const [low, high] = ['min', 'max'].map((field) =>
+    quantityNanos(String(ownValue(limit[field] as Loose, name) ?? '')),
+  )
+  if (low === undefined || high === undefined || low === 0n) return
+  const most = Number(high) / Number(low)
+  if (Number(nanos) / 1e9 > most)
+    found.invalid(path, ratio, `ratio ${ratio} is greater than max/min = ${most}`)
 }

@@ -2,7 +2,7 @@ import type { FieldError, StoredObject } from '../../contract.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 
 /** How an object of a kind may be called. */
-export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path'
+export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path' | 'any'
 
 const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 const label1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
@@ -46,6 +46,8 @@ export function nameErrors(name: string, rule: NameRule): readonly string[] {
       return dnsLabelErrors(name)
     case 'label1035':
       return [...(name.length > 63 ? [tooLong(63)] : []), ...(label1035.test(name) ? [] : [label1035Words])]
+    case 'any':
+      return []
     case 'path':
       if (name === '.' || name === '..') return [`may not be '${name}'`]
       return name.includes('/') ? ["may not contain '/'"] : name.includes('%') ? ["may not contain '%'"] : []
@@ -133,18 +135,22 @@ const maxAnnotationBytes = 262_144
 /** Fields of metadata that no update may change. */
 const immutableFields = ['name', 'namespace', 'uid', 'creationTimestamp'] as const
 
-/** Checks an object's metadata. `old` is given on update. */
+/**
+ * Checks an object's metadata. `old` is given on update; `knowsFinalizers` says that a finalizer without a domain
+ * must be one of Kubernetes' own.
+ */
 export function metadataErrors(
   object: StoredObject,
   old: StoredObject | undefined,
   rule: NameRule,
+  knowsFinalizers: boolean,
 ): readonly FieldError[] {
   const metadata = object.metadata
   if (old !== undefined && metadata === old.metadata) return []
   const errors: FieldError[] = []
   if (typeof metadata.name !== 'string' || metadata.name === '') {
     const detail = 'name or generateName is required'
-    if (metadata.generateName === undefined) errors.push({ kind: 'required', field: 'metadata.name', detail })
+    errors.push({ kind: 'required', field: 'metadata.name', detail })
   } else if (old === undefined) {
     for (const detail of nameErrors(metadata.name, rule)) {
       errors.push({ kind: 'invalid', field: 'metadata.name', value: metadata.name, detail })
@@ -155,18 +161,30 @@ export function metadataErrors(
   if (metadata.annotations !== old?.metadata.annotations) {
     errors.push(...annotationErrors(metadata.annotations, 'metadata.annotations'))
   }
-  errors.push(...finalizerErrors(metadata.finalizers), ...ownerErrors(object))
+  errors.push(...finalizerErrors(metadata.finalizers, knowsFinalizers), ...ownerErrors(object))
   if (old !== undefined) errors.push(...immutableErrors(object, old))
   return errors
 }
 
-function finalizerErrors(finalizers: unknown): readonly FieldError[] {
+/** Finalizers of Kubernetes itself, which alone go without a domain. */
+const standardFinalizers: ReadonlySet<unknown> = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
+
+/** Why a text is no finalizer; empty when it is one. */
+export function finalizerNameErrors(value: unknown): readonly string[] {
+  if (typeof value !== 'string') return []
+  const errors = qualifiedNameErrors(value)
+  if (errors.length > 0 || value.includes('/') || standardFinalizers.has(value)) return errors
+  return ['name is neither a standard finalizer name nor is it fully qualified']
+}
+
+function finalizerErrors(finalizers: unknown, knowsFinalizers: boolean): readonly FieldError[] {
   if (!Array.isArray(finalizers)) return []
-  return finalizers.flatMap((value: unknown) => {
-    const words = typeof value === 'string' ? qualifiedNameErrors(value) : []
-    return words.map(
-      (detail): FieldError => ({ kind: 'invalid', field: 'metadata.finalizers', value, detail }),
-    )
+  return finalizers.flatMap((value: unknown, index) => {
+    const malformed = typeof value === 'string' ? qualifiedNameErrors(value) : []
+    // One that is well-formed and yet none of Kubernetes' own is reported by its place.
+    const field = malformed.length > 0 ? 'metadata.finalizers' : `metadata.finalizers[${index}]`
+    const words = knowsFinalizers ? finalizerNameErrors(value) : malformed
+    return words.map((detail): FieldError => ({ kind: 'invalid', field, value, detail }))
   })
 }
 

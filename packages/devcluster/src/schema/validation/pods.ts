@@ -1,53 +1,210 @@
+import { isIP } from 'node:net'
 import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
+import { containerAmounts } from '../defaults/pod-resources.ts'
+import { quantityNanos } from '../quantity.ts'
 import { jsonEqual } from '../shape-node.ts'
-import { checkContainers, checkResources } from './containers.ts'
+import { checkContainers, checkId, checkProfile, checkResources, type PodContext } from './containers.ts'
 import { dnsLabelErrors, labelErrors, nameErrors, qualifiedNameErrors } from './metadata.ts'
-import { type Findings, listOf } from './reporting.ts'
+import { type Findings, listOf, textsOf } from './reporting.ts'
 import { checkAffinity, checkNodeSelector, checkTolerations, checkTopologySpread } from './scheduling.ts'
+import { checkVolumes } from './volumes.ts'
 
 /** Checks a pod spec, in a pod or in a template. */
 function checkPodSpec(spec: Loose, path: string, found: Findings): void {
   const volumes = checkVolumes(listOf(spec, 'volumes'), `${path}.volumes`, found)
-  const names = new Set<string>()
-  if (Array.isArray(spec['containers']) && spec['containers'].length === 0)
-    found.required(`${path}.containers`)
-  checkContainers(listOf(spec, 'containers'), `${path}.containers`, volumes, names, found)
-  checkInitContainers(spec, path, volumes, names, found)
-  checkContainers(listOf(spec, 'ephemeralContainers'), `${path}.ephemeralContainers`, volumes, names, found)
+  const grace: unknown = spec['terminationGracePeriodSeconds']
+  const context = {
+    volumes,
+    known: new Set<string>(),
+    graceSeconds: typeof grace === 'number' ? grace : 0,
+    neverRestarts: spec['restartPolicy'] === 'Never',
+    claims: new Set<unknown>(listOf(spec, 'resourceClaims').map(({ name }) => name)),
+  }
+  if (listOf(spec, 'containers').length === 0) found.required(`${path}.containers`)
+  checkContainers(listOf(spec, 'containers'), `${path}.containers`, context, found)
+  checkInitContainers(spec, path, context, found)
+  checkContainers(listOf(spec, 'ephemeralContainers'), `${path}.ephemeralContainers`, context, found)
   checkHostPorts(spec, path, found)
-  checkResources(spec['resources'], `${path}.resources`, found)
+  checkPodResources(spec, `${path}.resources`, found)
   found.oneOf(`${path}.restartPolicy`, spec['restartPolicy'], ['Always', 'OnFailure', 'Never'])
-  found.oneOf(`${path}.dnsPolicy`, spec['dnsPolicy'], [
-    'ClusterFirstWithHostNet',
-    'ClusterFirst',
-    'Default',
-    'None',
-  ])
+  checkDns(spec, path, found)
   found.oneOf(`${path}.preemptionPolicy`, spec['preemptionPolicy'], ['Never', 'PreemptLowerPriority'])
-  found.notNegative(`${path}.terminationGracePeriodSeconds`, spec['terminationGracePeriodSeconds'])
   const deadline: unknown = spec['activeDeadlineSeconds']
   if (typeof deadline === 'number' && (deadline < 1 || deadline > 2_147_483_647)) {
     found.invalid(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive')
   }
   checkNames(spec, path, found)
+  checkPodSecurity(spec, path, found)
   checkNodeSelector(spec['nodeSelector'], `${path}.nodeSelector`, found)
   checkAffinity(spec['affinity'], `${path}.affinity`, found)
   checkTolerations(listOf(spec, 'tolerations'), `${path}.tolerations`, found)
   checkTopologySpread(listOf(spec, 'topologySpreadConstraints'), `${path}.topologySpreadConstraints`, found)
   checkGates(listOf(spec, 'schedulingGates'), `${path}.schedulingGates`, found)
+  for (const [index, { conditionType }] of listOf(spec, 'readinessGates').entries()) {
+    for (const words of qualifiedNameErrors(String(conditionType ?? '')))
+      found.invalid(`${path}.readinessGates[${index}].conditionType`, conditionType, words)
+  }
+  checkHostAliases(listOf(spec, 'hostAliases'), `${path}.hostAliases`, found)
+  checkOs(spec, path, found)
+  checkResourceClaims(listOf(spec, 'resourceClaims'), `${path}.resourceClaims`, found)
 }
 
-function checkInitContainers(
-  spec: Loose,
-  path: string,
-  volumes: ReadonlySet<string>,
-  names: Set<string>,
-  found: Findings,
-): void {
+function checkResourceClaims(claims: readonly Loose[], path: string, found: Findings): void {
+  for (const [index, { name, resourceClaimName, resourceClaimTemplateName }] of claims.entries()) {
+    const at = `${path}[${index}]`
+    if (name === undefined || name === '') found.required(`${at}.name`)
+    const given = [resourceClaimName, resourceClaimTemplateName].filter((each) => each !== undefined)
+    if (given.length !== 1) {
+      found.invalid(
+        at,
+        claims[index],
+        'must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`',
+      )
+    }
+  }
+}
+
+/** A pod that names its system has no fields of another one. */
+function checkOs(spec: Loose, path: string, found: Findings): void {
+  const os: Loose | undefined = spec['os']
+  if (os === undefined) return
+  if (os['name'] === undefined || os['name'] === '') return found.required(`${path}.os.name`)
+  found.oneOf(`${path}.os`, os['name'], ['linux', 'windows'])
+  const security: Loose = spec['securityContext'] ?? {}
+  if (os['name'] === 'linux') {
+    if (security['windowsOptions'] !== undefined) {
+      found.forbidden(
+        `${path}.securityContext.windowsOptions`,
+        'windows options cannot be set for a linux pod',
+      )
+    }
+    return
+  }
+  if (os['name'] !== 'windows') return
+  for (const field of ['hostPID', 'hostIPC', 'hostUsers', 'shareProcessNamespace']) {
+    if (ownValue(spec, field) !== undefined) found.forbidden(`${path}.${field}`, notOnWindows)
+  }
+  for (const field of Object.keys(security)) {
+    if (!windowsSecurity.has(field)) found.forbidden(`${path}.securityContext.${field}`, notOnWindows)
+  }
+}
+
+const notOnWindows = 'cannot be set for a windows pod'
+const windowsSecurity: ReadonlySet<string> = new Set(['windowsOptions', 'runAsNonRoot'])
+
+const policies = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None']
+
+function checkDns(spec: Loose, path: string, found: Findings): void {
+  const config: Loose | undefined = spec['dnsConfig']
+  found.oneOf(`${path}.dnsPolicy`, spec['dnsPolicy'], policies)
+  const servers = textsOf(config, 'nameservers')
+  if (spec['dnsPolicy'] === 'None') {
+    if (config === undefined) {
+      return found.required(`${path}.dnsConfig`, 'must provide `dnsConfig` when `dnsPolicy` is None')
+    }
+    if (servers.length === 0) {
+      const words = 'must provide at least one DNS nameserver when `dnsPolicy` is None'
+      return found.required(`${path}.dnsConfig.nameservers`, words)
+    }
+  }
+  if (config === undefined) return
+  if (servers.length > 3) {
+    found.invalid(`${path}.dnsConfig.nameservers`, servers, 'must not have more than 3 nameservers')
+  }
+  for (const [index, server] of servers.entries()) {
+    if (isIP(server) === 0) found.invalid(`${path}.dnsConfig.nameservers[${index}]`, server, addressWords)
+  }
+  for (const [index, domain] of textsOf(config, 'searches').entries()) {
+    if (domain === '.') continue
+    const bare = domain.endsWith('.') ? domain.slice(0, -1) : domain
+    for (const words of searchErrors(bare))
+      found.invalid(`${path}.dnsConfig.searches[${index}]`, domain, words)
+  }
+  for (const [index, { name }] of listOf(config, 'options').entries()) {
+    if (name === undefined || name === '')
+      found.required(`${path}.dnsConfig.options[${index}]`, 'must not be empty')
+  }
+}
+
+/** Search domains may hold underscores. */
+function searchErrors(domain: string): readonly string[] {
+  return nameErrors(domain.replaceAll('_', '-'), 'subdomain')
+}
+
+const addressWords = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
+
+function checkHostAliases(aliases: readonly Loose[], path: string, found: Findings): void {
+  for (const [index, alias] of aliases.entries()) {
+    const { ip } = alias
+    if (typeof ip === 'string' && isIP(ip) === 0) found.invalid(`${path}[${index}].ip`, ip, addressWords)
+    for (const [place, name] of textsOf(alias, 'hostnames').entries()) {
+      const at = `${path}[${index}].hostnames[${place}]`
+      for (const words of nameErrors(name, 'subdomain')) found.invalid(at, name, words)
+    }
+  }
+}
+
+const sysctlName = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/
+
+function checkPodSecurity(spec: Loose, path: string, found: Findings): void {
+  if (spec['shareProcessNamespace'] === true && spec['hostPID'] === true) {
+    const words = 'ShareProcessNamespace and HostPID cannot both be enabled'
+    found.invalid(`${path}.securityContext.shareProcessNamespace`, true, words)
+  }
+  const context: Loose | undefined = spec['securityContext']
+  if (context === undefined) return
+  const at = `${path}.securityContext`
+  for (const field of ['fsGroup', 'runAsUser', 'runAsGroup'])
+    checkId(ownValue(context, field), `${at}.${field}`, found)
+  const groups: unknown = context['supplementalGroups']
+  for (const [index, group] of (Array.isArray(groups) ? groups : []).entries()) {
+    checkId(group, `${at}.supplementalGroups[${index}]`, found)
+  }
+  found.oneOf(`${at}.fsGroupChangePolicy`, context['fsGroupChangePolicy'], ['Always', 'OnRootMismatch'])
+  found.oneOf(`${at}.supplementalGroupsPolicy`, context['supplementalGroupsPolicy'], ['Merge', 'Strict'])
+  checkProfile(context['seccompProfile'], `${at}.seccompProfile`, 'seccomp', found)
+  checkProfile(context['appArmorProfile'], `${at}.appArmorProfile`, 'AppArmor', found)
+  const names = new Set<unknown>()
+  for (const [index, { name }] of listOf(context, 'sysctls').entries()) {
+    const place = `${at}.sysctls[${index}].name`
+    if (name === undefined || name === '') found.required(place)
+    else if (names.has(name)) found.duplicate(place, name)
+    else if (typeof name === 'string') {
+      if (!sysctlName.test(name))
+        found.invalid(place, name, 'must have at most 253 characters and match regex')
+      if (spec['hostNetwork'] === true && name.startsWith('net.')) {
+        found.invalid(place, name, "may not be specified when 'hostNetwork' is true")
+      }
+    }
+    names.add(name)
+  }
+}
+
+/** Requests and limits of a pod as a whole: CPU, memory and huge pages, and not less than its containers ask for. */
+function checkPodResources(spec: Loose, path: string, found: Findings): void {
+  const resources: Loose | undefined = spec['resources']
+  if (resources === undefined) return
+  checkResources(resources, path, found)
+  for (const list of ['limits', 'requests'] as const) {
+    for (const name of Object.keys(resources[list] ?? {})) {
+      if (name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')) continue
+      found.oneOf(`${path}.${list}[${name}]`, name, ['cpu', 'hugepages-', 'memory'])
+    }
+  }
+  const asked = containerAmounts(spec, 'requests')
+  for (const [name, amount] of Object.entries((resources['requests'] ?? {}) as Record<string, unknown>)) {
+    const [own, together] = [quantityNanos(String(amount)), quantityNanos(ownValue(asked, name) ?? '0')]
+    if (own === undefined || together === undefined || own >= together) continue
+    const words = `must be greater than or equal to aggregate container requests of ${ownValue(asked, name)}`
+    found.invalid(`${path}.requests[${name}]`, amount, words)
+  }
+}
+
+function checkInitContainers(spec: Loose, path: string, context: PodContext, found: Findings): void {
   const containers = listOf(spec, 'initContainers')
-  checkContainers(containers, `${path}.initContainers`, volumes, names, found)
+  checkContainers(containers, `${path}.initContainers`, context, found)
   for (const [index, container] of containers.entries()) {
     const at = `${path}.initContainers[${index}]`
     const isSidecar = container['restartPolicy'] === 'Always'
@@ -64,6 +221,10 @@ function checkHostPorts(spec: Loose, path: string, found: Findings): void {
   const taken = new Set<string>()
   for (const [index, container] of listOf(spec, 'containers').entries()) {
     for (const [position, port] of listOf(container, 'ports').entries()) {
+      if (spec['hostNetwork'] === true && port['hostPort'] && port['hostPort'] !== port['containerPort']) {
+        const at = `${path}.containers[${index}].ports[${position}].hostPort`
+        found.invalid(at, port['hostPort'], 'must match `containerPort` when `hostNetwork` is true')
+      }
       if (port['hostPort'] === undefined || port['hostPort'] === 0) continue
       const identity = `${port['protocol'] ?? 'TCP'}/${port['hostIP'] ?? ''}/${port['hostPort']}`
       if (taken.has(identity)) {
@@ -80,6 +241,12 @@ function checkNames(spec: Loose, path: string, found: Findings): void {
     if (typeof name !== 'string' || name === '') continue
     for (const words of nameErrors(name, 'subdomain')) found.invalid(`${path}.${field}`, name, words)
   }
+  const runtimeClass: unknown = spec['runtimeClassName']
+  if (typeof runtimeClass === 'string') {
+    for (const words of nameErrors(runtimeClass, 'subdomain')) {
+      found.invalid(`${path}.runtimeClassName`, runtimeClass, words)
+    }
+  }
   for (const field of ['hostname', 'subdomain']) {
     const name: unknown = ownValue(spec, field)
     if (typeof name !== 'string' || name === '') continue
@@ -92,26 +259,9 @@ function checkGates(gates: readonly Loose[], path: string, found: Findings): voi
   for (const [index, { name }] of gates.entries()) {
     if (typeof name !== 'string') continue
     for (const words of qualifiedNameErrors(name)) found.invalid(`${path}[${index}].name`, name, words)
-    if (seen.has(name)) found.duplicate(`${path}[${index}].name`, name)
+    if (seen.has(name)) found.duplicate(`${path}[${index}]`, name)
     seen.add(name)
   }
-}
-
-function checkVolumes(volumes: readonly Loose[], path: string, found: Findings): ReadonlySet<string> {
-  const names = new Set<string>()
-  for (const [index, volume] of volumes.entries()) {
-    const at = `${path}[${index}]`
-    const name: unknown = volume['name']
-    if (typeof name === 'string' && name !== '') {
-      for (const words of dnsLabelErrors(name)) found.invalid(`${at}.name`, name, words)
-      if (names.has(name)) found.duplicate(`${at}.name`, name)
-      names.add(name)
-    }
-    const sources = Object.keys(volume).filter((key) => key !== 'name')
-    for (const extra of sources.slice(1))
-      found.forbidden(`${at}.${extra}`, 'may not specify more than 1 volume type')
-  }
-  return names
 }
 
 /** Checks the template of a workload. */
@@ -119,7 +269,20 @@ export function checkTemplate(template: Loose | undefined, path: string, found: 
   if (template === undefined) return
   found.errors.push(...labelErrors(template['metadata']?.labels, `${path}.labels`))
   const spec: Loose | undefined = template['spec']
-  if (spec !== undefined) checkPodSpec(spec, `${path}.spec`, found)
+  if (spec === undefined) return
+  checkPodSpec(spec, `${path}.spec`, found)
+  if (listOf(spec, 'ephemeralContainers').length > 0) {
+    found.forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template')
+  }
+}
+
+/** A template that no workload uses yet. */
+export function checkPodTemplate(
+  object: StoredObject,
+  _old: StoredObject | undefined,
+  found: Findings,
+): void {
+  checkTemplate(object['template'] as Loose | undefined, 'template', found)
 }
 
 const podChanges =
@@ -133,6 +296,13 @@ export function checkPod(pod: StoredObject, old: StoredObject | undefined, found
   const before = old?.['spec'] as Loose | undefined
   if (before === undefined) {
     checkPodSpec(spec, 'spec', found)
+    checkImages(spec, found)
+    if (listOf(spec, 'ephemeralContainers').length > 0) {
+      found.forbidden('spec.ephemeralContainers', 'cannot be set on create')
+    }
+    if (spec['nodeName'] && listOf(spec, 'schedulingGates').length > 0) {
+      found.forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared')
+    }
     return
   }
   checkPodSpec(spec, 'spec', found)
@@ -140,6 +310,16 @@ export function checkPod(pod: StoredObject, old: StoredObject | undefined, found
   checkGatesOnlyShrink(spec, before, found)
   if (!jsonEqual(withoutMutable(spec, before), withoutMutable(before, before)))
     found.forbidden('spec', podChanges)
+}
+
+/** In templates, Kubernetes lets it pass. */
+function checkImages(spec: Loose, found: Findings): void {
+  for (const list of ['containers', 'initContainers']) {
+    for (const [index, { image }] of listOf(spec, list).entries()) {
+      if (typeof image !== 'string' || image === image.trim()) continue
+      found.invalid(`spec.${list}[${index}].image`, image, 'must not have leading or trailing whitespace')
+    }
+  }
 }
 
 /** The parts of a pod spec that no update may change. */

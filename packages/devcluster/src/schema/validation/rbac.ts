@@ -4,6 +4,7 @@ import type { Loose } from '../columns/cells.ts'
 import { jsonEqual } from '../shape-node.ts'
 import { nameErrors } from './metadata.ts'
 import { type Findings, listOf } from './reporting.ts'
+import { checkLabelSelector } from './selectors.ts'
 
 type Check = (object: StoredObject, old: StoredObject | undefined, found: Findings) => void
 
@@ -12,7 +13,20 @@ const group = 'rbac.authorization.k8s.io'
 /** Roles of a namespace say nothing about paths, which have no namespace. */
 export const checkRole: Check = (object, _old, found) => checkRules(object, true, found)
 
-export const checkClusterRole: Check = (object, _old, found) => checkRules(object, false, found)
+export const checkClusterRole: Check = (object, _old, found) => {
+  checkRules(object, false, found)
+  const aggregation = object['aggregationRule'] as Loose | undefined
+  if (aggregation === undefined) return
+  const selectors = listOf(aggregation, 'clusterRoleSelectors')
+  const path = 'aggregationRule.clusterRoleSelectors'
+  if (selectors.length === 0)
+    found.required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil')
+  for (const [index, selector] of selectors.entries()) {
+    const before = found.errors.length
+    checkLabelSelector(selector, `${path}[${index}]`, found)
+    if (found.errors.length > before) found.invalid(`${path}[${index}]`, null, 'invalid label selector.')
+  }
+}
 
 function checkRules(role: StoredObject, isNamespaced: boolean, found: Findings): void {
   for (const [index, rule] of listOf(role, 'rules').entries()) {
@@ -46,12 +60,15 @@ function checkRule(rule: Loose, path: string, isNamespaced: boolean, found: Find
 
 /** In a RoleBinding, a service account without namespace is one of the binding's own. */
 export const checkRoleBinding: Check = (object, old, found) => {
-  found.oneOf('roleRef.kind', (object['roleRef'] as Loose | undefined)?.['kind'], ['ClusterRole', 'Role'])
+  found.oneOf('roleRef.kind', (object['roleRef'] as Loose | undefined)?.['kind'] ?? '', [
+    'ClusterRole',
+    'Role',
+  ])
   checkBinding(object, old, true, found)
 }
 
 export const checkClusterRoleBinding: Check = (object, old, found) => {
-  found.oneOf('roleRef.kind', (object['roleRef'] as Loose | undefined)?.['kind'], ['ClusterRole'])
+  found.oneOf('roleRef.kind', (object['roleRef'] as Loose | undefined)?.['kind'] ?? '', ['ClusterRole'])
   checkBinding(object, old, false, found)
 }
 

@@ -45,6 +45,12 @@ export class Findings {
   }
 }
 
+/** The texts of a list field. */
+export function textsOf(record: Loose | undefined, field: string): readonly string[] {
+  const list: unknown = ownValue(record, field)
+  return Array.isArray(list) ? list.filter((each): each is string => typeof each === 'string') : []
+}
+
 /** A list field, empty when absent or no list. */
 export function listOf(record: Loose | undefined, field: string): readonly Loose[] {
   const list: unknown = ownValue(record, field)

@@ -1,7 +1,7 @@
 import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { labelErrors, labelValueErrors, qualifiedNameErrors } from './metadata.ts'
-import { type Findings, listOf } from './reporting.ts'
+import { dnsLabelErrors, labelErrors, labelValueErrors, qualifiedNameErrors } from './metadata.ts'
+import { type Findings, listOf, textsOf } from './reporting.ts'
 import { checkLabelSelector } from './selectors.ts'
 
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
@@ -135,17 +135,22 @@ export function checkAffinity(affinity: Loose | undefined, path: string, found: 
   }
 }
 
-function checkNodeAffinity(affinity: Loose, path: string, found: Findings): void {
-  const selector: Loose | undefined = affinity[required]
+/** Checks the terms of which a node must match one. */
+export function checkNodeTerms(selector: Loose, path: string, found: Findings): void {
   const terms = listOf(selector, 'nodeSelectorTerms')
-  if (selector !== undefined && terms.length === 0) {
-    found.required(`${path}.${required}.nodeSelectorTerms`, 'must have at least one node selector term')
+  if (terms.length === 0) {
+    found.required(`${path}.nodeSelectorTerms`, 'must have at least one node selector term')
   }
   for (const [index, term] of terms.entries()) {
-    const at = `${path}.${required}.nodeSelectorTerms[${index}]`
+    const at = `${path}.nodeSelectorTerms[${index}]`
     checkNodeTerm(term, at, found)
     checkNodeValues(term, at, found)
   }
+}
+
+function checkNodeAffinity(affinity: Loose, path: string, found: Findings): void {
+  const selector: Loose | undefined = affinity[required]
+  if (selector !== undefined) checkNodeTerms(selector, `${path}.${required}`, found)
   for (const [index, { weight, preference }] of listOf(affinity, preferred).entries()) {
     const at = `${path}.${preferred}[${index}]`
     checkWeight(weight, `${at}.weight`, found)
@@ -153,21 +158,61 @@ function checkNodeAffinity(affinity: Loose, path: string, found: Findings): void
   }
 }
 
+/** A key that a selector names twice cannot be one that it is to match: that adds a third. */
+function checkTwiceSelected(term: Loose, path: string, found: Findings): void {
+  const selector: Loose | undefined = term['labelSelector']
+  const seen = new Set<unknown>(Object.keys(selector?.['matchLabels'] ?? {}))
+  for (const { key } of listOf(selector, 'matchExpressions')) {
+    const index = textsOf(term, 'matchLabelKeys').indexOf(String(key))
+    if (index >= 0 && seen.has(key)) {
+      found.invalid(`${path}[${index}]`, key, 'exists in both matchLabelKeys and labelSelector')
+    }
+    seen.add(key)
+  }
+}
+
+function checkLabelKeys(
+  keys: readonly string[],
+  selector: Loose | undefined,
+  path: string,
+  found: Findings,
+): void {
+  if (keys.length > 0 && selector === undefined) {
+    found.forbidden(path, 'must not be specified when labelSelector is not set')
+  }
+  if (selector === undefined) return
+  for (const [index, key] of keys.entries()) {
+    for (const words of qualifiedNameErrors(key)) found.invalid(`${path}[${index}]`, key, words)
+  }
+}
+
 function checkPodTerm(term: Loose, path: string, found: Findings): void {
   checkLabelSelector(term['labelSelector'], `${path}.labelSelector`, found)
   checkLabelSelector(term['namespaceSelector'], `${path}.namespaceSelector`, found)
+  for (const field of ['matchLabelKeys', 'mismatchLabelKeys'] as const) {
+    checkLabelKeys(textsOf(term, field), term['labelSelector'], `${path}.${field}`, found)
+  }
+  checkTwiceSelected(term, path, found)
+  for (const [index, name] of textsOf(term, 'matchLabelKeys').entries()) {
+    if (textsOf(term, 'mismatchLabelKeys').includes(name)) {
+      const words = 'exists in both matchLabelKeys and mismatchLabelKeys'
+      found.invalid(`${path}.matchLabelKeys[${index}]`, name, words)
+    }
+  }
+  for (const name of textsOf(term, 'namespaces')) {
+    for (const words of dnsLabelErrors(name)) found.invalid(`${path}.namespace`, name, words)
+  }
   const key: unknown = term['topologyKey']
-  if (typeof key === 'string' && key !== '') {
+  if (typeof key === 'string') {
     for (const words of qualifiedNameErrors(key)) found.invalid(`${path}.topologyKey`, key, words)
   }
 }
 
 /** Checks topology spread constraints. */
 export function checkTopologySpread(constraints: readonly Loose[], path: string, found: Findings): void {
-  const seen = new Set<string>()
   for (const [index, constraint] of constraints.entries()) {
     const at = `${path}[${index}]`
-    const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, labelSelector } = constraint
+    const { maxSkew, whenUnsatisfiable, minDomains, labelSelector } = constraint
     if (typeof maxSkew === 'number' && maxSkew <= 0)
       found.invalid(`${at}.maxSkew`, maxSkew, 'must be greater than zero')
     found.oneOf(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway'])
@@ -175,7 +220,7 @@ export function checkTopologySpread(constraints: readonly Loose[], path: string,
     found.oneOf(`${at}.nodeTaintsPolicy`, constraint['nodeTaintsPolicy'], ['Honor', 'Ignore'])
     if (typeof minDomains === 'number') {
       if (minDomains <= 0) found.invalid(`${at}.minDomains`, minDomains, 'must be greater than zero')
-      if (whenUnsatisfiable === 'ScheduleAnyway') {
+      if (whenUnsatisfiable !== 'DoNotSchedule') {
         found.invalid(
           `${at}.minDomains`,
           minDomains,
@@ -183,9 +228,13 @@ export function checkTopologySpread(constraints: readonly Loose[], path: string,
         )
       }
     }
-    const pair = `{${topologyKey}, ${whenUnsatisfiable}}`
-    if (seen.has(pair)) found.duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pair)
-    seen.add(pair)
+    const pairOf = (each: Loose) => `{${each['topologyKey']}, ${each['whenUnsatisfiable']}}`
+    // The earlier of two is the one that is reported.
+    if (constraints.slice(index + 1).some((later) => pairOf(later) === pairOf(constraint))) {
+      found.duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pairOf(constraint))
+    }
+    checkLabelKeys(textsOf(constraint, 'matchLabelKeys'), labelSelector, `${at}.matchLabelKeys`, found)
+    checkTwiceSelected(constraint, at, found)
     checkLabelSelector(labelSelector, `${at}.labelSelector`, found)
   }
 }

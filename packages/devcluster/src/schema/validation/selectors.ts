@@ -32,6 +32,19 @@ export function checkLabelSelector(selector: Loose | undefined, path: string, fo
   }
 }
 
+const operators: ReadonlySet<unknown> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+
+/** Whether a selector can be asked what it selects. */
+export function isSelector(selector: Loose | undefined): boolean {
+  if (labelErrors(selector?.['matchLabels'], '').length > 0) return false
+  return listOf(selector, 'matchExpressions').every(({ key, operator, values }) => {
+    if (!operators.has(operator) || typeof key !== 'string' || qualifiedNameErrors(key).length > 0)
+      return false
+    const count = Array.isArray(values) ? values.length : 0
+    return operator === 'In' || operator === 'NotIn' ? count > 0 : count === 0
+  })
+}
+
 /** Whether a selector selects everything there is. */
 export function isEmptySelector(selector: Loose | undefined): boolean {
   return (

@@ -71,12 +71,21 @@ export function checkShape(
   } else if (typeof value === 'object') {
     const sound = typeof known === 'object' && known !== null ? (known as Record<string, unknown>) : {}
     checkRecord(value as Readonly<Record<string, unknown>>, node, path, errors, sound)
-  } else if (node.quantity === true && typeof value === 'string' && !isQuantity(value)) {
+  } else checkScalar(value, node, path, errors)
+}
+
+function checkScalar(value: unknown, node: ShapeNode, path: string, errors: FieldError[]): void {
+  if (node.quantity === true && typeof value === 'string' && !isQuantity(value)) {
     const detail =
       "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-    errors.push({ kind: 'invalid', field: path, value, detail })
+    errors.push({ kind: 'typeInvalid', field: path, value, detail })
+  } else if (typeof value === 'number' && node.format === 'int32' && !isInt32(value)) {
+    const detail = `json: cannot unmarshal number ${value} into field ${path} of type int32`
+    errors.push({ kind: 'typeInvalid', field: path, value, detail })
   }
 }
+
+const isInt32 = (value: number): boolean => value >= -2_147_483_648 && value <= 2_147_483_647
 
 /** The type of a field in the words of decoding errors. */
 function goType(node: ShapeNode): string {

@@ -4,9 +4,11 @@ import type { Loose } from '../columns/cells.ts'
 import { cronSchedule } from '../cron-schedule.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 import { checkClaimSpec } from './claims.ts'
+import { dnsLabelErrors } from './metadata.ts'
+import { checkJobSpec } from './jobs.ts'
 import { checkTemplate } from './pods.ts'
 import { type Findings, listOf } from './reporting.ts'
-import { checkLabelSelector, isEmptySelector, selectorMatches } from './selectors.ts'
+import { checkLabelSelector, isEmptySelector, isSelector, selectorMatches } from './selectors.ts'
 
 type Check = (object: StoredObject, old: StoredObject | undefined, found: Findings) => void
 
@@ -26,19 +28,33 @@ function checkSelectedTemplate(
   template: Loose | undefined = spec['template'],
 ): void {
   const { selector } = spec
-  if (selector === undefined) found.required('spec.selector')
-  else if (isEmptySelector(selector))
+  if (selector === undefined) {
+    // Without one a DaemonSet selects nothing, and so not its own pods.
+    if (workload !== 'daemonset') found.required('spec.selector')
+  } else if (isEmptySelector(selector))
     found.invalid('spec.selector', selector, `empty selector is invalid for ${workload}`)
   checkLabelSelector(selector, 'spec.selector', found)
   if (template === undefined) return found.required('spec.template')
   const labels: Loose = template['metadata']?.labels ?? {}
-  if (selector !== undefined && !isEmptySelector(selector) && !selectorMatches(selector, labels)) {
+  if (!isSelector(selector)) {
+    if (workload !== 'daemonset') return found.invalid('spec.selector', selector, 'invalid label selector')
+  } else if (selector === undefined || (isEmptySelector(selector) && workload !== 'deployment')) {
+    if (selector === undefined) {
+      found.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
+    }
+  } else if (!isEmptySelector(selector) && !selectorMatches(selector, labels)) {
     found.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
   }
   checkTemplate(template, 'spec.template', found)
 }
 
-function alwaysRestarts(spec: Loose, found: Findings): void {
+function alwaysRestarts(spec: Loose, kind: string, found: Findings): void {
+  if (spec['template']?.spec?.activeDeadlineSeconds !== undefined) {
+    found.forbidden(
+      'spec.template.spec.activeDeadlineSeconds',
+      `activeDeadlineSeconds in ${kind} is not Supported`,
+    )
+  }
   const policy: unknown = spec['template']?.spec?.restartPolicy
   if (policy !== undefined && policy !== 'Always' && typeof policy === 'string') {
     found.oneOf('spec.template.spec.restartPolicy', policy, ['Always'])
@@ -57,14 +73,27 @@ export function checkIntOrPercent(value: unknown, path: string, found: Findings)
   }
 }
 
+/** Checks that a percentage is none of more than there are. */
+export function checkAtMostAll(value: unknown, path: string, found: Findings): void {
+  if (typeof value === 'string' && /^\d+%$/.test(value) && Number.parseInt(value, 10) > 100) {
+    found.invalid(path, value, 'must not be greater than 100%')
+  }
+}
+
 function isZero(value: unknown): boolean {
   return value === 0 || value === '0%'
+}
+
+/** The number of an amount or of a percentage; undefined when it has none. */
+function amountOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' && /^\d+%$/.test(value) ? Number.parseInt(value, 10) : undefined
 }
 
 export const checkDeployment: Check = (object, old, found) => {
   const spec = specOf(object)
   checkSelectedTemplate(spec, 'deployment', found)
-  alwaysRestarts(spec, found)
+  alwaysRestarts(spec, 'ReplicaSet', found)
   for (const field of ['replicas', 'minReadySeconds', 'revisionHistoryLimit', 'progressDeadlineSeconds']) {
     found.notNegative(`spec.${field}`, ownValue(spec, field))
   }
@@ -91,6 +120,7 @@ function checkDeploymentStrategy(strategy: Loose | undefined, found: Findings): 
   const path = 'spec.strategy.rollingUpdate'
   checkIntOrPercent(update['maxUnavailable'], `${path}.maxUnavailable`, found)
   checkIntOrPercent(update['maxSurge'], `${path}.maxSurge`, found)
+  checkAtMostAll(update['maxUnavailable'], `${path}.maxUnavailable`, found)
   if (isZero(update['maxUnavailable']) && isZero(update['maxSurge'])) {
     found.invalid(`${path}.maxUnavailable`, update['maxUnavailable'], 'may not be 0 when `maxSurge` is 0')
   }
@@ -99,7 +129,7 @@ function checkDeploymentStrategy(strategy: Loose | undefined, found: Findings): 
 export const checkReplicaSet: Check = (object, old, found) => {
   const spec = specOf(object)
   checkSelectedTemplate(spec, 'deployment', found)
-  alwaysRestarts(spec, found)
+  alwaysRestarts(spec, 'ReplicaSet', found)
   found.notNegative('spec.replicas', spec['replicas'])
   found.notNegative('spec.minReadySeconds', spec['minReadySeconds'])
   const before = oldSpecOf(old)
@@ -109,13 +139,23 @@ export const checkReplicaSet: Check = (object, old, found) => {
 export const checkDaemonSet: Check = (object, old, found) => {
   const spec = specOf(object)
   checkSelectedTemplate(spec, 'daemonset', found)
-  alwaysRestarts(spec, found)
+  alwaysRestarts(spec, 'DaemonSet', found)
   found.oneOf('spec.updateStrategy.type', spec['updateStrategy']?.type, ['OnDelete', 'RollingUpdate'])
   const update: unknown = spec['updateStrategy']?.rollingUpdate
   if (isRecord(update)) {
-    checkIntOrPercent(update['maxUnavailable'], 'spec.updateStrategy.rollingUpdate.maxUnavailable', found)
-    checkIntOrPercent(update['maxSurge'], 'spec.updateStrategy.rollingUpdate.maxSurge', found)
+    const path = 'spec.updateStrategy.rollingUpdate'
+    for (const field of ['maxUnavailable', 'maxSurge'] as const) {
+      checkIntOrPercent(update[field], `${path}.${field}`, found)
+      checkAtMostAll(update[field], `${path}.${field}`, found)
+    }
+    const [unavailable, surge] = [update['maxUnavailable'], update['maxSurge']].map(amountOf)
+    if (unavailable !== undefined && unavailable !== 0 && surge !== undefined && surge !== 0) {
+      found.invalid(`${path}.maxSurge`, update['maxSurge'], 'may not be set when maxUnavailable is non-zero')
+    } else if (unavailable === 0 && surge === 0) {
+      found.required(`${path}.maxUnavailable`, 'cannot be 0 when maxSurge is 0')
+    }
   }
+  found.notNegative('spec.revisionHistoryLimit', spec['revisionHistoryLimit'])
   found.notNegative('spec.minReadySeconds', spec['minReadySeconds'])
   const before = oldSpecOf(old)
   if (before !== undefined) found.immutable('spec.selector', spec['selector'], before['selector'], jsonEqual)
@@ -167,9 +207,14 @@ export const checkStatefulSet: Check = (object, old, found) => {
       checkClaimSpec(claim['spec'], `spec.volumeClaimTemplates[${index}].spec`, found)
     }
   }
-  alwaysRestarts(spec, found)
+  alwaysRestarts(spec, 'StatefulSet', found)
   found.notNegative('spec.replicas', spec['replicas'])
   found.notNegative('spec.minReadySeconds', spec['minReadySeconds'])
+  found.notNegative('spec.ordinals.start', spec['ordinals']?.start)
+  const service: unknown = spec['serviceName']
+  if (old === undefined && typeof service === 'string' && service !== '') {
+    for (const words of dnsLabelErrors(service)) found.invalid('spec.serviceName', service, words)
+  }
   found.oneOf('spec.podManagementPolicy', spec['podManagementPolicy'], ['OrderedReady', 'Parallel'])
   found.oneOf('spec.updateStrategy.type', spec['updateStrategy']?.type, ['OnDelete', 'RollingUpdate'])
   const before = oldSpecOf(old)
@@ -194,30 +239,19 @@ const jobImmutable = [
   'successPolicy',
 ]
 
-function checkJobSpec(spec: Loose, path: string, found: Findings): void {
-  for (const field of [
-    'parallelism',
-    'completions',
-    'backoffLimit',
-    'ttlSecondsAfterFinished',
-    'activeDeadlineSeconds',
-  ]) {
-    found.notNegative(`${path}.${field}`, ownValue(spec, field))
-  }
-  found.oneOf(`${path}.completionMode`, spec['completionMode'], ['Indexed', 'NonIndexed'])
-  if (spec['completionMode'] === 'Indexed' && spec['completions'] === undefined) {
-    found.required(`${path}.completions`, 'when completion mode is Indexed')
-  }
-  checkTemplate(spec['template'], `${path}.template`, found)
-  const policy: unknown = spec['template']?.spec?.restartPolicy
-  if (policy === 'Always' || policy === '') {
-    found.required(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')
-  }
-}
-
 export const checkJob: Check = (object, old, found) => {
   const spec = specOf(object)
-  checkJobSpec(spec, 'spec', found)
+  checkJobSpec(spec, 'spec', false, found)
+  if (old === undefined && spec['manualSelector'] === true) {
+    if (spec['selector'] === undefined) found.required('spec.selector')
+    if (
+      !selectorMatches(spec['selector'] ?? {}, spec['template']?.metadata?.labels ?? {}) ||
+      spec['selector'] === undefined
+    ) {
+      const labels: unknown = spec['template']?.metadata?.labels
+      found.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
+    }
+  }
   const before = oldSpecOf(old)
   if (before === undefined) return
   for (const field of jobImmutable)
@@ -242,7 +276,7 @@ export const checkCronJob: Check = (object, old, found) => {
     found.notNegative(`spec.${field}`, ownValue(spec, field))
   }
   const job: Loose | undefined = spec['jobTemplate']?.spec
-  if (job !== undefined) checkJobSpec(job, 'spec.jobTemplate.spec', found)
+  if (job !== undefined) checkJobSpec(job, 'spec.jobTemplate.spec', true, found)
 }
 
 /** Eleven characters are kept for the time in the names of its Jobs. */
@@ -279,6 +313,8 @@ function scheduleProblem(schedule: string): string | undefined {
 export const checkReplicationController: Check = (object, _old, found) => {
   const spec = specOf(object)
   found.notNegative('spec.replicas', spec['replicas'])
+  found.notNegative('spec.minReadySeconds', spec['minReadySeconds'])
+  alwaysRestarts(spec, 'ReplicationController', found)
   const { selector = {}, template } = spec
   if (Object.keys(selector).length === 0) found.required('spec.selector')
   if (template === undefined) return found.required('spec.template')
@@ -287,26 +323,4 @@ export const checkReplicationController: Check = (object, _old, found) => {
     found.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
   }
   checkTemplate(template, 'spec.template', found)
-}
-
-export const checkAutoscaler: Check = (object, _old, found) => {
-  const spec = specOf(object)
-  const { minReplicas, maxReplicas } = spec
-  if (typeof minReplicas === 'number' && minReplicas < 1) {
-    found.invalid('spec.minReplicas', minReplicas, 'must be greater than or equal to 1')
-  }
-  if (typeof maxReplicas === 'number' && maxReplicas < 1) {
-    found.invalid('spec.maxReplicas', maxReplicas, 'must be greater than 0')
-  } else if (typeof minReplicas === 'number' && maxReplicas < minReplicas) {
-    found.invalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`')
-  }
-  for (const [index, { type }] of listOf(spec, 'metrics').entries()) {
-    found.oneOf(`spec.metrics[${index}].type`, type, [
-      'ContainerResource',
-      'External',
-      'Object',
-      'Pods',
-      'Resource',
-    ])
-  }
 }

@@ -1,0 +1,180 @@
+/** What an API server made of an object, freed of what no two of them have in common. */
+import type { Fields } from './odd-draw.ts'
+
+/** An answer of either API server. */
+export interface ServerAnswer {
+  readonly status: number
+  readonly body: Fields
+}
+
+type Loose = Record<string, unknown>
+
+const record = (value: unknown): Loose =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {}
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+
+/** What is compared: the object as it would be stored, or how it was refused. */
+export function essenceOf(asked: Fields, { status, body }: ServerAnswer): unknown {
+  if (status >= 400) return { status, causes: causesOf(status, body) }
+  const { uid, name } = record(body['metadata'])
+  // What the control plane makes of the object carries its UID and its name: a Job's selector, for one.
+  const known = [[String(uid), 'UID'], ...(record(asked['metadata'])['name'] ? [] : [[String(name), 'NAME']])]
+  const text = known.reduce((all, [from = '', to = '']) => all.replaceAll(from, to), JSON.stringify(body))
+  return sorted({ status, object: withoutOwn(asked, JSON.parse(text) as Loose) })
+}
+
+/** Fields and kinds of error; words differ in what they quote. */
+function causesOf(status: number, body: Fields): readonly string[] {
+  if (status !== 422) return []
+  const causes = list(record(body['details'])['causes']).map(record)
+  return [...new Set(causes.map(({ field, reason }) => `${String(field)} ${String(reason)}`))].toSorted()
+}
+
+/** Fields whose values each server makes up by itself. */
+const ownMetadata: ReadonlySet<string> = new Set([
+  'uid',
+  'creationTimestamp',
+  'managedFields',
+  'resourceVersion',
+  'selfLink',
+])
+const ownElsewhere: ReadonlySet<string> = new Set([
+  'lastTransitionTime',
+  'lastPhaseTransitionTime',
+  'lastProbeTime',
+])
+
+/** The object without what differs for a reason. */
+function withoutOwn(asked: Fields, object: Loose): Loose {
+  const metadata = Object.entries(record(object['metadata'])).filter(([key]) => !ownMetadata.has(key))
+  const bare = withoutKeys({ ...object, metadata: Object.fromEntries(metadata) }, ownElsewhere) as Loose
+  const listed = differentForAReason.find(({ kind }) => kind === object['kind'])
+  return listed === undefined ? bare : listed.without(bare, asked)
+}
+
+interface Listed {
+  readonly kind: string
+  readonly without: (object: Loose, asked: Fields) => Loose
+}
+
+const withoutFinalizer = (finalizer: string) => (object: Loose) => {
+  const metadata = record(object['metadata'])
+  const finalizers = list(metadata['finalizers']).filter((each) => each !== finalizer)
+  return { ...object, metadata: { ...metadata, finalizers } }
+}
+
+/** What the embedded API server leaves out, and why. */
+const differentForAReason: readonly Listed[] = [
+  // No program runs in a container, so that none needs a token of its service account.
+  {
+    kind: 'Pod',
+    without: (object) => {
+      const spec = record(object['spec'])
+      const isToken = (each: unknown): boolean => String(record(each)['name']).startsWith('kube-api-access-')
+      const unmounted = (containers: unknown) =>
+        Array.isArray(containers)
+          ? containers.map((each: unknown) => ({
+              ...record(each),
+              volumeMounts: list(record(each)['volumeMounts']).filter((mount) => !isToken(mount)),
+            }))
+          : containers
+      return {
+        ...object,
+        spec: {
+          ...spec,
+          volumes: list(spec['volumes']).filter((volume) => !isToken(volume)),
+          containers: unmounted(spec['containers']),
+          initContainers: unmounted(spec['initContainers']),
+        },
+      }
+    },
+  },
+  // Nothing protects claims and volumes that are in use.
+  { kind: 'PersistentVolumeClaim', without: withoutFinalizer('kubernetes.io/pvc-protection') },
+  { kind: 'PersistentVolume', without: withoutFinalizer('kubernetes.io/pv-protection') },
+  // Deprecated since Kubernetes 1.8, and of no effect.
+  {
+    kind: 'DaemonSet',
+    without: (object) => {
+      const { annotations, ...rest } = record(object['metadata'])
+      const { 'deprecated.daemonset.template.generation': _generation, ...kept } = record(annotations)
+      return {
+        ...object,
+        metadata: { ...rest, ...(Object.keys(kept).length > 0 && { annotations: kept }) },
+      }
+    },
+  },
+  // Kept, with a Warning; Kubernetes drops it without one.
+  {
+    kind: 'StatefulSet',
+    without: (object) => {
+      const spec = record(object['spec'])
+      const strategy = record(spec['updateStrategy'])
+      const update = record(strategy['rollingUpdate'])
+      if (update['maxUnavailable'] === undefined) return object
+      const { maxUnavailable: _dropped, ...kept } = update
+      return { ...object, spec: { ...spec, updateStrategy: { ...strategy, rollingUpdate: kept } } }
+    },
+  },
+  // A controller checks the types of a policy; the embedded API server does so at once.
+  { kind: 'ValidatingAdmissionPolicy', without: ({ status: _status, ...object }) => object },
+  // Its status is what registers it says: a kubelet.
+  { kind: 'Node', without: ({ status: _status, ...object }) => object },
+  // Each server has addresses and ports of its own.
+  {
+    kind: 'Service',
+    without: (object, asked) => {
+      const spec = record(object['spec'])
+      const wanted = record(asked['spec'])
+      const assigned = (field: string) =>
+        !wanted[field] && spec[field] !== undefined ? { [field]: 'assigned' } : {}
+      return {
+        ...object,
+        spec: {
+          ...spec,
+          ...assigned('clusterIP'),
+          ...(!wanted['clusterIP'] && assigned('clusterIPs')),
+          ...assigned('healthCheckNodePort'),
+          ports: list(spec['ports']).map((port, index) => {
+            const isWanted = Boolean(record(list(wanted['ports'])[index])['nodePort'])
+            const { nodePort, ...rest } = record(port)
+            return nodePort === undefined || isWanted ? port : { ...rest, nodePort: 'assigned' }
+          }),
+        },
+      }
+    },
+  },
+]
+
+function withoutKeys(value: unknown, keys: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((each) => withoutKeys(each, keys))
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([key]) => !keys.has(key))
+  return Object.fromEntries(entries.map(([key, each]) => [key, withoutKeys(each, keys)]))
+}
+
+/** With fields in order. Lists that nobody set are null on one side and absent or empty on the other. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const isSet = (each: unknown): boolean =>
+    each !== null && each !== undefined && !(Array.isArray(each) && each.length === 0)
+  const entries = Object.entries(value)
+    .filter(([, each]) => isSet(each))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each)]))
+}
+
+/** Paths at which two values differ, each with both values. */
+export function differences(real: unknown, embedded: unknown, path = ''): readonly string[] {
+  if (JSON.stringify(real) === JSON.stringify(embedded)) return []
+  const bothLists = Array.isArray(real) && Array.isArray(embedded)
+  const isRecord = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!bothLists && !(isRecord(real) && isRecord(embedded))) {
+    return [`${path}: real ${JSON.stringify(real)}, embedded ${JSON.stringify(embedded)}`]
+  }
+  const [left, right] = [real as Loose, embedded as Loose]
+  const keys = [...new Set([...Object.keys(left), ...Object.keys(right)])]
+  return keys.flatMap((key) => differences(left[key], right[key], `${path}.${key}`))
+}

@@ -1,0 +1,32 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createApiServer } from '@tenon/devcluster'
+import { readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import type { Fields } from './odd-draw.ts'
+import type { ServerAnswer } from './compare.ts'
+
+/** Asks an embedded API server as its administrator. */
+export type AskEmbedded = (method: string, path: string, body?: Fields) => Promise<ServerAnswer>
+
+/** An embedded API server of its own. */
+export function createEmbedded(): AskEmbedded {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const server = createApiServer({
+    clock: new VirtualClock(),
+    random: new SeededRandom(7),
+    logger: silentLogger,
+    adminToken: new Secret('admin'),
+    signingKey: new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+  })
+  const headers = {
+    authorization: 'Bearer admin',
+    'content-type': 'application/json',
+    accept: 'application/json',
+  }
+  return async (method, path, body) => {
+    const request = { method, path, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
+    const response = await server.handle(request)
+    const text = await readText(response.body)
+    const isJson = response.headers['content-type']?.startsWith('application/json') === true
+    return { status: response.status, body: isJson ? (JSON.parse(text) as Fields) : { message: text } }
+  }
+}

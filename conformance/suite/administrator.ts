@@ -1,0 +1,39 @@
+import { request } from 'node:https'
+import { KubeConfig } from '@kubernetes/client-node'
+import type { SendRequest, ServerAnswer } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
+
+/** Requests without a client library between, so that cases may hold what a library would not send. */
+export async function administrator(kubeconfigPath: string): Promise<SendRequest> {
+  const config = new KubeConfig()
+  config.loadFromFile(kubeconfigPath)
+  const server = config.getCurrentCluster()?.server ?? ''
+  const options = {}
+  await config.applyToHTTPSOptions(options)
+  return (method, path, body) =>
+    new Promise<ServerAnswer>((resolve, reject) => {
+      const headers = { 'content-type': 'application/json', accept: 'application/json' }
+      const outgoing = request(`${server}${path}`, mergedOptions(options, method, headers), (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8')
+          // A path that is not served is answered in plain text.
+          const isJson = response.headers['content-type']?.includes('json') === true
+          resolve({
+            status: response.statusCode ?? 0,
+            body: isJson ? JSON.parse(text) : { message: text },
+          })
+        })
+      })
+      outgoing.on('error', reject)
+      outgoing.end(body && JSON.stringify(body))
+    })
+}
+
+function mergedOptions(
+  options: { readonly headers?: Readonly<Record<string, string>> },
+  method: string,
+  headers: Readonly<Record<string, string>>,
+): object {
+  return { ...options, method, headers: { ...options.headers, ...headers } }
+}

@@ -1,0 +1,19 @@
+import type { Loose } from '../columns/cells.ts'
+import { fill, within } from './fill.ts'
+
+const defaults: Readonly<Record<string, Loose>> = {
+  hostPath: { type: '' },
+  iscsi: { iscsiInterface: 'default' },
+  rbd: { pool: 'rbd', user: 'admin', keyring: '/etc/ceph/keyring' },
+  azureDisk: { cachingMode: 'ReadWrite', fsType: 'ext4', readOnly: false, kind: 'Shared' },
+  scaleIO: { storageMode: 'ThinProvisioned', fsType: 'xfs' },
+}
+
+/** Defaults of the sources that volumes of pods and PersistentVolumes have in common. */
+export function volumeSourceDefaults(volume: Loose): Loose {
+  let filled = volume
+  for (const source in defaults) {
+    filled = within(filled, source, (value) => fill(value, defaults[source] ?? {}))
+  }
+  return filled
+}
