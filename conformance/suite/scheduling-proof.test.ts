@@ -21,6 +21,12 @@ import { Draw } from '../src/scheduling-proof/objects.ts'
 import { figures, type Outcome } from '../src/scheduling-proof/outcome.ts'
 import { podRounds } from '../src/scheduling-proof/pod-rounds.ts'
 import { makerOf, namespaceOf, type Round } from '../src/scheduling-proof/round.ts'
+import {
+  heldShortcuts,
+  ignoredAffinity,
+  oneOpens,
+  refusedShortcuts,
+} from '../src/scheduling-proof/shortcut-rounds.ts'
 import { volumeRound } from '../src/scheduling-proof/volume-round.ts'
 import { sharedControlPlane } from './cluster.ts'
 
@@ -40,7 +46,7 @@ const isAstray = ({ unbound, disowned }: Outcome): boolean =>
   unbound.length > 0 || Object.keys(disowned).length > 0
 
 const namespaces = Object.fromEntries(
-  [...single, ...loopRounds].flatMap((round) => [
+  [...single, ...loopRounds, ...heldShortcuts, ...refusedShortcuts].flatMap((round) => [
     [namespaceOf(round.kind), {}],
     ...Object.entries(round.namespaces ?? {}),
   ]),
@@ -77,19 +83,23 @@ describe(`scheduling proof, seed ${seed}`, () => {
   async function play(
     context: TestContext,
     rounds: readonly Round[],
-    { isOneDecision, label = '' }: { readonly isOneDecision: boolean; readonly label?: string },
+    {
+      isOneDecision,
+      label = '',
+      withinMs = roundMs,
+    }: { readonly isOneDecision: boolean; readonly label?: string; readonly withinMs?: number },
   ): Promise<Outcome> {
     const items = rounds.flatMap((round) =>
       round.items(makerOf(round.kind), new Draw(random.fork(`${label}${round.kind}`))),
     )
-    let outcome = await field.play(items, { withinMs: roundMs, isOneDecision })
+    let outcome = await field.play(items, { withinMs, isOneDecision })
     context.diagnostic(figures(outcome))
     // The taint eviction of Kubernetes may hear of a pod on a new node before it hears that the node's taint is gone,
     // and deletes the pod. Nobody else may.
     if (outcome.pods < items.reduce((sum, each) => sum + each.pods, 0)) {
       const others = outcome.podDeleters.filter((each) => !each.endsWith(taintEviction))
       assert.deepEqual(others, [], `pods were deleted: ${figures(outcome)}`)
-      outcome = await field.play(items, { withinMs: roundMs, isOneDecision })
+      outcome = await field.play(items, { withinMs, isOneDecision })
       context.diagnostic(`played again, a pod was deleted: ${figures(outcome)}`)
     }
     return outcome
@@ -124,6 +134,26 @@ describe(`scheduling proof, seed ${seed}`, () => {
   }
 
   for (const round of single) testOneDecision(round.kind, [round])
+  for (const round of heldShortcuts) {
+    testOneDecision(`${round.kind === 'daemons-company' ? 'RPT-14' : 'RPT-50'} ${round.kind}`, [round])
+  }
+
+  /** The scheduler leaves as many pods as were refused, and no node was launched for any of them. */
+  async function testRefused(context: TestContext, round: Round, refused: number): Promise<void> {
+    // Longer, nothing would come of it.
+    const outcome = await play(context, [round], { isOneDecision: false, withinMs: 6000 })
+    assert.equal(Object.keys(outcome.refused).length, refused, outcome.account)
+    assert.deepEqual(outcome.unbound, Object.keys(outcome.refused).toSorted(), outcome.account)
+    assert.deepEqual(outcome.idle, [], outcome.account)
+    assert.equal(outcome.launches.length, 1, outcome.account)
+  }
+
+  test('RPT-50 with nodeAffinityPolicy Ignore all zones count, for the plan and for the scheduler', (context) =>
+    testRefused(context, ignoredAffinity, 1))
+
+  test('RPT-50 only the first pod of a self-affinity opens a node, for the plan and for the scheduler', (context) =>
+    testRefused(context, oneOpens, 2))
+
   testOneDecision('several kinds at once', mixed, { label: 'mixed ', replays: 2 })
 
   /** Every pod is bound in the end, and no node was launched for nothing. */

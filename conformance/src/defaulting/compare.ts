@@ -116,6 +116,16 @@ const differentForAReason: readonly Listed[] = [
       return { ...object, spec: { ...spec, updateStrategy: { ...strategy, rollingUpdate: kept } } }
     },
   },
+  // Labels of the template are a Job's as well; kube-apiserver finds those it added itself when it reads the Job.
+  {
+    kind: 'Job',
+    without: (object, asked) => {
+      const template = record(record(asked['spec'])['template'])
+      if (Object.keys(record(record(template['metadata'])['labels'])).length > 0) return object
+      const { labels: _found, ...rest } = record(object['metadata'])
+      return { ...object, metadata: rest }
+    },
+  },
   // A controller checks the types of a policy; the embedded API server does so at once.
   { kind: 'ValidatingAdmissionPolicy', without: ({ status: _status, ...object }) => object },
   // Its status is what registers it says: a kubelet.

@@ -19,6 +19,7 @@ const namespaced = (group: string, kind: string, plural: string): ResourceType =
 /** Kinds that only the proof writes. */
 export const proofKinds = {
   deployment: namespaced('apps', 'Deployment', 'deployments'),
+  daemonSet: namespaced('apps', 'DaemonSet', 'daemonsets'),
   replicaSet: namespaced('apps', 'ReplicaSet', 'replicasets'),
   serviceAccount: namespaced('', 'ServiceAccount', 'serviceaccounts'),
   runtimeClass: {
@@ -91,6 +92,20 @@ export function deployment(replicas: number, parts: PodParts): Item {
     },
     pods: replicas,
   }
+}
+
+/** A DaemonSet whose pods carry `app: name`; they come with nodes, and are none to wait for before. */
+export function daemonSet(parts: PodParts): Item {
+  const { namespace, name } = parts
+  const template = podTemplate(parts)
+  const selector = { matchLabels: { app: name } }
+  const object = {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name, namespace },
+    spec: { selector, template },
+  }
+  return { type: proofKinds.daemonSet, object, pods: 0 }
 }
 
 /** An object without pods. */

@@ -141,11 +141,9 @@ function jobSelector(job: Loose): Loose {
 }
 
 export function jobDefaults(job: Loose): Loose {
-  // Labels that the template itself has are the Job's as well, with those that tie its pods to it.
-  const hasLabels = job['spec']?.template?.metadata?.labels !== undefined
   const filled = jobSelector(specWithTemplate(job, {}, jobSpecDefaults))
   const labels: unknown = filled['spec']?.template?.metadata?.labels
-  if (!hasLabels || labels === undefined || filled['metadata']?.labels !== undefined) return filled
+  if (labels === undefined || filled['metadata']?.labels !== undefined) return filled
   return within(filled, 'metadata', (metadata) => ({ ...metadata, labels }))
 }
 

@@ -52,7 +52,6 @@ export const checkValidatingPolicy: Check = (object, _old, found) => {
     if (!name) found.required(at, 'name is not specified')
     else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name))
       found.invalid(at, name, 'name is not a valid CEL identifier')
-    else if (variables.findIndex((each) => each['name'] === name) < index) found.duplicate(at, name)
     checkExpression(expression, `spec.variables[${index}].expression`, ['any'], found)
   }
   checkAnnotations(object, spec, found)

@@ -54,10 +54,6 @@ function checkNodeStatus(status: Loose | undefined, found: Findings): void {
         found.invalid(path, amount, 'must be an integer')
     }
   }
-  const addresses = listOf(status, 'addresses').map(({ type, address }) => `${type} ${address}`)
-  for (const [index, address] of addresses.entries()) {
-    if (addresses.indexOf(address) < index) found.duplicate(`status.addresses[${index}]`, address)
-  }
 }
 
 const namespaceFinalizers = 'spec.finalizers'
