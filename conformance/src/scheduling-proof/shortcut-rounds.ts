@@ -95,7 +95,7 @@ export const oneOpens: Round = {
   items: (make) => [
     make.deployment(3, {
       name: 'together',
-      requests: { cpu: '140', memory: '1Gi' },
+      requests: { cpu: '40', memory: '1Gi' },
       spec: near('together', hostname),
     }),
   ],
