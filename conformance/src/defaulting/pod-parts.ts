@@ -240,7 +240,7 @@ const containerSecurity: Make = (draw) =>
   )
 
 /** A container of a list of them. */
-export const container =
+const container =
   (name: string, volumes: readonly string[], more: Readonly<Record<string, Choices>> = {}): Make =>
   (draw) =>
     draw.record(

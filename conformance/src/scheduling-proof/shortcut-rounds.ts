@@ -29,7 +29,7 @@ const anchor = (value: string) => ({
 })
 
 /** Of two terms of node affinity no pool can meet the first: the spread counts the zones of both. */
-export const droppedTerm: Round = {
+const droppedTerm: Round = {
   kind: 'dropped-term',
   items: (make) => {
     const nodeSelectorTerms = [
@@ -50,7 +50,7 @@ export const droppedTerm: Round = {
 }
 
 /** Nodes that pods are only asked to avoid count where taints are honoured. */
-export const softTaint: Round = {
+const softTaint: Round = {
   kind: 'soft-taint',
   items: (make) => [
     make.deployment(4, {
@@ -65,7 +65,7 @@ export const softTaint: Round = {
 }
 
 /** A pod that must be where the pods of a DaemonSet are: any new node brings one along. */
-export const daemonsCompany: Round = {
+const daemonsCompany: Round = {
   kind: 'daemons-company',
   items: (make) => [
     daemonSet({ namespace: make.namespace, name: 'agent', requests: { cpu: '100m', memory: '64Mi' } }),

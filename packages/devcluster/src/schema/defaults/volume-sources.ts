@@ -12,8 +12,8 @@ const defaults: Readonly<Record<string, Loose>> = {
 /** Defaults of the sources that volumes of pods and PersistentVolumes have in common. */
 export function volumeSourceDefaults(volume: Loose): Loose {
   let filled = volume
-  for (const source in defaults) {
-    filled = within(filled, source, (value) => fill(value, defaults[source] ?? {}))
+  for (const [source, own] of Object.entries(defaults)) {
+    filled = within(filled, source, (value) => fill(value, own))
   }
   return filled
 }

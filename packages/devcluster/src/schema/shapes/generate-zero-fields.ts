@@ -93,7 +93,7 @@ function fieldsOf(name: string): readonly (Field & { readonly home: string })[] 
   })
 }
 
-const facts: Record<string, string> = {}
+const facts = new Map<string, string>()
 for (const name of [...structs.keys()].toSorted()) {
   const dropped: string[] = []
   const kept: string[] = []
@@ -106,6 +106,6 @@ for (const name of [...structs.keys()].toSorted()) {
     if (isDropped) dropped.push(json)
     else if (zero !== 'collection') kept.push(`${json}:${zero}`)
   }
-  if (dropped.length + kept.length > 0) facts[name] = `${dropped.join(' ')}|${kept.join(' ')}`
+  if (dropped.length + kept.length > 0) facts.set(name, `${dropped.join(' ')}|${kept.join(' ')}`)
 }
-process.stdout.write(`${JSON.stringify(facts, undefined, 1)}\n`)
+process.stdout.write(`${JSON.stringify(Object.fromEntries(facts), undefined, 1)}\n`)

@@ -76,7 +76,7 @@ function checkMetric(metric: Loose, path: string, found: Findings): void {
   const [first] = given
   if (first !== undefined) checkSource(first, metric[first], `${path}.${first}`, found)
   const expected = ownValue(sources as Readonly<Record<string, string>>, String(type))
-  if (expected !== undefined && metric[expected] === undefined) {
+  if (expected !== undefined && ownValue(metric, expected) === undefined) {
     found.required(`${path}.${expected}`, 'must populate information for the given metric source')
   }
   if (given.length === 1) return

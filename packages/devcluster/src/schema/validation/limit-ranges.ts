@@ -85,7 +85,7 @@ function checkRatio(limit: Loose, name: string, ratio: string, path: string, fou
   if (nanos === undefined) return
   if (nanos < 1_000_000_000n) found.invalid(path, ratio, `ratio ${ratio} is less than 1`)
   const [low, high] = ['min', 'max'].map((field) =>
-    quantityNanos(String(ownValue(limit[field] as Loose, name) ?? '')),
+    quantityNanos(String(ownValue(ownValue(limit, field) as Loose | undefined, name) ?? '')),
   )
   if (low === undefined || high === undefined || low === 0n) return
   const most = Number(high) / Number(low)

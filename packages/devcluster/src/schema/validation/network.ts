@@ -248,7 +248,7 @@ function isWithin(part: Network, whole: Network): boolean {
 }
 
 /** Checks the address of an endpoint, which is no address that only one machine knows. */
-export function checkEndpointAddress(address: string, path: string, found: Findings): void {
+function checkEndpointAddress(address: string, path: string, found: Findings): void {
   if (isIP(address) === 0) return found.invalid(path, address, addressWords)
   const why =
     address.startsWith('127.') || address === '::1'

@@ -24,7 +24,7 @@ export function checkVolumes(volumes: readonly Loose[], path: string, found: Fin
     for (const extra of sources.slice(1))
       found.forbidden(`${at}.${extra}`, 'may not specify more than 1 volume type')
     const source = sources[0]
-    if (source !== undefined) checks[source]?.(ownValue(volume, source), `${at}.${source}`, found)
+    if (source !== undefined) ownValue(checks, source)?.(ownValue(volume, source), `${at}.${source}`, found)
     if (isSound && found.errors.length === before) names.add(String(name))
   }
   return names
