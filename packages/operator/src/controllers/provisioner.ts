@@ -257,6 +257,8 @@ export class Provisioner {
     this.#context.logger.info('pods wait for nodes that were launched for them; no others are launched yet', {
       Pods: podList(later),
     })
+    // Their node has not the room that was planned: nominated for it still, they would keep it from the others.
+    this.#context.state.plans.giveUp(later.map(({ metadata }) => metadata.uid ?? ''))
     return { ...result, claims }
   }
 

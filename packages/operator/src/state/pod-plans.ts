@@ -132,6 +132,14 @@ export class PodPlans {
     if (uids?.size === 0) this.#byTarget.delete(key)
   }
 
+  /** Takes back plans that the target has no room for; what was written about their pods is taken back, too. */
+  giveUp(uids: readonly string[]): void {
+    const planned = uids.filter((uid) => this.#plans.has(uid))
+    if (planned.length === 0) return
+    for (const uid of planned) this.drop(uid)
+    this.#tell(planned)
+  }
+
   /** The target goes away: its pods are planned anew. @param isQuiet when nobody is told. */
   dropTarget(target: PlanTarget, isQuiet = false): void {
     if (target.kind === 'claim') {

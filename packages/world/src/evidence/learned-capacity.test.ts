@@ -51,6 +51,23 @@ test('RPT-1 a pod that does not fit into what guests see of a type runs on the n
   )
 })
 
+test('RPT-1 pods that are nominated for a machine which is smaller than planned do not keep each other from it', async (t) => {
+  const stage = await EvidenceStage.open(t, {
+    seed: 629965964,
+    cluster: { gitVersion: 'v1.36.0' },
+    cloudSettings: { memoryCapacityPercent: 80 },
+  })
+  stage.world.create(karpenterKinds.nodePool, aPool('standard', ['standard.small', ...standard]))
+  const pods = Array.from({ length: 14 }, (_, index) => `web-${index}`)
+  for (const name of pods) stage.aPod(name, { memory: '770Mi' }, { generateName: 'web-' })
+  for (const name of ['a', 'b']) stage.aPod(name, { memory: '385Mi' })
+  await stage.start()
+  await stage.pass(6 * minutes)
+  const waiting = [...pods, 'a', 'b'].filter((name) => stage.pod(name)?.spec.nodeName === undefined)
+  assert.deepEqual(waiting, [])
+  assert.deepEqual(stage.events('NodeRefused'), [])
+})
+
 test('RPT-2 in a pool of that type alone one node is bought, the pod is told why, and others are served', async (t) => {
   const stage = await EvidenceStage.open(t, smallGuests)
   stage.world.create(karpenterKinds.nodePool, aPool('standard', ['standard.medium']))

@@ -346,10 +346,12 @@ export class NodeEvidenceJudge {
   /** Nobody waits for this node any more: it is not kept for anybody. */
   #release(workload: string, target: PlanTarget): void {
     const { plans, pods } = this.#context.state
-    for (const uid of plans.podsOf(target)) {
-      const pod = pods.unplaced(uid)
-      if (pod !== undefined && workloadOf(pod) === workload) plans.drop(uid)
-    }
+    plans.giveUp(
+      plans.podsOf(target).filter((uid) => {
+        const pod = pods.unplaced(uid)
+        return pod !== undefined && workloadOf(pod) === workload
+      }),
+    )
   }
 
   #tell(entry: UselessNode, pod: Pod, short: readonly string[]): void {
@@ -413,7 +415,7 @@ export class NodeEvidenceJudge {
       if (place === undefined) continue
       if (this.#verdict(pod, place).kind !== 'refused') continue
       if ((await this.#wordsOf(pod, signal)) === undefined) continue
-      state.plans.drop(uid)
+      state.plans.giveUp([uid])
       state.evidence.refuse(uid, node.metadata.labels?.[labels.hostname] ?? node.metadata.name)
     }
   }
