@@ -10,8 +10,8 @@ import { World } from '../world.ts'
 import { kinds, type NodePool, type Pod } from '@tenon/api'
 import { createCredentials } from '@tenon/devcluster'
 import { type Decision, improvement, renaming, soundness } from './oracles/decisions.ts'
-import { openableDomains } from './oracles/domains.ts'
-import type { Row } from './rows.ts'
+import { openableDomains, withKnownDomains } from './oracles/domains.ts'
+import { type Row, unnamed } from './rows.ts'
 import { calmStart, noIdleNodes, noUselessNodes, reasonTold } from './oracles/records.ts'
 import { LogWatch } from './oracles/log-watch.ts'
 import type { NodeRecord, PodRecord } from './observer.ts'
@@ -277,7 +277,7 @@ describe('oracles', () => {
     )
   })
 
-  test('a zone counts for a spread if it has machines for the pods', () => {
+  test('a zone counts for a spread if it has machines for the pods and its name is known', () => {
     const row = (zone: string, cpu: number): Row => ({
       pool: aSmallCase().objects.find(({ kind }) => kind === 'NodePool') as NodePool,
       type: 'type',
@@ -301,6 +301,12 @@ describe('oracles', () => {
       openableDomains(rows, [pod]).map(({ labels }) => labels['zone']),
       ['a', 'c'],
     )
+    const open = row(unnamed, 4000)
+    assert.deepEqual(
+      withKnownDomains([open], [pod]).map(({ labels }) => labels),
+      [{}],
+    )
+    assert.deepEqual(withKnownDomains([open], []), [open])
   })
 
   test('a decision that loses a pod, throws, or costs more than first fit is found', () => {

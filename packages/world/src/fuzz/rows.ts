@@ -166,13 +166,16 @@ function labelings(
   return open.map((each) => Object.fromEntries(each))
 }
 
+/** Stands for the value that a node gets for a key when nobody names one: another one for each node. */
+export const unnamed = 'any'
+
 /** Values that a node may get for a key that the machine has not; undefined for none. */
 function choices(
   { operator, values = [] }: Requirement,
   wanted: ReadonlySet<string> = new Set(),
 ): readonly (string | undefined)[] {
   if (operator === 'In') return values
-  if (operator === 'Exists') return wanted.size === 0 ? ['any'] : [...wanted]
+  if (operator === 'Exists') return wanted.size === 0 ? [unnamed] : [...wanted]
   if (operator === 'DoesNotExist' || operator === 'NotIn') return [undefined]
   const bound = Number(values[0] ?? 0)
   return [String(operator === 'Gt' || operator === 'Gte' ? bound + 1 : Math.max(0, bound - 1))]

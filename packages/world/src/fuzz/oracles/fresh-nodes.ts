@@ -16,7 +16,7 @@ import type { World } from '../../world.ts'
 import type { Case, Finding } from '../case.ts'
 import type { Observer } from '../observer.ts'
 import { type Amounts, type Row, rowsOf } from '../rows.ts'
-import { openableDomains } from './domains.ts'
+import { openableDomains, withKnownDomains } from './domains.ts'
 
 const second = 1000
 /** Enough to try each kind of machine of each pool; more cost time and show little. */
@@ -34,10 +34,12 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
   const isQuotaFull = world.cluster.exoscale.instances().length >= quota
   if (waiting.size === 0 || isQuotaFull) return []
   const said = lastWords(world)
-  const all = rowsOf(given, wantedValues(given.objects)).filter(
+  const pods = world.pods().filter(({ metadata }) => waiting.has(`${metadata.namespace}/${metadata.name}`))
+  const usable = rowsOf(given, wantedValues(given.objects)).filter(
     (row) => isUsable(world, row) && isWithinLimits(world, row),
   )
-  await openDomains(world, all, waiting)
+  const all = withKnownDomains(usable, pods)
+  await openDomains(world, openableDomains(all, pods))
   const rows = tried(all)
   for (const [index, row] of rows.entries()) {
     const { bound, refusal } = await tryOne(world, row, index, waiting)
@@ -53,10 +55,8 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
   return []
 }
 
-/** Puts a full node into each domain over which pods that wait are spread. */
-async function openDomains(world: World, rows: readonly Row[], waiting: ReadonlySet<string>): Promise<void> {
-  const pods = world.pods().filter(({ metadata }) => waiting.has(`${metadata.namespace}/${metadata.name}`))
-  const domains = openableDomains(rows, pods)
+/** Puts a full node into each domain. */
+async function openDomains(world: World, domains: readonly Row[]): Promise<void> {
   for (const [index, row] of domains.entries())
     startNode(world, `domain-${index}`, { ...row, allocatable: { ...row.allocatable, pods: 0 } })
   if (domains.length > 0) await world.clock.advance(30 * second)
