@@ -96,6 +96,27 @@ test('leaves out or writes zero values as the types of the API server do', () =>
   assert.deepEqual(filled['status'], {})
 })
 
+test('a null in a list or a map of texts is an empty one, and an AppArmor annotation is a profile', () => {
+  // As a client sends it.
+  const sent = JSON.parse(`{
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+      "name": "p",
+      "labels": {"a": null},
+      "annotations": {"container.apparmor.security.beta.kubernetes.io/a": "localhost/strict"}
+    },
+    "spec": {"containers": [{"name": "a", "image": "a:1", "args": [null]}]}
+  }`) as StoredObject
+  const pod = builtin('Pod').applyDefaults(sent)
+  const { containers } = pod['spec'] as { readonly containers: readonly Record<string, unknown>[] }
+  assert.deepEqual(containers[0]?.['args'], [''])
+  assert.deepEqual(pod.metadata.labels, { a: '' })
+  assert.deepEqual(containers[0]?.['securityContext'], {
+    appArmorProfile: { type: 'Localhost', localhostProfile: 'strict' },
+  })
+})
+
 test('gives a pod with limits of its own the requests of its containers', () => {
   const containers = [
     { name: 'a', image: 'a:1', resources: { requests: { cpu: '300m', memory: '64Mi' } } },

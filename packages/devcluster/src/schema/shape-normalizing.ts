@@ -15,7 +15,11 @@ export function normalizeValue(value: unknown, node: ShapeNode, known?: unknown)
     return typeof value === 'string' ? canonicalQuantity(value) : value
   }
   if (Array.isArray(value)) {
-    return node.items === undefined || isPlain(node.items) ? value : normalizeList(value, node.items)
+    if (node.items === undefined) return value
+    if (!isPlain(node.items)) return normalizeList(value, node.items)
+    return node.items.type === 'string' && value.includes(null)
+      ? value.map((item: unknown) => item ?? '')
+      : value
   }
   if (node.type === 'any') return value
   const fields = typeof known === 'object' && known !== null ? (known as Record<string, unknown>) : undefined

@@ -79,12 +79,40 @@ export function templateDefaults(template: Loose): Loose {
   return within(template, 'spec', podSpecDefaults)
 }
 
+const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
+
+function appArmorProfile(annotation: unknown): Loose | undefined {
+  if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }
+  if (annotation === 'unconfined') return { type: 'Unconfined' }
+  const [, localhostProfile] =
+    typeof annotation === 'string' ? (/^localhost\/(.+)$/.exec(annotation) ?? []) : []
+  return localhostProfile === undefined ? undefined : { type: 'Localhost', localhostProfile }
+}
+
+/** Profiles that older manifests name by annotation. */
+function withAppArmor(spec: Loose, annotations: Loose | undefined): Loose {
+  if (annotations === undefined || !Object.keys(annotations).some((key) => key.startsWith(appArmorPrefix))) {
+    return spec
+  }
+  const profiled = (container: Loose): Loose => {
+    const profile = appArmorProfile(ownValue(annotations, `${appArmorPrefix}${container['name']}`))
+    if (profile === undefined || container['securityContext']?.appArmorProfile !== undefined) return container
+    return { ...container, securityContext: { ...container['securityContext'], appArmorProfile: profile } }
+  }
+  return each(each(spec, 'containers', profiled), 'initContainers', profiled)
+}
+
 export function podDefaults(pod: Loose): Loose {
   const filled = within(pod, 'spec', (given) => {
     // As little time as there is: none at all would be another order.
     const spec =
       given['terminationGracePeriodSeconds'] < 0 ? { ...given, terminationGracePeriodSeconds: 1 } : given
-    return fill(hostPorts(podResourceDefaults(podSpecDefaults(spec))), { enableServiceLinks: true })
+    return fill(
+      withAppArmor(hostPorts(podResourceDefaults(podSpecDefaults(spec))), pod['metadata']?.annotations),
+      {
+        enableServiceLinks: true,
+      },
+    )
   })
   const status: Loose | undefined = filled['status']
   if (status?.['phase'] !== undefined && status['qosClass'] !== undefined) return filled

@@ -23,6 +23,8 @@ export interface PodContext {
   readonly known: Set<string>
   readonly graceSeconds: number
   readonly neverRestarts: boolean
+  /** Whether it has the users of the host. */
+  readonly isOfHost: boolean
   /** Names of its resource claims. */
   readonly claims: ReadonlySet<unknown>
 }
@@ -49,7 +51,7 @@ export function checkContainers(
 function checkContainer(
   container: Loose,
   at: string,
-  { volumes, graceSeconds, claims, neverRestarts }: PodContext,
+  { volumes, graceSeconds, claims, neverRestarts, isOfHost }: PodContext,
   found: Findings,
 ): void {
   if (!container['image']) found.required(`${at}.image`)
@@ -69,7 +71,7 @@ function checkContainer(
     checkProbe(ownValue(container, probe), `${at}.${probe}`, found)
   }
   checkLifecycle(container['lifecycle'], `${at}.lifecycle`, graceSeconds, found)
-  checkContainerSecurity(container['securityContext'], `${at}.securityContext`, found)
+  checkContainerSecurity(container['securityContext'], `${at}.securityContext`, isOfHost, found)
   checkResizePolicy(listOf(container, 'resizePolicy'), `${at}.resizePolicy`, neverRestarts, found)
   for (const [index, { name }] of listOf(container['resources'], 'claims').entries()) {
     // Which of its names it is of, the message says.
@@ -122,12 +124,17 @@ export function checkId(id: unknown, path: string, found: Findings): void {
   if (typeof id === 'number' && (id < 0 || id > 2_147_483_647)) found.invalid(path, id, idRange)
 }
 
-function checkContainerSecurity(context: Loose | undefined, path: string, found: Findings): void {
+function checkContainerSecurity(
+  context: Loose | undefined,
+  path: string,
+  isOfHost: boolean,
+  found: Findings,
+): void {
   if (context === undefined) return
   checkId(context['runAsUser'], `${path}.runAsUser`, found)
   checkId(context['runAsGroup'], `${path}.runAsGroup`, found)
   found.oneOf(`${path}.procMount`, context['procMount'], ['Default', 'Unmasked'])
-  if (context['procMount'] === 'Unmasked') {
+  if (isOfHost && context['procMount'] === 'Unmasked') {
     found.invalid(`${path}.procMount`, 'Unmasked', '`hostUsers` must be false to use `Unmasked`')
   }
   checkProfile(context['seccompProfile'], `${path}.seccompProfile`, 'seccomp', found)

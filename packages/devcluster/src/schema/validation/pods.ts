@@ -20,6 +20,7 @@ function checkPodSpec(spec: Loose, path: string, found: Findings): void {
     known: new Set<string>(),
     graceSeconds: typeof grace === 'number' ? grace : 0,
     neverRestarts: spec['restartPolicy'] === 'Never',
+    isOfHost: spec['hostUsers'] !== false,
     claims: new Set<unknown>(listOf(spec, 'resourceClaims').map(({ name }) => name)),
   }
   if (listOf(spec, 'containers').length === 0) found.required(`${path}.containers`)
