@@ -224,7 +224,8 @@ function isLeaked(machine: Machine, { providerIDs, byName }: Owners): boolean {
 
 function isStuck(claim: NodeClaim, present: ReadonlySet<string>, nowMs: number): boolean {
   const { deletionTimestamp, finalizers = [] } = claim.metadata
-  if (deletionTimestamp === undefined || !finalizers.includes(terminationFinalizer)) return false
+  if (deletionTimestamp === undefined || !Array.isArray(finalizers)) return false
+  if (!finalizers.includes(terminationFinalizer)) return false
   const parsed = parseProviderId(claim.status?.providerID ?? '')
   if (parsed.kind !== 'instance' || present.has(parsed.instanceId)) return false
   return nowMs - Date.parse(deletionTimestamp) >= stuckAfterMs

@@ -54,7 +54,10 @@ export type ParsedProviderId =
   | { readonly kind: 'instance'; readonly instanceId: string }
   | { readonly kind: 'wrongPrefix' | 'emptyId' | 'notUuid'; readonly message: string }
 
-export function parseProviderId(providerId: string): ParsedProviderId {
+/** @param providerId as an object has it, which may be misshapen. */
+export function parseProviderId(providerId: unknown): ParsedProviderId {
+  if (typeof providerId !== 'string')
+    return { kind: 'wrongPrefix', message: `provider ID ${JSON.stringify(providerId)} is no text` }
   if (!providerId.startsWith(providerIdPrefix)) {
     return {
       kind: 'wrongPrefix',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Node, NodeClaim, Pod } from '@tenon/api'
+import { ObservedCluster } from './observed-cluster.test-support.ts'
 import { capacityOf, nodeInput, type StateNode } from './state-node.ts'
 import { useOf } from './pod-index.ts'
 
@@ -113,4 +114,24 @@ test('STA-19 STA-22 pods that run use a node up, daemon pods apart, ended ones n
   assert.equal(input.daemonRequests['cpu'], 500)
   assert.equal(input.usedHostPorts.length, 2)
   assert.deepEqual(input.labels, { from: 'node' })
+})
+
+test('the deletion of a claim is news once, whatever the cache shows', () => {
+  const cluster = new ObservedCluster()
+  const { nodeClassRef } = claim.spec
+  const seen = (uid: string, more: object = {}): NodeClaim => ({
+    ...claim,
+    metadata: { name: 'a', uid, ...more },
+    spec: { nodeClassRef, requirements: [] },
+  })
+  cluster.see(seen('1'))
+  assert.equal(cluster.state.noteDeletion(seen('1')), true)
+  assert.equal(cluster.state.noteDeletion(seen('1')), false)
+  cluster.see(seen('1', { deletionTimestamp: '2026-01-01T00:00:00Z' }))
+  assert.equal(cluster.state.noteDeletion(seen('1')), false)
+  cluster.miss(seen('1'))
+  cluster.see(seen('2'))
+  assert.equal(cluster.state.noteDeletion(seen('2')), true)
+  cluster.see(seen('3', { deletionTimestamp: '2026-01-01T00:00:00Z' }))
+  assert.equal(cluster.state.noteDeletion(seen('3')), false)
 })

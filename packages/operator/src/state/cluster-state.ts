@@ -54,6 +54,8 @@ export class ClusterState {
   readonly #nominatedUntil = new Map<string, number>()
   /** Claims this process created that its cache has not shown yet. */
   readonly #seeded = new Map<string, NodeClaim>()
+  /** UIDs of claims that this process has deleted, until the cache shows that they are gone. */
+  readonly #deletedClaims = new Set<string>()
   /** Claims of the cache that are not launched yet, by name: asked for all the time, and mostly none. */
   readonly #unlaunched = new Map<string, NodeClaim>()
   readonly #machines: Machines
@@ -146,6 +148,7 @@ export class ClusterState {
     caches.nodeClaims.onChange((change) => {
       this.#seeded.delete(change.object.metadata.name)
       if (change.kind !== 'deleted') return
+      this.#deletedClaims.delete(change.object.metadata.uid ?? change.object.metadata.name)
       this.#forget(change.object.status?.providerID)
       this.poolClaims.unmark(change.object.metadata.name)
     })
@@ -268,6 +271,18 @@ export class ClusterState {
     const providerID = claim.status?.providerID ?? ''
     const nodes = providerID === '' ? [] : this.#caches.nodes.byIndex(indexes.byProviderId, providerID)
     return nodes.length === 1 ? nodes[0] : undefined
+  }
+
+  /**
+   * The API server has accepted the deletion of a claim.
+   * @returns whether nobody noted that before.
+   */
+  noteDeletion({ metadata: { name, uid = name } }: NodeClaim): boolean {
+    const cached = this.#caches.nodeClaims.get({ name })
+    const isKnown = cached?.metadata.uid === uid && cached.metadata.deletionTimestamp !== undefined
+    if (isKnown || this.#deletedClaims.has(uid)) return false
+    this.#deletedClaims.add(uid)
+    return true
   }
 
   /** What is wrong with a machine's Node that cannot be read, which may not even say whose it is. */

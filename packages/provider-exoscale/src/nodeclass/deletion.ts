@@ -71,8 +71,10 @@ export class NodeClassDeletion {
   }
 }
 
+/** A claim that does not say whose it is may be one of this class. */
 function isActiveUser(claim: NodeClaim, className: string): boolean {
-  const ref = claim.spec.nodeClassRef
+  const { nodeClassRef: ref } = (claim.spec as Partial<NodeClaim['spec']> | undefined) ?? {}
+  if (typeof ref?.name !== 'string' || ref.name === '') return true
   return (
     ref.group === exoscaleNodeClassKind.group &&
     ref.kind === exoscaleNodeClassKind.kind &&

@@ -119,7 +119,6 @@ export class Commands {
     try {
       if (queued !== undefined)
         throw new OvertakenError(`node ${queued.node.metadata.name} is being disrupted already`)
-      this.#context.logger.info('disrupting node(s)', logFields(id, command))
       const marked = await this.#mark(command)
       const going = marked.filter((candidate) => command.mayStillGo?.(candidate) ?? true)
       if (going.length === 0) return
@@ -147,6 +146,7 @@ export class Commands {
         }),
       })
       this.#moves({ ...command, candidates: going })
+      this.#context.logger.info('disrupting node(s)', logFields(id, command))
       this.#count(command)
       this.enqueue(id)
     } catch (error) {

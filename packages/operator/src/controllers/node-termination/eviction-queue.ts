@@ -4,7 +4,7 @@ import { done, isKubeError, KubeError, type ReconcileResult } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
-import { isActive, isEvictable, keyOf } from '../../state/pods.ts'
+import { isActive, isEvictable, isTerminating, keyOf } from '../../state/pods.ts'
 import { grantedSeconds, isForceEligible } from './force.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
@@ -142,13 +142,6 @@ export class EvictionQueue {
   async #forceDelete(pod: Pod, entry: Entry, key: string): Promise<ReconcileResult> {
     const { client, clock, events, metrics } = this.#context
     const grace = grantedSeconds(entry.deadlineMs, clock.now())
-    events.record({
-      object: pod,
-      type: 'Normal',
-      reason: 'Disrupted',
-      message: `Deleting the pod so that its node ends by ${rfc3339(entry.deadlineMs)}; it gets ${grace}s of its ${pod.spec.terminationGracePeriodSeconds ?? 0}s, whatever its PDBs and karpenter.sh/do-not-disrupt say`,
-      dedupe: [pod.metadata.name],
-    })
     try {
       await client.delete(
         kinds.pod,
@@ -160,7 +153,15 @@ export class EvictionQueue {
       if (!isKubeError(error, 'conflict')) throw error
       return this.#drop(key, entry)
     }
-    metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
+    events.record({
+      object: pod,
+      type: 'Normal',
+      reason: 'Disrupted',
+      message: `Deleting the pod so that its node ends by ${rfc3339(entry.deadlineMs)}; it gets ${grace}s of its ${pod.spec.terminationGracePeriodSeconds ?? 0}s, whatever its PDBs and karpenter.sh/do-not-disrupt say`,
+      dedupe: [pod.metadata.name],
+    })
+    // One that was told to go before was counted then.
+    if (!isTerminating(pod)) metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
     return this.#leave(key, entry)
   }
 

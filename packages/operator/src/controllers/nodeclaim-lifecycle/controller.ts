@@ -152,7 +152,8 @@ export class NodeClaimLifecycle {
         this.#written.set(key.name, { claim: current, untilMs: clock.now() + catchUpMs })
     } catch (error) {
       if (isKubeError(error, 'conflict')) return 'conflict'
-      if (!isKubeError(error, 'notFound')) throw error
+      if (isKubeError(error, 'notFound')) return 'unchanged'
+      throw error
     }
     return metadata !== undefined || status !== undefined ? 'stored' : 'unchanged'
   }

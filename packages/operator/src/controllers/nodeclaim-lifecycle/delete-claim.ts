@@ -29,7 +29,7 @@ export interface DeletionAccount {
 }
 
 /**
- * Deletes a claim and counts why. One that is gone already is fine and not counted.
+ * Deletes a claim and counts why. One that goes or is gone already is fine and not counted.
  * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
  * @param tags labels that tell the NodePool and the capacity type.
  * @returns whether this call did it.
@@ -54,6 +54,8 @@ export async function deleteClaim(
     if (isKubeError(error, 'notFound', 'conflict')) return false
     throw error
   }
+  // A cache that is behind lets several find the same claim; it goes once.
+  if (!context.state.noteDeletion(claim)) return false
   const series = {
     reason,
     nodepool: tags[labels.nodePool] ?? '',

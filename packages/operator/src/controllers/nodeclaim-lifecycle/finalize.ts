@@ -90,10 +90,12 @@ async function deletesNodes(context: OperatorContext, claim: NodeClaim): Promise
   for (const node of nodes) {
     if (node.metadata.deletionTimestamp !== undefined) continue
     await keepUntilDrained(context, node, claim)
-    await context.client.delete(kinds.node, { name: node.metadata.name }).catch((error: unknown) => {
+    try {
+      await context.client.delete(kinds.node, { name: node.metadata.name })
+      context.logger.info('deleted node', { Node: { name: node.metadata.name } })
+    } catch (error) {
       if (!isKubeError(error, 'notFound')) throw error
-    })
-    context.logger.info('deleted node', { Node: { name: node.metadata.name } })
+    }
   }
   return nodes.length > 0
 }

@@ -86,17 +86,20 @@ export class Launcher {
       this.#failures.delete(uid)
       this.#context.state.launchFailures.delete(poolOf(draft.claim))
       this.#results.set(uid, { instance, expiresMs: clock.now() + resultTtlMs })
-      logger.info('launched nodeclaim', {
-        NodeClaim: { name: draft.claim.metadata.name },
-        'provider-id': instance.providerID,
-        'instance-type': instance.labels[labels.instanceType],
-        zone: instance.labels[labels.zone],
-        'capacity-type': instance.labels[labels.capacityType],
-        allocatable: instance.allocatable,
-      })
     }
+    const launched = instance
     return {
       kind: 'continue',
+      afterStore: () => {
+        logger.info('launched nodeclaim', {
+          NodeClaim: { name: draft.claim.metadata.name },
+          'provider-id': launched.providerID,
+          'instance-type': launched.labels[labels.instanceType],
+          zone: launched.labels[labels.zone],
+          'capacity-type': launched.labels[labels.capacityType],
+          allocatable: launched.allocatable,
+        })
+      },
       draft: {
         claim: this.#estimated(withInstance(draft.claim, instance)),
         conditions: draft.conditions.set({ type: 'Launched', status: 'True' }, clock.now()),

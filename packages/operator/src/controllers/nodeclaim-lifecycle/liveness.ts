@@ -28,12 +28,12 @@ export async function checkLiveness(context: OperatorContext, draft: ClaimDraft)
   if (type === 'Registered' && (await isUnseen(context, claim)))
     return { kind: 'continue', draft, requeueMs: unseenPollMs }
   const waitedFor = conditions.get(type)?.message ?? ''
+  if (!(await deleteClaim(context, claim, reason))) return { kind: 'deleted' }
   context.logger.info('deleting nodeclaim that did not become a node in time', {
     NodeClaim: { name: claim.metadata.name },
     reason,
     waitedFor,
   })
-  if (!(await deleteClaim(context, claim, reason))) return { kind: 'deleted' }
   if (type === 'Initialized') noteOverdue(context, claim, timeoutMs, waitedFor)
   else context.state.registrationHealth.record(claim, failureOf(conditions))
   return { kind: 'deleted' }

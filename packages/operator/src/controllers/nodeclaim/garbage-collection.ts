@@ -55,11 +55,11 @@ export class NodeClaimGarbageCollection {
     for (const name of [...silent, ...round.admitted]) {
       const claim = lost.get(name)
       if (claim === undefined || !(await this.#isGone(claim, signal))) continue
+      if (!(await deleteClaim(this.#context, claim, 'garbage_collected'))) continue
       logger.info('deleting nodeclaim whose instance is gone', {
         NodeClaim: { name },
         'provider-id': claim.status?.providerID,
       })
-      await deleteClaim(this.#context, claim, 'garbage_collected')
     }
     return { kind: 'after', delayMs: periodMs }
   }
