@@ -32,6 +32,7 @@ import { NodeOverlayController } from './controllers/nodeoverlay/controller.ts'
 import { NodePoolCounter } from './controllers/nodepool/counter.ts'
 import { NodePoolHash } from './controllers/nodepool/hash.ts'
 import { NodePoolLearning } from './controllers/nodepool/learning.ts'
+import { NodePoolRollout } from './controllers/nodepool/rollout.ts'
 import { NodePoolReadiness } from './controllers/nodepool/readiness.ts'
 import { NodePoolRegistrationHealth } from './controllers/nodepool-registrationhealth/controller.ts'
 import { Nominator } from './controllers/planned-placement/nominator.ts'
@@ -322,7 +323,27 @@ function poolQueues(context: OperatorContext, queue: NewQueue): readonly Control
       }
     })
   }
-  return [hashQueue, readinessQueue, healthQueue, ...learningQueues(context, queue)]
+  return [
+    hashQueue,
+    readinessQueue,
+    healthQueue,
+    rolloutQueue(context, queue),
+    ...learningQueues(context, queue),
+  ]
+}
+
+/** The queue of what NodePools say of the replacement of their drifted nodes. */
+function rolloutQueue(context: OperatorContext, queue: NewQueue): Controller {
+  const { caches, state } = context
+  const rollout = new NodePoolRollout(context)
+  const controller = queue('nodepool.rollout', wide, (key) => rollout.reconcile(key))
+  state.rollouts.onChange = (name) => {
+    controller.enqueue(name)
+  }
+  onChange(caches.nodePools, (name) => {
+    controller.enqueue(name)
+  })
+  return controller
 }
 
 /** The queue of what NodePools remember of their nodes; none where decisions are those of Karpenter. */

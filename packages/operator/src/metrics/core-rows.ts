@@ -345,6 +345,13 @@ const own: readonly MetricRow[] = [
     help: 'Workloads with waiting pods for which nothing is launched for a while, as the last node was launched in vain',
   },
   {
+    name: 'tenon_nodepools_rollout_paused',
+    type: 'gauge',
+    labels: ['nodepool'],
+    unit: '1 or 0',
+    help: 'Whether drifted nodes are not replaced for a while, as a node that came in place of one was drifted itself',
+  },
+  {
     name: 'tenon_offerings_launch_refusals_total',
     type: 'counter',
     labels: offering,

@@ -80,6 +80,7 @@ export class Metrics {
   readonly offeringRefusals: Counter
   readonly uselessNodes: Counter
   readonly heldWorkloads: Gauge
+  readonly rolloutsPaused: Gauge
   /** Set by the composition root: offerings that failed lately, as of now. */
   offeringTroubles: () => readonly OfferingTrouble[] = () => []
   /** Set by the composition root: how long work has been waiting for a complete pass, by controller. */
@@ -143,6 +144,7 @@ export class Metrics {
     for (const type of ['multi', 'single']) this.consolidationTimeouts.inc({ consolidation_type: type }, 0)
     this.uselessNodes = make.counter('tenon_nodes_launched_in_vain_total')
     this.heldWorkloads = make.gauge('tenon_workloads_without_launches')
+    this.rolloutsPaused = make.gauge('tenon_nodepools_rollout_paused')
     this.offeringRefusals = make.counter('tenon_offerings_launch_refusals_total')
     make.gauge('tenon_offerings_avoided', (gauge) => {
       gauge.reset()

@@ -25,6 +25,10 @@ export class Rollouts {
   readonly #replacements = new Map<string, number>()
   /** Until when it is waited for what becomes of a replacement, by NodePool. */
   readonly #probes = new Map<string, number>()
+  /** Since when nodes of a NodePool are replaced, by its name; Unix milliseconds. */
+  readonly #beganMs = new Map<string, number>()
+  /** Set by the composition root: told the name of every NodePool whose pause begins, changes or ends. */
+  onChange: (pool: string) => void = () => undefined
 
   constructor(
     caches: Pick<Caches, 'nodePools' | 'nodeClasses' | 'nodeClaims'>,
@@ -50,7 +54,17 @@ export class Rollouts {
     const now = this.#clock.monotonic()
     for (const [name, atMs] of this.#replacements) if (now - atMs >= bornMs) this.#replacements.delete(name)
     for (const { metadata } of claims) this.#replacements.set(metadata.name, now)
-    if (this.#rests.hasFailed(pool)) this.#probes.set(pool, now + probeMs)
+    // Times of objects are whole seconds.
+    if (!this.#beganMs.has(pool)) this.#beganMs.set(pool, Math.floor(this.#clock.now() / 1000) * 1000)
+    if (!this.#rests.hasFailed(pool)) return
+    this.#probes.set(pool, now + probeMs)
+    this.onChange(pool)
+  }
+
+  /** Takes up a pause that an earlier process began. @param sinceMs Unix milliseconds. */
+  restore(pool: string, sinceMs: number): void {
+    const leftMs = sinceMs + rests.baseMs - this.#clock.now()
+    if (!this.#rests.hasFailed(pool) && leftMs > 0) this.#rests.restore(pool, 1, leftMs)
   }
 
   /** For how many milliseconds no drifted node of the pool is replaced. */
@@ -62,12 +76,24 @@ export class Rollouts {
   #note(change: Change<NodeClaim>): void {
     const { metadata } = change.object
     const launchedMs = this.#replacements.get(metadata.name)
-    if (launchedMs === undefined) return
     if (change.kind === 'deleted') this.#replacements.delete(metadata.name)
     if (change.kind !== 'updated' || !isConditionTrue(change.object, 'Drifted')) return
     this.#replacements.delete(metadata.name)
-    if (this.#clock.monotonic() - launchedMs < bornMs)
-      this.#rests.note([metadata.labels?.[labels.nodePool] ?? ''])
+    if (isConditionTrue(change.old, 'Drifted')) return
+    const pool = metadata.labels?.[labels.nodePool] ?? ''
+    const isBornDrifted =
+      launchedMs === undefined
+        ? this.#cameInPlace(pool, change.object)
+        : this.#clock.monotonic() - launchedMs < bornMs
+    if (!isBornDrifted) return
+    this.#rests.note([pool])
+    this.onChange(pool)
+  }
+
+  /** Whether the claim was launched while nodes of its pool are replaced, for pods that had to leave theirs. */
+  #cameInPlace(pool: string, { metadata }: NodeClaim): boolean {
+    const createdMs = Date.parse(metadata.creationTimestamp ?? '')
+    return createdMs >= (this.#beganMs.get(pool) ?? Infinity) && this.#clock.now() - createdMs < bornMs
   }
 
   #poolsOf({ kind, metadata }: NodeClass): readonly NodePool[] {
@@ -80,8 +106,10 @@ export class Rollouts {
   /** What was launched before is drifted because of the change, and says nothing about what comes. */
   #restart(pools: readonly NodePool[]): void {
     this.#replacements.clear()
+    this.#beganMs.clear()
     for (const { metadata } of pools) this.#probes.delete(metadata.name)
     this.#rests.forget(pools.map(({ metadata }) => metadata.name))
+    for (const { metadata } of pools) this.onChange(metadata.name)
   }
 }
 

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { karpenterKinds } from '@tenon/api'
+import { conditionOf, karpenterKinds, type NodePool } from '@tenon/api'
 import { seconds, type Stage } from '../lifecycle/stage.test-support.ts'
 import { madeClaims } from '../provisioning.test-support.ts'
 import { joinAll, openStatic } from '../static-capacity/static-stage.test-support.ts'
 import { cpu, left, openDisruption, told } from './disruption-stage.test-support.ts'
+
+/** What the metric says of NodePool `default`; undefined while it says nothing. */
+async function isPaused(stage: Stage): Promise<number | undefined> {
+  const metric = stage.operator.operator.metrics.registry.getSingleMetric('tenon_nodepools_rollout_paused')
+  return (await metric?.get())?.values.find(({ labels }) => labels['nodepool'] === 'default')?.value
+}
 
 /** Lets time pass; every claim becomes a node at once, and gets a pod that fits nowhere else. */
 async function live(stage: Stage, minutes: number): Promise<void> {
@@ -40,6 +46,11 @@ test('RPT-24 when every new node is drifted at birth, at most two are replaced i
   await live(stage, 60)
   assert.ok(seen.size >= 2 && seen.size <= 3, `${seen.size - 1} replacements in the first hour`)
   assert.match(told(stage, 'RolloutPaused', 'NodePool/default')[0] ?? '', /was drifted itself/)
+  const health = () => conditionOf(stage.poolNow() as NodePool, 'RolloutHealthy')
+  assert.deepEqual([health()?.status, health()?.reason], ['False', 'ReplacementDrifted'])
+  assert.match(health()?.message ?? '', /replaced again from 20.*Z/)
+  assert.equal(conditionOf(stage.poolNow() as NodePool, 'Ready')?.status, 'True')
+  assert.equal(await isPaused(stage), 1)
   await live(stage, 60)
   assert.ok(seen.size <= 5, `${seen.size - 1} replacements in two hours`)
   assert.equal(left(stage).length, 1)
@@ -59,4 +70,38 @@ test('RPT-24 a static pool whose new nodes are drifted at birth pauses as well, 
   stage.patch(karpenterKinds.nodePool, 'default', { spec: { template } })
   await live(stage, 10)
   assert.ok(seen.size > before)
+})
+
+test('RPT-24 the condition and the metric end with the pause, also in the next process', async (t) => {
+  const stage = await openDisruption(t, { disruption: { consolidateAfter: 'Never' } })
+  await stage.ready('old')
+  await stage.pod('p', 'node-old', cpu('3'))
+  stage.cloud.onIsDrifted = () => 'ImageChanged'
+  const status = () => conditionOf(stage.poolNow() as NodePool, 'RolloutHealthy')?.status
+  for (let i = 0; i < 60 && status() === undefined; i++) await live(stage, 1)
+  assert.equal(status(), 'False')
+  const before = madeClaims(stage).length
+  await stage.restart()
+  await live(stage, 10)
+  assert.equal(status(), 'False')
+  assert.equal(await isPaused(stage), 1)
+  assert.equal(madeClaims(stage).length, before)
+  stage.cloud.onIsDrifted = () => undefined
+  stage.patch(karpenterKinds.nodePool, 'default', { spec: { weight: 7 } })
+  await live(stage, 2)
+  assert.equal(status(), 'True')
+  assert.equal(await isPaused(stage), 0)
+})
+
+test('RPT-24 a node that is launched for the pods of drifted ones, and is drifted itself, pauses the rollout as well', async (t) => {
+  const stage = await openDisruption(t, { disruption: { consolidateAfter: 'Never' } })
+  await stage.ready('old')
+  await stage.pod('p', 'node-old', cpu('3'))
+  stage.cloud.onIsDrifted = ({ metadata }) =>
+    metadata.name === 'late' || metadata.name === 'old' ? 'ImageChanged' : undefined
+  for (let i = 0; i < 60 && left(stage).includes('old'); i++) await live(stage, 1)
+  assert.equal(await isPaused(stage), 0)
+  await stage.claim('late')
+  await live(stage, 8)
+  assert.equal(await isPaused(stage), 1)
 })
