@@ -27,7 +27,7 @@ import { isWhole } from '../observe/readable.ts'
 import { Triggers } from '../decide/triggers.ts'
 import type { TakenRoom } from '../state/pool-room.ts'
 import { ClaimRefusals } from '../state/claim-refusals.ts'
-import { labelsOf } from '../state/state-node.ts'
+import { isDrifted, labelsOf } from '../state/state-node.ts'
 import { workloadOf } from '../state/workloads.ts'
 import { NodeEvidenceJudge, type OnTrial } from './node-evidence/judge.ts'
 import { launchedFor } from './node-evidence/launched-for.ts'
@@ -262,11 +262,16 @@ export class Provisioner {
     return { ...result, claims }
   }
 
-  #nominate({ stateNodes }: GatheredInput, { placements }: SchedulingResult): void {
+  #nominate({ stateNodes, origins }: GatheredInput, { placements }: SchedulingResult): void {
+    const awaited = new Set(
+      placements.filter(({ pod }) => origins?.has(pod.metadata.uid ?? '') !== true).map(({ node }) => node),
+    )
     for (const name of new Set(placements.map(({ node }) => node))) {
       const target = stateNodes.get(name)
       if (target === undefined) continue
-      this.#context.state.nominate(target.providerID, this.#nominationMs)
+      // Pods that have a node yet may go anywhere; a drifted node need not wait for them.
+      if (awaited.has(name) || !isDrifted(target))
+        this.#context.state.nominate(target.providerID, this.#nominationMs)
       if (target.claim !== undefined) this.#context.state.freshMachines.fill(target.claim.metadata.name)
     }
   }

@@ -154,3 +154,8 @@ export function transitionMs(claim: NodeClaim, type: string): number | undefined
   const condition = conditionOf(claim, type)
   return condition === undefined ? undefined : Date.parse(condition.lastTransitionTime)
 }
+
+/** Whether the machine is not as its NodePool and node class want it any more. */
+export function isDrifted({ claim }: StateNode): boolean {
+  return claim !== undefined && isConditionTrue(claim, 'Drifted')
+}

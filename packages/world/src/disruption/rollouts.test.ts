@@ -4,7 +4,15 @@ import { conditionOf, karpenterKinds, type NodePool } from '@tenon/api'
 import { seconds, type Stage } from '../lifecycle/stage.test-support.ts'
 import { madeClaims } from '../provisioning.test-support.ts'
 import { joinAll, openStatic } from '../static-capacity/static-stage.test-support.ts'
-import { cpu, left, openDisruption, told } from './disruption-stage.test-support.ts'
+import {
+  cpu,
+  left,
+  openDisruption,
+  setBudget,
+  setDrifted,
+  tainted,
+  told,
+} from './disruption-stage.test-support.ts'
 
 /** What the metric says of NodePool `default`; undefined while it says nothing. */
 async function isPaused(stage: Stage): Promise<number | undefined> {
@@ -105,3 +113,25 @@ test('RPT-24 a node that is launched for the pods of drifted ones, and is drifte
   await live(stage, 8)
   assert.equal(await isPaused(stage), 1)
 })
+
+for (const compatibility of ['karpenter', 'none'] as const) {
+  test(`a drifted node is not kept for pods that only lose theirs (compatibility ${compatibility})`, async (t) => {
+    const stage = await openDisruption(t, {
+      disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] },
+      settings: { compatibility },
+    })
+    setDrifted(stage, 'a', 'b', 'c')
+    for (const name of ['a', 'b', 'c']) {
+      await stage.ready(name)
+      await stage.pod(`on-${name}`, `node-${name}`, cpu('1'))
+    }
+    setBudget(stage, '100%')
+    await stage.pass(50 * seconds)
+    assert.deepEqual(tainted(stage), ['a', 'b', 'c'])
+    const kept = ['a', 'b', 'c'].flatMap((name) => told(stage, 'DisruptionBlocked', `Node/node-${name}`))
+    assert.deepEqual(
+      kept.filter((message) => message.includes('kept for a pending pod')),
+      [],
+    )
+  })
+}

@@ -11,6 +11,7 @@ import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { uuid } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { isExpectedFailure, OvertakenError } from '../../act/expected-failures.ts'
+import { indexes } from '../../observe/caches.ts'
 import { Rests } from '../../state/rests.ts'
 import { deleteClaim } from '../nodeclaim-lifecycle/delete-claim.ts'
 import type { Candidate } from './candidates.ts'
@@ -130,7 +131,8 @@ export class Commands {
         state.mark(providerID)
         this.#queued.set(providerID, id)
       }
-      for (const { providerID } of command.destinations) state.nominate(providerID, this.#nominationMs)
+      for (const { providerID } of command.destinations)
+        if (!this.#isDrifted(providerID)) state.nominate(providerID, this.#nominationMs)
       // Pods that are moved are moved once: where they come to they are left alone for a while.
       for (const claim of [...command.destinations.map((each) => each.claim), ...successors])
         if (claim !== undefined) state.freshMachines.fill(claim.metadata.name)
@@ -155,6 +157,12 @@ export class Commands {
     } finally {
       for (const replacement of replacements) replacement.abandon?.()
     }
+  }
+
+  /** A drifted node goes next, and pods that still have a node may go elsewhere. */
+  #isDrifted(providerID: string): boolean {
+    const claims = this.#context.caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
+    return claims.some((claim) => isConditionTrue(claim, 'Drifted'))
   }
 
   /** Remembers whose pods consolidation moves, where that is to have consequences. */
