@@ -166,7 +166,7 @@ test('DIS-107 nodes are consolidated although other pools have no types, or cann
 test('DIS-164 a pod with a resource claim keeps its node from consolidation and drift, and is named', async (t) => {
   const stage = await openReplacing(t, oneByOne)
   for (const name of ['a', 'b']) await aNodeOf(stage, name, large)
-  const resourceClaims = [{ name: 'gpu' }]
+  const resourceClaims = [{ name: 'gpu', resourceClaimName: 'gpu' }]
   await running(stage, 'p', 'node-a', '100m', { spec: { resourceClaims } })
   await running(stage, 'q', 'node-b', '7500m', { annotations: { [annotations.doNotDisrupt]: 'true' } })
   consolidate(stage)
