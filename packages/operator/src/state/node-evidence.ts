@@ -63,6 +63,8 @@ export interface UselessFinding
   readonly pod: Pod
   /** Whether decisions would put the pod on the node: then its cause is none that they know. */
   readonly isUnexplained: boolean
+  /** When the node was bought, if that is known; Unix milliseconds. */
+  readonly boughtMs: number | undefined
 }
 
 export class NodeEvidence {
@@ -70,6 +72,8 @@ export class NodeEvidence {
   readonly #rests: Rests
   /** By key of the workload the last one. */
   readonly #useless = new Map<string, UselessNode>()
+  /** By key of the workload the claims that were found to be useless for it. */
+  readonly #found = new Map<string, Set<string>>()
   /** By pod UID the host names of nodes that refused it, with when that is forgotten. */
   readonly #refusals = new Map<string, Map<string, number>>()
   readonly #adjusted = new WeakMap<Pod, { readonly text: string; readonly pod: Pod }>()
@@ -91,10 +95,18 @@ export class NodeEvidence {
     this.#ground = ground
   }
 
-  /** A node was launched for the pod, is there, and does not take it. */
-  useless({ pod, isUnexplained, ...finding }: UselessFinding): UselessNode {
+  /**
+   * A node was launched for the pod, is there, and does not take it. One that was bought before another was found
+   * says nothing about what was learned from that one, and so has no consequences of its own.
+   */
+  useless({ pod, isUnexplained, boughtMs, ...finding }: UselessFinding): UselessNode {
     const workload = workloadOf(pod)
     const now = this.#clock.now()
+    const known = this.#useless.get(workload)
+    const isNew = !this.isFound(workload, finding.claim)
+    this.#found.set(workload, (this.#found.get(workload) ?? new Set()).add(finding.claim))
+    if (known !== undefined && isNew && boughtMs !== undefined && boughtMs <= known.atMs)
+      return { ...known, ...finding }
     this.#rests.note([workload])
     const probeMs = now + this.#rests.leftMs(workload)
     const failures = this.#rests.failures(workload)
@@ -138,6 +150,11 @@ export class NodeEvidence {
     this.#drop(workload)
     this.#rests.forget([workload])
     this.onChange(entry.nodePool)
+  }
+
+  /** Whether this claim was found to be useless for the workload. */
+  isFound(workload: string, claim: string): boolean {
+    return this.#useless.get(workload)?.claim === claim || this.#found.get(workload)?.has(claim) === true
   }
 
   /** What is known of a workload; undefined when nothing counts. */
@@ -220,6 +237,7 @@ export class NodeEvidence {
 
   #drop(workload: string): void {
     this.#useless.delete(workload)
+    this.#found.delete(workload)
     this.#awaited.delete(workload)
     this.#liftedMs.delete(workload)
   }

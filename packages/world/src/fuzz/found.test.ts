@@ -1,6 +1,7 @@
 /** Cases that `npm run fuzz` has found, made smaller. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { defaultSettings } from '@tenon/operator'
 import { judge } from './judge.ts'
 
 /** The Job's pods end, and two nodes are left with two small pods. */
@@ -146,6 +147,170 @@ test('RPT-26 pods that consolidation has moved are not moved again at once', asy
     settings: {},
     surroundings: {},
     minutes: 22,
+  })
+  assert.deepEqual(findings, [])
+})
+
+/** Guests see less memory than the type has, which shows before the node is registered. */
+const tight = [
+  {
+    apiVersion: 'karpenter.exoscale.com/v1',
+    kind: 'ExoscaleNodeClass',
+    metadata: {
+      name: 'default',
+    },
+    spec: {
+      imageTemplateSelector: {},
+      diskSize: 50,
+    },
+  },
+  {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: {
+      name: 'pool-1',
+    },
+    spec: {
+      template: {
+        metadata: {
+          labels: {},
+        },
+        spec: {
+          nodeClassRef: {
+            group: 'karpenter.exoscale.com',
+            kind: 'ExoscaleNodeClass',
+            name: 'default',
+          },
+          requirements: [],
+          startupTaints: [
+            {
+              key: 'startup.example.com/agent',
+              effect: 'NoSchedule',
+            },
+          ],
+          expireAfter: 'Never',
+        },
+      },
+      disruption: {
+        consolidationPolicy: 'WhenEmpty',
+        consolidateAfter: 'Never',
+        budgets: [
+          {
+            nodes: '1',
+          },
+        ],
+      },
+    },
+  },
+  {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: 'app-0',
+      namespace: 'default',
+    },
+    spec: {
+      replicas: 2,
+      selector: {
+        matchLabels: {
+          app: 'app-0',
+        },
+      },
+      template: {
+        metadata: {
+          labels: {
+            app: 'app-0',
+            tier: 'blue',
+          },
+          annotations: {
+            'karpenter.sh/do-not-disrupt': 'true',
+          },
+        },
+        spec: {
+          containers: [
+            {
+              name: 'app',
+              image: 'registry.k8s.io/pause',
+              resources: {
+                requests: {
+                  cpu: '170m',
+                },
+              },
+            },
+          ],
+          affinity: {
+            podAntiAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: [
+                {
+                  topologyKey: 'rack',
+                  labelSelector: {
+                    matchLabels: {
+                      app: 'app-0',
+                    },
+                  },
+                  matchLabelKeys: ['tier'],
+                },
+              ],
+              preferredDuringSchedulingIgnoredDuringExecution: [
+                {
+                  weight: 59,
+                  podAffinityTerm: {
+                    topologyKey: 'kubernetes.io/hostname',
+                    labelSelector: {
+                      matchExpressions: [
+                        {
+                          key: 'app',
+                          operator: 'In',
+                          values: ['app-0', 'app-0'],
+                        },
+                      ],
+                    },
+                  },
+                },
+              ],
+            },
+          },
+        },
+      },
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'tight-0',
+      namespace: 'default',
+      labels: {
+        app: 'tight',
+      },
+    },
+    spec: {
+      containers: [
+        {
+          name: 'app',
+          image: 'registry.k8s.io/pause',
+          resources: {
+            requests: {
+              cpu: '500m',
+              memory: '7660Mi',
+            },
+          },
+        },
+      ],
+    },
+  },
+]
+
+test('RPT-1 a second node that was bought before the first was found too small holds nothing up', async () => {
+  const { findings } = await judge({
+    part: 'evidence',
+    seed: 880_113,
+    provider: 'exoscale',
+    objects: tight,
+    steps: [],
+    settings: { featureGates: { ...defaultSettings.featureGates, plannedPlacement: false } },
+    surroundings: { gitVersion: 'v1.36.0', volumesPerNode: 3, memoryPercent: 97 },
+    minutes: 20,
   })
   assert.deepEqual(findings, [])
 })

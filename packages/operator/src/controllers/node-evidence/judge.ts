@@ -159,7 +159,7 @@ export class NodeEvidenceJudge {
     return waiting
   }
 
-  /** The node of a claim, once it has registered; undefined while there is none, and once it goes. */
+  /** The node of a claim; undefined while there is none, and once it goes. */
   #placeOf(name: string): Place | undefined {
     const { caches, state } = this.#context
     const claim = caches.nodeClaims.get({ name })
@@ -167,7 +167,6 @@ export class NodeEvidenceJudge {
     if (claim === undefined || node === undefined) return undefined
     if (node.metadata.deletionTimestamp !== undefined || isConditionTrue(claim, 'InstanceTerminating'))
       return undefined
-    if (node.metadata.labels?.[labels.registered] !== 'true') return undefined
     const eventMs = Date.parse(claim.status?.lastPodEventTime ?? '') || 0
     const openedMs = transitionMs(claim, 'Initialized') ?? 0
     return { claim, node, openedMs, changedMs: Math.max(openedMs, eventMs) }
@@ -193,11 +192,11 @@ export class NodeEvidenceJudge {
     const { evidence } = state
     const { claim } = place
     const isInitialized = isConditionTrue(claim, 'Initialized')
+    const isRegistered = place.node.metadata.labels?.[labels.registered] === 'true'
     // Pods that such a node was launched for stay with it; others of the workload need not wait for it.
-    if (isInitializationDoubtful({ claim, isRegistered: true, isInitialized }, settings, clock.now()))
-      return false
+    if (isInitializationDoubtful({ claim, isRegistered, isInitialized }, settings, clock.now())) return false
     const known = evidence.of(workload)
-    const isKnown = known?.claim === place.claim.metadata.name
+    const isKnown = known !== undefined && evidence.isFound(workload, claim.metadata.name)
     if (isKnown && (known.cause === 'short' || evidence.isHeld(known))) return false
     // What was refused is tried once more, for a while.
     const again = isKnown
@@ -318,6 +317,7 @@ export class NodeEvidenceJudge {
       words,
       margins,
       isUnexplained: this.#decided.get(pod.metadata.uid ?? '') === node.metadata.name,
+      boughtMs: boughtMs(claim),
     })
     this.#release(entry.workload, { kind: 'claim', name: entry.claim })
     this.#tell(entry, pod, names)
@@ -396,6 +396,7 @@ export class NodeEvidenceJudge {
         words: conditionOf(claim, 'Initialized')?.message ?? '',
         margins: {},
         isUnexplained: true,
+        boughtMs: boughtMs(claim),
       })
       this.#tell(entry, pod, [])
     }
@@ -446,6 +447,12 @@ function lacking(
     .filter(([name, amount]) => amount > 0 && amount > (ownValue(left, name) ?? 0))
     .map(([name]) => name)
     .toSorted()
+}
+
+/** When a claim was made; Unix milliseconds. */
+function boughtMs({ metadata }: NodeClaim): number | undefined {
+  const ms = Date.parse(metadata.creationTimestamp ?? '')
+  return Number.isNaN(ms) ? undefined : ms
 }
 
 /** Types that cannot be listed now say nothing. */
