@@ -314,3 +314,97 @@ test('RPT-1 a second node that was bought before the first was found too small h
   })
   assert.deepEqual(findings, [])
 })
+
+/** The pod tolerates everything, so the scheduler has said all it says before the node is open. */
+const tolerant = [
+  {
+    apiVersion: 'karpenter.kwok.sh/v1alpha1',
+    kind: 'KWOKNodeClass',
+    metadata: {
+      name: 'default',
+    },
+  },
+  {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: {
+      name: 'pool-0',
+    },
+    spec: {
+      template: {
+        spec: {
+          nodeClassRef: {
+            group: 'karpenter.kwok.sh',
+            kind: 'KWOKNodeClass',
+            name: 'default',
+          },
+          requirements: [],
+        },
+      },
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      labels: {
+        app: 'app-0',
+      },
+      name: 'app-0-2',
+    },
+    spec: {
+      containers: [
+        {
+          name: 'app',
+          image: 'registry.k8s.io/pause',
+        },
+      ],
+      tolerations: [
+        {
+          operator: 'Exists',
+        },
+      ],
+    },
+  },
+]
+
+test('RPT-4 a pod that is refused in the same words before and after its node opens keeps no node', async () => {
+  const { findings } = await judge({
+    part: 'evidence',
+    seed: 880_197,
+    provider: 'kwok',
+    objects: tolerant,
+    catalogue: [
+      {
+        name: 'type-1',
+        architecture: 'amd64',
+        operatingSystems: ['linux'],
+        resources: {
+          cpu: '4',
+          memory: '32Gi',
+        },
+        offerings: [
+          {
+            Requirements: [
+              {
+                key: 'topology.kubernetes.io/zone',
+                operator: 'In',
+                values: ['zone-c'],
+              },
+              {
+                key: 'karpenter.sh/capacity-type',
+                operator: 'In',
+                values: ['spot'],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+    steps: [],
+    settings: {},
+    surroundings: { refusedApps: ['app-0'] },
+    minutes: 70,
+  })
+  assert.deepEqual(findings, [])
+})

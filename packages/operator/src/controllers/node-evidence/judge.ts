@@ -242,7 +242,9 @@ export class NodeEvidenceJudge {
     }
     if (lacking(wanted, has, requests).length > 0) return taken
     const isFresh = saidMs >= changedMs - precisionMs
-    const isTold = isFresh || saidMs >= openedMs - precisionMs
+    // The same words as before are not written again.
+    const isTriedAgain = saidMs > 0 && clock.now() - openedMs >= triedAgainMs
+    const isTold = isFresh || saidMs >= openedMs - precisionMs || isTriedAgain
     if (!isTold || stillMs < (isFresh ? settleMs : triedAgainMs) || this.#awaitsVolumes(pod)) return open
     return this.#isTakenByOthers(pod, claim, node) ? taken : { kind: 'refused' }
   }
