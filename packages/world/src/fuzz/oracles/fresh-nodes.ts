@@ -104,9 +104,12 @@ async function tryOne(
     kubelet.stop()
     return { refusal: `a node with the labels ${JSON.stringify(row.labels)} cannot register` }
   }
-  const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== 'node.kubernetes.io/unschedulable')
-  local.patch(kinds.node, undefined, name, { spec: { taints } })
-  await clock.advance(12 * second)
+  // Without room for the pods of its DaemonSets it is no machine that anybody would buy.
+  if (!lacksDaemons(world, name)) {
+    const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== 'node.kubernetes.io/unschedulable')
+    local.patch(kinds.node, undefined, name, { spec: { taints } })
+    await clock.advance(12 * second)
+  }
   const bound = world
     .pods()
     .find(
@@ -120,6 +123,15 @@ async function tryOne(
       local.delete(kinds.pod, pod.metadata.namespace, pod.metadata.name, { gracePeriodSeconds: 0 })
   await clock.advance(second)
   return {}
+}
+
+/** Whether a pod of a DaemonSet waits for this node. */
+function lacksDaemons(world: World, node: string): boolean {
+  return world.pods().some(({ spec }) => {
+    const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+    const fields = required?.nodeSelectorTerms.flatMap(({ matchFields = [] }) => matchFields) ?? []
+    return spec.nodeName === undefined && fields.some(({ values }) => values?.includes(node) === true)
+  })
 }
 
 const kubeletVersion = 'v1.34.1'
