@@ -89,7 +89,13 @@ export {
 export { misshapenObjectFields } from './eligibility/object-shape.ts'
 export { shapeProblems, validatePod } from './eligibility/validation.ts'
 export { FreeVolumes } from './eligibility/free-volumes.ts'
-export { attachedClaims, claimedVolumes, noteFreeVolumes, resolveVolumes } from './eligibility/volumes.ts'
+export {
+  attachedClaims,
+  claimedVolumes,
+  noteFreeVolumes,
+  resolveVolumes,
+  volumesAdmit,
+} from './eligibility/volumes.ts'
 export {
   evaluateOverlaysInSteps,
   type OverlayConflict,

@@ -22,7 +22,7 @@ import {
 } from './storage.test-support.ts'
 import { FreeVolumes } from './free-volumes.ts'
 import { renderVolumeProblem } from './problems.ts'
-import { attachedClaims, noteFreeVolumes, resolveVolumes } from './volumes.ts'
+import { attachedClaims, noteFreeVolumes, resolveVolumes, volumesAdmit } from './volumes.ts'
 
 const policy: EligibilityPolicy = { wellKnownLabels: new Set(wellKnownLabels) }
 
@@ -53,6 +53,16 @@ function alternatives(pod: Pod, lookups: VolumeLookups, rules = policy) {
 describe('where volumes let a pod run', () => {
   test('a pod without claims may run anywhere', () => {
     assert.deepEqual(resolveVolumes(aPod(), lookupsOf(), policy), { alternatives: [], claims: {} })
+  })
+
+  test('RPT-4 a node is reached by the volumes of a pod when one alternative admits its labels', () => {
+    const either = { alternatives: [[zone('zone-1'), isIn('rack', 'r1')], [zone('zone-2')]] }
+    assert.ok(volumesAdmit({ alternatives: [] }, {}))
+    assert.ok(volumesAdmit(either, { [labels.zone]: 'zone-2' }))
+    assert.ok(volumesAdmit(either, { [labels.zone]: 'zone-1', rack: 'r1' }))
+    assert.ok(!volumesAdmit(either, { [labels.zone]: 'zone-1' }))
+    assert.ok(!volumesAdmit(either, { [labels.zone]: 'zone-3', rack: 'r1' }))
+    assert.ok(!volumesAdmit(either, {}))
   })
 
   test('every term of a bound volume is an alternative, empty ones are not', () => {

@@ -11,7 +11,7 @@ import {
 } from '@tenon/api'
 import { labels, normalizedLabel, storageClassNameOf } from '@tenon/api'
 import { intersection, intersects, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
-import { requirementsOf } from '../requirements/requirements.ts'
+import { compatible, labelRequirements, requirementsOf } from '../requirements/requirements.ts'
 import type { PodVolumes, VolumeUse } from '../snapshot/input.ts'
 import { FreeVolumes, provisionsNothing } from './free-volumes.ts'
 import { canonicalKey, type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
@@ -133,6 +133,7 @@ interface Taking {
 /** What a claim can be served by, or why that cannot be known. */
 type Resolution = { readonly options: readonly Option[] } | { readonly problem: VolumeProblem }
 
+const noKeys: ReadonlySet<string> = new Set()
 const anywhere: Option = { terms: [], takes: [] }
 
 /** Whether one pod alone may use the claim at a time, in the whole cluster. */
@@ -192,6 +193,18 @@ export function resolveVolumes(
     claims: attachedClaims(pod, lookups),
     ...(exclusive.length > 0 && { exclusive }),
   }
+}
+
+/**
+ * Whether the pod's volumes, as they are now, can be reached from a node.
+ * @param nodeLabels labels of the node, by canonical key.
+ */
+export function volumesAdmit(
+  { alternatives }: Pick<PodVolumes, 'alternatives'>,
+  nodeLabels: Readonly<Record<string, string>>,
+): boolean {
+  const has = labelRequirements(nodeLabels)
+  return alternatives.length === 0 || alternatives.some((term) => compatible(has, sets(term), noKeys))
 }
 
 function withCanonicalKeys(option: Option, policy: EligibilityPolicy): Option {

@@ -63,6 +63,8 @@ export interface UselessFinding
   readonly pod: Pod
   /** Whether decisions would put the pod on the node: then its cause is none that they know. */
   readonly isUnexplained: boolean
+  /** Whether decisions know the cause by now, and will launch no such node again. */
+  readonly isExplained: boolean
   /** When the node was bought, if that is known; Unix milliseconds. */
   readonly boughtMs: number | undefined
 }
@@ -99,7 +101,7 @@ export class NodeEvidence {
    * A node was launched for the pod, is there, and does not take it. One that was bought before another was found
    * says nothing about what was learned from that one, and so has no consequences of its own.
    */
-  useless({ pod, isUnexplained, boughtMs, ...finding }: UselessFinding): UselessNode {
+  useless({ pod, isUnexplained, isExplained, boughtMs, ...finding }: UselessFinding): UselessNode {
     const workload = workloadOf(pod)
     const now = this.#clock.now()
     const known = this.#useless.get(workload)
@@ -111,7 +113,7 @@ export class NodeEvidence {
     const probeMs = now + this.#rests.leftMs(workload)
     const failures = this.#rests.failures(workload)
     // What is known to be short is known to the next decision, once; where others were in the way, they may move.
-    const isLearned = finding.cause === 'short' && failures === 1
+    const isLearned = (finding.cause === 'short' || isExplained) && failures === 1
     const mayPass = !isUnexplained && finding.cause === 'refused' && dependsOnOthers(pod.spec)
     const entry: UselessNode = {
       ...finding,

@@ -13,12 +13,21 @@ import {
   type Pod,
   tolerates,
 } from '@tenon/api'
-import { accumulate, podRequests, type SchedulingResult, shortfallOf } from '@tenon/engine'
+import {
+  accumulate,
+  podRequests,
+  resolveVolumes,
+  type SchedulingResult,
+  shortfallOf,
+  volumesAdmit,
+} from '@tenon/engine'
 import { isKubeError } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
+import { eligibilityPolicy } from '../../decide/eligible-pods.ts'
 import { sliceMs } from '../../decide/slice.ts'
+import { volumeLookups } from '../../decide/volume-lookups.ts'
 import type { UselessNode } from '../../state/node-evidence.ts'
 import { isInitializationDoubtful } from '../../state/initialization-time.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
@@ -281,6 +290,16 @@ export class NodeEvidenceJudge {
     })
   }
 
+  /**
+   * Whether a volume of the pod cannot be reached from the node. That came to be after the launch, which knew the
+   * volumes of its time: another pod that shares the claim was first.
+   */
+  #isVolumeElsewhere(pod: Pod, { metadata }: Node): boolean {
+    const { caches, provider } = this.#context
+    const resolved = resolveVolumes(pod, volumeLookups(caches), eligibilityPolicy(provider))
+    return !('kind' in resolved) && !volumesAdmit(resolved, metadata.labels ?? {})
+  }
+
   /** What the scheduler says of the pod now, asked of the API server; undefined when it does not refuse it any more. */
   async #wordsOf(pod: Pod, signal: AbortSignal): Promise<string | undefined> {
     const { name, namespace = '', uid } = pod.metadata
@@ -319,6 +338,7 @@ export class NodeEvidenceJudge {
       words,
       margins,
       isUnexplained: this.#decided.get(pod.metadata.uid ?? '') === node.metadata.name,
+      isExplained: this.#isVolumeElsewhere(pod, node),
       boughtMs: boughtMs(claim),
     })
     this.#release(entry.workload, { kind: 'claim', name: entry.claim })
@@ -398,6 +418,7 @@ export class NodeEvidenceJudge {
         words: conditionOf(claim, 'Initialized')?.message ?? '',
         margins: {},
         isUnexplained: true,
+        isExplained: false,
         boughtMs: boughtMs(claim),
       })
       this.#tell(entry, pod, [])
