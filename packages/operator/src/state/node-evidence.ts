@@ -57,14 +57,17 @@ export interface UselessNode {
   readonly margins: Readonly<Record<string, number>>
 }
 
+/**
+ * What decisions know of why a node is useless for a pod. `none`: they would put the pod there. `present`: they know no
+ * place for it there now, which may pass. `lasting`: they know what keeps it away, and launch no such node again.
+ */
+export type Knowledge = 'none' | 'present' | 'lasting'
+
 /** What is known when a node is found to be useless. */
 export interface UselessFinding
   extends Pick<UselessNode, 'nodePool' | 'node' | 'claim' | 'cause' | 'words' | 'margins'> {
   readonly pod: Pod
-  /** Whether decisions would put the pod on the node: then its cause is none that they know. */
-  readonly isUnexplained: boolean
-  /** Whether decisions know the cause by now, and will launch no such node again. */
-  readonly isExplained: boolean
+  readonly knowledge: Knowledge
   /** When the node was bought, if that is known; Unix milliseconds. */
   readonly boughtMs: number | undefined
 }
@@ -101,7 +104,7 @@ export class NodeEvidence {
    * A node was launched for the pod, is there, and does not take it. One that was bought before another was found
    * says nothing about what was learned from that one, and so has no consequences of its own.
    */
-  useless({ pod, isUnexplained, isExplained, boughtMs, ...finding }: UselessFinding): UselessNode {
+  useless({ pod, knowledge, boughtMs, ...finding }: UselessFinding): UselessNode {
     const workload = workloadOf(pod)
     const now = this.#clock.now()
     const known = this.#useless.get(workload)
@@ -112,9 +115,9 @@ export class NodeEvidence {
     this.#rests.note([workload])
     const probeMs = now + this.#rests.leftMs(workload)
     const failures = this.#rests.failures(workload)
-    // What is known to be short is known to the next decision, once; where others were in the way, they may move.
-    const isLearned = (finding.cause === 'short' || isExplained) && failures === 1
-    const mayPass = !isUnexplained && finding.cause === 'refused' && dependsOnOthers(pod.spec)
+    // Learning is believed once: a second such node shows that it did not help. Others in the way may move.
+    const isLearned = (finding.cause === 'short' || knowledge === 'lasting') && failures === 1
+    const mayPass = knowledge !== 'none' && finding.cause === 'refused' && dependsOnOthers(pod.spec)
     const entry: UselessNode = {
       ...finding,
       workload,

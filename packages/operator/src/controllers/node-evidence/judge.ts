@@ -28,7 +28,7 @@ import type { OperatorContext } from '../../context.ts'
 import { eligibilityPolicy } from '../../decide/eligible-pods.ts'
 import { sliceMs } from '../../decide/slice.ts'
 import { volumeLookups } from '../../decide/volume-lookups.ts'
-import type { UselessNode } from '../../state/node-evidence.ts'
+import type { Knowledge, UselessNode } from '../../state/node-evidence.ts'
 import { isInitializationDoubtful } from '../../state/initialization-time.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
 import { isActive, isDaemonPod, isReschedulable } from '../../state/pods.ts'
@@ -290,6 +290,11 @@ export class NodeEvidenceJudge {
     })
   }
 
+  #knowledgeOf(pod: Pod, node: Node): Knowledge {
+    if (this.#isVolumeElsewhere(pod, node)) return 'lasting'
+    return this.#decided.get(pod.metadata.uid ?? '') === node.metadata.name ? 'none' : 'present'
+  }
+
   /**
    * Whether a volume of the pod cannot be reached from the node. That came to be after the launch, which knew the
    * volumes of its time: another pod that shares the claim was first.
@@ -337,8 +342,7 @@ export class NodeEvidenceJudge {
       cause: verdict.kind,
       words,
       margins,
-      isUnexplained: this.#decided.get(pod.metadata.uid ?? '') === node.metadata.name,
-      isExplained: this.#isVolumeElsewhere(pod, node),
+      knowledge: this.#knowledgeOf(pod, node),
       boughtMs: boughtMs(claim),
     })
     this.#release(entry.workload, { kind: 'claim', name: entry.claim })
@@ -417,8 +421,7 @@ export class NodeEvidenceJudge {
         cause: 'refused',
         words: conditionOf(claim, 'Initialized')?.message ?? '',
         margins: {},
-        isUnexplained: true,
-        isExplained: false,
+        knowledge: 'none',
         boughtMs: boughtMs(claim),
       })
       this.#tell(entry, pod, [])
