@@ -33,10 +33,20 @@ export interface Finished extends Ended {
 
 type Env = Readonly<Record<string, string>>
 
-/** A directory that goes when the test ends. */
+const runningOf = new WeakMap<TestContext, (() => Promise<Ended>)[]>()
+
+async function endAll(t: TestContext): Promise<void> {
+  await Promise.all(runningOf.get(t)?.map((kill) => kill()) ?? [])
+}
+
+/** A directory that goes when the test ends, after the processes that may still write to it. */
 export async function temporaryDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'tenon-test-'))
-  t.after(() => rm(path, { recursive: true, force: true }))
+  t.after(async () => {
+    // Hooks run in the order in which they were added: this one comes before those of the processes.
+    await endAll(t)
+    await rm(path, { recursive: true, force: true })
+  })
   return path
 }
 
@@ -70,7 +80,12 @@ export function startTenon(
     child.kill(signal)
     return await ended
   }
-  t.after(() => end('SIGKILL'))
+  const running = runningOf.get(t)
+  const kill = () => end('SIGKILL')
+  if (running === undefined) {
+    runningOf.set(t, [kill])
+    t.after(() => endAll(t))
+  } else running.push(kill)
   return { child, ended, out: () => out, err: () => err, end }
 }
 
