@@ -2,7 +2,7 @@
 import { Draw } from '../scheduling-proof/objects.ts'
 import type { Random } from '@tenon/runtime'
 import { type Choices, type Fields, type Make, OddDraw, odd } from './odd-draw.ts'
-import { claimSpec, labels, labelSelector, podSpec, podTemplate } from './pod-parts.ts'
+import { claimSpec, labels, labelSelector, podSpec, podTemplate, podWithLabelKeys } from './pod-parts.ts'
 
 /** An object, and where it is posted. */
 export interface DefaultingCase {
@@ -1409,6 +1409,7 @@ const kindList: readonly Kind[] = [
       ],
     }),
   },
+  { apiVersion: 'v1', kind: 'Pod', resource: 'pods', isNamespaced: true, fields: podWithLabelKeys },
 ]
 
 const rates = { present: 30, odd: 25, null: 4, mistyped: 1, unknown: 1 }

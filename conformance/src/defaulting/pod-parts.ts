@@ -537,6 +537,45 @@ const spread: Make = (draw) =>
     ),
   )
 
+/** Fields of a labelled pod that has rules about other pods, which take keys from its labels. */
+export const podWithLabelKeys: Make = (draw) => {
+  const keys = [['app'], ['tier'], ['example.com/part', 'tier'], ['absent'], [], odd(['a b']), undefined]
+  const term: Make = (one) =>
+    one.record({
+      topologyKey: ['zone'],
+      labelSelector: [labelSelector, labelSelector, labelSelector, undefined],
+      matchLabelKeys: keys,
+      mismatchLabelKeys: [...keys, undefined, undefined, undefined],
+    })
+  const terms: Make = (one) =>
+    one.record({
+      requiredDuringSchedulingIgnoredDuringExecution: [one.list(0, 2, term), undefined],
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        one.list(0, 1, (each) => ({ weight: 1, podAffinityTerm: term(each) })),
+        undefined,
+      ],
+    })
+  const constraint: Make = (one) =>
+    one.record({
+      maxSkew: [1],
+      topologyKey: ['zone'],
+      whenUnsatisfiable: ['DoNotSchedule'],
+      labelSelector: [labelSelector, labelSelector, undefined],
+      matchLabelKeys: keys,
+    })
+  return {
+    metadata: draw.record({
+      name: ['thing'],
+      labels: [{ app: 'web', tier: 'a' }, { tier: '', 'example.com/part': 'b' }, undefined],
+    }),
+    spec: {
+      containers: [{ name: 'main', image: 'nginx' }],
+      affinity: draw.record({ podAffinity: [terms, undefined], podAntiAffinity: [terms] }),
+      ...draw.record({ topologySpreadConstraints: [draw.list(1, 1, constraint), undefined] }),
+    },
+  }
+}
+
 const podSecurity: Make = (draw) =>
   draw.record(
     {},

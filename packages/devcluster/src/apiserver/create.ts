@@ -1,3 +1,4 @@
+import type { Pod } from '@tenon/api'
 import { randomString, uuid } from '@tenon/runtime'
 import type { StoredObject } from '../contract.ts'
 import { keyOf } from '../storage/index.ts'
@@ -9,6 +10,7 @@ import { policyOf } from './admission/policy-status.ts'
 import { checkLimitRanges } from './limits/limit-ranges.ts'
 import { generatedName, generatedSuffix, validateMetadata, withoutEmpty } from './metadata.ts'
 import { simulationWarnings } from './not-simulated.ts'
+import { withLabelKeys } from './pod-label-keys.ts'
 import type { Served } from './registry.ts'
 import { alreadyExists, failure, forbidden, methodNotAllowed, notFound } from './status.ts'
 import {
@@ -60,7 +62,8 @@ export function prepareCreate(
   const bare =
     hasStatus && !statusOnCreate.has(served.definition.kind) ? withField(named, 'status', undefined) : named
   const admitted = admitCreate(ctx, served, served.definition.applyDefaults(bare))
-  const object = mutated(ctx, { served, operation: 'CREATE', object: admitted }, options)
+  const changed = mutated(ctx, { served, operation: 'CREATE', object: admitted }, options)
+  const object = served.collection === 'pods' ? withLabelKeys(changed as StoredObject & Pod) : changed
   refuseInvalid(served, object.metadata.name ?? '', [
     ...(served.crdName === undefined ? [] : validateMetadata(object.metadata)),
     ...served.definition.validate(object, undefined),

@@ -35,6 +35,37 @@ test('creating fills in what the server owns and refuses a second object of that
   assert.equal(again.body.message, 'pods "p" already exists')
 })
 
+test('RPT section 4: selectors of a pod name what matchLabelKeys take from its labels once it is created', async () => {
+  const api = new TestServer()
+  const pod = aPod('p', { app: 'web', revision: '1' })
+  const rule = { topologyKey: 'zone', labelSelector: { matchLabels: { app: 'web' } } }
+  const keys = { matchLabelKeys: ['revision', 'absent'], mismatchLabelKeys: ['app'] }
+  const spec = {
+    ...pod.spec,
+    affinity: {
+      podAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 1, podAffinityTerm: { ...rule, mismatchLabelKeys: ['app'] } },
+        ],
+      },
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...rule, ...keys }] },
+    },
+    topologySpreadConstraints: [
+      { ...rule, maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule', matchLabelKeys: ['revision'] },
+    ],
+  }
+  const { status, body } = await api.call('POST', podsPath, { ...pod, spec })
+  assert.equal(status, 201)
+  const revision = { key: 'revision', operator: 'In', values: ['1'] }
+  const otherApp = { key: 'app', operator: 'NotIn', values: ['web'] }
+  const { podAffinity, podAntiAffinity } = body.spec.affinity
+  const [preferred] = podAffinity.preferredDuringSchedulingIgnoredDuringExecution
+  const [required] = podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution
+  assert.deepEqual(preferred.podAffinityTerm.labelSelector.matchExpressions, [otherApp])
+  assert.deepEqual(required.labelSelector.matchExpressions, [revision, otherApp])
+  assert.deepEqual(body.spec.topologySpreadConstraints[0].labelSelector.matchExpressions, [revision])
+})
+
 test('generateName makes different names; a missing name is refused', async () => {
   const api = new TestServer()
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'x-' } }

@@ -307,6 +307,10 @@ describe('oracles', () => {
       [{}],
     )
     assert.deepEqual(withKnownDomains([open], []), [open])
+    const terms = [{ topologyKey: 'zone' }]
+    const apart = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } }
+    const loner: Pod = { ...pod, spec: { ...pod.spec, affinity: apart } }
+    assert.deepEqual(withKnownDomains([open], [loner]), [])
   })
 
   test('a decision that loses a pod, throws, or costs more than first fit is found', () => {

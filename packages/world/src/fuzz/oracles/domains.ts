@@ -25,25 +25,35 @@ export function openableDomains(rows: readonly Row[], pods: readonly Pod[]): rea
 
 /**
  * The machines as pods see them that go by domains: what a NodePool asks for without a value anywhere (`Exists`) is no
- * domain before a node has it.
+ * domain before a node has it. A node without the label would be open to anti-affinity, and no pool brings one: such
+ * machines are left out.
  */
 export function withKnownDomains(rows: readonly Row[], pods: readonly Pod[]): readonly Row[] {
   const keys = new Set(pods.flatMap(topologyKeys))
-  return rows.map((row) => {
-    const known = Object.entries(row.labels).filter(([key, value]) => value !== unnamed || !keys.has(key))
-    return known.length === Object.keys(row.labels).length
-      ? row
-      : { ...row, labels: Object.fromEntries(known) }
+  const repelling = new Set(pods.flatMap(({ spec }) => keysOf(spec.affinity?.podAntiAffinity)))
+  return rows.flatMap((row) => {
+    const open = Object.entries(row.labels).flatMap(([key, value]) =>
+      value === unnamed && keys.has(key) ? [key] : [],
+    )
+    if (open.length === 0) return [row]
+    if (open.some((key) => repelling.has(key))) return []
+    const known = Object.entries(row.labels).filter(([key]) => !open.includes(key))
+    return [{ ...row, labels: Object.fromEntries(known) }]
   })
 }
 
 function topologyKeys({ spec: { affinity = {}, topologySpreadConstraints = [] } }: Pod): readonly string[] {
-  const { podAffinity = {}, podAntiAffinity = {} } = affinity
-  const terms = [podAffinity, podAntiAffinity].flatMap(
-    ({ requiredDuringSchedulingIgnoredDuringExecution = [] }) =>
-      requiredDuringSchedulingIgnoredDuringExecution,
-  )
-  return [...terms, ...topologySpreadConstraints].map(({ topologyKey }) => topologyKey)
+  const { podAffinity, podAntiAffinity } = affinity
+  const spread = topologySpreadConstraints.map(({ topologyKey }) => topologyKey)
+  return [...keysOf(podAffinity), ...keysOf(podAntiAffinity), ...spread]
+}
+
+type PodTerms = NonNullable<NonNullable<Pod['spec']['affinity']>['podAffinity']>
+
+function keysOf({
+  requiredDuringSchedulingIgnoredDuringExecution: terms = [],
+}: PodTerms = {}): readonly string[] {
+  return terms.map(({ topologyKey }) => topologyKey)
 }
 
 /** Keys of the domains, hosts aside: a new host is a new domain. */

@@ -38,7 +38,7 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
   const usable = rowsOf(given, wantedValues(given.objects)).filter(
     (row) => isUsable(world, row) && isWithinLimits(world, row),
   )
-  const all = withKnownDomains(usable, pods)
+  const all = withKnownDomains(usable, world.pods())
   await openDomains(world, openableDomains(all, pods))
   const rows = tried(all)
   for (const [index, row] of rows.entries()) {
