@@ -95,6 +95,7 @@ export {
   noteFreeVolumes,
   resolveVolumes,
   volumesAdmit,
+  withinVolumeLimits,
 } from './eligibility/volumes.ts'
 export {
   evaluateOverlaysInSteps,

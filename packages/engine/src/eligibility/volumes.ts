@@ -118,6 +118,18 @@ export function attachedClaims(pod: Pod, lookups: VolumeLookups): VolumeUse {
   return Object.fromEntries([...use].map(([driver, names]) => [driver, [...names]]))
 }
 
+/** Whether a node with these attach limits attaches both; drivers that are not in `limits` have no limit. */
+export function withinVolumeLimits(
+  limits: Readonly<Record<string, number>>,
+  use: VolumeUse,
+  more: VolumeUse,
+): boolean {
+  return Object.entries(limits).every(
+    ([driver, limit]) =>
+      new Set([...(ownValue(use, driver) ?? []), ...(ownValue(more, driver) ?? [])]).size <= limit,
+  )
+}
+
 /** One way in which a pod's claims so far can be served. */
 interface Option {
   readonly terms: Alternative

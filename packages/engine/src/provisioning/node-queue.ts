@@ -1,5 +1,6 @@
 /** Existing nodes in the order in which they are tried. */
 import { ownValue, setOwn } from '@tenon/api'
+import { withinVolumeLimits } from '../eligibility/volumes.ts'
 import { has } from '../requirements/requirement.ts'
 import { compatible } from '../requirements/requirements.ts'
 import type { RequirementStates } from '../requirements/states.ts'
@@ -85,7 +86,7 @@ export class NodeQueue {
       this.#isSuitable(shape, nodeClass, node.host) &&
       this.#holds(node, shape, known) &&
       this.#topology.allowsHost(shape, node.host) &&
-      withinVolumeLimits(node, volumes)
+      attaches(node, volumes)
     )
   }
 
@@ -191,7 +192,7 @@ export class NodeQueue {
       if (best !== undefined && node.order > best.order) break
       const isFull = node.input.takesOnlyPlanned === true || !this.#holds(node, shape, known)
       const isRefused = !isFull && !this.#topology.allowsHost(shape, node.host)
-      if (!isFull && !isRefused && withinVolumeLimits(node, volumes)) {
+      if (!isFull && !isRefused && attaches(node, volumes)) {
         found = node
         break
       }
@@ -213,12 +214,8 @@ export class NodeQueue {
   }
 }
 
-function withinVolumeLimits({ input, volumes }: NodeFill, more: VolumeUse | undefined): boolean {
-  if (more === undefined) return true
-  return Object.entries(input.volumeLimits ?? {}).every(
-    ([driver, limit]) =>
-      new Set([...(ownValue(volumes, driver) ?? []), ...(ownValue(more, driver) ?? [])]).size <= limit,
-  )
+function attaches({ input, volumes }: NodeFill, more: VolumeUse | undefined): boolean {
+  return more === undefined || withinVolumeLimits(input.volumeLimits ?? {}, volumes, more)
 }
 
 function united(a: VolumeUse, b: VolumeUse): VolumeUse {

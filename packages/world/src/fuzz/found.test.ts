@@ -20,6 +20,14 @@ const found: ReadonlyMap<string, string> = new Map([
     'shared-late-claim.json',
     'RPT-4 a pod whose shared volume came to be in another zone than its node gets a node there at once',
   ],
+  [
+    'volumes-taken.json',
+    'RPT-3 a pod whose node attached the volumes of others in place of its own gets another node at once',
+  ],
+  [
+    'daemons-without-room.json',
+    'a machine without room for the pods of DaemonSets would not have helped the pod that waits',
+  ],
 ])
 const folder = new URL('found/', import.meta.url)
 

@@ -15,11 +15,13 @@ import {
 } from '@tenon/api'
 import {
   accumulate,
+  attachedClaims,
   podRequests,
   resolveVolumes,
   type SchedulingResult,
   shortfallOf,
   volumesAdmit,
+  withinVolumeLimits,
 } from '@tenon/engine'
 import { isKubeError } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
@@ -27,12 +29,12 @@ import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { eligibilityPolicy } from '../../decide/eligible-pods.ts'
 import { sliceMs } from '../../decide/slice.ts'
-import { volumeLookups } from '../../decide/volume-lookups.ts'
+import { nodeStorage, volumeLookups } from '../../decide/volume-lookups.ts'
 import type { Knowledge, UselessNode } from '../../state/node-evidence.ts'
 import { isInitializationDoubtful } from '../../state/initialization-time.ts'
 import type { PlanTarget } from '../../state/pod-plans.ts'
 import { isActive, isDaemonPod, isReschedulable } from '../../state/pods.ts'
-import { isNodeReady, transitionMs } from '../../state/state-node.ts'
+import { isNodeReady, type NodeStorage, transitionMs } from '../../state/state-node.ts'
 import { workloadOf } from '../../state/workloads.ts'
 import { groundOf } from './ground.ts'
 import { workloadsOf } from './launched-for.ts'
@@ -72,6 +74,8 @@ interface Place {
   readonly openedMs: number
   /** When pods last came or went; Unix milliseconds. */
   readonly changedMs: number
+  /** Volumes of its pods, and of those of DaemonSets alone; worked out once. */
+  readonly storage: { all?: NodeStorage; daemons?: NodeStorage }
 }
 
 /** Pods that wait for a node that was launched for them, by key of their workload, and how many it was launched for. */
@@ -178,7 +182,7 @@ export class NodeEvidenceJudge {
       return undefined
     const eventMs = Date.parse(claim.status?.lastPodEventTime ?? '') || 0
     const openedMs = transitionMs(claim, 'Initialized') ?? 0
-    return { claim, node, openedMs, changedMs: Math.max(openedMs, eventMs) }
+    return { claim, node, openedMs, changedMs: Math.max(openedMs, eventMs), storage: {} }
   }
 
   /** Keys of the workloads that have pods on the node. */
@@ -234,7 +238,8 @@ export class NodeEvidenceJudge {
     return last
   }
 
-  #verdict(pod: Pod, { claim, node, openedMs, changedMs }: Place): Verdict {
+  #verdict(pod: Pod, place: Place): Verdict {
+    const { claim, node, openedMs, changedMs } = place
     const { clock, state } = this.#context
     if (!isConditionTrue(claim, 'Initialized')) return open
     if (!isNodeReady(node) || isClosed(node, pod)) return taken
@@ -249,7 +254,7 @@ export class NodeEvidenceJudge {
       const isSettled = clock.now() - openedMs >= shortSettleMs || saidMs >= openedMs + precisionMs
       return isSettled ? { kind: 'short', names: short } : open
     }
-    if (lacking(wanted, has, requests).length > 0) return taken
+    if (lacking(wanted, has, requests).length > 0 || this.#isAttachedFull(pod, place)) return taken
     const isFresh = saidMs >= changedMs - precisionMs
     // The same words as before are not written again.
     const isTriedAgain = saidMs > 0 && clock.now() - openedMs >= triedAgainMs
@@ -290,8 +295,30 @@ export class NodeEvidenceJudge {
     })
   }
 
+  /** Whether the node could attach the volumes of the pod, but not beside those of the pods that it has. */
+  #isAttachedFull(pod: Pod, { node, storage }: Place): boolean {
+    if ((pod.spec.volumes ?? []).length === 0) return false
+    const { podsWithVolumes } = this.#context.state.pods.useOf(node.metadata.name)
+    storage.all ??= this.#storageOf(node, podsWithVolumes)
+    if (this.#attaches(pod, storage.all)) return false
+    storage.daemons ??= this.#storageOf(node, podsWithVolumes.filter(isDaemonPod))
+    return this.#attaches(pod, storage.daemons)
+  }
+
+  #storageOf({ metadata }: Node, pods: readonly Pod[]): NodeStorage {
+    const { caches } = this.#context
+    return nodeStorage(caches, metadata.name, pods, volumeLookups(caches))
+  }
+
+  #attaches(pod: Pod, { volumeLimits = {}, volumesInUse = {} }: NodeStorage): boolean {
+    const claims = attachedClaims(pod, volumeLookups(this.#context.caches))
+    return withinVolumeLimits(volumeLimits, volumesInUse, claims)
+  }
+
   #knowledgeOf(pod: Pod, node: Node): Knowledge {
     if (this.#isVolumeElsewhere(pod, node)) return 'lasting'
+    // Launches of the type know from now on how many volumes it attaches.
+    if (!this.#attaches(pod, this.#storageOf(node, []))) return 'lasting'
     return this.#decided.get(pod.metadata.uid ?? '') === node.metadata.name ? 'none' : 'present'
   }
 

@@ -10,7 +10,6 @@ import {
   type Pod,
   type Resources,
   ownValue,
-  type Taint,
 } from '@tenon/api'
 import type { World } from '../../world.ts'
 import type { Case, Finding } from '../case.ts'
@@ -89,9 +88,11 @@ async function tryOne(
 ): Promise<{ readonly bound?: string; readonly refusal?: string }> {
   const { local } = world.cluster.server
   const name = `fresh-${index}`
-  // Only pods of DaemonSets come at first, as they do where nodes are planned for.
-  const closed: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }
-  const kubelet = startNode(world, name, { ...row, taints: [...row.taints, closed] })
+  const kubelet = startNode(world, name, row)
+  // Only pods of DaemonSets come at first, as they do where nodes are planned for. The taint alone would not do: it is
+  // taken off a node that is not cordoned.
+  if (local.get(kinds.node, undefined, name) !== undefined)
+    local.patch(kinds.node, undefined, name, { spec: { unschedulable: true } })
   const clock = world.clock
   const isReady = (): boolean =>
     local
@@ -106,8 +107,7 @@ async function tryOne(
   }
   // Without room for the pods of its DaemonSets it is no machine that anybody would buy.
   if (!lacksDaemons(world, name)) {
-    const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== 'node.kubernetes.io/unschedulable')
-    local.patch(kinds.node, undefined, name, { spec: { taints } })
+    local.patch(kinds.node, undefined, name, { spec: { unschedulable: null } })
     await clock.advance(12 * second)
   }
   const bound = world
