@@ -9,7 +9,7 @@ import {
   type Pod,
   type StorageClass,
 } from '@tenon/api'
-import { openKwok, type PodParts } from './kwok/kwok-stage.test-support.ts'
+import { is, openKwok, type PodParts } from './kwok/kwok-stage.test-support.ts'
 import { minutes, type Stage } from './lifecycle/stage.test-support.ts'
 import type { WorldOptions } from './world.ts'
 
@@ -110,6 +110,35 @@ test('RPT-3 the limit is known for as long as no node of the type is left, and i
   await stage.pass(30 * minutes)
   assert.deepEqual(running(stage, 'few'), ['few'])
   assert.equal(stage.world.nodes().length, 1)
+})
+
+test('RPT-3 a pod that its node cannot attach the volumes of gets a node of the type that can', async (t) => {
+  const types = is('node.kubernetes.io/instance-type', 'c-128x-amd64-linux', 'c-256x-amd64-linux')
+  const stage = await openKwok(t, { cluster: { kubelets: { csiDrivers } } })
+  stage.patch(karpenterKinds.nodePool, 'default', {
+    spec: { template: { spec: { requirements: [types] } } },
+  })
+  const { clock, cluster } = stage.world
+  const { local } = cluster.server
+  local.subscribe(kinds.csiNode, {
+    added: ({ metadata: { name } }) => {
+      const type = local.get(kinds.node, undefined, name)?.metadata.labels?.[
+        'node.kubernetes.io/instance-type'
+      ]
+      const drivers = [{ name: driver, nodeID: name, allocatable: { count: 8 } }]
+      if (type === 'c-256x-amd64-linux')
+        clock.after(0, () => local.patch(kinds.csiNode, undefined, name, { spec: { drivers } }))
+    },
+  })
+  createClass(stage, 'fast', driver)
+  const names = ['a', 'b', 'c', 'd']
+  for (const name of names) createClaim(stage, name, 'fast')
+  createPod(stage, 'first', { requests: { cpu: '200' } })
+  await stage.pass(2 * minutes)
+  createPod(stage, 'many', { ...mounting(...names), requests: { cpu: '100' } })
+  await stage.pass(10 * minutes)
+  assert.deepEqual(running(stage, 'first', 'many'), ['first', 'many'])
+  assert.equal(await stage.metric('nodeclaims_created_total'), 3)
 })
 
 test('RPT-5 pods whose sidecars ask for the same host port get a node each', async (t) => {
