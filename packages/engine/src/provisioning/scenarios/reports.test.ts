@@ -1,7 +1,15 @@
 /** Where the plans of comparable systems went wrong (reports.md 2 and 12). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type InstanceType, labels, type NodePool, type Pod, type PodSpec, type Taint } from '@tenon/api'
+import {
+  type InstanceType,
+  labels,
+  type NodePool,
+  type NodeSelectorRequirement,
+  type Pod,
+  type PodSpec,
+  type Taint,
+} from '@tenon/api'
 import { lookupsOf } from '../../eligibility/storage.test-support.ts'
 import { validatePod } from '../../eligibility/validation.ts'
 import {
@@ -269,6 +277,19 @@ describe('hosts', () => {
       const without = schedule(anInput({ pods: [pod], daemons, nodes: started, topology: aCluster(started) }))
       assert.deepEqual(placedOn(without), {}, `${key}, started without it`)
     }
+  })
+
+  test('RPT-14 pods of a DaemonSet meet no affinity on a node without the label', () => {
+    const pod = anAppPod('new', requiringPods('podAffinity', rack, 'agent'))
+    const daemons = [{ ...aDaemon({ cpu: '100m' }), namespace: 'default' }]
+    const claimsOf = (...requirements: readonly NodeSelectorRequirement[]) => {
+      const pools = [aPoolInput(aPool('default', {}, { requirements }))]
+      return schedule(anInput({ pods: [pod], daemons, pools })).claims.length
+    }
+    assert.equal(claimsOf(), 0)
+    assert.equal(claimsOf(anExpression(rack, 'NotIn', 'r1')), 0)
+    assert.equal(claimsOf(anExpression(rack, 'In', 'r1', 'r2')), 1)
+    assert.equal(claimsOf(anExpression(rack, 'Exists')), 1)
   })
 
   test('RPT-14 an anti-affinity to pods of a DaemonSet rules out nodes that run it', () => {

@@ -230,8 +230,10 @@ export class PodTopology {
     for (const { group, selfSelects } of ownDomains) {
       const { key, kind } = group.rule
       if (kind !== 'spread') {
-        if (kind === 'antiAffinity' && this.#isOutOfReach(group, shape, candidate)) continue
-        const isExpected = this.#expected.ofTemplate(template, group)
+        const isOutOfReach = this.#isOutOfReach(group, shape, candidate)
+        if (kind === 'antiAffinity' && isOutOfReach) continue
+        // A node without the label is in no domain, whatever pods it runs.
+        const isExpected = !isOutOfReach && this.#expected.ofTemplate(template, group)
         if (isExpected && kind === 'affinity') continue
         if (isExpected) return { kind: 'unsatisfiable', group }
       }
