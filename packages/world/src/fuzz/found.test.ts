@@ -17,6 +17,10 @@ const found: ReadonlyMap<string, string> = new Map([
     'RPT-4 a pod that is refused in the same words before and after its node opens keeps no node',
   ],
   [
+    'refused-apart.json',
+    'RPT-4 pods that must not be together and are refused for a reason of the scheduler buy a node each',
+  ],
+  [
     'shared-late-claim.json',
     'RPT-4 a pod whose shared volume came to be in another zone than its node gets a node there at once',
   ],

@@ -223,7 +223,7 @@ export class NodeEvidenceJudge {
     }
     const words = await this.#wordsOf(pod, signal)
     if (words === undefined) return true
-    await this.#found(place, pod, verdict, words, signal)
+    await this.#found(place, { pod, like: pods }, verdict, words, signal)
     return false
   }
 
@@ -315,11 +315,15 @@ export class NodeEvidenceJudge {
     return withinVolumeLimits(volumeLimits, volumesInUse, claims)
   }
 
-  #knowledgeOf(pod: Pod, node: Node): Knowledge {
+  /** @param like pods of the same workload: decisions may have had the node for any of them. */
+  #knowledgeOf(pod: Pod, like: readonly Pod[], node: Node): Knowledge {
     if (this.#isVolumeElsewhere(pod, node)) return 'lasting'
     // Launches of the type know from now on how many volumes it attaches.
     if (!this.#attaches(pod, this.#storageOf(node, []))) return 'lasting'
-    return this.#decided.get(pod.metadata.uid ?? '') === node.metadata.name ? 'none' : 'present'
+    const isDecided = like.some(
+      ({ metadata }) => this.#decided.get(metadata.uid ?? '') === node.metadata.name,
+    )
+    return isDecided ? 'none' : 'present'
   }
 
   /**
@@ -353,7 +357,7 @@ export class NodeEvidenceJudge {
 
   async #found(
     { claim, node }: Place,
-    pod: Pod,
+    { pod, like }: { readonly pod: Pod; readonly like: readonly Pod[] },
     verdict: Verdict & { readonly kind: 'short' | 'refused' },
     words: string,
     signal: AbortSignal,
@@ -369,7 +373,7 @@ export class NodeEvidenceJudge {
       cause: verdict.kind,
       words,
       margins,
-      knowledge: this.#knowledgeOf(pod, node),
+      knowledge: this.#knowledgeOf(pod, like, node),
       boughtMs: boughtMs(claim),
     })
     this.#release(entry.workload, { kind: 'claim', name: entry.claim })
