@@ -9,7 +9,7 @@ import type { Template } from './pool-template.ts'
 import type { Amounts } from './resource-space.ts'
 import type { ReservationAnswer, Reservations } from './reservations.ts'
 import { untolerated } from './taints.ts'
-import { compareRanks, type PodTopology } from './topology/pod-topology.ts'
+import { compareRanks, type Narrowing, type PodTopology } from './topology/pod-topology.ts'
 
 /** What a claim becomes when it takes a pod. */
 export interface Admission {
@@ -62,8 +62,8 @@ export class ClaimAdmission {
 
   /**
    * `targets` as the rules about domains leave them now, the ways that can be bought. Where a domain must be
-   * settled on, the best comes first: the one that the rules prefer, then the cheapest, then by name
-   * (reports.md 12).
+   * settled on, the best comes first: the one that the rules prefer, then the cheapest, then the one whose domains
+   * are in the fewest other ways, then by name (reports.md 12).
    */
   confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
     if (!this.#topology.concernsDomains(shape)) return targets
@@ -73,15 +73,18 @@ export class ClaimAdmission {
       const ways = choices.flatMap(({ narrowing, ranks }) => {
         const confined = this.#classes.confined(target, narrowing)
         if (confined === undefined || confined.rows.length === 0) return []
-        return [{ confined, ranks }]
+        return [{ confined, ranks, narrowing }]
       })
-      if (ways.length > 1)
+      if (ways.length > 1) {
+        const shared = sharedDomains(ways)
         ways.sort(
           (a, b) =>
             compareRanks(a.ranks, b.ranks) ||
             comparePrices(this.#priceFor(shape, a.confined), this.#priceFor(shape, b.confined)) ||
-            comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)),
+            comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)) ||
+            shared(a.narrowing) - shared(b.narrowing),
         )
+      }
       return ways.map((way) => way.confined)
     })
   }
@@ -216,6 +219,24 @@ export class ClaimAdmission {
     }
     return targets
   }
+}
+
+/**
+ * How many ways lead to the domains of one. Where several rules settle on a domain, pods that have to go to one
+ * domain of one rule may find only few of the other: these are left to them as long as others do.
+ */
+function sharedDomains(ways: readonly { readonly narrowing: Narrowing }[]): (narrowing: Narrowing) => number {
+  if ((ways[0]?.narrowing.length ?? 0) < 2) return () => 0
+  const counts = new Map<string, Map<string, number>>()
+  for (const { narrowing } of ways)
+    for (const { key, domains } of narrowing) {
+      const ofKey = counts.get(key) ?? new Map<string, number>()
+      counts.set(key, ofKey)
+      for (const domain of domains) ofKey.set(domain, (ofKey.get(domain) ?? 0) + 1)
+    }
+  const most = (key: string, domains: readonly string[]): number =>
+    Math.max(...domains.map((domain) => counts.get(key)?.get(domain) ?? 0))
+  return (narrowing) => narrowing.reduce((sum, { key, domains }) => sum + most(key, domains), 0)
 }
 
 /** The list first that is cheaper where they differ; the longer one if they do not. */
