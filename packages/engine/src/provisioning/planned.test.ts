@@ -124,14 +124,27 @@ test('a plan that holds wherever pods land has the fewest nodes that its price b
   assert.equal(claims.length, 2)
 })
 
+const soldAt = (name: string, cpu: number, pricePerHour: number) => {
+  const type = aType(name, cpu, 4 * cpu)
+  return { ...type, offerings: type.offerings.map((offering) => ({ ...offering, pricePerHour })) }
+}
+
 test('RPT-26 a plan that holds wherever pods land is not exchanged for more nodes at the same price', () => {
-  const soldAt = (name: string, cpu: number, pricePerHour: number) => {
-    const type = aType(name, cpu, 4 * cpu)
-    return { ...type, offerings: type.offerings.map((offering) => ({ ...offering, pricePerHour })) }
-  }
   const sold = [soldAt('four', 4, 0.1), soldAt('eight', 8, 0.4 + 1e-6)]
   const pods = [aPod({ cpu: '3300m' }), ...times(3, () => aPod({ cpu: '800m' }))]
   const policy = { ...strictPolicy, improvement: 'free' } as const
   const { claims } = schedule(anInput({ pods, policy, pools: [aPoolInput(undefined, sold)] }))
   assert.equal(claims.length, 1)
+})
+
+test('RPT-47 a plan that holds wherever pods land ends in no node that is too small for a pod left over', () => {
+  const sold = [soldAt('three', 3, 0.28), soldAt('six', 6, 0.37), soldAt('twelve', 12, 0.75)]
+  // On the node of six both small pods may come first, and the large one would need a third node.
+  const pods = [aPod({ cpu: '3300m' }), ...times(2, () => aPod({ cpu: '2200m' }))]
+  const policy = { ...strictPolicy, improvement: 'free' } as const
+  const { claims } = schedule(anInput({ pods, policy, pools: [aPoolInput(undefined, sold)] }))
+  assert.deepEqual(
+    claims.map(({ instanceTypes }) => instanceTypes[0]),
+    ['six', 'six'],
+  )
 })

@@ -25,6 +25,21 @@ export function holdsFreely(
   )
 }
 
+/**
+ * Whether all pods find a place when nodes of different rooms come one by one: in any of `orders`, whichever
+ * node comes first.
+ */
+export function holdsInTurn(
+  items: readonly Item[],
+  rooms: readonly Amounts[],
+  orders: readonly Order[],
+  effort: Effort,
+): boolean {
+  return [rooms, rooms.toReversed()].every((each) =>
+    orders.every((order) => fillsUp(items, each, order, effort)),
+  )
+}
+
 /** Orders that stand for the many there are: mixed, one kind after the other, small and large first. */
 export function ordersOf(items: readonly Item[]): readonly Order[] {
   const kinds = items.map((_, index) => index)

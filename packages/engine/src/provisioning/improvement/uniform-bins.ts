@@ -6,7 +6,7 @@ import type { ClaimClass } from '../claim-class.ts'
 import type { TypeRow } from '../pool-template.ts'
 import { amountsFit } from '../resource-space.ts'
 import { isCheaper, type PlanCost, rounding } from './cheaper.ts'
-import { holdsFreely, mixed, ordersOf, spread } from './free-placement.ts'
+import { holdsFreely, holdsInTurn, mixed, ordersOf, spread } from './free-placement.ts'
 import type { Group, PlannedBin } from './group.ts'
 import { type Effort, undominated } from './packing.ts'
 import type { Bin } from './resource-prices.ts'
@@ -16,6 +16,9 @@ const safetyFactor = 1.11
 
 /** Numbers of nodes tried for one type, from the fewest that could do to the most that may be paid for. */
 const mostTries = 10
+
+/** Kinds of pods may come one after the other for so few nodes; more nodes meet them mixed. */
+const mostInTurn = 16
 
 /** So many nodes of one type, the last of them perhaps of a smaller one. */
 interface UniformPlan extends PlanCost {
@@ -76,13 +79,21 @@ function planOf(
   const { pricePerHour } = group.bins[bin] as Bin
   const holds = (last: number, nodes: number) =>
     holdsFreely(group.items, roomsFor(group, { bin, last, nodes }), orders, effort)
+  const takesAll = (each: number) =>
+    group.items.every(({ amounts }) => amountsFit(amounts, (group.bins[each] as Bin).room))
+  // Pods that the last node does not take must find room even if the others have filled up before.
+  const holdsAsLast = (last: number, nodes: number) =>
+    holds(last, nodes) &&
+    (nodes > mostInTurn ||
+      takesAll(last) ||
+      holdsInTurn(group.items, roomsFor(group, { bin, last, nodes }), orders, effort))
   // The last node may cost next to nothing. More nodes than pods are of no use, however little they cost.
   const pods = group.items.reduce((sum, { count }) => sum + count, 0)
   const largest = Math.min(pods, pricePerHour > 0 ? Math.floor(most / pricePerHour) + 1 : pods)
   const step = Math.max(1, Math.floor((largest - least) / mostTries))
   for (let nodes = least; nodes <= largest && !effort.isSpent; nodes += step) {
     if (!holds(bin, nodes)) continue
-    const last = lasts(group, bin, nodes).find((each) => holds(each, nodes)) ?? bin
+    const last = lasts(group, bin, nodes).find((each) => holdsAsLast(each, nodes)) ?? bin
     const price = (nodes - 1) * pricePerHour + (group.bins[last]?.pricePerHour ?? 0)
     return price <= most ? { bin, last, nodes, pricePerHour: price, unpriced: 0 } : undefined
   }

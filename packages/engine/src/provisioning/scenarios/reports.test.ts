@@ -426,6 +426,26 @@ describe('ties between domains', () => {
     assert.deepEqual(podsPerDomain(claims, labels.capacityType), { spot: 1 })
   })
 
+  test('RPT-45 with two spreads pods leave the only zone of a capacity type to those that need it', () => {
+    const spreads = [zone, labels.capacityType].flatMap((key) => {
+      const maxSkew = key === zone ? 2 : 1
+      return spreading(key, 'web', { maxSkew }).topologySpreadConstraints ?? []
+    })
+    const zones = ['a', 'b', 'c']
+    for (const only of zones)
+      for (const topologySpreadConstraints of [spreads, spreads.toReversed()]) {
+        const offerings = [
+          ...zones.map((at) => anOffering('spot', 0.03, at)),
+          anOffering('on-demand', 0.1, only),
+        ]
+        const sold = soldAs(aType('some', 2, 8, zones), ...offerings)
+        const pods = times(4, () => anAppPod('web', { topologySpreadConstraints }))
+        const { claims, failures } = schedule(anInput({ pods, pools: [aPoolInput(aPool(), [sold])] }))
+        assert.deepEqual(failures, [], only)
+        assert.deepEqual(podsPerDomain(claims, labels.capacityType), { spot: 2, 'on-demand': 2 }, only)
+      }
+  })
+
   test('RPT-48 a pool whose nodes lack the label of an anti-affinity is no place that it is about', () => {
     const away = anAppPod('new', requiringPods('podAntiAffinity', rack, 'old'))
     const nodes = [aFullNode('n1', 'zone-1', { [rack]: 'r1' })]
