@@ -10,9 +10,9 @@ const beginning = '<!-- begin of the values, from values.yaml -->'
 const end = '<!-- end of the values -->'
 
 /** Each generated file's text, by its path from the repository's root. */
-export function chartFiles(): ReadonlyMap<string, string> {
+export async function chartFiles(): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>()
-  for (const { name, yaml } of crdDocuments()) {
+  for (const { name, yaml } of await crdDocuments()) {
     files.set(`charts/tenon/crds/${name}.yaml`, yaml)
     files.set(`charts/tenon-crd/templates/${name}.yaml`, asTemplate(yaml))
   }

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { chartFiles, repositoryRoot } from './chart-files.ts'
 
 const isCheck = process.argv.includes('--check')
-const differing = [...chartFiles()].filter(([path, text]) => contentOf(path) !== text)
+const differing = [...(await chartFiles())].filter(([path, text]) => contentOf(path) !== text)
 
 for (const [path, text] of differing) {
   const file = join(repositoryRoot, path)

@@ -126,8 +126,8 @@ describe('the charts', () => {
     return err
   }
 
-  test('their definitions and tables of values are what they are made from', () => {
-    for (const [path, text] of chartFiles())
+  test('their definitions and tables of values are what they are made from', async () => {
+    for (const [path, text] of await chartFiles())
       assert.equal(readFileSync(join(repositoryRoot, path), 'utf8'), text, `${path}: run npm run charts`)
   })
 

@@ -53,7 +53,7 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
   const apply = (objects: Parameters<typeof applyManifests>[2]) =>
     applyManifests(cluster, credentials.adminToken, objects, clock)
   const start = async (): Promise<Operator> => {
-    await apply(allCrds().map((crd) => ({ object: crd as never, source: 'tenon crds' })))
+    await apply((await allCrds()).map((crd) => ({ object: crd as never, source: 'tenon crds' })))
     const authorization = `Bearer ${credentials.adminToken.reveal()}`
     const transport = {
       send: (request: Parameters<typeof cluster.server.handle>[0], signal?: AbortSignal) =>

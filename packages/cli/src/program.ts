@@ -4,6 +4,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type { Io } from './io.ts'
 import { version } from './version.ts'
 import { controllerHelp } from './options/help.ts'
+import { builtInProviders } from './providers.ts'
 import type { UpOptions } from './commands/up.ts'
 import type { CrdsApplyFlags, CrdsClusterFlags } from './commands/crds-cluster.ts'
 import type { ValidateFlags } from './commands/validate.ts'
@@ -129,22 +130,29 @@ function addController(program: Command, io: Io): void {
     .helpOption(false)
     .allowUnknownOption()
     .argument('[options...]')
-    .configureHelp({ formatHelp: controllerHelp })
+    .configureHelp({ formatHelp: () => controllerHelp(builtInProviders) })
     .action(async (options: readonly string[]) => {
       const { runController } = await import('./commands/controller.ts')
       await runController(io, options)
     })
 }
 
+const providerModule = 'a provider module or package whose definitions count as well'
+
 function addCrds(program: Command, io: Io): void {
   const crds = program
     .command('crds')
     .summary('Print the CustomResourceDefinitions, compare them with those of a cluster, apply them')
     .description('Prints the CustomResourceDefinitions of every kind Tenon serves, as one YAML stream.')
-    .addHelpText('after', examples('tenon crds', 'tenon crds diff', 'tenon crds apply'))
-    .action(async () => {
+    .option('--provider <module>', providerModule)
+    .addHelpText(
+      'after',
+      examples('tenon crds', 'tenon crds --provider ./my-cloud.js', 'tenon crds diff', 'tenon crds apply'),
+    )
+    .action(async ({ provider = '' }: { readonly provider?: string }) => {
       const { crdsYaml } = await import('./commands/crds.ts')
-      io.out(crdsYaml())
+      const { loadProviders } = await import('./load-provider.ts')
+      io.out(await crdsYaml((await loadProviders(provider, io.cwd)).all))
     })
   crds
     .command('diff')
@@ -154,11 +162,12 @@ function addCrds(program: Command, io: Io): void {
     )
     .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
     .option('--context <name>', 'context of the kubeconfig')
+    .option('--provider <module>', providerModule)
     .addHelpText('after', examples('tenon crds diff', 'tenon crds diff --context production'))
     .exitOverride(couldNotRun)
     .action(async (flags: CrdsClusterFlags) => {
       const { runCrdsDiff } = await import('./commands/crds-cluster.ts')
-      exitWith(await runCrdsDiff(io, flags))
+      exitWith(await runCrdsDiff(io, { ...crds.opts(), ...flags }))
     })
   crds
     .command('apply')
@@ -168,6 +177,7 @@ function addCrds(program: Command, io: Io): void {
     )
     .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
     .option('--context <name>', 'context of the kubeconfig')
+    .option('--provider <module>', providerModule)
     .option('--force-conflicts', 'take over fields that another manager, such as Helm, has set')
     .option('--dry-run', 'only show what would change')
     .addHelpText(
@@ -177,12 +187,12 @@ function addCrds(program: Command, io: Io): void {
     .exitOverride(couldNotRun)
     .action(async (flags: CrdsApplyFlags) => {
       const { runCrdsApply } = await import('./commands/crds-cluster.ts')
-      await runCrdsApply(io, flags)
+      await runCrdsApply(io, { ...crds.opts(), ...flags })
     })
 }
 
 function addValidate(program: Command, io: Io): void {
-  program
+  const command = program
     .command('validate')
     .summary('Check manifests without a cluster')
     .description(
@@ -192,14 +202,12 @@ function addValidate(program: Command, io: Io): void {
     .addOption(
       new Option(
         '--provider <name>',
-        'whose instance types to check against (default: that of the node class)',
-      ).choices(['exoscale', 'kwok']),
+        `whose instance types to check against: ${builtInProviders.map(({ name }) => name).join(', ')}, or a provider module (default: that of the node class)`,
+      ),
     )
-    .option('--zone <name>', 'zone of Exoscale to check against (EXOSCALE_ZONE, default: all)')
-    .option(
-      '--instance-types-file-path <path>',
-      'instance types of KWOK to check against (INSTANCE_TYPES_FILE_PATH, default: the built-in ones)',
-    )
+  for (const { flag, takes, meaning } of builtInProviders.flatMap(({ validateOptions }) => validateOptions))
+    command.option(`--${flag} <${takes}>`, meaning)
+  command
     .option('--feature-gates <list>', 'gates of the controller, Name=true,… (FEATURE_GATES)')
     .option('-R, --recursive', 'read directories below the given ones as well')
     .addOption(

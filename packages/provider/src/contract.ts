@@ -92,12 +92,17 @@ export class ProviderError extends Error {
   }
 }
 
-/** True when `error` is a {@link ProviderError} of one of `kinds`, or of any when none is given. */
+/**
+ * True when `error` is a {@link ProviderError} of one of `kinds`, or of any when none is given. A provider from
+ * outside may bring its own copy of this package: the name and the kind decide, not the class.
+ */
 export function isProviderError(
   error: unknown,
   ...kinds: readonly ProviderErrorKind[]
 ): error is ProviderError {
-  return error instanceof ProviderError && (kinds.length === 0 || kinds.includes(error.kind))
+  if (!(error instanceof Error) || error.name !== 'ProviderError') return false
+  const { kind } = error as Partial<ProviderError>
+  return kind !== undefined && Object.hasOwn(prefixes, kind) && (kinds.length === 0 || kinds.includes(kind))
 }
 
 /** What a registration hook says about a claim whose Node has joined. */

@@ -12,3 +12,15 @@ export {
   type RepairPolicy,
 } from './contract.ts'
 export { heldMessage, SweepGuard, type SweepGuardOptions, type SweepRound } from './sweep-guard.ts'
+export {
+  isProviderSettingError,
+  type OfflineCatalogue,
+  type OfflineFinding,
+  type OfflineTypes,
+  type ProviderDependencies,
+  type ProviderEnvironment,
+  type ProviderModule,
+  type ProviderOption,
+  ProviderSettingError,
+} from './module.ts'
+export { labelsBeyondTheCore } from './type-labels.ts'

@@ -8,13 +8,13 @@ import {
   type WatchingKubeClient,
 } from '@tenon/kube'
 import { Operator, type Settings, ThreadDecider } from '@tenon/operator'
-import type { CloudProvider } from '@tenon/provider'
+import { type CloudProvider, isProviderSettingError, type ProviderModule } from '@tenon/provider'
 import { type Clock, eventLoopTurns, type Logger, type Random, type Transport } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import { build, version } from '../version.ts'
 
 export interface OperatorPlan {
-  readonly provider: string
+  readonly provider: ProviderModule
   /** Provider settings, as environment variables. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly transport: Transport
@@ -89,26 +89,22 @@ async function createProvider(
   registry: ReturnType<typeof createCacheRegistry>,
   events: ReturnType<typeof createEventRecorder>,
 ): Promise<CloudProvider> {
-  const { clock, random, logger, env } = plan
-  if (plan.provider === 'kwok') {
-    const { openKwok } = await import('./open-kwok.ts')
-    return openKwok(env, { client, registry, clock, random, logger })
+  const { provider, clock, random, logger, env, mayAct = () => true } = plan
+  try {
+    return await provider.open({
+      env,
+      kube: client,
+      registry,
+      events,
+      clock,
+      random,
+      logger,
+      server: plan.server,
+      fenced: (transport) => fencedTransport(transport, mayAct),
+      userAgent: `tenon/${version}`,
+    })
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new CliError(isProviderSettingError(cause) ? why : `${provider.title}: ${why}`, { cause })
   }
-  const { HttpsTransport, openExoscale, readExoscaleOptions } = await import('@tenon/provider-exoscale')
-  const options = readExoscaleOptions(env)
-  if ('error' in options) throw new CliError(options.error)
-  return await openExoscale({
-    options: options.ok,
-    connect: (endpoint) => fencedTransport(new HttpsTransport(endpoint), plan.mayAct ?? (() => true)),
-    userAgent: `tenon/${version}`,
-    kube: client,
-    registry,
-    events,
-    clock,
-    random,
-    logger,
-    clusterEndpoint: options.ok.clusterEndpoint ?? plan.server,
-  }).catch((cause: Error) => {
-    throw new CliError(`Exoscale: ${cause.message}`, { cause })
-  })
 }

@@ -3,11 +3,16 @@ import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator
 import type { LogLevel } from '@tenon/runtime'
 import { parseDocument } from 'yaml'
 import { CliError, startUpExitCode } from '../errors.ts'
+import type { ProviderModule } from '@tenon/provider'
+import type { Providers } from '../load-provider.ts'
+import { optionDefinitionsOf } from '../options/definitions.ts'
 import { type OptionWarning, type ReadOptions, readOptions } from '../options/read.ts'
 import { featureGates, withoutOwnGates } from './feature-gates.ts'
 
 export interface ControllerOptions {
-  readonly provider: string
+  readonly provider: ProviderModule
+  /** The values of its options, by their variables. */
+  readonly providerEnv: Env
   readonly kubeconfig: string
   readonly context: string
   /** Absent when requests are not to be held back. */
@@ -25,9 +30,6 @@ export interface ControllerOptions {
   /** 0 for no limit. */
   readonly memoryLimitBytes: number
   readonly leaderElection: { readonly namespace: string; readonly name: string } | undefined
-  readonly instanceTypesFile: string
-  /** A comma list. */
-  readonly kwokPartitions: string
   readonly settings: Settings
   readonly warnings: readonly OptionWarning[]
 }
@@ -36,6 +38,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 /**
  * Reads the options.
+ * @param providers those whose options count.
  * @param podNamespace the namespace of the pod this runs in; undefined outside of one.
  * @returns `help` when that is asked for.
  * @throws CliError with exit code 2, naming the flag or variable and what it takes.
@@ -43,15 +46,19 @@ type Env = Readonly<Record<string, string | undefined>>
 export function controllerOptions(
   args: readonly string[],
   env: Env,
+  { all, chosen }: Providers,
   podNamespace: string | undefined,
 ): ControllerOptions | 'help' {
-  const read = readOptions(args, env)
+  const read = readOptions(args, env, optionDefinitionsOf(all), chosen?.name)
   if (read === 'help') return 'help'
-  if (read.text('provider') === '')
-    throw refusal('name the cloud to launch nodes in: --provider=exoscale or --provider=kwok')
+  if (chosen === undefined) {
+    const names = all.map(({ name }) => `--provider=${name}`).join(' or ')
+    throw refusal(`name the cloud to launch nodes in: ${names}`)
+  }
   const { settings, warnings } = settingsOf(read)
   return {
-    provider: read.text('provider'),
+    provider: chosen,
+    providerEnv: Object.fromEntries(chosen.options.map(({ flag, variable }) => [variable, read.text(flag)])),
     kubeconfig: read.text('kubeconfig'),
     context: read.text('context'),
     rate: rateOf(read.number('kube-client-qps'), read.number('kube-client-burst')),
@@ -65,8 +72,6 @@ export function controllerOptions(
     logErrorOutputs: read.text('log-error-output-paths'),
     memoryLimitBytes: Math.max(0, read.number('memory-limit')),
     leaderElection: read.isOn('disable-leader-election') ? undefined : leaseOf(read, podNamespace),
-    instanceTypesFile: read.text('instance-types-file-path'),
-    kwokPartitions: read.text('kwok-partitions'),
     settings,
     warnings: [...read.warnings, ...warnings],
   }

@@ -26,6 +26,7 @@ import {
 } from '@tenon/runtime'
 import { CliError, startUpExitCode } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { loadProviders, providerAsked } from '../load-provider.ts'
 import { controllerHelp } from '../options/help.ts'
 import { composeOperator } from './compose-operator.ts'
 import { Leadership } from './controller-leadership.ts'
@@ -42,9 +43,10 @@ const longestRequestMs = 10_000
 
 /** Runs until the process is asked to end, or loses its lease. */
 export async function runController(io: Io, args: readonly string[]): Promise<void> {
-  const options = controllerOptions(args, io.env, podNamespace())
+  const providers = await loadProviders(providerAsked(args, io.env), io.cwd).catch(asStartUpError)
+  const options = controllerOptions(args, io.env, providers, podNamespace())
   if (options === 'help') {
-    io.out(controllerHelp())
+    io.out(controllerHelp(providers.all))
     return
   }
   const outputs = openOutputs(io, options)
@@ -64,11 +66,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   const lease = clusterOf(io, options)
   const { operator, leaseClient } = await composeOperator({
     provider: options.provider,
-    env: {
-      ...io.env,
-      INSTANCE_TYPES_FILE_PATH: options.instanceTypesFile,
-      KWOK_PARTITIONS: options.kwokPartitions,
-    },
+    env: { ...io.env, ...options.providerEnv },
     transport: fencedTransport(config.transport, mayAct),
     leaseTransport: lease.transport,
     mayAct,
@@ -79,10 +77,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     clock,
     random,
     logger,
-  }).catch((cause: unknown) => {
-    if (!(cause instanceof CliError)) throw cause
-    throw new CliError(cause.message, { cause, exitCode: startUpExitCode })
-  })
+  }).catch(asStartUpError)
   addProcessMetrics(operator.metrics.registry)
   const pages = controllerPages(level, await profiles(options, clock))
   const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]
@@ -92,7 +87,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     if (debug !== undefined) servers.push(debug)
     const ports = { metricsPort, healthProbePort, debugPort: debug?.port ?? 'off' }
     logger.info('starting', {
-      provider: options.provider,
+      provider: options.provider.name,
       server: config.server,
       identity,
       ...ports,
@@ -110,6 +105,12 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     outputs.log.close()
     outputs.errors.close()
   }
+}
+
+/** Of errors at the start: the exit code tells that a setting is wrong. */
+function asStartUpError(cause: unknown): never {
+  if (!(cause instanceof CliError)) throw cause
+  throw new CliError(cause.message, { cause, exitCode: startUpExitCode })
 }
 
 /** What a log line at the start tells of the options, so that it need not be guessed from what follows. */

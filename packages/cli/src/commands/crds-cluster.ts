@@ -3,6 +3,7 @@ import { KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/k
 import { SystemClock } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { loadProviders } from '../load-provider.ts'
 import { allCrds } from './crds.ts'
 import { type CrdChange, CrdCluster } from './crds-changes.ts'
 
@@ -12,6 +13,7 @@ const trouble = 2
 export interface CrdsClusterFlags {
   readonly kubeconfig?: string
   readonly context?: string
+  readonly provider?: string
 }
 
 export interface CrdsApplyFlags extends CrdsClusterFlags {
@@ -27,7 +29,7 @@ export interface CrdsApplyFlags extends CrdsClusterFlags {
 export async function runCrdsDiff(io: Io, flags: CrdsClusterFlags): Promise<0 | 1> {
   let differs = false
   await onCluster(io, flags, async (cluster) => {
-    for (const crd of allCrds()) {
+    for (const crd of await definitions(io, flags)) {
       const change = await cluster.difference(crd)
       if (change.kind === 'unchanged') continue
       differs = true
@@ -45,13 +47,17 @@ export async function runCrdsApply(io: Io, flags: CrdsApplyFlags): Promise<void>
   await onCluster(io, flags, async (cluster) => {
     const isDryRun = flags.dryRun === true
     const isForced = flags.forceConflicts === true
-    for (const crd of allCrds()) {
+    for (const crd of await definitions(io, flags)) {
       const change = isDryRun ? await cluster.difference(crd) : await cluster.apply(crd, isForced)
       if (change.kind === 'configured') io.out(diffText(change))
       io.out(`customresourcedefinition/${change.name} ${change.kind}${isDryRun ? ' (dry run)' : ''}\n`)
       if (!isDryRun) await cluster.established(change.name, new SystemClock(), io.interrupted)
     }
   })
+}
+
+async function definitions({ cwd }: Io, { provider = '' }: CrdsClusterFlags): Promise<readonly object[]> {
+  return await allCrds((await loadProviders(provider, cwd)).all)
 }
 
 function diffText({ name, kind, hunks }: CrdChange): string {

@@ -1,23 +1,26 @@
 import { nodeClaimCrd, nodeOverlayCrd, nodePoolCrd } from '@tenon/api'
-import { exoscaleNodeClassCrd } from '@tenon/provider-exoscale'
-import { kwokNodeClassCrd } from '@tenon/provider-kwok'
+import type { ProviderModule } from '@tenon/provider'
 import { stringify } from 'yaml'
+import { builtInProviders } from '../providers.ts'
 
-/** Every CustomResourceDefinition that Tenon serves. */
-export function allCrds(): readonly object[] {
-  return [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]
+/** Every CustomResourceDefinition that Tenon serves with these providers. */
+export async function allCrds(
+  providers: readonly ProviderModule[] = builtInProviders,
+): Promise<readonly object[]> {
+  const own = await Promise.all(providers.map((provider) => provider.crds()))
+  return [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, ...own.flat()]
 }
 
 /** The definitions as one YAML stream, ready for `kubectl apply -f -`. */
-export function crdsYaml(): string {
-  return crdDocuments()
-    .map(({ yaml }) => `---\n${yaml}`)
-    .join('')
+export async function crdsYaml(providers: readonly ProviderModule[] = builtInProviders): Promise<string> {
+  return (await crdDocuments(providers)).map(({ yaml }) => `---\n${yaml}`).join('')
 }
 
 /** Each definition as a YAML document of its own, with its name. */
-export function crdDocuments(): readonly { readonly name: string; readonly yaml: string }[] {
-  return allCrds().map((crd) => ({
+export async function crdDocuments(
+  providers: readonly ProviderModule[] = builtInProviders,
+): Promise<readonly { readonly name: string; readonly yaml: string }[]> {
+  return (await allCrds(providers)).map((crd) => ({
     name: (crd as { readonly metadata: { readonly name: string } }).metadata.name,
     yaml: stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false }),
   }))

@@ -13,6 +13,7 @@ import {
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { parseManifests, readManifests } from '../manifests.ts'
+import { exoscale } from '@tenon/provider-exoscale'
 import { allCrds } from './crds.ts'
 import { composeOperator } from './compose-operator.ts'
 import { applyManifests } from '../up/apply.ts'
@@ -51,12 +52,12 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   const ports = isDemo ? { ...options, cloudSettings: demoPace.cloud } : options
   const running = await startCluster(io, ports, { clock, random, logger }, extra)
   try {
-    const crds = allCrds().map((crd) => ({ object: crd as never, source: 'tenon crds' }))
+    const crds = (await allCrds()).map((crd) => ({ object: crd as never, source: 'tenon crds' }))
     await applyManifests(running.cluster, running.adminToken, crds, clock)
     if (options.apply && !isDemo)
       await applyManifests(running.cluster, running.adminToken, manifests, clock, warn)
     const composed = await composeOperator({
-      provider: 'exoscale',
+      provider: exoscale,
       env: providerSettings(running),
       transport: inProcess(running),
       server: running.apiUrl,

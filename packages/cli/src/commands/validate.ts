@@ -1,11 +1,13 @@
 /** `tenon validate`: checks manifests without a cluster. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { exoscaleZones } from '@tenon/devcluster'
+import { ownValue } from '@tenon/api'
+import { isProviderSettingError, type ProviderModule } from '@tenon/provider'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { filesOf, type Unreadable, unreadableAt } from '../manifests.ts'
-import type { ProviderName } from '../validate/offline-providers.ts'
+import { loadProviders } from '../load-provider.ts'
+import type { OfflineProvider } from '../validate/offline-provider.ts'
 import { type Problem, renderProblem } from '../validate/problem.ts'
 import { type SourceText, validate, type Validation } from '../validate/validate.ts'
 import { allCrds } from './crds.ts'
@@ -15,12 +17,12 @@ import { featureGates } from './feature-gates.ts'
 const couldNotRun = 2
 
 export interface ValidateFlags {
-  readonly provider?: ProviderName
-  readonly zone?: string
-  readonly instanceTypesFilePath?: string
+  readonly provider?: string
   readonly featureGates?: string
   readonly recursive?: true
   readonly output: 'text' | 'json'
+  /** Options of the providers, in camel case. */
+  readonly [option: string]: string | true | undefined
 }
 
 /**
@@ -33,15 +35,15 @@ export async function runValidate(io: Io, paths: readonly string[], flags: Valid
   const { gates } = await readable(() =>
     featureGates('--feature-gates', flags.featureGates ?? io.env['FEATURE_GATES'] ?? ''),
   )
-  const zone = zoneOf(io, flags)
-  const typesFile = flags.instanceTypesFilePath ?? io.env['INSTANCE_TYPES_FILE_PATH'] ?? ''
-  const instanceTypes = typesFile === '' ? undefined : await readable(() => readSource(io, typesFile))
+  const { all, chosen } = await readable(() => loadProviders(flags.provider ?? '', io.cwd))
+  const providers: OfflineProvider[] = []
+  for (const module of all)
+    providers.push({ module, catalogue: await readable(() => catalogueOf(module, io, flags)) })
   const found = validate(sources, {
-    crds: allCrds(),
+    crds: await allCrds(all),
     gates,
-    ...(flags.provider !== undefined && { provider: flags.provider }),
-    ...(zone !== undefined && { zone }),
-    ...(instanceTypes && { instanceTypes }),
+    providers,
+    ...(chosen !== undefined && { provider: chosen.name }),
   })
   const validation = { ...found, problems: [...unreadable.map(unreadableProblem), ...found.problems] }
   if (flags.output === 'json') io.out(`${JSON.stringify(document(sources.length, validation), null, 2)}\n`)
@@ -49,17 +51,30 @@ export async function runValidate(io: Io, paths: readonly string[], flags: Valid
   return validation.problems.some(({ severity }) => severity === 'error') ? 1 : 0
 }
 
-function zoneOf({ env }: Io, flags: ValidateFlags): string | undefined {
-  const zone = flags.zone ?? env['EXOSCALE_ZONE'] ?? ''
-  if (zone === '') return undefined
-  if (exoscaleZones.includes(zone)) return zone
-  const name = flags.zone === undefined ? 'EXOSCALE_ZONE' : '--zone'
-  throw new CliError(
-    `${name}: no instance types are known of zone ${zone}; there are ${exoscaleZones.join(', ')}`,
-    {
-      exitCode: couldNotRun,
-    },
-  )
+/** A flag beats its variable. */
+async function catalogueOf(
+  module: ProviderModule,
+  io: Io,
+  flags: ValidateFlags,
+): Promise<OfflineProvider['catalogue']> {
+  const given = module.validateOptions.flatMap(({ flag, variable }) => {
+    const value = ownValue(flags, camelCase(flag))
+    return typeof value === 'string' ? [{ flag, variable, value }] : []
+  })
+  const env = { ...io.env, ...Object.fromEntries(given.map(({ variable, value }) => [variable, value])) }
+  try {
+    return await module.offline(env, async (path) => (await readSource(io, path)).text)
+  } catch (cause) {
+    if (!isProviderSettingError(cause)) throw cause
+    const { variable } = cause
+    const flag = given.find((each) => each.variable === variable)?.flag
+    const name = flag === undefined ? variable : `--${flag}`
+    throw new CliError(name === undefined ? cause.message : `${name}: ${cause.message}`, { cause })
+  }
+}
+
+function camelCase(flag: string): string {
+  return flag.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
 
 async function readable<T>(read: () => T | Promise<T>): Promise<T> {

@@ -4,10 +4,13 @@ import { test } from 'node:test'
 import { defaultSettings } from '@tenon/operator'
 import { CliError } from '../errors.ts'
 import { parseArguments } from './arguments.ts'
-import { optionDefinitions } from './definitions.ts'
+import { builtInProviders } from '../providers.ts'
+import { optionDefinitionsOf } from './definitions.ts'
 import { gateDefinitions } from './gates.ts'
 import { controllerHelp, optionsPage } from './help.ts'
 import { valueOf } from './values.ts'
+
+const optionDefinitions = optionDefinitionsOf(builtInProviders)
 
 function given(...args: readonly string[]): Readonly<Record<string, string>> | 'help' {
   const parsed = parseArguments(args, optionDefinitions)
@@ -102,7 +105,7 @@ test('each default can be read, and each gate is a setting with the same default
 })
 
 test('help names every option with its variable and default', () => {
-  const help = controllerHelp()
+  const help = controllerHelp(builtInProviders)
   for (const { flag, variable, fallback } of optionDefinitions) {
     const line = help.split('\n').find((each) => new RegExp(`^  --${flag}(?![-\\w])`).test(each)) ?? ''
     assert.ok(variable === undefined || line.includes(variable), flag)
@@ -112,6 +115,6 @@ test('help names every option with its variable and default', () => {
 
 test('docs/options.md says what the definitions say; TENON_WRITE_DOCS=1 writes it', () => {
   const file = new URL('../../../../docs/options.md', import.meta.url)
-  if (process.env['TENON_WRITE_DOCS'] === '1') writeFileSync(file, optionsPage())
-  assert.equal(readFileSync(file, 'utf8'), optionsPage())
+  if (process.env['TENON_WRITE_DOCS'] === '1') writeFileSync(file, optionsPage(builtInProviders))
+  assert.equal(readFileSync(file, 'utf8'), optionsPage(builtInProviders))
 })

@@ -1,4 +1,5 @@
 /** Every option of `tenon controller`, for its parser, its help and docs/options.md (operations.md 2). */
+import type { ProviderModule } from '@tenon/provider'
 
 /** How a value is read; a `list` has commas, none of its items may be empty. */
 type OptionKind = 'text' | 'name' | 'integer' | 'boolean' | 'duration' | 'choice' | 'list'
@@ -71,15 +72,17 @@ function variableOf(flag: string): string {
   return flag.toUpperCase().replaceAll('-', '_')
 }
 
-const clusterApi = { provider: 'cluster-api' }
+const withoutEffect = 'Accepted without effect'
 
-export const optionDefinitions: readonly OptionDefinition[] = [
+/** Options that do not depend on the provider. */
+export const coreOptions: readonly OptionDefinition[] = [
   ...group('Cluster and cloud', [
-    text('provider', 'NAME', 'Cloud to launch nodes in. Required.', {
-      variable: 'TENON_PROVIDER',
-      kind: 'choice',
-      choices: ['exoscale', 'kwok'],
-    }),
+    text(
+      'provider',
+      'NAME',
+      'Cloud to launch nodes in: a name, the path of a provider module such as ./my-cloud.js, or an installed package. Required.',
+      { variable: 'TENON_PROVIDER' },
+    ),
     text(
       'kubeconfig',
       'PATH',
@@ -201,34 +204,20 @@ export const optionDefinitions: readonly OptionDefinition[] = [
       fallback: 'stderr',
     }),
   ]),
-  ...group('Single providers', [
-    text('instance-types-file-path', 'PATH', 'JSON file of the instance types to offer.', {
-      provider: 'kwok',
-    }),
-    text('kwok-partitions', 'NAMES', 'Names of the kwok controllers; each node goes to one of them.', {
-      fallback: 'a',
-      provider: 'kwok',
-    }),
-    text('cluster-api-kubeconfig', 'PATH', 'Kubeconfig of the management cluster.', clusterApi),
-    text('cluster-api-url', 'URL', 'API server of the management cluster.', clusterApi),
-    text('cluster-api-token', 'TOKEN', 'Bearer token for the management cluster.', clusterApi),
-    text(
-      'cluster-api-certificate-authority-data',
-      'BASE64',
-      'Certificate authority of the management cluster.',
-      clusterApi,
-    ),
-    {
-      ...boolean(
-        'cluster-api-skip-tls-verify',
-        false,
-        'Do not check the certificate of the management cluster.',
-      ),
-      ...clusterApi,
-    },
-  ]),
-  ...group('Accepted without effect', [text('karpenter-service', 'NAME', 'Left over from webhooks.')]),
+  ...group(withoutEffect, [text('karpenter-service', 'NAME', 'Left over from webhooks.')]),
 ]
+
+/** The options of `tenon controller` with these providers. */
+export function optionDefinitionsOf(providers: readonly ProviderModule[]): readonly OptionDefinition[] {
+  const own = providers.flatMap(({ name, options }) =>
+    group(
+      'Single providers',
+      options.map((option) => ({ ...option, provider: name })),
+    ),
+  )
+  const isIdle = (option: OptionDefinition): boolean => option.group === withoutEffect
+  return [...coreOptions.filter((each) => !isIdle(each)), ...own, ...coreOptions.filter(isIdle)]
+}
 
 /** Options that Karpenter once had, and what to do instead. */
 export interface RetiredOption {

@@ -1,12 +1,15 @@
 /** Help of `tenon controller`, and docs/options.md: both from the definitions. */
-import { type OptionDefinition, optionDefinitions, retiredOptions, unreadVariables } from './definitions.ts'
+import type { ProviderModule } from '@tenon/provider'
+import { type OptionDefinition, optionDefinitionsOf, retiredOptions, unreadVariables } from './definitions.ts'
 import { gateDefinitions } from './gates.ts'
 
-const indent = ' '.repeat(6)
+const usualIndent = ' '.repeat(6)
 const columns = 100
 
 /** The whole text of `tenon controller --help`. */
-export function controllerHelp(): string {
+export function controllerHelp(providers: readonly ProviderModule[]): string {
+  const optionDefinitions = optionDefinitionsOf(providers)
+  const names = providers.map(({ name }) => name).join(', ')
   const groups = [...new Set(optionDefinitions.map(({ group }) => group))]
   return [
     'Usage: tenon controller --provider NAME [options]',
@@ -14,6 +17,8 @@ export function controllerHelp(): string {
     'Runs the autoscaler against the cluster of the kubeconfig, or of the pod it runs in. An option comes',
     'from its flag, else from its environment variable, else its default holds. Flags take one dash or two,',
     'and a value after = or a space; a boolean alone means true, and takes a value after = only.',
+    '',
+    ...wrapped(`Providers: ${names}.`, ''),
     ...groups.flatMap((group) => [
       '',
       `${group}:`,
@@ -51,7 +56,7 @@ function meaningOf({ meaning, choices = [] }: OptionDefinition): string {
   return named.length === 0 ? meaning : `${meaning} One of ${named.join(', ')}.`
 }
 
-function wrapped(text: string): readonly string[] {
+function wrapped(text: string, indent = usualIndent): readonly string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {
@@ -64,7 +69,8 @@ function wrapped(text: string): readonly string[] {
 }
 
 /** The text of docs/options.md. */
-export function optionsPage(): string {
+export function optionsPage(providers: readonly ProviderModule[]): string {
+  const optionDefinitions = optionDefinitionsOf(providers)
   const groups = [...new Set(optionDefinitions.map(({ group }) => group))]
   const code = (text: string) => (text === '' ? '' : `\`${text}\``)
   return `${[
@@ -76,7 +82,7 @@ export function optionsPage(): string {
     '',
     'A number, boolean or duration in a **variable** that cannot be read is passed over: the default holds, and a warning in the log names the variable and the fix. Everything else that cannot be read ends the start with exit code 2. A variable that is set but empty counts as set.',
     '',
-    'Settings of the provider `exoscale` are variables only, see [exoscale/install.md](exoscale/install.md).',
+    `Providers: ${providers.map(({ name }) => code(name)).join(', ')}; their settings that are variables only stand with their own documents, for example [exoscale/install.md](exoscale/install.md).`,
     ...groups.flatMap((group) => [
       '',
       `## ${group}`,

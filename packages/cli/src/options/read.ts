@@ -2,7 +2,7 @@
 import { ownValue } from '@tenon/api'
 import { CliError, startUpExitCode } from '../errors.ts'
 import { parseArguments } from './arguments.ts'
-import { type OptionDefinition, optionDefinitions, retiredOptions } from './definitions.ts'
+import { type OptionDefinition, retiredOptions } from './definitions.ts'
 import { expected, valueOf } from './values.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -28,15 +28,21 @@ const forgivingKinds: ReadonlySet<string> = new Set(['integer', 'boolean', 'dura
 
 /**
  * Reads all options.
+ * @param chosen the provider that runs; its options count, those of others are ignored with a warning.
  * @throws CliError naming the flag or variable that cannot be read, and what it takes.
  */
-export function readOptions(args: readonly string[], env: Env): ReadOptions | 'help' {
-  const given = parseArguments(args, optionDefinitions)
+export function readOptions(
+  args: readonly string[],
+  env: Env,
+  definitions: readonly OptionDefinition[],
+  chosen: string | undefined,
+): ReadOptions | 'help' {
+  const given = parseArguments(args, definitions)
   if (given === 'help') return 'help'
   const warnings: OptionWarning[] = retiredVariables(env)
   const values = new Map<string, string | number | boolean>()
   const names = new Map<string, string>()
-  for (const definition of optionDefinitions) {
+  for (const definition of definitions) {
     const { flag, variable } = definition
     const named = given.has(flag) || variable === undefined ? `--${flag}` : variable
     names.set(flag, named)
@@ -49,7 +55,7 @@ export function readOptions(args: readonly string[], env: Env): ReadOptions | 'h
     number: (flag) => Number(values.get(flag)),
     isOn: (flag) => values.get(flag) === true,
     nameOf: (flag) => names.get(flag) ?? flag,
-    warnings: [...warnings, ...otherProviders(values, given, env)],
+    warnings: [...warnings, ...otherProviders(definitions, chosen, given, env)],
   }
 }
 
@@ -94,13 +100,13 @@ function retiredVariables(env: Env): OptionWarning[] {
 
 /** Options of a provider that does not run. */
 function otherProviders(
-  values: ReadonlyMap<string, unknown>,
+  definitions: readonly OptionDefinition[],
+  chosen: string | undefined,
   given: ReadonlyMap<string, string>,
   env: Env,
 ): readonly OptionWarning[] {
-  const running = values.get('provider')
-  return optionDefinitions
-    .filter(({ provider }) => provider !== undefined && provider !== running)
+  return definitions
+    .filter(({ provider }) => provider !== undefined && provider !== chosen)
     .filter(({ flag, variable = '' }) => given.has(flag) || (ownValue(env, variable) ?? '') !== '')
     .map(({ flag, provider }) => ({
       message: 'ignoring an option of another provider',

@@ -18,8 +18,8 @@ import {
   parseRequirements,
   type Requirements,
 } from '@tenon/engine'
+import type { OfflineTypes } from '@tenon/provider'
 import { nearest } from '../options/nearest.ts'
-import type { Catalogue } from './offline-providers.ts'
 import type { Finding } from './problem.ts'
 
 const listed = 6
@@ -37,7 +37,7 @@ const closedKeys: ReadonlySet<string> = new Set([
 /** Findings about the requirements, template labels and limits of a valid pool. */
 export function catalogueFindings(
   pool: NodePool,
-  { offered: types, known }: Catalogue,
+  { offered: types, known }: OfflineTypes,
   provider: string,
 ): readonly Finding[] {
   const { metadata, spec } = pool.spec.template

@@ -1,8 +1,8 @@
 /** Kinds and fields that earlier releases, and other providers, had: what to write instead. */
 import { ownValue } from '@tenon/api'
+import type { ProviderModule } from '@tenon/provider'
 
 const nodePoolForm = 'write apiVersion karpenter.sh/v1, kind NodePool'
-const nodeClassForm = 'write an ExoscaleNodeClass of karpenter.exoscale.com/v1 (or a KWOKNodeClass) instead'
 
 const kinds: Readonly<Record<string, string>> = {
   'karpenter.sh/v1alpha5 Provisioner': `${nodePoolForm}: spec.requirements, taints and labels go under spec.template, providerRef becomes spec.template.spec.nodeClassRef, ttlSecondsAfterEmpty becomes spec.disruption with consolidationPolicy WhenEmpty and consolidateAfter`,
@@ -11,30 +11,40 @@ const kinds: Readonly<Record<string, string>> = {
   'karpenter.sh/v1beta1 NodePool': `${nodePoolForm}: nodeClassRef takes group, kind and name, expireAfter moves to spec.template.spec, kubelet settings to the node class`,
   'karpenter.sh/v1beta1 NodeClaim':
     'write apiVersion karpenter.sh/v1: nodeClassRef takes group, kind and name; claims are made by the controller as a rule',
-  'karpenter.k8s.aws/v1alpha1 AWSNodeTemplate': nodeClassForm,
-  'karpenter.exoscale.com/v1alpha1 ExoscaleNodeClass': 'write apiVersion karpenter.exoscale.com/v1',
-  'karpenter.exoscale.com/v1beta1 ExoscaleNodeClass': 'write apiVersion karpenter.exoscale.com/v1',
-  'karpenter.kwok.sh/v1 KWOKNodeClass': 'write apiVersion karpenter.kwok.sh/v1alpha1',
   'karpenter.sh/v1 NodeOverlay': 'write apiVersion karpenter.sh/v1alpha1',
 }
 
 /** Groups whose kinds Karpenter or one of its providers owns. */
 const karpenterGroups = /^karpenter(\.|$)/
 /** Node classes of providers that Tenon is not. */
-const foreignNodeClass = /^(EC2NodeClass|AKSNodeClass|GCENodeClass|CleverNodeClass|ClusterAPINodeClass)$/
+const foreignNodeClass =
+  /^(EC2NodeClass|AKSNodeClass|GCENodeClass|CleverNodeClass|ClusterAPINodeClass|AWSNodeTemplate)$/
 
 /**
  * What to write instead of a kind that is not served; undefined for kinds that have nothing to do with
  * Karpenter.
  */
-export function replacementOf(apiVersion: string, kind: string): string | undefined {
-  const known = ownValue(kinds, `${apiVersion} ${kind}`)
+export function replacementOf(
+  apiVersion: string,
+  kind: string,
+  providers: readonly ProviderModule[],
+): string | undefined {
+  const known = [kinds, ...providers.map(({ formerNodeClasses }) => formerNodeClasses)]
+    .map((former) => ownValue(former, `${apiVersion} ${kind}`))
+    .find((fix) => fix !== undefined)
   if (known !== undefined) return known
   const group = apiVersion.split('/')[0] ?? ''
   if (!karpenterGroups.test(group)) return undefined
-  if (foreignNodeClass.test(kind)) return nodeClassForm
+  if (foreignNodeClass.test(kind)) return nodeClassForm(providers)
   if (kind === 'NodePool' || kind === 'NodeClaim') return `write apiVersion karpenter.sh/v1, kind ${kind}`
   return 'see `tenon crds` for the kinds and versions there are'
+}
+
+function nodeClassForm(providers: readonly ProviderModule[]): string {
+  const [first, ...others] = providers.flatMap(({ nodeClasses }) => nodeClasses)
+  if (first === undefined) return 'write a node class of the provider instead'
+  const rest = others.length === 0 ? '' : ` (or a ${others.map(({ kind }) => kind).join(', or a ')})`
+  return `write an ${first.kind} of ${first.group}/${first.version}${rest} instead`
 }
 
 const poolSpec = 'spec.template.spec'
@@ -43,8 +53,7 @@ const poolSpec = 'spec.template.spec'
 const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   NodePool: {
     'spec.disruption.expireAfter': `write it as ${poolSpec}.expireAfter`,
-    [`${poolSpec}.kubelet`]:
-      'kubelet settings belong to the node class: spec.kubelet of an ExoscaleNodeClass',
+    [`${poolSpec}.kubelet`]: 'kubelet settings belong to the node class: its spec.kubelet',
     [`${poolSpec}.resources`]: 'limits of the pool are spec.limits',
     [`${poolSpec}.nodeClassRef.apiVersion`]: 'write its part before the slash as nodeClassRef.group',
     'spec.requirements': `write it as ${poolSpec}.requirements`,
@@ -61,7 +70,7 @@ const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   NodeClaim: {
     'spec.nodeClassRef.apiVersion': 'write its part before the slash as nodeClassRef.group',
-    'spec.kubelet': 'kubelet settings belong to the node class: spec.kubelet of an ExoscaleNodeClass',
+    'spec.kubelet': 'kubelet settings belong to the node class: its spec.kubelet',
   },
 }
 

@@ -1,12 +1,11 @@
 /** Checks manifests without a cluster: what the API server, the controller and the catalogue would say. */
 import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellKnownLabels } from '@tenon/api'
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
-import { type CatalogueReading, readCatalogue } from '@tenon/provider-kwok'
 import { nameProblem } from '@tenon/operator'
 import { catalogueFindings } from './catalogue-check.ts'
 import { type PlacedObject, placed, readText } from './documents.ts'
 import { replacementOf } from './former-kinds.ts'
-import { type OfflineProvider, offlineProviders, type ProviderName } from './offline-providers.ts'
+import { type OfflineProvider, serves } from './offline-provider.ts'
 import { type Gates, poolFindings } from './pool-check.ts'
 import { overlayFindings } from './overlay-check.ts'
 import { inOrder, type Finding, type Problem } from './problem.ts'
@@ -22,12 +21,9 @@ export interface ValidateOptions {
   /** CustomResourceDefinitions to check against. */
   readonly crds: readonly object[]
   readonly gates: Gates
+  readonly providers: readonly OfflineProvider[]
   /** Whose catalogue pools are held against; that of the pool's node class when absent. */
-  readonly provider?: ProviderName
-  /** Of Exoscale; any zone when absent. */
-  readonly zone?: string
-  /** An instance-type file of KWOK, in place of the built-in types. */
-  readonly instanceTypes?: SourceText
+  readonly provider?: string
 }
 
 export interface Validation {
@@ -57,7 +53,7 @@ export function validate(sources: readonly SourceText[], options: ValidateOption
   for (const given of texts.flatMap((text) => text.objects)) {
     const result = schemas.check(given.object)
     if (result === undefined) {
-      const former = formerKind(given)
+      const former = formerKind(given, options.providers)
       if (former === undefined) skipped++
       problems.push(...placed(given, former ?? []))
       continue
@@ -66,27 +62,32 @@ export function validate(sources: readonly SourceText[], options: ValidateOption
     const isAdmitted = !result.findings.some(({ severity }) => severity === 'error')
     checked.push({ given, stored: result.stored, isAdmitted })
   }
-  const { zone, instanceTypes } = options
-  const kwok = instanceTypes && readCatalogue(instanceTypes.text)
-  if (instanceTypes && kwok) problems.push(...catalogueProblems(instanceTypes.file, kwok))
-  const providers = offlineProviders({
-    ...(zone !== undefined && { zone }),
-    ...(kwok && { kwokTypes: kwok.types }),
-  })
-  problems.push(...duplicates(checked), ...ofKinds(checked, providers, options))
+  for (const { catalogue } of options.providers) problems.push(...fileProblems(catalogue))
+  problems.push(...duplicates(checked), ...ofKinds(checked, options))
   return { problems: inOrder(problems), checked: checked.length, skipped }
 }
 
-/** What the controller would log of an instance-type file and do without. */
-function catalogueProblems(file: string, { types, problems }: CatalogueReading): readonly Problem[] {
-  const told =
-    types.length === 0 ? [...problems, 'gives no instance type: nothing can be launched'] : problems
-  return told.map((message) => ({ file, line: 1, column: 1, severity: 'error', field: '', message }))
+function fileProblems({ problems }: OfflineProvider['catalogue']): readonly Problem[] {
+  return problems.map(({ file, message }) => ({
+    file,
+    line: 1,
+    column: 1,
+    severity: 'error',
+    field: '',
+    message,
+  }))
 }
 
-function formerKind({ object }: PlacedObject): readonly Finding[] | undefined {
+function formerKind(
+  { object }: PlacedObject,
+  providers: readonly OfflineProvider[],
+): readonly Finding[] | undefined {
   const { apiVersion, kind } = object
-  const fix = replacementOf(apiVersion, kind)
+  const fix = replacementOf(
+    apiVersion,
+    kind,
+    providers.map(({ module }) => module),
+  )
   if (fix === undefined) return undefined
   return [{ severity: 'error', field: 'kind', message: `${kind} of ${apiVersion} is not served`, fix }]
 }
@@ -108,20 +109,18 @@ function duplicates(checked: readonly Checked[]): readonly Problem[] {
   })
 }
 
-function ofKinds(
-  checked: readonly Checked[],
-  providers: readonly OfflineProvider[],
-  options: ValidateOptions,
-): readonly Problem[] {
+function ofKinds(checked: readonly Checked[], options: ValidateOptions): readonly Problem[] {
+  const { providers } = options
   const admitted = checked.filter(({ isAdmitted }) => isAdmitted)
   const isOf = (type: { readonly group: string; readonly kind: string }) => (each: Checked) =>
     each.stored.kind === type.kind && each.stored.apiVersion.startsWith(`${type.group}/`)
-  const nodeClasses = (provider: OfflineProvider) => checked.filter(isOf(provider.nodeClass))
+  const nodeClasses = ({ module }: OfflineProvider) =>
+    checked.filter((each) => module.nodeClasses.some((type) => isOf(type)(each)))
   const problems: Problem[] = providers.flatMap((provider) =>
     nodeClasses(provider)
       .filter(({ isAdmitted }) => isAdmitted)
       .flatMap(({ given, stored }) =>
-        placed(given, [...nameFindings(stored), ...provider.findingsOf(stored)]),
+        placed(given, [...nameFindings(stored), ...provider.catalogue.findingsOf(stored)]),
       ),
   )
   for (const { given, stored } of admitted.filter(isOf(nodeClaim)))
@@ -130,24 +129,22 @@ function ofKinds(
   for (const { given, stored } of admitted.filter(isOf(nodePool))) {
     const pool = stored as NodePool
     const ref = pool.spec.template.spec.nodeClassRef
-    const own = providers.find(
-      ({ nodeClass }) => nodeClass.group === ref.group && nodeClass.kind === ref.kind,
-    )
-    const provider = own ?? providers.find(({ name }) => name === options.provider)
-    const rules = provider?.rules ?? { wellKnownLabels: [] }
+    const own = providers.find((each) => serves(each, ref))
+    const asked = providers.find(({ module }) => module.name === options.provider)
+    const rules = (own ?? asked)?.catalogue.rules ?? { wellKnownLabels: [] }
     const findings = [...poolFindings(given.object, pool, rules, options.gates)]
     const candidates = own === undefined ? [] : nodeClasses(own)
     findings.push(...referenceFindings(pool, own, candidates, providers))
-    const catalogue = providers.find(({ name }) => name === options.provider) ?? own
-    if (catalogue !== undefined && !findings.some(({ severity }) => severity === 'error')) {
+    const choosable = asked ?? own
+    if (choosable !== undefined && !findings.some(({ severity }) => severity === 'error')) {
       const nodeClass = candidates.find((each) => each.stored.metadata.name === ref.name && each.isAdmitted)
-      const types = catalogue.typesOf(nodeClass?.stored)
+      const types = choosable.catalogue.typesOf(nodeClass?.stored)
       offered.push({ nodePool: pool, instanceTypes: types.offered })
-      findings.push(...catalogueFindings(pool, types, catalogue.name))
+      findings.push(...catalogueFindings(pool, types, choosable.module.name))
     }
     problems.push(...placed(given, findings))
   }
-  return [...problems, ...overlays(admitted.filter(isOf(nodeOverlay)), offered, providers, options)]
+  return [...problems, ...overlays(admitted.filter(isOf(nodeOverlay)), offered, options)]
 }
 
 /** Nodes are named after their claim, and carry the name of their node class as a label. */
@@ -165,7 +162,8 @@ function referenceFindings(
   const field = 'spec.template.spec.nodeClassRef'
   if (own === undefined) {
     const message = `no provider of Tenon serves ${kind} of ${group}: the pool is left alone`
-    const known = providers.map(({ nodeClass }) => `${nodeClass.kind} of ${nodeClass.group}`).join(' or ')
+    const served = providers.flatMap(({ module }) => module.nodeClasses)
+    const known = served.map((each) => `${each.kind} of ${each.group}`).join(' or ')
     return [{ severity: 'warning', field: `${field}.kind`, message, fix: `Tenon serves ${known}` }]
   }
   if (candidates.length === 0 || candidates.some(({ stored }) => stored.metadata.name === name)) return []
@@ -183,11 +181,10 @@ function referenceFindings(
 function overlays(
   given: readonly Checked[],
   offered: readonly OfferedPool[],
-  providers: readonly OfflineProvider[],
-  { gates }: ValidateOptions,
+  { gates, providers }: ValidateOptions,
 ): readonly Problem[] {
   const objects = given.map(({ stored }) => stored as NodeOverlay)
-  const rules = providers.map((provider) => provider.rules)
+  const rules = providers.map(({ catalogue }) => catalogue.rules)
   const policy: EligibilityPolicy = {
     wellKnownLabels: new Set([...wellKnownLabels, ...rules.flatMap((each) => each.wellKnownLabels)]),
     restrictedDomains: rules.flatMap((each) => each.restrictedDomains ?? []),

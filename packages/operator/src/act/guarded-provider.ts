@@ -1,6 +1,6 @@
 import { type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
-import { type CloudProvider, ProviderError } from '@tenon/provider'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
 import type { LaunchGuard } from './launch-guard.ts'
 
 /**
@@ -23,7 +23,7 @@ export function guardedProvider(
       return await listing.getInstanceTypes(pool, signal)
     } catch (error) {
       signal?.throwIfAborted()
-      if (!(error instanceof ProviderError)) throw error
+      if (!isProviderError(error)) throw error
       // Whether the claim can be launched without a list is the provider's to say, in its own words.
       return []
     }

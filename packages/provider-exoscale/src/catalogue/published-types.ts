@@ -3,32 +3,21 @@ import { diskSizeGib, kubeletSettings } from '../nodeclass/settings.ts'
 import type { ExoscaleNodeClassSpec } from '../nodeclass/types.ts'
 import { instanceTypesOf } from './instance-types.ts'
 import { pricesByType } from './prices.ts'
-
-/** A machine shape as the vendor publishes it. */
-export interface PublishedType {
-  readonly id: string
-  readonly name: string
-  readonly family: string
-  readonly size: string
-  readonly cpus: number
-  readonly memoryBytes: number
-  readonly gpus: number
-  readonly zones: readonly string[]
-}
+import { publishedTypes } from './published-catalogue.ts'
 
 /** The built-in numbers are the same in every currency. */
 const prices = pricesByType('EUR')
 
 /** What a node class would be offered in a zone, as far as it is published; the cloud is not asked. */
 export function publishedInstanceTypes(
-  types: readonly PublishedType[],
   zone: string,
   spec: ExoscaleNodeClassSpec = {},
 ): readonly InstanceType[] {
-  const entries = types
+  const entries = publishedTypes
     .filter(({ zones }) => zones.includes(zone))
     .map((type) => ({
       ...type,
+      id: type.id ?? type.name,
       pricePerHour: prices.get(type.name),
     }))
   const { kubeReserved, systemReserved } = kubeletSettings(spec)

@@ -11,7 +11,7 @@ import {
   type Resources,
 } from '@tenon/api'
 import { withDeadline } from '@tenon/kube'
-import { isProviderError, ProviderError, type ProviderInstance } from '@tenon/provider'
+import { isProviderError, type ProviderInstance } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
 import { nameProblem } from '../../state/pool-problems.ts'
 import { deleteClaim } from './delete-claim.ts'
@@ -141,7 +141,7 @@ export class Launcher {
   async #failed(draft: ClaimDraft, error: unknown, signal: AbortSignal): Promise<StageResult> {
     const { events, clock, state } = this.#context
     if (signal.aborted) throw error
-    const detail = error instanceof ProviderError ? error.detail : String(error)
+    const detail = isProviderError(error) ? error.detail : String(error)
     state.launchFailures.set(poolOf(draft.claim), truncated(detail))
     this.#postpone(draft.claim.metadata.uid ?? '')
     if (isProviderError(error, 'insufficientCapacity')) {

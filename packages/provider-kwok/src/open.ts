@@ -2,21 +2,21 @@
 import { readFileSync } from 'node:fs'
 import type { InstanceType } from '@tenon/api'
 import type { CacheRegistry } from '@tenon/kube'
-import { type KwokDependencies, KwokProvider, kwokNodeClassKind, readCatalogue } from '@tenon/provider-kwok'
+import { type ProviderEnvironment, ProviderSettingError } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
-import { CliError } from '../errors.ts'
+import { readCatalogue } from './catalogue-file.ts'
+import { kwokNodeClassKind } from './nodeclass.ts'
+import { type KwokDependencies, KwokProvider } from './provider.ts'
 
 /** Of a label's value, which a partition's name becomes. */
 const partitionForm = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
-
-type Env = Readonly<Record<string, string | undefined>>
 
 type Dependencies = Omit<KwokDependencies, 'instanceTypes' | 'nodeClasses' | 'partitions'> & {
   readonly registry: CacheRegistry
 }
 
-/** @throws CliError naming the variable that is wrong; a catalogue that cannot be read is only logged. */
-export function openKwok(env: Env, { registry, ...deps }: Dependencies): KwokProvider {
+/** @throws ProviderSettingError naming the variable that is wrong; a catalogue that cannot be read is only logged. */
+export function openKwok(env: ProviderEnvironment, { registry, ...deps }: Dependencies): KwokProvider {
   const path = env['INSTANCE_TYPES_FILE_PATH'] ?? ''
   return new KwokProvider({
     ...deps,
@@ -47,5 +47,7 @@ function partitions(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim())
   const wrong = names.find((name) => !partitionForm.test(name))
   if (wrong === undefined) return names
-  throw new CliError(`KWOK_PARTITIONS=${text}: give names such as a,b,c; "${wrong}" is none`)
+  throw new ProviderSettingError(
+    `KWOK_PARTITIONS=${text}: "${wrong}" is not a valid name; use names such as a,b,c`,
+  )
 }

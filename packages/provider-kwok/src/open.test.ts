@@ -6,8 +6,8 @@ import { type TestContext, test } from 'node:test'
 import type { NodePool } from '@tenon/api'
 import { createCacheRegistry, createKubeClient } from '@tenon/kube'
 import { type LogFields, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
-import { CliError } from '../errors.ts'
-import { openKwok } from './open-kwok.ts'
+import { isProviderSettingError } from '@tenon/provider'
+import { openKwok } from './open.ts'
 
 const pool: NodePool = {
   apiVersion: 'karpenter.sh/v1',
@@ -97,6 +97,7 @@ test('a partition that cannot be a label’s value is refused', () => {
   assert.throws(
     () => open({ KWOK_PARTITIONS: 'a,,b' }),
     (error) =>
-      error instanceof CliError && /KWOK_PARTITIONS=a,,b: give names such as a,b,c/.test(error.message),
+      isProviderSettingError(error) &&
+      /KWOK_PARTITIONS=a,,b: "" is not a valid name; use names such as a,b,c/.test(error.message),
   )
 })

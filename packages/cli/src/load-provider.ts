@@ -1,0 +1,125 @@
+/** Finds the provider that `--provider` names: a built-in one, a module file or a package. */
+import { createRequire } from 'node:module'
+import { isAbsolute, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ownValue } from '@tenon/api'
+import type { ProviderModule } from '@tenon/provider'
+import { CliError } from './errors.ts'
+import { coreOptions } from './options/definitions.ts'
+import { builtInProviders } from './providers.ts'
+
+/** The providers of one run. */
+export interface Providers {
+  /** The built-in ones, and the one from outside that is asked for. */
+  readonly all: readonly ProviderModule[]
+  /** The one that is asked for; absent when none is. */
+  readonly chosen?: ProviderModule
+}
+
+/**
+ * Loads the provider.
+ * @param asked the value of `--provider`; empty for none.
+ * @param cwd the folder that relative paths start from and packages are looked up from.
+ * @throws CliError naming what is wrong with the value or the module, and the fix.
+ */
+export async function loadProviders(asked: string, cwd: string): Promise<Providers> {
+  if (asked === '') return { all: builtInProviders }
+  const builtIn = builtInProviders.find(({ name }) => name === asked)
+  if (builtIn !== undefined) return { all: builtInProviders, chosen: builtIn }
+  const chosen = moduleIn(await importModule(asked, cwd), asked)
+  return { all: [...builtInProviders, chosen], chosen }
+}
+
+/** The value of `--provider` on a command line that is not read yet; of a flag given twice the last one counts. */
+export function providerAsked(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  let asked = env['TENON_PROVIDER'] ?? ''
+  for (const [at, arg] of args.entries()) {
+    const [, attached, value] = /^--?provider(=(.*))?$/s.exec(arg) ?? []
+    if (attached !== undefined) asked = value ?? ''
+    else if (/^--?provider$/.test(arg)) asked = args[at + 1] ?? ''
+  }
+  return asked
+}
+
+async function importModule(asked: string, cwd: string): Promise<unknown> {
+  const isPath = isAbsolute(asked) || /^\.{1,2}[/\\]/.test(asked)
+  let path: string
+  try {
+    path = isPath ? resolve(cwd, asked) : createRequire(join(cwd, 'index.js')).resolve(asked)
+  } catch (cause) {
+    const names = builtInProviders.map(({ name }) => name).join(' or ')
+    throw new CliError(
+      `--provider=${asked}: give ${names}, the path of a provider module such as ./my-cloud.js, or an installed package`,
+      { cause },
+    )
+  }
+  try {
+    return await import(pathToFileURL(path).href)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new CliError(`--provider=${asked}: cannot load it: ${why.split('\n')[0] ?? ''}`, { cause })
+  }
+}
+
+type Loose = Readonly<Record<string, unknown>>
+
+const isRecord = (value: unknown): value is Loose => typeof value === 'object' && value !== null
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+const isFunction = (value: unknown): boolean => typeof value === 'function'
+const isListOf = (fields: readonly string[]) => (value: unknown) =>
+  Array.isArray(value) &&
+  value.every((each) => isRecord(each) && fields.every((field) => isText(ownValue(each, field))))
+
+const optionForm = 'a list of options with flag, variable, kind, takes and meaning'
+const isOptions = isListOf(['flag', 'variable', 'kind', 'takes', 'meaning'])
+
+/** What each field of a module must be. */
+const form: readonly (readonly [keyof ProviderModule, (value: unknown) => boolean, string])[] = [
+  [
+    'name',
+    (value) => typeof value === 'string' && /^[a-z][a-z0-9-]*$/.test(value),
+    'a name in lower case such as my-cloud',
+  ],
+  ['title', isText, 'a text'],
+  [
+    'nodeClasses',
+    (value) => isListOf(['group', 'version', 'kind', 'plural'])(value) && (value as unknown[]).length > 0,
+    'a list of at least one kind with group, version, kind and plural',
+  ],
+  ['options', isOptions, optionForm],
+  ['validateOptions', isOptions, optionForm],
+  ['formerNodeClasses', isRecord, 'an object'],
+  ['crds', isFunction, 'a function'],
+  ['open', isFunction, 'a function'],
+  ['offline', isFunction, 'a function'],
+]
+
+function moduleIn(exported: unknown, asked: string): ProviderModule {
+  const refuse = (why: string) => new CliError(`--provider=${asked}: ${why}`)
+  const found = isRecord(exported) ? (exported['provider'] ?? exported['default']) : undefined
+  if (!isRecord(found))
+    throw refuse('it exports no provider; write `export const provider = …` with a ProviderModule')
+  for (const [field, isRight, wanted] of form)
+    if (!isRight(found[field])) throw refuse(`provider.${field} must be ${wanted}`)
+  const loaded = found as unknown as ProviderModule
+  for (const other of builtInProviders) {
+    if (other.name === loaded.name) throw refuse(`provider.name "${loaded.name}" is taken; choose another`)
+    const same = loaded.nodeClasses.find(({ group, kind }) =>
+      other.nodeClasses.some((own) => own.group === group && own.kind === kind),
+    )
+    if (same !== undefined)
+      throw refuse(
+        `provider.nodeClasses: ${same.kind} of ${same.group} belongs to ${other.title}; choose another`,
+      )
+  }
+  const taken = new Set(
+    [...coreOptions, ...builtInProviders.flatMap(({ options }) => options)].map(({ flag }) => flag),
+  )
+  const flag = loaded.options.find((option) => taken.has(option.flag))?.flag
+  if (flag !== undefined) throw refuse(`provider.options: --${flag} is taken; choose another flag`)
+  return loaded
+}

@@ -1,0 +1,6 @@
+/** The clouds that Tenon knows: one line each. */
+import type { ProviderModule } from '@tenon/provider'
+import { exoscale } from '@tenon/provider-exoscale/module'
+import { kwok } from '@tenon/provider-kwok/module'
+
+export const builtInProviders: readonly ProviderModule[] = [exoscale, kwok]

@@ -1,0 +1,38 @@
+import type { ProviderModule } from '@tenon/provider'
+import { exoscaleNodeClassKind } from './nodeclass/types.ts'
+
+const form = `write apiVersion ${exoscaleNodeClassKind.group}/${exoscaleNodeClassKind.version}`
+
+/** Exoscale SKS. */
+export const exoscale: ProviderModule = {
+  name: 'exoscale',
+  title: 'Exoscale',
+  nodeClasses: [exoscaleNodeClassKind],
+  options: [],
+  validateOptions: [
+    {
+      flag: 'zone',
+      variable: 'EXOSCALE_ZONE',
+      kind: 'text',
+      fallback: '',
+      takes: 'name',
+      meaning: 'zone of Exoscale to check against (EXOSCALE_ZONE, default: all)',
+    },
+  ],
+  formerNodeClasses: {
+    'karpenter.exoscale.com/v1alpha1 ExoscaleNodeClass': form,
+    'karpenter.exoscale.com/v1beta1 ExoscaleNodeClass': form,
+  },
+  crds: async () => {
+    const { exoscaleNodeClassCrd } = await import('./nodeclass/crd.ts')
+    return [exoscaleNodeClassCrd()]
+  },
+  open: async (dependencies) => {
+    const { openForController } = await import('./open-for-controller.ts')
+    return await openForController(dependencies)
+  },
+  offline: async (env) => {
+    const { offlineCatalogue } = await import('./offline.ts')
+    return offlineCatalogue(env)
+  },
+}

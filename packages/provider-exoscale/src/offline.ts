@@ -1,0 +1,43 @@
+/** What Exoscale publishes, for checks without an account. */
+import type { InstanceType, KubeObject } from '@tenon/api'
+import {
+  labelsBeyondTheCore,
+  type OfflineCatalogue,
+  type OfflineFinding,
+  type OfflineTypes,
+  type ProviderEnvironment,
+  ProviderSettingError,
+} from '@tenon/provider'
+import { publishedZones } from './catalogue/published-catalogue.ts'
+import { publishedInstanceTypes } from './catalogue/published-types.ts'
+import { type FormerField, formerFieldsOf } from './nodeclass/former-fields.ts'
+import type { ExoscaleNodeClass } from './nodeclass/types.ts'
+
+/**
+ * @param env `EXOSCALE_ZONE` names the zone to check against; every zone counts without it.
+ * @throws ProviderSettingError when no types are known of the zone.
+ */
+export function offlineCatalogue(env: ProviderEnvironment): OfflineCatalogue {
+  const zone = env['EXOSCALE_ZONE'] ?? ''
+  if (zone !== '' && !publishedZones.includes(zone))
+    throw new ProviderSettingError(
+      `no instance types are known of zone ${zone}; there are ${publishedZones.join(', ')}`,
+      'EXOSCALE_ZONE',
+    )
+  const typesIn = (zones: readonly string[], nodeClass: KubeObject | undefined): readonly InstanceType[] =>
+    zones.flatMap((each) => publishedInstanceTypes(each, (nodeClass as ExoscaleNodeClass | undefined)?.spec))
+  const typesOf = (nodeClass: KubeObject | undefined): OfflineTypes => {
+    const known = typesIn(publishedZones, nodeClass)
+    return { known, offered: zone === '' ? known : typesIn([zone], nodeClass) }
+  }
+  return {
+    rules: { wellKnownLabels: labelsBeyondTheCore(typesOf(undefined).known) },
+    typesOf,
+    findingsOf: (nodeClass) => formerFieldsOf((nodeClass as ExoscaleNodeClass).spec).map(formerField),
+    problems: [],
+  }
+}
+
+function formerField({ field, message }: FormerField): OfflineFinding {
+  return { severity: 'warning', field, message: `field of an earlier release: ${message}` }
+}

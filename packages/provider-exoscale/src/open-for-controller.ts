@@ -1,0 +1,24 @@
+import { type CloudProvider, type ProviderDependencies, ProviderSettingError } from '@tenon/provider'
+import { HttpsTransport } from './api/https-transport.ts'
+import { openExoscale } from './open.ts'
+import { readExoscaleOptions } from './options.ts'
+
+/**
+ * Makes the provider of `tenon controller`.
+ * @throws ProviderSettingError for a variable that is missing or wrong, Error when Exoscale cannot be used with them.
+ */
+export async function openForController({
+  env,
+  server,
+  fenced,
+  ...dependencies
+}: ProviderDependencies): Promise<CloudProvider> {
+  const options = readExoscaleOptions(env)
+  if ('error' in options) throw new ProviderSettingError(options.error)
+  return await openExoscale({
+    ...dependencies,
+    options: options.ok,
+    connect: (endpoint) => fenced(new HttpsTransport(endpoint)),
+    clusterEndpoint: options.ok.clusterEndpoint ?? server,
+  })
+}

@@ -1,0 +1,50 @@
+import type { ProviderModule, ProviderOption } from '@tenon/provider'
+import { kwokNodeClassKind } from './nodeclass.ts'
+
+const instanceTypesFile: ProviderOption = {
+  flag: 'instance-types-file-path',
+  variable: 'INSTANCE_TYPES_FILE_PATH',
+  kind: 'text',
+  fallback: '',
+  takes: 'PATH',
+  meaning: 'JSON file of the instance types to offer.',
+}
+
+/** Simulated nodes on a real control plane. */
+export const kwok: ProviderModule = {
+  name: 'kwok',
+  title: 'KWOK',
+  nodeClasses: [kwokNodeClassKind],
+  options: [
+    instanceTypesFile,
+    {
+      flag: 'kwok-partitions',
+      variable: 'KWOK_PARTITIONS',
+      kind: 'text',
+      fallback: 'a',
+      takes: 'NAMES',
+      meaning: 'Names of the kwok controllers; each node goes to one of them.',
+    },
+  ],
+  validateOptions: [
+    {
+      ...instanceTypesFile,
+      takes: 'path',
+      meaning:
+        'instance types of KWOK to check against (INSTANCE_TYPES_FILE_PATH, default: the built-in ones)',
+    },
+  ],
+  formerNodeClasses: { 'karpenter.kwok.sh/v1 KWOKNodeClass': 'write apiVersion karpenter.kwok.sh/v1alpha1' },
+  crds: async () => {
+    const { kwokNodeClassCrd } = await import('./nodeclass.ts')
+    return [kwokNodeClassCrd]
+  },
+  open: async ({ env, kube, ...dependencies }) => {
+    const { openKwok } = await import('./open.ts')
+    return openKwok(env, { ...dependencies, client: kube })
+  },
+  offline: async (env, readText) => {
+    const { offlineCatalogue } = await import('./offline.ts')
+    return await offlineCatalogue(env, readText)
+  },
+}

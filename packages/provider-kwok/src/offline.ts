@@ -1,0 +1,29 @@
+import { labelsBeyondTheCore, type OfflineCatalogue, type ProviderEnvironment } from '@tenon/provider'
+import { defaultCatalogue } from './catalogue.ts'
+import { readCatalogue } from './catalogue-file.ts'
+import { kwokNodeClassKind } from './nodeclass.ts'
+
+/**
+ * The types of the file that `INSTANCE_TYPES_FILE_PATH` names, else the built-in ones.
+ * @throws Error when the file cannot be read.
+ */
+export async function offlineCatalogue(
+  env: ProviderEnvironment,
+  readText: (path: string) => Promise<string>,
+): Promise<OfflineCatalogue> {
+  const file = env['INSTANCE_TYPES_FILE_PATH'] ?? ''
+  const { types, problems } =
+    file === '' ? { types: defaultCatalogue(), problems: [] } : readCatalogue(await readText(file))
+  // What the controller would log of the file and do without.
+  const told =
+    types.length === 0 ? [...problems, 'gives no instance type: nothing can be launched'] : problems
+  return {
+    rules: {
+      wellKnownLabels: labelsBeyondTheCore(types),
+      restrictedDomains: [kwokNodeClassKind.group],
+    },
+    typesOf: () => ({ offered: types, known: types }),
+    findingsOf: () => [],
+    problems: told.map((message) => ({ file, message })),
+  }
+}

@@ -1,0 +1,124 @@
+import type { InstanceType, KubeObject, NodeClass, ResourceType } from '@tenon/api'
+import type { CacheRegistry, EventRecorder, WatchingKubeClient } from '@tenon/kube'
+import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import type { CloudProvider } from './contract.ts'
+
+/** Environment variables, those of a module's options included. */
+export type ProviderEnvironment = Readonly<Record<string, string | undefined>>
+
+/** An option of one provider; a flag beats its variable, which beats the default. */
+export interface ProviderOption {
+  /** Without dashes. */
+  readonly flag: string
+  /** The value arrives in the provider's environment under this name. */
+  readonly variable: string
+  /** How the value is checked. A duration arrives in milliseconds. */
+  readonly kind: 'text' | 'name' | 'integer' | 'boolean' | 'duration'
+  /** As a user would write it; empty for none. */
+  readonly fallback: string
+  /** Name of the value in help, for example `PATH`. */
+  readonly takes: string
+  /** One sentence for help and documentation. */
+  readonly meaning: string
+}
+
+/** What a provider is opened with. */
+export interface ProviderDependencies {
+  readonly env: ProviderEnvironment
+  readonly kube: WatchingKubeClient
+  /** The caches of this process, not started yet. */
+  readonly registry: CacheRegistry
+  readonly events: EventRecorder
+  readonly clock: Clock
+  /** Cryptographically strong outside simulations. */
+  readonly random: Random
+  readonly logger: Logger
+  /** URL of the API server as this process sees it. */
+  readonly server: string
+  /** Wraps a transport to the cloud so that nothing is changed there once this process no longer leads. */
+  readonly fenced: (transport: Transport) => Transport
+  /** Of requests to the cloud. */
+  readonly userAgent: string
+}
+
+/** A problem that `tenon validate` reports of an object. */
+export interface OfflineFinding {
+  readonly severity: 'error' | 'warning'
+  /** Path in the object; empty for the object as a whole. */
+  readonly field: string
+  readonly message: string
+  /** What to write instead. */
+  readonly fix?: string
+}
+
+/** Instance types that a NodePool may choose from. */
+export interface OfflineTypes {
+  /** In the zone that is asked for. */
+  readonly offered: readonly InstanceType[]
+  /** In any zone. */
+  readonly known: readonly InstanceType[]
+}
+
+/** What a provider knows of NodePools and node classes without its cloud. */
+export interface OfflineCatalogue {
+  /** Label keys beyond the core's that pools may use, and domains of labels that they may not. */
+  readonly rules: {
+    readonly wellKnownLabels: readonly string[]
+    readonly restrictedDomains?: readonly string[]
+  }
+  /** The types that pools of a node class choose from; of its defaults when it is not known. */
+  readonly typesOf: (nodeClass: KubeObject | undefined) => OfflineTypes
+  /** What is wrong with a node class that the API server admits. */
+  readonly findingsOf: (nodeClass: KubeObject) => readonly OfflineFinding[]
+  /** What is wrong with files that the options name. */
+  readonly problems: readonly { readonly file: string; readonly message: string }[]
+}
+
+/**
+ * All that Tenon knows of a cloud before it is asked: the command line, `tenon validate`, help and the printed
+ * CustomResourceDefinitions are made from it. The module itself loads nothing else; its functions load what they need.
+ */
+export interface ProviderModule {
+  /** The value of `--provider`, for example `exoscale`. */
+  readonly name: string
+  /** As people write it, for example `Exoscale`. */
+  readonly title: string
+  /** The first is the default. */
+  readonly nodeClasses: readonly ResourceType<NodeClass>[]
+  /** Options of `tenon controller`. */
+  readonly options: readonly ProviderOption[]
+  /** Options of `tenon validate`. */
+  readonly validateOptions: readonly ProviderOption[]
+  /** Node classes of earlier releases, `apiVersion kind`, with what to write instead. */
+  readonly formerNodeClasses: Readonly<Record<string, string>>
+  /** CustomResourceDefinitions of the node classes. */
+  crds(): Promise<readonly object[]>
+  /**
+   * Makes the provider.
+   * @throws ProviderSettingError for a setting that is missing or wrong, another error when the cloud cannot be used.
+   */
+  open(dependencies: ProviderDependencies): Promise<CloudProvider>
+  /**
+   * Makes the catalogue for `tenon validate`.
+   * @param readText reads a file that an option names; rejects when it cannot be read.
+   * @throws ProviderSettingError for an option that is wrong.
+   */
+  offline(env: ProviderEnvironment, readText: (path: string) => Promise<string>): Promise<OfflineCatalogue>
+}
+
+/** A setting of a provider is missing or wrong. The message names the setting and the fix, and holds no secret. */
+export class ProviderSettingError extends Error {
+  /** The environment variable that is wrong, where the message does not name it. */
+  readonly variable: string | undefined
+
+  constructor(message: string, variable?: string) {
+    super(message)
+    this.name = 'ProviderSettingError'
+    this.variable = variable
+  }
+}
+
+/** Whether an error is a {@link ProviderSettingError}, also of another copy of this package. */
+export function isProviderSettingError(error: unknown): error is ProviderSettingError {
+  return error instanceof Error && error.name === 'ProviderSettingError'
+}
