@@ -83,8 +83,8 @@ function kwokMachines({ catalogue, surroundings }: Case): readonly Machine[] {
 const zone = 'ch-gva-2'
 
 function exoscaleMachines({ surroundings }: Case, nodeClass: KubeObject): readonly Machine[] {
-  const { spec } = nodeClass as KubeObject & {
-    readonly spec: {
+  const { spec = {} } = nodeClass as KubeObject & {
+    readonly spec?: {
       readonly diskSize?: number
       readonly imageTemplateSelector?: { readonly variant?: string }
       readonly kubelet?: {

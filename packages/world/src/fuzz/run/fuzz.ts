@@ -86,22 +86,31 @@ class Hunt {
     this.#progress = new Progress(io)
   }
 
-  /** Cases of all parts in turn until the time is over; what failed is made smaller before anything else. */
-  *tasks(): Generator<Task> {
+  /**
+   * Cases of all parts in turn until the time is over; what failed is made smaller before anything else. There may be
+   * another task after the last one, when that failed.
+   */
+  tasks(): Iterable<Task> {
     const { only, first, cases } = this.#plan
-    for (let index = 0; ; ) {
+    let index = 0
+    const next = (): Task | undefined => {
       const shrink = this.#shrinks.shift()
-      if (shrink !== undefined) {
-        yield shrink
-        continue
-      }
+      if (shrink !== undefined) return shrink
       const nth = Math.floor(index / only.length)
       const part = only[index % only.length]
-      if (part === undefined || nth >= cases || this.#io.clock.monotonic() >= this.#endMs) return
+      if (part === undefined || nth >= cases || this.#io.clock.monotonic() >= this.#endMs) return undefined
       index++
-      yield part === 'engine' && cases > nth + decisionsAtOnce
+      return part === 'engine' && cases > nth + decisionsAtOnce
         ? { part, seed: first + nth * decisionsAtOnce, count: decisionsAtOnce }
         : { part, seed: first + nth }
+    }
+    return {
+      [Symbol.iterator]: () => ({
+        next: () => {
+          const task = next()
+          return task === undefined ? { done: true, value: undefined } : { done: false, value: task }
+        },
+      }),
     }
   }
 

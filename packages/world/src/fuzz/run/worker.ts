@@ -43,8 +43,9 @@ async function verdictOnOne({ part, seed, fault: name, shrink }: Task): Promise<
     if (found === undefined) return { findings, pods, nodes }
     const endMs = performance.now() + shrink.seconds * 1000
     const attempt = async (smaller: Case): Promise<Finding | undefined> => {
-      const wrong = (await judge(smaller, fault)).findings
-      return wrong.find((each) => isAlike(each, found))
+      // A case that cannot be judged is no smaller one.
+      const wrong = await judge(smaller, fault).catch(() => undefined)
+      return wrong?.findings.find((each) => isAlike(each, found))
     }
     const smaller = await shrinkCase(
       { case: given, finding: found },
