@@ -252,6 +252,23 @@ describe('oracles', () => {
     assert.equal(found(2).length, 1)
   })
 
+  test('a useless node is excused by a pod that came about then and found a place soon', () => {
+    const waiting = aPod({ node: undefined, runningMs: undefined })
+    const soon = aPod({ createdMs: 10 * minute, runningMs: 12 * minute })
+    const found = (...createdMs: readonly number[]) =>
+      noUselessNodes(
+        seen(
+          [waiting, soon],
+          createdMs.map((ms) => ({ ...aNode(`n-${ms}`), createdMs: ms })),
+        ),
+        aSmallCase(),
+        30 * minute,
+      ).length
+    assert.equal(found(0, 11 * minute), 0)
+    assert.equal(found(0, 16 * minute), 1)
+    assert.equal(found(0, 10 * minute, 11 * minute), 1)
+  })
+
   test('a node that no pod came to and that nothing keeps is found after half an hour', () => {
     const found = (ready: number, disruption: object = {}) => {
       const given = aSmallCase()

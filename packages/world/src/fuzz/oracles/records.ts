@@ -21,7 +21,10 @@ export function nothingLost({ losses }: Pick<Observer, 'losses'>): readonly Find
   return losses.map(({ text, atMs }) => ({ oracle: 'nothingLost', text, atMs }))
 }
 
-/** At most one node that no pod of a workload ever came to, for each pod that waits and each hour. */
+/**
+ * At most one node that no pod of a workload ever came to, for each pod that waits and each hour. One more is excused
+ * for each pod that came about then and found a place soon: the scheduler may have put it on a node for another pod.
+ */
 export function noUselessNodes(observer: Seen, given: Case, nowMs: number): readonly Finding[] {
   const statics = given.objects.filter(isNodePool).filter(({ spec }) => spec.replicas !== undefined)
   const isCounted = (node: NodeRecord): boolean =>
@@ -34,12 +37,32 @@ export function noUselessNodes(observer: Seen, given: Case, nowMs: number): read
   const slow = pods.filter((pod) => (pod.runningMs ?? pod.goneMs ?? nowMs) - pod.createdMs > slowMs)
   const hours = Math.ceil(nowMs / hour)
   // Where every pod found its place at once, soft rules may have asked for a node each.
-  const allowed = slow.length === 0 ? pods.length : slow.length * hours
+  const allowed =
+    slow.length === 0
+      ? pods.length
+      : slow.length * hours +
+        meantForOthers(
+          useless,
+          pods.filter((pod) => !slow.includes(pod)),
+        )
   if (useless.length <= allowed) return []
   const text =
     `${useless.length} of ${observer.nodes.size} nodes never had a pod of a workload, ` +
     `${slow.length} of ${pods.length} pods waited for long: ${useless.slice(0, 5).map(nodeText).join(', ')}`
   return [{ oracle: 'noUselessNodes', text, atMs: useless[allowed]?.createdMs ?? nowMs }]
+}
+
+/** How many of the nodes came about the time of a pod, each of another one. */
+function meantForOthers(nodes: readonly NodeRecord[], pods: readonly PodRecord[]): number {
+  const left = nodes.toSorted((a, b) => a.createdMs - b.createdMs)
+  let count = 0
+  for (const { createdMs } of pods.toSorted((a, b) => a.createdMs - b.createdMs)) {
+    const index = left.findIndex((node) => Math.abs(node.createdMs - createdMs) <= slowMs)
+    if (index < 0) continue
+    left.splice(index, 1)
+    count++
+  }
+  return count
 }
 
 /** A node that no pod of a workload ever came to is not kept for one that the scheduler does not put there. */
