@@ -11,6 +11,7 @@ export {
   type RegistrationVerdict,
   type RepairPolicy,
 } from './contract.ts'
+export { decorated } from './decorated.ts'
 export { heldMessage, SweepGuard, type SweepGuardOptions, type SweepRound } from './sweep-guard.ts'
 export {
   isProviderSettingError,

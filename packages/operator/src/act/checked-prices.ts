@@ -1,6 +1,6 @@
 /** Prices of a catalogue are checked where they come in: what is no price is not known. */
 import { type InstanceType, isKnownPrice, mostPricePerHour, type Offering } from '@tenon/api'
-import type { CloudProvider } from '@tenon/provider'
+import { type CloudProvider, decorated } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
 
 /** The provider with every price a number from 0 to {@link mostPricePerHour}, or not known, which is logged. */
@@ -28,13 +28,7 @@ export function checkedPrices<T extends Pick<CloudProvider, 'getInstanceTypes'>>
     const types = await provider.getInstanceTypes(pool, signal)
     return types.some((type) => check(type) !== type) ? types.map(check) : types
   }
-  return new Proxy(provider, {
-    get(target, key) {
-      if (key === 'getInstanceTypes') return getInstanceTypes
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  return decorated(provider, { getInstanceTypes })
 }
 
 const isReadable = ({ pricePerHour }: Offering): boolean =>

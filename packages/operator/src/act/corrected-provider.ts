@@ -1,5 +1,5 @@
 import type { NodePool } from '@tenon/api'
-import type { CloudProvider } from '@tenon/provider'
+import { type CloudProvider, decorated } from '@tenon/provider'
 import { type LearnedCapacity, nodeClassSettingsAnnotation } from '../state/learned-capacity.ts'
 
 /** What machines really have, and the provider that says what they should. */
@@ -12,14 +12,7 @@ export interface CapacityLearning {
 export function correctedProvider({ capacity, provider }: CapacityLearning): CloudProvider {
   const getInstanceTypes: CloudProvider['getInstanceTypes'] = async (pool, signal) =>
     capacity.corrected(pool, await provider.getInstanceTypes(pool, signal))
-  // A proxy, so that nothing a provider offers, optional parts included, can be forgotten here.
-  return new Proxy(provider, {
-    get(target, key) {
-      if (key === 'getInstanceTypes') return getInstanceTypes
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  return decorated(provider, { getInstanceTypes })
 }
 
 /** Annotations of a new claim of a NodePool, with how its node class is now. */

@@ -1,6 +1,6 @@
 import { type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
-import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type CloudProvider, decorated, isProviderError } from '@tenon/provider'
 import type { LaunchGuard } from './launch-guard.ts'
 
 /**
@@ -33,13 +33,5 @@ export function guardedProvider(
     if (types.length === 0) return await provider.create(claim, signal)
     return await guard.launch(claim, types, (offered) => provider.create(claim, signal, offered), signal)
   }
-  // A proxy, so that nothing a provider offers, optional parts included, can be forgotten here.
-  return new Proxy(provider, {
-    get(target, key) {
-      if (key === 'getInstanceTypes') return getInstanceTypes
-      if (key === 'create') return create
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  return decorated(provider, { getInstanceTypes, create })
 }

@@ -1,5 +1,5 @@
 import type { InstanceType, Unavailability } from '@tenon/api'
-import type { CloudProvider } from '@tenon/provider'
+import { type CloudProvider, decorated } from '@tenon/provider'
 
 /**
  * The provider, with nothing available to the NodePools that may not launch now.
@@ -27,12 +27,5 @@ export function soldOutProvider(
     const why = whyNot(pool.metadata.name)
     return why === undefined ? types : types.map((type) => soldOut(type, why))
   }
-  // A proxy, so that nothing a provider offers, optional parts included, can be forgotten here.
-  return new Proxy(provider, {
-    get(target, key) {
-      if (key === 'getInstanceTypes') return getInstanceTypes
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  return decorated(provider, { getInstanceTypes })
 }

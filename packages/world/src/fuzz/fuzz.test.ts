@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { overriding } from '../simulation/planted/wrappers.ts'
 import type { Case } from './case.ts'
 import { drawCase, parts, underPlainNames } from './generate/draw.ts'
 import { inheritedNames } from './generate/names.ts'
@@ -9,6 +8,7 @@ import { playStartupAgent } from './startup-agent.ts'
 import { World } from '../world.ts'
 import { kinds, type NodePool, type Pod } from '@tenon/api'
 import { createCredentials } from '@tenon/devcluster'
+import { decorated } from '@tenon/provider'
 import { type Decision, improvement, renaming, soundness } from './oracles/decisions.ts'
 import { openableDomains, withKnownDomains } from './oracles/domains.ts'
 import { type Row, unnamed } from './rows.ts'
@@ -111,7 +111,7 @@ describe('playing', () => {
       name: 'no-types',
       mistake: 'the provider has nothing to offer',
       part: 'cluster',
-      provider: (inner) => overriding(inner, { getInstanceTypes: () => Promise.resolve([]) }),
+      provider: (inner) => decorated(inner, { getInstanceTypes: () => Promise.resolve([]) }),
     })
     assert.deepEqual(
       findings.map(({ oracle }) => oracle),

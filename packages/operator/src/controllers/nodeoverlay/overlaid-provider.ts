@@ -1,6 +1,6 @@
 import type { NodeOverlay, NodePool } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
+import { type CloudProvider, decorated } from '@tenon/provider'
 import type { Caches } from '../../observe/caches.ts'
 import { OverlayStore } from './overlay-store.ts'
 
@@ -26,12 +26,5 @@ export function overlayLayer(
 export function overlaidProvider(provider: CloudProvider, store: OverlayStore): CloudProvider {
   const getInstanceTypes: CloudProvider['getInstanceTypes'] = async (pool: NodePool, signal?: AbortSignal) =>
     store.overlaidTypes(pool, await provider.getInstanceTypes(pool, signal))
-  // A proxy, so that nothing a provider offers, optional parts included, can be forgotten here.
-  return new Proxy(provider, {
-    get(target, key) {
-      if (key === 'getInstanceTypes') return getInstanceTypes
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  return decorated(provider, { getInstanceTypes })
 }

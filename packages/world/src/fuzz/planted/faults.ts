@@ -2,10 +2,9 @@
 import type { KubeObject, Node, PersistentVolumeClaim, Pod, TopologySpreadConstraint } from '@tenon/api'
 import { labels } from '@tenon/api'
 import { InlineDecider, type SchedulingDecider } from '@tenon/operator'
-import type { CloudProvider } from '@tenon/provider'
+import { type CloudProvider, decorated } from '@tenon/provider'
 import { oneChunk, readText, type Transport, type VirtualClock } from '@tenon/runtime'
 import { distorted } from '../../simulation/planted/sight.ts'
-import { overriding } from '../../simulation/planted/wrappers.ts'
 import type { PlantedFault } from './planted-fault.ts'
 
 /** Decisions about pods that are not quite those of the cluster. */
@@ -65,7 +64,7 @@ const firstZone = (pod: Pod): Pod => {
 
 /** Types without a price cost Infinity, and the same is true of every fourth type. */
 function infinitePrices(inner: CloudProvider): CloudProvider {
-  return overriding(inner, {
+  return decorated(inner, {
     getInstanceTypes: async (pool, signal) => {
       const types = await inner.getInstanceTypes(pool, signal)
       return types.map((type, index) => ({

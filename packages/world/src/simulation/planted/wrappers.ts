@@ -8,7 +8,7 @@ import {
   unregisteredTaint,
 } from '@tenon/api'
 import type { SchedulingDecider } from '@tenon/operator'
-import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type CloudProvider, decorated, isProviderError } from '@tenon/provider'
 import { type HttpResponse, type Logger, oneChunk, readText, type Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { PlantedContext } from './planted-bug.ts'
@@ -138,22 +138,10 @@ export function hidesUnknownMachines(inner: Transport, { world }: PlantedContext
   }
 }
 
-/** The provider with some of its methods made anew. */
-export function overriding(inner: CloudProvider, methods: Partial<CloudProvider>): CloudProvider {
-  return new Proxy(inner, {
-    get(target, key): unknown {
-      const own: unknown = Reflect.get(methods, key)
-      if (own !== undefined) return own
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
-}
-
 /** Only the first attempt to delete a machine reaches the cloud. */
 export function deletesOnce(inner: CloudProvider): CloudProvider {
   const asked = new Set<string>()
-  return overriding(inner, {
+  return decorated(inner, {
     delete: async (claim, signal) => {
       const id = claim.status?.providerID ?? ''
       if (asked.has(id)) {
@@ -168,7 +156,7 @@ export function deletesOnce(inner: CloudProvider): CloudProvider {
 
 /** With the machine of a claim, one goes that another claim has. */
 export function takesNeighbours(inner: CloudProvider): CloudProvider {
-  return overriding(inner, {
+  return decorated(inner, {
     delete: async (claim, signal) => {
       const own = claim.status?.providerID
       const machines = await inner.list(signal)
@@ -183,7 +171,7 @@ export function takesNeighbours(inner: CloudProvider): CloudProvider {
 /** A machine counts as gone as soon as its deletion was asked for, whatever the cloud answered. */
 export function takesAskedForGone(inner: CloudProvider): CloudProvider {
   const asked = new Set<string>()
-  return overriding(inner, {
+  return decorated(inner, {
     get: async (providerID, signal) => await inner.get(asked.has(providerID) ? nobody : providerID, signal),
     delete: async (claim, signal) => {
       asked.add(claim.status?.providerID ?? '')
@@ -277,7 +265,7 @@ export function keepsLease(inner: Transport, { world }: PlantedContext): Transpo
 
 /** Prices that are refreshed, some minutes after the start, are read upside down. */
 export function invertsPrices(inner: CloudProvider, { world }: PlantedContext): CloudProvider {
-  return overriding(inner, {
+  return decorated(inner, {
     getInstanceTypes: async (pool, signal) => {
       const types = await inner.getInstanceTypes(pool, signal)
       if (world.clock.monotonic() < refreshedMs) return types
