@@ -151,7 +151,7 @@ export class Operator {
       ...(this.launchGuard && { launchGuard: this.launchGuard }),
       events,
       decider: this.#decider,
-      placementGate: new PlacementGate({ client, settings, logger }),
+      placementGate: new PlacementGate({ client, settings, clock, logger }),
       answers: this.#answers,
       metrics: this.metrics,
       framework: this.framework,

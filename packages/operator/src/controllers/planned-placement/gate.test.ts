@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { silentLogger } from '@tenon/runtime'
+import { silentLogger, VirtualClock } from '@tenon/runtime'
 import { defaultSettings, type Settings } from '../../settings.ts'
 import { honoursNominations, PlacementGate } from './gate.ts'
 
@@ -8,13 +8,14 @@ async function aGate(
   serverVersion: () => Promise<string>,
   plannedPlacement: boolean | 'auto' = 'auto',
   compatibility: Settings['compatibility'] = 'none',
+  clock = new VirtualClock(),
 ): Promise<PlacementGate> {
   const settings = {
     featureGates: { ...defaultSettings.featureGates, plannedPlacement },
     compatibility,
     maxNominations: 10,
   }
-  const gate = new PlacementGate({ client: { serverVersion }, settings, logger: silentLogger })
+  const gate = new PlacementGate({ client: { serverVersion }, settings, clock, logger: silentLogger })
   assert.equal(gate.isOn, false)
   await gate.settled()
   return gate
@@ -39,7 +40,13 @@ describe('the gate PlannedPlacement', () => {
       compatibility: 'none',
       maxNominations: 10,
     } as const
-    const gate = new PlacementGate({ client: { serverVersion: server }, settings, logger: silentLogger })
+    const clock = new VirtualClock()
+    const gate = new PlacementGate({
+      client: { serverVersion: server },
+      settings,
+      clock,
+      logger: silentLogger,
+    })
     assert.deepEqual([gate.isOn, gate.isOff], [false, false])
     await gate.settled()
     assert.deepEqual([gate.isOn, gate.isOff], [true, false])
@@ -55,12 +62,30 @@ describe('the gate PlannedPlacement', () => {
       assert.ok(!honoursNominations(text), text)
   })
 
-  test('counts as off once the server refuses, and plans have to hold anywhere then', async () => {
-    const gate = await aGate(version('v1.36.3'))
+  test('counts as off while the server refuses, and plans have to hold anywhere then', async () => {
+    const clock = new VirtualClock()
+    const gate = await aGate(version('v1.36.3'), 'auto', 'none', clock)
     assert.deepEqual(gate.improvementFor(1), { improvement: 'planned' })
     gate.refuse(new Error('forbidden'))
     assert.equal(gate.isOn, false)
     assert.deepEqual(gate.improvementFor(1), { improvement: 'free' })
+    // RPT section 1: what is refused once is not refused for ever.
+    await clock.advance(10 * 60_000)
+    assert.equal(gate.isOn, true)
+  })
+
+  test('RPT section 1: a server that does not tell its version is asked again after a minute', async () => {
+    const clock = new VirtualClock()
+    let asked = 0
+    const late = () => (asked++ === 0 ? unknown() : version('v1.36.3')())
+    const gate = await aGate(late, 'auto', 'none', clock)
+    assert.deepEqual([gate.isOn, gate.isOff], [false, true])
+    await gate.settled()
+    assert.equal(asked, 1)
+    await clock.advance(60_000)
+    await gate.settled()
+    await clock.advance(0)
+    assert.deepEqual([gate.isOn, asked], [true, 2])
   })
 
   test('more pods than can be nominated have to fit anywhere', async () => {
