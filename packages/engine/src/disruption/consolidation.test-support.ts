@@ -22,6 +22,7 @@ export interface Machine {
   readonly pool?: string
   readonly policy?: CandidateInput['policy']
   readonly disruptionCost?: number
+  readonly waitsForBusyNodes?: boolean
   /** Of the offering with its zone and capacity type unless given. */
   readonly pricePerHour?: number
   readonly node?: Partial<NodeInput>
@@ -149,6 +150,7 @@ function candidateOf(name: string, machine: Machine): CandidateInput {
     instanceType: type.name,
     pricePerHour: machine.pricePerHour ?? offering?.pricePerHour ?? 0,
     disruptionCost: machine.disruptionCost ?? 1 + pods.length,
+    waitsForBusyNodes: machine.waitsForBusyNodes ?? false,
     capacity: { ...type.capacity, nodes: 1 },
     pods: pods.map(({ metadata }) => metadata.uid ?? ''),
   }

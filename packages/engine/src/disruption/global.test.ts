@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type InstanceType, labels } from '@tenon/api'
 import { anAppPod, aPod, aType, spreading, times } from '../testing/builders.ts'
-import { consolidate } from './consolidation.test-support.ts'
+import { consolidate, moves, refusals } from './consolidation.test-support.ts'
 
 const pods = (count: number, cpu: string) => times(count, () => aPod({ cpu }))
 const types = [2, 4, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4))
@@ -30,6 +30,22 @@ test('a budget bounds how many go at once, and says that it did', () => {
   const result = consolidate('global', { types, machines, budgets: { default: 3 } })
   assert.equal(result.moves[0]?.candidates.length, 3)
   assert.ok(result.isLimitedByBudget)
+})
+
+test('RPT-26 a node waits with its replacement while busy nodes have room for all pods of a new one', () => {
+  const large = { type: sixteen, pods: pods(2, '1900m'), waitsForBusyNodes: true }
+  const busy = (cpu: number) => ({
+    type: eight,
+    pods: pods(1, `${8 - cpu}`),
+    stays: true,
+    node: { refusesCandidatePods: true },
+  })
+  const search = (machines: Parameters<typeof consolidate>[1]['machines']) =>
+    consolidate('global', { types, machines, improvement: 'planned' })
+  const waiting = search({ large, busy: busy(5) })
+  assert.deepEqual([moves(waiting), refusals(waiting)], [[], { large: 'busyNodes' }])
+  assert.deepEqual(search({ large, busy: busy(1) }).moves.length, 1)
+  assert.deepEqual(search({ large: { ...large, waitsForBusyNodes: false }, busy: busy(5) }).moves.length, 1)
 })
 
 test('what would save next to nothing is left alone', () => {

@@ -55,6 +55,8 @@ class GlobalSearch {
   readonly #finder: MoveFinder
   readonly #leastPrice: LeastPrice
   readonly #remarks: Remark[] = []
+  /** Names of nodes that would be replaced, had busy nodes no room for their pods. */
+  readonly #waiting = new Set<string>()
   #isLimitedByBudget = false
   #examined = 0
 
@@ -116,7 +118,7 @@ class GlobalSearch {
       gone,
       (simulation) => {
         if (bins.length > 0) simulation.rearrange(bins)
-        return { ending: 'undo', value: this.#finder.judge(gone, simulation) }
+        return { ending: 'undo', value: this.#judge(gone, simulation) }
       },
       homes,
     )
@@ -232,7 +234,11 @@ class GlobalSearch {
       if (remark.kind === 'refused') this.#remarks.push(remark)
       if (remark.kind !== 'possible') continue
       for (const node of remark.nodes)
-        this.#remarks.push({ kind: 'refused', node, refusal: { kind: 'noCheaper' } })
+        this.#remarks.push({
+          kind: 'refused',
+          node,
+          refusal: { kind: this.#waiting.has(node) ? 'busyNodes' : 'noCheaper' },
+        })
     }
   }
 
@@ -251,8 +257,17 @@ class GlobalSearch {
       if (improvement !== undefined && simulation.isComplete && claims.length > 0 && !isHopeless)
         simulation.regroup(improvement, () => this.#control.shouldStop())
       const isDear = simulation.isComplete && simulation.cost.pricePerHour > most
-      return { ending: 'undo', value: isDear ? noCheaper : this.#finder.judge(group, simulation) }
+      return { ending: 'undo', value: isDear ? noCheaper : this.#judge(group, simulation) }
     })
+  }
+
+  #judge(candidates: readonly Candidate[], simulation: Simulation): MoveOutcome {
+    const outcome = this.#finder.judge(candidates, simulation)
+    if (outcome.kind === 'refused' || candidates.every(({ input }) => input.waitsForBusyNodes !== true))
+      return outcome
+    if (!this.#whatIf.hasClaimForBusyNodes(simulation)) return outcome
+    for (const { input } of candidates) this.#waiting.add(input.node)
+    return { kind: 'refused', refusal: { kind: 'busyNodes' } }
   }
 
   #isApproved(inputs: readonly CandidateInput[], move: Move): boolean {

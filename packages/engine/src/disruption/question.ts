@@ -19,6 +19,11 @@ export interface CandidateInput {
   readonly disruptionCost: number
   /** What it counts against the limits of its NodePool, `nodes` included. */
   readonly capacity: Resources
+  /**
+   * Whether nothing is launched for its pods as long as nodes that refuse candidates' pods for now have room for
+   * them; only in a global search. False unless given.
+   */
+  readonly waitsForBusyNodes?: boolean
   /** UIDs of the pods that must move; they are among the input's pods. */
   readonly pods: readonly string[]
 }
@@ -103,6 +108,8 @@ export type Refusal =
   | { readonly kind: 'severalNodes'; readonly count: number; readonly short?: readonly UnavailableOffering[] }
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }
   | { readonly kind: 'noCheaper'; readonly short?: readonly UnavailableOffering[] }
+  /** Nodes that refuse candidates' pods for now have room for its pods. */
+  | { readonly kind: 'busyNodes' }
   | { readonly kind: 'spotToSpotDisabled' }
   /** Too few cheaper spot types. */
   | { readonly kind: 'spotToSpotTypes'; readonly found: number }

@@ -7,6 +7,7 @@ import type { TypeReader } from '../provisioning/instance-rows.ts'
 import type { NodeFill } from '../provisioning/node-fill.ts'
 import type { NodeQueue } from '../provisioning/node-queue.ts'
 import { difference } from '../provisioning/pod-resources.ts'
+import { addTo, type Amounts, amountsFit, takeFrom } from '../provisioning/resource-space.ts'
 import { type Scope, Simulation } from '../provisioning/simulation.ts'
 import type { Problem } from '../snapshot/problem.ts'
 import type { SchedulingControl } from '../snapshot/result.ts'
@@ -41,6 +42,7 @@ export class WhatIf {
   readonly #homeless: readonly number[]
   readonly #unreadable: ReadonlyMap<number, string>
   readonly #poolIndexes: ReadonlyMap<string, number>
+  readonly #busy: readonly NodeFill[]
   /** Nodes whose absence was kept. */
   readonly #gone: Candidate[] = []
   #areHomelessPlaced = false
@@ -76,6 +78,7 @@ export class WhatIf {
         if (this.#isReadable(pod)) this.#ground.topology.record(this.compiled.shapeOf(pod), candidate.node)
       }
     }
+    this.#busy = this.#ground.nodes.all.filter(({ input }) => input.refusesCandidatePods === true)
     this.#homeless = problem.uids.flatMap((_, pod) => (this.#settled.has(pod) ? [] : [pod]))
     this.#ground.mark()
   }
@@ -185,6 +188,31 @@ export class WhatIf {
   /** Pods that would lose their place, as far as that is known without finishing the claims. */
   stranded(simulation: Simulation): readonly number[] {
     return [...simulation.failed, ...simulation.prematurelyPlaced].filter((pod) => !this.isPending(pod))
+  }
+
+  /**
+   * Whether all pods of some claim have room on nodes that refuse them only because they are candidates' pods. The
+   * scheduler knows nothing of that, so the claim's node may stay empty.
+   */
+  hasClaimForBusyNodes({ claims }: Simulation): boolean {
+    const rooms = this.#busy.map((node) => ({ node, room: node.remaining.slice() }))
+    return claims.some(({ pods }) => {
+      const taken: { readonly room: Float64Array; readonly amounts: Amounts }[] = []
+      const isHeld = pods.every((pod) => {
+        if (!this.isPlain(pod)) return false
+        const shape = this.compiled.shapeOf(pod)
+        const { amounts } = shape
+        const found = rooms.find(
+          ({ node, room }) => amountsFit(amounts, room) && this.nodes.suitsLater(node, shape),
+        )
+        if (found === undefined) return false
+        takeFrom(found.room, amounts)
+        taken.push({ room: found.room, amounts })
+        return true
+      })
+      if (!isHeld) for (const { room, amounts } of taken) addTo(room, amounts)
+      return isHeld
+    })
   }
 
   /** The simulation in full. */

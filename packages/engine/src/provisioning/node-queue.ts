@@ -92,10 +92,15 @@ export class NodeQueue {
 
   /** Whether the node would take pods of this shape that have no rules about others, had it the room. */
   suits(node: NodeFill, shape: PodShape): boolean {
+    if (shape.origin === 'candidate' && node.input.refusesCandidatePods === true) return false
+    return this.suitsLater(node, shape)
+  }
+
+  /** The same once the node takes pods of candidates, too. */
+  suitsLater(node: NodeFill, shape: PodShape): boolean {
     const nodeClass = this.#classOf.get(node)
     if (nodeClass === undefined || node.takesNothing || node.isExcluded) return false
     if (node.input.takesOnlyPlanned === true) return false
-    if (shape.origin === 'candidate' && node.input.refusesCandidatePods === true) return false
     return this.#knowledgeOf(shape, nodeClass) !== undefined
   }
 

@@ -30,6 +30,15 @@ test('a workload rests when a machine is launched for it soon after it was moved
   assert.deepEqual(moved.resting([batch, web]), { pod: web, forMs: 15 * minutes })
 })
 
+test('a pod of a workload that was moved counts as moved for five minutes', async () => {
+  const clock = new VirtualClock()
+  const moved = new MovedPods(clock)
+  moved.move([web])
+  assert.deepEqual([moved.isMoved(web), moved.isMoved(batch)], [true, false])
+  await clock.advance(5 * minutes)
+  assert.equal(moved.isMoved(web), false)
+})
+
 test('a machine for a workload that was not moved, or long ago, changes nothing', async () => {
   const clock = new VirtualClock()
   const moved = new MovedPods(clock)

@@ -32,6 +32,12 @@ export class MovedPods {
     for (const key of workloadsOf(pods)) this.#moved.set(key, now)
   }
 
+  /** Whether the pod is of a workload that was moved just before: it may have come for one that was moved. */
+  isMoved(pod: Pod): boolean {
+    const atMs = this.#moved.get(controllerOf(pod)?.uid ?? '')
+    return atMs !== undefined && this.#clock.monotonic() - atMs < settleMs
+  }
+
   /**
    * A machine is launched for these pods.
    * @returns how many workloads rest because of that from now on.

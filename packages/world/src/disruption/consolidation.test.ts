@@ -114,6 +114,34 @@ test('DIS-111 a node is replaced while all others are busy', async (t) => {
   assert.equal(madeClaims(stage).length, 1)
 })
 
+test('RPT-26 nothing is launched for pods for which a node has room that is about to be quiet', async (t) => {
+  const stage = await anOversizedNode(t)
+  await aNodeOf(stage, 'host', small)
+  setDisruption(stage, { consolidateAfter: '1m' })
+  await stage.pass(30 * seconds)
+  await running(stage, 'q', 'node-host', '100m')
+  await stage.pass(50 * seconds)
+  assert.deepEqual(tainted(stage), [])
+  for (const [text = ''] of onBoth(stage, 'Unconsolidatable', 'a'))
+    assert.match(text, /pods have room on nodes that are still under consolidateAfter/)
+  await untilBegun(stage, 6 * minutes)
+  await stage.pass(5 * seconds)
+  assert.deepEqual([left(stage), madeClaims(stage)], [['host'], []])
+})
+
+test('a node does not wait for ever for others to become quiet', async (t) => {
+  const stage = await anOversizedNode(t)
+  await aNodeOf(stage, 'host', small)
+  setDisruption(stage, { consolidateAfter: '1m' })
+  let passed = 0
+  for (; passed < 40 && tainted(stage).length === 0; passed++) {
+    await running(stage, `q-${passed}`, 'node-host', '10m')
+    await stage.pass(15 * seconds)
+  }
+  assert.ok(passed * 15 * seconds > 6 * minutes)
+  assert.deepEqual([tainted(stage), madeClaims(stage).length], [['a'], 1])
+})
+
 test('DIS-112 nodes with pods of a pool that only removes empty ones are told so, once', async (t) => {
   const stage = await openReplacing(t, { ...oneByOne, disruption: { consolidationPolicy: 'WhenEmpty' } })
   await aNodeOf(stage, 'a', large)

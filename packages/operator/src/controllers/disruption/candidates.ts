@@ -11,13 +11,17 @@ import {
 } from '@tenon/api'
 import { protectionNotice } from '../../act/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
+import { consolidateAfterMs } from '../../state/consolidate-after.ts'
 import { doNotDisrupt, isActive, keyOf } from '../../state/pods.ts'
 import { validatePool } from '../../state/pool-problems.ts'
 import type { PodsToMove } from '../../state/pods-to-move.ts'
-import { labelsOf, type StateNode } from '../../state/state-node.ts'
+import { labelsOf, type StateNode, transitionMs } from '../../state/state-node.ts'
 import type { ObstacleCause } from './answers.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
 import { awaitsPods } from './predecessors.ts'
+
+/** Nothing stays unlooked at for longer. */
+const nextLookMs = 5 * 60_000
 
 /** A node that may go, with what decisions need to know of it. */
 export type Candidate = StateNode & {
@@ -33,6 +37,8 @@ export type Candidate = StateNode & {
   readonly pricePerHour: PricePerHour
   /** What moving its pods costs; 1 when nothing on it costs anything. */
   readonly disruptionCost: number
+  /** Whether it has become consolidatable so lately that others may soon be quiet and take its pods. */
+  readonly waitsForBusyNodes: boolean
 }
 
 /**
@@ -110,7 +116,14 @@ export function candidateOf(
     movable,
     pricePerHour: nodePrice(type, tags),
     disruptionCost,
+    waitsForBusyNodes: isNewlyQuiet(context, claim, listed.pool),
   }
+}
+
+/** Whether the node has been consolidatable for no longer than it takes busy nodes of its NodePool to get there. */
+function isNewlyQuiet({ clock }: OperatorContext, claim: NodeClaim, pool: NodePool): boolean {
+  const sinceMs = transitionMs(claim, 'Consolidatable')
+  return sinceMs !== undefined && clock.now() - sinceMs < consolidateAfterMs(pool) + nextLookMs
 }
 
 /** What the state of a node says against it, whatever is on it. */

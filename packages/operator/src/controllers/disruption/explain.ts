@@ -130,6 +130,7 @@ function budgetTexts(context: OperatorContext): BudgetText {
 
 function causeOf({ kind }: NodeRefusal): NodeDecision['cause'] {
   if (kind === 'undecided') return 'unknown'
+  if (kind === 'busyNodes') return 'policy'
   return kind === 'stranded' || kind === 'severalNodes' ? 'pods' : 'price'
 }
 

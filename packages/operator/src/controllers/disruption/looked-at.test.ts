@@ -12,6 +12,7 @@ function seen(name: string, pods: string, pricePerHour = 1, generation = 1) {
     movable: pods.split('').map((uid) => ({ metadata: { name: uid, uid } }) as Pod),
     pricePerHour,
     disruptionCost: 1 + pods.length,
+    waitsForBusyNodes: false,
     pool: { metadata: { name: 'default', generation } } as NodePool,
   }
 }

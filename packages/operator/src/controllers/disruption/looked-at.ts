@@ -15,6 +15,7 @@ interface View {
   readonly pods: readonly string[]
   readonly pricePerHour: PricePerHour
   readonly disruptionCost: number
+  readonly waitsForBusyNodes: boolean
   /** Of its NodePool. */
   readonly generation: number | undefined
 }
@@ -26,7 +27,10 @@ interface Sight extends View {
 
 type Prices = ReadonlyMap<string, readonly PricePerHour[]>
 
-type Looked = Pick<Candidate, 'name' | 'movable' | 'pricePerHour' | 'disruptionCost' | 'pool'>
+type Looked = Pick<
+  Candidate,
+  'name' | 'movable' | 'pricePerHour' | 'disruptionCost' | 'waitsForBusyNodes' | 'pool'
+>
 
 /** What a search depends on. */
 export interface Circumstances {
@@ -161,19 +165,24 @@ function lowest(now: Prices, before: Prices): Prices {
   )
 }
 
-function viewOf({ movable, pricePerHour, disruptionCost, pool }: Looked): View {
+function viewOf({ movable, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked): View {
   return {
     pods: movable.map(({ metadata }) => metadata.uid ?? ''),
     pricePerHour,
     disruptionCost,
+    waitsForBusyNodes,
     generation: pool.metadata.generation,
   }
 }
 
-function isAsSeen({ movable, pricePerHour, disruptionCost, pool }: Looked, sight: View): boolean {
+function isAsSeen(
+  { movable, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked,
+  sight: View,
+): boolean {
   return (
     pricePerHour === sight.pricePerHour &&
     disruptionCost === sight.disruptionCost &&
+    waitsForBusyNodes === sight.waitsForBusyNodes &&
     pool.metadata.generation === sight.generation &&
     movable.length === sight.pods.length &&
     movable.every(({ metadata }, at) => metadata.uid === sight.pods[at])

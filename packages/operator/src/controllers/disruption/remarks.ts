@@ -142,6 +142,8 @@ export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
       return refusal.short === undefined
         ? "can't replace with a cheaper node"
         : `can't replace with a cheaper node now: cheaper ones are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
+    case 'busyNodes':
+      return 'its pods have room on nodes that are still under consolidateAfter; it is tried again by itself'
     case 'spotToSpotDisabled':
       return 'replacing a spot node with a cheaper spot node is disabled (feature gate SpotToSpotConsolidation)'
     case 'spotToSpotTypes':

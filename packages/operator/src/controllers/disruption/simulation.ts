@@ -101,7 +101,7 @@ export function destinationsOf(
 }
 
 function describe({ state }: OperatorContext, candidate: Candidate): CandidateInput {
-  const { name, pool, pricePerHour, disruptionCost, movable } = candidate
+  const { name, pool, pricePerHour, disruptionCost, waitsForBusyNodes, movable } = candidate
   const tags = labelsOf(candidate)
   const policy = pool.spec.disruption?.consolidationPolicy
   return {
@@ -112,6 +112,7 @@ function describe({ state }: OperatorContext, candidate: Candidate): CandidateIn
     instanceType: tags[labels.instanceType] ?? '',
     pricePerHour,
     disruptionCost,
+    waitsForBusyNodes,
     capacity: capacityOf(candidate, state.parsed),
     pods: movable.map(({ metadata }) => metadata.uid ?? ''),
   }

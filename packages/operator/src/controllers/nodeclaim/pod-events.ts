@@ -19,8 +19,12 @@ export class PodEvents {
   /** @returns the node that is to be reconciled, if the change matters to one. */
   note(change: Change<Pod>): string | undefined {
     const { nodeName = '' } = change.object.spec
-    if (isDeparture(change)) this.#loosen(nodeName)
+    const { freshMachines, movedPods } = this.#context.state
+    if (isDeparture(change)) this.#ofNode(nodeName, (claim) => freshMachines.loosen(claim))
     if (!isPodEvent(change)) return undefined
+    // The scheduler need not put moved pods where room was found for them: they are left alone where they come to.
+    if (isArrival(change) && movedPods.isMoved(change.object))
+      this.#ofNode(nodeName, (claim) => freshMachines.fill(claim))
     const nowMs = this.#context.clock.now()
     const atMs = change.kind === 'added' ? (shownMs(change.object) ?? nowMs) : nowMs
     const { unnotedPodEvents: unnoted } = this.#context.state
@@ -28,11 +32,12 @@ export class PodEvents {
     return nodeName
   }
 
-  #loosen(nodeName: string): void {
+  /** @param note is told the name of the node's claim, if it has one. */
+  #ofNode(nodeName: string, note: (claim: string) => void): void {
     const { caches, state } = this.#context
     const node = caches.nodes.get({ name: nodeName })
     const claim = node === undefined ? undefined : state.claimOf(node)
-    if (claim !== undefined) state.freshMachines.loosen(claim.metadata.name)
+    if (claim !== undefined) note(claim.metadata.name)
   }
 
   /** @param nodeName the node of a pod that changed. */
@@ -99,6 +104,15 @@ function isPodEvent(change: Change<Pod>): boolean {
     old.spec.nodeName !== pod.spec.nodeName ||
     isTerminal(old) !== isTerminal(pod) ||
     isTerminating(old) !== isTerminating(pod)
+  )
+}
+
+/** Whether a pod event is that the pod has come to its node. */
+function isArrival(change: Change<Pod>): boolean {
+  const pod = change.object
+  if (isTerminal(pod) || isTerminating(pod)) return false
+  return (
+    change.kind === 'added' || (change.kind === 'updated' && change.old.spec.nodeName !== pod.spec.nodeName)
   )
 }
 
