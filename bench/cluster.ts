@@ -9,7 +9,8 @@
  * `longest` is the longest time the event loop was held meanwhile.
  */
 import { kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
-import { createCredentials, type DevCluster, type KubeletSpec, startDevCluster } from '@tenon/devcluster'
+import { createCredentials, type KubeletSpec, startDevCluster } from '@tenon/devcluster'
+import { type ExoscaleCluster, exoscaleSimulator } from '@tenon/provider-exoscale/simulator'
 import { Secret, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
 
 interface Row {
@@ -46,14 +47,19 @@ const delays = {
 const clock = new SystemClock()
 const credentials = await createCredentials(clock.now())
 
-function newCluster(): DevCluster {
+function newCluster(): ExoscaleCluster {
   return startDevCluster({
     clock,
     random: new SeededRandom(1),
     logger: silentLogger,
     credentials,
     kubelets: delays,
-    cloud: { zone: 'ch-gva-2', clusterId: 'bench', key: 'bench', secret: new Secret('bench') },
+    simulator: exoscaleSimulator({
+      zone: 'ch-gva-2',
+      clusterId: 'bench',
+      key: 'bench',
+      secret: new Secret('bench'),
+    }),
   })
 }
 
@@ -106,7 +112,7 @@ async function until(done: () => boolean): Promise<number> {
 }
 
 /** Pods by how far they got; a pod counts once in each. */
-function countPods(cluster: DevCluster) {
+function countPods(cluster: ExoscaleCluster) {
   const counts = { created: 0, bound: 0, ready: 0 }
   cluster.server.local.subscribe<Pod>(kinds.pod, {
     added: () => {

@@ -17,10 +17,11 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   engine: ['api'],
   kube: ['api', 'runtime'],
   provider: ['api', 'kube', 'runtime'],
-  'provider-exoscale': ['api', 'kube', 'provider', 'runtime'],
+  // The embedded cluster only under the simulator.
+  'provider-exoscale': ['api', 'devcluster', 'kube', 'provider', 'runtime'],
   'provider-kwok': ['api', 'kube', 'provider', 'runtime'],
   operator: ['api', 'engine', 'kube', 'provider', 'runtime'],
-  devcluster: ['api', 'provider-exoscale', 'runtime'],
+  devcluster: ['api', 'runtime'],
   world: [
     'api',
     'devcluster',
@@ -48,8 +49,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 /** Doors of packages beside their own names, which only tests may use. */
 const testDoors: ReadonlySet<string> = new Set(['@tenon/provider/contract-suite'])
 
-/** What a package of a cloud tells of it without loading the rest. */
-const moduleDoor = /^@tenon\/provider-[a-z-]+\/module$/
+/** What a package of a cloud tells of it without loading the rest, and its simulator. */
+const cloudDoor = /^@tenon\/provider-[a-z-]+\/(module|simulator)$/
 
 interface Source {
   /** Path from the repository's root. */
@@ -85,7 +86,7 @@ function packageViolations(source: Source): readonly string[] {
     }
     const [, name = '', deep] = match
     const isTestDoor = source.isTest && testDoors.has(target)
-    if (deep !== undefined && !isTestDoor && !moduleDoor.test(target))
+    if (deep !== undefined && !isTestDoor && !cloudDoor.test(target))
       return [`${source.path}: import @tenon/${name} by its name, not ${target}`]
     const isAllowed = arrows[source.packageName]?.includes(name) === true
     return isAllowed ? [] : [`${source.path}: packages/${source.packageName} must not import @tenon/${name}`]

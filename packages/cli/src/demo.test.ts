@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { createCredentials, startDevCluster } from '@tenon/devcluster'
+import { exoscaleSimulator } from '@tenon/provider-exoscale/simulator'
 import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
 import { defaultSettings, InlineDecider, Operator } from '@tenon/operator'
 import { openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
@@ -42,12 +43,16 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
     random: random.fork('cluster'),
     logger,
     credentials,
-    cloud: { ...demoCloud, secret: new Secret(demoCloud.secret), settings: demoPace.cloud },
+    simulator: exoscaleSimulator({
+      ...demoCloud,
+      secret: new Secret(demoCloud.secret),
+      settings: demoPace.cloud,
+    }),
   })
-  cluster.exoscale.add({ securityGroups: [{ name: 'sks-nodes' }] })
+  cluster.cloud.add({ securityGroups: [{ name: 'sks-nodes' }] })
   cluster.announce('127.0.0.1', apiPort)
   const endpoint = 'http://127.0.0.1/v2'
-  cluster.exoscale.setBaseUrl(endpoint)
+  cluster.cloud.setBaseUrl(endpoint)
   let text = ''
   const io = anIo((part) => (text += part), false)
   const apply = (objects: Parameters<typeof applyManifests>[2]) =>
@@ -72,7 +77,7 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
     assert.ok('ok' in options)
     const provider = await openExoscale({
       options: options.ok,
-      connect: () => ({ send: cluster.exoscale.handle }),
+      connect: () => ({ send: cluster.cloud.handle }),
       kube: client,
       registry,
       events,

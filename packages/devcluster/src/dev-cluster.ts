@@ -1,5 +1,5 @@
-/** A whole cluster in one process: API server, controllers, scheduler, kubelets, simulated Exoscale. */
-import type { Clock, Logger, Random, Secret } from '@tenon/runtime'
+/** A whole cluster in one process: API server, controllers, scheduler, kubelets, and a simulated cloud. */
+import type { Clock, Logger, Random } from '@tenon/runtime'
 import {
   type ApiServer,
   type ApiServerOptions,
@@ -7,20 +7,44 @@ import {
   type Credentials,
 } from './apiserver/index.ts'
 import { type ControllerSettings, startControllers } from './controllers/start-controllers.ts'
-import {
-  createDefaultStorageClass,
-  createExoscale,
-  type Exoscale,
-  type ExoscaleSettings,
-} from './exoscale/index.ts'
+import type { LocalApi, NodeJoiner } from './contract.ts'
 import { createJoiner } from './joiner.ts'
-import { keptEndpoints, keptMachines } from './kept-machines.ts'
+import { keptEndpoints, type KeptMachines, keptMachines, type MachineRecord } from './kept-machines.ts'
 import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
 import type { KubeletSettings } from './kubelet/settings.ts'
 import { type SchedulerSettings, startScheduler } from './scheduler/scheduler.ts'
 
+/** What a simulated cloud gets of its cluster. */
+export interface SimulatorParts {
+  readonly clock: Clock
+  /** Forked by the simulator under a name of its own. */
+  readonly random: Random
+  readonly logger: Logger
+  /** Lets booted machines into the cluster. */
+  readonly joiner: NodeJoiner
+  /** The API server for a user, such as the cloud controller manager. */
+  readonly apiAs: (user: string) => LocalApi
+  /** Without `v`. */
+  readonly kubernetesVersion: string
+  /** Where machines are written down; absent when they end with the process. */
+  readonly keptMachines?: <R extends MachineRecord>() => KeptMachines<R>
+}
+
+/** A simulated cloud in a cluster. */
+export interface SimulatedCloud {
+  /** Ends every timer, boot and kubelet. */
+  stop(): void
+}
+
+/** Makes the simulated cloud of a cluster. */
+export interface CloudSimulator<C extends SimulatedCloud> {
+  /** Creates what a fresh cluster in this cloud holds from the start. */
+  prepare(api: LocalApi): void
+  start(parts: SimulatorParts): C
+}
+
 /** What a cluster runs on; `settings` of a part that are absent take its defaults. */
-export interface DevClusterOptions {
+export interface DevClusterOptions<C extends SimulatedCloud> {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -37,20 +61,13 @@ export interface DevClusterOptions {
   readonly recordsOwners?: boolean
   /** See {@link ApiServerOptions.callWebhook}. */
   readonly callWebhook?: ApiServerOptions['callWebhook']
-  readonly cloud: {
-    readonly zone: string
-    /** Id of the simulated SKS cluster. */
-    readonly clusterId: string
-    readonly key: string
-    readonly secret: Secret
-    readonly settings?: Partial<ExoscaleSettings>
-  }
+  readonly simulator: CloudSimulator<C>
 }
 
 /** A running cluster. Nothing listens on a socket before someone puts the handlers on one. */
-export interface DevCluster {
+export interface DevCluster<C extends SimulatedCloud> {
   readonly server: ApiServer
-  readonly exoscale: Exoscale
+  readonly cloud: C
   readonly kubelets: Kubelets
   /** Says where the API server is reached; machines join only there. */
   announce(host: string, port: number): void
@@ -59,8 +76,8 @@ export interface DevCluster {
 }
 
 /** Starts every part on the given clock. */
-export function startDevCluster(options: DevClusterOptions): DevCluster {
-  const { clock, random, logger, credentials, cloud } = options
+export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOptions<C>): DevCluster<C> {
+  const { clock, random, logger, credentials, simulator } = options
   const gitVersion = options.gitVersion ?? 'v1.34.1'
   const certificateAuthority = credentials.certificateAuthority.certificate
   const server = createApiServer({
@@ -75,7 +92,7 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
     ...(options.callWebhook && { callWebhook: options.callWebhook }),
   })
   // A cluster that goes on may have lost it on purpose.
-  if (options.initial === undefined) createDefaultStorageClass(server.localAs('kubectl'))
+  if (options.initial === undefined) simulator.prepare(server.localAs('kubectl'))
   const parts = { clock, logger }
   const controllers = startControllers({
     ...parts,
@@ -99,21 +116,17 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
   const endpoints = options.keepsMachines === true ? keptEndpoints(server.store) : undefined
   const isEndpoint = (url: string) => url === endpoint || endpoints?.has(url) === true
   const joiner = createJoiner(server, kubelets, { isEndpoint, certificateAuthority })
-  const exoscale = createExoscale({
+  const cloud = simulator.start({
     ...parts,
-    random: random.fork('exoscale'),
+    random,
     joiner,
-    api: server.localAs('exoscale-cloud-controller-manager'),
-    zone: cloud.zone,
-    clusterId: cloud.clusterId,
-    clusterVersion: gitVersion.replace(/^v/, ''),
-    credentials: [{ key: cloud.key, secret: cloud.secret }],
-    ...(cloud.settings && { settings: cloud.settings }),
-    ...(options.keepsMachines === true && { kept: keptMachines(server.store) }),
+    apiAs: (user) => server.localAs(user),
+    kubernetesVersion: gitVersion.replace(/^v/, ''),
+    ...(options.keepsMachines === true && { keptMachines: () => keptMachines(server.store) }),
   })
   return {
     server,
-    exoscale,
+    cloud,
     kubelets,
     announce(host, port) {
       endpoint = `https://${host}:${port}`
@@ -121,7 +134,7 @@ export function startDevCluster(options: DevClusterOptions): DevCluster {
       server.publishEndpoint({ host, port, certificateAuthority })
     },
     stop() {
-      exoscale.stop()
+      cloud.stop()
       kubelets.stop()
       scheduler.stop()
       controllers.stop()

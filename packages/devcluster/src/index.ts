@@ -1,4 +1,4 @@
-/** An in-process Kubernetes cluster and simulated clouds. */
+/** An in-process Kubernetes cluster. */
 export {
   type ApiServer,
   type ApiServerOptions,
@@ -16,15 +16,15 @@ export {
 } from './apiserver/index.ts'
 export * from './contract.ts'
 export { type DataDirectory, type DataDirectoryOptions, openDataDirectory } from './data-directory.ts'
-export { type DevCluster, type DevClusterOptions, startDevCluster } from './dev-cluster.ts'
 export {
-  createExoscale,
-  type Exoscale,
-  type ExoscaleSettings,
-  exoscaleInstanceTypes,
-  exoscalePricePerHour,
-  exoscaleZones,
-} from './exoscale/index.ts'
+  type CloudSimulator,
+  type DevCluster,
+  type DevClusterOptions,
+  type SimulatedCloud,
+  type SimulatorParts,
+  startDevCluster,
+} from './dev-cluster.ts'
+export type { KeptMachines, MachineRecord } from './kept-machines.ts'
 export { schedulingVerdicts } from './scheduler/verdict.ts'
 export {
   type CheckedCustomResource,

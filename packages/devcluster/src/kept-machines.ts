@@ -1,8 +1,21 @@
 /** Keeps the simulated machines among the objects of the cluster, so that both are saved in one order. */
 import type { StoredObject } from './contract.ts'
-import type { InstanceRecord, KeptInstances } from './exoscale/index.ts'
 import type { Collection } from './storage/collection.ts'
 import type { Store } from './storage/store.ts'
+
+/** A machine as it is written down: plain JSON data. */
+export interface MachineRecord {
+  readonly id: string
+  readonly name: string
+}
+
+/** Where the machines of a simulated cloud are written down. */
+export interface KeptMachines<R extends MachineRecord> {
+  /** What an earlier run left, in any order. */
+  all(): readonly R[]
+  save(record: R): void
+  remove(id: string): void
+}
 
 /** No served kind has this id. */
 const collectionId = 'simulated-cloud/instances'
@@ -11,7 +24,7 @@ const endpointsId = 'simulated-cloud/endpoints'
 /**
  * After a crash the saved state is one that existed: no object tells of an instance that was not saved.
  */
-export function keptMachines(store: Store): KeptInstances {
+export function keptMachines<R extends MachineRecord>(store: Store): KeptMachines<R> {
   const collection = store.collection(collectionId)
   return {
     all: () => recordsOf(collection),
@@ -49,10 +62,10 @@ export function keptEndpoints(store: Store): KeptEndpoints {
   }
 }
 
-function recordsOf(collection: Collection): InstanceRecord[] {
-  const records: InstanceRecord[] = []
+function recordsOf<R extends MachineRecord>(collection: Collection): R[] {
+  const records: R[] = []
   collection.scan({}, (object) => {
-    records.push(JSON.parse(String(object['record'])) as InstanceRecord)
+    records.push(JSON.parse(String(object['record'])) as R)
     return true
   })
   return records

@@ -81,7 +81,7 @@ for (const variant of ['image selector', 'template id'] as const) {
     const image = (kind: 'standard' | 'nvidia') =>
       variant === 'image selector'
         ? { imageTemplateSelector: kind === 'standard' ? {} : { variant: kind } }
-        : { templateID: world.cluster.exoscale.publishTemplate({ version: '1.34.1', variant: kind }) }
+        : { templateID: world.cluster.cloud.publishTemplate({ version: '1.34.1', variant: kind }) }
     world.create(nodeClassKind, aNodeClass('standard', { ...image('standard'), diskSize: 100 }))
     world.create(nodeClassKind, aNodeClass('gpu', { ...image('nvidia'), diskSize: 50 }))
     world.create(
@@ -115,7 +115,7 @@ for (const variant of ['image selector', 'template id'] as const) {
     const isEmpty = () =>
       world.claims().length === 0 &&
       world.nodes().length === 0 &&
-      world.cluster.exoscale.instances().length === 0
+      world.cluster.cloud.instances().length === 0
     assert.ok(await world.clock.advanceUntil(isEmpty, 60 * minutes), 'no claim, node or instance is left')
     await world.bury(running)
     await world.stop()

@@ -17,11 +17,16 @@ import {
 import {
   createCredentials,
   type Credentials,
-  type DevCluster,
   type DevClusterOptions,
   type KubeletHandle,
   startDevCluster,
 } from '@tenon/devcluster'
+import {
+  type Exoscale,
+  type ExoscaleCluster,
+  type ExoscaleSettings,
+  exoscaleSimulator,
+} from '@tenon/provider-exoscale/simulator'
 import { createCacheRegistry, createEventRecorder, createKubeClient, type Rate } from '@tenon/kube'
 import {
   defaultSettings,
@@ -116,10 +121,10 @@ export interface WorldOptions {
   readonly credentials?: Credentials
   readonly logger?: Logger
   readonly cluster?: Pick<
-    DevClusterOptions,
+    DevClusterOptions<Exoscale>,
     'kubelets' | 'controllers' | 'scheduler' | 'gitVersion' | 'recordsOwners'
   >
-  readonly cloudSettings?: DevClusterOptions['cloud']['settings']
+  readonly cloudSettings?: Partial<ExoscaleSettings>
   /** Zone of the simulated cloud; ch-gva-2 unless given. */
   readonly zone?: string
 }
@@ -142,7 +147,7 @@ export interface RunningOperator {
 /** Builders of a whole world; every method that waits does so on virtual time. */
 export class World {
   readonly clock: VirtualClock
-  readonly cluster: DevCluster
+  readonly cluster: ExoscaleCluster
   readonly #options: WorldOptions
   readonly #random: SeededRandom
   readonly #logger: Logger
@@ -150,7 +155,12 @@ export class World {
   readonly #kwokNodes = new Map<string, KubeletHandle>()
   #operators = 0
 
-  private constructor(options: WorldOptions, clock: VirtualClock, cluster: DevCluster, adminToken: Secret) {
+  private constructor(
+    options: WorldOptions,
+    clock: VirtualClock,
+    cluster: ExoscaleCluster,
+    adminToken: Secret,
+  ) {
     this.#options = options
     this.clock = clock
     this.cluster = cluster
@@ -169,15 +179,15 @@ export class World {
       logger: options.logger ?? silentLogger,
       credentials,
       ...options.cluster,
-      cloud: {
+      simulator: exoscaleSimulator({
         ...cloud,
         ...(options.zone !== undefined && { zone: options.zone }),
         secret: new Secret(cloud.secret),
         ...(options.cloudSettings && { settings: options.cloudSettings }),
-      },
+      }),
     })
     cluster.announce(host, apiPort)
-    cluster.exoscale.setBaseUrl(`http://${host}/v2`)
+    cluster.cloud.setBaseUrl(`http://${host}/v2`)
     const world = new World(options, clock, cluster, credentials.adminToken)
     for (const crd of [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]) {
       cluster.server.local.create(crdKind, crd as unknown as KubeObject)
@@ -262,7 +272,7 @@ export class World {
   /** Machines that exist, by the claim they were made for. */
   machinesByClaim(): ReadonlyMap<string, readonly string[]> {
     if (this.#options.provider === 'exoscale') {
-      const alive = this.cluster.exoscale.instances()
+      const alive = this.cluster.cloud.instances()
       return grouped(alive.map(({ id, labels }) => [labels['exoscale.com/node-claim'] ?? '', id]))
     }
     const nodes = this.nodes().filter((node) => node.spec?.providerID?.startsWith('kwok://') === true)
@@ -303,7 +313,7 @@ export class World {
       return new KwokProvider({ client, nodeClasses, clock, random, logger, ...this.#options.kwok })
     }
     const cloudPath = this.#options.cloudPath ?? direct
-    const cloudTransport = deps.process.guard(cloudPath({ send: this.cluster.exoscale.handle }))
+    const cloudTransport = deps.process.guard(cloudPath({ send: this.cluster.cloud.handle }))
     return await openExoscale({
       options: exoscaleOptions(this.#options.zone),
       connect: () => cloudTransport,

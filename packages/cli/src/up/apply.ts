@@ -1,6 +1,6 @@
 /** Applies manifests to the embedded cluster as `kubectl apply --server-side` would. */
 import { apiVersionOf, pathOf, type Status, type UnstructuredObject } from '@tenon/api'
-import type { DevCluster } from '@tenon/devcluster'
+import type { ExoscaleCluster } from '@tenon/provider-exoscale/simulator'
 import { type Clock, readText, type Secret } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Manifest } from '../manifests.ts'
@@ -23,7 +23,7 @@ const establishAttempts = 40
  * @throws CliError naming the manifest, the field and the reason of the first refusal.
  */
 export async function applyManifests(
-  cluster: DevCluster,
+  cluster: ExoscaleCluster,
   adminToken: Secret,
   manifests: readonly Manifest[],
   clock: Clock,
@@ -41,7 +41,7 @@ export async function applyManifests(
 }
 
 async function applyOne(
-  cluster: DevCluster,
+  cluster: ExoscaleCluster,
   adminToken: Secret,
   { object, source }: Manifest,
   clock: Clock,
@@ -78,7 +78,7 @@ function warningsOf(header: string | undefined): readonly string[] {
 }
 
 /** A definition just applied is served a moment later. */
-async function definitionOf(cluster: DevCluster, object: UnstructuredObject, clock: Clock) {
+async function definitionOf(cluster: ExoscaleCluster, object: UnstructuredObject, clock: Clock) {
   for (let attempt = 0; ; attempt++) {
     const found = cluster.server.local
       .definitions()

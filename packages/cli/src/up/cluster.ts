@@ -1,13 +1,12 @@
 /** Brings the embedded cluster onto sockets and disk for `tenon up` and `tenon devcluster`. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
+import { kubeconfigYaml, openDataDirectory, startDevCluster } from '@tenon/devcluster'
 import {
-  type DevCluster,
+  type ExoscaleCluster,
   type ExoscaleSettings,
-  kubeconfigYaml,
-  openDataDirectory,
-  startDevCluster,
-} from '@tenon/devcluster'
+  exoscaleSimulator,
+} from '@tenon/provider-exoscale/simulator'
 import {
   type Clock,
   type HttpHandler,
@@ -57,7 +56,7 @@ export interface ClusterPorts {
 
 /** A cluster that answers on sockets. */
 export interface RunningCluster {
-  readonly cluster: DevCluster
+  readonly cluster: ExoscaleCluster
   readonly apiUrl: string
   readonly cloudUrl: string
   readonly certificateAuthority: string
@@ -95,7 +94,7 @@ export async function startCluster(
       ...(data.initial && { initial: data.initial }),
       callWebhook,
       keepsMachines: options.dataDir !== undefined,
-      cloud: {
+      simulator: exoscaleSimulator({
         zone: demoCloud.zone,
         clusterId: demoCloud.clusterId,
         key: demoCloud.key,
@@ -106,9 +105,9 @@ export async function startCluster(
             bootDelay: { minMs: options.bootDelay, maxMs: options.bootDelay },
           }),
         },
-      },
+      }),
     })
-    cluster.exoscale.add(exampleResources)
+    cluster.cloud.add(exampleResources)
     stopped.push(
       () => data.close(),
       () => cluster.stop(),
@@ -120,7 +119,7 @@ export async function startCluster(
     cluster.announce(host, api.port)
     const cloud = await listenCloud(cluster, options.port, extra, io)
     stopped.push(() => cloud.close())
-    cluster.exoscale.setBaseUrl(`${cloud.url}/v2`)
+    cluster.cloud.setBaseUrl(`${cloud.url}/v2`)
     const kubeconfig = await writeKubeconfig(io, kubeconfigYaml({ server: api.url, credentials }))
     return {
       cluster,
@@ -138,7 +137,7 @@ export async function startCluster(
 }
 
 async function listenApi(
-  cluster: DevCluster,
+  cluster: ExoscaleCluster,
   credentials: Parameters<typeof startDevCluster>[0]['credentials'],
   port: number | undefined,
   io: Io,
@@ -159,13 +158,13 @@ async function listenApi(
 }
 
 async function listenCloud(
-  cluster: DevCluster,
+  cluster: ExoscaleCluster,
   port: number | undefined,
   extra: HttpHandler,
   io: Io,
 ): Promise<SocketServer> {
   const handler: HttpHandler = (request, signal) =>
-    (request.path.startsWith('/v2/') ? cluster.exoscale.handle : extra)(request, signal)
+    (request.path.startsWith('/v2/') ? cluster.cloud.handle : extra)(request, signal)
   const listen = (on: number) => serveHttp(handler, { host, port: on })
   return await listenOn(
     { what: 'simulated Exoscale', port, usual: defaultPorts.cloud, option: '--port' },

@@ -1,13 +1,13 @@
 /** Reads the picture of a cluster straight from the embedded API and the simulated cloud. */
 import { karpenterKinds, kinds, labels, type Node, type Pod, parseResource, parseResources } from '@tenon/api'
-import type { DevCluster } from '@tenon/devcluster'
+import type { ExoscaleCluster } from '@tenon/provider-exoscale/simulator'
 import type { ClaimRow, ClusterFigures, NodeRow } from './picture.ts'
 
-export function figuresOf({ server, exoscale }: DevCluster): ClusterFigures {
+export function figuresOf({ server, cloud }: ExoscaleCluster): ClusterFigures {
   const { local } = server
   const pods = local.list(kinds.pod)
   const byNode = Map.groupBy(pods, (pod) => pod.spec.nodeName ?? '')
-  const machines = exoscale.snapshot().instances
+  const machines = cloud.snapshot().instances
   const prices = new Map(machines.map((machine) => [machine.name, machine.pricePerHour]))
   const nodes = local.list(kinds.node)
   const known = new Set(nodes.map((node) => node.spec?.providerID))
@@ -41,7 +41,7 @@ export function figuresOf({ server, exoscale }: DevCluster): ClusterFigures {
   }
 }
 
-function hasClaims(local: DevCluster['server']['local']): boolean {
+function hasClaims(local: ExoscaleCluster['server']['local']): boolean {
   return local.definitions().some((each) => each.kind === karpenterKinds.nodeClaim.kind)
 }
 

@@ -1,14 +1,14 @@
 /** What a run of an earlier version left on machines that were not kept with the cluster. */
 import { kinds } from '@tenon/api'
-import type { DevCluster } from '@tenon/devcluster'
+import type { ExoscaleCluster } from '@tenon/provider-exoscale/simulator'
 
 /**
  * Removes Nodes without a machine, and their pods, at once. Kubernetes would come to the same end,
  * but only after the minutes it waits for a machine that may come back; these never do.
  */
-export function removeLostMachines({ server, exoscale }: DevCluster): void {
+export function removeLostMachines({ server, cloud }: ExoscaleCluster): void {
   const { local } = server
-  const alive = new Set(exoscale.instances().map(({ id }) => `exoscale://${id}`))
+  const alive = new Set(cloud.instances().map(({ id }) => `exoscale://${id}`))
   const lost = new Set<string>()
   for (const { metadata, spec } of local.list(kinds.node)) {
     const providerID = spec?.providerID ?? ''

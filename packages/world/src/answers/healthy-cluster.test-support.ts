@@ -24,7 +24,7 @@ export async function healthyCluster(
   onStart(await world.startOperator())
   await world.clock.advance(8 * minute)
   assert.equal(runningPods(world), nodes)
-  assert.equal(world.cluster.exoscale.instances().length, nodes)
+  assert.equal(world.cluster.cloud.instances().length, nodes)
   return world
 }
 
@@ -41,11 +41,11 @@ export function podNames(world: World): readonly string[] {
 }
 
 export function instanceIds(world: World): readonly string[] {
-  return world.cluster.exoscale.instances().map(({ id }) => id)
+  return world.cluster.cloud.instances().map(({ id }) => id)
 }
 
 export function callsTo(world: World, operation: string): number {
-  return world.cluster.exoscale.calls().filter((call) => call.operation === operation).length
+  return world.cluster.cloud.calls().filter((call) => call.operation === operation).length
 }
 
 /** Claims and machines match one to one, as the cloud and the API server have them. */
@@ -54,7 +54,7 @@ export function assertMatched(world: World, what: string): void {
     .claims()
     .map(({ metadata, status }) => `${metadata.name} ${status?.providerID}`)
     .toSorted()
-  const machines = world.cluster.exoscale
+  const machines = world.cluster.cloud
     .instances()
     .map(({ id, labels: tags }) => `${tags['exoscale.com/node-claim']} exoscale://${id}`)
     .toSorted()

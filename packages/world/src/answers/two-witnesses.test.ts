@@ -61,7 +61,7 @@ function lyingCloud(isHidden: (id: string) => boolean): (inner: Transport) => Tr
 function administrator(world: World): ExoscaleClient {
   const { apiKey, apiSecret } = exoscaleOptions()
   return new ExoscaleClient({
-    transport: { send: world.cluster.exoscale.handle },
+    transport: { send: world.cluster.cloud.handle },
     basePath: '/v2',
     credentials: { key: apiKey, secret: apiSecret },
     clock: world.clock,

@@ -25,7 +25,7 @@ export function endState({ world }: Stand): readonly string[] {
       return `pod ${pod.metadata.labels?.app ?? ''} ${pod.status?.phase ?? ''} ${type} nominated ${pod.status?.nominatedNodeName === undefined ? 'no' : 'yes'}`
     }),
     ...[...world.machinesByClaim().values()].map((machines) => `${machines.length} instance(s) of a claim`),
-    ...world.cluster.exoscale.instances().map(({ state, type }) => `cloud ${state} ${type}`),
+    ...world.cluster.cloud.instances().map(({ state, type }) => `cloud ${state} ${type}`),
     ...world.cluster.server.local.list(kinds.volumeAttachment).map(() => 'volume attachment'),
     ...world.cluster.server.local
       .list(karpenterKinds.nodePool)
@@ -39,7 +39,7 @@ function chanceNames(world: World): readonly string[] {
   return [
     ...world.nodes().flatMap(({ metadata, spec }) => [metadata.name, spec?.providerID ?? metadata.name]),
     ...world.claims().map(({ metadata }) => metadata.name),
-    ...world.cluster.exoscale.instances().map(({ id }) => id),
+    ...world.cluster.cloud.instances().map(({ id }) => id),
     ...kwokZones,
   ].toSorted((a, b) => b.length - a.length)
 }

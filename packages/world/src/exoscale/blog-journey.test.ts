@@ -117,7 +117,7 @@ function cheapestFor(pods: number): number {
 test("EXO-141 the announcement's journey: pending system pods, a class and a pool, two nodes, a workload, and back", async () => {
   const world = await World.start({ seed: 11, provider: 'exoscale' })
   const { clock, cluster } = world
-  cluster.exoscale.add({ securityGroups: [{ id: securityGroup, name: 'sks-nodes' }] })
+  cluster.cloud.add({ securityGroups: [{ id: securityGroup, name: 'sks-nodes' }] })
   for (const pod of systemDeployments) world.create(deploymentKind, systemObject('Deployment', pod))
   for (const pod of systemDaemons) world.create(daemonSetKind, systemObject('DaemonSet', pod))
   const running = await world.startOperator()
@@ -130,7 +130,7 @@ test("EXO-141 the announcement's journey: pending system pods, a class and a poo
     world.pods().filter(({ status }) => status?.phase === 'Running').length >= count &&
     world.pods().every(({ status }) => status?.phase === 'Running')
   const types = () =>
-    cluster.exoscale
+    cluster.cloud
       .instances()
       .map(({ type }) => type)
       .toSorted()
@@ -138,7 +138,7 @@ test("EXO-141 the announcement's journey: pending system pods, a class and a poo
   await clock.advance(5 * minute)
   assert.equal(world.pods().length, 6, 'the six pods of an empty cluster')
   assert.ok(world.pods().every((pod) => isSystem(pod) && pod.status?.phase === 'Pending'))
-  assert.equal(cluster.exoscale.instances().length, 0, 'nothing says yet what to launch')
+  assert.equal(cluster.cloud.instances().length, 0, 'nothing says yet what to launch')
 
   for (const manifest of [blogNodeClass.replace('<setme>', securityGroup), blogNodePool])
     assert.deepEqual(await applyYaml(world, manifest), { status: 201, message: '' })
@@ -159,10 +159,10 @@ test("EXO-141 the announcement's journey: pending system pods, a class and a poo
     )
   const first = new Set(world.claims().map(({ metadata }) => metadata.name))
 
-  const before = cluster.exoscale.snapshot().pricePerHour
+  const before = cluster.cloud.snapshot().pricePerHour
   world.create(deploymentKind, aWorkload(12))
   assert.ok(await clock.advanceUntil(() => runs(22), 5 * minute), 'the workload runs')
-  const paid = cluster.exoscale.snapshot().pricePerHour - before
+  const paid = cluster.cloud.snapshot().pricePerHour - before
   // The two nodes that were there hold one pod each.
   assert.ok(paid <= cheapestFor(10) * 1.001, `${paid} EUR per hour, at best ${cheapestFor(10)}`)
 

@@ -35,7 +35,7 @@ async function churn(share: number, seed: number): Promise<Outcome> {
     send: async (request, signal) => {
       const response = await inner.send(request, signal)
       if (request.method !== 'POST') return response
-      const alive = cluster.exoscale.instances().filter(({ state }) => /^(starting|running)$/.test(state))
+      const alive = cluster.cloud.instances().filter(({ state }) => /^(starting|running)$/.test(state))
       const byClaim = Map.groupBy(alive, ({ labels }) => labels['exoscale.com/node-claim'])
       for (const [claim, machines] of byClaim)
         if (machines.length > 1) wrong.push(`${claim} has ${machines.length} instances`)
@@ -60,7 +60,7 @@ async function churn(share: number, seed: number): Promise<Outcome> {
     added: () => claims++,
     deleted: ({ metadata, status }) => {
       const id = status?.providerID?.replace('exoscale://', '')
-      const machine = cluster.exoscale.instances().find((each) => each.id === id)
+      const machine = cluster.cloud.instances().find((each) => each.id === id)
       if (machine !== undefined) wrong.push(`${metadata.name} is gone, its instance is ${machine.state}`)
     },
   })
@@ -86,10 +86,9 @@ async function churn(share: number, seed: number): Promise<Outcome> {
     wrong.push(`not all pods run while calls fail`)
   cloud.calm()
   const names = (objects: readonly KubeObject[]) => objects.map(({ metadata }) => metadata.name)
-  const machines = () => cluster.exoscale.instances().map(({ name, state }) => `instance ${name} ${state}`)
+  const machines = () => cluster.cloud.instances().map(({ name, state }) => `instance ${name} ${state}`)
   world.scale('even', 0)
-  const isEmpty = () =>
-    world.claims().length + world.nodes().length + cluster.exoscale.instances().length === 0
+  const isEmpty = () => world.claims().length + world.nodes().length + cluster.cloud.instances().length === 0
   if (!(await clock.advanceUntil(isEmpty, calmMinutes * minute)))
     wrong.push(`left: ${[...names(world.claims()), ...names(world.nodes()), ...machines()].join(', ')}`)
   await clock.advance(15 * minute)

@@ -72,7 +72,7 @@ class Scene {
 
   instanceOf(pod: string): { readonly type: string; readonly templateId: string } | undefined {
     const name = this.nodeOf(pod)?.metadata.name
-    return this.world.cluster.exoscale.instances().find((instance) => instance.name === name)
+    return this.world.cluster.cloud.instances().find((instance) => instance.name === name)
   }
 
   waiting(): readonly string[] {
@@ -93,7 +93,7 @@ class Scene {
 test('every example applies, its node class becomes ready, and pods that choose its pool run there', async () => {
   const world = await World.start({ seed: 4, provider: 'exoscale' })
   const { clock, cluster } = world
-  cluster.exoscale.add(resources)
+  cluster.cloud.add(resources)
   for (const manifest of manifests)
     assert.deepEqual(await applyYaml(world, manifest), { status: 201, message: '' }, manifest)
   const running = await world.startOperator()

@@ -83,7 +83,7 @@ for (const [zone, gpus, type, count] of [
       'the pod runs',
     )
 
-    const instances = world.cluster.exoscale.instances()
+    const instances = world.cluster.cloud.instances()
     assert.deepEqual(
       instances.map((instance) => instance.type),
       [type],

@@ -23,10 +23,10 @@ function argumentsOf(method: string): readonly unknown[] {
 /** The operations that the cloud sees when every method of the client is called once. */
 async function called(): Promise<readonly string[]> {
   const world = await World.start({ seed: 1, provider: 'exoscale' })
-  const { exoscale } = world.cluster
+  const { cloud } = world.cluster
   const client = await connectExoscale({
     options: exoscaleOptions(),
-    connect: () => ({ send: exoscale.handle }),
+    connect: () => ({ send: cloud.handle }),
     clock: world.clock,
   })
   const methods = Object.getOwnPropertyNames(ExoscaleClient.prototype).filter(
@@ -37,7 +37,7 @@ async function called(): Promise<readonly string[]> {
     await method.call(client, ...argumentsOf(name)).catch(() => undefined)
   }
   await world.stop()
-  return [...new Set(exoscale.calls().map(({ operation }) => operation))].toSorted()
+  return [...new Set(cloud.calls().map(({ operation }) => operation))].toSorted()
 }
 
 test('the role of the IAM page allows every operation that is called, and no other', async () => {

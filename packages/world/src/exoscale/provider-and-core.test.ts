@@ -40,18 +40,18 @@ async function oneNode(t: TestContext, options: Partial<WorldOptions> = {}): Pro
 }
 
 const calls = (world: World, operation: string) =>
-  world.cluster.exoscale.calls().filter((call) => call.operation === operation)
+  world.cluster.cloud.calls().filter((call) => call.operation === operation)
 
 test('EXO-102 of two replicas only the one that leads collects instances that nobody owns', async (t) => {
   const world = await aWorld(t)
   const replicas = [await aReplica(world, 'a'), await aReplica(world, 'b')]
   await aLeakedInstance(world)
   await world.clock.advance(12 * minute)
-  assert.equal(world.cluster.exoscale.instances().length, 1)
+  assert.equal(world.cluster.cloud.instances().length, 1)
   assert.deepEqual(calls(world, 'list-instances'), [], 'a replica that stands by does not even look')
   replicas[1]?.lead()
   await world.clock.advance(2 * minute)
-  assert.deepEqual(world.cluster.exoscale.instances(), [])
+  assert.deepEqual(world.cluster.cloud.instances(), [])
   assert.equal(calls(world, 'delete-instance').length, 1)
   for (const replica of replicas) await Promise.race([replica.stop(), world.clock.advance(1000)])
 })
@@ -79,7 +79,7 @@ test('EXO-133 a node that cannot be closed to pods keeps its instance, until it 
   assert.equal(world.claims().length, 1)
   isRefused = false
   await world.clock.advance(10 * minute)
-  assert.deepEqual(world.cluster.exoscale.instances(), [])
+  assert.deepEqual(world.cluster.cloud.instances(), [])
   assert.deepEqual(world.claims(), [])
 })
 
@@ -112,16 +112,16 @@ test('with lists that lag and a limit on calls each claim gets one instance, and
     [...world.machinesByClaim().values()].map((machines) => machines.length),
     [1, 1, 1, 1],
   )
-  assert.ok(world.cluster.exoscale.calls().some(({ status }) => status === 429))
+  assert.ok(world.cluster.cloud.calls().some(({ status }) => status === 429))
   world.scale('web', 0)
   await world.clock.advance(12 * minute)
-  assert.deepEqual(world.cluster.exoscale.instances(), [])
+  assert.deepEqual(world.cluster.cloud.instances(), [])
   assert.deepEqual(world.claims(), [])
 })
 
 test('with an expired key or a slow clock launches say what to check, and go on once that is mended', async (t) => {
   const world = await oneNode(t)
-  const { settings } = world.cluster.exoscale
+  const { settings } = world.cluster.cloud
   const troubles = [
     [{ expiredKeys: [exoscaleOptions().apiKey] }, { expiredKeys: [] }],
     [{ clockSkewMs: 11 * minute }, { clockSkewMs: 0 }],
@@ -130,7 +130,7 @@ test('with an expired key or a slow clock launches say what to check, and go on 
     Object.assign(settings, wrong)
     world.scale('web', 5 + 3 * index)
     await world.clock.advance(3 * minute)
-    assert.equal(world.cluster.exoscale.instances().length, 1 + index)
+    assert.equal(world.cluster.cloud.instances().length, 1 + index)
     const conditions = world.claims().flatMap(({ status }) => status?.conditions ?? [])
     const launched = conditions.find(({ type, status }) => type === 'Launched' && status !== 'True')
     assert.match(launched?.message ?? '', /EXOSCALE_API_KEY and EXOSCALE_API_SECRET.*time of this machine/)
@@ -155,7 +155,7 @@ async function aReplica(world: World, name: string): Promise<Operator> {
     clusterEndpoint,
     kube: client,
     options: exoscaleOptions(),
-    connect: () => ({ send: world.cluster.exoscale.handle }),
+    connect: () => ({ send: world.cluster.cloud.handle }),
   })
   const operator = new Operator({ ...common, client, registry, provider, events, settings: defaultSettings })
   const observing = operator.observe()
@@ -168,7 +168,7 @@ async function aReplica(world: World, name: string): Promise<Operator> {
 async function aLeakedInstance(world: World): Promise<void> {
   const { clusterId, apiKey, apiSecret } = exoscaleOptions()
   const api = new ExoscaleClient({
-    transport: { send: world.cluster.exoscale.handle },
+    transport: { send: world.cluster.cloud.handle },
     basePath: '/v2',
     credentials: { key: apiKey, secret: apiSecret },
     clock: world.clock,

@@ -62,11 +62,11 @@ test('with the quota full consolidation tries ever less often, and nodes are tol
   })
   const { local } = world.cluster.server
   world.create(deploymentKind, aDeployment('web', 4))
-  const typeOf = () => world.cluster.exoscale.instances().map(({ type }) => type)
+  const typeOf = () => world.cluster.cloud.instances().map(({ type }) => type)
   assert.ok(await world.clock.advanceUntil(() => typeOf().length === 1, hour))
   await world.clock.advance(hour / 6)
   const creations = () =>
-    world.cluster.exoscale.calls().filter(({ operation }) => operation === 'create-instance').length
+    world.cluster.cloud.calls().filter(({ operation }) => operation === 'create-instance').length
   const before = creations()
   const told = () =>
     (local.list(kinds.event) as readonly Event[])
@@ -82,6 +82,6 @@ test('with the quota full consolidation tries ever less often, and nodes are tol
   }
   const tries = creations() - before
   assert.ok(tries >= 3 && tries <= 12, `${tries} tries in six hours`)
-  Object.assign(world.cluster.exoscale.settings, { quotas: { instance: 2 } })
+  Object.assign(world.cluster.cloud.settings, { quotas: { instance: 2 } })
   assert.ok(await world.clock.advanceUntil(() => typeOf().join() === 'standard.small', 2 * hour))
 })

@@ -40,7 +40,7 @@ const securityGroup = '8a4c2d1e-7f60-4b53-8e2d-9c0b1a2f3e4d'
 
 async function aWorld(): Promise<World> {
   const world = await World.start({ seed: 2, provider: 'exoscale' })
-  world.cluster.exoscale.add({
+  world.cluster.cloud.add({
     templates: [{ id: templateId, version: '1.34.0', variant: 'standard' }],
     securityGroups: [{ id: securityGroup, name: 'my-security-group' }],
     antiAffinityGroups: [{ name: 'my-anti-affinity-group' }],

@@ -1,6 +1,7 @@
 /** Plays one case on virtual time and has it judged. */
 import { type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
-import { ApiError, type Credentials, createCredentials, exoscalePricePerHour } from '@tenon/devcluster'
+import { ApiError, createCredentials, type Credentials } from '@tenon/devcluster'
+import { exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
 import { defaultSettings } from '@tenon/operator'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import { JsonLogger, type LogLevel, type Transport } from '@tenon/runtime'
@@ -218,7 +219,7 @@ function isLetIn(work: () => void): boolean {
 function fleetPrice(world: World, { provider, catalogue }: Case): number | undefined {
   if (provider === 'exoscale') {
     return total(
-      world.cluster.exoscale.instances().map(({ type }) => {
+      world.cluster.cloud.instances().map(({ type }) => {
         const [family = '', size = ''] = type.split('.')
         return exoscalePricePerHour(family, size)
       }),

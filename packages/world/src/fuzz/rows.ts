@@ -9,7 +9,7 @@ import {
   type Taint,
   ownValue,
 } from '@tenon/api'
-import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/devcluster'
+import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import type { Case } from './case.ts'
 

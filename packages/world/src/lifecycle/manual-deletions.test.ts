@@ -316,7 +316,7 @@ async function openExoscale(t: TestContext): Promise<{ readonly world: World; re
 }
 
 const isEmpty = (world: World) =>
-  world.claims().length === 0 && world.nodes().length === 0 && world.cluster.exoscale.instances().length === 0
+  world.claims().length === 0 && world.nodes().length === 0 && world.cluster.cloud.instances().length === 0
 
 test('LIF-148 the machine of a claim that was torn out is ended by the sweeper of the provider', async (t) => {
   const { world, claim } = await openExoscale(t)
@@ -329,20 +329,20 @@ test('LIF-148 the machine of a claim that was torn out is ended by the sweeper o
   await world.clock.advance(30 * seconds)
   const stands = (uid = '') => world.nodes().some(({ metadata }) => metadata.uid === uid)
   assert.ok(!stands(node?.metadata.uid), 'drained and gone; the kubelet, still alive, may have joined again')
-  assert.equal(world.cluster.exoscale.instances().length, 1)
+  assert.equal(world.cluster.cloud.instances().length, 1)
   assert.ok(await world.clock.advanceUntil(() => isEmpty(world), 6 * minutes))
 })
 
 test('LIF-150 an instance deleted in the console of the cloud takes claim and Node along within minutes', async (t) => {
   const { world, claim } = await openExoscale(t)
   const console = new ExoscaleClient({
-    transport: { send: world.cluster.exoscale.handle },
+    transport: { send: world.cluster.cloud.handle },
     basePath: '/v2',
     credentials: { key: 'EXOtenon0000000000000000001', secret: new Secret('simulated-secret') },
     clock: world.clock,
     userAgent: 'console',
   })
-  const [instance] = world.cluster.exoscale.instances()
+  const [instance] = world.cluster.cloud.instances()
   const deleting = console.deleteInstance(instance?.id ?? '')
   world.scale('web', 0)
   await world.clock.advance(5 * minutes)
@@ -357,7 +357,7 @@ test('EXO-26 a node class in use stays until its last claim has gone', async (t)
   local.delete(exoscaleNodeClassKind, undefined, 'default')
   await world.clock.advance(2 * minutes)
   assert.notEqual(local.get(exoscaleNodeClassKind, undefined, 'default'), undefined)
-  assert.equal(world.cluster.exoscale.instances().length, 1)
+  assert.equal(world.cluster.cloud.instances().length, 1)
   world.scale('web', 0)
   local.delete(karpenterKinds.nodeClaim, undefined, claim)
   await world.clock.advance(2 * minutes)

@@ -1,13 +1,17 @@
 /** How often the parts of a run look and report; what costs much and shows little is rarer in large worlds. */
 import type { DevClusterOptions } from '@tenon/devcluster'
+import type { Exoscale, ExoscaleSettings } from '@tenon/provider-exoscale/simulator'
 import type { Settings } from '@tenon/operator'
 import { isLarge, type Story } from './story.ts'
 import { csiDriver } from './workload/applications.ts'
 
 /** Times of one run. */
 export interface Pace {
-  readonly cluster: Pick<DevClusterOptions, 'kubelets' | 'controllers' | 'scheduler' | 'recordsOwners'>
-  readonly cloud: NonNullable<DevClusterOptions['cloud']['settings']>
+  readonly cluster: Pick<
+    DevClusterOptions<Exoscale>,
+    'kubelets' | 'controllers' | 'scheduler' | 'recordsOwners'
+  >
+  readonly cloud: Partial<ExoscaleSettings>
   readonly election: {
     readonly leaseDurationMs: number
     readonly renewDeadlineMs: number

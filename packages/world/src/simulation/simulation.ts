@@ -123,7 +123,7 @@ export async function simulate(
       return bug?.sees === undefined ? planted : distorted(planted, bug.sees)
     },
     cloudOf: (process) => {
-      const seen = checker.watchingCloud({ send: world.cluster.exoscale.handle }, process)
+      const seen = checker.watchingCloud({ send: world.cluster.cloud.handle }, process)
       const faulty = faultyCloud(seen, faults)
       return bug?.cloud?.(faulty, { world }) ?? faulty
     },

@@ -11,7 +11,7 @@ import {
   parseResources,
   ownValue,
 } from '@tenon/api'
-import { type DevCluster, exoscalePricePerHour } from '@tenon/devcluster'
+import { type ExoscaleCluster, exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
 import type { Clock } from '@tenon/runtime'
 import type { Narrator } from './narrator.ts'
 
@@ -41,14 +41,14 @@ function priceOf(type: string): PricePerHour {
 
 /** Follows claims from their launch to their end. Look from time to time. */
 export class Chronicle {
-  readonly #cluster: DevCluster
+  readonly #cluster: ExoscaleCluster
   readonly #narrator: Narrator
   readonly #clock: Clock
   readonly #launches = new Map<string, Launch>()
   readonly #gone = new Set<string>()
   #dearest = 0
 
-  constructor(cluster: DevCluster, narrator: Narrator, clock: Clock) {
+  constructor(cluster: ExoscaleCluster, narrator: Narrator, clock: Clock) {
     this.#cluster = cluster
     this.#narrator = narrator
     this.#clock = clock
@@ -73,7 +73,7 @@ export class Chronicle {
       this.#gone.add(name)
       this.#narrator.done(`${name} (${type}, ${euros(priceOf(type))}) is removed: ${this.#whyGone(name)}`)
     }
-    this.#dearest = Math.max(this.#dearest, this.#cluster.exoscale.snapshot().pricePerHour)
+    this.#dearest = Math.max(this.#dearest, this.#cluster.cloud.snapshot().pricePerHour)
   }
 
   #tellLaunch(claim: NodeClaim): void {

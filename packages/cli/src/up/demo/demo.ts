@@ -1,6 +1,6 @@
 /** The guided demonstration: a cluster on a simulated Exoscale from empty to busy and back, each step explained. */
 import { conditionOf, karpenterKinds, kinds, labels, type Pod } from '@tenon/api'
-import type { DevCluster, ExoscaleSettings } from '@tenon/devcluster'
+import type { ExoscaleCluster, ExoscaleSettings } from '@tenon/provider-exoscale/simulator'
 import type { Settings } from '@tenon/operator'
 import { exoscaleNodeClassKind } from '@tenon/provider-exoscale'
 import type { Clock } from '@tenon/runtime'
@@ -10,7 +10,7 @@ import { gpuClassAndPool, gpuJob, nodeClass, nodePool, shop, systemPods } from '
 import type { Narrator } from './narrator.ts'
 
 export interface DemoStage {
-  readonly cluster: DevCluster
+  readonly cluster: ExoscaleCluster
   /** Applies a stream of manifests. */
   readonly apply: (yaml: string) => Promise<void>
   readonly clock: Clock
@@ -73,11 +73,11 @@ class Tale {
   }
 
   price(): number {
-    return this.stage.cluster.exoscale.snapshot().pricePerHour
+    return this.stage.cluster.cloud.snapshot().pricePerHour
   }
 
   instances(): number {
-    return this.stage.cluster.exoscale.instances().length
+    return this.stage.cluster.cloud.instances().length
   }
 
   async pause(): Promise<void> {

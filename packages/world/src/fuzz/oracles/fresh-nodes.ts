@@ -30,7 +30,7 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
       .map(({ name }) => name),
   )
   const { quota = Number.POSITIVE_INFINITY } = given.surroundings
-  const isQuotaFull = world.cluster.exoscale.instances().length >= quota
+  const isQuotaFull = world.cluster.cloud.instances().length >= quota
   if (waiting.size === 0 || isQuotaFull) return []
   const said = lastWords(world)
   const pods = world.pods().filter(({ metadata }) => waiting.has(`${metadata.namespace}/${metadata.name}`))

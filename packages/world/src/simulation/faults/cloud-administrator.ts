@@ -14,7 +14,7 @@ export class CloudAdministrator {
     this.#api = connectExoscale({
       ...deps,
       options: exoscaleOptions(),
-      connect: () => ({ send: world.cluster.exoscale.handle }),
+      connect: () => ({ send: world.cluster.cloud.handle }),
     })
   }
 

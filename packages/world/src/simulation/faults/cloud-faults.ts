@@ -10,8 +10,8 @@ const stepMs = minute
 /** For so long a fault waits for its victim. */
 const waitingMs = 5 * minute
 
-type CloudSettings = World['cluster']['exoscale']['settings']
-type FaultRule = Parameters<World['cluster']['exoscale']['faults']['add']>[0]
+type CloudSettings = World['cluster']['cloud']['settings']
+type FaultRule = Parameters<World['cluster']['cloud']['faults']['add']>[0]
 
 /** Types that the pools of the simulation may launch. */
 const scarceTypes = [
@@ -68,7 +68,7 @@ function refused(random: Random): Awaited<ReturnType<Transport['send']>> {
 /** Sets and lifts what the cloud itself does wrong, once a minute. Call the result to stop. */
 export function playCloudFaults(world: World, deps: FaultDependencies): () => void {
   const { weather, clock, log } = deps
-  const { exoscale } = world.cluster
+  const { cloud: exoscale } = world.cluster
   const usual = { ...exoscale.settings.operationDelays }
   const usualPercent = exoscale.settings.memoryCapacityPercent
   let isStopped = false

@@ -16,7 +16,7 @@ export function playMachineFaults(
   const step = (): void => {
     if (isStopped) return
     if (weather.strikes('instanceDeath')) {
-      const alive = world.cluster.exoscale.instances().filter(({ state }) => state === 'running')
+      const alive = world.cluster.cloud.instances().filter(({ state }) => state === 'running')
       const victim = alive[weather.source('instanceDeath').uint32() % Math.max(1, alive.length)]
       if (victim !== undefined) {
         log.record('fault', `instanceDeath ${victim.name}`)

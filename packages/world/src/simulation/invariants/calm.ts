@@ -12,7 +12,7 @@ export function unrest(world: World): readonly string[] {
   const pods = world.pods()
   const claims = world.claims()
   const nodes = world.nodes()
-  const instances = world.cluster.exoscale.instances()
+  const instances = world.cluster.cloud.instances()
   const told: string[] = []
   const waiting = pods.filter(
     (pod) => !isOver(pod) && pod.metadata.labels?.[unsatisfiableLabel] === undefined && !isRunning(pod),

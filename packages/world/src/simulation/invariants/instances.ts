@@ -39,7 +39,7 @@ export const finalizerLast: Invariant = ({ world, violate }) => ({
     if (now !== undefined || before === undefined) return
     if (annotation(before, abandonedAnnotation) !== undefined) return
     const id = before.status?.providerID?.replace('exoscale://', '')
-    const machine = world.cluster.exoscale.instances().find((instance) => instance.id === id)
+    const machine = world.cluster.cloud.instances().find((instance) => instance.id === id)
     if (machine !== undefined)
       violate(
         'finalizerLast',
@@ -53,7 +53,7 @@ export const noOrphanedInstance: Invariant = ({ world, clock, violate, claimByNa
   const since = new Map<string, number>()
   return {
     minute() {
-      const orphans = world.cluster.exoscale
+      const orphans = world.cluster.cloud
         .instances()
         .filter(({ id, labels: tags, state }) => {
           const name = tags[claimLabel] ?? ''

@@ -109,7 +109,7 @@ export function keepsOrphans(inner: Transport, { world }: PlantedContext): Trans
 }
 
 function isOwned(world: World, id: string): boolean {
-  const machine = world.cluster.exoscale.instances().find((instance) => instance.id === id)
+  const machine = world.cluster.cloud.instances().find((instance) => instance.id === id)
   const name = machine?.labels['exoscale.com/node-claim'] ?? ''
   return world
     .claims()

@@ -217,7 +217,7 @@ export function classDrift(hands: Hands): void {
   everyTurnover(hands, [30, 90], 3, () => {
     if (dice.chance(0.5)) {
       hands.act('publish template', () => {
-        world.cluster.exoscale.publishTemplate({ version, variant: 'standard' })
+        world.cluster.cloud.publishTemplate({ version, variant: 'standard' })
       })
       return
     }

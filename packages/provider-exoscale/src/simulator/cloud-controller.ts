@@ -1,5 +1,5 @@
 import { kinds, type Node } from '@tenon/api'
-import { ApiError, type LocalApi } from '../contract.ts'
+import { ApiError, type LocalApi } from '@tenon/devcluster'
 import type { CloudContext } from './cloud-state.ts'
 import type { Instance } from './instance.ts'
 import { addressesOf } from './guest-boot.ts'

@@ -1,5 +1,5 @@
 import { ownValue } from '@tenon/api'
-import type { NodeJoiner } from '../contract.ts'
+import type { NodeJoiner } from '@tenon/devcluster'
 import type { CloudContext } from './cloud-state.ts'
 import type { Instance } from './instance.ts'
 import { configureGuest, type GuestConfiguration } from './guest-boot.ts'

@@ -1,4 +1,4 @@
-import { pricesByType } from '@tenon/provider-exoscale'
+import { pricesByType } from '../catalogue/prices.ts'
 
 const prices = pricesByType('EUR')
 

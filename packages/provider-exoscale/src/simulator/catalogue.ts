@@ -1,8 +1,8 @@
 /** The instance types of the simulated cloud: those that Exoscale publishes. */
-import { publishedTypes } from '@tenon/provider-exoscale'
+import { publishedTypes } from '../catalogue/published-catalogue.ts'
 import { stableId } from './stable-id.ts'
 
-export { publishedZones as zoneNames } from '@tenon/provider-exoscale'
+export { publishedZones as zoneNames } from '../catalogue/published-catalogue.ts'
 
 /** One size of machine. */
 export type InstanceType = Omit<(typeof publishedTypes)[number], 'id'> & { readonly id: string }

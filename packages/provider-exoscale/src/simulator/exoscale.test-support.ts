@@ -1,16 +1,17 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import assert from 'node:assert/strict'
 import { kinds } from '@tenon/api'
 import { type HttpRequest, readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
-import type {
-  JoinCredentials,
-  JoinResult,
-  KubeletHandle,
-  KubeletSpec,
-  LocalApi,
-  NodeJoiner,
-} from '../contract.ts'
-import { createTestApi } from '../scheduler/api-fixture.ts'
+import {
+  createApiServer,
+  type JoinCredentials,
+  type JoinResult,
+  type KubeletHandle,
+  type KubeletSpec,
+  type LocalApi,
+  type NodeJoiner,
+} from '@tenon/devcluster'
 import { createExoscale, type Exoscale, type ExoscaleOptions } from './exoscale.ts'
 import type { ExoscaleSettings } from './settings.ts'
 import { authorizationHeader, type Credential } from './signature.ts'
@@ -68,11 +69,21 @@ function refusalOf(credentials: JoinCredentials): string | undefined {
   return undefined
 }
 
+const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const signingKey = new Secret(keyPair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+
+/** A real API server in which nobody else writes. */
+function anApi(clock: VirtualClock): LocalApi {
+  const adminToken = new Secret('admin')
+  return createApiServer({ clock, random: new SeededRandom(7), logger: silentLogger, adminToken, signingKey })
+    .local
+}
+
 /** A simulated zone on virtual time with a signing client. */
 export class ExoscaleFixture {
   readonly clock = new VirtualClock()
   readonly joiner = new FakeJoiner()
-  readonly api: LocalApi = createTestApi(this.clock)
+  readonly api: LocalApi = anApi(this.clock)
   readonly cloud: Exoscale
 
   constructor(options: Partial<Omit<ExoscaleOptions, 'clock' | 'api' | 'joiner'>> = {}) {

@@ -1,5 +1,5 @@
 import { kinds } from '@tenon/api'
-import type { LocalApi } from '../contract.ts'
+import type { LocalApi } from '@tenon/devcluster'
 
 /** What a cluster announces about itself; fields are undefined until it does. */
 export interface ClusterInfo {

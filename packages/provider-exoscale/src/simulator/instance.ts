@@ -1,4 +1,4 @@
-import type { KubeletHandle } from '../contract.ts'
+import type { KubeletHandle } from '@tenon/devcluster'
 import type { InstanceType } from './catalogue.ts'
 
 export type InstanceState =

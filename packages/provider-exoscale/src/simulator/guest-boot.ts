@@ -1,5 +1,5 @@
 import { formatResource, parseResource, sameTaint, type Taint, setOwn, ownValue } from '@tenon/api'
-import type { JoinCredentials, KubeletSpec } from '../contract.ts'
+import type { JoinCredentials, KubeletSpec } from '@tenon/devcluster'
 import type { Instance } from './instance.ts'
 import type { ExoscaleSettings } from './settings.ts'
 import { decodeUserData, type KubernetesSettings } from './user-data.ts'

@@ -1,4 +1,5 @@
 /** The instances that outlive the process, as they are written down. */
+import type { KeptMachines } from '@tenon/devcluster'
 import type { Instance } from './instance.ts'
 
 /** An instance as plain JSON data. */
@@ -13,12 +14,7 @@ export interface InstanceRecord extends Omit<Instance, 'type' | 'machine'> {
 }
 
 /** Where instances are written down. */
-export interface KeptInstances {
-  /** What an earlier run left, in any order. */
-  all(): readonly InstanceRecord[]
-  save(record: InstanceRecord): void
-  remove(id: string): void
-}
+export type KeptInstances = KeptMachines<InstanceRecord>
 
 /** Writes an instance down as it is now. */
 export function keepInstance(kept: KeptInstances | undefined, instance: Instance): void {

@@ -1,5 +1,5 @@
 import { kinds } from '@tenon/api'
-import type { LocalApi } from '../contract.ts'
+import type { LocalApi } from '@tenon/devcluster'
 
 /** The class that claims without one get on a new SKS cluster: block storage in the zone of the pod. */
 export function createDefaultStorageClass(api: LocalApi): void {

@@ -1,5 +1,5 @@
 import type { Clock, HttpHandler, Logger, Random, Secret } from '@tenon/runtime'
-import type { LocalApi, NodeJoiner } from '../contract.ts'
+import type { LocalApi, NodeJoiner } from '@tenon/devcluster'
 import type { CloudContext } from './cloud-state.ts'
 import { zoneNames } from './catalogue.ts'
 import { CloudController } from './cloud-controller.ts'

@@ -39,6 +39,6 @@ test('npm test watches every test file', () => {
   }
   assert.match(
     scripts['test'] ?? '',
-    /--import=\.\/packages\/devcluster\/src\/exoscale\/document\/watch\.test/,
+    /--import=\.\/packages\/provider-exoscale\/src\/simulator\/document\/watch\.test/,
   )
 })

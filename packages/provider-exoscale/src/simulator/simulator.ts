@@ -1,0 +1,46 @@
+import type { CloudSimulator, DevCluster } from '@tenon/devcluster'
+import type { Secret } from '@tenon/runtime'
+import { createExoscale, type Exoscale } from './exoscale.ts'
+import type { InstanceRecord } from './kept-instances.ts'
+import type { ExoscaleSettings } from './settings.ts'
+import { createDefaultStorageClass } from './storage-class.ts'
+
+/** The zone of a simulated Exoscale, and who may use it. */
+export interface SimulatedZone {
+  readonly zone: string
+  /** Id of the simulated SKS cluster. */
+  readonly clusterId: string
+  readonly key: string
+  readonly secret: Secret
+  readonly settings?: Partial<ExoscaleSettings>
+}
+
+/** An embedded cluster in a simulated Exoscale. */
+export type ExoscaleCluster = DevCluster<Exoscale>
+
+/** A simulated Exoscale for an embedded cluster. */
+export function exoscaleSimulator({
+  zone,
+  clusterId,
+  key,
+  secret,
+  settings,
+}: SimulatedZone): CloudSimulator<Exoscale> {
+  return {
+    prepare: createDefaultStorageClass,
+    start: ({ clock, random, logger, joiner, apiAs, kubernetesVersion, keptMachines }) =>
+      createExoscale({
+        clock,
+        logger,
+        random: random.fork('exoscale'),
+        joiner,
+        api: apiAs('exoscale-cloud-controller-manager'),
+        zone,
+        clusterId,
+        clusterVersion: kubernetesVersion,
+        credentials: [{ key, secret }],
+        ...(settings && { settings }),
+        ...(keptMachines && { kept: keptMachines<InstanceRecord>() }),
+      }),
+  }
+}
