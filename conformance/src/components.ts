@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A program of the control plane, by the name of its binary. */
+/** A program of the control plane, or one that tests need, by the name of its binary. */
 export type ComponentName =
   | 'etcd'
   | 'kube-apiserver'
@@ -12,6 +12,7 @@ export type ComponentName =
   | 'kubectl'
   | 'kwok'
   | 'helm'
+  | 'actionlint'
 
 /** Go programs that share one `go.mod` under `control-plane/<folder>/`. */
 export interface GoModule {
@@ -66,6 +67,12 @@ export const goModules: readonly GoModule[] = [
     path: 'helm.sh/helm/v4',
     packages: { helm: 'helm.sh/helm/v4/cmd/helm' },
     stamp: (version) => ({ 'helm.sh/helm/v4/internal/version.version': version }),
+  },
+  {
+    folder: 'actionlint',
+    path: 'github.com/rhysd/actionlint',
+    packages: { actionlint: 'github.com/rhysd/actionlint/cmd/actionlint' },
+    stamp: () => ({}),
   },
 ]
 
