@@ -1,6 +1,6 @@
 /**
  * What consolidation costs: a scan that decides about every node by itself, and a search for several
- * nodes at once, one of them by the global search, on clusters of the size of those in benchmarks.md 2. Each in a process of its own.
+ * nodes at once, one of them by the global search, on large clusters. Each in a process of its own.
  */
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
@@ -12,7 +12,7 @@ import { peakHeapMib } from './scheduling/heap-trace.ts'
 interface Workload extends ClusterShape {
   readonly name: string
   readonly search: 'survey' | 'multi' | 'global'
-  /** Seconds that are to be kept below, and those that the reference takes, as benchmarks.md gives them. */
+  /** Seconds that are to be kept below, and those that the reference takes on the same case. */
   readonly target: string
 }
 

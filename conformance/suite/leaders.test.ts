@@ -11,7 +11,7 @@ import { LeaderWatch } from './leader-watch.ts'
 import { Replica } from './replica.ts'
 import { crdsYaml } from './tenon.ts'
 
-/** How often the leader ends, in these ways in turn; issue 8 asks for 20. */
+/** How often the leader ends, in these ways in turn. */
 const kills = Number(process.env['TENON_LEADER_KILLS'] ?? 3)
 const ways = ['SIGKILL', 'SIGTERM', 'SIGSTOP'] as const
 const podsPerKill = 5

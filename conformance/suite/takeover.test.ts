@@ -1,4 +1,4 @@
-/** Tenon takes a cluster over from the Go Karpenter (issue 5, must-hold 2). */
+/** Tenon takes a cluster over from the Go Karpenter. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A bad object blocks only itself, and is named (user-asks.md ASK-11). */
+/** A bad object blocks only itself, and is named. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { conditionOf, karpenterKinds, kinds, labels, type NodePool } from '@tenon/api'

@@ -1,4 +1,4 @@
-/** Limits of NodePools hold while the provisioner and the disruption loop decide side by side (user-asks.md ASK-20). */
+/** Limits of NodePools hold while the provisioner and the disruption loop decide side by side. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Clock, Transport } from '@tenon/runtime'

@@ -1,4 +1,4 @@
-/** Limits of NodePools hold whatever happens in between (user-asks.md ASK-20). */
+/** Limits of NodePools hold whatever happens in between. */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'

@@ -1,4 +1,4 @@
-/** What a shortage in the cloud does to launches (user-asks.md ASK-8). */
+/** What a shortage in the cloud does to launches. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import {

@@ -1,4 +1,4 @@
-/** Tenon takes a cluster over from the Go Karpenter (issue 5, must-hold 2), on virtual time. */
+/** Tenon takes a cluster over from the Go Karpenter, on virtual time. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import {

@@ -264,7 +264,7 @@ describe('compatibility', () => {
   })
 })
 
-test('ASK-23 metrics are told in full, or without what grows with the cluster', () => {
+test('metrics are told in full, or without what grows with the cluster', () => {
   assert.equal(settings([]).metricsDetail, 'full')
   assert.equal(settings([], { METRICS_DETAIL: 'reduced' }).metricsDetail, 'reduced')
   assert.equal(settings(['--metrics-detail=full'], { METRICS_DETAIL: 'reduced' }).metricsDetail, 'full')

@@ -1,5 +1,5 @@
 /**
- * Launches around shortages (user-asks.md ASK-8): what is short is found out by few launches, the others
+ * Launches around shortages: what is short is found out by few launches, the others
  * take the next offering of their claim at once, and the next decision counts on neither.
  */
 import { type InstanceType, labels, type NodeClaim, type Unavailability } from '@tenon/api'

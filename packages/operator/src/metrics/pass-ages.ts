@@ -1,4 +1,4 @@
-/** Since when work has been waiting for a pass that does all of it, by controller (user-asks.md ASK-11). */
+/** Since when work has been waiting for a pass that does all of it, by controller. */
 import type { Clock } from '@tenon/runtime'
 
 export class PassAges {

@@ -1,4 +1,4 @@
-/** How many series a large cluster has, and what they cost (user-asks.md ASK-23). */
+/** How many series a large cluster has, and what they cost. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
@@ -157,7 +157,7 @@ async function measured(work: () => Promise<unknown>) {
   return least
 }
 
-test('ASK-23 a scrape of 1,000 nodes and 10,000 pods has a known number of series and is cheap', async (t) => {
+test('a scrape of 1,000 nodes and 10,000 pods has a known number of series and is cheap', async (t) => {
   const { metrics, cluster, nodeMetrics } = await shown('full')
   const counts = seriesOf(await metrics.registry.metrics())
   const perNode = (resourcesShown: number) => nodes * resourcesShown
@@ -209,7 +209,7 @@ test('ASK-23 a scrape of 1,000 nodes and 10,000 pods has a known number of serie
   assert.ok(change.totalMs < 10, `one new pod takes ${change.totalMs} ms of processor time`)
 })
 
-test('ASK-23 with reduced detail the same cluster has hardly any series, and none of a single pod or node', async () => {
+test('with reduced detail the same cluster has hardly any series, and none of a single pod or node', async () => {
   const { metrics } = await shown('reduced')
   const text = await metrics.registry.metrics()
   assert.doesNotMatch(text, /ip-10-0-|web-\d/)

@@ -57,7 +57,7 @@ describe('metrics', () => {
     assert.deepEqual(shown.toSorted(), metricTable.map(line).toSorted())
   })
 
-  test('ASK-23 with reduced detail nothing is left that grows with pods or nodes', () => {
+  test('with reduced detail nothing is left that grows with pods or nodes', () => {
     const rest = ownRows.filter(({ grows }) => grows === undefined).map(({ name }) => name)
     assert.deepEqual(
       registered('reduced')

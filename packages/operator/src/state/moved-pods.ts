@@ -1,4 +1,4 @@
-/** Workloads that consolidation has moved, and those it had better leave alone (user-asks.md ASK-2, "calm"). */
+/** Workloads that consolidation has moved, and those it had better leave alone. */
 import type { Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import { controllerOf } from './pods.ts'

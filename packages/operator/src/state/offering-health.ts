@@ -1,5 +1,5 @@
 /**
- * Which offerings are out of capacity, as launches have found (user-asks.md ASK-8). An offering is left
+ * Which offerings are out of capacity, as launches have found. An offering is left
  * alone for a time that doubles with every failure; then one launch tries it, and the others follow only
  * when that one has succeeded.
  */

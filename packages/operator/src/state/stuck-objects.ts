@@ -1,4 +1,4 @@
-/** What is so slow to become usable that the rest of the cluster should not wait for it (user-asks.md ASK-11). */
+/** What is so slow to become usable that the rest of the cluster should not wait for it. */
 import { conditionOf, type NodeClaim, type ObjectMeta } from '@tenon/api'
 
 /** A claim whose launch has failed, and a node that does not say what it is, are waited for this long. */

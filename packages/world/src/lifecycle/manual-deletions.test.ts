@@ -1,4 +1,4 @@
-/** What users delete by hand ends with nothing left in the cloud (lifecycle.md 15; issue 5, must-hold 7). */
+/** What users delete by hand ends with nothing left in the cloud (lifecycle.md 15). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import {

@@ -129,7 +129,7 @@ test('OPS-35 OPS-41 a resource keeps its name, and the series of a node go withi
     assert.deepEqual(await values(stage, name), [], name)
 })
 
-test('ASK-23 with reduced detail nothing is told of single nodes and pods, but of all together', async (t) => {
+test('with reduced detail nothing is told of single nodes and pods, but of all together', async (t) => {
   const stage = await Stage.open(t, { settings: { metricsDetail: 'reduced' } })
   await stage.ready('a')
   await stage.pod('p', 'node-a', { spec: container({ requests: { cpu: '1' } }) })

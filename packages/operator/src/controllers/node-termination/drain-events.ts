@@ -1,4 +1,4 @@
-/** Says on a Node what its drain waits for, seldom enough not to flood (ASK-12). */
+/** Says on a Node what its drain waits for, seldom enough not to flood. */
 import type { OperatorContext } from '../../context.ts'
 import { BudgetIndex } from './budget-index.ts'
 import type { Departure } from './departure.ts'

@@ -1,4 +1,4 @@
-/** What a drain waits for, pod by pod, with the rule that holds each and when it ends (ASK-12). */
+/** What a drain waits for, pod by pod, with the rule that holds each and when it ends. */
 import type { Pod, PodDisruptionBudget } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import { doNotDisrupt, isTerminating, keyOf } from '../../state/pods.ts'

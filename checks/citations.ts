@@ -1,0 +1,122 @@
+/**
+ * Finds citations of the behaviour sheets that do not resolve: `scheduling.md 9.2` needs that section in
+ * docs/behaviour/scheduling.md, `SCH-12` needs scenario 12 there.
+ * Prints one line per citation and exits 1 if there is any.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+const root = resolve(import.meta.dirname, '..')
+const sheetFolder = resolve(root, 'docs/behaviour')
+const searched = ['packages', 'conformance', 'bench', 'build', 'checks', 'docs']
+const text = /\.(?:ts|js|mjs|md|yaml|json)$/
+/** Data from elsewhere. */
+const exempt = /\/testdata\//
+
+/** The sheet that holds the scenarios of each prefix. */
+const sheetOfPrefix: ReadonlyMap<string, string> = new Map([
+  ['SCH', 'scheduling.md'],
+  ['LIF', 'lifecycle.md'],
+  ['STA', 'cluster-state.md'],
+  ['DIS', 'disruption.md'],
+  ['API', 'api.md'],
+  ['OPS', 'operations.md'],
+  ['EXO', 'exoscale.md'],
+  ['RPT', 'reports.md'],
+  ['PLA', 'planned-placement.md'],
+])
+
+/** What a sheet offers to cite. */
+interface Sheet {
+  /** Numbers of its sections, such as `9.2` or `A5`. */
+  readonly sections: ReadonlySet<string>
+  readonly scenarios: ReadonlySet<string>
+}
+
+/** Reads a sheet: numbered headings, and the numbered list below the heading that names the scenarios. */
+function sheet(content: string): Sheet {
+  const sections = new Set<string>()
+  const scenarios = new Set<string>()
+  let isScenarios = false
+  for (const line of content.split('\n')) {
+    const heading = /^#+ (?:([A-Z]?\d+(?:\.\d+)*)\.? )?(.*)/.exec(line)
+    if (heading !== null) {
+      if (heading[1] !== undefined) sections.add(heading[1])
+      isScenarios = /^scenarios\b/i.test(heading[2] ?? '')
+    }
+    const scenario = isScenarios ? /^(\d+)\. /.exec(line)?.[1] : undefined
+    if (scenario !== undefined) scenarios.add(scenario)
+  }
+  return { sections, scenarios }
+}
+
+const section = '[A-Z]?\\d+(?:\\.\\d+)*'
+const separator = '(?:, (?:and )?| and | to )'
+const fileCitation = new RegExp(
+  `(?<![\\w/.-])([a-z]+(?:-[a-z]+)*\\.md)(?: |\\n \\* )(${section}(?:${separator}${section})*)(?![\\w-])`,
+  'g',
+)
+const scenarioCitation = new RegExp(`\\b(${[...sheetOfPrefix.keys()].join('|')})-(\\d+)\\b`, 'g')
+/** A sheet that a comment names in parentheses or in a list, whatever follows. */
+const mention = /[(,;] ?([a-z]+(?:-[a-z]+)*\.md)\b/g
+
+interface Finding {
+  readonly line: number
+  readonly citation: string
+  readonly reason: string
+}
+
+/** Citations in `content` that `sheets`, by file name, do not resolve. In code, a document named so is a sheet. */
+function unresolved(
+  content: string,
+  sheets: ReadonlyMap<string, Sheet>,
+  { isCode }: { readonly isCode: boolean },
+): readonly Finding[] {
+  const found: Finding[] = []
+  const add = (index: number, citation: string, reason: string): void => {
+    found.push({ line: content.slice(0, index).split('\n').length, citation, reason })
+  }
+  for (const { 0: citation, 1: file = '', 2: numbers = '', index } of content.matchAll(fileCitation)) {
+    const cited = sheets.get(file)
+    if (cited === undefined) add(index, citation, `docs/behaviour has no ${file}`)
+    else
+      for (const number of numbers.split(new RegExp(separator)))
+        if (!cited.sections.has(number)) add(index, citation, `${file} has no section ${number}`)
+  }
+  for (const { 0: citation, 1: prefix = '', 2: number = '', index } of content.matchAll(scenarioCitation)) {
+    const file = sheetOfPrefix.get(prefix) ?? ''
+    if (sheets.get(file)?.scenarios.has(number) !== true)
+      add(index, citation, `${file} has no scenario ${number}`)
+  }
+  if (isCode)
+    for (const { 1: file = '', index } of content.matchAll(mention))
+      if (!sheets.has(file)) add(index, file, `docs/behaviour has no ${file}`)
+  return found
+}
+
+if (import.meta.main) {
+  const sheets = new Map(
+    readdirSync(sheetFolder)
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => [name, sheet(readFileSync(resolve(sheetFolder, name), 'utf8'))] as const),
+  )
+  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '--', ...searched], {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  })
+  const paths = listed
+    .split('\n')
+    .filter((path) => text.test(path) && !exempt.test(path) && existsSync(resolve(root, path)))
+  let count = 0
+  for (const path of paths) {
+    const content = readFileSync(resolve(root, path), 'utf8')
+    const findings = unresolved(content, sheets, { isCode: !path.endsWith('.md') })
+    for (const { line, citation, reason } of findings)
+      console.error(`${path}:${line} cites "${citation}", but ${reason}`)
+    count += findings.length
+  }
+  console.error(`citations of ${paths.length} files checked, ${count} do not resolve`)
+  process.exitCode = count === 0 ? 0 : 1
+}
