@@ -238,7 +238,7 @@ describe('overlays that set the same', () => {
     assert.deepEqual(prices('large'), [3, 3])
   })
 
-  test('of three of one weight the third is compared with the first as well', () => {
+  test('API-108 of three of one weight the third is compared with the first as well', () => {
     const { outcomes, type } = evaluate([
       anOverlay('z', { capacity: { 'example.com/a': '1' } }),
       anOverlay('y', { capacity: { 'example.com/b': '2' } }),

@@ -80,7 +80,7 @@ describe('pods that want to be together', () => {
     assert.deepEqual(failed(result), podNames(pods))
   })
 
-  test('RPT-50 only the first pod of a self-affinity opens a domain', () => {
+  test('SCH-116 RPT-50 only the first pod of a self-affinity opens a domain', () => {
     const pods = ['zone-1', 'zone-2'].map((to) => anAppPod('web', { ...near(zone, 'web'), ...pinned(to) }))
     const result = schedule(anInput({ pods, pools }))
     assert.deepEqual(podsPerDomain(result.claims, zone), { 'zone-1': 1 })
