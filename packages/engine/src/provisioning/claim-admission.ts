@@ -31,6 +31,7 @@ export class ClaimAdmission {
   readonly #priceLists: (readonly PricePerHour[])[] = []
   /** By amounts, then by class. */
   readonly #prices = new Map<Amounts, Map<number, PricePerHour>>()
+  readonly #rooms = new Map<Amounts, Map<number, number>>()
 
   constructor(
     classes: ClaimClasses,
@@ -63,7 +64,7 @@ export class ClaimAdmission {
   /**
    * `targets` as the rules about domains leave them now, the ways that can be bought. Where a domain must be
    * settled on, the best comes first: the one that the rules prefer, then the cheapest, then the one whose domains
-   * are in the fewest other ways, then by name (reports.md 12).
+   * are in the fewest other ways, then the one with room for the most such pods, then by name (reports.md 12).
    */
   confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
     if (!this.#topology.concernsDomains(shape)) return targets
@@ -82,7 +83,8 @@ export class ClaimAdmission {
             compareRanks(a.ranks, b.ranks) ||
             comparePrices(this.#priceFor(shape, a.confined), this.#priceFor(shape, b.confined)) ||
             comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)) ||
-            shared(a.narrowing) - shared(b.narrowing),
+            shared(a.narrowing) - shared(b.narrowing) ||
+            this.#roomFor(shape, b.confined) - this.#roomFor(shape, a.confined),
         )
       }
       return ways.map((way) => way.confined)
@@ -111,6 +113,28 @@ export class ClaimAdmission {
       prices.set(of.index, lowestPrice(offers))
     }
     return prices.get(of.index)
+  }
+
+  /**
+   * How many pods of the shape the roomiest row of a class holds that could be bought for it: pods that must be
+   * together stay with the first.
+   */
+  #roomFor({ amounts }: PodShape, of: ClaimClass): number {
+    let rooms = this.#rooms.get(amounts)
+    if (rooms === undefined) {
+      rooms = new Map()
+      this.#rooms.set(amounts, rooms)
+    }
+    let most = rooms.get(of.index)
+    if (most === undefined) {
+      const holding = rowsHolding(of, amounts)
+      const priced = holding.filter((row) => this.#classes.bestOffer(of, row).pricePerHour !== undefined)
+      most = 0
+      for (const { room } of priced.length > 0 ? priced : holding)
+        most = Math.max(most, timesIn(amounts, room))
+      rooms.set(of.index, most)
+    }
+    return most
   }
 
   /**
@@ -219,6 +243,16 @@ export class ClaimAdmission {
     }
     return targets
   }
+}
+
+/** How many times `amounts` fits into `room`. */
+function timesIn(amounts: Amounts, room: Amounts): number {
+  let times = Number.MAX_SAFE_INTEGER
+  for (let i = 0; i < amounts.length; i++) {
+    const amount = amounts[i] as number
+    if (amount > 0) times = Math.min(times, Math.floor((room[i] as number) / amount))
+  }
+  return times
 }
 
 /**

@@ -446,6 +446,34 @@ describe('ties between domains', () => {
       }
   })
 
+  test('RPT-45 pods that must be together go to the zone whose type holds all of them, whatever it is called', () => {
+    const together = requiringPods('podAffinity', labels.hostname, 'web')
+    const [soft] =
+      spreading(zone, 'web', { whenUnsatisfiable: 'ScheduleAnyway' }).topologySpreadConstraints ?? []
+    const memory = { resources: { requests: { memory: '14Gi' } } }
+    for (const [small, large] of [
+      ['a', 'b'],
+      ['b', 'a'],
+    ] as const) {
+      const types = [aType('wide', 8, 16, [small]), aType('tall', 4, 32, [large])].map((type) =>
+        soldAs(type, anOffering('on-demand', 0.1, type.name === 'wide' ? small : large)),
+      )
+      const pods = times(2, () =>
+        anAppPod('web', {
+          ...together,
+          topologySpreadConstraints: soft === undefined ? [] : [soft],
+          containers: [{ name: 'app', ...memory }],
+        }),
+      )
+      const { claims, failures } = schedule(anInput({ pods, pools: [aPoolInput(aPool(), types)] }))
+      assert.deepEqual(failures, [], large)
+      assert.deepEqual(
+        claims.map((claim) => claim.pods.length),
+        [2],
+      )
+    }
+  })
+
   test('RPT-48 a pool whose nodes lack the label of an anti-affinity is no place that it is about', () => {
     const away = anAppPod('new', requiringPods('podAntiAffinity', rack, 'old'))
     const nodes = [aFullNode('n1', 'zone-1', { [rack]: 'r1' })]
