@@ -106,5 +106,6 @@ type Oracle =
   | 'nothingLost'
   | 'noHigherPrice'
   | 'calmStart'
+  | 'saysOnce'
   | 'sameUnderOtherNames'
   | 'noHang'

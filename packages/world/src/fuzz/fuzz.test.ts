@@ -358,4 +358,17 @@ describe('oracles', () => {
     watch.write(line('Cannot read properties of undefined (reading 5)'))
     assert.equal(watch.findings.length, 1)
   })
+
+  test('a step of a NodeClaim that is logged again and again is found once', () => {
+    const watch = new LogWatch()
+    const line = (name: string): string =>
+      JSON.stringify({ level: 'INFO', message: 'registered nodeclaim', NodeClaim: { name } })
+    for (let times = 0; times < 5; times++) for (const name of ['a', 'b']) watch.write(line(name))
+    assert.deepEqual(watch.findings, [])
+    for (let times = 0; times < 5; times++) watch.write(line('a'))
+    assert.deepEqual(
+      watch.findings.map(({ oracle, text }) => [oracle, text]),
+      [['saysOnce', '"registered nodeclaim" was logged 6 times for NodeClaim a']],
+    )
+  })
 })

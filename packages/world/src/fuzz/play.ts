@@ -66,7 +66,7 @@ export async function play(given: Case, fault?: PlantedFault, onlooker?: Onlooke
       provider: given.provider,
       turns: 1,
       credentials: await credentials,
-      logger: new JsonLogger(watch.clock(clock), written, { value: onlooker?.level ?? 'warn' }),
+      logger: new JsonLogger(watch.clock(clock), written, { value: onlooker?.level ?? 'info' }),
       settings: {
         ...given.settings,
         ...fault?.settings,

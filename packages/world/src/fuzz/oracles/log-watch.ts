@@ -1,4 +1,4 @@
-/** Nothing throws: neither in the log, nor past everyone's care. */
+/** Nothing throws: neither in the log, nor past everyone's care. What happens to a NodeClaim once is logged once. */
 import process from 'node:process'
 import type { Clock } from '@tenon/runtime'
 import type { Finding } from '../case.ts'
@@ -8,10 +8,16 @@ const stack = /\\n\s+at .*\.ts:\d+/
 const programErrors =
   /TypeError|RangeError|ReferenceError|SyntaxError|is not a function|Cannot (read|set) propert|is not iterable|Invalid array length|could not be cloned|Maximum call stack/
 
+/** What happens to a NodeClaim once in its life. A process that ends before it is stored says it again. */
+const stepOfClaim =
+  /"message":"((?:launched|registered|initialized) nodeclaim)".*"NodeClaim":\{"name":"([^"]+)"\}/
+const mostRepeats = 5
+
 /** Reads what the operator logs, and catches what nobody caught. */
 export class LogWatch {
   readonly #findings: Finding[] = []
   readonly #texts = new Set<string>()
+  readonly #steps = new Map<string, number>()
   #clock: Pick<Clock, 'monotonic'> = { monotonic: () => 0 }
 
   get findings(): readonly Finding[] {
@@ -31,9 +37,21 @@ export class LogWatch {
   }
 
   write(line: string): void {
+    this.#countSteps(line)
     const isError = line.includes('"level":"ERROR"')
     if (!(isError && stack.test(line)) && !programErrors.test(line)) return
     this.#add(line.trim().slice(0, 1200))
+  }
+
+  #countSteps(line: string): void {
+    const [, step, claim] = stepOfClaim.exec(line) ?? []
+    if (step === undefined) return
+    const key = `${step} ${claim}`
+    const times = (this.#steps.get(key) ?? 0) + 1
+    this.#steps.set(key, times)
+    if (times !== mostRepeats + 1) return
+    const text = `"${step}" was logged ${times} times for NodeClaim ${claim}`
+    this.#findings.push({ oracle: 'saysOnce', text, atMs: this.#clock.monotonic() })
   }
 
   /** Call the result to stop. */
