@@ -17,7 +17,6 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   engine: ['api'],
   kube: ['api', 'runtime'],
   provider: ['api', 'kube', 'runtime'],
-  // The embedded cluster only under the simulator.
   'provider-exoscale': ['api', 'devcluster', 'kube', 'provider', 'runtime'],
   'provider-kwok': ['api', 'kube', 'provider', 'runtime'],
   operator: ['api', 'engine', 'kube', 'provider', 'runtime'],
@@ -93,6 +92,14 @@ function packageViolations(source: Source): readonly string[] {
   })
 }
 
+/** Only a simulator knows the embedded cluster, and nothing of its provider knows the simulator. */
+function simulatorViolations({ path, packageName, imports }: Source): readonly string[] {
+  if (!packageName.startsWith('provider-') || path.includes('/src/simulator/')) return []
+  return imports
+    .filter((target) => target === '@tenon/devcluster' || /(^|\/)simulator(\/|$)/.test(target))
+    .map((target) => `${path}: only the simulator may import ${target}`)
+}
+
 function relativeTargets(source: Source): readonly string[] {
   return source.imports
     .filter((target) => target.startsWith('.'))
@@ -127,7 +134,11 @@ function cycles(all: readonly Source[]): readonly string[] {
 
 const all = await sources()
 const violations = [
-  ...all.flatMap((source) => [...packageViolations(source), ...escapes(source)]),
+  ...all.flatMap((source) => [
+    ...packageViolations(source),
+    ...simulatorViolations(source),
+    ...escapes(source),
+  ]),
   ...cycles(all),
 ]
 for (const violation of violations) console.error(violation)

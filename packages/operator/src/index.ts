@@ -1,4 +1,4 @@
-export { nameProblem, type PoolRules, poolProblems } from './state/pool-problems.ts'
+export { nameProblem, poolProblems } from './state/pool-problems.ts'
 export {
   type DecisionOptions,
   InlineDecider,

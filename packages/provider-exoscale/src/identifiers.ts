@@ -33,6 +33,9 @@ export const exoscaleLabels = {
   accelerator: 'karpenter.sh/instance-accelerator',
 } as const
 
+/** Label keys by which NodePools choose instance types, beyond the core's. */
+export const choosableLabels: readonly string[] = [exoscaleLabels.family, exoscaleLabels.size]
+
 export const gpuResource = 'nvidia.com/gpu'
 export const podsPerNode = 110
 export const nodeClassFinalizer = 'exoscale.com/nodeclass-finalizer'

@@ -1,7 +1,6 @@
 /** What Exoscale publishes, for checks without an account. */
 import type { InstanceType, KubeObject } from '@tenon/api'
 import {
-  labelsBeyondTheCore,
   type OfflineCatalogue,
   type OfflineFinding,
   type OfflineTypes,
@@ -10,6 +9,7 @@ import {
 } from '@tenon/provider'
 import { publishedZones } from './catalogue/published-catalogue.ts'
 import { publishedInstanceTypes } from './catalogue/published-types.ts'
+import { choosableLabels } from './identifiers.ts'
 import { type FormerField, formerFieldsOf } from './nodeclass/former-fields.ts'
 import type { ExoscaleNodeClass } from './nodeclass/types.ts'
 
@@ -31,7 +31,7 @@ export function offlineCatalogue(env: ProviderEnvironment): OfflineCatalogue {
     return { known, offered: zone === '' ? known : typesIn([zone], nodeClass) }
   }
   return {
-    rules: { wellKnownLabels: labelsBeyondTheCore(typesOf(undefined).known) },
+    rules: { wellKnownLabels: choosableLabels },
     typesOf,
     findingsOf: (nodeClass) => formerFieldsOf((nodeClass as ExoscaleNodeClass).spec).map(formerField),
     problems: [],

@@ -29,7 +29,7 @@ import { checkDrift } from './drift.ts'
 import { providerErrorFrom } from './errors.ts'
 import { Fleet } from './fleet/fleet.ts'
 import { GarbageCollection } from './garbage-collection.ts'
-import { exoscaleLabels, parseProviderId, providerName } from './identifiers.ts'
+import { choosableLabels, parseProviderId, providerName } from './identifiers.ts'
 import { BootstrapTokens } from './launch/bootstrap-token.ts'
 import { readCertificateAuthority } from './launch/certificate-authority.ts'
 import { Launcher } from './launch/launcher.ts'
@@ -75,7 +75,7 @@ class ExoscaleProvider implements CloudProvider {
   readonly name = providerName
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [exoscaleNodeClassKind]
   /** The GPU labels stay out: a claim may not require labels of domain karpenter.sh. */
-  readonly wellKnownLabels: readonly string[] = [exoscaleLabels.family, exoscaleLabels.size]
+  readonly wellKnownLabels: readonly string[] = choosableLabels
   readonly repairPolicies: readonly RepairPolicy[] = [
     { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 15 * minute },
     { conditionType: 'DiskPressure', conditionStatus: 'True', tolerationMs: 10 * minute },

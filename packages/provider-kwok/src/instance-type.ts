@@ -6,10 +6,11 @@ import {
   type Offering,
   type Requirement,
   type Resources,
+  wellKnownLabels,
 } from '@tenon/api'
 
 /** Labels that KWOK instance types add. */
-export const kwokLabels = {
+const kwokLabels = {
   size: 'karpenter.kwok.sh/instance-size',
   family: 'karpenter.kwok.sh/instance-family',
   cpu: 'karpenter.kwok.sh/instance-cpu',
@@ -66,4 +67,13 @@ export function instanceTypeOf({ name, arch, operatingSystems, capacity, offerin
 function familyOf(name: string): string {
   const end = name.search(/[.-]/)
   return end > 0 ? name.slice(0, end) : name.slice(0, 1)
+}
+
+/** Label keys beyond the core's: those of KWOK's own types, and every other one that offerings differ by. */
+export function choosableLabels(types: readonly InstanceType[]): readonly string[] {
+  const offered = types.flatMap(({ offerings }) =>
+    offerings.flatMap(({ requirements }) => requirements.map(({ key }) => key)),
+  )
+  const keys = new Set([...Object.values(kwokLabels), ...offered])
+  return [...keys].filter((key) => !wellKnownLabels.includes(key))
 }

@@ -1,6 +1,7 @@
-import { labelsBeyondTheCore, type OfflineCatalogue, type ProviderEnvironment } from '@tenon/provider'
+import type { OfflineCatalogue, ProviderEnvironment } from '@tenon/provider'
 import { defaultCatalogue } from './catalogue.ts'
 import { readCatalogue } from './catalogue-file.ts'
+import { choosableLabels } from './instance-type.ts'
 import { kwokNodeClassKind } from './nodeclass.ts'
 
 /**
@@ -19,7 +20,7 @@ export async function offlineCatalogue(
     types.length === 0 ? [...problems, 'gives no instance type: nothing can be launched'] : problems
   return {
     rules: {
-      wellKnownLabels: labelsBeyondTheCore(types),
+      wellKnownLabels: choosableLabels(types),
       restrictedDomains: [kwokNodeClassKind.group],
     },
     typesOf: () => ({ offered: types, known: types }),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -7,6 +8,7 @@ import type { NodePool } from '@tenon/api'
 import { createCacheRegistry, createKubeClient } from '@tenon/kube'
 import { type LogFields, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { isProviderSettingError } from '@tenon/provider'
+import { kwok } from './module.ts'
 import { openKwok } from './open.ts'
 
 const pool: NodePool = {
@@ -100,4 +102,13 @@ test('a partition that cannot be a label’s value is refused', () => {
       isProviderSettingError(error) &&
       /KWOK_PARTITIONS=a,,b: "" is not a valid name; use names such as a,b,c/.test(error.message),
   )
+})
+
+test('manifests are checked with the labels that the running provider knows', async (t) => {
+  const path = fileWith(t, JSON.stringify([anItem]))
+  for (const env of [{}, { INSTANCE_TYPES_FILE_PATH: path }]) {
+    const { rules } = await kwok.offline(env, async (file) => await readFile(file, 'utf8'))
+    const { wellKnownLabels, restrictedDomains } = open(env).provider
+    assert.deepEqual(rules, { wellKnownLabels, restrictedDomains })
+  }
 })

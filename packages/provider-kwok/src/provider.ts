@@ -10,7 +10,6 @@ import {
   labels,
   parseDuration,
   type ResourceType,
-  wellKnownLabels,
 } from '@tenon/api'
 import { type Cache, isKubeError, type KubeClient, type KubeErrorKind, type ReadFields } from '@tenon/kube'
 import {
@@ -24,7 +23,7 @@ import { type Clock, integerBetween, type Logger, type Random, unit } from '@ten
 import { defaultCatalogue } from './catalogue.ts'
 import { Failures } from './failures.ts'
 import type { FailureSettings } from './failure-settings.ts'
-import { kwokLabels } from './instance-type.ts'
+import { choosableLabels } from './instance-type.ts'
 import {
   type Choice,
   cheapestChoice,
@@ -43,7 +42,6 @@ import { SharedRead } from './shared-read.ts'
 const repairTolerationMs = 10 * 60_000
 /** Of creating a Node: how often, and the pauses between. */
 const creation = { attempts: 4, pauseMs: 10, growth: 5, jitter: 0.1 }
-const kwokDomain = 'karpenter.kwok.sh'
 /** On a Node and its claim: what the machine was made from, if its node class names an image. */
 const imageAnnotation = 'karpenter.kwok.sh/image'
 
@@ -75,7 +73,7 @@ export class KwokProvider implements CloudProvider {
   readonly name = 'kwok'
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [kwokNodeClassKind]
   readonly wellKnownLabels: readonly string[]
-  readonly restrictedDomains: readonly string[] = [kwokDomain]
+  readonly restrictedDomains: readonly string[] = [kwokNodeClassKind.group]
   readonly repairPolicies: readonly RepairPolicy[] = (['False', 'Unknown'] as const).map(
     (conditionStatus) => ({
       conditionType: 'Ready',
@@ -99,7 +97,7 @@ export class KwokProvider implements CloudProvider {
     this.#types = deps.instanceTypes ?? defaultCatalogue()
     this.#failures = new Failures(deps)
     this.#partitions = deps.partitions ?? ['a']
-    this.wellKnownLabels = labelsBeyondTheCore(this.#types)
+    this.wellKnownLabels = choosableLabels(this.#types)
   }
 
   async create(
@@ -313,15 +311,6 @@ export class KwokProvider implements CloudProvider {
     const { pauseMs, growth, jitter } = creation
     return pauseMs * growth ** (attempt - 2) * (1 + jitter * unit(this.#deps.random))
   }
-}
-
-/** The labels of KWOK's own types, and every other one that offerings differ by. */
-function labelsBeyondTheCore(types: readonly InstanceType[]): readonly string[] {
-  const offered = types.flatMap(({ offerings }) =>
-    offerings.flatMap(({ requirements }) => requirements.map(({ key }) => key)),
-  )
-  const keys = new Set([...Object.values(kwokLabels), ...offered])
-  return [...keys].filter((key) => !wellKnownLabels.includes(key))
 }
 
 /** The name of the Node in a provider ID; empty when the ID is another provider's. */

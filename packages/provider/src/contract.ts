@@ -192,3 +192,9 @@ export interface CloudProvider {
    */
   startControllers(signal: AbortSignal): void
 }
+
+/** What a provider says about the labels that NodePools may use. */
+export type PoolRules = Pick<
+  CloudProvider,
+  'wellKnownLabels' | 'restrictedLabels' | 'restrictedDomains' | 'labelAliases'
+>

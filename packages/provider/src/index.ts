@@ -4,6 +4,7 @@ export {
   isProviderError,
   type NodeDefaults,
   type OfferingRef,
+  type PoolRules,
   ProviderError,
   type ProviderErrorKind,
   type ProviderInstance,
@@ -24,4 +25,3 @@ export {
   type ProviderOption,
   ProviderSettingError,
 } from './module.ts'
-export { labelsBeyondTheCore } from './type-labels.ts'

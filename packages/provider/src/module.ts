@@ -1,7 +1,7 @@
 import type { InstanceType, KubeObject, NodeClass, ResourceType } from '@tenon/api'
 import type { CacheRegistry, EventRecorder, WatchingKubeClient } from '@tenon/kube'
 import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
-import type { CloudProvider } from './contract.ts'
+import type { CloudProvider, PoolRules } from './contract.ts'
 
 /** Environment variables, those of a module's options included. */
 export type ProviderEnvironment = Readonly<Record<string, string | undefined>>
@@ -61,11 +61,8 @@ export interface OfflineTypes {
 
 /** What a provider knows of NodePools and node classes without its cloud. */
 export interface OfflineCatalogue {
-  /** Label keys beyond the core's that pools may use, and domains of labels that they may not. */
-  readonly rules: {
-    readonly wellKnownLabels: readonly string[]
-    readonly restrictedDomains?: readonly string[]
-  }
+  /** Those of the provider itself. */
+  readonly rules: PoolRules
   /** The types that pools of a node class choose from; of its defaults when it is not known. */
   readonly typesOf: (nodeClass: KubeObject | undefined) => OfflineTypes
   /** What is wrong with a node class that the API server admits. */

@@ -1,9 +1,9 @@
 /** What `tenon controller` runs with, from its command line and its environment (operations.md 2 to 4). */
 import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator'
+import type { ProviderModule } from '@tenon/provider'
 import type { LogLevel } from '@tenon/runtime'
 import { parseDocument } from 'yaml'
 import { CliError, startUpExitCode } from '../errors.ts'
-import type { ProviderModule } from '@tenon/provider'
 import type { Providers } from '../load-provider.ts'
 import { optionDefinitionsOf } from '../options/definitions.ts'
 import { type OptionWarning, type ReadOptions, readOptions } from '../options/read.ts'

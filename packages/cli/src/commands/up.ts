@@ -10,10 +10,10 @@ import {
   SystemRandom,
   type Transport,
 } from '@tenon/runtime'
+import { exoscale } from '@tenon/provider-exoscale/module'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { parseManifests, readManifests } from '../manifests.ts'
-import { exoscale } from '@tenon/provider-exoscale'
 import { allCrds } from './crds.ts'
 import { composeOperator } from './compose-operator.ts'
 import { applyManifests } from '../up/apply.ts'

@@ -1,21 +1,12 @@
 /** Every option of `tenon controller`, for its parser, its help and docs/options.md (operations.md 2). */
-import type { ProviderModule } from '@tenon/provider'
+import type { ProviderModule, ProviderOption } from '@tenon/provider'
 
-/** How a value is read; a `list` has commas, none of its items may be empty. */
-type OptionKind = 'text' | 'name' | 'integer' | 'boolean' | 'duration' | 'choice' | 'list'
-
-export interface OptionDefinition {
-  /** Without dashes. */
-  readonly flag: string
+export interface OptionDefinition extends Omit<ProviderOption, 'variable' | 'kind'> {
   readonly variable?: string
-  readonly kind: OptionKind
-  /** As a user would write it; empty for none. */
-  readonly fallback: string
+  /** A `list` has commas, none of its items may be empty. */
+  readonly kind: ProviderOption['kind'] | 'choice' | 'list'
   readonly choices?: readonly string[]
-  /** Name of what the flag takes, in help. */
-  readonly takes: string
   readonly group: string
-  readonly meaning: string
   /** The only provider that reads it. */
   readonly provider?: string
 }

@@ -41,10 +41,9 @@ export function replacementOf(
 }
 
 function nodeClassForm(providers: readonly ProviderModule[]): string {
-  const [first, ...others] = providers.flatMap(({ nodeClasses }) => nodeClasses)
-  if (first === undefined) return 'write a node class of the provider instead'
-  const rest = others.length === 0 ? '' : ` (or a ${others.map(({ kind }) => kind).join(', or a ')})`
-  return `write an ${first.kind} of ${first.group}/${first.version}${rest} instead`
+  const served = providers.flatMap(({ nodeClasses }) => nodeClasses)
+  const names = served.map(({ group, version, kind }) => `${kind} of ${group}/${version}`)
+  return `use a node class that Tenon serves: ${names.join(' or ')}`
 }
 
 const poolSpec = 'spec.template.spec'

@@ -1,7 +1,8 @@
 /** What a NodePool says that is admitted and cannot work, or does nothing. */
 import { type Budget, type NodePool, parseDuration } from '@tenon/api'
 import { unreadableBudget } from '@tenon/engine'
-import { type PoolRules, poolProblems } from '@tenon/operator'
+import { poolProblems } from '@tenon/operator'
+import type { PoolRules } from '@tenon/provider'
 import type { Finding } from './problem.ts'
 
 /** Feature gates on which fields depend. */

@@ -1,4 +1,5 @@
 /** What `tenon validate` finds, and how it is printed. */
+import type { OfflineFinding } from '@tenon/provider'
 
 /** A place in a file; lines and columns count from 1. */
 export interface Place {
@@ -21,12 +22,7 @@ export interface Problem extends Place {
 }
 
 /** A problem without its place, as checks state it. */
-export interface Finding {
-  readonly severity: 'error' | 'warning'
-  readonly field: string
-  readonly message: string
-  readonly fix?: string
-}
+export type Finding = OfflineFinding
 
 /** `FILE:LINE:COLUMN: error: NodePool default: FIELD: MESSAGE; FIX`. */
 export function renderProblem(problem: Problem): string {

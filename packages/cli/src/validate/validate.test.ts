@@ -194,11 +194,11 @@ test('older kinds are answered with the present ones, foreign kinds are passed o
     ].join('---\n'),
   )
   assert.deepEqual(
-    lines.map((line) => line.replace(/(; write (?:an )?\w+).*$/, '$1')),
+    lines.map((line) => line.replace(/(; (?:write|use) (?:a node class that Tenon serves: )?\w+).*$/, '$1')),
     [
       '2:7: error: Provisioner old: kind: Provisioner of karpenter.sh/v1alpha5 is not served; write apiVersion',
-      '6:7: error: AWSNodeTemplate old: kind: AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 is not served; write an ExoscaleNodeClass',
-      '10:7: error: EC2NodeClass old: kind: EC2NodeClass of karpenter.k8s.aws/v1 is not served; write an ExoscaleNodeClass',
+      '6:7: error: AWSNodeTemplate old: kind: AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 is not served; use a node class that Tenon serves: ExoscaleNodeClass',
+      '10:7: error: EC2NodeClass old: kind: EC2NodeClass of karpenter.k8s.aws/v1 is not served; use a node class that Tenon serves: ExoscaleNodeClass',
       '14:7: error: NodePool old: kind: NodePool of karpenter.sh/v1beta1 is not served; write apiVersion',
       '18:7: error: NodeOverlay old: kind: NodeOverlay of karpenter.sh/v1 is not served; write apiVersion',
     ],

@@ -1,5 +1,5 @@
-import type { LabelSelector, LabelSelectorRequirement, Pod, PodAffinityTerm } from '@tenon/api'
-import { ownValue } from '@tenon/api'
+import type { LabelSelector, Pod, PodAffinityTerm } from '@tenon/api'
+import { fromLabels } from '../label-keys.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -61,16 +61,4 @@ function selecting<T extends Selecting>(given: T, own: Labels): T {
   if (added.length === 0) return given
   const matchExpressions = [...(labelSelector.matchExpressions ?? []), ...added]
   return { ...given, labelSelector: { ...labelSelector, matchExpressions } }
-}
-
-/** Keys that the pod does not carry say nothing. */
-function fromLabels(
-  keys: readonly string[],
-  own: Labels,
-  operator: 'In' | 'NotIn',
-): readonly LabelSelectorRequirement[] {
-  return keys.flatMap((key) => {
-    const value = ownValue(own, key)
-    return value === undefined ? [] : [{ key, operator, values: [value] }]
-  })
 }

@@ -1,12 +1,11 @@
 import {
-  type LabelSelectorRequirement,
   type Pod,
   type PodAffinityTerm,
   type Toleration,
   type TopologySpreadConstraint,
   type WeightedPodAffinityTerm,
-  ownValue,
 } from '@tenon/api'
+import { fromLabels } from '../label-keys.ts'
 import { type Disk, disksOf } from './disks.ts'
 import { podRequests, scoredRequests } from './pod-requests.ts'
 import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
@@ -130,8 +129,8 @@ export function termSelects(
 
 function podTerm(term: PodAffinityTerm, namespace: string, labels: Labels): PodTerm {
   const extra = [
-    ...fromPod(term.matchLabelKeys, labels, 'In'),
-    ...fromPod(term.mismatchLabelKeys, labels, 'NotIn'),
+    ...fromLabels(term.matchLabelKeys, labels, 'In'),
+    ...fromLabels(term.mismatchLabelKeys, labels, 'NotIn'),
   ]
   const matcher = labelMatcher(term.labelSelector, extra)
   const named = term.namespaces ?? nothing
@@ -167,22 +166,10 @@ function spreadConstraints(
       topologyKey: one.topologyKey,
       maxSkew: one.maxSkew,
       minDomains: one.minDomains ?? 1,
-      selector: labelMatcher(one.labelSelector, fromPod(one.matchLabelKeys, labels, 'In')),
+      selector: labelMatcher(one.labelSelector, fromLabels(one.matchLabelKeys, labels, 'In')),
       honourAffinity: one.nodeAffinityPolicy !== 'Ignore',
       honourTaints: one.nodeTaintsPolicy === 'Honor',
     }))
-}
-
-/** `matchLabelKeys`: keys the pod does not carry are ignored. */
-function fromPod(
-  keys: readonly string[] | undefined,
-  labels: Labels,
-  operator: 'In' | 'NotIn',
-): LabelSelectorRequirement[] {
-  return (keys ?? nothing).flatMap((key) => {
-    const value = ownValue(labels, key)
-    return value === undefined ? [] : [{ key, operator, values: [value] }]
-  })
 }
 
 /** Ports taken on the node, by containers and by sidecars. */

@@ -195,6 +195,7 @@ export class WhatIf {
    * scheduler knows nothing of that, so the claim's node may stay empty.
    */
   hasClaimForBusyNodes({ claims }: Simulation): boolean {
+    if (claims.length === 0) return false
     const rooms = this.#busy.map((node) => ({ node, room: node.remaining.slice() }))
     return claims.some(({ pods }) => {
       const taken: { readonly room: Float64Array; readonly amounts: Amounts }[] = []

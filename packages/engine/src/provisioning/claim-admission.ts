@@ -29,9 +29,8 @@ export class ClaimAdmission {
   readonly #targets: (readonly ClaimClass[] | undefined)[][] = []
   /** By class. */
   readonly #priceLists: (readonly PricePerHour[])[] = []
-  /** By amounts, then by class. */
-  readonly #prices = new Map<Amounts, Map<number, PricePerHour>>()
-  readonly #rooms = new Map<Amounts, Map<number, number>>()
+  readonly #prices = new AnswersByClass<PricePerHour>()
+  readonly #rooms = new AnswersByClass<number>()
 
   constructor(
     classes: ClaimClasses,
@@ -103,16 +102,9 @@ export class ClaimAdmission {
 
   /** What the cheapest row of a class costs that holds the pod alone; undefined when none with a price does. */
   #priceFor({ amounts }: PodShape, of: ClaimClass): PricePerHour {
-    let prices = this.#prices.get(amounts)
-    if (prices === undefined) {
-      prices = new Map()
-      this.#prices.set(amounts, prices)
-    }
-    if (!prices.has(of.index)) {
-      const offers = rowsHolding(of, amounts).map((row) => this.#classes.bestOffer(of, row).pricePerHour)
-      prices.set(of.index, lowestPrice(offers))
-    }
-    return prices.get(of.index)
+    return this.#prices.of(amounts, of, () =>
+      lowestPrice(rowsHolding(of, amounts).map((row) => this.#classes.bestOffer(of, row).pricePerHour)),
+    )
   }
 
   /**
@@ -120,21 +112,12 @@ export class ClaimAdmission {
    * together stay with the first.
    */
   #roomFor({ amounts }: PodShape, of: ClaimClass): number {
-    let rooms = this.#rooms.get(amounts)
-    if (rooms === undefined) {
-      rooms = new Map()
-      this.#rooms.set(amounts, rooms)
-    }
-    let most = rooms.get(of.index)
-    if (most === undefined) {
+    return this.#rooms.of(amounts, of, () => {
       const holding = rowsHolding(of, amounts)
       const priced = holding.filter((row) => this.#classes.bestOffer(of, row).pricePerHour !== undefined)
-      most = 0
-      for (const { room } of priced.length > 0 ? priced : holding)
-        most = Math.max(most, timesIn(amounts, room))
-      rooms.set(of.index, most)
-    }
-    return most
+      const rows = priced.length > 0 ? priced : holding
+      return rows.reduce((most, { room }) => Math.max(most, timesIn(amounts, room)), 0)
+    })
   }
 
   /**
@@ -242,6 +225,21 @@ export class ClaimAdmission {
       if (target.rows.length > 0 && !targets.includes(target)) targets.push(target)
     }
     return targets
+  }
+}
+
+/** What is asked again and again of a class about pods of certain amounts, worked out once. */
+class AnswersByClass<T> {
+  readonly #known = new Map<Amounts, Map<number, T>>()
+
+  of(amounts: Amounts, { index }: ClaimClass, workOut: () => T): T {
+    let known = this.#known.get(amounts)
+    if (known === undefined) {
+      known = new Map()
+      this.#known.set(amounts, known)
+    }
+    if (!known.has(index)) known.set(index, workOut())
+    return known.get(index) as T
   }
 }
 

@@ -10,16 +10,10 @@ import {
   type Taint,
   wellKnownLabels,
 } from '@tenon/api'
-import type { CloudProvider } from '@tenon/provider'
+import type { PoolRules } from '@tenon/provider'
 import { perObject } from '@tenon/runtime'
 import { unreadableText } from '../observe/readable.ts'
 import { closedValues, contradictions, type PoolProblem } from './pool-contradictions.ts'
-
-/** What the provider says about labels. */
-export type PoolRules = Pick<
-  CloudProvider,
-  'wellKnownLabels' | 'restrictedLabels' | 'restrictedDomains' | 'labelAliases'
->
 
 const restrictedDomain = 'karpenter.sh'
 const maxInt64 = 9_223_372_036_854_775_807n

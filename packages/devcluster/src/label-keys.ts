@@ -1,0 +1,13 @@
+import { type LabelSelectorRequirement, ownValue } from '@tenon/api'
+
+/** What `matchLabelKeys` (In) or `mismatchLabelKeys` (NotIn) take from a pod's labels; keys it does not carry say nothing. */
+export function fromLabels(
+  keys: readonly string[] | undefined,
+  labels: Readonly<Record<string, string>>,
+  operator: 'In' | 'NotIn',
+): readonly LabelSelectorRequirement[] {
+  return (keys ?? []).flatMap((key) => {
+    const value = ownValue(labels, key)
+    return value === undefined ? [] : [{ key, operator, values: [value] }]
+  })
+}
