@@ -18,7 +18,7 @@ const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: {
     tenon: 'packages/cli/src/main.ts',
-    'scheduling-thread': 'packages/operator/src/decide/scheduling-thread.ts',
+    'scheduling-thread': 'packages/operator/src/decider/scheduling-thread.ts',
   },
   outdir,
   outExtension: { '.js': '.mjs' },

@@ -1,14 +1,14 @@
-export { nameProblem, poolProblems } from './state/pool-problems.ts'
+export { nameProblem, poolProblems } from './cluster/nodepools/pool-problems.ts'
 export {
   type DecisionOptions,
   InlineDecider,
   type SchedulingDecider,
-} from './decide/decider.ts'
-export { ThreadDecider, type ThreadDeciderOptions } from './decide/thread-decider.ts'
-export { addProcessMetrics } from './metrics/framework-process.ts'
+} from './decider/decider.ts'
+export { ThreadDecider, type ThreadDeciderOptions } from './decider/thread-decider.ts'
+export { addProcessMetrics } from './metrics/framework/framework-process.ts'
 export type { BuildInfo } from './metrics/metrics.ts'
 export { metricTable } from './metrics/table.ts'
 export { Operator, type OperatorDependencies } from './operator.ts'
-export { metricsHandler, type ProbeOptions, probesHandler, scrapeHandler } from './probes.ts'
-export { crdProblem } from './probes-crd.ts'
+export { metricsHandler, type ProbeOptions, probesHandler, scrapeHandler } from './probes/probes.ts'
+export { crdProblem } from './probes/crd.ts'
 export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'

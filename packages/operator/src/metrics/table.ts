@@ -1,8 +1,8 @@
 /** Every family, save those of the runtime (`process_`, `nodejs_`, `go_`). */
-import { clusterRows } from './cluster-rows.ts'
-import { conditionRows } from './condition-rows.ts'
+import { clusterRows } from './cluster/cluster-rows.ts'
+import { conditionRows } from './conditions/condition-rows.ts'
 import { coreRows } from './core-rows.ts'
-import { frameworkRows } from './framework-rows.ts'
+import { frameworkRows } from './framework/framework-rows.ts'
 import type { MetricRow } from './rows.ts'
 
 /** By which code, reference page and dashboards agree. */

@@ -1,0 +1,197 @@
+/**
+ * Launches around shortages: what is short is found out by few launches, the others
+ * take the next offering of their claim at once, and the next decision counts on neither.
+ */
+import { type InstanceType, labels, type NodeClaim, type Unavailability } from '@tenon/api'
+import type { NewClaim } from '@tenon/engine'
+import {
+  type CloudProvider,
+  isProviderError,
+  type OfferingRef,
+  ProviderError,
+  type ProviderInstance,
+} from '@tenon/provider'
+import type { Clock } from '@tenon/runtime'
+import { keyOf, OfferingHealth } from './offering-health.ts'
+import { LaunchWindows } from './launch-windows.ts'
+import { type OfferedChoice, OfferingFinder } from './offerings-of.ts'
+
+/** Offerings that one launch tries in vain before its claim is given up. */
+const attempts = 5
+/** Answers that are kept per type: they differ by what is short and until when. */
+const reducedKept = 16
+/** Of what another launch is to try. */
+const leftToOthers: Unavailability = { because: 'failed lately' }
+
+type Create = (instanceTypes: readonly InstanceType[]) => Promise<ProviderInstance>
+
+/** One for all launches of a process. */
+export class LaunchGuard {
+  readonly health: OfferingHealth = new OfferingHealth()
+  readonly #clock: Clock
+  readonly #finder: OfferingFinder
+  readonly #windows: LaunchWindows
+  /** The same answer for the same type and the same shortages is the same object: decisions keep types. */
+  readonly #reduced = new WeakMap<InstanceType, Map<string, InstanceType>>()
+  /** Told of every offering that was refused. */
+  onRefused: (offering: OfferingRef) => void = () => undefined
+
+  constructor(provider: CloudProvider, clock: Clock) {
+    this.#clock = clock
+    this.#finder = new OfferingFinder(provider)
+    this.#windows = new LaunchWindows(clock)
+  }
+
+  /** The types without what decisions should not count on now. */
+  usable(types: readonly InstanceType[]): readonly InstanceType[] {
+    const nowMs = this.#clock.now()
+    this.health.sweep(nowMs)
+    return this.#without(types, (offering) => this.health.unavailability(offering, nowMs))
+  }
+
+  /**
+   * Launches a claim with the cheapest of its offerings that may be tried.
+   * @param types of the claim's NodePool.
+   * @param create asks the cloud, with the types it may choose from.
+   * @throws ProviderError of the last attempt; `insufficientCapacity` without one when nothing may be tried.
+   */
+  async launch(
+    claim: NodeClaim,
+    types: readonly InstanceType[],
+    create: Create,
+    signal?: AbortSignal,
+  ): Promise<ProviderInstance> {
+    const choices = this.#finder.choices(claim.spec.requirements, types)
+    // What the core knows nothing of, the provider may.
+    if (choices.length === 0) return await create(types)
+    for (let attempt = 1; ; attempt++) {
+      const choice = await this.#turn(claim, choices, signal)
+      const outcome = await this.#try(choice, types, create)
+      if ('instance' in outcome) return outcome.instance
+      if (!outcome.isShort || attempt === attempts) throw outcome.error
+    }
+  }
+
+  /**
+   * Of claims that have nothing but an offering on trial to be launched with, only the first is kept: the
+   * others would all fail with it.
+   */
+  withoutCrowds(
+    claims: readonly NewClaim[],
+    typesOf: ReadonlyMap<string, readonly InstanceType[]>,
+  ): readonly NewClaim[] {
+    if (this.health.troubles(this.#clock.now()).length === 0) return claims
+    const tried = new Set<string>()
+    return claims.filter(({ nodePool, requirements }) => {
+      const choices = this.#finder.choices(requirements, typesOf.get(nodePool) ?? [])
+      if (choices.length === 0 || choices.some(({ ref }) => this.health.isTrusted(ref))) return true
+      const keys = choices.map(({ ref }) => keyOf(ref))
+      if (keys.some((key) => tried.has(key))) return false
+      for (const key of keys) tried.add(key)
+      return true
+    })
+  }
+
+  /** Waits for the turn of a launch and answers with what it may try. */
+  async #turn(
+    claim: NodeClaim,
+    choices: readonly OfferedChoice[],
+    signal: AbortSignal | undefined,
+  ): Promise<OfferingRef> {
+    for (let isPatient = true; ; ) {
+      const nowMs = this.#clock.now()
+      const usable = choices.find(({ ref }) => this.health.isUsable(ref, nowMs))?.ref
+      if (usable === undefined) {
+        const probed = choices.find(({ ref }) => this.health.isProbed(ref))?.ref
+        if (probed !== undefined) {
+          await this.#windows.news(keyOf(probed), signal)
+          continue
+        }
+        const names = [...new Set(choices.map(({ ref }) => keyOf(ref)))].slice(0, 5).join(', ')
+        throw new ProviderError(
+          'insufficientCapacity',
+          `NodeClaim ${claim.metadata.name}: ${names} failed lately and will be tried again later`,
+        )
+      }
+      const key = keyOf(usable)
+      if (!isPatient) this.#windows.force(key)
+      if (!isPatient || this.#windows.enter(key)) {
+        this.health.begin(usable, nowMs)
+        return usable
+      }
+      isPatient = await this.#windows.news(key, signal)
+    }
+  }
+
+  async #try(
+    choice: OfferingRef,
+    types: readonly InstanceType[],
+    create: Create,
+  ): Promise<
+    { readonly instance: ProviderInstance } | { readonly error: unknown; readonly isShort: boolean }
+  > {
+    const key = keyOf(choice)
+    // Beside the one whose turn it is, the provider chooses only among what nothing is known against.
+    const offered = this.#without(types, (offering) =>
+      keyOf(offering) === key || this.health.isTrusted(offering) ? undefined : leftToOthers,
+    )
+    let outcome: 'launched' | 'refused' | 'other' = 'other'
+    try {
+      const instance = await create(offered)
+      const made = offeringOf(instance)
+      this.health.succeeded(made)
+      if (keyOf(made) === key) outcome = 'launched'
+      return { instance }
+    } catch (error) {
+      if (!isProviderError(error, 'insufficientCapacity')) return { error, isShort: false }
+      for (const offering of error.offerings) {
+        this.health.refused(offering, this.#clock.now(), error.message)
+        this.onRefused(offering)
+        if (keyOf(offering) === key) outcome = 'refused'
+      }
+      return { error, isShort: outcome === 'refused' }
+    } finally {
+      this.health.ended(choice)
+      this.#windows.leave(key, outcome)
+    }
+  }
+
+  #without(
+    types: readonly InstanceType[],
+    whyOut: (offering: OfferingRef) => Unavailability | undefined,
+  ): readonly InstanceType[] {
+    const troubled = new Set(this.health.troubles(this.#clock.now()).map(({ instanceType }) => instanceType))
+    if (troubled.size === 0) return types
+    return types.map((type) => {
+      if (!troubled.has(type.name)) return type
+      const out = this.#finder.refsOf(type).map(whyOut)
+      return out.some((why) => why !== undefined) ? this.#reducedType(type, out) : type
+    })
+  }
+
+  #reducedType(type: InstanceType, out: readonly (Unavailability | undefined)[]): InstanceType {
+    const known = this.#reduced.get(type) ?? new Map<string, InstanceType>()
+    this.#reduced.set(type, known)
+    const name = JSON.stringify(out)
+    let reduced = known.get(name)
+    if (reduced === undefined) {
+      const offerings = type.offerings.map((offering, i) => {
+        const unavailability = out[i]
+        if (unavailability === undefined || !offering.available) return offering
+        return { ...offering, available: false, unavailability }
+      })
+      reduced = { ...type, offerings }
+      if (known.size >= reducedKept) known.clear()
+      known.set(name, reduced)
+    }
+    return reduced
+  }
+}
+
+function offeringOf({ labels: tags }: ProviderInstance): OfferingRef {
+  return {
+    instanceType: tags[labels.instanceType] ?? '',
+    zone: tags[labels.zone] ?? '',
+    capacityType: tags[labels.capacityType] ?? '',
+  }
+}

@@ -1,0 +1,83 @@
+/** Decisions about what a cluster state shows. */
+import { type InstanceType, labels, type NodePool, parseResources, type Pod } from '@tenon/api'
+import { schedule } from '@tenon/engine'
+import type { CloudProvider } from '@tenon/provider'
+import { eventLoopTurns, silentLogger } from '@tenon/runtime'
+import type { OperatorContext } from '../context.ts'
+import { type GatheredInput, gatherSchedulingInput } from '../provisioning/scheduling-input.ts'
+import { defaultSettings } from '../settings.ts'
+import { aPod, aPool } from './nodes/machines.test-support.ts'
+import { nodeClassKind, type ObservedCluster } from './observed-cluster.test-support.ts'
+
+const is = (key: string, ...values: string[]) => ({ key, operator: 'In' as const, values })
+
+const type: InstanceType = {
+  name: 'large',
+  requirements: [is(labels.instanceType, 'large'), is(labels.zone, 'zone-1'), is(labels.os, 'linux')],
+  offerings: [
+    {
+      requirements: [is(labels.zone, 'zone-1'), is(labels.capacityType, 'on-demand')],
+      pricePerHour: 1,
+      available: true,
+    },
+  ],
+  capacity: parseResources({ cpu: '16', memory: '64Gi', pods: '110' }),
+  overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+}
+
+const provider = {
+  nodeClasses: [nodeClassKind],
+  wellKnownLabels: [],
+  getInstanceTypes: () => Promise.resolve([type]),
+} as unknown as CloudProvider
+
+/** NodePool `default`, ready to launch nodes of 16 cores in `zone-1`. */
+export const readyPool: NodePool = {
+  ...aPool(),
+  status: {
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'True',
+        reason: 'Ready',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ],
+  },
+}
+
+/** A pod that the Kubernetes scheduler has found no node for. */
+export function aWaitingPod(
+  name: string,
+  spec: Partial<Pod['spec']> = {},
+  metadata: Partial<Pod['metadata']> = {},
+): Pod {
+  const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' } as const]
+  return { ...aPod(name, undefined, spec, metadata), status: { phase: 'Pending', conditions } }
+}
+
+/** What is known of the cluster now, as the engine gets it. */
+export async function gathered({ caches, clock, state }: ObservedCluster): Promise<GatheredInput> {
+  const context = {
+    caches,
+    clock,
+    state,
+    turns: eventLoopTurns,
+    settings: defaultSettings,
+    provider,
+    logger: silentLogger,
+    placementGate: { improvementFor: () => ({}) },
+  }
+  return await gatherSchedulingInput(context as unknown as OperatorContext, new AbortController().signal)
+}
+
+/** Where each waiting pod goes: to the node of a name, to a new one, or nowhere. */
+export async function places(cluster: ObservedCluster): Promise<Readonly<Record<string, string>>> {
+  const { placements, claims, failures } = schedule(await gathered(cluster))
+  return Object.fromEntries([
+    ...placements.map(({ pod, node }) => [pod.metadata.name, node]),
+    ...claims.flatMap(({ pods }) => pods.map((pod) => [pod.metadata.name, 'new'])),
+    ...failures.map(({ pod }) => [pod.metadata.name, 'nowhere']),
+  ])
+}

@@ -1,0 +1,324 @@
+/**
+ * What machines of an instance type really have (reports.md 1, "Learned capacity"). A hypervisor keeps some of the
+ * memory, a kubelet reserves more than its class says, an image allows fewer pods: the catalogue does not tell, the
+ * Nodes do. The smallest figures count, of the machines that there are and, for a day, of those that have gone.
+ */
+import {
+  hashString,
+  isConditionTrue,
+  labels,
+  type Node,
+  type NodeClaim,
+  type NodeClass,
+  type NodePool,
+  ownValue,
+  parseResources,
+  type InstanceType,
+} from '@tenon/api'
+import { correctedType, type MachineFigures, type Shortfall, shortfallOf } from '@tenon/engine'
+import type { Clock } from '@tenon/runtime'
+import type { Caches } from '../caches.ts'
+import { isNodeReady } from './state-node.ts'
+
+/** On NodeClaims: a hash of the node class as it was at launch, which decides what a machine reserves. */
+export const nodeClassSettingsAnnotation = 'tenon.sh/node-class-settings'
+/** How long figures are believed once the last machine that showed them has gone. */
+const memoryMs = 24 * 3_600_000
+/** Set up by kubelets before they report. Device plugins report later, and how many devices are well changes. */
+const learned: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
+
+/** Figures of machines launched in the same way. */
+interface LearnedFigures extends MachineFigures {
+  /** Image of the machines; empty when it is not known. */
+  readonly image: string
+  /** When the youngest of these machines was launched; Unix milliseconds. */
+  readonly launchedMs: number
+}
+
+/** What is remembered of machines that have gone. */
+export interface RememberedFigures extends LearnedFigures {
+  /** Unix milliseconds; from then on it counts no more. */
+  readonly untilMs: number
+}
+
+/** A type whose machines have less than it says. */
+export interface Correction {
+  readonly type: InstanceType
+  readonly shortfall: Shortfall
+  readonly figures: LearnedFigures
+  /** When it is forgotten; absent while there are such machines. */
+  readonly untilMs?: number
+}
+
+type NodeClassRef = NodePool['spec']['template']['spec']['nodeClassRef']
+
+interface Group {
+  /** By claim name. */
+  readonly machines: Map<string, LearnedFigures>
+  remembered: RememberedFigures | undefined
+  /** What all of it says; absent when something has changed since. */
+  figures?: LearnedFigures & { readonly untilMs?: number }
+}
+
+export interface LearningOptions {
+  readonly caches: Pick<Caches, 'nodes' | 'nodeClaims' | 'nodeClasses'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly nodeOf: (claim: NodeClaim) => Node | undefined
+  readonly claimOf: (node: Node) => NodeClaim | undefined
+}
+
+/** Figures by node class, its settings, and instance type. */
+export class LearnedCapacity {
+  readonly #options: LearningOptions
+  readonly #groups = new Map<string, Group>()
+  /** By claim name the key of the group its machine is in. */
+  readonly #keys = new Map<string, string>()
+  readonly #settings = new WeakMap<NodeClass, string>()
+  /** The same correction of the same type is the same object: decisions keep types. */
+  readonly #corrected = new WeakMap<InstanceType, { readonly text: string; readonly type: InstanceType }>()
+  /** Set by the composition root: told when figures of some types may have changed. */
+  onChange: () => void = () => undefined
+
+  constructor(options: LearningOptions) {
+    this.#options = options
+  }
+
+  /** Follows Nodes and claims. */
+  follow(): void {
+    const { caches, claimOf } = this.#options
+    caches.nodeClaims.onChange(({ kind, object }) => {
+      if (kind === 'deleted') this.#gone(object.metadata.name)
+      else this.#see(object)
+    })
+    caches.nodes.onChange((change) => {
+      if (change.kind === 'updated' && saysTheSame(change.old, change.object)) return
+      const claim = claimOf(change.object)
+      if (claim !== undefined) this.#see(claim)
+    })
+  }
+
+  /** A hash of what the node class asks for; empty while there is no such class. */
+  settingsOf(ref: NodeClassRef): string {
+    const cache = this.#options.caches.nodeClasses.find(
+      ({ type }) => type.group === ref.group && type.kind === ref.kind,
+    )
+    const nodeClass = cache?.get({ name: ref.name })
+    if (nodeClass === undefined) return ''
+    let hash = this.#settings.get(nodeClass)
+    if (hash === undefined) {
+      hash = hashString(JSON.stringify(sorted((nodeClass as { readonly spec?: unknown }).spec))).toString(36)
+      this.#settings.set(nodeClass, hash)
+    }
+    return hash
+  }
+
+  /** The types of a pool, no larger than their machines are; those that hold what they promise stay the same objects. */
+  corrected(pool: NodePool, types: readonly InstanceType[]): readonly InstanceType[] {
+    if (this.#groups.size === 0) return types
+    return types.map((type) => {
+      const correction = this.#correctionOf(pool, type)
+      return correction === undefined ? type : this.#correctedType(type, correction.figures)
+    })
+  }
+
+  /** The types of a pool that are smaller than they say, in order of name. */
+  corrections(pool: NodePool, types: readonly InstanceType[]): readonly Correction[] {
+    return types
+      .flatMap((type) => this.#correctionOf(pool, type) ?? [])
+      .toSorted((a, b) => (a.type.name < b.type.name ? -1 : 1))
+  }
+
+  /** What machines of a type have, as far as it is known. */
+  figuresOf(ref: NodeClassRef, settings: string, type: string): Group['figures'] | undefined {
+    const group = this.#groups.get(keyOf(ref, settings, type))
+    if (group === undefined) return undefined
+    this.#expire(group)
+    const figures = group.figures ?? summedUp(group)
+    if (figures !== undefined) group.figures = figures
+    return figures
+  }
+
+  /** Takes up what an earlier process knew of machines that may have gone since. */
+  restore(ref: NodeClassRef, settings: string, type: string, figures: RememberedFigures): void {
+    const group = this.#group(keyOf(ref, settings, type))
+    group.remembered = merged(group.remembered, figures)
+    delete group.figures
+  }
+
+  /** Whether any machine has told what it has, or is remembered. */
+  get knowsMachines(): boolean {
+    return this.#groups.size > 0
+  }
+
+  /** When figures are forgotten whose last machine goes now; Unix milliseconds. */
+  memoryEndMs(): number {
+    return this.#options.clock.now() + memoryMs
+  }
+
+  #correctionOf(pool: NodePool, type: InstanceType): Correction | undefined {
+    const ref = pool.spec.template.spec.nodeClassRef
+    const figures = this.figuresOf(ref, this.settingsOf(ref), type.name)
+    const shortfall = figures && shortfallOf(type, figures)
+    if (figures === undefined || shortfall === undefined) return undefined
+    const { untilMs } = figures
+    return { type, shortfall, figures, ...(untilMs !== undefined && { untilMs }) }
+  }
+
+  #correctedType(type: InstanceType, { capacity, allocatable }: MachineFigures): InstanceType {
+    const text = JSON.stringify([capacity, allocatable])
+    const last = this.#corrected.get(type)
+    if (last?.text === text) return last.type
+    const corrected = correctedType(type, { capacity, allocatable })
+    this.#corrected.set(type, { text, type: corrected })
+    return corrected
+  }
+
+  #see(claim: NodeClaim): void {
+    const { name } = claim.metadata
+    const node = this.#options.nodeOf(claim)
+    const figures = node === undefined ? undefined : believable(node, claim)
+    if (figures === undefined) return
+    const key = this.#keyOf(claim, node)
+    const before = this.#keys.get(name)
+    if (key === undefined || (before !== undefined && before !== key)) this.#gone(name)
+    if (key === undefined) return
+    const { machines } = this.#group(key)
+    if (isSame(machines.get(name), figures)) return
+    machines.set(name, figures)
+    delete this.#group(key).figures
+    this.#keys.set(name, key)
+    this.onChange()
+  }
+
+  /** Undefined when the machine says nothing about those that would be launched now. */
+  #keyOf(claim: NodeClaim, node: Node | undefined): string | undefined {
+    const ref = claim.spec.nodeClassRef
+    const type = node?.metadata.labels?.[labels.instanceType] ?? claim.metadata.labels?.[labels.instanceType]
+    if (type === undefined || type === '') return undefined
+    const noted = claim.metadata.annotations?.[nodeClassSettingsAnnotation]
+    if (noted !== undefined) return keyOf(ref, noted, type)
+    // Launched by a version that noted nothing: as long as it has not drifted it is as new ones would be.
+    return isConditionTrue(claim, 'Drifted') ? undefined : keyOf(ref, this.settingsOf(ref), type)
+  }
+
+  #gone(name: string): void {
+    const key = this.#keys.get(name)
+    const group = this.#groups.get(key ?? '')
+    const figures = group?.machines.get(name)
+    this.#keys.delete(name)
+    if (group === undefined || figures === undefined) return
+    group.machines.delete(name)
+    group.remembered = merged(group.remembered, { ...figures, untilMs: this.memoryEndMs() })
+    delete group.figures
+    this.onChange()
+  }
+
+  #group(key: string): Group {
+    const group = this.#groups.get(key) ?? { machines: new Map(), remembered: undefined }
+    this.#groups.set(key, group)
+    return group
+  }
+
+  #expire(group: Group): void {
+    if (group.remembered === undefined || group.remembered.untilMs > this.#options.clock.now()) return
+    group.remembered = undefined
+    delete group.figures
+  }
+}
+
+/** What machines of a group have; undefined when nothing is known of any. */
+function summedUp({ machines, remembered }: Group): Group['figures'] | undefined {
+  const newest = newestOf(machines.values())
+  if (newest === undefined) return remembered
+  const alike = [...machines.values()].filter(({ image }) => image === newest.image)
+  const old = remembered?.image === newest.image ? [remembered] : []
+  return { ...smallest([...alike, ...old]), image: newest.image, launchedMs: newest.launchedMs }
+}
+
+/**
+ * What the Node says it has; undefined while its kubelet has not said that it can take pods. A resource that is absent,
+ * or none, is not known yet.
+ */
+function believable(node: Node, claim: NodeClaim): LearnedFigures | undefined {
+  if (node.metadata.labels?.[labels.registered] !== 'true') return undefined
+  if (node.metadata.labels[labels.initialized] !== 'true' && !isNodeReady(node)) return undefined
+  const allocatable = known(parseResources(node.status?.allocatable))
+  // Pods never get more than there is: a capacity below that is none, such as that of simulated Nodes.
+  const capacity = Object.entries(known(parseResources(node.status?.capacity))).filter(
+    ([name, amount]) => amount >= (ownValue(allocatable, name) ?? 0),
+  )
+  return {
+    capacity: Object.fromEntries(capacity),
+    allocatable,
+    image: claim.status?.imageID ?? '',
+    launchedMs: Date.parse(claim.metadata.creationTimestamp ?? '') || 0,
+  }
+}
+
+function known(amounts: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(amounts).filter(
+      ([name, amount]) => learned.has(name) && Number.isFinite(amount) && amount > 0,
+    ),
+  )
+}
+
+function saysTheSame(before: Node, now: Node): boolean {
+  return (
+    before.status?.capacity === now.status?.capacity &&
+    before.status?.allocatable === now.status?.allocatable &&
+    before.metadata.labels === now.metadata.labels &&
+    before.spec?.providerID === now.spec?.providerID &&
+    isNodeReady(before) === isNodeReady(now)
+  )
+}
+
+function isSame(a: LearnedFigures | undefined, b: LearnedFigures): boolean {
+  return a !== undefined && JSON.stringify(a) === JSON.stringify(b)
+}
+
+function newestOf(machines: Iterable<LearnedFigures>): LearnedFigures | undefined {
+  let newest: LearnedFigures | undefined
+  for (const each of machines) if (newest === undefined || each.launchedMs > newest.launchedMs) newest = each
+  return newest
+}
+
+/** The figures of a younger image replace those of an older one. */
+function merged(before: RememberedFigures | undefined, now: RememberedFigures): RememberedFigures {
+  if (before === undefined) return now
+  if (before.image !== now.image) return before.launchedMs > now.launchedMs ? before : now
+  return {
+    ...smallest([before, now]),
+    image: now.image,
+    launchedMs: Math.max(before.launchedMs, now.launchedMs),
+    untilMs: Math.max(before.untilMs, now.untilMs),
+  }
+}
+
+function smallest(all: readonly MachineFigures[]): MachineFigures {
+  return {
+    capacity: least(all.map(({ capacity }) => capacity)),
+    allocatable: least(all.map(({ allocatable }) => allocatable)),
+  }
+}
+
+function least(all: readonly Readonly<Record<string, number>>[]): Readonly<Record<string, number>> {
+  const amounts = new Map<string, number>()
+  for (const each of all)
+    for (const [name, amount] of Object.entries(each))
+      amounts.set(name, Math.min(amount, amounts.get(name) ?? amount))
+  return Object.fromEntries(amounts)
+}
+
+function keyOf({ group, kind, name }: NodeClassRef, settings: string, type: string): string {
+  return `${group}/${kind}/${name}/${settings}/${type}`
+}
+
+/** The same value with the fields of its objects in order of name. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value ?? null
+  return Object.entries(value)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, each]) => [name, sorted(each)])
+}

@@ -1,0 +1,117 @@
+/** Every machine, by name: put together anew only where an object of one has changed (cluster-state.md 1). */
+import type { Node, NodeClaim } from '@tenon/api'
+import { type Caches, indexes } from '../caches.ts'
+import { keyOfNode } from './consolidation-state.ts'
+import { isTracked, joined, type StateNode } from './state-node.ts'
+
+/** What the objects of a machine do not tell. */
+export interface MachineFacts {
+  readonly isManaged: (claim: NodeClaim) => boolean
+  /** Whether a machine goes away before any object says so. */
+  readonly isMarked: (providerID: string) => boolean
+}
+
+/** With thousands of machines, nearly all of them are as they were when they are asked for again. */
+export class Machines {
+  readonly #caches: Pick<Caches, 'nodes' | 'nodeClaims'>
+  readonly #facts: MachineFacts
+  #all: readonly StateNode[] | undefined
+  /** Where in {@link #all} the machine with a key is. */
+  #places = new Map<string, number>()
+  /** Whether there is a key that several machines have. */
+  #hasTwins = false
+  /** Keys of machines that may have changed since. */
+  readonly #changed = new Set<string>()
+
+  constructor(caches: Pick<Caches, 'nodes' | 'nodeClaims'>, facts: MachineFacts) {
+    this.#caches = caches
+    this.#facts = facts
+    caches.nodes.onChange((change) => {
+      this.see(keyOfNode(change.object))
+      if (change.kind === 'updated') this.see(keyOfNode(change.old))
+    })
+    caches.nodeClaims.onChange((change) => {
+      this.see(keyOfClaim(change.object))
+      if (change.kind === 'updated') this.see(keyOfClaim(change.old))
+    })
+  }
+
+  /** Something about a machine may have changed. */
+  see(key: string): void {
+    if (this.#all !== undefined) this.#changed.add(key)
+  }
+
+  /** In order of name; the same array as long as nothing has changed. */
+  all(): readonly StateNode[] {
+    if (this.#all === undefined) return this.#readAll()
+    if (this.#changed.size === 0) return this.#all
+    if (this.#hasTwins) return this.#readAll()
+    const updated: (StateNode | undefined)[] = [...this.#all]
+    const added: StateNode[] = []
+    let isReordered = false
+    for (const key of this.#changed) {
+      const place = this.#places.get(key)
+      const [now, ...more] = this.#of(key)
+      if (more.length > 0) return this.#readAll()
+      if (place !== undefined && now?.name === updated[place]?.name) updated[place] = now
+      else if (place !== undefined || now !== undefined) {
+        isReordered = true
+        if (place !== undefined) updated[place] = undefined
+        if (now !== undefined) added.push(now)
+      }
+    }
+    const left = updated.filter((machine) => machine !== undefined)
+    if (isReordered) return this.#place([...left, ...added])
+    this.#all = left
+    this.#changed.clear()
+    return left
+  }
+
+  #readAll(): readonly StateNode[] {
+    const { nodes, nodeClaims } = this.#caches
+    const keys = new Set([...nodeClaims.list().map(keyOfClaim), ...nodes.list().map(keyOfNode)])
+    return this.#place([...keys].flatMap((key) => this.#of(key)))
+  }
+
+  #place(machines: readonly StateNode[]): readonly StateNode[] {
+    const all = machines.toSorted(byName)
+    this.#all = all
+    this.#places = new Map(all.map(({ providerID }, place) => [providerID, place]))
+    this.#hasTwins = this.#places.size < all.length
+    this.#changed.clear()
+    return all
+  }
+
+  /** The machines with this key; several where objects contradict each other. */
+  #of(key: string): readonly StateNode[] {
+    if (key === '') return []
+    const { nodes, nodeClaims } = this.#caches
+    const { isManaged, isMarked } = this.#facts
+    const withId = nodes.byIndex(indexes.byProviderId, key)
+    const only = withId.length === 1 && isTracked(withId[0] as Node) ? withId[0] : undefined
+    const claimed = nodeClaims
+      .byIndex(indexes.byProviderId, key)
+      .filter(isManaged)
+      .map((claim) => joined(only, claim, key, isMarked(key)))
+    const named = nodes.get({ name: key })
+    const others = [
+      ...(claimed.length > 0 && only !== undefined ? [] : withId),
+      ...(named !== undefined && (named.spec?.providerID ?? '') === '' ? [named] : []),
+    ]
+    return [
+      ...claimed,
+      ...others.filter(isTracked).map((node) => joined(node, undefined, key, isMarked(key))),
+    ]
+  }
+}
+
+/** In order of name; of the same name in order of provider id. */
+function byName(a: StateNode, b: StateNode): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1
+  return a.providerID < b.providerID ? -1 : a.providerID > b.providerID ? 1 : 0
+}
+
+/** Empty until the claim is launched. */
+function keyOfClaim({ status }: NodeClaim): string {
+  return status?.providerID ?? ''
+}

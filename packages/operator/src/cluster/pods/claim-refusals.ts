@@ -1,0 +1,93 @@
+/** Pods for which the API server refuses NodeClaims: found out with few attempts, and left alone for a while. */
+import type { Pod } from '@tenon/api'
+import type { Clock } from '@tenon/runtime'
+import { Rests } from '../rests.ts'
+
+const minute = 60_000
+/** A quota may be raised, a webhook mended: it is looked at again after a minute, then after twice as long each time. */
+const rests = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
+
+/** Pods of which at least one kind is at fault. */
+interface Suspects {
+  readonly uids: ReadonlySet<string>
+}
+
+/** What the pods of one decision come to. */
+export interface Turn {
+  /** Pods to decide about now. */
+  readonly pods: readonly Pod[]
+  /** Pods that are refused, and why. */
+  readonly refused: ReadonlyMap<Pod, string>
+  /** Whether pods are left that have a decision of their own coming. */
+  readonly hasMore: boolean
+}
+
+/**
+ * The pods of a claim that was refused are decided about in two halves, apart from each other and from all others,
+ * until the pods of a refused claim are all of one kind: these are at fault.
+ */
+export class ClaimRefusals {
+  readonly #rests: Rests
+  /** By pod UID, what the API server said. */
+  readonly #messages = new Map<string, string>()
+  /** To be decided about one after the other. */
+  #suspects: Suspects[] = []
+  #isOthersTurn = true
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#rests = new Rests(clock, rests)
+  }
+
+  /** Which of the pods that wait are decided about now. */
+  turn(pods: readonly Pod[]): Turn {
+    const refused = new Map<Pod, string>()
+    for (const pod of pods) {
+      const message = this.#messages.get(uidOf(pod))
+      if (message !== undefined && this.#rests.leftMs(uidOf(pod)) > 0) refused.set(pod, message)
+    }
+    const waiting = pods.filter((pod) => !refused.has(pod))
+    const known = new Set(waiting.map(uidOf))
+    this.#suspects = this.#suspects.filter(({ uids }) => [...uids].some((uid) => known.has(uid)))
+    const suspected = new Set(this.#suspects.flatMap(({ uids }) => [...uids]))
+    const others = waiting.filter((pod) => !suspected.has(uidOf(pod)))
+    const isTheirs = this.#suspects.length === 0 || (this.#isOthersTurn && others.length > 0)
+    this.#isOthersTurn = !isTheirs
+    if (isTheirs) return { pods: others, refused, hasMore: this.#suspects.length > 0 }
+    const next = this.#suspects.shift()
+    const turn = waiting.filter((pod) => next?.uids.has(uidOf(pod)) === true)
+    return { pods: turn, refused, hasMore: true }
+  }
+
+  /**
+   * A claim for these pods was refused.
+   * @returns the pods that are at fault; none while that is not known.
+   */
+  note(pods: readonly Pod[], message: string): readonly Pod[] {
+    const kinds = [...Map.groupBy(pods, kindOf).values()]
+    if (kinds.length > 1) {
+      const middle = kinds.length >> 1
+      for (const half of [kinds.slice(0, middle), kinds.slice(middle)])
+        this.#suspects.push({ uids: new Set(half.flat().map(uidOf)) })
+      return []
+    }
+    const uids = pods.map(uidOf)
+    this.#rests.note(uids)
+    for (const uid of uids) this.#messages.set(uid, message)
+    return pods
+  }
+
+  /** A claim for these pods was created. */
+  forget(pods: readonly Pod[]): void {
+    if (this.#messages.size === 0) return
+    const uids = pods.map(uidOf)
+    this.#rests.forget(uids)
+    for (const uid of uids) this.#messages.delete(uid)
+  }
+}
+
+const uidOf = ({ metadata }: Pod): string => metadata.uid ?? ''
+
+/** Pods of one owner ask for the same. */
+function kindOf({ metadata }: Pod): string {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid ?? metadata.uid ?? ''
+}

@@ -1,0 +1,69 @@
+/** Workloads that consolidation has moved, and those it had better leave alone. */
+import type { Pod } from '@tenon/api'
+import type { Clock } from '@tenon/runtime'
+import { controllerOf } from './pods.ts'
+import { Rests } from '../rests.ts'
+
+/** A machine launched so long after a move for a pod of the same workload was launched because of the move. */
+const settleMs = 5 * 60_000
+const minute = 60_000
+const rests = { freeFailures: 0, baseMs: 15 * minute, capMs: 240 * minute, memoryMs: 480 * minute } as const
+
+/**
+ * The scheduler need not put pods where consolidation found room for them. When a machine is launched for pods
+ * of a workload that was moved just before, the move has saved nothing, and would be made again as soon as that
+ * machine is there: such workloads rest, for longer each time. Keys are the UIDs of the pods' controllers.
+ */
+export class MovedPods {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  /** When the workload was moved last. */
+  readonly #moved = new Map<string, number>()
+  readonly #rests: Rests
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+    this.#rests = new Rests(clock, rests)
+  }
+
+  /** Consolidation takes the node from under these pods. */
+  move(pods: readonly Pod[]): void {
+    const now = this.#clock.monotonic()
+    for (const [key, atMs] of this.#moved) if (now - atMs >= settleMs) this.#moved.delete(key)
+    for (const key of workloadsOf(pods)) this.#moved.set(key, now)
+  }
+
+  /** Whether the pod is of a workload that was moved just before: it may have come for one that was moved. */
+  isMoved(pod: Pod): boolean {
+    const atMs = this.#moved.get(controllerOf(pod)?.uid ?? '')
+    return atMs !== undefined && this.#clock.monotonic() - atMs < settleMs
+  }
+
+  /**
+   * A machine is launched for these pods.
+   * @returns how many workloads rest because of that from now on.
+   */
+  launchFor(pods: readonly Pod[]): number {
+    const now = this.#clock.monotonic()
+    const undone = [...workloadsOf(pods)].filter((key) => {
+      const atMs = this.#moved.get(key)
+      return atMs !== undefined && now - atMs < settleMs
+    })
+    // One move is undone once, however many machines that takes.
+    for (const key of undone) this.#moved.delete(key)
+    this.#rests.note(undone)
+    return undone.length
+  }
+
+  /** The first of these pods whose workload rests, with how many milliseconds it still does. */
+  resting(pods: readonly Pod[]): { readonly pod: Pod; readonly forMs: number } | undefined {
+    for (const pod of pods) {
+      const forMs = this.#rests.leftMs(controllerOf(pod)?.uid ?? '')
+      if (forMs > 0) return { pod, forMs }
+    }
+    return undefined
+  }
+}
+
+function workloadsOf(pods: readonly Pod[]): ReadonlySet<string> {
+  return new Set(pods.flatMap((pod) => controllerOf(pod)?.uid ?? []))
+}

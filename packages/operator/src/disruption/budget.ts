@@ -1,0 +1,87 @@
+/** What the budgets of the NodePools leave for now (disruption.md 6). */
+import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
+import { allowedDisruptions, unreadableBudget } from '@tenon/engine'
+import { perObject } from '@tenon/runtime'
+import type { OperatorContext } from '../context.ts'
+import { isNodeReady, labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
+
+const defaultBudgets = [{ nodes: '10%' }]
+const eventDedupeMs = 60_000
+
+const noNodes = { total: 0, disrupting: 0 }
+
+interface Count {
+  total: number
+  disrupting: number
+}
+
+/**
+ * How many more nodes of each NodePool may be disrupted now, by its name. Nodes that are gone, going or not
+ * Ready use budgets up. Shows the figures, and tells of budgets that allow nothing.
+ */
+export function remainingDisruptions(
+  { caches, state, clock, metrics, events }: OperatorContext,
+  reason: DisruptionReason,
+): Map<string, number> {
+  const counts = countsOf(state.stateNodes())
+  const remaining = new Map<string, number>()
+  for (const pool of caches.nodePools.list()) {
+    if (!state.isManaged(pool)) continue
+    const { name, uid } = pool.metadata
+    const { total, disrupting } = counts.get(name) ?? { total: 0, disrupting: 0 }
+    const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
+    const allowed = allowedDisruptions(budgets, reason, total, clock.now())
+    metrics.allowedDisruptions.set({ nodepool: name, reason }, allowed)
+    metrics.nodesConsumingBudgets.set({ nodepool: name, reason }, disrupting)
+    remaining.set(name, Math.max(0, allowed - disrupting))
+    if (total === 0 || allowed > 0) continue
+    events.record({
+      object: pool,
+      type: 'Normal',
+      reason: 'DisruptionBlocked',
+      message: `No budget of the NodePool allows a disruption for reason ${reason} now`,
+      dedupe: [uid ?? name, reason],
+      dedupeTtlMs: eventDedupeMs,
+    })
+  }
+  return remaining
+}
+
+/** How many nodes of the NodePool may be disrupted at a time, and how many are. */
+export function budgetState(
+  { state, clock }: Pick<OperatorContext, 'state' | 'clock'>,
+  pool: NodePool,
+  reason: DisruptionReason,
+): { readonly allowed: number; readonly disrupting: number } {
+  const { total, disrupting } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
+  const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
+  return { allowed: allowedDisruptions(budgets, reason, total, clock.now()), disrupting }
+}
+
+/** Says of every NodePool with a budget that cannot be read which one it is. */
+export function logUnreadableBudgets({ caches, state, clock, logger }: OperatorContext): void {
+  for (const pool of caches.nodePools.list()) {
+    if (!state.isManaged(pool)) continue
+    const budget = unreadableBudget(pool.spec.disruption?.budgets ?? [], clock.now())
+    if (budget === undefined) continue
+    logger.error('a disruption budget cannot be read, so that no node of the nodepool is disrupted', {
+      NodePool: { name: pool.metadata.name },
+      budget,
+    })
+  }
+}
+
+/** By NodePool; the list of machines is the same as long as no machine has changed. */
+const countsOf = perObject((nodes: readonly StateNode[]): ReadonlyMap<string, Count> => {
+  const counts = new Map<string, Count>()
+  for (const machine of nodes) {
+    const { node, claim, isInitialized, isMarkedForDeletion } = machine
+    if (claim === undefined || !isInitialized || isConditionTrue(claim, 'InstanceTerminating')) continue
+    const pool = labelsOf(machine)[labels.nodePool] ?? ''
+    const count = counts.get(pool) ?? { total: 0, disrupting: 0 }
+    counts.set(pool, count)
+    count.total++
+    if (isMarkedForDeletion || node === undefined || !isNodeReady(node)) count.disrupting++
+  }
+  return counts
+})

@@ -1,0 +1,56 @@
+/** NodePools and what they sell, read once for a pass of the disruption loop. */
+import {
+  type InstanceType,
+  labels,
+  type NodePool,
+  type PricePerHour,
+  type Requirement,
+  ownValue,
+} from '@tenon/api'
+import { isExpectedFailure } from '../cloud/expected-failures.ts'
+import type { OperatorContext } from '../context.ts'
+
+/** A NodePool of this provider; without types when they cannot be listed now. */
+interface ListedPool {
+  readonly pool: NodePool
+  readonly types: ReadonlyMap<string, InstanceType>
+}
+
+export type Catalogue = ReadonlyMap<string, ListedPool>
+
+/** Every NodePool that this provider serves, by name, ready or not. */
+export async function readCatalogue(context: OperatorContext, signal: AbortSignal): Promise<Catalogue> {
+  const { caches, state, provider, logger } = context
+  const pools = caches.nodePools.list().filter((pool) => state.isManaged(pool))
+  const listed = await Promise.all(
+    pools.map(async (pool): Promise<readonly [string, ListedPool]> => {
+      const { name } = pool.metadata
+      try {
+        const types = await provider.getInstanceTypes(pool, signal)
+        return [name, { pool, types: new Map(types.map((type) => [type.name, type])) }]
+      } catch (error) {
+        if (signal.aborted) throw error
+        const fields = { NodePool: { name }, error }
+        if (isExpectedFailure(error)) logger.warn('listing instance types failed', fields)
+        else logger.error('listing instance types failed', fields)
+        return [name, { pool, types: new Map() }]
+      }
+    }),
+  )
+  return new Map(listed)
+}
+
+/**
+ * What a node costs per hour: the price of the first offering of its type in its zone and with its capacity
+ * type, available or not. Not known when there is none (disruption.md 4).
+ */
+export function nodePrice(
+  type: InstanceType | undefined,
+  nodeLabels: Readonly<Record<string, string>>,
+): PricePerHour {
+  const says = (requirements: readonly Requirement[], key: string) =>
+    requirements.some((each) => each.key === key && each.values?.[0] === ownValue(nodeLabels, key))
+  return type?.offerings.find(
+    ({ requirements }) => says(requirements, labels.zone) && says(requirements, labels.capacityType),
+  )?.pricePerHour
+}

@@ -1,0 +1,101 @@
+/** A decision as data: nodes that go, what comes in their place, and how it is told. */
+import { type DisruptionReason, labels, type NodeClaim, type Pod, type Requirement } from '@tenon/api'
+import type { LogFields } from '@tenon/runtime'
+import { labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
+import type { Candidate } from '../candidates.ts'
+
+/** A claim to create in place of nodes that go. */
+export interface Replacement {
+  readonly nodePool: string
+  readonly requirements: readonly Requirement[]
+  /** Cheapest first; empty when they are not narrowed. */
+  readonly instanceTypes: readonly string[]
+  /**
+   * @param replaced the claims whose nodes go for it.
+   * @throws when it cannot be created; whatever was set aside for it is given back.
+   */
+  readonly create: (replaced: readonly NodeClaim[], signal: AbortSignal) => Promise<NodeClaim>
+  /** Gives back what was set aside when it is not even tried. */
+  readonly abandon?: () => void
+}
+
+/** How a decision came about, as metrics say it. */
+export type ConsolidationType = '' | 'empty' | 'multi' | 'single'
+
+/** Nodes that are to go, and what has to be there first. */
+export interface Command {
+  readonly reason: DisruptionReason
+  readonly type: ConsolidationType
+  readonly candidates: readonly Candidate[]
+  readonly replacements: readonly Replacement[]
+  /** Nodes that take pods of the candidates. */
+  readonly destinations: readonly StateNode[]
+  /** Per hour, where it is about money. */
+  readonly savings?: number
+  /** Pods of the candidates in the order in which they have to move; absent when any order will do. */
+  readonly waves?: readonly (readonly Pod[])[]
+  /** Looked at once the candidate takes no more pods: whether it may still go. */
+  readonly mayStillGo?: (candidate: Candidate) => boolean
+}
+
+export function decisionOf({ replacements }: Command): 'delete' | 'replace' {
+  return replacements.length === 0 ? 'delete' : 'replace'
+}
+
+/** What the log says when the command begins (disruption.md 18). */
+export function logFields(id: string, command: Command): LogFields {
+  const { candidates, replacements, reason } = command
+  const replacementNodes = replacements.map(({ requirements, instanceTypes }) => ({
+    'capacity-type': bestCapacityType(requirements),
+    ...(replacements.length === 1 && { 'instance-types': firstOf(instanceTypes) }),
+  }))
+  return {
+    'command-id': id,
+    command: `${reason}/${id}: ${commandText(command)}`,
+    decision: decisionOf(command),
+    'disrupted-node-count': candidates.length,
+    'replacement-node-count': replacements.length,
+    'pod-count': candidates.reduce((count, { pods }) => count + pods.length, 0),
+    'disrupted-nodes': candidates.map((candidate) => ({
+      Node: { name: candidate.node.metadata.name },
+      NodeClaim: { name: candidate.claim.metadata.name },
+      'instance-type': labelsOf(candidate)[labels.instanceType] ?? '',
+      'capacity-type': labelsOf(candidate)[labels.capacityType] ?? '',
+    })),
+    ...(replacementNodes.length > 0 && { 'replacement-nodes': replacementNodes }),
+  }
+}
+
+/** `delete: nodepools=[a]: [n1, n2] (savings: $0.10)`. */
+function commandText(command: Command): string {
+  const { candidates, replacements, savings } = command
+  const nodes = candidates.map(({ node }) => node.metadata.name).join(', ')
+  const into =
+    replacements.length === 0
+      ? ''
+      : ` -> [${replacements.length} replacement${replacements.length > 1 ? 's' : ''}]`
+  const saved = savings === undefined ? '' : ` (savings: $${savings.toFixed(2)})`
+  return `${decisionOf(command)}: nodepools=[${poolsOf(command).join(', ')}]: [${nodes}]${into}${saved}`
+}
+
+/** Names of the NodePools of the nodes. */
+export function poolsOf({ candidates }: Command): readonly string[] {
+  return [...new Set(candidates.map(({ pool }) => pool.metadata.name))].toSorted()
+}
+
+function bestCapacityType(requirements: readonly Requirement[]): string {
+  const values = requirements.find(({ key }) => key === labels.capacityType)?.values ?? []
+  return ['reserved', 'spot', 'on-demand'].find((each) => values.includes(each)) ?? 'on-demand'
+}
+
+const namedTypes = 5
+
+function firstOf(names: readonly string[]): string {
+  const rest = names.length - namedTypes
+  return names.slice(0, namedTypes).join(', ') + (rest > 0 ? ` and ${rest} other(s)` : '')
+}
+
+/** `WhenEmptyOrUnderutilized` as metrics write it: `when_empty_or_underutilized`. */
+export function policyLabel(policy = 'WhenEmptyOrUnderutilized'): string {
+  return policy.replaceAll(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()
+}

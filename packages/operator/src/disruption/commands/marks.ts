@@ -1,0 +1,116 @@
+/** What a disrupted node carries for others to see: the taint, and the reason on its claim (disruption.md 14). */
+import {
+  ConditionSet,
+  type DisruptionReason,
+  disruptedTaint,
+  isConditionTrue,
+  karpenterKinds,
+  kinds,
+  type Node,
+  type NodeClaim,
+  sameTaint,
+} from '@tenon/api'
+import { isKubeError, mergePatchOf } from '@tenon/kube'
+import type { OperatorContext } from '../../context.ts'
+import { nodeClaimConditions } from '../../nodeclaim/lifecycle/conditions.ts'
+
+const attempts = 4
+
+/** Puts marks on and takes them off; what is so already is not written. */
+export class DisruptionMarks {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /**
+   * A Node that is gone needs no marks.
+   * @throws KubeError; `conflict` when it changes faster than it can be written.
+   */
+  async taint(node: Node, isWanted: boolean): Promise<void> {
+    const key = { name: node.metadata.name }
+    await writeLatest(
+      node,
+      () => this.#context.client.get(kinds.node, key),
+      async (latest) => {
+        const taints = latest.spec?.taints ?? []
+        const others = taints.filter((taint) => !sameTaint(taint, disruptedTaint))
+        if (isWanted === others.length < taints.length) return
+        const patch = mergePatchOf(latest, {
+          ...latest,
+          spec: { ...latest.spec, taints: isWanted ? [...taints, disruptedTaint] : others },
+        })
+        await this.#context.client.patch(kinds.node, key, patch ?? {}, {
+          resourceVersion: latest.metadata.resourceVersion ?? '',
+        })
+      },
+    )
+  }
+
+  /** @throws as {@link taint}, of the claim. */
+  async setReason(claim: NodeClaim, reason: DisruptionReason): Promise<void> {
+    await this.#writeConditions(claim, (latest) =>
+      ConditionSet.of(latest, nodeClaimConditions).set(
+        { type: 'DisruptionReason', status: 'True', reason, message: reason },
+        this.#context.clock.now(),
+      ),
+    )
+  }
+
+  /** @throws as {@link taint}, of the claim. */
+  async clearReason(claim: NodeClaim): Promise<void> {
+    if (!isConditionTrue(claim, 'DisruptionReason')) return
+    await this.#writeConditions(claim, (latest) =>
+      ConditionSet.of(latest, nodeClaimConditions).clear('DisruptionReason'),
+    )
+  }
+
+  /** Takes taint and reason off, whatever the caches show by now. @throws as {@link taint}. */
+  async takeOff({ metadata: node }: Node, { metadata: claim }: NodeClaim): Promise<void> {
+    const { client } = this.#context
+    const [currentNode, currentClaim] = await Promise.all([
+      client.get(kinds.node, { name: node.name }),
+      client.get(karpenterKinds.nodeClaim, { name: claim.name }),
+    ])
+    if (currentNode?.metadata.uid === node.uid && currentNode !== undefined)
+      await this.taint(currentNode, false)
+    if (currentClaim?.metadata.uid === claim.uid && currentClaim !== undefined)
+      await this.clearReason(currentClaim)
+  }
+
+  async #writeConditions(claim: NodeClaim, wanted: (latest: NodeClaim) => ConditionSet): Promise<void> {
+    const key = { name: claim.metadata.name }
+    await writeLatest(
+      claim,
+      () => this.#context.client.get(karpenterKinds.nodeClaim, key),
+      async (latest) => {
+        await this.#context.client.patch(
+          karpenterKinds.nodeClaim,
+          key,
+          { status: { conditions: wanted(latest).conditions } },
+          { subresource: 'status', resourceVersion: latest.metadata.resourceVersion ?? '' },
+        )
+      },
+    )
+  }
+}
+
+/** Writes over the cached object, and over the current one when that has moved on meanwhile. */
+async function writeLatest<T>(
+  cached: T,
+  current: () => Promise<T | undefined>,
+  write: (object: T) => Promise<void>,
+): Promise<void> {
+  let object: T | undefined = cached
+  for (let attempt = 1; object !== undefined; attempt++) {
+    try {
+      await write(object)
+      return
+    } catch (error) {
+      if (isKubeError(error, 'notFound')) return
+      if (!isKubeError(error, 'conflict') || attempt === attempts) throw error
+      object = await current()
+    }
+  }
+}

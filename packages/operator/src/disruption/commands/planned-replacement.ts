@@ -1,0 +1,64 @@
+/** Claims in place of nodes that go, as the engine planned them. */
+import type { DisruptionReason, Pod } from '@tenon/api'
+import type { NewClaim } from '@tenon/engine'
+import { nodeClaimFor } from '../../provisioning/create-claim.ts'
+import {
+  createPlannedClaim,
+  decidedPool,
+  refuseAboveLimits,
+  takeRoom,
+} from '../../provisioning/planned-claims.ts'
+import { settingsNote } from '../../cloud/corrected-provider.ts'
+import type { OperatorContext } from '../../context.ts'
+import { poolUsage } from '../../provisioning/scheduling-input.ts'
+import { shortened } from '../../provisioning/scheduling-report.ts'
+import type { Replacement } from './command.ts'
+import { predecessorsAnnotation } from '../predecessors.ts'
+
+/**
+ * @param kept pods that are taken to go there by whatever is decided meanwhile.
+ * @returns what creates the claim, unless its NodePool has exceeded a limit by then.
+ */
+export function plannedReplacement(
+  context: OperatorContext,
+  claim: NewClaim,
+  reason: DisruptionReason,
+  kept: readonly Pod[] = [],
+): Replacement {
+  const { requirements, instanceTypes, nodePool, minValuesRelaxed } = claim
+  return {
+    nodePool,
+    requirements,
+    instanceTypes,
+    create: async (replaced, signal) => {
+      const { state, provider, metrics, logger } = context
+      const pool = decidedPool(context, nodePool)
+      // Here the nodes that go still count (disruption.md 14); what is to come takes their room.
+      refuseAboveLimits(pool, poolUsage(nodePool, state.stateNodes(), state.parsed))
+      const names = new Set(replaced.map(({ metadata }) => metadata.name))
+      const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))
+      const room = takeRoom(context, pool, poolUsage(nodePool, staying, state.parsed), claim)
+      const object = nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, {
+        ...predecessorsAnnotation(replaced),
+        ...settingsNote(context.learning, pool),
+      })
+      const created = await createPlannedClaim(context, pool, object, room, signal)
+      if (context.placementGate.keepsPlans) {
+        const target = { kind: 'claim', name: created.metadata.name } as const
+        for (const { metadata, spec } of kept)
+          state.plans.set(metadata.uid ?? '', { target, steering: 'free', spec })
+      }
+      metrics.nodeClaimsCreated.inc({
+        reason: reason.toLowerCase(),
+        nodepool: nodePool,
+        min_values_relaxed: String(minValuesRelaxed),
+      })
+      logger.info('created nodeclaim', {
+        NodePool: { name: nodePool },
+        NodeClaim: { name: created.metadata.name },
+        'instance-types': shortened(instanceTypes),
+      })
+      return created
+    },
+  }
+}

@@ -1,0 +1,69 @@
+/** NodePools of which a node that was to replace others did not come up (disruption.md 14). */
+import type { OperatorContext } from '../../context.ts'
+import { Rests } from '../../cluster/rests.ts'
+
+const minute = 60_000
+const rests = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 120 * minute } as const
+
+/**
+ * Whatever kept a replacement from coming up keeps the next one, too, be it for other nodes: a quota that is used
+ * up, a cloud that refuses, machines that never join. The NodePool replaces nothing for a while, for longer each
+ * time, and then tries with one node.
+ */
+export class Replacements {
+  readonly #context: Pick<OperatorContext, 'caches' | 'clock' | 'events' | 'state'>
+  readonly #rests: Rests
+  /** By NodePool, in Unix milliseconds. */
+  readonly #until = new Map<string, number>()
+
+  constructor(context: Pick<OperatorContext, 'caches' | 'clock' | 'events' | 'state'>) {
+    this.#context = context
+    this.#rests = new Rests(context.clock, rests)
+  }
+
+  /** Replacements of these NodePools have not become nodes. */
+  failed(pools: Iterable<string>): void {
+    // Those that fail together are one failure.
+    for (const pool of new Set(pools)) {
+      if (this.leftMs(pool) > 0) continue
+      this.#rests.note([pool])
+      this.#until.set(pool, this.#context.clock.now() + this.leftMs(pool))
+      this.#tell(pool)
+    }
+  }
+
+  succeeded(pool: string): void {
+    this.#rests.forget([pool])
+    this.#until.delete(pool)
+  }
+
+  /** Until when, in Unix milliseconds, the NodePool replaces nothing; undefined when it may. */
+  untilMs(pool: string): number | undefined {
+    return this.leftMs(pool) > 0 ? this.#until.get(pool) : undefined
+  }
+
+  /** For how many milliseconds the NodePool replaces nothing. */
+  leftMs(pool: string): number {
+    return this.#rests.leftMs(pool)
+  }
+
+  /** Whether the last replacement failed, and the next one is to show whether that has changed. */
+  hasFailed(pool: string): boolean {
+    return this.#rests.hasFailed(pool)
+  }
+
+  #tell(pool: string): void {
+    const object = this.#context.caches.nodePools.get({ name: pool })
+    if (object === undefined) return
+    const failure = this.#context.state.launchFailures.get(pool)
+    const why = failure === undefined ? '' : `: ${failure}`
+    const leftMin = Math.ceil(this.leftMs(pool) / minute)
+    this.#context.events.record({
+      object,
+      type: 'Warning',
+      reason: 'ReplacementFailed',
+      message: `A NodeClaim that was to replace nodes did not become a node${why}; the next one is created in ${leftMin} min`,
+      dedupe: [object.metadata.uid ?? pool],
+    })
+  }
+}

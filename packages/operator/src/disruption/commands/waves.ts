@@ -1,0 +1,95 @@
+/**
+ * Moves pods in the order in which they find room. The Kubernetes scheduler spreads pods over nodes; were small
+ * ones to come first, they would leave room for a large one nowhere, and a node would be launched for it.
+ */
+import type { Pod } from '@tenon/api'
+import type { OperatorContext } from '../../context.ts'
+import { indexes } from '../../cluster/caches.ts'
+import { controllerOf, isActive, isTerminal, isTerminating } from '../../cluster/pods/pods.ts'
+import { drainTier, isDrainable } from '../../node/termination/drain.ts'
+
+/** A wave whose pods have no successors by then is not waited for any longer. */
+const longestWaveMs = 5000
+
+type Context = Pick<OperatorContext, 'caches' | 'clock'>
+
+/** The pods of one command, wave by wave; each wave waits until those before it have found their places. */
+export class Waves {
+  readonly #context: Context
+  readonly #waves: readonly (readonly Pod[])[]
+  readonly #evict: (pods: readonly Pod[]) => void
+  #next = 0
+  #sinceMs = 0
+  #under: readonly Pod[] = []
+  /** How many pods of each owner, by its UID, had a place before the wave under way. */
+  readonly #placed = new Map<string, number>()
+  /** Pods that were told to go, by the name of their node. */
+  readonly #told = new Map<string, Pod[]>()
+
+  /** @param evict asks for the eviction of pods, within their PDBs. */
+  constructor(context: Context, waves: readonly (readonly Pod[])[], evict: (pods: readonly Pod[]) => void) {
+    this.#context = context
+    this.#waves = waves
+    this.#evict = evict
+  }
+
+  /** Begins the next wave if it is time. @returns whether all pods have moved, or are left to the drain. */
+  advance(): boolean {
+    const now = this.#context.clock.monotonic()
+    while (now - this.#sinceMs >= longestWaveMs || this.#isSettled()) {
+      const wave = this.#waves[this.#next++]
+      if (wave === undefined) return true
+      this.#under = wave.filter((pod) => this.#isToMove(pod))
+      if (this.#under.length === 0) continue
+      this.#sinceMs = now
+      this.#placed.clear()
+      for (const owner of ownersOf(this.#under)) this.#placed.set(owner, this.#placedOf(owner))
+      for (const pod of this.#under) {
+        const node = pod.spec.nodeName ?? ''
+        this.#told.set(node, [...(this.#told.get(node) ?? []), pod])
+      }
+      this.#evict(this.#under)
+      return false
+    }
+    return false
+  }
+
+  /** How many pods of a node were told to go and do. */
+  movedFrom(node: string): number {
+    return (this.#told.get(node) ?? []).filter((pod) => !this.#isThere(pod)).length
+  }
+
+  /** Whether every pod of the wave is on its way out and has a successor with a place. */
+  #isSettled(): boolean {
+    return (
+      this.#under.every((pod) => !this.#isThere(pod)) &&
+      [...this.#placed].every(([owner, count]) => this.#placedOf(owner) >= count)
+    )
+  }
+
+  #placedOf(owner: string): number {
+    return this.#context.caches.pods
+      .byIndex(indexes.byOwner, owner)
+      .filter((pod) => isActive(pod) && (pod.spec.nodeName ?? '') !== '').length
+  }
+
+  #isThere({ metadata: { name, namespace = '', uid } }: Pod): boolean {
+    const current = this.#context.caches.pods.get({ namespace, name })
+    return current?.metadata.uid === uid && current !== undefined && isActive(current)
+  }
+
+  /** Pods that a drain would evict in its first tier; it looks after all others. */
+  #isToMove(pod: Pod): boolean {
+    return (
+      !isTerminal(pod) &&
+      !isTerminating(pod) &&
+      this.#isThere(pod) &&
+      drainTier(pod) === 'pods' &&
+      isDrainable(pod, this.#context.clock.now())
+    )
+  }
+}
+
+function ownersOf(pods: readonly Pod[]): ReadonlySet<string> {
+  return new Set(pods.flatMap((pod) => controllerOf(pod)?.uid ?? []))
+}

@@ -1,0 +1,139 @@
+/** Explains for every node why it is still there (`GET /debug/decisions`). */
+import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
+import type { ConsolidationRemark, NodeRefusal } from '@tenon/engine'
+import { rfc3339 } from '@tenon/runtime'
+import type { OperatorContext } from '../context.ts'
+import { labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
+import type { NodeDecision, Verdict } from './answers.ts'
+import { budgetState } from './budget.ts'
+import { type Candidate, candidateOf, isEmpty } from './candidates.ts'
+import { type Catalogue, readCatalogue } from './catalogue.ts'
+import type { Commands } from './commands/commands.ts'
+import { policyAgainst, restOf } from './policy.ts'
+import { claimNames, refusalText } from './remarks.ts'
+
+type CommandsUnderWay = Pick<Commands, 'has' | 'isResting'>
+type BudgetText = (pool: NodePool, reason: DisruptionReason) => string | undefined
+
+const unknown: Verdict = {
+  cause: 'unknown',
+  message: 'Nobody has looked for another place for its pods yet',
+}
+
+/** Notes what a search for consolidation said of single nodes. */
+export function keepRemarks(context: OperatorContext, remarks: readonly ConsolidationRemark[]): void {
+  const { answers, clock } = context
+  const claimOf = claimNames(context)
+  const atMs = clock.now()
+  for (const remark of remarks) {
+    if (remark.kind === 'refused') {
+      const message = sentence(refusalText(remark.refusal, claimOf))
+      answers.keep(remark.node, { cause: causeOf(remark.refusal), message, atMs })
+    } else if (remark.kind === 'scored' && !remark.isApproved) {
+      const message = 'What it would save is not worth the disruption (consolidationPolicy=Balanced)'
+      for (const node of remark.nodes) answers.keep(node, { cause: 'score', message, atMs })
+    }
+  }
+}
+
+/** Notes that the pods of a drifted node have no other place. */
+export function keepStranded({ answers, clock }: OperatorContext, node: string, text: string): void {
+  answers.keep(node, { cause: 'pods', message: sentence(text), atMs: clock.now() })
+}
+
+/** Answers for every node with a claim, as things are now; only verdicts of searches may be older. */
+export async function explainNodes(
+  context: OperatorContext,
+  commands: CommandsUnderWay,
+  signal: AbortSignal,
+): Promise<readonly NodeDecision[]> {
+  const { answers, clock, state } = context
+  const catalogue = await readCatalogue(context, signal)
+  const budgetText = budgetTexts(context)
+  const now = clock.now()
+  const machines = state.stateNodes()
+  answers.retain(new Set(machines.map(({ name }) => name)))
+  return machines.flatMap((machine): readonly NodeDecision[] => {
+    const { claim, node } = machine
+    if (claim === undefined) return []
+    const {
+      cause,
+      message,
+      atMs = now,
+    } = verdictOfCommands(machine, commands) ?? verdictOn(context, machine, catalogue, budgetText)
+    return [
+      {
+        ...(node !== undefined && { node: node.metadata.name }),
+        nodeClaim: claim.metadata.name,
+        nodePool: labelsOf(machine)[labels.nodePool] ?? '',
+        cause,
+        message,
+        at: rfc3339(atMs),
+      },
+    ]
+  })
+}
+
+function verdictOfCommands({ providerID }: StateNode, commands: CommandsUnderWay): Verdict | undefined {
+  if (commands.has(providerID))
+    return { cause: 'command', message: 'It is being disrupted, as soon as what replaces it is ready' }
+  return commands.isResting(providerID)
+    ? { cause: 'failedCommand', message: 'Commands for it came to nothing; it is tried again later' }
+    : undefined
+}
+
+function verdictOn(
+  context: OperatorContext,
+  machine: StateNode,
+  catalogue: Catalogue,
+  budgetText: BudgetText,
+): Verdict {
+  const found = candidateOf(context, machine, catalogue, 'graceful')
+  if (found === undefined) return unknown
+  return 'by' in found
+    ? { cause: found.by, message: sentence(found.text) }
+    : verdictOnCandidate(context, found, budgetText)
+}
+
+function verdictOnCandidate(context: OperatorContext, candidate: Candidate, budgetText: BudgetText): Verdict {
+  const { answers } = context
+  const { claim, pool, name } = candidate
+  const isDrifted = isConditionTrue(claim, 'Drifted')
+  const reason: DisruptionReason = isDrifted ? 'Drifted' : isEmpty(candidate) ? 'Empty' : 'Underutilized'
+  const against = isDrifted ? undefined : policyAgainst(context, candidate)
+  if (against !== undefined) return { cause: 'policy', message: sentence(against) }
+  const budget = budgetText(pool, reason)
+  if (budget !== undefined) return { cause: 'budget', message: budget }
+  if (reason === 'Empty') return { cause: 'possible', message: `It may go (reason=${reason})` }
+  const rest = isDrifted ? undefined : restOf(context, candidate)
+  if (rest !== undefined) return { cause: 'failedCommand', message: sentence(rest) }
+  return (
+    answers.verdictOn(name) ??
+    (isDrifted ? { cause: 'possible', message: `It may go (reason=${reason})` } : unknown)
+  )
+}
+
+/** Says where a budget is used up; each is looked up once. */
+function budgetTexts(context: OperatorContext): BudgetText {
+  const known = new Map<string, string | undefined>()
+  return (pool, reason) => {
+    const { name } = pool.metadata
+    const key = `${name}/${reason}`
+    if (!known.has(key)) {
+      const { allowed, disrupting } = budgetState(context, pool, reason)
+      const details = `NodePool=${name}, allowed=${allowed}, disrupted=${disrupting}`
+      known.set(key, allowed > disrupting ? undefined : `No budget is left for reason ${reason} (${details})`)
+    }
+    return known.get(key)
+  }
+}
+
+function causeOf({ kind }: NodeRefusal): NodeDecision['cause'] {
+  if (kind === 'undecided') return 'unknown'
+  if (kind === 'busyNodes') return 'policy'
+  return kind === 'stranded' || kind === 'severalNodes' ? 'pods' : 'price'
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

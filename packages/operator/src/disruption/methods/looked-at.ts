@@ -1,0 +1,190 @@
+/** Which candidates a search for consolidation has found nothing for, as they were then. */
+import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
+import type { ConsolidationQuestion } from '@tenon/engine'
+import type { Candidate } from '../candidates.ts'
+import type { Catalogue } from '../catalogue.ts'
+
+/** Every node, and every few of them, is looked at again after this: there may be room for its pods elsewhere. */
+const lookLastsMs = 5 * 60_000
+/** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
+const exchangeLastsMs = 60 * 60_000
+
+/** What of a candidate a search depends on. */
+interface View {
+  /** UIDs of the pods that must move. */
+  readonly pods: readonly string[]
+  readonly pricePerHour: PricePerHour
+  readonly disruptionCost: number
+  readonly waitsForBusyNodes: boolean
+  /** Of its NodePool. */
+  readonly generation: number | undefined
+}
+
+interface Sight extends View {
+  /** The most nodes of its NodePool that could have gone; infinity where budgets kept nothing from being found. */
+  readonly left: number
+}
+
+type Prices = ReadonlyMap<string, readonly PricePerHour[]>
+
+type Looked = Pick<
+  Candidate,
+  'name' | 'movable' | 'pricePerHour' | 'disruptionCost' | 'waitsForBusyNodes' | 'pool'
+>
+
+/** What a search depends on. */
+export interface Circumstances {
+  readonly candidates: Iterable<Looked>
+  /** Nodes that may still be disrupted, by NodePool. */
+  readonly budgets: ReadonlyMap<string, number>
+  readonly catalogue: Catalogue
+  readonly nowMs: number
+}
+
+/** What need not be looked for again, as the engine is told. */
+export type Unchanged = Required<Pick<ConsolidationQuestion, 'unchanged' | 'settled'>>
+
+/** As of the first look. */
+export const nothingUnchanged: Unchanged = { unchanged: new Set(), settled: new Set() }
+
+/**
+ * On a busy cluster something has changed at every look, and nearly all nodes are as they were: to pack them anew
+ * each time, alone, in groups and all together, is most of what looking costs.
+ */
+export class LookedAt {
+  #sights: ReadonlyMap<string, Sight> = new Map()
+  /** The lowest since everything was looked at. */
+  #prices: Prices = new Map()
+  #lookedAtMs = Number.NEGATIVE_INFINITY
+  #exchangedAtMs = Number.NEGATIVE_INFINITY
+
+  /** As if a search had found nothing in these circumstances at time 0. */
+  static inVain(circumstances: Omit<Circumstances, 'nowMs'>): LookedAt {
+    const looked = new LookedAt()
+    const at = { ...circumstances, nowMs: 0 }
+    looked.note(at, looked.unchanged(at), true)
+    return looked
+  }
+
+  /** What need not be looked at again now. */
+  unchanged({ candidates, budgets, catalogue, nowMs }: Circumstances): Unchanged {
+    const isLapsed = nowMs - this.#exchangedAtMs >= exchangeLastsMs
+    if (isLapsed || isCheaper(pricesOf(catalogue), this.#prices)) this.#sights = new Map()
+    const settled = new Set<string>()
+    for (const candidate of candidates) {
+      const sight = this.#sights.get(candidate.name)
+      if (sight !== undefined && isAsSeen(candidate, sight) && leftOf(candidate, budgets) <= sight.left)
+        settled.add(candidate.name)
+    }
+    const isLook = nowMs - this.#lookedAtMs >= lookLastsMs
+    return { unchanged: isLook ? new Set() : settled, settled }
+  }
+
+  /**
+   * Nothing was found for any of these.
+   * @param told what the search was told to be unchanged.
+   * @param isLimited whether budgets left something out.
+   */
+  note(
+    { candidates, budgets, catalogue, nowMs }: Circumstances,
+    { unchanged, settled }: Unchanged,
+    isLimited: boolean,
+  ): void {
+    if (unchanged.size === 0) this.#lookedAtMs = nowMs
+    if (settled.size === 0) this.#exchangedAtMs = nowMs
+    const isFirst = this.#sights.size === 0
+    const prices = pricesOf(catalogue)
+    this.#prices = isFirst ? prices : lowest(prices, this.#prices)
+    const sightOf = (candidate: Looked): Sight => {
+      const known = this.#sights.get(candidate.name)
+      const left = isLimited ? leftOf(candidate, budgets) : Number.POSITIVE_INFINITY
+      return {
+        ...viewOf(candidate),
+        left: known !== undefined && isAsSeen(candidate, known) ? Math.max(known.left, left) : left,
+      }
+    }
+    this.#sights = new Map(Array.from(candidates, (candidate) => [candidate.name, sightOf(candidate)]))
+  }
+}
+
+/** Whether a search that has found nothing then would find nothing now, if all that is no candidate is the same. */
+export function isInVainAgain(
+  now: Omit<Circumstances, 'nowMs'>,
+  then: Omit<Circumstances, 'nowMs'>,
+): boolean {
+  const views = new Map(Array.from(then.candidates, (candidate) => [candidate.name, viewOf(candidate)]))
+  let count = 0
+  for (const candidate of now.candidates) {
+    const view = views.get(candidate.name)
+    if (view === undefined || !isAsSeen(candidate, view)) return false
+    count++
+  }
+  return (
+    count === views.size &&
+    isSameBudget(now.budgets, then.budgets) &&
+    !isCheaper(pricesOf(now.catalogue), pricesOf(then.catalogue))
+  )
+}
+
+/** Whether NodePools have as many disruptions left. */
+export function isSameBudget(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
+  return a.size === b.size && [...a].every(([pool, left]) => b.get(pool) === left)
+}
+
+const leftOf = ({ pool }: Looked, budgets: ReadonlyMap<string, number>): number =>
+  budgets.get(pool.metadata.name) ?? 0
+
+/** By NodePool and type what each offering costs; not known for those that are not to be had. */
+function pricesOf(catalogue: Catalogue): Prices {
+  const prices = new Map<string, readonly PricePerHour[]>()
+  for (const [pool, { types }] of catalogue)
+    for (const { name, offerings } of types.values())
+      prices.set(
+        `${pool}/${name}`,
+        offerings.map(({ available, pricePerHour }) => (available ? pricePerHour : undefined)),
+      )
+  return prices
+}
+
+/** Whether something is to be had for less. */
+function isCheaper(now: Prices, before: Prices): boolean {
+  for (const [type, prices] of now) {
+    const known = before.get(type)
+    if (prices.some((price, at) => comparePrices(price, known?.[at]) < 0)) return true
+  }
+  return false
+}
+
+/** The lower of the two for each offering that is still listed. */
+function lowest(now: Prices, before: Prices): Prices {
+  return new Map(
+    Array.from(now, ([type, prices]) => {
+      const known = before.get(type)
+      return [type, prices.map((price, at) => lowestPrice([price, known?.[at]]))]
+    }),
+  )
+}
+
+function viewOf({ movable, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked): View {
+  return {
+    pods: movable.map(({ metadata }) => metadata.uid ?? ''),
+    pricePerHour,
+    disruptionCost,
+    waitsForBusyNodes,
+    generation: pool.metadata.generation,
+  }
+}
+
+function isAsSeen(
+  { movable, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked,
+  sight: View,
+): boolean {
+  return (
+    pricePerHour === sight.pricePerHour &&
+    disruptionCost === sight.disruptionCost &&
+    waitsForBusyNodes === sight.waitsForBusyNodes &&
+    pool.metadata.generation === sight.generation &&
+    movable.length === sight.pods.length &&
+    movable.every(({ metadata }, at) => metadata.uid === sight.pods[at])
+  )
+}

@@ -1,0 +1,38 @@
+/** What the ways to find nodes that may go have in common (disruption.md 2). */
+import type { DisruptionReason } from '@tenon/api'
+import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { Candidate, DisruptionClass } from '../candidates.ts'
+import type { Catalogue } from '../catalogue.ts'
+import type { Command, ConsolidationType } from '../commands/command.ts'
+import type { RemovalGround } from '../simulation.ts'
+
+/** What a method is given to work with. */
+export interface Pass {
+  readonly candidates: readonly Candidate[]
+  /** Every node that may be disrupted, whether or not the method accepts it. */
+  readonly all: readonly Candidate[]
+  readonly catalogue: Catalogue
+  /** What can be asked about removing candidates, nodes that are busy spared; the same for all who ask. */
+  readonly ground: () => Promise<RemovalGround>
+  /** The method's candidates as they are by now. */
+  readonly find: () => Promise<readonly Candidate[]>
+  /** Whether no node of the NodePool is launched in place of others now. */
+  readonly mayNotLaunch: (pool: string) => boolean
+  /** @throws as Commands.begin does. */
+  readonly begin: (command: Command) => Promise<void>
+}
+
+/** One way to find nodes that may go. */
+export interface DisruptionMethod {
+  readonly reason: DisruptionReason
+  readonly type: ConsolidationType
+  readonly disruptionClass: DisruptionClass
+  /** Whether there is no use in looking at the nodes now. Absent = there may always be. */
+  readonly isQuiet?: () => boolean
+  /** Whether the method may be about this machine, told from little; nothing more is worked out for others. */
+  readonly concerns: (machine: StateNode) => boolean
+  /** Whether the method is about this node; it may tell why not. */
+  readonly accepts: (candidate: Candidate) => boolean
+  /** @returns whether anything was begun. */
+  readonly pass: (pass: Pass, signal: AbortSignal) => Promise<boolean>
+}

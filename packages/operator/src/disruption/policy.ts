@@ -1,0 +1,75 @@
+/** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
+import { isConditionTrue, labels } from '@tenon/api'
+import type { OperatorContext } from '../context.ts'
+import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
+import { keyOf } from '../cluster/pods/pods.ts'
+import { labelsOf, transitionMs } from '../cluster/nodes/state-node.ts'
+import { type Candidate, isEmpty } from './candidates.ts'
+
+/** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
+export function unconsolidatable(candidate: Candidate): string | undefined {
+  const { pool, type } = candidate
+  const tags = labelsOf(candidate)
+  const { consolidationPolicy } = pool.spec.disruption ?? {}
+  const nodePool = `NodePool=${pool.metadata.name}`
+  if (type === undefined) return `instance type not found (instance-type=${tags[labels.instanceType] ?? ''})`
+  for (const label of [labels.capacityType, labels.zone])
+    if ((tags[label] ?? '') === '') return `the Node has no label ${label} (label=${label})`
+  if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (${nodePool})`
+  return !isEmpty(candidate) && consolidationPolicy === 'WhenEmpty'
+    ? `only empty nodes are consolidated (${nodePool}, consolidationPolicy=WhenEmpty)`
+    : undefined
+}
+
+/** Why the node's pods are let alone for a while. */
+export function restOf({ state }: OperatorContext, { pods }: Candidate): string | undefined {
+  const resting = state.movedPods.resting(pods)
+  if (resting === undefined) return undefined
+  const minutes = Math.ceil(resting.forMs / 60_000)
+  return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(resting.pod.metadata)})`
+}
+
+/** Why the node is not consolidated yet though its NodePool would have it: its pods have just started. */
+export function freshnessOf(
+  { clock, settings, state }: OperatorContext,
+  candidate: Candidate,
+): string | undefined {
+  const { claim, pool } = candidate
+  if (settings.compatibility === 'karpenter') return undefined
+  const { lastPodEventTime } = claim.status ?? {}
+  const sinceMs =
+    lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
+  const leftMs = state.freshMachines.leftMs(
+    claim.metadata.name,
+    sinceMs ?? clock.now(),
+    consolidateAfterMs(pool),
+  )
+  return leftMs > 0
+    ? 'its pods have just started where a decision put them, and none has left since'
+    : undefined
+}
+
+/**
+ * Whether the node has been left alone for as long as its NodePool asks. A pod that has just come or gone counts
+ * from when it is seen, as it may take long until the claim tells of it: while writes of other claims hang.
+ */
+export function isAtRest({ state }: OperatorContext, { node, claim }: Candidate): boolean {
+  return isConditionTrue(claim, 'Consolidatable') && !state.unnotedPodEvents.has(node.metadata.name)
+}
+
+/** Why the NodePool wants the node as it is, or wants it so for now; drift is another matter. */
+export function policyAgainst(context: OperatorContext, candidate: Candidate): string | undefined {
+  const { pool } = candidate
+  const { name } = pool.metadata
+  if (pool.spec.replicas !== undefined)
+    return `the NodePool keeps so many nodes (NodePool=${name}, replicas=${pool.spec.replicas})`
+  const { consolidateAfter = '0s' } = pool.spec.disruption ?? {}
+  if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (NodePool=${name})`
+  const against = isEmpty(candidate)
+    ? undefined
+    : (unconsolidatable(candidate) ?? freshnessOf(context, candidate))
+  if (against !== undefined) return against
+  return isAtRest(context, candidate)
+    ? undefined
+    : `the node has not been at rest for long enough (NodePool=${name}, consolidateAfter=${consolidateAfter})`
+}

@@ -1,0 +1,139 @@
+/** Asks the engine what becomes of the pods without some nodes (disruption.md 11). */
+import { isConditionTrue, labels } from '@tenon/api'
+import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
+import type { OperatorContext } from '../context.ts'
+import { type GatheredInput, gatherRemovalInput } from '../provisioning/scheduling-input.ts'
+import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
+import type { PlanTarget } from '../cluster/pods/pod-plans.ts'
+import { capacityOf, labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
+import type { Candidate } from './candidates.ts'
+
+/** The cluster as it is, with the pods of candidates that may have to move. */
+export interface RemovalGround {
+  readonly input: GatheredInput
+  /** Candidates that questions can be about; one whose pods cannot be judged is none. */
+  readonly candidates: ReadonlyMap<string, Candidate>
+  /** The same for the engine; one list for all questions on this ground, which lets them share work. */
+  readonly described: readonly CandidateInput[]
+}
+
+/**
+ * @param sparesBusyNodes whether nodes under `consolidateAfter` are not to receive pods: for consolidation.
+ * @throws when no NodePool can launch anything: then nothing can be said about replacements.
+ */
+export async function removalGround(
+  context: OperatorContext,
+  candidates: readonly Candidate[],
+  sparesBusyNodes: boolean,
+  signal: AbortSignal,
+): Promise<RemovalGround> {
+  const removable = candidates.map(({ name, movable: pods }) => ({ name, pods }))
+  const busy = sparesBusyNodes ? busyNodes(context) : new Set<string>()
+  const input = await gatherRemovalInput(context, removable, busy, signal)
+  if (!input.hasEligiblePool)
+    throw new Error('no NodePool is ready to launch nodes, so nothing can be said about replacements')
+  const unjudged = new Set(input.refused.map(({ pod }) => pod.metadata.uid ?? ''))
+  const judged = candidates.filter(
+    ({ name, movable }) =>
+      input.stateNodes.has(name) && !movable.some(({ metadata }) => unjudged.has(metadata.uid ?? '')),
+  )
+  // Pods of nodes that nothing is asked about stay where they are.
+  if (judged.length < candidates.length) return await removalGround(context, judged, sparesBusyNodes, signal)
+  return {
+    input,
+    candidates: new Map(judged.map((candidate) => [candidate.name, candidate])),
+    described: judged.map((candidate) => describe(context, candidate)),
+  }
+}
+
+/**
+ * What becomes of the pods without all of these nodes.
+ * @param plan where pods are to go if they can; they find other places if not.
+ * @returns undefined when there was no time.
+ */
+export async function withoutNodes(
+  context: OperatorContext,
+  ground: RemovalGround,
+  candidates: readonly Candidate[],
+  signal: AbortSignal,
+  plan: RemovalResult['placements'] = [],
+): Promise<RemovalResult | undefined> {
+  const question: DisruptionQuestion = {
+    kind: 'remove',
+    candidates: ground.described,
+    gone: candidates.map(({ name }) => name),
+  }
+  // Questions on the same ground are about the same input, which need not be read again.
+  const input = plan.length === 0 ? ground.input : withPlan(ground.input, plan)
+  const { solveTimeoutMs } = context.settings
+  const result = await context.decider.examine(input, question, { deadlineMs: solveTimeoutMs, signal })
+  return result?.kind === 'removal' && result.isComplete ? result : undefined
+}
+
+function withPlan(input: GatheredInput, plan: RemovalResult['placements']): GatheredInput {
+  const planned = new Map(input.planned)
+  for (const { pod, node } of plan) planned.set(pod.metadata.uid ?? '', node)
+  return { ...input, planned }
+}
+
+/** Keeps where pods are to go: what is decided meanwhile would pack them otherwise, and launch more. */
+export function keepHomes(
+  { state, placementGate }: OperatorContext,
+  { input }: RemovalGround,
+  placements: RemovalResult['placements'],
+): void {
+  if (!placementGate.keepsPlans) return
+  for (const { pod, node } of placements) {
+    const claim = input.stateNodes.get(node)?.claim
+    const target: PlanTarget =
+      claim === undefined ? { kind: 'node', name: node } : { kind: 'claim', name: claim.metadata.name }
+    state.plans.set(pod.metadata.uid ?? '', { target, steering: 'free', spec: pod.spec })
+  }
+}
+
+/** Nodes that take pods. */
+export function destinationsOf(
+  { input }: RemovalGround,
+  placements: RemovalResult['placements'],
+): readonly StateNode[] {
+  const names = new Set(placements.map(({ node }) => node))
+  return [...names].flatMap((name) => input.stateNodes.get(name) ?? [])
+}
+
+function describe({ state }: OperatorContext, candidate: Candidate): CandidateInput {
+  const { name, pool, pricePerHour, disruptionCost, waitsForBusyNodes, movable } = candidate
+  const tags = labelsOf(candidate)
+  const policy = pool.spec.disruption?.consolidationPolicy
+  return {
+    node: name,
+    nodePool: pool.metadata.name,
+    policy: policy === 'Balanced' ? policy : 'WhenEmptyOrUnderutilized',
+    capacityType: tags[labels.capacityType] ?? '',
+    instanceType: tags[labels.instanceType] ?? '',
+    pricePerHour,
+    disruptionCost,
+    waitsForBusyNodes,
+    capacity: capacityOf(candidate, state.parsed),
+    pods: movable.map(({ metadata }) => metadata.uid ?? ''),
+  }
+}
+
+/** Names of the nodes on which something happened less than their NodePool's `consolidateAfter` ago. */
+function busyNodes({ state, caches, clock }: OperatorContext): ReadonlySet<string> {
+  const now = clock.now()
+  return new Set(
+    state.stateNodes().flatMap((machine) => {
+      const { claim, isMarkedForDeletion, name } = machine
+      const pool = caches.nodePools.get({ name: labelsOf(machine)[labels.nodePool] ?? '' })
+      if (claim === undefined || pool === undefined || isMarkedForDeletion) return []
+      if (pool.spec.replicas !== undefined || pool.metadata.deletionTimestamp !== undefined) return []
+      if (!isConditionTrue(pool, 'Ready') || !isConditionTrue(claim, 'Initialized')) return []
+      const afterMs = consolidateAfterMs(pool)
+      const { lastPodEventTime } = claim.status ?? {}
+      const sinceMs =
+        lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
+      const isBusy = Number.isFinite(afterMs) && afterMs > 0 && now - (sinceMs ?? 0) < afterMs
+      return isBusy ? [name] : []
+    }),
+  )
+}

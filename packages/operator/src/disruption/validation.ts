@@ -1,0 +1,115 @@
+/** The second look: whether a move of consolidation still holds after a while (disruption.md 13). */
+import { labels, sumOfPrices, wellKnownLabels } from '@tenon/api'
+import {
+  highestPrice,
+  parseRequirements,
+  type PlannedMove,
+  type RemovalResult,
+  worstLaunchPrice,
+} from '@tenon/engine'
+import type { OperatorContext } from '../context.ts'
+import { remainingDisruptions } from './budget.ts'
+import type { Candidate } from './candidates.ts'
+import { readCatalogue } from './catalogue.ts'
+import type { Pass } from './methods/method.ts'
+import { removalGround, withoutNodes } from './simulation.ts'
+
+/** Why a move does not hold any more. */
+type Rejection = 'budget' | 'scheduling' | 'churn' | 'price' | 'unknown'
+
+const reason = 'Underutilized'
+
+/**
+ * @param isPacked whether the move was packed otherwise than a simulation would by itself: then its pods only
+ * have to find places, where it says or elsewhere, for less.
+ * @returns why the move is not to be carried out; undefined when it is.
+ */
+export async function rejectionOf(
+  context: OperatorContext,
+  move: PlannedMove,
+  find: Pass['find'],
+  isPacked: boolean,
+  signal: AbortSignal,
+): Promise<Rejection | undefined> {
+  if (!context.state.decidable()) return 'churn'
+  const nodes = await stillThere(context, move, find)
+  if (typeof nodes === 'string') return nodes
+  const ground = await removalGround(context, nodes, true, signal)
+  if (ground.candidates.size < nodes.length) return 'scheduling'
+  const plan = isPacked ? move.placements : []
+  const removal = await withoutNodes(context, ground, nodes, signal, plan)
+  if (removal === undefined) return 'unknown'
+  if (removal.stranded.length > 0 || !(isPacked ? isCovered(removal, move, nodes) : isSame(removal, move)))
+    return 'scheduling'
+  if (!(await isStillCheaper(context, move, nodes, signal))) return 'price'
+  const again = await stillThere(context, move, find)
+  return typeof again === 'string' ? again : undefined
+}
+
+function isSame({ claims }: RemovalResult, move: PlannedMove): boolean {
+  const offered = new Set(claims.flatMap(({ instanceTypes }) => instanceTypes))
+  return (
+    claims.length === move.claims.length &&
+    move.claims.every(({ instanceTypes }) => instanceTypes.every((name) => offered.has(name)))
+  )
+}
+
+/**
+ * Whether the pods need no new node where none was planned, and else whether only those pods need one that it was
+ * planned for. How a simulation by itself packs them, and for which price, says nothing about the plan.
+ */
+function isCovered({ claims }: RemovalResult, move: PlannedMove, nodes: readonly Candidate[]): boolean {
+  if (move.claims.length === 0) return claims.length === 0
+  const planned = new Set(uidsOf(move.claims))
+  const needy = new Set(uidsOf(claims))
+  return nodes.every(({ movable }) =>
+    movable.every(({ metadata: { uid = '' } }) => !needy.has(uid) || planned.has(uid)),
+  )
+}
+
+function uidsOf(claims: PlannedMove['claims']): readonly string[] {
+  return claims.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.uid ?? ''))
+}
+
+/** Whether the new nodes cost less than the old ones, whichever of their types is launched, as prices are now. */
+async function isStillCheaper(
+  context: OperatorContext,
+  { claims }: PlannedMove,
+  nodes: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (claims.length === 0) return true
+  const catalogue = await readCatalogue(context, signal)
+  const wellKnown = new Set([...wellKnownLabels, ...context.provider.wellKnownLabels])
+  const dearest = claims.map(({ nodePool, instanceTypes, requirements }) => {
+    const types = catalogue.get(nodePool)?.types
+    const wanted = parseRequirements(requirements)
+    const prices = instanceTypes.map((name) => {
+      const type = types?.get(name)
+      return type && worstLaunchPrice(type, wanted, wellKnown)
+    })
+    return highestPrice(prices)
+  })
+  const least = sumOfPrices(nodes.map(({ pricePerHour }) => pricePerHour))
+  const most = sumOfPrices(dearest)
+  return most.unpriced === 0 && most.pricePerHour < least.pricePerHour
+}
+
+/** The move's nodes as they are by now, if all of them may still go. */
+async function stillThere(
+  context: OperatorContext,
+  { candidates }: PlannedMove,
+  find: Pass['find'],
+): Promise<readonly Candidate[] | Rejection> {
+  const names = new Set(candidates)
+  const nodes = (await find()).filter(({ name }) => names.has(name))
+  if (nodes.length < names.size) return 'churn'
+  const remaining = remainingDisruptions(context, reason)
+  for (const { providerID, claim } of nodes) {
+    const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
+    const left = remaining.get(pool) ?? 0
+    if (left <= 0 || context.state.isNominated(providerID)) return 'budget'
+    remaining.set(pool, left - 1)
+  }
+  return nodes
+}

@@ -1,0 +1,62 @@
+/** `metrics.nodepool`: what NodePools may have, have and cost (operations.md 9.2). */
+import { type NodePool, type ResourceList } from '@tenon/api'
+import type { ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../../context.ts'
+import type { ClusterMetrics } from './cluster-metrics.ts'
+import type { KeptGauge } from '../kept-gauge.ts'
+import { resourceLabel, shownAmount } from './node-labels.ts'
+import { managedPool } from '../../nodepool/managed-pool.ts'
+
+const periodMs = 10_000
+
+/** Shows a NodePool as long as it exists; one that stays the same is not read again. */
+export class NodePoolMetrics {
+  readonly #context: OperatorContext
+  readonly #metrics: ClusterMetrics
+  readonly #shown = new Map<string, NodePool>()
+
+  constructor(context: OperatorContext, metrics: ClusterMetrics) {
+    this.#context = context
+    this.#metrics = metrics
+    context.caches.nodePools.onChange(({ kind, object }) => {
+      if (kind === 'deleted') this.#drop(object.metadata.name)
+    })
+  }
+
+  run(): Promise<ReconcileResult> {
+    const { caches, state } = this.#context
+    for (const { metadata } of caches.nodePools.list()) {
+      const { name } = metadata
+      const pool = managedPool(this.#context, name)
+      if (pool === undefined) {
+        this.#drop(name)
+        continue
+      }
+      const { pricePerHour, unpriced } = state.poolCosts.of(name)
+      this.#metrics.poolCost.show(name, [{ labels: { nodepool: name }, value: pricePerHour }])
+      if (unpriced === 0) this.#metrics.poolUnpriced.drop(name)
+      else this.#metrics.poolUnpriced.show(name, [{ labels: { nodepool: name }, value: unpriced }])
+      if (this.#shown.get(name) === pool) continue
+      this.#shown.set(name, pool)
+      this.#show(this.#metrics.poolLimit, name, pool.spec.limits)
+      this.#show(this.#metrics.poolUsage, name, pool.status?.resources)
+    }
+    return Promise.resolve({ kind: 'after', delayMs: periodMs })
+  }
+
+  #show(gauge: KeptGauge, nodepool: string, amounts: ResourceList | undefined): void {
+    gauge.show(
+      nodepool,
+      Object.entries(this.#context.state.parsed(amounts)).map(([resource, amount]) => ({
+        labels: { resource_type: resourceLabel(resource), nodepool },
+        value: shownAmount(resource, amount),
+      })),
+    )
+  }
+
+  #drop(name: string): void {
+    this.#shown.delete(name)
+    const { poolLimit, poolUsage, poolCost, poolUnpriced } = this.#metrics
+    for (const gauge of [poolLimit, poolUsage, poolCost, poolUnpriced]) gauge.drop(name)
+  }
+}

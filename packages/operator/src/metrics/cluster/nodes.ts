@@ -1,0 +1,169 @@
+/** `metrics.node`: what nodes have, what is used of it, and how old they are (operations.md 9.2). */
+import { type Container, type Pod, type Resources, ownValue } from '@tenon/api'
+import { accumulate, difference } from '@tenon/engine'
+import type { ReconcileResult } from '@tenon/kube'
+import { inSlices } from '@tenon/runtime'
+import type { OperatorContext } from '../../context.ts'
+import { sliceMs } from '../../decider/slice.ts'
+import type { ClusterMetrics, NodeFamilies } from './cluster-metrics.ts'
+import type { KeptSeries } from '../kept-gauge.ts'
+import { nodeLabelValues, resourceLabel, shownAmount } from './node-labels.ts'
+import { isOfItsLife } from '../../cluster/nodes/claim-changes.ts'
+import { podLimits } from '../../cluster/pods/pod-limits.ts'
+import { isDaemonPod, isTerminal } from '../../cluster/pods/pods.ts'
+import { isTracked, joined, labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
+
+const periodMs = 5000
+
+/** What one node adds to the utilization of the cluster. */
+interface Share {
+  readonly allocatable: Resources
+  readonly requests: Resources
+}
+
+/** Reads the nodes again that changed, or whose pods did. */
+export class NodeMetrics {
+  readonly #context: OperatorContext
+  readonly #metrics: ClusterMetrics
+  /** By name. */
+  readonly #changed = new Set<string>()
+  readonly #shares = new Map<string, Share>()
+  #utilized: ReadonlySet<string> = new Set()
+  /** By containers, which cached pods of one workload share with all that counts beside them. */
+  readonly #podLimits = new WeakMap<readonly Container[], Resources>()
+
+  constructor(context: OperatorContext, metrics: ClusterMetrics) {
+    this.#context = context
+    this.#metrics = metrics
+    const { caches, state } = context
+    caches.nodes.onChange(({ object }) => {
+      this.#changed.add(object.metadata.name)
+    })
+    caches.nodeClaims.onChange((change) => {
+      const node = isOfItsLife(change) ? state.nodeOf(change.object) : undefined
+      if (node !== undefined) this.#changed.add(node.metadata.name)
+    })
+    caches.pods.onChange((change) => {
+      if (state.pods.takesTheSame(change)) return
+      this.#podChanged(change.object)
+      if (change.kind === 'updated') this.#podChanged(change.old)
+    })
+  }
+
+  async run(): Promise<ReconcileResult> {
+    if (this.#changed.size > 0) {
+      await inSlices(this.#refresh(), { ...this.#context, sliceMs })
+      this.#showUtilization()
+    }
+    return { kind: 'after', delayMs: periodMs }
+  }
+
+  #podChanged({ spec }: Pod): void {
+    const { nodeName = '' } = (spec as Partial<Pod['spec']> | null | undefined) ?? {}
+    if (nodeName !== '') this.#changed.add(nodeName)
+  }
+
+  *#refresh(): Generator<undefined, void, undefined> {
+    for (const name of this.#changed) {
+      this.#changed.delete(name)
+      this.#refreshOne(name)
+      yield
+    }
+  }
+
+  #refreshOne(name: string): void {
+    const { caches, state } = this.#context
+    const node = caches.nodes.get({ name })
+    if (node === undefined || !isTracked(node)) {
+      this.#shares.delete(name)
+      for (const gauge of gaugesOf(this.#metrics.nodes)) gauge.drop(name)
+      return
+    }
+    const allocatable = state.parsed(node.status?.allocatable)
+    const { requests, daemonRequests } = state.pods.useOf(name)
+    this.#shares.set(name, { allocatable, requests })
+    const families = this.#metrics.nodes
+    if (families === undefined) return
+    const machine = joined(node, state.claimOf(node), '', false)
+    const shared = this.#labelsOf(machine, families)
+    const limits = this.#limitsOn(name)
+    const shown = [
+      [families.allocatable, allocatable],
+      [families.systemOverhead, difference(state.parsed(node.status?.capacity), allocatable)],
+      [families.podRequests, requests],
+      [families.podLimits, limits.all],
+      [families.daemonRequests, daemonRequests],
+      [families.daemonLimits, limits.daemons],
+    ] as const
+    for (const [gauge, amounts] of shown) gauge.show(name, seriesOf(amounts, shared))
+    const sinceMs = Date.parse(node.metadata.creationTimestamp ?? '')
+    families.currentLifetime.show(
+      name,
+      Number.isNaN(sinceMs) ? [] : [{ labels: {}, shared, value: { sinceMs } }],
+    )
+  }
+
+  #labelsOf(machine: StateNode, { labelKeys }: NodeFamilies): Readonly<Record<string, string>> {
+    const { node, claim } = machine
+    return nodeLabelValues(labelKeys, {
+      name: node?.metadata.name ?? '',
+      phase: node?.status?.phase ?? '',
+      isManaged: claim !== undefined,
+      labels: labelsOf(machine),
+    })
+  }
+
+  #limitsOn(name: string): { readonly all: Resources; readonly daemons: Resources } {
+    const { state } = this.#context
+    const all: Record<string, number> = {}
+    const daemons: Record<string, number> = {}
+    for (const pod of state.podsOn(name)) {
+      if (!state.isWellFormed(pod) || isTerminal(pod)) continue
+      const limits = this.#limitsOf(pod)
+      accumulate(all, limits)
+      if (isDaemonPod(pod)) accumulate(daemons, limits)
+    }
+    return { all, daemons }
+  }
+
+  #limitsOf(pod: Pod): Resources {
+    const { containers } = pod.spec
+    const limits = this.#podLimits.get(containers) ?? podLimits(pod)
+    this.#podLimits.set(containers, limits)
+    return limits
+  }
+
+  #showUtilization(): void {
+    const allocatable: Record<string, number> = {}
+    const requests: Record<string, number> = {}
+    for (const share of this.#shares.values()) {
+      accumulate(allocatable, share.allocatable)
+      accumulate(requests, share.requests)
+    }
+    const { utilization } = this.#metrics
+    const shown = Object.entries(allocatable).filter(([, amount]) => amount > 0)
+    const names = new Set(shown.map(([name]) => name))
+    for (const name of this.#utilized)
+      if (!names.has(name)) utilization.remove({ resource_type: resourceLabel(name) })
+    for (const [name, amount] of shown)
+      utilization.set(
+        { resource_type: resourceLabel(name) },
+        (100 * (ownValue(requests, name) ?? 0)) / amount,
+      )
+    this.#utilized = names
+  }
+}
+
+function gaugesOf(families: NodeFamilies | undefined) {
+  if (families === undefined) return []
+  const { labelKeys: _, ...gauges } = families
+  return Object.values(gauges)
+}
+
+function seriesOf(amounts: Resources, shared: Readonly<Record<string, string>>): readonly KeptSeries[] {
+  return Object.entries(amounts).map(([name, amount]) => ({
+    labels: { resource_type: resourceLabel(name) },
+    shared,
+    value: shownAmount(name, amount),
+  }))
+}

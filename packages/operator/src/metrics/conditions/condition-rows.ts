@@ -1,0 +1,77 @@
+/** Metrics of the conditions of objects; absent without observability (operations.md 9.3). */
+import { callBuckets, type MetricRow, prefixed } from '../rows.ts'
+
+/** Kinds whose families have the kind in their names. */
+export type ConditionKind = 'nodeclaim' | 'nodepool' | 'node'
+
+/** 0.5 s to 2.3 h. */
+const buckets = Array.from({ length: 15 }, (_, n) => 0.5 * 2 ** n)
+const object = ['namespace', 'name']
+const condition = ['type', 'status', 'reason']
+
+/** The families of a kind. `objectLabels` are labels of the object that its series have too. */
+export function conditionRowsOf(kind: ConditionKind, objectLabels: readonly string[]): readonly MetricRow[] {
+  return rows(`operator_${kind}_`, objectLabels, buckets)
+}
+
+/** The families that NodeClaims and NodePools share, as older dashboards read them. */
+export const sharedConditionRows: readonly MetricRow[] = rows('operator_', ['group', 'kind'], callBuckets)
+
+/** Those of NodeClaims and Nodes have a label for the node class too, which depends on the provider. */
+export const conditionRows: readonly MetricRow[] = [
+  ...conditionRowsOf('nodeclaim', ['karpenter_sh_nodepool']),
+  ...conditionRowsOf('nodepool', []),
+  ...conditionRowsOf('node', ['karpenter_sh_nodepool', 'karpenter_sh_initialized']),
+  ...sharedConditionRows,
+]
+
+function rows(prefix: string, extra: readonly string[], bounds: readonly number[]): readonly MetricRow[] {
+  const perCondition = { type: 'gauge', labels: [...extra, ...object, ...condition] } as const
+  const grows = prefix === 'operator_nodepool_' ? {} : ({ grows: 'with the nodes' } as const)
+  return prefixed(prefix, [
+    {
+      name: 'status_condition_transitions_total',
+      type: 'counter',
+      labels: [...extra, ...condition],
+      unit: 'transitions',
+      help: 'Changes of the status of a condition; a status found at the start counts as one',
+    },
+    {
+      name: 'status_condition_transition_seconds',
+      type: 'histogram',
+      labels: [...extra, 'type', 'status'],
+      unit: 'seconds',
+      buckets: bounds,
+      help: 'How long a condition had its former status, which is the label, when it changed',
+    },
+    {
+      name: 'status_condition_count',
+      ...perCondition,
+      ...grows,
+      unit: '1',
+      help: '1 for the present status and reason of each condition of each object',
+    },
+    {
+      name: 'status_condition_current_status_seconds',
+      ...perCondition,
+      ...grows,
+      unit: 'seconds',
+      help: 'How long a condition has had its present status',
+    },
+    {
+      name: 'termination_current_time_seconds',
+      type: 'gauge',
+      labels: [...extra, ...object],
+      unit: 'seconds',
+      help: 'How long ago the deletion of an object that is still there was asked for',
+    },
+    {
+      name: 'termination_duration_seconds',
+      type: 'histogram',
+      labels: extra,
+      unit: 'seconds',
+      buckets: bounds,
+      help: 'From the request to delete an object until it was gone',
+    },
+  ])
+}

@@ -1,0 +1,183 @@
+/** `node.termination`: drains a deleting Node, waits for its volumes, ends its machine (lifecycle.md 4). */
+import {
+  annotations,
+  ConditionSet,
+  disruptedTaint,
+  karpenterKinds,
+  kinds,
+  labels,
+  type Node,
+  type NodeClaim,
+  terminationFinalizer,
+} from '@tenon/api'
+import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../../context.ts'
+import { deadlineMsOf } from '../../cluster/nodes/departures.ts'
+import { isDisrupted, isNodeReady } from '../../cluster/nodes/state-node.ts'
+import { nodeClaimConditions } from '../../nodeclaim/lifecycle/conditions.ts'
+import { isInstanceGone } from '../../nodeclaim/lifecycle/finalize.ts'
+import { isTerminatingNode } from './drain-state.ts'
+import type { EvictionQueue } from './eviction-queue.ts'
+import type { Departure } from './departure.ts'
+import { type TerminationStage, terminationStages } from './stages.ts'
+
+const backoff: ReconcileResult = { kind: 'backoff' }
+/** The deadline stays the same, and each event on the drain repeats it. */
+const deadlineEventMs = 60 * 60_000
+
+/** Reconciles one deleting Node. */
+export class NodeTermination {
+  readonly #context: OperatorContext
+  readonly #stages: readonly TerminationStage[]
+
+  constructor(context: OperatorContext, evictions: EvictionQueue) {
+    this.#context = context
+    this.#stages = terminationStages(context, evictions)
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const node = this.#context.caches.nodes.get({ name })
+    if (node === undefined || !isTerminatingNode(node, this.#context.provider.nodeClasses)) return done
+    try {
+      return await this.#terminate(node, signal)
+    } catch (error) {
+      if (isKubeError(error, 'conflict')) return backoff
+      if (isKubeError(error, 'notFound')) return done
+      throw error
+    }
+  }
+
+  async #terminate(node: Node, signal: AbortSignal): Promise<ReconcileResult> {
+    const claim = this.#context.state.claimOf(node)
+    if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) await this.#deleteClaim(claim)
+    if (!isNodeReady(node) && (await this.#isInstanceGone(node, signal))) return await this.#finish(node)
+    const deadlineMs = this.#deadlineOf(node, claim)
+    const tainted = await this.#taint(node)
+    const requeueMs = await this.#advance({ node, claim, deadlineMs }, signal)
+    return requeueMs === undefined ? await this.#finish(tainted) : { kind: 'after', delayMs: requeueMs }
+  }
+
+  async #deleteClaim(claim: NodeClaim): Promise<void> {
+    await this.#context.client
+      .delete(karpenterKinds.nodeClaim, { name: claim.metadata.name })
+      .catch((error: unknown) => {
+        if (!isKubeError(error, 'notFound')) throw error
+      })
+  }
+
+  /** A provider ID that denotes no instance says nothing about the machine: it is drained like any other. */
+  async #isInstanceGone(node: Node, signal: AbortSignal): Promise<boolean> {
+    const providerID = node.spec?.providerID ?? ''
+    if (!this.#context.provider.ownsProviderID(providerID)) return false
+    return await isInstanceGone(this.#context, providerID, signal)
+  }
+
+  #deadlineOf(node: Node, claim: NodeClaim | undefined): number {
+    const text = claim?.metadata.annotations?.[annotations.terminationTimestamp]
+    if (text === undefined) return Number.POSITIVE_INFINITY
+    const deadlineMs = deadlineMsOf(claim)
+    if (Number.isNaN(deadlineMs)) {
+      throw new Error(
+        `NodeClaim ${claim?.metadata.name}: annotation ${annotations.terminationTimestamp} "${text}" is no RFC 3339 time; correct or remove it`,
+      )
+    }
+    this.#context.events.record({
+      object: node,
+      type: 'Warning',
+      reason: 'TerminationGracePeriodExpiring',
+      message: `All pods will be deleted by ${text}`,
+      dedupe: [node.metadata.name],
+      dedupeTtlMs: deadlineEventMs,
+    })
+    return deadlineMs
+  }
+
+  /** @returns the Node as it is stored then. */
+  async #taint(node: Node): Promise<Node> {
+    const taints = node.spec?.taints ?? []
+    const wanted: Node = {
+      ...node,
+      metadata: {
+        ...node.metadata,
+        labels: { ...node.metadata.labels, [labels.excludeFromLoadBalancers]: 'karpenter' },
+      },
+      spec: {
+        ...node.spec,
+        taints: isDisrupted(node)
+          ? taints
+          : [...taints.filter((taint) => taint.key !== disruptedTaint.key), disruptedTaint],
+      },
+    }
+    const patch = mergePatchOf(node, wanted)
+    if (patch === undefined) return node
+    const tainted = await this.#context.client.patch(kinds.node, { name: node.metadata.name }, patch, {
+      resourceVersion: node.metadata.resourceVersion ?? '',
+    })
+    this.#context.logger.info('tainted node', { Node: { name: node.metadata.name } })
+    return tainted
+  }
+
+  /** @returns when to look again, or undefined once every stage is through. */
+  async #advance(departure: Departure, signal: AbortSignal): Promise<number | undefined> {
+    const { claim } = departure
+    const before = claim === undefined ? undefined : ConditionSet.of(claim, nodeClaimConditions)
+    let conditions = before
+    let requeueMs: number | undefined
+    try {
+      for (const stage of this.#stages) {
+        const outcome = await stage(departure, conditions, signal)
+        conditions = outcome.conditions
+        requeueMs = outcome.requeueMs
+        if (requeueMs !== undefined) break
+      }
+    } finally {
+      // What the earlier stages found is kept even when a later one fails.
+      if (claim !== undefined && conditions !== before) await this.#store(claim, before, conditions)
+    }
+    return requeueMs
+  }
+
+  async #store(
+    claim: NodeClaim,
+    before: ConditionSet | undefined,
+    after: ConditionSet | undefined,
+  ): Promise<void> {
+    const { client, metrics } = this.#context
+    try {
+      await client.patch(
+        karpenterKinds.nodeClaim,
+        { name: claim.metadata.name },
+        { status: { conditions: after?.conditions } },
+        { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
+      )
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+      return
+    }
+    if (after?.isTrue('Drained') === true && before?.isTrue('Drained') !== true)
+      metrics.nodesDrained.inc({ nodepool: claim.metadata.labels?.[labels.nodePool] ?? '' })
+  }
+
+  async #finish(node: Node): Promise<ReconcileResult> {
+    const finalizers = (node.metadata.finalizers ?? []).filter((name) => name !== terminationFinalizer)
+    await this.#context.client.patch(
+      kinds.node,
+      { name: node.metadata.name },
+      { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },
+      { resourceVersion: node.metadata.resourceVersion ?? '' },
+    )
+    const tags = node.metadata.labels ?? {}
+    const nodepool = tags[labels.nodePool] ?? ''
+    const { clock, metrics } = this.#context
+    const secondsSince = (time: string | undefined) =>
+      Math.max(0, clock.now() - Date.parse(time ?? '')) / 1000
+    metrics.nodesTerminated.inc({ nodepool, zone: tags[labels.zone] ?? '' })
+    metrics.nodesTermination.observe({ nodepool }, secondsSince(node.metadata.deletionTimestamp))
+    metrics.nodesLifetime.observe({ nodepool }, secondsSince(node.metadata.creationTimestamp))
+    this.#context.logger.info('deleted node', {
+      Node: { name: node.metadata.name },
+      'provider-id': node.spec?.providerID,
+    })
+    return done
+  }
+}

@@ -1,0 +1,176 @@
+/** Evicts pods of draining nodes within their PDBs, and by force past the deadline (lifecycle.md 4.2). */
+import { conditionOf, isConditionTrue, kinds, type Pod } from '@tenon/api'
+import { done, isKubeError, KubeError, type ReconcileResult } from '@tenon/kube'
+import { rfc3339 } from '@tenon/runtime'
+import { protectionNotice } from '../../disruption/protection-notice.ts'
+import type { OperatorContext } from '../../context.ts'
+import { isActive, isEvictable, isTerminating, keyOf } from '../../cluster/pods/pods.ts'
+import { grantedSeconds, isForceEligible } from './force.ts'
+
+const backoff: ReconcileResult = { kind: 'backoff' }
+/** For so long a pod that was told to go is not told again: the cache may not show it yet. */
+const settleMs = 10_000
+
+interface Entry {
+  readonly uid: string
+  deadlineMs: number
+  /** Whether the deadline has overtaken what protects the pod. */
+  isForced: boolean
+  /** What the pod was told about its protection. */
+  said: string
+}
+
+/** Pods waiting for their eviction; keys are `namespace/name`, guarded by UID. */
+export class EvictionQueue {
+  readonly #context: OperatorContext
+  readonly #entries = new Map<string, Entry>()
+  /** When to believe the cache again about pods that were told to go, by UID; oldest first. */
+  readonly #told = new Map<string, number>()
+  /** Set by the composition root: asks the controller to work on a key. */
+  enqueue: (key: string) => void = () => undefined
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /** Adds pods; of two deadlines the earlier holds. Infinity means none. */
+  add(pods: readonly Pod[], deadlineMs: number): void {
+    this.#add(pods, deadlineMs, false)
+  }
+
+  /** Adds pods to be deleted for the deadline: those that back off already are woken, once. */
+  addForced(pods: readonly Pod[], deadlineMs: number): void {
+    this.#add(pods, deadlineMs, true)
+  }
+
+  #add(pods: readonly Pod[], deadlineMs: number, isForced: boolean): void {
+    this.#sweep()
+    for (const pod of pods) {
+      const key = keyOf(pod.metadata)
+      const uid = pod.metadata.uid ?? ''
+      if (this.#told.has(uid) && pod.metadata.deletionTimestamp === undefined) continue
+      const known = this.#entries.get(key)
+      if (known?.uid !== uid) {
+        this.#entries.set(key, { uid, deadlineMs, isForced, said: '' })
+        this.enqueue(key)
+        continue
+      }
+      known.deadlineMs = Math.min(known.deadlineMs, deadlineMs)
+      if (!isForced || known.isForced) continue
+      known.isForced = true
+      this.enqueue(key)
+    }
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return done
+    const [namespace = '', name = ''] = key.split('/')
+    const pod = this.#context.caches.pods.get({ namespace, name })
+    if (pod === undefined || pod.metadata.uid !== entry.uid) return this.#drop(key, entry)
+    const now = this.#context.clock.now()
+    if (isForceEligible(pod, entry.deadlineMs, now)) return await this.#forceDelete(pod, entry, key)
+    if (!isActive(pod)) return this.#drop(key, entry)
+    this.#tellDoNotDisrupt(pod, entry, now)
+    if (!isEvictable(pod, now)) return backoff
+    return await this.#evict(pod, entry, key, signal)
+  }
+
+  /**
+   * Says what annotation `karpenter.sh/do-not-disrupt` does to the pod (lifecycle.md 4.4): once, as a
+   * thousand protected pods that back off would otherwise repeat it for as long as the drain lasts.
+   */
+  #tellDoNotDisrupt(pod: Pod, entry: Entry, nowMs: number): void {
+    const notice = protectionNotice(pod, nowMs)
+    const said = notice === undefined ? '' : `${notice.reason}-${notice.dedupe.join('-')}`
+    if (entry.said === said) return
+    entry.said = said
+    if (notice !== undefined) this.#context.events.record({ object: pod, ...notice })
+  }
+
+  #sweep(): void {
+    const now = this.#context.clock.now()
+    for (const [uid, untilMs] of this.#told) {
+      if (untilMs > now) return
+      this.#told.delete(uid)
+    }
+  }
+
+  /** The pod was told to go, or has gone already. */
+  #leave(key: string, entry: Entry): ReconcileResult {
+    this.#told.delete(entry.uid)
+    this.#told.set(entry.uid, this.#context.clock.now() + settleMs)
+    return this.#drop(key, entry)
+  }
+
+  #drop(key: string, entry: Entry): ReconcileResult {
+    // A pod of the same name may have taken its place.
+    if (this.#entries.get(key) === entry) this.#entries.delete(key)
+    return done
+  }
+
+  async #evict(pod: Pod, entry: Entry, key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { client, metrics, events } = this.#context
+    try {
+      await client.evict({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name }, entry.uid, {
+        signal,
+      })
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error
+      if (error.status > 0) metrics.podsEvictionRequests.inc({ code: String(error.status) })
+      // The cache is behind: asking again at once would find the same.
+      if (error.kind === 'notFound') return this.#leave(key, entry)
+      if (error.kind === 'conflict') return this.#drop(key, entry)
+      const isMisconfigured = error.message.includes('more than one PodDisruptionBudget')
+      // What holds the pod is in the report of its drain, and in the event on its Node.
+      if (error.kind !== 'tooManyRequests' && !isMisconfigured) throw error
+      return backoff
+    }
+    metrics.podsEvictionRequests.inc({ code: '200' })
+    const reason = this.#reasonOf(pod)
+    metrics.podsDrained.inc({ reason })
+    events.record({
+      object: pod,
+      type: 'Normal',
+      reason: 'Evicted',
+      message: reason === '' ? 'Evicted pod' : `Evicted pod: ${reason}`,
+      dedupe: [pod.metadata.name],
+    })
+    return this.#leave(key, entry)
+  }
+
+  async #forceDelete(pod: Pod, entry: Entry, key: string): Promise<ReconcileResult> {
+    const { client, clock, events, metrics } = this.#context
+    const grace = grantedSeconds(entry.deadlineMs, clock.now())
+    try {
+      await client.delete(
+        kinds.pod,
+        { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name },
+        { gracePeriodSeconds: grace, preconditionUid: entry.uid },
+      )
+    } catch (error) {
+      if (isKubeError(error, 'notFound')) return this.#leave(key, entry)
+      if (!isKubeError(error, 'conflict')) throw error
+      return this.#drop(key, entry)
+    }
+    events.record({
+      object: pod,
+      type: 'Normal',
+      reason: 'Disrupted',
+      message: `Deleting the pod so that its node ends by ${rfc3339(entry.deadlineMs)}; it gets ${grace}s of its ${pod.spec.terminationGracePeriodSeconds ?? 0}s, whatever its PDBs and karpenter.sh/do-not-disrupt say`,
+      dedupe: [pod.metadata.name],
+    })
+    // One that was told to go before was counted then.
+    if (!isTerminating(pod)) metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
+    return this.#leave(key, entry)
+  }
+
+  /** Why the pod's node goes, as in metric `karpenter_pods_drained_total`. */
+  #reasonOf(pod: Pod): string {
+    const node = this.#context.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
+    const claim = node === undefined ? undefined : this.#context.state.claimOf(node)
+    if (claim === undefined) return ''
+    if (!isConditionTrue(claim, 'DisruptionReason')) return 'Forceful Termination'
+    return conditionOf(claim, 'DisruptionReason')?.reason ?? ''
+  }
+}

@@ -1,0 +1,111 @@
+/** What a Node goes through before it may go: drain, volumes, machine (lifecycle.md 4.1, 4.5, 4.6). */
+import type { ConditionSet } from '@tenon/api'
+import type { OperatorContext } from '../../context.ts'
+import { deletesInstance } from '../../nodeclaim/lifecycle/finalize.ts'
+import type { Departure } from './departure.ts'
+import { isDrainable, planDrain } from './drain.ts'
+import { drainEventMs, DrainEvents } from './drain-events.ts'
+import type { EvictionQueue } from './eviction-queue.ts'
+import { pendingVolumes } from './volumes.ts'
+
+const pollMs = 1000
+const instancePollMs = 5000
+/** Pods may have been bound before the scheduler saw the taint. */
+const leastDrainMs = 5000
+
+/** How far a stage came. */
+interface StageOutcome {
+  /** Of the claim, to be stored; absent like it. */
+  readonly conditions: ConditionSet | undefined
+  /** Given while the stage is not through: when to look again. */
+  readonly requeueMs?: number
+}
+
+/** One stage; a rejection means that the cloud or the API server did not do as asked. */
+export type TerminationStage = (
+  departure: Departure,
+  conditions: ConditionSet | undefined,
+  signal: AbortSignal,
+) => Promise<StageOutcome> | StageOutcome
+
+/** The stages, in order; each is looked at again in every pass. */
+export function terminationStages(
+  context: OperatorContext,
+  evictions: EvictionQueue,
+): readonly TerminationStage[] {
+  const story = new DrainEvents(context)
+  return [
+    (departure, conditions) => drain(context, { evictions, story }, departure, conditions),
+    (departure, conditions) => detachVolumes(context, departure, conditions),
+    (departure, conditions, signal) => endInstance(context, departure, conditions, signal),
+  ]
+}
+
+function drain(
+  { clock, state }: OperatorContext,
+  { evictions, story }: { readonly evictions: EvictionQueue; readonly story: DrainEvents },
+  departure: Departure,
+  before: ConditionSet | undefined,
+): StageOutcome {
+  const now = clock.now()
+  const { node, deadlineMs } = departure
+  const plan = planDrain(state.podsOn(node.metadata.name), deadlineMs, now)
+  const draining = { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' } as const
+  const conditions = before?.get('Drained') === undefined ? before?.set(draining, now) : before
+  if (plan.waiting.length > 0) {
+    evictions.addForced(plan.force, deadlineMs)
+    evictions.add(plan.evict, deadlineMs)
+    story.tell(departure, plan)
+    // In time for the next pod that the deadline overtakes: it has no more than its grace period left.
+    const forceMs = Math.max(1, plan.nextForceMs - now + 1)
+    return { conditions, requeueMs: Math.min(pollMs, forceMs) }
+  }
+  if (conditions === undefined || conditions.isTrue('Drained')) return { conditions }
+  const since = Date.parse(conditions.get('Drained')?.lastTransitionTime ?? '')
+  if (now - since < leastDrainMs) return { conditions, requeueMs: pollMs }
+  return { conditions: conditions.set({ type: 'Drained', status: 'True' }, now) }
+}
+
+function detachVolumes(
+  { caches, clock, state, events }: OperatorContext,
+  { node, deadlineMs }: Departure,
+  conditions: ConditionSet | undefined,
+): StageOutcome {
+  const now = clock.now()
+  const type = 'VolumesDetached'
+  const staying = state.podsOn(node.metadata.name).filter((pod) => !isDrainable(pod, now))
+  const pending = pendingVolumes(caches, node.metadata.name, staying)
+  if (pending.length === 0) return { conditions: conditions?.set({ type, status: 'True' }, now) }
+  if (now > deadlineMs) {
+    const reason = 'TerminationGracePeriodElapsed'
+    return { conditions: conditions?.set({ type, status: 'False', reason, message: reason }, now) }
+  }
+  const rest = pending.length - 5
+  const reason = 'AwaitingVolumeDetachment'
+  events.record({
+    object: node,
+    type: 'Normal',
+    reason,
+    message: `Waiting for volumes to detach: ${pending.slice(0, 5).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`,
+    dedupe: [node.metadata.name],
+    dedupeTtlMs: drainEventMs,
+  })
+  return {
+    conditions: conditions?.set({ type, status: 'Unknown', reason, message: reason }, now),
+    requeueMs: pollMs,
+  }
+}
+
+async function endInstance(
+  context: OperatorContext,
+  { claim }: Departure,
+  conditions: ConditionSet | undefined,
+  signal: AbortSignal,
+): Promise<StageOutcome> {
+  if (claim === undefined) return { conditions }
+  const isGone = await deletesInstance(context, claim, signal)
+  return {
+    conditions: conditions?.set({ type: 'InstanceTerminating', status: 'True' }, context.clock.now()),
+    ...(!isGone && { requeueMs: instancePollMs }),
+  }
+}

@@ -1,0 +1,116 @@
+/** `nodeclaim.consistency`: whether a node is the machine its claim promised (lifecycle.md 7). */
+import {
+  ConditionSet,
+  isConditionTrue,
+  karpenterKinds,
+  type NewCondition,
+  type Node,
+  type NodeClaim,
+  parseResource,
+  ownValue,
+} from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+import { isUnreadable } from '../cluster/readable.ts'
+import { nodeClaimConditions } from './lifecycle/conditions.ts'
+
+const periodMs = 10 * 60_000
+/** A node that offers less of a resource than this share of what was promised is not as promised. */
+const leastShare = 0.9
+
+/** Reconciles the consistency of one NodeClaim. */
+export class NodeClaimConsistency {
+  readonly #context: OperatorContext
+  /** When claims were looked at last, by UID; the longest ago first. */
+  readonly #scannedMs = new Map<string, number>()
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string): Promise<ReconcileResult> {
+    const { caches, clock, state } = this.#context
+    const claim = caches.nodeClaims.get({ name })
+    if (claim === undefined || !state.isManaged(claim)) return done
+    if ((claim.status?.providerID ?? '') === '') return done
+    const uid = claim.metadata.uid ?? ''
+    const leftMs = (this.#scannedMs.get(uid) ?? Number.NEGATIVE_INFINITY) + periodMs - clock.now()
+    if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
+    this.#sweep()
+    this.#scannedMs.delete(uid)
+    this.#scannedMs.set(uid, clock.now())
+    const node = state.nodeOf(claim)
+    if (node === undefined || isUnreadable(node)) return done
+    const issues = shapeIssues(node, claim)
+    for (const issue of issues) this.#tell(claim, node, issue)
+    return await this.#store(claim, issues)
+  }
+
+  #tell(claim: NodeClaim, node: Node, issue: string): void {
+    const { events, logger } = this.#context
+    logger.warn('consistency error', {
+      NodeClaim: { name: claim.metadata.name },
+      Node: { name: node.metadata.name },
+      error: issue,
+    })
+    events.record({
+      object: claim,
+      type: 'Warning',
+      reason: 'FailedConsistencyCheck',
+      message: issue,
+      dedupe: [claim.metadata.uid ?? '', issue],
+    })
+  }
+
+  async #store(claim: NodeClaim, issues: readonly string[]): Promise<ReconcileResult> {
+    const { client, clock } = this.#context
+    const type = 'ConsistentStateFound'
+    const next: ReconcileResult = { kind: 'after', delayMs: periodMs }
+    if (issues.length === 0 && isConditionTrue(claim, type)) return next
+    const condition: NewCondition =
+      issues.length === 0
+        ? { type, status: 'True' }
+        : { type, status: 'False', reason: 'ConsistencyCheckFailed', message: issues.join('; ') }
+    const before = ConditionSet.of(claim, nodeClaimConditions)
+    const after = before.set(condition, clock.now())
+    if (after === before) return next
+    try {
+      await client.patch(
+        karpenterKinds.nodeClaim,
+        { name: claim.metadata.name },
+        { status: { conditions: after.conditions } },
+        { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
+      )
+    } catch (error) {
+      // What was found must not wait ten minutes because somebody else wrote first.
+      this.#scannedMs.delete(claim.metadata.uid ?? '')
+      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+    return next
+  }
+
+  #sweep(): void {
+    const now = this.#context.clock.now()
+    for (const [uid, atMs] of this.#scannedMs) {
+      if (atMs + periodMs > now) return
+      this.#scannedMs.delete(uid)
+    }
+  }
+}
+
+/** Resources of which an initialized node has clearly less than its claim was told. */
+function shapeIssues(node: Node, claim: NodeClaim): readonly string[] {
+  if (claim.metadata.deletionTimestamp !== undefined || !isConditionTrue(claim, 'Initialized')) return []
+  return Object.entries(claim.spec.resources?.requests ?? {}).flatMap(([name, requested]) => {
+    const promised = ownValue(claim.status?.capacity, name) ?? '0'
+    const found = ownValue(node.status?.capacity, name) ?? '0'
+    const expected = parseResource(name, promised)
+    if (parseResource(name, requested) === 0 || expected === 0) return []
+    const share = parseResource(name, found) / expected
+    if (share >= leastShare) return []
+    return [
+      `expected ${promised} of resource ${name}, but found ${found} (${(100 * share).toFixed(1)}% of expected)`,
+    ]
+  })
+}

@@ -1,0 +1,149 @@
+/** `nodeclaim.disruption`: keeps the conditions Drifted and Consolidatable (lifecycle.md 9). */
+import {
+  annotations,
+  type Condition,
+  ConditionSet,
+  karpenterKinds,
+  labels,
+  type NodeClaim,
+  type NodePool,
+} from '@tenon/api'
+import { incompatibility, labelRequirements, parseRequirements } from '@tenon/engine'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { isProviderError } from '@tenon/provider'
+import type { OperatorContext } from '../../context.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import { isUnreadable } from '../../cluster/readable.ts'
+import { consolidateAfterMs } from '../../cluster/nodes/consolidate-after.ts'
+import { InstanceTypeDrift } from './instance-type-drift.ts'
+import { nodeClaimConditions } from '../lifecycle/conditions.ts'
+
+const nothingUndefined: ReadonlySet<string> = new Set()
+
+/** Reconciles the disruption conditions of one NodeClaim. */
+export class DisruptionConditions {
+  readonly #context: OperatorContext
+  readonly #instanceTypes: InstanceTypeDrift
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+    this.#instanceTypes = new InstanceTypeDrift(context)
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { caches, state, client } = this.#context
+    const claim = caches.nodeClaims.get({ name })
+    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined || !state.isManaged(claim))
+      return done
+    const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
+    if (pool === undefined || isUnreadable(pool)) return done
+    const before = ConditionSet.of(claim, nodeClaimConditions)
+    const failures: unknown[] = []
+    const drifted = await this.#drifted(claim, pool, before, signal).catch((error: unknown) => {
+      failures.push(error)
+      return before
+    })
+    const { conditions, requeueMs } = this.#consolidatable(claim, pool, drifted)
+    if (conditions !== before) {
+      try {
+        await client.patch(
+          karpenterKinds.nodeClaim,
+          { name },
+          { status: { conditions: conditions.conditions } },
+          {
+            subresource: 'status',
+            isAnswerUnread: true,
+            resourceVersion: claim.metadata.resourceVersion ?? '',
+          },
+        )
+      } catch (error) {
+        if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+        if (!isKubeError(error, 'notFound')) throw error
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+    return { kind: 'after', delayMs: Math.min(requeueMs, this.#context.settings.driftPeriodMs) }
+  }
+
+  async #drifted(
+    claim: NodeClaim,
+    pool: NodePool,
+    conditions: ConditionSet,
+    signal: AbortSignal,
+  ): Promise<ConditionSet> {
+    if (!conditions.isTrue('Launched')) return conditions.clear('Drifted')
+    const reason =
+      staticDrift(claim, pool) ??
+      (await this.#instanceTypes.reasonFor(claim, pool, signal)) ??
+      (await this.#providerDrift(claim, signal, conditions.get('Drifted')?.reason))
+    if (reason === undefined) return conditions.clear('Drifted')
+    return conditions.set(
+      { type: 'Drifted', status: 'True', reason, message: reason },
+      this.#context.clock.now(),
+    )
+  }
+
+  /** @param before what holds on while the cloud does not know the machine. */
+  async #providerDrift(
+    claim: NodeClaim,
+    signal: AbortSignal,
+    before: string | undefined,
+  ): Promise<string | undefined> {
+    try {
+      return await this.#context.provider.isDrifted(claim, signal)
+    } catch (error) {
+      if (isProviderError(error, 'nodeClaimNotFound')) return before
+      throw error
+    }
+  }
+
+  #consolidatable(
+    claim: NodeClaim,
+    pool: NodePool,
+    conditions: ConditionSet,
+  ): { readonly conditions: ConditionSet; readonly requeueMs: number } {
+    const none = Number.POSITIVE_INFINITY
+    if (pool.spec.replicas !== undefined) return { conditions, requeueMs: none }
+    const now = this.#context.clock.now()
+    const waitMs = consolidateAfterMs(pool)
+    if (!Number.isFinite(waitMs) || !conditions.isTrue('Initialized')) {
+      return { conditions: conditions.clear('Consolidatable'), requeueMs: none }
+    }
+    const initialized = conditions.get('Initialized')?.lastTransitionTime ?? ''
+    const since = Date.parse(claim.status?.lastPodEventTime ?? initialized)
+    const leftMs = since + waitMs - now
+    if (waitMs > 0 && leftMs > 0) return { conditions: conditions.clear('Consolidatable'), requeueMs: leftMs }
+    return { conditions: conditions.set({ type: 'Consolidatable', status: 'True' }, now), requeueMs: none }
+  }
+}
+
+/**
+ * A claim's conditions once a pod has come to its node or left it just now, where that makes a difference:
+ * Consolidatable goes until the node has been at rest again for as long as its NodePool wants.
+ */
+export function conditionsAfterPodEvent(
+  { nodePools }: Pick<Caches, 'nodePools'>,
+  claim: NodeClaim,
+): readonly Condition[] | undefined {
+  const pool = nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
+  if (pool === undefined || pool.spec.replicas !== undefined) return undefined
+  if (claim.metadata.deletionTimestamp !== undefined || consolidateAfterMs(pool) === 0) return undefined
+  const before = ConditionSet.of(claim, nodeClaimConditions)
+  const after = before.clear('Consolidatable')
+  return after === before ? undefined : after.conditions
+}
+
+/** Drift that shows in the objects alone. */
+function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
+  const own = claim.metadata.annotations ?? {}
+  const current = pool.metadata.annotations ?? {}
+  const hash = own[annotations.nodePoolHash]
+  const version = own[annotations.nodePoolHashVersion]
+  const poolHash = current[annotations.nodePoolHash]
+  const isComparable = hash !== undefined && poolHash !== undefined && version !== undefined
+  if (isComparable && version === current[annotations.nodePoolHashVersion] && hash !== poolHash)
+    return 'NodePoolDrifted'
+  const wanted = parseRequirements(pool.spec.template.spec.requirements)
+  const labelled = labelRequirements(claim.metadata.labels ?? {})
+  return incompatibility(labelled, wanted, nothingUndefined) === undefined ? undefined : 'RequirementsDrifted'
+}

@@ -1,0 +1,112 @@
+/** `nodeclaim.garbagecollection`: deletes claims whose machine is gone (lifecycle.md 6). */
+import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
+import type { ReconcileResult } from '@tenon/kube'
+import {
+  heldMessage,
+  isProviderError,
+  type ProviderInstance,
+  SweepGuard,
+  type SweepRound,
+} from '@tenon/provider'
+import type { OperatorContext } from '../context.ts'
+import { isNodeReady } from '../cluster/nodes/state-node.ts'
+import { deleteClaim } from './lifecycle/delete-claim.ts'
+import { wasRegistered } from './lifecycle/standing.ts'
+
+const periodMs = 2 * 60_000
+const graceMs = 5 * 60_000
+const reason = 'NodeClaimSweepHeld'
+
+/**
+ * Compares all claims with the machines of the cloud. No claim goes on the word of the list alone: the cloud is asked
+ * for the machine of each one before.
+ */
+export class NodeClaimGarbageCollection {
+  readonly guard: SweepGuard
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+    this.guard = new SweepGuard({ clock: context.clock, name: 'nodeclaims', graceMs })
+  }
+
+  async run(signal: AbortSignal): Promise<ReconcileResult> {
+    const { caches, state, provider, logger } = this.#context
+    // Claims first: one launched between the two lists must not look as if it had no machine. A cache that is
+    // behind only knows of fewer launches.
+    const claims = caches.nodeClaims
+      .list()
+      .filter(
+        (claim) => state.isManaged(claim) && (isConditionTrue(claim, 'Registered') || wasRegistered(claim)),
+      )
+    const instances = await provider.list(signal)
+    const lost = new Map(this.#lost(claims, instances).map((claim) => [claim.metadata.name, claim]))
+    // A Node that has fallen silent, or was taken away after it had registered, bears the cloud out; without one there is only the cloud's word.
+    const silent = new Set(
+      [...lost]
+        .filter(([, claim]) => state.nodeOf(claim) !== undefined || !isConditionTrue(claim, 'Registered'))
+        .map(([name]) => name),
+    )
+    const round = this.guard.admit(
+      [...lost.keys()].filter((name) => !silent.has(name)),
+      claims.length,
+    )
+    this.#tell(round, lost, claims.length)
+    for (const name of [...silent, ...round.admitted]) {
+      const claim = lost.get(name)
+      if (claim === undefined || !(await this.#isGone(claim, signal))) continue
+      if (!(await deleteClaim(this.#context, claim, 'garbage_collected'))) continue
+      logger.info('deleting nodeclaim whose instance is gone', {
+        NodeClaim: { name },
+        'provider-id': claim.status?.providerID,
+      })
+    }
+    return { kind: 'after', delayMs: periodMs }
+  }
+
+  #lost(claims: readonly NodeClaim[], instances: readonly ProviderInstance[]): readonly NodeClaim[] {
+    const { state, provider } = this.#context
+    const living = instances.filter(({ deleting }) => !deleting)
+    const alive = new Set(living.map(({ providerID }) => providerID))
+    const owners = new Set(living.map(({ nodeClaimName }) => nodeClaimName))
+    return claims.filter((claim) => {
+      const providerID = claim.status?.providerID ?? ''
+      if (claim.metadata.deletionTimestamp !== undefined || alive.has(providerID)) return false
+      // What denotes no machine cannot be asked for: whose a machine is, its labels say.
+      if (!provider.ownsProviderID(providerID) && owners.has(claim.metadata.name)) return false
+      const node = state.nodeOf(claim)
+      return node === undefined || !isNodeReady(node)
+    })
+  }
+
+  /** The second witness. A machine that is on its way out already counts as gone. */
+  async #isGone(claim: NodeClaim, signal: AbortSignal): Promise<boolean> {
+    const { provider, logger } = this.#context
+    const providerID = claim.status?.providerID ?? ''
+    if (!provider.ownsProviderID(providerID)) return true
+    try {
+      if ((await provider.get(providerID, signal)).deleting) return true
+    } catch (error) {
+      if (isProviderError(error, 'nodeClaimNotFound')) return true
+      throw error
+    }
+    logger.info('the instance of a nodeclaim exists, though a list did not show it', {
+      NodeClaim: { name: claim.metadata.name },
+      'provider-id': providerID,
+    })
+    return false
+  }
+
+  #tell(round: SweepRound, lost: ReadonlyMap<string, NodeClaim>, present: number): void {
+    if (round.held.length === 0) return
+    const { caches, events, logger } = this.#context
+    const message = heldMessage('NodeClaims have no instance', round, present)
+    logger.info(message, { held: round.held.slice(0, 20) })
+    const pools = new Set(round.held.map((name) => lost.get(name)?.metadata.labels?.[labels.nodePool] ?? ''))
+    for (const pool of pools) {
+      const object = caches.nodePools.get({ name: pool })
+      if (object !== undefined)
+        events.record({ object, type: 'Warning', reason, message, dedupe: [reason, pool] })
+    }
+  }
+}

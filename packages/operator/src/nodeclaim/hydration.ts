@@ -1,0 +1,29 @@
+/** `nodeclaim.hydration`: the node class label on claims of older versions (lifecycle.md 10). */
+import { isLabelValue, karpenterKinds, nodeClassLabel, ownValue } from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+
+/** Reconciles the labels of one NodeClaim. */
+export class NodeClaimHydration {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string): Promise<ReconcileResult> {
+    const { caches, state, client } = this.#context
+    const claim = caches.nodeClaims.get({ name })
+    if (claim === undefined || !state.isManaged(claim)) return done
+    const ref = claim.spec.nodeClassRef
+    const key = nodeClassLabel(ref)
+    // A name that cannot be the value of a label is told by the launch.
+    if (ownValue(claim.metadata.labels, key) === ref.name || !isLabelValue(ref.name)) return done
+    try {
+      await client.patch(karpenterKinds.nodeClaim, { name }, { metadata: { labels: { [key]: ref.name } } })
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+    return done
+  }
+}

@@ -1,0 +1,168 @@
+/** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
+import { ConditionSet, karpenterKinds, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
+import { compareResourceVersions, done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../../context.ts'
+import { type Caches, indexes } from '../../cluster/caches.ts'
+import { isUnreadable } from '../../cluster/readable.ts'
+import { RegistrationHold } from '../../placement/registration-hold.ts'
+import { nodeClaimConditions } from './conditions.ts'
+import { finalize } from './finalize.ts'
+import { initialize } from './initialization.ts'
+import { type ClaimDraft, Launcher, type StageResult } from './launch.ts'
+import { checkLiveness, isOverdue } from './liveness.ts'
+import { register } from './registration.ts'
+
+const backoff: ReconcileResult = { kind: 'backoff' }
+/** Pause after a pass that wrote something, unless a change wakes the claim before. */
+const settleMs = 1000
+/** The cache shows within this time what a pass wrote, or it is not waited for any longer. */
+const catchUpMs = 10_000
+
+/** Reconciles one NodeClaim through its stages. */
+export class NodeClaimLifecycle {
+  readonly #context: OperatorContext
+  readonly #launcher: Launcher
+  readonly #hold: RegistrationHold
+  /** Set by the composition root. */
+  enqueue: (name: string, afterMs: number) => void = () => undefined
+  /** What passes wrote last, by claim name, until the cache shows it. */
+  readonly #written = new Map<string, { readonly claim: NodeClaim; readonly untilMs: number }>()
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+    this.#launcher = new Launcher(context)
+    this.#hold = new RegistrationHold(context, (name, afterMs) => {
+      this.enqueue(name, afterMs)
+    })
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { caches, state } = this.#context
+    const cached = caches.nodeClaims.get({ name })
+    const settlingMs = this.#settlingMs(name, cached)
+    if (cached === undefined || !state.isManaged(cached)) return done
+    // An older claim would lead to the same writes again, and to conflicts.
+    if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
+    if (cached.metadata.deletionTimestamp !== undefined) return await finalize(this.#context, cached, signal)
+    // Of a Node that cannot be read nobody knows what it lacks; its claim must not end for it.
+    if (nodesOf(caches, cached).some((node) => isUnreadable(node))) return done
+    const claim = await this.#withFinalizer(cached)
+    return claim === undefined ? backoff : await this.#advance(claim, signal)
+  }
+
+  /** How long the cache may still show an older claim than the last pass stored; 0 once it has caught up. */
+  #settlingMs(name: string, cached: NodeClaim | undefined): number {
+    const written = this.#written.get(name)
+    if (written === undefined) return 0
+    const { claim, untilMs } = written
+    const leftMs = untilMs - this.#context.clock.now()
+    const { uid, resourceVersion = '' } = cached?.metadata ?? {}
+    const isBehind =
+      uid === claim.metadata.uid &&
+      (compareResourceVersions(resourceVersion, claim.metadata.resourceVersion ?? '') ?? 0) < 0
+    if (isBehind && leftMs > 0) return leftMs
+    this.#written.delete(name)
+    return 0
+  }
+
+  /** Nothing is launched before the finalizer is stored. */
+  async #withFinalizer(claim: NodeClaim): Promise<NodeClaim | undefined> {
+    const finalizers = claim.metadata.finalizers ?? []
+    if (finalizers.includes(terminationFinalizer)) return claim
+    try {
+      const stored = await this.#context.client.patch(
+        karpenterKinds.nodeClaim,
+        { name: claim.metadata.name },
+        { metadata: { finalizers: [...finalizers, terminationFinalizer] } },
+        { resourceVersion: claim.metadata.resourceVersion ?? '' },
+      )
+      // An older answer about the claim says nothing of this write.
+      return stored.metadata.finalizers?.includes(terminationFinalizer) === true ? stored : undefined
+    } catch (error) {
+      if (isKubeError(error, 'conflict', 'notFound')) return undefined
+      throw error
+    }
+  }
+
+  async #advance(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
+    const stages: readonly ((draft: ClaimDraft) => Promise<StageResult>)[] = [
+      (draft) => this.#launcher.run(draft, signal, isOverdue(this.#context, draft)),
+      (draft) => register(this.#context, draft, this.#hold, signal),
+      (draft) => initialize(this.#context, draft),
+      (draft) => checkLiveness(this.#context, draft),
+    ]
+    let draft: ClaimDraft = { claim, conditions: ConditionSet.of(claim, nodeClaimConditions) }
+    let requeueMs = Number.POSITIVE_INFINITY
+    let isBackingOff = false
+    const errors: unknown[] = []
+    const afterStore: (() => Promise<void> | void)[] = []
+    for (const stage of stages) {
+      const result = await stage(draft).catch(
+        (error: unknown): StageResult => ({ kind: 'continue', draft, error }),
+      )
+      if (result.kind === 'deleted') return done
+      draft = result.draft
+      requeueMs = Math.min(requeueMs, result.requeueMs ?? Number.POSITIVE_INFINITY)
+      isBackingOff ||= result.isBackingOff === true
+      if (result.error !== undefined) errors.push(result.error)
+      if (result.afterStore !== undefined) afterStore.push(result.afterStore)
+      if (result.isLast === true) break
+    }
+    const outcome = await this.#store(claim, draft)
+    if (outcome === 'stored') for (const tell of afterStore) await tell()
+    if (errors.length === 1) throw errors[0]
+    if (errors.length > 1)
+      throw new AggregateError(errors, errors.map((e) => (e as Error).message).join('; '))
+    if (outcome === 'conflict' || isBackingOff) return backoff
+    if (outcome === 'stored') return { kind: 'after', delayMs: Math.min(requeueMs, settleMs) }
+    return Number.isFinite(requeueMs) ? { kind: 'after', delayMs: requeueMs } : done
+  }
+
+  /**
+   * Stores what the pass changed. Both writes are optimistic: the condition list is replaced as a
+   * whole, and another controller may have set one of its own meanwhile.
+   */
+  async #store(
+    before: NodeClaim,
+    { claim, conditions }: ClaimDraft,
+  ): Promise<'unchanged' | 'stored' | 'conflict'> {
+    const { client, clock } = this.#context
+    const key = { name: before.metadata.name }
+    const metadata = mergePatchOf(
+      { labels: before.metadata.labels, annotations: before.metadata.annotations },
+      { labels: claim.metadata.labels, annotations: claim.metadata.annotations },
+    )
+    const status = mergePatchOf(before.status ?? {}, { ...claim.status, conditions: conditions.conditions })
+    const lock = ({ metadata: { resourceVersion } }: NodeClaim) =>
+      resourceVersion === undefined ? {} : { resourceVersion }
+    try {
+      let current =
+        metadata === undefined
+          ? before
+          : await client.patch(karpenterKinds.nodeClaim, key, { metadata }, lock(before))
+      if (status !== undefined) {
+        current = await client.patch(
+          karpenterKinds.nodeClaim,
+          key,
+          { status },
+          { subresource: 'status', ...lock(current) },
+        )
+      }
+      if (current !== before)
+        this.#written.set(key.name, { claim: current, untilMs: clock.now() + catchUpMs })
+    } catch (error) {
+      if (isKubeError(error, 'conflict')) return 'conflict'
+      if (isKubeError(error, 'notFound')) return 'unchanged'
+      throw error
+    }
+    return metadata !== undefined || status !== undefined ? 'stored' : 'unchanged'
+  }
+}
+
+/** Also the one the claim had before, should the Node not say any more whose it is. */
+function nodesOf({ nodes }: Caches, { status }: NodeClaim): readonly Node[] {
+  const { providerID = '', nodeName = '' } = status ?? {}
+  const named = nodeName === '' ? undefined : nodes.get({ name: nodeName })
+  const found = providerID === '' ? [] : nodes.byIndex(indexes.byProviderId, providerID)
+  return named === undefined ? found : [...found, named]
+}

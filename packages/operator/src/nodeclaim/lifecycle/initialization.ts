@@ -1,0 +1,114 @@
+/** The third stage: the Node can take pods (lifecycle.md 3.4). */
+import {
+  annotations,
+  isKnownEphemeralTaint,
+  kinds,
+  labels,
+  type Node,
+  type NodeClaim,
+  parseResource,
+  sameTaint,
+  taintText,
+  ownValue,
+} from '@tenon/api'
+import type { OperatorContext } from '../../context.ts'
+import { indexes } from '../../cluster/caches.ts'
+import { isNodeReady } from '../../cluster/nodes/state-node.ts'
+import { unpublishedDriver } from './device-pools.ts'
+import type { ClaimDraft, StageResult } from './launch.ts'
+
+interface Obstacle {
+  readonly reason: string
+  readonly message: string
+}
+
+/** Marks the claim and its Node initialized once nothing is missing any more. */
+export async function initialize(context: OperatorContext, draft: ClaimDraft): Promise<StageResult> {
+  const { clock, state, client, logger } = context
+  const { claim, conditions } = draft
+  if (!conditions.isUnknown('Initialized')) {
+    return {
+      kind: 'continue',
+      draft: { ...draft, conditions: conditions.restamp('Initialized', clock.now()) },
+    }
+  }
+  if (!conditions.isTrue('Registered')) return { kind: 'continue', draft }
+  const node = draft.node ?? state.nodeOf(claim)
+  const obstacle = node === undefined ? nodeNotFound : obstacleOf(context, node, claim)
+  if (node === undefined || obstacle !== undefined) {
+    const set = conditions.set({ type: 'Initialized', status: 'Unknown', ...obstacle }, clock.now())
+    return { kind: 'continue', draft: { ...draft, conditions: set } }
+  }
+  if (node.metadata.labels?.[labels.initialized] !== 'true') {
+    await client.patch(
+      kinds.node,
+      { name: node.metadata.name },
+      { metadata: { labels: { [labels.initialized]: 'true' } } },
+    )
+  }
+  return {
+    kind: 'continue',
+    draft: { ...draft, conditions: conditions.set({ type: 'Initialized', status: 'True' }, clock.now()) },
+    afterStore: () => {
+      logger.info('initialized nodeclaim', {
+        NodeClaim: { name: claim.metadata.name },
+        Node: { name: node.metadata.name },
+        'provider-id': claim.status?.providerID,
+        allocatable: node.status?.allocatable,
+      })
+    },
+  }
+}
+
+const nodeNotFound: Obstacle = { reason: 'NodeNotFound', message: 'Node not registered with the cluster' }
+
+/** Whether nothing keeps the Node, as it will be, from being initialized. */
+export function isComplete(context: OperatorContext, node: Node, claim: NodeClaim): boolean {
+  return obstacleOf(context, node, claim) === undefined
+}
+
+function obstacleOf(context: OperatorContext, node: Node, claim: NodeClaim): Obstacle | undefined {
+  if (!isNodeReady(node)) return { reason: 'NodeNotReady', message: 'Node status is not Ready' }
+  const taints = node.spec?.taints ?? []
+  const startup = taints.find((taint) =>
+    (claim.spec.startupTaints ?? []).some((wanted) => sameTaint(wanted, taint)),
+  )
+  if (startup !== undefined) {
+    return {
+      reason: 'StartupTaintsExist',
+      message: `Startup taint ${taintText(startup)} is still on the Node`,
+    }
+  }
+  const ephemeral = taints.find(isKnownEphemeralTaint)
+  if (ephemeral !== undefined) {
+    return {
+      reason: 'KnownEphemeralTaintsExist',
+      message: `Taint ${taintText(ephemeral)} is still on the Node`,
+    }
+  }
+  const missing = Object.entries(claim.spec.resources?.requests ?? {})
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .find(
+      ([name, quantity]) =>
+        parseResource(name, quantity) > 0 &&
+        parseResource(name, ownValue(node.status?.allocatable, name) ?? '0') === 0,
+    )
+  if (missing === undefined) return missingDevices(context, node, claim)
+  return {
+    reason: 'ResourceNotRegistered',
+    message: `Resource ${missing[0]} is requested but the Node offers none yet`,
+  }
+}
+
+/** Devices count only when pods with resource claims are served at all. */
+function missingDevices({ caches }: OperatorContext, node: Node, claim: NodeClaim): Obstacle | undefined {
+  const drivers = claim.metadata.annotations?.[annotations.requestedDraDrivers] ?? ''
+  if (caches.resourceSlices === undefined || drivers === '') return undefined
+  const slices = caches.resourceSlices.byIndex(indexes.byNode, node.metadata.name)
+  const missing = unpublishedDriver(drivers, slices)
+  if (missing === undefined) return undefined
+  return {
+    reason: 'DRADriverPoolsNotPublished',
+    message: `Driver ${missing} has not published all devices of a pool on the Node yet`,
+  }
+}

@@ -1,0 +1,131 @@
+/** Whether a claim that is registered still has the Node it was registered with (reports.md 4). */
+import { kinds, labels, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
+import type { OperatorContext } from '../../context.ts'
+import { indexes } from '../../cluster/caches.ts'
+import { deleteClaim } from './delete-claim.ts'
+import type { ClaimDraft } from './launch.ts'
+
+export type Standing =
+  | { readonly kind: 'holds' }
+  /** The cache is behind: the API server shows the Node as it should be. */
+  | { readonly kind: 'unseen' }
+  /** There is no Node, or one that lacks what registration puts on it. */
+  | { readonly kind: 'lost'; readonly reason: string; readonly message: string }
+  /** The Node with the claim's Node name belongs to another machine. */
+  | { readonly kind: 'replaced'; readonly node: Node }
+
+/** Whether the claim had a Node before. */
+export function wasRegistered(claim: NodeClaim): boolean {
+  return (claim.status?.nodeName ?? '') !== ''
+}
+
+/**
+ * Compares a registered claim with its Node. What the cache shows is believed only where it agrees with the claim:
+ * otherwise the API server is asked.
+ */
+export async function standingOf(
+  { caches, client, provider }: OperatorContext,
+  claim: NodeClaim,
+  isInitialized: boolean,
+): Promise<Standing> {
+  const providerID = claim.status?.providerID ?? ''
+  const isWhole = (node: Node | undefined) =>
+    node !== undefined &&
+    node.spec?.providerID === providerID &&
+    // A Node that is being deleted has its own way to go.
+    (node.metadata.deletionTimestamp !== undefined || !lacksMarks(node, isInitialized))
+  const nodes = caches.nodes.byIndex(indexes.byProviderId, providerID)
+  if (nodes.some(isWhole)) return { kind: 'holds' }
+  const name = nodes[0]?.metadata.name ?? claim.status?.nodeName ?? ''
+  const stored = name === '' ? undefined : await client.get(kinds.node, { name })
+  // An ID that denotes no machine tells nothing about whose the Node is.
+  if (!provider.ownsProviderID(providerID) && !isForeign(providerID, stored)) return { kind: 'holds' }
+  if (isWhole(stored)) return { kind: 'unseen' }
+  if (stored !== undefined && isOfAnother(stored, providerID)) return { kind: 'replaced', node: stored }
+  return stored?.spec?.providerID !== providerID
+    ? {
+        kind: 'lost',
+        reason: 'NodeNotFound',
+        message: `Node ${name} is gone from the cluster; it may register again`,
+      }
+    : {
+        kind: 'lost',
+        reason: 'NodeRegisteredAgain',
+        message: `Node ${name} lacks the finalizer or the labels of a registered Node; it is taken over anew`,
+      }
+}
+
+/** Whether an ID is one of another provider than the Node's. */
+function isForeign(providerID: string, node: Node | undefined): boolean {
+  const scheme = schemeOf(providerID)
+  const own = schemeOf(node?.spec?.providerID ?? '')
+  return scheme !== undefined && own !== undefined && scheme !== own
+}
+
+/** What stands before `://`; undefined where nothing does, or nothing follows. */
+function schemeOf(providerID: string): string | undefined {
+  return /^([a-z][-a-z0-9+.]*):\/\/./.exec(providerID)?.[1]
+}
+
+function isOfAnother({ spec }: Node, providerID: string): boolean {
+  const other = spec?.providerID ?? ''
+  return other !== '' && other !== providerID
+}
+
+/** The Node of another machine that has the Node name of a claim without a Node. */
+export async function successorOf(
+  { caches, client, provider }: OperatorContext,
+  claim: NodeClaim,
+): Promise<Node | undefined> {
+  const name = claim.status?.nodeName ?? ''
+  const providerID = claim.status?.providerID ?? ''
+  const seen = caches.nodes.get({ name })
+  if (!provider.ownsProviderID(providerID) && !isForeign(providerID, seen)) return undefined
+  if (seen === undefined || !isOfAnother(seen, providerID)) return undefined
+  const stored = await client.get(kinds.node, { name })
+  return stored !== undefined && isOfAnother(stored, providerID) ? stored : undefined
+}
+
+function lacksMarks({ metadata }: Node, isInitialized: boolean): boolean {
+  return (
+    metadata.labels?.[labels.registered] !== 'true' ||
+    (isInitialized && metadata.labels[labels.initialized] !== 'true') ||
+    !(metadata.finalizers ?? []).includes(terminationFinalizer)
+  )
+}
+
+/** The claim as one that waits for its Node. */
+export function forgotten(
+  { clock, logger }: OperatorContext,
+  draft: ClaimDraft,
+  { reason, message }: Extract<Standing, { kind: 'lost' }>,
+): ClaimDraft {
+  const { claim, conditions } = draft
+  logger.info('nodeclaim lost its node', { NodeClaim: { name: claim.metadata.name }, reason })
+  const now = clock.now()
+  return {
+    ...draft,
+    conditions: conditions
+      .set({ type: 'Registered', status: 'Unknown', reason, message }, now)
+      .set({ type: 'Initialized', status: 'Unknown', reason, message }, now),
+  }
+}
+
+/** Ends a claim whose Node name another machine has taken. */
+export async function endReplaced(context: OperatorContext, claim: NodeClaim, node: Node): Promise<void> {
+  const { events, logger } = context
+  const message = `Node ${node.metadata.name} belongs to another machine now (provider ID ${node.spec?.providerID}); the claim of the former one ends`
+  if (!(await deleteClaim(context, claim, 'node_replaced'))) return
+  logger.info('deleting nodeclaim whose node is another machine', {
+    NodeClaim: { name: claim.metadata.name },
+    Node: { name: node.metadata.name },
+    'provider-id': claim.status?.providerID,
+  })
+  events.record({
+    object: claim,
+    type: 'Warning',
+    reason: 'NodeReplaced',
+    message,
+    dedupe: [claim.metadata.uid ?? ''],
+  })
+}

@@ -1,0 +1,29 @@
+/** `state.nodeclaimgc`: forgets new claims that went before the caches showed them (lifecycle.md 6). */
+import { karpenterKinds } from '@tenon/api'
+import { done, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+
+/** How long the caches may take to show a claim that was just created. */
+export const seedCheckMs = 15_000
+
+/** Checks claims that this process created. */
+export class StateNodeClaimGC {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /** @param name a claim that was created {@link seedCheckMs} ago. */
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { client, logger, state } = this.#context
+    const seed = state.seedOf(name)
+    if (seed === undefined) return done
+    const current = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
+    if (current !== undefined && current.metadata.uid === seed.metadata.uid)
+      return { kind: 'after', delayMs: seedCheckMs }
+    state.dropSeed(name)
+    logger.info('forgot a nodeclaim that was gone before it was seen', { NodeClaim: { name } })
+    return done
+  }
+}

@@ -1,0 +1,152 @@
+/** `nodeoverlay.controller`: which NodeOverlays change what, and which cannot be used (cluster-state.md 16). */
+import {
+  type Condition,
+  type ConditionSchema,
+  ConditionSet,
+  conditionOf,
+  karpenterKinds,
+  type KubeObject,
+  type NewCondition,
+  type NodeOverlay,
+  type NodePool,
+} from '@tenon/api'
+import {
+  evaluateOverlaysInSteps,
+  type OfferedPool,
+  type OverlayOutcome,
+  renderOverlayConflict,
+  renderOverlayProblems,
+} from '@tenon/engine'
+import { type Cache, type Change, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { inSlices } from '@tenon/runtime'
+import type { OperatorContext } from '../context.ts'
+import { isUnreadable } from '../cluster/readable.ts'
+import { eligibilityPolicy } from '../provisioning/eligible-pods.ts'
+import { sliceMs } from '../decider/slice.ts'
+import type { OverlayLayer } from './overlaid-provider.ts'
+
+const periodMs = 6 * 60 * 60_000
+const schema: ConditionSchema = { dependents: ['ValidationSucceeded'] }
+
+/** Evaluates all overlays for all pools, whatever has changed. */
+export class NodeOverlayController {
+  readonly #context: OperatorContext
+  readonly #layer: OverlayLayer
+
+  constructor(context: OperatorContext, layer: OverlayLayer) {
+    this.#context = context
+    this.#layer = layer
+  }
+
+  /** Calls `changed` for every change of a spec that an evaluation depends on. */
+  follow(changed: () => void): void {
+    const { nodePools, nodeClasses } = this.#context.caches
+    const follow = <T extends KubeObject>(cache: Cache<T>) => {
+      cache.onChange((change) => {
+        if (isNewGeneration(change)) changed()
+      })
+    }
+    follow(this.#layer.overlays)
+    follow(nodePools)
+    for (const cache of nodeClasses) follow(cache)
+  }
+
+  /**
+   * Evaluates once more.
+   * @throws AggregateError naming every pool whose types could not be listed; the others are evaluated.
+   */
+  async reconcile(signal: AbortSignal): Promise<ReconcileResult> {
+    const { caches, clock, state, turns } = this.#context
+    const { store, overlays } = this.#layer
+    const { offered, failures } = await this.#offeredPools(
+      caches.nodePools.list().filter((pool) => !isUnreadable(pool)),
+      signal,
+    )
+    const { outcomes, byPool } = await inSlices(
+      evaluateOverlaysInSteps(overlays.list(), offered, eligibilityPolicy(this.#context.provider)),
+      { clock, turns, sliceMs },
+    )
+    for (const [overlay, outcome] of outcomes) {
+      signal.throwIfAborted()
+      // Published is only what the objects say, so that nobody sees prices whose overlay is called wrong.
+      if (!(await this.#tell(overlay, outcome))) return { kind: 'backoff' }
+    }
+    store.publish(byPool)
+    state.consolidation.bump()
+    if (failures.length === 0) return { kind: 'after', delayMs: periodMs }
+    const texts = failures.map(({ message }) => message)
+    throw new AggregateError(failures, `NodePools left without overlays: ${texts.join('; ')}`)
+  }
+
+  async #offeredPools(
+    pools: readonly NodePool[],
+    signal: AbortSignal,
+  ): Promise<{ readonly offered: readonly OfferedPool[]; readonly failures: readonly Error[] }> {
+    const offered: OfferedPool[] = []
+    const failures: Error[] = []
+    const list = async (nodePool: NodePool): Promise<void> => {
+      try {
+        offered.push({
+          nodePool,
+          instanceTypes: await this.#layer.provider.getInstanceTypes(nodePool, signal),
+        })
+      } catch (cause) {
+        signal.throwIfAborted()
+        const { name } = nodePool.metadata
+        const text = cause instanceof Error ? cause.message : String(cause)
+        failures.push(new Error(`listing the instance types of NodePool ${name}: ${text}`, { cause }))
+      }
+    }
+    await Promise.all(pools.map(list))
+    const byName = (a: OfferedPool, b: OfferedPool) =>
+      a.nodePool.metadata.name < b.nodePool.metadata.name ? -1 : 1
+    return { offered: offered.toSorted(byName), failures }
+  }
+
+  /** Writes the outcome if it is news; false when the overlay has changed or gone meanwhile. */
+  async #tell(overlay: NodeOverlay, outcome: OverlayOutcome): Promise<boolean> {
+    const { client, clock } = this.#context
+    const { conditions } = ConditionSet.of(overlay, schema).set(conditionFor(outcome), clock.now())
+    if (conditions.every((condition) => isSame(condition, conditionOf(overlay, condition.type)))) return true
+    try {
+      await client.patch(
+        karpenterKinds.nodeOverlay,
+        { name: overlay.metadata.name },
+        { status: { conditions } },
+        { subresource: 'status', resourceVersion: overlay.metadata.resourceVersion ?? '' },
+      )
+      return true
+    } catch (error) {
+      if (isKubeError(error, 'conflict', 'notFound')) return false
+      throw error
+    }
+  }
+}
+
+function conditionFor(outcome: OverlayOutcome): NewCondition {
+  const type = 'ValidationSucceeded'
+  switch (outcome.kind) {
+    case 'valid':
+      return { type, status: 'True' }
+    case 'invalid': {
+      const message = renderOverlayProblems(outcome.problems)
+      return { type, status: 'False', reason: 'RuntimeValidation', message }
+    }
+    case 'conflict':
+      return { type, status: 'False', reason: 'Conflict', message: renderOverlayConflict(outcome) }
+  }
+}
+
+function isSame(a: Condition, b: Condition | undefined): boolean {
+  return (
+    a.status === b?.status &&
+    a.reason === b.reason &&
+    a.message === b.message &&
+    a.observedGeneration === b.observedGeneration
+  )
+}
+
+/** Status writes, this controller's own among them, change nothing that overlays depend on. */
+function isNewGeneration(change: Change<KubeObject>): boolean {
+  return change.kind !== 'updated' || change.object.metadata.generation !== change.old.metadata.generation
+}

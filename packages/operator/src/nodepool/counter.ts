@@ -1,0 +1,67 @@
+/** `nodepool.counter`: how many nodes a pool has and what they hold (api.md 3.5). */
+import { formatResources, karpenterKinds, type NodePool, type Resources, ownValue } from '@tenon/api'
+import { isKubeError, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+import { isUnreadable } from '../cluster/readable.ts'
+import { poolUsage } from '../provisioning/scheduling-input.ts'
+import { managedPool } from './managed-pool.ts'
+
+const periodMs = 5000
+const unsyncedMs = 1000
+const alwaysShown: Resources = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage': 0, nodes: 0 }
+
+/** Reconciles the counters in the status of one NodePool. */
+export class NodePoolCounter {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async run(): Promise<ReconcileResult> {
+    const { caches, state } = this.#context
+    if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
+    const nodes = state.stateNodes()
+    const failures: Error[] = []
+    for (const { metadata } of caches.nodePools.list()) {
+      const pool = managedPool(this.#context, metadata.name)
+      if (pool === undefined || isUnreadable(pool)) continue
+      try {
+        await this.#write(pool, { ...alwaysShown, ...poolUsage(metadata.name, nodes, state.parsed) })
+      } catch (cause) {
+        // One pool that cannot be written does not keep the others from being counted.
+        const text = cause instanceof Error ? cause.message : String(cause)
+        failures.push(new Error(`NodePool ${metadata.name}: ${text}`, { cause }))
+      }
+    }
+    if (failures.length > 0)
+      throw new AggregateError(failures, failures.map(({ message }) => message).join('; '))
+    return { kind: 'after', delayMs: periodMs }
+  }
+
+  async #write(pool: NodePool, usage: Resources): Promise<void> {
+    const resources = formatResources(usage)
+    const nodes = usage['nodes'] ?? 0
+    const stored = pool.status
+    const isSame =
+      stored?.nodes === nodes &&
+      Object.keys(resources).length === Object.keys(stored.resources ?? {}).length &&
+      Object.entries(resources).every(([name, amount]) => ownValue(stored.resources, name) === amount)
+    if (isSame) return
+    const gone = Object.keys(stored?.resources ?? {}).filter((name) => !Object.hasOwn(resources, name))
+    const status = {
+      nodes,
+      resources: { ...resources, ...Object.fromEntries(gone.map((name) => [name, null])) },
+    }
+    try {
+      await this.#context.client.patch(
+        karpenterKinds.nodePool,
+        { name: pool.metadata.name },
+        { status },
+        { subresource: 'status' },
+      )
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+  }
+}

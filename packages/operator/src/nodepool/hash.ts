@@ -1,0 +1,70 @@
+/** `nodepool.hash`: keeps the drift hash on pools, migrating claims of another version (api.md 9.1). */
+import {
+  annotations,
+  conditionOf,
+  karpenterKinds,
+  type NodeClaim,
+  type NodePool,
+  nodePoolHash,
+  nodePoolHashVersion,
+} from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+import { indexes } from '../cluster/caches.ts'
+import { isUnreadable } from '../cluster/readable.ts'
+import { managedPool } from './managed-pool.ts'
+
+/** Reconciles the drift hash of one NodePool and its claims. */
+export class NodePoolHash {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string): Promise<ReconcileResult> {
+    const pool = managedPool(this.#context, name)
+    if (pool === undefined || isUnreadable(pool)) return done
+    const hash = nodePoolHash(pool)
+    const stored = pool.metadata.annotations ?? {}
+    if (stored[annotations.nodePoolHashVersion] !== nodePoolHashVersion) await this.#migrate(pool, hash)
+    const isCurrent =
+      stored[annotations.nodePoolHash] === hash &&
+      stored[annotations.nodePoolHashVersion] === nodePoolHashVersion
+    if (!isCurrent) await this.#annotate(karpenterKinds.nodePool, name, hash)
+    return done
+  }
+
+  async #migrate(pool: NodePool, hash: string): Promise<void> {
+    const claims = this.#context.caches.nodeClaims.byIndex(indexes.byNodePool, pool.metadata.name)
+    for (const claim of claims) {
+      if (claim.metadata.annotations?.[annotations.nodePoolHashVersion] === nodePoolHashVersion) continue
+      await this.#annotate(karpenterKinds.nodeClaim, claim.metadata.name, keptHash(claim, hash))
+    }
+  }
+
+  async #annotate(
+    type: typeof karpenterKinds.nodePool | typeof karpenterKinds.nodeClaim,
+    name: string,
+    hash: string | undefined,
+  ): Promise<void> {
+    const values = {
+      [annotations.nodePoolHashVersion]: nodePoolHashVersion,
+      ...(hash !== undefined && { [annotations.nodePoolHash]: hash }),
+    }
+    try {
+      await this.#context.client.patch<NodePool | NodeClaim>(
+        type,
+        { name },
+        { metadata: { annotations: values } },
+      )
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+  }
+}
+
+/** A claim that has drifted already keeps its old hash, and so stays drifted. */
+function keptHash(claim: NodeClaim, hash: string): string | undefined {
+  return conditionOf(claim, 'Drifted') === undefined ? hash : undefined
+}

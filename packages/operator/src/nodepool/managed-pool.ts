@@ -1,0 +1,19 @@
+import type { NodeClass, NodePool } from '@tenon/api'
+import type { OperatorContext } from '../context.ts'
+
+/** The pool of that name if this provider serves its node class. */
+export function managedPool(context: OperatorContext, name: string): NodePool | undefined {
+  const pool = context.caches.nodePools.get({ name })
+  const ref = pool?.spec.template.spec.nodeClassRef
+  const isManaged = context.provider.nodeClasses.some(
+    (type) => type.group === ref?.group && type.kind === ref.kind,
+  )
+  return isManaged ? pool : undefined
+}
+
+/** The node class that a pool names; undefined while there is none. */
+export function nodeClassOf({ caches }: OperatorContext, pool: NodePool): NodeClass | undefined {
+  const ref = pool.spec.template.spec.nodeClassRef
+  const cache = caches.nodeClasses.find(({ type }) => type.group === ref.group && type.kind === ref.kind)
+  return cache?.get({ name: ref.name })
+}

@@ -1,0 +1,66 @@
+/** `state.pricing` and its kin: keeps what each NodePool costs up to date (cluster-state.md 12). */
+import { done, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+import { managedPool } from './managed-pool.ts'
+
+const refreshMs = 60 * 60_000
+
+/** Reads prices when something new is bought, and all of them every hour. */
+export class PoolPricing {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /**
+   * Looks for the prices of what the pool has bought.
+   * @throws what listing the pool's types fails with, an evaluation of overlays that is still to come included.
+   */
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { logger, state } = this.#context
+    if (state.poolCosts.unlooked(name).length === 0) return done
+    const types = await this.#typesOf(name, signal)
+    for (const bought of types === undefined ? [] : state.poolCosts.price(name, types))
+      logger.warn('price not known: left out of costs, and not replaced to save money', {
+        NodePool: { name },
+        ...bought,
+      })
+    return done
+  }
+
+  /**
+   * Takes today's prices for every pool that has machines.
+   * @throws AggregateError naming the pools whose types could not be listed; the others are done.
+   */
+  async refresh(signal: AbortSignal): Promise<ReconcileResult> {
+    const { caches, state } = this.#context
+    const failures: Error[] = []
+    for (const { metadata } of caches.nodePools.list()) {
+      if (!state.poolCosts.hasBought(metadata.name)) continue
+      try {
+        const types = await this.#typesOf(metadata.name, signal)
+        if (types !== undefined) state.poolCosts.reprice(metadata.name, types)
+      } catch (cause) {
+        signal.throwIfAborted()
+        const text = cause instanceof Error ? cause.message : String(cause)
+        failures.push(new Error(`NodePool ${metadata.name}: ${text}`, { cause }))
+      }
+    }
+    if (failures.length === 0) return { kind: 'after', delayMs: refreshMs }
+    const texts = failures.map(({ message }) => message)
+    throw new AggregateError(failures, `reading prices: ${texts.join('; ')}`)
+  }
+
+  async #typesOf(name: string, signal: AbortSignal) {
+    const { metrics, provider } = this.#context
+    const pool = managedPool(this.#context, name)
+    if (pool === undefined) return undefined
+    try {
+      return await provider.getInstanceTypes(pool, signal)
+    } catch (error) {
+      if (!signal.aborted) metrics.nodePoolCostErrors.inc({ nodepool: name })
+      throw error
+    }
+  }
+}

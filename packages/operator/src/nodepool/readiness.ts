@@ -1,0 +1,97 @@
+/** `nodepool.readiness` and `nodepool.validation`: whether a pool may launch (api.md 3.6, 8.2). */
+import {
+  type Condition,
+  ConditionSet,
+  conditionOf,
+  karpenterKinds,
+  type NewCondition,
+  type NodeClass,
+} from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
+import { managedPool, nodeClassOf } from './managed-pool.ts'
+import { isUnreadable } from '../cluster/readable.ts'
+import { validatePool } from '../cluster/nodepools/pool-problems.ts'
+
+/** Reconciles the conditions of one NodePool. */
+export class NodePoolReadiness {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string): Promise<ReconcileResult> {
+    const { clock, client, provider } = this.#context
+    const pool = managedPool(this.#context, name)
+    // Conditions that cannot be read cannot be told from those that are to be written.
+    if (pool === undefined || (isUnreadable(pool) && pool.status === undefined)) return done
+    const before = ConditionSet.of(pool, nodePoolConditions)
+    const problems = validatePool(pool, provider)
+    const after = before
+      .set(validationCondition(problems), clock.now())
+      .set(nodeClassCondition(nodeClassOf(this.#context, pool)), clock.now())
+    const isStored = after.conditions.every((condition) =>
+      isSame(condition, conditionOf(pool, condition.type)),
+    )
+    if (isStored) return done
+    try {
+      await client.patch(
+        karpenterKinds.nodePool,
+        { name },
+        { status: { conditions: after.conditions } },
+        { subresource: 'status', resourceVersion: pool.metadata.resourceVersion ?? '' },
+      )
+    } catch (error) {
+      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+    return done
+  }
+}
+
+function validationCondition(problems: readonly string[]): NewCondition {
+  if (problems.length === 0) return { type: 'ValidationSucceeded', status: 'True' }
+  return {
+    type: 'ValidationSucceeded',
+    status: 'False',
+    reason: 'NodePoolValidationFailed',
+    message: problems.join('; '),
+  }
+}
+
+function nodeClassCondition(nodeClass: NodeClass | undefined): NewCondition {
+  const type = 'NodeClassReady'
+  if (nodeClass === undefined) {
+    return { type, status: 'False', reason: 'NodeClassNotFound', message: 'The node class does not exist' }
+  }
+  if (nodeClass.metadata.deletionTimestamp !== undefined) {
+    return {
+      type,
+      status: 'False',
+      reason: 'NodeClassTerminating',
+      message: 'The node class is being deleted',
+    }
+  }
+  const ready = conditionOf(nodeClass, 'Ready')
+  if (ready === undefined || ready.status === 'Unknown') {
+    return {
+      type,
+      status: 'False',
+      reason: 'NodeClassReadinessUnknown',
+      message: 'The node class has not been checked yet',
+    }
+  }
+  if (ready.status === 'False') return { type, status: 'False', reason: ready.reason, message: ready.message }
+  return { type, status: 'True' }
+}
+
+function isSame(a: Condition, b: Condition | undefined): boolean {
+  return (
+    a.status === b?.status &&
+    a.reason === b.reason &&
+    a.message === b.message &&
+    a.observedGeneration === b.observedGeneration
+  )
+}

@@ -1,0 +1,88 @@
+/** `nodepool.registrationhealth`: keeps condition NodeRegistrationHealthy (lifecycle.md 3.6, cluster-state.md 17.3). */
+import {
+  ConditionSet,
+  conditionOf,
+  isConditionTrue,
+  karpenterKinds,
+  type NewCondition,
+  type NodePool,
+} from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+import { isUnreadable } from '../cluster/readable.ts'
+import { indexes } from '../cluster/caches.ts'
+import { registrationHealthy } from '../cluster/nodepools/registration-health.ts'
+import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
+import { managedPool, nodeClassOf } from './managed-pool.ts'
+
+const awaiting: NewCondition = {
+  type: registrationHealthy,
+  status: 'Unknown',
+  reason: 'AwaitingReconciliation',
+  message: 'object is awaiting reconciliation',
+}
+
+/** Reconciles the registration health of one NodePool. */
+export class NodePoolRegistrationHealth {
+  readonly #context: OperatorContext
+  readonly #startedMs: number
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+    this.#startedMs = context.clock.now()
+  }
+
+  async reconcile(name: string): Promise<ReconcileResult> {
+    const { client, clock, state } = this.#context
+    const pool = managedPool(this.#context, name)
+    const nodeClass = pool && nodeClassOf(this.#context, pool)
+    if (pool === undefined || nodeClass === undefined || isUnreadable(pool)) return done
+    const nodeClassGeneration = nodeClass.metadata.generation ?? 0
+    const isStale = isOutdated(pool, nodeClassGeneration)
+    if (!isStale) this.#recordUntold(pool)
+    const wanted = isStale ? awaiting : state.registrationHealth.verdictOn(pool)
+    if (wanted === undefined) return done
+    if (!isStale && wanted.status === conditionOf(pool, registrationHealthy)?.status) return done
+    const { conditions } = ConditionSet.of(pool, nodePoolConditions).set(wanted, clock.now())
+    try {
+      await client.patch(
+        karpenterKinds.nodePool,
+        { name },
+        { status: { conditions, nodeClassObservedGeneration: nodeClassGeneration } },
+        { subresource: 'status', resourceVersion: pool.metadata.resourceVersion ?? '' },
+      )
+    } catch (error) {
+      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+    if (isStale) state.registrationHealth.reset(pool)
+    return done
+  }
+
+  /**
+   * A process may have died between a claim's registration and what the pool was to be told of it:
+   * while the pool knows nothing, a claim that registered since it began to know nothing speaks for it.
+   */
+  #recordUntold(pool: NodePool): void {
+    const { caches, state } = this.#context
+    const condition = conditionOf(pool, registrationHealthy)
+    if (condition?.status !== 'Unknown' || state.registrationHealth.verdictOn(pool) !== undefined) return
+    const sinceMs = Date.parse(condition.lastTransitionTime)
+    for (const claim of caches.nodeClaims.byIndex(indexes.byNodePool, pool.metadata.name)) {
+      const atMs = Date.parse(conditionOf(claim, 'Registered')?.lastTransitionTime ?? '')
+      const isUntold = isConditionTrue(claim, 'Registered') && atMs >= sinceMs && atMs <= this.#startedMs
+      if (isUntold) state.registrationHealth.record(claim)
+      if (state.registrationHealth.verdictOn(pool) !== undefined) return
+    }
+  }
+}
+
+/** Whether what is known was learnt with another pool specification or node class. */
+function isOutdated(pool: NodePool, nodeClassGeneration: number): boolean {
+  const condition = conditionOf(pool, registrationHealthy)
+  return (
+    condition === undefined ||
+    pool.status?.nodeClassObservedGeneration !== nodeClassGeneration ||
+    condition.observedGeneration !== (pool.metadata.generation ?? 0)
+  )
+}

@@ -1,0 +1,89 @@
+/** `nodepool.rollout`: says on a NodePool that its drifted nodes are not replaced for now (reports.md 5). */
+import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type NodePool } from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { rfc3339 } from '@tenon/runtime'
+import type { OperatorContext } from '../context.ts'
+import { isUnreadable } from '../cluster/readable.ts'
+import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
+import { managedPool } from './managed-pool.ts'
+
+const conditionType = 'RolloutHealthy'
+/** Ends of a pause that lie closer together are the same one. */
+const toleranceMs = 5000
+
+/** Reconciles condition `RolloutHealthy` of one NodePool, which is there once a replacement was drifted itself. */
+export class NodePoolRollout {
+  readonly #context: OperatorContext
+  /** UIDs of NodePools whose condition was read once: it tells of pauses that an earlier process began. */
+  readonly #restored = new Set<string>()
+  /** When pauses end, by NodePool, as it was told; Unix milliseconds. */
+  readonly #endsMs = new Map<string, number>()
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string): Promise<ReconcileResult> {
+    const { metrics, state } = this.#context
+    const pool = managedPool(this.#context, name)
+    if (pool === undefined) {
+      metrics.rolloutsPaused.remove({ nodepool: name })
+      return done
+    }
+    if (isUnreadable(pool)) return done
+    this.#restore(pool)
+    const leftMs = state.rollouts.leftMs(name)
+    metrics.rolloutsPaused.set({ nodepool: name }, leftMs > 0 ? 1 : 0)
+    const isStored = await this.#tell(pool, leftMs)
+    if (!isStored) return { kind: 'backoff' }
+    return leftMs > 0 ? { kind: 'after', delayMs: leftMs } : done
+  }
+
+  #restore(pool: NodePool): void {
+    const { name, uid = name, generation } = pool.metadata
+    if (this.#restored.has(uid)) return
+    this.#restored.add(uid)
+    const stored = conditionOf(pool, conditionType)
+    if (stored?.status !== 'False' || stored.observedGeneration !== generation) return
+    this.#context.state.rollouts.restore(name, Date.parse(stored.lastTransitionTime))
+  }
+
+  /** @returns false when the NodePool has changed meanwhile. */
+  async #tell(pool: NodePool, leftMs: number): Promise<boolean> {
+    const { client, clock } = this.#context
+    const { name } = pool.metadata
+    const stored = conditionOf(pool, conditionType)
+    if (leftMs === 0 && (stored === undefined || stored.status === 'True')) return true
+    const wanted = leftMs === 0 ? healthy : this.#paused(name, leftMs)
+    if (wanted.status === stored?.status && wanted.message === stored.message) return true
+    const { conditions } = ConditionSet.of(pool, nodePoolConditions).set(wanted, clock.now())
+    try {
+      await client.patch(
+        karpenterKinds.nodePool,
+        { name },
+        { status: { conditions } },
+        { subresource: 'status', resourceVersion: pool.metadata.resourceVersion ?? '' },
+      )
+      return true
+    } catch (error) {
+      if (isKubeError(error, 'conflict')) return false
+      if (!isKubeError(error, 'notFound')) throw error
+      return true
+    }
+  }
+
+  #paused(name: string, leftMs: number): NewCondition {
+    const told = this.#endsMs.get(name) ?? 0
+    const now = this.#context.clock.now() + leftMs
+    const endMs = Math.abs(now - told) < toleranceMs ? told : now
+    this.#endsMs.set(name, endMs)
+    return {
+      type: conditionType,
+      status: 'False',
+      reason: 'ReplacementDrifted',
+      message: `A node that came in place of a drifted one was drifted itself; drifted nodes are replaced again from ${rfc3339(endMs)}, one at a time, or once the NodePool or its node class changes. Condition Drifted of the newest NodeClaims says why`,
+    }
+  }
+}
+
+const healthy: NewCondition = { type: conditionType, status: 'True' }

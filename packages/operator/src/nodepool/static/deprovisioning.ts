@@ -1,0 +1,101 @@
+/** `static.deprovisioning`: deletes the claims that a static NodePool has too many (cluster-state.md 15.4). */
+import { karpenterKinds, labels, type NodeClaim } from '@tenon/api'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { inParallel } from '../../provisioning/in-parallel.ts'
+import type { OperatorContext } from '../../context.ts'
+import { isUnreadable } from '../../cluster/readable.ts'
+import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
+import { staticPool } from './static-pool.ts'
+import { inOrderOfLoss } from './scale-down-order.ts'
+
+const settledMs = 60_000
+const parallelDeletes = 20
+
+/** Reconciles one static NodePool that has too many claims. Neither budgets nor pods hold it up. */
+export class StaticDeprovisioning {
+  readonly #context: OperatorContext
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { state } = this.#context
+    if (this.#excess(name) > 0) {
+      const unlaunched = await this.#unlaunched(name, signal)
+      // Counted again: claims may have gone while the list was on its way.
+      const { active } = state.poolClaims.of(name)
+      const surplus = this.#victims(active, unlaunched).slice(0, Math.max(0, this.#excess(name)))
+      await this.#delete(surplus, signal)
+    }
+    return staticPool(this.#context, name) === undefined ? done : { kind: 'after', delayMs: settledMs }
+  }
+
+  #excess(name: string): number {
+    const pool = staticPool(this.#context, name)
+    if (pool === undefined || validatePool(pool, this.#context.provider).length > 0) return 0
+    return this.#context.state.poolClaims.of(name).active.length - pool.spec.replicas
+  }
+
+  /** Names of claims without a machine, as the API server lists them; none when it does not. */
+  async #unlaunched(name: string, signal: AbortSignal): Promise<readonly string[]> {
+    const { client, logger } = this.#context
+    const labelSelector = { matchLabels: { [labels.nodePool]: name } }
+    try {
+      const claims = await client.list(karpenterKinds.nodeClaim, { labelSelector, signal })
+      return claims
+        .filter(
+          ({ metadata, status }) =>
+            metadata.deletionTimestamp === undefined && (status?.providerID ?? '') === '',
+        )
+        .map(({ metadata }) => metadata.name)
+    } catch (error) {
+      signal.throwIfAborted()
+      logger.error('listing the nodeclaims of a nodepool failed', { NodePool: { name }, error })
+      return []
+    }
+  }
+
+  /** The active claims in the order in which they may go. */
+  #victims(active: readonly NodeClaim[], unlaunched: readonly string[]): readonly NodeClaim[] {
+    const { state, clock } = this.#context
+    const readable = active.filter((claim) => !isUnreadable(claim))
+    const byName = new Map(readable.map((claim) => [claim.metadata.name, claim]))
+    const nodes = state
+      .stateNodes()
+      .filter(
+        ({ claim, isMarkedForDeletion }) => !isMarkedForDeletion && byName.has(claim?.metadata.name ?? ''),
+      )
+      .map((machine) => {
+        const { node } = machine
+        return { machine, pods: node === undefined ? [] : state.podsOn(node.metadata.name) }
+      })
+    return [
+      ...unlaunched.flatMap((name) => byName.get(name) ?? []),
+      ...inOrderOfLoss(nodes, clock.now()).flatMap(({ claim }) => claim ?? []),
+    ]
+  }
+
+  /** @throws AggregateError of those that failed, after all were tried. */
+  async #delete(claims: readonly NodeClaim[], signal: AbortSignal): Promise<void> {
+    const { client, logger, state } = this.#context
+    const failures = await inParallel(claims, parallelDeletes, async ({ metadata: { name, uid } }) => {
+      const options = { signal, ...(uid !== undefined && { preconditionUid: uid }) }
+      try {
+        await client.delete(karpenterKinds.nodeClaim, { name }, options)
+      } catch (error) {
+        // A conflict says that the name belongs to another claim by now.
+        if (isKubeError(error, 'notFound', 'conflict')) return
+        throw error
+      }
+      state.poolClaims.markDeleting(name)
+      logger.info('deleting nodeclaim that its nodepool has too many', { NodeClaim: { name } })
+    })
+    if (failures.length === 0) return
+    const [first] = failures
+    throw new AggregateError(
+      failures,
+      `deleting ${failures.length} NodeClaim(s): ${first instanceof Error ? first.message : String(first)}`,
+    )
+  }
+}

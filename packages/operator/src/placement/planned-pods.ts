@@ -1,0 +1,49 @@
+/** Plans as claims carry them, for the process after the one that made them. */
+import type { NewObject, NodeClaim, Pod } from '@tenon/api'
+import type { OperatorContext } from '../context.ts'
+
+/** On NodeClaims: the pods each was launched for, as the first parts of their UIDs. */
+export const plannedPodsAnnotation = 'tenon.sh/planned-pods'
+/** 48 bits, which tell the pods of a cluster apart. */
+const uidPartLength = 13
+/** Bounds the annotation to 14 kB. */
+const maxPods = 1000
+
+const uidPart = (uid: string) => uid.slice(0, uidPartLength)
+
+/** The claim to create, with a note of the pods it is for; too many are not noted. */
+export function withPlannedPods(claim: NewObject<NodeClaim>, pods: readonly Pod[]): NewObject<NodeClaim> {
+  if (pods.length > maxPods) return claim
+  const parts = pods.map(({ metadata }) => uidPart(metadata.uid ?? '')).toSorted()
+  const annotations = { ...claim.metadata.annotations, [plannedPodsAnnotation]: parts.join(',') }
+  return { ...claim, metadata: { ...claim.metadata, annotations } }
+}
+
+/** Takes up the plans of the process before this one, as far as its claims tell them. */
+export function resumePlans({ caches, state, placementGate, clock }: OperatorContext): void {
+  if (!placementGate.keepsPlans) return
+  const claims = caches.nodeClaims
+    .list()
+    .filter((claim) => state.isManaged(claim) && claim.metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => createdMs(a) - createdMs(b))
+  const batch = new Set<string>()
+  const claimOf = new Map<string, string>()
+  for (const { metadata } of claims) {
+    const noted = metadata.annotations?.[plannedPodsAnnotation] ?? ''
+    if (noted === '') continue
+    state.plans.launched(metadata.name, batch)
+    for (const part of noted.split(',')) claimOf.set(part, metadata.name)
+  }
+  for (const pod of state.pods.allUnplaced()) {
+    const uid = pod.metadata.uid ?? ''
+    const name = claimOf.get(uidPart(uid))
+    if (name === undefined || state.plans.get(uid) !== undefined) continue
+    state.plans.set(uid, { target: { kind: 'claim', name }, steering: 'told' })
+    // Nobody else nominates pods for the node that was launched for them.
+    const node = pod.status?.nominatedNodeName ?? ''
+    if (node !== '' && state.nominations.isOurs(pod))
+      state.plans.write(uid, { node, atMs: clock.now(), isAccepted: true })
+  }
+}
+
+const createdMs = ({ metadata }: NodeClaim): number => Date.parse(metadata.creationTimestamp ?? '') || 0

@@ -1,0 +1,81 @@
+/** Keeps what a decision planned. */
+import type { NewObject, NodeClaim, Pod } from '@tenon/api'
+import type { SchedulingResult } from '@tenon/engine'
+import { inSlices } from '@tenon/runtime'
+import type { OperatorContext } from '../context.ts'
+import type { GatheredInput } from '../provisioning/scheduling-input.ts'
+import { sliceMs } from '../decider/slice.ts'
+import type { PlanTarget } from '../cluster/pods/pod-plans.ts'
+import { withPlannedPods } from './planned-pods.ts'
+import { nominationOrder } from './nomination-order.ts'
+import { needsSteering } from './steering.ts'
+
+/** The plan of one decision, while it is carried out. */
+export class DecisionPlan {
+  readonly #context: OperatorContext
+  /** When it is a pod's turn to be told about to the scheduler; absent when it does not matter where pods go. */
+  readonly #turns: ReadonlyMap<string, number> | undefined
+  /** Names of the claims launched so far. */
+  readonly #batch = new Set<string>()
+
+  private constructor(context: OperatorContext, turns: ReadonlyMap<string, number> | undefined) {
+    this.#context = context
+    this.#turns = turns
+  }
+
+  /** Keeps the placements of the decision; its claims are kept as they are launched. */
+  static async of(
+    context: OperatorContext,
+    { stateNodes, policy }: Pick<GatheredInput, 'stateNodes' | 'policy'>,
+    result: SchedulingResult,
+  ): Promise<DecisionPlan> {
+    const { clock, turns, placementGate } = context
+    const slicing = { clock, turns, sliceMs }
+    // A plan that holds wherever pods land, as one for too many pods does, is not told to anybody.
+    const isTight = !placementGate.isOn || policy.improvement === 'planned'
+    const matters = placementGate.keepsPlans && isTight && (await inSlices(needsSteering(result), slicing))
+    // Nobody is told while the gate is off; what each node is for is noted all the same.
+    const order = async (): Promise<ReadonlyMap<string, number>> =>
+      placementGate.isOn ? await inSlices(nominationOrder(result), slicing) : new Map()
+    const plan = new DecisionPlan(context, matters ? await order() : undefined)
+    for (const { pod, node } of result.placements) {
+      const target = stateNodes.get(node)
+      if (target === undefined) continue
+      const { claim } = target
+      plan.#keep(
+        pod,
+        claim === undefined ? { kind: 'node', name: node } : { kind: 'claim', name: claim.metadata.name },
+      )
+    }
+    return plan
+  }
+
+  /** The claim to create for these pods, with a note of them. */
+  noted(claim: NewObject<NodeClaim>, pods: readonly Pod[]): NewObject<NodeClaim> {
+    return this.#turns === undefined ? claim : withPlannedPods(claim, pods)
+  }
+
+  launched({ metadata: { name } }: NodeClaim, pods: readonly Pod[]): void {
+    if (!this.#context.placementGate.keepsPlans) return
+    this.#context.state.plans.launched(name, this.#batch)
+    for (const pod of pods) this.#keep(pod, { kind: 'claim', name })
+  }
+
+  #keep(pod: Pod, target: PlanTarget): void {
+    const { state, caches, placementGate } = this.#context
+    if (!placementGate.keepsPlans) return
+    const { uid = '', name, namespace } = pod.metadata
+    // What happened to the pod while it was decided about is known here already.
+    const current = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
+    if (current?.metadata.uid !== uid || nodeNameOf(current) !== nodeNameOf(pod)) return
+    const turn = this.#turns?.get(uid)
+    state.plans.set(uid, {
+      target,
+      steering: this.#turns === undefined ? 'free' : turn === undefined ? 'filler' : 'told',
+      spec: current.spec,
+      ...(turn !== undefined && { turn }),
+    })
+  }
+}
+
+const nodeNameOf = ({ spec }: Pod) => spec.nodeName ?? ''

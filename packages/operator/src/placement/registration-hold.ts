@@ -1,0 +1,158 @@
+/** Keeps a new node closed until the scheduler knows which pods it is for (planned-placement.md). */
+import type { NodeClaim } from '@tenon/api'
+import type { OperatorContext } from '../context.ts'
+import { type OpeningOrder, openingOrder } from './opening-order.ts'
+import { canOpen, isSteered, standingOf } from './standing-nominations.ts'
+import { WishHold } from './wish-hold.ts'
+
+/** From the decision to open until the first Node does, so that the later ones are not late. */
+const wakingMs = 10
+/**
+ * So much later open Nodes whose pods miss nominations, as their room is open to any pod whose own Node is closed.
+ * Not where pods fill what others leave: that room is open to all of them, and every moment in between costs more.
+ */
+const laggingMs = 60
+/** How long what was found out about a batch is good for: each of its claims asks. */
+const batchFreshMs = 50
+/** How often a batch is looked at by the claim that does so for all of it, and by the others in case it stops. */
+const pollMs = { least: 100, most: 1000 } as const
+
+interface BatchState {
+  readonly atMs: number
+  /** When the first of its Nodes was held. */
+  readonly sinceMs: number
+  /** When Nodes open, once nothing speaks against it; each of them is told to ask again by then. */
+  readonly opensAtMs: number | undefined
+  readonly order: OpeningOrder
+  /** Whether those that go first have opened, and their pods are bound. */
+  readonly isFirstDone: boolean
+  /** Claims with pods whose nomination was missing when it was decided to open. */
+  readonly lagging: ReadonlySet<string>
+}
+
+export class RegistrationHold {
+  readonly #context: OperatorContext
+  /** When the claim's Node was first held, by claim UID. */
+  readonly #since = new Map<string, number>()
+  readonly #batches = new WeakMap<ReadonlySet<string>, BatchState>()
+  /** The claim of each batch that asks for all of it, and when it last did. */
+  readonly #scouts = new WeakMap<ReadonlySet<string>, { readonly name: string; readonly atMs: number }>()
+  readonly #wake: (claim: string, afterMs: number) => void
+  readonly #wishes: WishHold
+
+  /** @param wake has a claim ask again after so long, or earlier. */
+  constructor(context: OperatorContext, wake: (claim: string, afterMs: number) => void) {
+    this.#context = context
+    this.#wake = wake
+    this.#wishes = new WishHold(context, wake)
+    context.caches.nodeClaims.onChange(({ kind, object }) => {
+      if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
+    })
+  }
+
+  /**
+   * Milliseconds after which to ask again; 0 once the node may open. A pod that the scheduler tries before
+   * its own node is open slips onto another one, or loses its nomination and with it its room. So all claims
+   * of a decision open at the same moment, in the order in which the scheduler needs them. Only nodes that
+   * can be filled on their own go ahead, if pods that open later must be near theirs. The first that has waited
+   * as long as any may takes those along that are Ready.
+   */
+  waitMs(claim: NodeClaim): number {
+    const { name, uid = '' } = claim.metadata
+    const { clock, settings, state, placementGate } = this.#context
+    const forWishesMs = this.#wishes.waitMs(claim)
+    if (forWishesMs > 0) return forWishesMs
+    if (!placementGate.isOn || !isSteered(state, name)) return 0
+    const now = clock.now()
+    const since = this.#since.get(uid) ?? now
+    this.#since.set(uid, since)
+    const leftMs = since + settings.nominationHoldMs - now
+    if (leftMs <= 0) return 0
+    const batch = state.plans.siblingsOf(name)
+    const { sinceMs, opensAtMs, order, isFirstDone, lagging } = this.#lookAt(batch, since)
+    const deadlineMs = sinceMs + settings.nominationHoldMs
+    const goesAlong = since < deadlineMs && this.#canOpen(claim)
+    // The others have opened without it: only its own pods matter now.
+    if (now >= deadlineMs && !goesAlong)
+      return standingOf(this.#context, new Set([name])).isReady ? 0 : Math.min(leftMs, askAgainMs(batch))
+    const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
+    const rank = rankOf(name, order, lagging)
+    const askAgainAtMs = Math.min(now + this.#pauseMs(batch, name), deadlineMs)
+    return Math.max(0, Math.min(leftMs, (isTurn ? opensAtMs + rank : askAgainAtMs) - now))
+  }
+
+  /** One claim asks often for its whole batch; another one takes over when it does not any more. */
+  #pauseMs(batch: ReadonlySet<string>, name: string): number {
+    const now = this.#context.clock.now()
+    const scout = this.#scouts.get(batch)
+    if (scout !== undefined && scout.name !== name && now - scout.atMs < pollMs.most) return pollMs.most
+    this.#scouts.set(batch, { name, atMs: now })
+    return pollMs.least
+  }
+
+  /** Whether others are being waited for, or were until now, so that this Node should not lag behind. */
+  isHolding({ metadata: { uid = '' } }: NodeClaim): boolean {
+    return this.#since.has(uid)
+  }
+
+  #lookAt(batch: ReadonlySet<string>, since: number): BatchState {
+    const { clock, settings, state, caches } = this.#context
+    const atMs = clock.now()
+    const known = this.#batches.get(batch)
+    if (known?.opensAtMs !== undefined && known.isFirstDone) return known
+    const sinceMs = known?.sinceMs ?? since
+    const isLate = atMs >= sinceMs + settings.nominationHoldMs
+    if (known !== undefined && !isLate && atMs - known.atMs < batchFreshMs) return known
+    const next = isLate
+      ? {
+          atMs,
+          sinceMs,
+          order: openingOrder(state, caches, batch),
+          isFirstDone: true,
+          opensAtMs: atMs,
+          lagging: none,
+        }
+      : { atMs, sinceMs, ...this.#progress(batch, known) }
+    this.#batches.set(batch, next)
+    const { opensAtMs, order, isFirstDone, lagging } = next
+    if (opensAtMs !== undefined && (known?.opensAtMs !== opensAtMs || known.isFirstDone !== isFirstDone)) {
+      for (const name of isFirstDone ? batch : order.first)
+        this.#wake(name, opensAtMs + rankOf(name, order, lagging) - atMs)
+    }
+    return next
+  }
+
+  #progress(
+    batch: ReadonlySet<string>,
+    known: BatchState | undefined,
+  ): Pick<BatchState, 'order' | 'isFirstDone' | 'opensAtMs' | 'lagging'> {
+    const { clock, state, caches } = this.#context
+    const isOpening = known?.opensAtMs !== undefined
+    const { isReady, lagging } = standingOf(this.#context, batch)
+    const order = isOpening || !isReady ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
+    const isFirstDone = isReady && ![...order.first].some((name) => isSteered(state, name))
+    const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : clock.now() + wakingMs
+    return {
+      order,
+      isFirstDone,
+      opensAtMs: isOpening || isReady ? opensAtMs : undefined,
+      lagging: isOpening ? known.lagging : lagging,
+    }
+  }
+
+  #canOpen(claim: NodeClaim): boolean {
+    const node = this.#context.state.nodeOf(claim)
+    return node !== undefined && canOpen(node)
+  }
+}
+
+const none: ReadonlySet<string> = new Set()
+const unordered: OpeningOrder = { first: none, rank: new Map() }
+
+/** Milliseconds from the moment of opening until it is the claim's turn. */
+const rankOf = (name: string, { rank }: OpeningOrder, lagging: ReadonlySet<string>): number =>
+  (rank.get(name) ?? 0) + (lagging.has(name) ? laggingMs : 0)
+
+/** Claims of a large batch ask less often. */
+const askAgainMs = ({ size }: ReadonlySet<string>): number =>
+  Math.min(pollMs.most, Math.max(pollMs.least, size))

@@ -1,0 +1,121 @@
+/** `/metrics`, what can be looked at under `/debug`, `/healthz` and `/readyz` (operations.md 5). */
+import { ownValue } from '@tenon/api'
+import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
+import { shortened } from '../provisioning/scheduling-report.ts'
+import { scrapeResponse } from '../metrics/scrape.ts'
+import type { Operator } from '../operator.ts'
+import { type Check, serveChecks } from './checks.ts'
+
+type Page = (
+  request: Parameters<HttpHandler>[0],
+  signal?: AbortSignal,
+) => Promise<HttpResponse> | HttpResponse
+
+/** Answers scrapes: `/metrics` and nothing else. */
+export function scrapeHandler(operator: Operator): HttpHandler {
+  return async (request) =>
+    pathOf(request.path) === '/metrics'
+      ? scrapeResponse(operator.metrics.registry, request)
+      : await notFound(request)
+}
+
+/**
+ * Answers scrapes, and what only the owner of the process may see. As JSON, `/debug/drains` tells what each drain waits for,
+ * `/debug/decisions` why each node is still there, `/debug/offerings` what launches avoid because it had no
+ * capacity and which instance types are smaller than they say, and `/debug/waiting` what decisions wait for, or go on without.
+ * @param others answers other paths; without it there are none.
+ */
+export function metricsHandler(operator: Operator, others: HttpHandler = notFound): HttpHandler {
+  const pages: Readonly<Record<string, Page>> = {
+    '/metrics': (request) => scrapeResponse(operator.metrics.registry, request),
+    '/debug/drains': () => json({ drains: operator.drains() }),
+    '/debug/decisions': async () => json({ decisions: await operator.decisions() }),
+    '/debug/offerings': async () =>
+      json({ avoided: operator.offerings(), smaller: await operator.smallerTypes() }),
+    '/debug/waiting': () => json(operator.blockage()),
+  }
+  return async (request, signal) => {
+    const path = pathOf(request.path)
+    const page = Object.hasOwn(pages, path) ? ownValue(pages, path) : undefined
+    return await (page ?? others)(request, signal)
+  }
+}
+
+export interface ProbeOptions {
+  /**
+   * Why NodePools and NodeClaims are not served, or nothing when they are. Without it they count as served
+   * once they were listed.
+   */
+  readonly crdProblem?: (signal?: AbortSignal) => Promise<string | undefined>
+}
+
+/**
+ * Answers liveness and readiness probes. Beyond what Karpenter checks, `state` says in a listing what
+ * decisions wait for: that alone makes nobody less ready.
+ */
+export function probesHandler(operator: Operator, options: ProbeOptions = {}): HttpHandler {
+  const crdProblem = options.crdProblem ?? (() => Promise.resolve(unlistedCrds(operator)))
+  const healthz: readonly Check[] = [{ name: 'healthz', run: alwaysOk }]
+  const readyz: readonly Check[] = [
+    { name: 'crd', run: crdProblem },
+    { name: 'manager', run: (signal) => unsynced(operator, crdProblem, signal) },
+    { name: 'readyz', run: alwaysOk },
+    { name: 'state', run: alwaysOk, remark: () => stateRemark(operator) },
+  ]
+  return async (request, signal) => {
+    const path = pathOf(request.path)
+    const [, root = '', name] = path.split('/')
+    const checks = root === 'healthz' ? healthz : root === 'readyz' ? readyz : undefined
+    if (checks === undefined || path.split('/').length > 3) return await notFound(request)
+    return await serveChecks(checks, { name, query: request.path.split('?')[1] ?? '', signal })
+  }
+}
+
+const alwaysOk = () => Promise.resolve(undefined)
+
+function unlistedCrds(operator: Operator): string | undefined {
+  const missing = operator.waitingFor.filter((plural) => plural === 'nodeclaims' || plural === 'nodepools')
+  return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`
+}
+
+/** Waits until all caches are filled, unless that cannot be without the definitions. */
+async function unsynced(
+  operator: Operator,
+  crdProblem: () => Promise<string | undefined>,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  const waiting = () => `waiting for ${operator.waitingFor.join(', ')}`
+  if (operator.waitingFor.length === 0) return undefined
+  if ((await crdProblem()) !== undefined) return waiting()
+  try {
+    await operator.synced(signal)
+    return undefined
+  } catch {
+    // Only the end of the request ends the waiting.
+    return waiting()
+  }
+}
+
+function stateRemark(operator: Operator): string {
+  const { objects, nodePools } = operator.blockage()
+  if (objects.length === 0) return ''
+  const stuck = nodePools.length === 0 ? '' : `; going on without NodePools ${shortened(nodePools)}`
+  return `: decisions wait for ${shortened(objects)}${stuck}`
+}
+
+function pathOf(path: string): string {
+  return path.split('?')[0] ?? path
+}
+
+function notFound(_request: unknown): Promise<HttpResponse> {
+  return Promise.resolve({
+    status: 404,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: oneChunk('not found\n'),
+  })
+}
+
+function json(value: object): HttpResponse {
+  const text = `${JSON.stringify(value, null, 2)}\n`
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: oneChunk(text) }
+}

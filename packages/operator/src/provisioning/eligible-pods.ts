@@ -1,0 +1,145 @@
+/** Which of the pods that need a place are decided about, and what their volumes ask (scheduling.md 2, 8). */
+import { type Pod, wellKnownLabels } from '@tenon/api'
+import {
+  type EligibilityPolicy,
+  FreeVolumes,
+  noteFreeVolumes,
+  type PodOrigin,
+  type PodProblems,
+  type PodVolumes,
+  problemText,
+  renderPodProblems,
+  renderVolumeProblem,
+  resolveVolumes,
+  shapeProblems,
+  validatePod,
+  type VolumeLookups,
+  withDefaultSpread,
+} from '@tenon/engine'
+import type { CloudProvider } from '@tenon/provider'
+import type { OperatorContext } from '../context.ts'
+import { applicationLookups } from './application-lookups.ts'
+import { uselessText } from '../cluster/nodes/useless-text.ts'
+import { canonicalPod } from '../decider/canonical-keys.ts'
+
+/** A pending pod that is left out of this round. */
+export interface IgnoredPod {
+  readonly pod: Pod
+  readonly reason: string
+  /** It does not want a managed node: nobody needs to be told. */
+  readonly isSilent: boolean
+}
+
+/** A pod that cannot be placed whatever nodes there are. */
+export interface RefusedPod {
+  readonly pod: Pod
+  readonly reason: string
+}
+
+/** A pod that has a place now and needs another one. */
+export interface LeavingPod {
+  readonly pod: Pod
+  readonly origin: Exclude<PodOrigin, 'pending'>
+}
+
+export interface EligiblePods {
+  /** Pods to decide about; those that get the default spread are copies. */
+  readonly pods: readonly Pod[]
+  readonly origins: ReadonlyMap<string, PodOrigin>
+  readonly volumes: ReadonlyMap<string, PodVolumes>
+  readonly ignored: readonly IgnoredPod[]
+  readonly refused: readonly RefusedPod[]
+}
+
+/** What pods may ask on this provider's nodes. */
+export function eligibilityPolicy(provider: CloudProvider): EligibilityPolicy {
+  const { restrictedDomains, labelAliases } = provider
+  return {
+    wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
+    restrictedLabels: new Set(provider.restrictedLabels),
+    unsupportedProvisioners: new Set(provider.unsupportedProvisioners),
+    unsupportedTopologyKeys: new Set(provider.unsupportedTopologyKeys),
+    ...(restrictedDomains && { restrictedDomains }),
+    ...(labelAliases && { labelAliases: new Map(Object.entries(labelAliases)) }),
+  }
+}
+
+/**
+ * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes only what
+ * is needed to read them is checked.
+ */
+export function* eligiblePods(
+  { provider, settings, caches, state }: OperatorContext,
+  pending: readonly Pod[],
+  leaving: readonly LeavingPod[],
+  lookups: VolumeLookups,
+): Generator<undefined, EligiblePods, undefined> {
+  const policy = eligibilityPolicy(provider)
+  const ignored: IgnoredPod[] = []
+  const refused: RefusedPod[] = []
+  const pods: Pod[] = []
+  const origins = new Map<string, PodOrigin>()
+  const volumes = new Map<string, PodVolumes>()
+  const applications = caches.applications === undefined ? undefined : applicationLookups(caches.applications)
+
+  const freeVolumes = new FreeVolumes(lookups)
+  const take = (pod: Pod): void => {
+    if ((pod.spec.volumes ?? []).length > 0) {
+      const resolved = resolveVolumes(pod, lookups, policy, freeVolumes)
+      if ('kind' in resolved) {
+        refused.push({ pod, reason: renderVolumeProblem(resolved) })
+        return
+      }
+      volumes.set(pod.metadata.uid ?? '', resolved)
+    }
+    const readable = canonicalPod(state.evidence.adjusted(pod), provider.labelAliases)
+    const served = settings.ignoreDraRequests ? readable : withoutResourceClaims(readable)
+    pods.push(
+      applications === undefined ? served : withDefaultSpread(served, settings.defaultSpread, applications),
+    )
+  }
+  for (const pod of pending) if (state.isWellFormed(pod)) noteFreeVolumes(pod, lookups, freeVolumes)
+  for (const pod of pending) {
+    yield
+    try {
+      const problems = validatePod(pod, lookups, policy, state.isWellFormed(pod))
+      const held = problems === undefined ? state.evidence.holdOn(pod) : undefined
+      if (held !== undefined) refused.push({ pod, reason: uselessText(held) })
+      else if (problems === undefined) take(pod)
+      else ignored.push(ignoredPod(pod, problems))
+    } catch (error) {
+      refused.push(unreadable(pod, error))
+    }
+  }
+  for (const { pod, origin } of leaving) {
+    yield
+    try {
+      const problems = state.isWellFormed(pod) ? undefined : shapeProblems(pod)
+      if (problems !== undefined) {
+        refused.push({ pod, reason: renderPodProblems(problems) })
+        continue
+      }
+      origins.set(pod.metadata.uid ?? '', origin)
+      take(pod)
+    } catch (error) {
+      refused.push(unreadable(pod, error))
+    }
+  }
+  return { pods, origins, volumes, ignored, refused }
+}
+
+/** One pod that nobody foresaw keeps no others from being decided about. */
+function unreadable(pod: Pod, error: unknown): RefusedPod {
+  return { pod, reason: `the pod, or an object that it names, cannot be read: ${problemText(error)}` }
+}
+
+/** The engine refuses pods with resource claims; one without them is placed for its other needs. */
+function withoutResourceClaims(pod: Pod): Pod {
+  if ((pod.spec.resourceClaims ?? []).length === 0) return pod
+  const { resourceClaims: _, ...spec } = pod.spec
+  return { ...pod, spec }
+}
+
+function ignoredPod(pod: Pod, problems: PodProblems): IgnoredPod {
+  return { pod, reason: renderPodProblems(problems), isSilent: problems.silent }
+}

@@ -1,0 +1,71 @@
+/** Which pods wait for NodePools that take no part because they are not valid. */
+import { type NodePool, type Pod, type PodSpec, tolerates, wellKnownLabels } from '@tenon/api'
+import {
+  allowsAbsence,
+  labelRequirements,
+  overlaps,
+  parseRequirements,
+  requiredAlternatives,
+  type Requirements,
+} from '@tenon/engine'
+import type { OperatorContext } from '../context.ts'
+import { validatePool } from '../cluster/nodepools/pool-problems.ts'
+
+/** A NodePool that is not valid, with what its template says of each label, contradictions included. */
+interface PoolAside {
+  readonly pool: NodePool
+  readonly problem: string
+  readonly statements: ReadonlyMap<string, readonly Requirements[]>
+}
+
+/**
+ * Answers for a pod with a sentence about the NodePools that could serve it, judged by labels and taints, once
+ * they were valid; undefined when there is none.
+ */
+export function poolsAside(context: OperatorContext): (pod: Pod) => string | undefined {
+  const { caches, provider, state } = context
+  const aside = caches.nodePools.list().flatMap((pool): readonly PoolAside[] => {
+    if (!state.isManaged(pool) || pool.spec.replicas !== undefined) return []
+    if (pool.metadata.deletionTimestamp !== undefined) return []
+    const problems = validatePool(pool, provider)
+    if (problems.length === 0) return []
+    return [{ pool, problem: problems.join('; '), statements: statementsOf(pool) }]
+  })
+  if (aside.length === 0) return () => undefined
+  const wellKnown = new Set([...wellKnownLabels, ...provider.wellKnownLabels])
+  return ({ spec }) => {
+    const told = aside
+      .filter((each) => mayServe(each, spec, wellKnown))
+      .map(
+        ({ pool, problem }) => `NodePool ${pool.metadata.name} takes no part, as it is not valid: ${problem}`,
+      )
+    return told.length === 0 ? undefined : told.join('; ')
+  }
+}
+
+function statementsOf({ spec: { template } }: NodePool): PoolAside['statements'] {
+  const stated = [
+    ...template.spec.requirements.map((requirement) => parseRequirements([requirement])),
+    ...Object.entries(template.metadata?.labels ?? {}).map(([key, value]) =>
+      labelRequirements({ [key]: value }),
+    ),
+  ]
+  return Map.groupBy(stated, (each) => [...each.keys()][0] ?? '')
+}
+
+/** Of statements that contradict each other, any may turn out to be the one that was meant. */
+function mayServe({ pool, statements }: PoolAside, spec: PodSpec, wellKnown: ReadonlySet<string>): boolean {
+  const tolerations = spec.tolerations ?? []
+  const isTolerated = (pool.spec.template.spec.taints ?? []).every(
+    (taint) =>
+      taint.effect === 'PreferNoSchedule' || tolerations.some((toleration) => tolerates(toleration, taint)),
+  )
+  if (!isTolerated) return false
+  return requiredAlternatives(spec).some((wanted) =>
+    [...wanted].every(([key, set]) => {
+      const stated = statements.get(key)
+      if (stated === undefined) return allowsAbsence(set) || wellKnown.has(key)
+      return stated.some((each) => overlaps(each, new Map([[key, set]])))
+    }),
+  )
+}

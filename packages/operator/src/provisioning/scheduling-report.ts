@@ -1,0 +1,267 @@
+/** Tells what a scheduling pass decided: events, metrics, and the state's memory of pods (scheduling.md 12). */
+import { isConditionTrue, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
+import {
+  effectiveZone,
+  type NewClaim,
+  type PodReason,
+  renderPodReason,
+  type SchedulingInput,
+  type SchedulingResult,
+} from '@tenon/engine'
+import type { OperatorContext } from '../context.ts'
+import { keyOf } from '../cluster/pods/pods.ts'
+import { poolsAside } from './pools-aside.ts'
+import type { IgnoredPod, RefusedPod } from './eligible-pods.ts'
+
+const controller = 'provisioner'
+const failedDedupeMs = 5 * 60_000
+const poolDedupeMs = 60_000
+const warningPauseMs = 24 * 3_600_000
+
+export class SchedulingReport {
+  readonly #context: OperatorContext
+  #zones: readonly string[] = []
+
+  constructor(context: OperatorContext) {
+    this.#context = context
+  }
+
+  /** Pods that were left out before the decision. */
+  ignored(pods: readonly IgnoredPod[]): void {
+    this.#context.metrics.ignoredPods.set(pods.length)
+    for (const { pod, reason, isSilent } of pods) {
+      this.#remember(pod, reason)
+      if (!isSilent) this.#failed(pod, `This pod is left out until it is mended: ${reason}`)
+    }
+  }
+
+  /** Wishes about other pods keep nodes apart that could be one: users may not expect that. */
+  preferences(pods: readonly Pod[]): void {
+    const { clock, logger, settings, state } = this.#context
+    if (settings.preferences !== 'Respect') return
+    for (const pod of pods) {
+      const wishes = hinderingWishes(pod)
+      if (wishes.length === 0) continue
+      if (!state.podDecisions.mayWarn(pod.metadata.uid ?? '', clock.now(), warningPauseMs)) continue
+      logger.info('pod has preferences that can keep nodes from being consolidated', {
+        Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
+        preferences: wishes.join(', '),
+      })
+    }
+  }
+
+  /** There is nothing to place: what the last pass measured no longer holds. */
+  nothingToDo(): void {
+    const { unschedulablePods, pendingPodsByZone } = this.#context.metrics
+    unschedulablePods.set({ controller }, 0)
+    for (const zone of this.#zones) pendingPodsByZone.set({ controller, zone }, 0)
+  }
+
+  /**
+   * No pool may launch: every pod stays where it is, in steps. The pools' conditions explain it; pods that a
+   * pool which is not valid would serve are told, as that does not pass by itself.
+   */
+  *withoutPools(pods: readonly Pod[]): Generator<undefined, void, undefined> {
+    this.#context.metrics.unschedulablePods.set({ controller }, pods.length)
+    const reason = renderPodReason({ kind: 'noPools' })
+    const asideFor = poolsAside(this.#context)
+    for (const pod of pods) {
+      yield
+      const aside = asideFor(pod)
+      this.#remember(pod, aside ?? reason)
+      if (aside !== undefined) this.#failed(pod, `No node can be launched for this pod: ${aside}`)
+    }
+  }
+
+  /** Counts pending pods by the zone they can use, in steps. */
+  *pendingZones(
+    { pods, volumes }: Pick<SchedulingInput, 'pods' | 'volumes'>,
+    { validZones }: Pick<SchedulingResult, 'validZones'>,
+  ): Generator<undefined, void, undefined> {
+    const { pendingPodsByZone } = this.#context.metrics
+    const counts = new Map<string, number>()
+    for (const pod of pods) {
+      yield
+      if (pod.status?.phase !== 'Pending') continue
+      const zone = effectiveZone(pod, volumes?.get(pod.metadata.uid ?? ''), validZones.get(pod))
+      counts.set(zone, (counts.get(zone) ?? 0) + 1)
+    }
+    for (const zone of this.#zones) pendingPodsByZone.remove({ controller, zone })
+    for (const [zone, count] of counts) pendingPodsByZone.set({ controller, zone }, count)
+    this.#zones = [...counts.keys()]
+  }
+
+  /** Tells in steps of pods that found no place. Those that wait for a reservation are only remembered. */
+  *failures(result: SchedulingResult, refused: readonly RefusedPod[]): Generator<undefined, void, undefined> {
+    // Pods that are alike have one reason, which is rendered once.
+    const texts = new Map<PodReason, string>()
+    const failures = [...refused]
+    for (const { pod, reason } of result.failures) {
+      const text = texts.get(reason) ?? renderPodReason(reason)
+      texts.set(reason, text)
+      if (reason.kind === 'reservationDeferred') this.#remember(pod, text)
+      else failures.push({ pod, reason: text })
+      yield
+    }
+    this.#limitsReached(texts.keys())
+    this.#context.metrics.unschedulablePods.set({ controller }, failures.length)
+    const asideFor = poolsAside(this.#context)
+    for (const { pod, reason: why } of failures) {
+      yield
+      const aside = asideFor(pod)
+      const reason = aside === undefined ? why : `${why}; ${aside}`
+      this.#remember(pod, reason)
+      const message = `No node can be launched for this pod: ${reason}`
+      this.#context.logger.debug('could not schedule pod', {
+        Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
+        reason: message,
+      })
+      this.#failed(pod, message)
+    }
+    if (result.undecided.length > 0)
+      this.#context.logger.info('stopped deciding, the rest follows', { pods: result.undecided.length })
+  }
+
+  /** Tells of pools that pods wait for because of their limits. */
+  #limitsReached(reasons: Iterable<PodReason>): void {
+    const names = new Set<string>()
+    for (const reason of reasons) {
+      if (reason.kind !== 'noTemplate') continue
+      for (const { nodePool, reason: why } of reason.templates)
+        if (why.kind === 'nodeLimit' || why.kind === 'limits') names.add(nodePool)
+    }
+    for (const name of names) {
+      const pool = this.#context.caches.nodePools.get({ name })
+      if (pool !== undefined) recordLimitReached(this.#context, pool, 'pods wait that it could take')
+    }
+  }
+
+  /** A pod has a place; pods that move off a leaving node were decided about long ago. */
+  placed(pod: Pod, pool: NodePool | undefined, nodeClaim: string | undefined): void {
+    if (!this.#isWaiting(pod)) return
+    const { state, clock } = this.#context
+    const isPoolHealthy = pool !== undefined && isConditionTrue(pool, 'NodeRegistrationHealthy')
+    const place = { nodeClaim, isPoolHealthy }
+    this.#observe(state.podDecisions.placed(pod.metadata.uid ?? '', place, clock.now()))
+  }
+
+  nominated(pod: Pod, claim: NodeClaim | undefined, node: string | undefined): void {
+    if (!isUnbound(pod)) return
+    const targets = [
+      ...(claim === undefined ? [] : [`nodeclaim/${claim.metadata.name}`]),
+      ...(node === undefined ? [] : [`node/${node}`]),
+    ]
+    this.#context.events.record({
+      object: pod,
+      type: 'Normal',
+      reason: 'Nominated',
+      message: `Pod should schedule on: ${targets.join(', ')}`,
+      dedupe: [pod.metadata.uid ?? ''],
+    })
+  }
+
+  /** A claim was made although nobody knows what it will cost. */
+  unpriced(claim: NodeClaim, { nodePool, instanceTypes }: NewClaim): void {
+    const what = `No price is known for any instance type that holds the pods of this NodeClaim (${shortened(instanceTypes)})`
+    const consequence = 'its cost is left out of all sums, and it is not replaced to save money'
+    this.#context.logger.warn('bought without a known price', {
+      NodePool: { name: nodePool },
+      NodeClaim: { name: claim.metadata.name },
+      'instance-types': shortened(instanceTypes),
+    })
+    this.#context.events.record({
+      object: claim,
+      type: 'Warning',
+      reason: 'PriceUnknown',
+      message: `${what}; ${consequence}. A NodeOverlay with spec.price gives it one`,
+      dedupe: [claim.metadata.uid ?? claim.metadata.name],
+    })
+  }
+
+  poolWithoutTypes(pool: NodePool, becauseOfMinValues: boolean): void {
+    this.#context.events.record({
+      object: pool,
+      type: 'Warning',
+      reason: 'NoCompatibleInstanceTypes',
+      message: becauseOfMinValues
+        ? 'No set of available instance types keeps minValues of this NodePool; lower minValues or widen its requirements'
+        : 'No available instance type meets the requirements of this NodePool',
+      dedupe: [pool.metadata.uid ?? ''],
+      dedupeTtlMs: poolDedupeMs,
+    })
+  }
+
+  #failed(pod: Pod, message: string): void {
+    this.#context.events.record({
+      object: pod,
+      type: 'Warning',
+      reason: 'FailedScheduling',
+      message,
+      dedupe: [pod.metadata.uid ?? ''],
+      dedupeTtlMs: failedDedupeMs,
+    })
+  }
+
+  #remember(pod: Pod, reason: string): void {
+    if (!this.#isWaiting(pod)) return
+    const { state, clock } = this.#context
+    this.#observe(state.podDecisions.failed(pod.metadata.uid ?? '', reason, clock.now()))
+  }
+
+  /** A pod that went, or began to serve, while it was decided about is forgotten already, and stays so. */
+  #isWaiting(pod: Pod): boolean {
+    const { name, namespace, uid } = pod.metadata
+    const key = namespace === undefined ? { name } : { name, namespace }
+    const { caches, state } = this.#context
+    const current = caches.pods.get(key)
+    if (current === undefined || current.metadata.uid !== uid) return false
+    return isUnbound(pod) && !state.pods.isSettled(current)
+  }
+
+  #observe(waitedMs: number | undefined): void {
+    if (waitedMs !== undefined) this.#context.metrics.schedulingDecisionDuration.observe(waitedMs / 1000)
+  }
+}
+
+/** Tells that a pool may not grow although it should; not where Karpenter would be silent. */
+export function recordLimitReached(
+  { events, settings }: Pick<OperatorContext, 'events' | 'settings'>,
+  pool: NodePool,
+  consequence: string,
+): void {
+  if (settings.compatibility === 'karpenter') return
+  events.record({
+    object: pool,
+    type: 'Warning',
+    reason: 'LimitReached',
+    message: `NodePool ${pool.metadata.name} has reached its limits and ${consequence}; raise spec.limits`,
+    dedupe: [pool.metadata.uid ?? ''],
+    dedupeTtlMs: failedDedupeMs,
+  })
+}
+
+function hinderingWishes({ spec }: Pod): readonly string[] {
+  const wishes: string[] = []
+  if ((spec.affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).length > 0)
+    wishes.push('preferred pod anti-affinity')
+  if ((spec.topologySpreadConstraints ?? []).some((c) => c.whenUnsatisfiable === 'ScheduleAnyway'))
+    wishes.push('topology spread with ScheduleAnyway')
+  return wishes
+}
+
+/** Pods that move off a leaving node are bound still. */
+function isUnbound(pod: Pod): boolean {
+  const spec = pod.spec as Partial<Pod['spec']> | null | undefined
+  return (spec?.nodeName ?? '') === ''
+}
+
+/** `namespace/name` of the first pods. */
+export function podList(pods: readonly Pod[]): string {
+  return shortened(pods.map((pod) => keyOf(pod.metadata)))
+}
+
+/** The first names of a list that may be long. */
+export function shortened(names: readonly string[]): string {
+  const rest = names.length - 5
+  return `${names.slice(0, 5).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+}

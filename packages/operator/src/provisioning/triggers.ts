@@ -1,0 +1,159 @@
+/** What opens a batch: pods that wait and nodes that go away (scheduling.md 3, "Triggers"). */
+import { isConditionTrue, type Node, type Pod } from '@tenon/api'
+import type { ObjectKey } from '@tenon/kube'
+import type { OperatorContext } from '../context.ts'
+import { isSameValue } from '../cluster/same-value.ts'
+import { isDisrupted } from '../cluster/nodes/state-node.ts'
+import type { Batcher } from './batcher.ts'
+
+/** One object that is looked at again later. */
+interface Recheck {
+  readonly uid: string
+  readonly atMs: number
+  /** Whether the object still asks for a decision. */
+  readonly isDue: () => boolean
+}
+
+/** Triggers for every object as long as it asks for a decision: at each change, and every so often. */
+export class Triggers {
+  readonly #context: OperatorContext
+  readonly #batcher: Batcher
+  /** In order of time: every recheck is the same time away from its trigger. */
+  #rechecks: Recheck[] = []
+  readonly #waiting = new Set<string>()
+  #cancelTimer: (() => void) | undefined
+
+  constructor(context: OperatorContext, batcher: Batcher) {
+    this.#context = context
+    this.#batcher = batcher
+  }
+
+  /** Follows the caches until the returned function is called. */
+  follow(): () => void {
+    const { caches, state } = this.#context
+    const stops = [
+      caches.pods.onChange((change) => {
+        if (change.kind === 'deleted') return
+        this.#seePod(change.object, change.kind === 'updated' ? change.old : undefined)
+      }),
+      state.pods.onExpected((pod) => {
+        this.#seePod(pod, undefined)
+      }),
+      caches.nodes.onChange(({ kind, object }) => {
+        if (kind === 'deleted' || object.metadata.deletionTimestamp !== undefined) this.#seeGone(object)
+        if (kind !== 'deleted') this.#seeNode(object)
+      }),
+      // Pods that were on their way to a node that will not come need another one at once.
+      state.plans.onDropped((uids) => {
+        for (const uid of uids) if (state.pods.unplaced(uid) !== undefined) this.#batcher.trigger(uid)
+      }),
+      // A pool that has just become usable may serve pods that wait: they are not left to wait longer.
+      caches.nodePools.onChange(() => {
+        if (this.#waiting.size > 0) this.#batcher.trigger('nodepools')
+      }),
+    ]
+    return () => {
+      for (const stop of stops) stop()
+      this.#cancelTimer?.()
+      this.#rechecks = []
+      this.#waiting.clear()
+    }
+  }
+
+  #seePod(pod: Pod, old: Pod | undefined): void {
+    const { clock, state } = this.#context
+    if (!state.pods.isUnplaced(pod)) return
+    const uid = pod.metadata.uid ?? ''
+    const isDue = () => state.pods.unplaced(uid) !== undefined
+    const isWaiting = state.pods.isWaiting(pod)
+    if (isWaiting) state.podDecisions.acknowledge(uid, clock.now())
+    // What is kept for a pod may come to nothing, which is looked at later.
+    if (isWaiting && !this.#isOnItsWay(pod, old)) this.#trigger(uid, isDue)
+    else this.#remember(uid, isDue)
+  }
+
+  /** Whether there is nothing to decide: the pod has a plan and asks for what it asked before. */
+  #isOnItsWay(pod: Pod, old: Pod | undefined): boolean {
+    const { state } = this.#context
+    if (old === undefined || state.plans.get(pod.metadata.uid ?? '') === undefined) return false
+    return state.pods.isUnplaced(old) && isSameValue(pod.spec, old.spec)
+  }
+
+  /** Whether the pod waits for a machine of its own that has yet to come; it will be meant for that again. */
+  #awaitsItsMachine(uid: string): boolean {
+    const { state, caches } = this.#context
+    const target = state.plans.get(uid)?.target
+    if (target?.kind !== 'claim') return false
+    const claim = caches.nodeClaims.get({ name: target.name })
+    return claim !== undefined && !isConditionTrue(claim, 'Initialized')
+  }
+
+  /** Whoever kept room on this node for a pod keeps it no longer. */
+  #seeGone({ metadata }: Node): void {
+    for (const pod of this.#context.state.pods.nominatedTo(metadata.name))
+      this.#batcher.trigger(pod.metadata.uid ?? '')
+  }
+
+  #seeNode(node: Node): void {
+    if (!isDisrupted(node)) return
+    const uid = node.metadata.uid ?? ''
+    const key = keyOf(node)
+    this.#trigger(uid, () => {
+      const now = this.#context.caches.nodes.get(key)
+      return now?.metadata.uid === uid && isDisrupted(now)
+    })
+  }
+
+  #trigger(uid: string, isDue: () => boolean): void {
+    this.#batcher.trigger(uid)
+    this.#remember(uid, isDue)
+  }
+
+  #remember(uid: string, isDue: () => boolean): void {
+    if (this.#waiting.has(uid)) return
+    this.#waiting.add(uid)
+    this.#recheckLater(uid, isDue)
+  }
+
+  #recheckLater(uid: string, isDue: () => boolean): void {
+    const { clock, settings } = this.#context
+    this.#rechecks.push({ uid, atMs: clock.monotonic() + settings.pendingRetryMs, isDue })
+    if (this.#rechecks.length === 1) this.#arm()
+  }
+
+  /** One timer serves all: it waits for the first of them. */
+  #arm(): void {
+    const { clock } = this.#context
+    const [first] = this.#rechecks
+    if (first === undefined) return
+    this.#cancelTimer = clock.after(Math.max(0, first.atMs - clock.monotonic()), () => {
+      this.#recheck()
+    })
+  }
+
+  #recheck(): void {
+    const now = this.#context.clock.monotonic()
+    const split = this.#rechecks.findIndex(({ atMs }) => atMs > now)
+    const due = split < 0 ? this.#rechecks : this.#rechecks.slice(0, split)
+    this.#rechecks = split < 0 ? [] : this.#rechecks.slice(split)
+    // Those that stay may not arm a timer of their own: the next one is armed below.
+    const { settings } = this.#context
+    for (const { uid, isDue } of due) {
+      if (!isDue()) {
+        this.#waiting.delete(uid)
+        continue
+      }
+      // Thousands that wait for the same machines, each due at a time of its own, are one reason to look again.
+      this.#batcher.trigger(this.#awaitsItsMachine(uid) ? 'arrivals' : uid)
+      this.#rechecks.push({ uid, atMs: now + settings.pendingRetryMs, isDue })
+    }
+    // One last pass tells the metrics that nothing waits any more.
+    if (this.#waiting.size === 0) this.#batcher.trigger('nothing')
+    this.#arm()
+  }
+}
+
+function keyOf({ metadata }: Pod | Node): ObjectKey {
+  const { name, namespace } = metadata
+  return namespace === undefined ? { name } : { name, namespace }
+}
