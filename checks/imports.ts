@@ -108,9 +108,12 @@ function relativeTargets(source: Source): readonly string[] {
 
 function escapes(source: Source): readonly string[] {
   const own = `packages/${source.packageName}/`
-  return relativeTargets(source)
-    .filter((target) => !target.startsWith(own))
-    .map((target) => `${source.path}: ${target} belongs to another package; import that by its name`)
+  return (
+    relativeTargets(source)
+      // The version of everything stands in the manifest of the repository.
+      .filter((target) => !target.startsWith(own) && target !== 'package.json')
+      .map((target) => `${source.path}: ${target} belongs to another package; import that by its name`)
+  )
 }
 
 /** Files on a cycle, each cycle told once from its first file. */

@@ -21,11 +21,19 @@ const fields = [
   { max: 6, width: 7, names: '|sun|mon|tue|wed|thu|fri|sat' },
 ] as const
 
+/** When something is due. */
+export interface Schedule {
+  /** The first time after `from`; null when there is none. */
+  nextRun(from: Date): Date | null
+  /** The last `count` times before `from`, the latest first. */
+  previousRuns(count: number, from: Date): readonly Date[]
+}
+
 /**
  * A schedule in a time zone of the IANA database.
  * @returns undefined when the schedule or the zone cannot be read.
  */
-export function parseSchedule(schedule: string, timeZone = 'UTC'): Cron | undefined {
+export function parseSchedule(schedule: string, timeZone = 'UTC'): Schedule | undefined {
   const texts = (ownValue(macros, schedule) ?? schedule).trim().split(/\s+/)
   const expression = texts.map((text, i) => dialect(text, i))
   if (expression.length !== fields.length || expression.includes(undefined)) return undefined

@@ -38,7 +38,7 @@ export {
   isConditionTrue,
   type NewCondition,
 } from './conditions.ts'
-export { parseSchedule } from './cron.ts'
+export { parseSchedule, type Schedule } from './cron.ts'
 export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
 export {
   formatResource,

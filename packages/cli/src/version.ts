@@ -1,8 +1,8 @@
 import { arch, version as runtime } from 'node:process'
 import type { BuildInfo } from '@tenon/operator'
-import manifest from '../package.json' with { type: 'json' }
+import manifest from '../../../package.json' with { type: 'json' }
 
-/** Version of this program, as in its package. */
+/** Version of this program and of every package that is published with it. */
 export const version: string = manifest.version
 
 /** What metrics tell of this program; the architecture as Go names it. */

@@ -9,3 +9,10 @@ test('an error of the API server is recognised with and without a kind', () => {
   assert.ok(!isKubeError(error, 'conflict'))
   assert.ok(!isKubeError(new Error('pods "a" not found')))
 })
+
+test('an error of another copy of this package is recognised', () => {
+  const error = Object.assign(new Error('pods "a" not found'), { name: 'KubeError', kind: 'notFound' })
+  assert.ok(isKubeError(error))
+  assert.ok(isKubeError(error, 'notFound'))
+  assert.ok(!isKubeError(error, 'conflict'))
+})

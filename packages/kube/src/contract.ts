@@ -135,9 +135,14 @@ export class KubeError extends Error {
   }
 }
 
-/** True when `error` is a {@link KubeError} of one of `kinds`, or of any when none is given. */
+/**
+ * True when `error` is a {@link KubeError} of one of `kinds`, or of any when none is given. A provider from outside
+ * brings its own copy of this package, while its client is of ours: the name decides, not the class.
+ */
 export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]): error is KubeError {
-  return error instanceof KubeError && (kinds.length === 0 || kinds.includes(error.kind))
+  if (!(error instanceof Error) || error.name !== 'KubeError') return false
+  const { kind } = error as Partial<KubeError>
+  return kind !== undefined && (kinds.length === 0 || kinds.includes(kind))
 }
 
 /** What happened to one object of a followed collection. */

@@ -1,7 +1,12 @@
 /** Verbs of the suite's stories. */
 import assert from 'node:assert/strict'
 import type { NodeClaim } from '@tenon/api'
-import { isProviderError, ProviderError, type ProviderErrorKind, type ProviderInstance } from '../contract.ts'
+import {
+  isProviderError,
+  type ProviderError,
+  type ProviderErrorKind,
+  type ProviderInstance,
+} from '../contract.ts'
 import type { ContractWorld, ProviderProcess } from './harness.ts'
 
 const limitMs = 3_600_000
@@ -95,7 +100,7 @@ export async function rejection(
     await settled(world, work)
     return undefined
   } catch (error) {
-    assert.ok(error instanceof ProviderError, `only a ProviderError may come out, not ${String(error)}`)
+    assert.ok(isProviderError(error), `only a ProviderError may come out, not ${String(error)}`)
     return error
   }
 }

@@ -1,0 +1,58 @@
+/** The `tenon` command as files that need nothing beside Node to run. */
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { licenseNotices } from './license-notices.ts'
+
+export const repositoryRoot: string = join(import.meta.dirname, '..')
+
+/**
+ * Fills `outdir`, which is emptied first: tenon.mjs, the thread that decides, the parts that commands load when they
+ * run, and the licenses of what is bundled.
+ * @param hasMaps whether source maps are written as well.
+ * @returns the scripts with their sizes in bytes, the largest first.
+ */
+export async function bundleProgram(
+  outdir: string,
+  hasMaps: boolean,
+): Promise<readonly (readonly [path: string, bytes: number])[]> {
+  rmSync(outdir, { recursive: true, force: true })
+  mkdirSync(outdir, { recursive: true })
+  const { metafile } = await build({
+    absWorkingDir: repositoryRoot,
+    entryPoints: {
+      tenon: 'packages/cli/src/main.ts',
+      'scheduling-thread': 'packages/operator/src/decider/scheduling-thread.ts',
+    },
+    outdir,
+    outExtension: { '.js': '.mjs' },
+    chunkNames: 'part-[hash]',
+    bundle: true,
+    // A command loads what it is made of when it runs, and the thread shares the engine with it.
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    keepNames: false,
+    sourcemap: hasMaps ? 'linked' : false,
+    sourcesContent: false,
+    legalComments: 'none',
+    metafile: true,
+    // What some dependencies would use if it were installed.
+    external: ['bufferutil', 'utf-8-validate'],
+    // CommonJS among the dependencies asks for Node's own modules.
+    banner: { js: "import{createRequire as r0}from'node:module';const require=r0(import.meta.url);" },
+    logLevel: 'warning',
+  })
+  cpSync(join(repositoryRoot, 'LICENSE'), join(outdir, 'LICENSE'))
+  writeFileSync(
+    join(outdir, 'THIRD-PARTY-LICENSES.txt'),
+    licenseNotices(repositoryRoot, Object.keys(metafile.inputs)),
+  )
+  return Object.entries(metafile.outputs)
+    .filter(([path]) => !path.endsWith('.map'))
+    .map(([path, { bytes }]) => [path, bytes] as const)
+    .toSorted(([, a], [, b]) => b - a)
+}

@@ -1,0 +1,58 @@
+/** Type declarations of a package of this repository that stand without the others. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { repositoryRoot } from './bundle-program.ts'
+
+const specifier = /(?<=\bfrom ['"]|\bimport\(['"])[^'"]+(?=['"])/g
+
+/**
+ * Writes the declarations that `doors` and all they name need, one file for each source file; where one names
+ * another package of this repository, the path takes the place of the name.
+ * @param doors paths of sources such as `provider/src/index.ts`, all of them in `tsconfig.declarations.json`.
+ * @returns what they need from outside, such as `node:http`.
+ */
+export function writeDeclarations(doors: readonly string[], outdir: string): ReadonlySet<string> {
+  const emitted = mkdtempSync(join(tmpdir(), 'tenon-declarations-'))
+  const outside = new Set<string>()
+  try {
+    const tsc = join(repositoryRoot, 'node_modules/.bin/tsc')
+    execFileSync(tsc, ['-p', join(import.meta.dirname, 'tsconfig.declarations.json'), '--outDir', emitted], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
+    const wanted = new Set(doors)
+    for (const source of wanted) {
+      const text = readFileSync(join(emitted, declarationOf(source)), 'utf8').replaceAll(
+        specifier,
+        (name) => {
+          const target = targetOf(name, source)
+          if (target === undefined) {
+            outside.add(name)
+            return name
+          }
+          wanted.add(target)
+          const path = relative(dirname(source), target).replace(/\.ts$/, '.js')
+          return path.startsWith('.') ? path : `./${path}`
+        },
+      )
+      const file = join(outdir, declarationOf(source))
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, text)
+    }
+  } finally {
+    rmSync(emitted, { recursive: true })
+  }
+  return outside
+}
+
+function declarationOf(source: string): string {
+  return source.replace(/\.ts$/, '.d.ts')
+}
+
+/** The source that `name` stands for in `source`; undefined when it is from outside. */
+function targetOf(name: string, source: string): string | undefined {
+  if (name.startsWith('.')) return relative('/', resolve('/', dirname(source), name))
+  const own = /^@tenon\/([a-z-]+)$/.exec(name)?.[1]
+  return own === undefined ? undefined : `${own}/src/index.ts`
+}

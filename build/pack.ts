@@ -1,0 +1,112 @@
+/**
+ * Builds the packages that others install, `tenon` and `@tenon/provider`, and prints their tarballs with their
+ * sizes. Neither depends on another package. All have the version of the repository's package.json.
+ */
+import { execFileSync } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { build } from 'esbuild'
+import { bundleProgram, repositoryRoot } from './bundle-program.ts'
+import { writeDeclarations } from './declarations.ts'
+
+const { values } = parseArgs({
+  options: { outdir: { type: 'string', default: join(repositoryRoot, 'dist/npm') } },
+})
+const { outdir } = values
+const { version, license } = manifestOf('package.json')
+const shared = { version, license, type: 'module', engines: { node: '>=24' } }
+
+rmSync(outdir, { recursive: true, force: true })
+for (const folder of [await packTenon(), await packProvider()]) {
+  const told = execFileSync('npm', ['pack', folder, '--json', '--silent', '--pack-destination', outdir], {
+    cwd: outdir,
+    encoding: 'utf8',
+  })
+  // A list in some releases of npm, an object by name in others.
+  for (const { filename, size, unpackedSize } of Object.values(JSON.parse(told) as Record<string, Packed>))
+    process.stdout.write(`${join(outdir, filename)} ${kib(size)}, unpacked ${kib(unpackedSize)}\n`)
+}
+
+interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly unpackedSize: number
+}
+
+/** The command. Only the program says which Node it needs; anything older cannot even read the rest. */
+async function packTenon(): Promise<string> {
+  const folder = join(outdir, 'tenon')
+  await bundleProgram(join(folder, 'dist'), false)
+  for (const text of ['LICENSE', 'THIRD-PARTY-LICENSES.txt'])
+    renameSync(join(folder, 'dist', text), join(folder, text))
+  cpSync(join(import.meta.dirname, 'program.js'), join(folder, 'program.js'))
+  chmodSync(join(folder, 'program.js'), 0o755)
+  cpSync(join(repositoryRoot, 'packages/cli/README.md'), join(folder, 'README.md'))
+  const { description } = manifestOf('package.json')
+  const bin = { tenon: 'program.js', 'kubectl-tenon': 'program.js' }
+  writeManifest(folder, { name: 'tenon', description, ...shared, bin })
+  return folder
+}
+
+/** The contract, and what tests of a provider need. */
+async function packProvider(): Promise<string> {
+  const folder = join(outdir, 'provider')
+  const doors = { '.': 'index', './contract-suite': 'contract-suite/index' }
+  const sources = Object.values(doors).map((door) => `provider/src/${door}.ts`)
+  const { metafile } = await build({
+    absWorkingDir: join(repositoryRoot, 'packages'),
+    entryPoints: sources,
+    outbase: 'provider/src',
+    outdir: join(folder, 'dist'),
+    chunkNames: 'part-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'warning',
+  })
+  const outside = [
+    ...Object.values(metafile.outputs)
+      .flatMap(({ inputs }) => Object.keys(inputs))
+      .filter((path) => path.includes('node_modules/')),
+    ...[...writeDeclarations(sources, join(folder, 'types'))].filter((name) => !name.startsWith('node:')),
+  ]
+  if (outside.length > 0) throw new Error(`@tenon/provider would depend on ${outside.join(', ')}`)
+  cpSync(join(repositoryRoot, 'LICENSE'), join(folder, 'LICENSE'))
+  cpSync(join(repositoryRoot, 'packages/provider/README.md'), join(folder, 'README.md'))
+  const { name, description, sideEffects } = manifestOf('packages/provider/package.json')
+  const exports = Object.fromEntries(
+    Object.entries(doors).map(([door, path]) => [
+      door,
+      { types: `./types/provider/src/${path}.d.ts`, default: `./dist/${path}.js` },
+    ]),
+  )
+  writeManifest(folder, {
+    name,
+    description,
+    ...shared,
+    sideEffects,
+    exports,
+    // The declarations name types of Node.
+    peerDependencies: { '@types/node': '>=24' },
+    peerDependenciesMeta: { '@types/node': { optional: true } },
+  })
+  return folder
+}
+
+function manifestOf(path: string): Readonly<Record<string, unknown>> {
+  return JSON.parse(readFileSync(join(repositoryRoot, path), 'utf8')) as Readonly<Record<string, unknown>>
+}
+
+function writeManifest(folder: string, manifest: object): void {
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
+}
+
+function kib(bytes: number): string {
+  return `${Math.round(bytes / 1024)} KiB`
+}
