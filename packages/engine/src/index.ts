@@ -1,5 +1,5 @@
-export { type HostPort, hostPortsOf } from './provisioning/host-ports.ts'
-export { allocatableOf, highestPrice, worstLaunchPrice } from './provisioning/allocatable.ts'
+export { type HostPort, hostPortsOf } from './scheduling/pods/host-ports.ts'
+export { allocatableOf, highestPrice, worstLaunchPrice } from './scheduling/types/allocatable.ts'
 export {
   accumulate,
   difference,
@@ -8,10 +8,10 @@ export {
   podRequests,
   sum,
   withRequestsFromLimits,
-} from './provisioning/pod-resources.ts'
-export { TypeReader } from './provisioning/instance-rows.ts'
-export { resultInSteps, schedule } from './provisioning/schedule.ts'
-export { type Solution, solve } from './provisioning/solver.ts'
+} from './scheduling/pods/pod-resources.ts'
+export { TypeReader } from './scheduling/types/instance-rows.ts'
+export { resultInSteps, schedule } from './scheduling/schedule.ts'
+export { type Solution, solve } from './scheduling/solver.ts'
 export { type PodReason, renderPodReason, renderShortage, type TemplateReason } from './reasons/reasons.ts'
 export { allowsAbsence, anyValue, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'
 export {
@@ -27,7 +27,7 @@ export {
   type Requirements,
   requirementsOf,
 } from './requirements/requirements.ts'
-export { type Problem, problemInSteps, problemOf, problemText, type ShapeSource } from './snapshot/problem.ts'
+export { type Problem, problemInSteps, problemOf, problemText, type ShapeSource } from './input/problem.ts'
 export type {
   AttachLimits,
   DaemonInput,
@@ -40,11 +40,11 @@ export type {
   TopologyInput,
   TopologyNode,
   VolumeUse,
-} from './snapshot/input.ts'
-export { balancedThreshold } from './disruption/balanced.ts'
-export { allowedDisruptions, unlimited, unreadableBudget } from './disruption/budgets.ts'
-export { examine, Examiner } from './disruption/examine.ts'
-export { savingsOrder } from './disruption/savings-order.ts'
+} from './input/input.ts'
+export { balancedThreshold } from './consolidation/balanced.ts'
+export { allowedDisruptions, unlimited, unreadableBudget } from './consolidation/budgets.ts'
+export { examine, Examiner } from './consolidation/examine.ts'
+export { savingsOrder } from './consolidation/savings-order.ts'
 export {
   type ConsolidationRemark,
   type ConsolidationResult,
@@ -53,7 +53,7 @@ export {
   type NodeRefusal,
   type PlannedMove,
   type RemovalResult,
-} from './disruption/answer.ts'
+} from './consolidation/answer.ts'
 export type {
   CandidateInput,
   ConsolidationQuestion,
@@ -61,7 +61,7 @@ export type {
   DisruptionQuestion,
   PoolTotals,
   Verdict,
-} from './disruption/question.ts'
+} from './consolidation/question.ts'
 export type {
   Failure,
   NewClaim,
@@ -70,7 +70,7 @@ export type {
   SchedulingControl,
   SchedulingResult,
   Fault,
-} from './snapshot/result.ts'
+} from './input/result.ts'
 export { type SelectorLookups, withDefaultSpread } from './eligibility/default-spread.ts'
 export { effectiveZone } from './eligibility/effective-zones.ts'
 export type { EligibilityPolicy, VolumeLookups } from './eligibility/lookups.ts'
@@ -113,6 +113,6 @@ export {
   type MachineFigures,
   type Shortfall,
   shortfallOf,
-} from './provisioning/corrected-type.ts'
-export { type TemplateClaim, templateClaim } from './provisioning/static-claim.ts'
+} from './scheduling/types/corrected-type.ts'
+export { type TemplateClaim, templateClaim } from './scheduling/claims/static-claim.ts'
 export { finished } from './steps.ts'

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { type HttpResponse, readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { Retention } from '../storage/index.ts'
-import { type ApiServer, type ApiServerOptions, createApiServer } from './server.ts'
+import { type ApiServer, type ApiServerOptions, createApiServer } from './http/server.ts'
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const testSigningKey = new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)

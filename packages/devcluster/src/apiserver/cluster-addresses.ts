@@ -3,8 +3,8 @@ import { ownValue } from '@tenon/api'
 import type { FieldError, StoredObject } from '../contract.ts'
 import type { ServerContext } from './context.ts'
 import { sameJson } from './equality.ts'
-import type { Served } from './registry.ts'
-import { internalError, invalid } from './status.ts'
+import type { Served } from './kinds/registry.ts'
+import { internalError, invalid } from './http/status.ts'
 
 /** Services get addresses of 10.96.0.0/16; the first one is the API server's. */
 const networkPrefix = '10.96'

@@ -2,8 +2,8 @@ import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { Store } from '../storage/index.ts'
 import type { WebhookCalls } from './admission/webhook-calls.ts'
 import type { QuotaLedger } from './limits/quota-ledger.ts'
-import type { Registry } from './registry.ts'
-import type { User } from './user.ts'
+import type { Registry } from './kinds/registry.ts'
+import type { User } from './authentication/user.ts'
 
 /** What every part of the API server works with. */
 export interface ServerContext {

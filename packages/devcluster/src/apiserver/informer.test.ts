@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { CoreV1Api, KubeConfig, makeInformer, type V1ConfigMap } from '@kubernetes/client-node'
 import { kinds } from '@tenon/api'
 import { SeededRandom, SystemClock, serveHttps, silentLogger } from '@tenon/runtime'
-import { kubeconfigYaml } from './kubeconfig.ts'
-import { createApiServer } from './server.ts'
-import { createCredentials } from './tls.ts'
+import { kubeconfigYaml } from './http/kubeconfig.ts'
+import { createApiServer } from './http/server.ts'
+import { createCredentials } from './http/tls.ts'
 
 const churnMs = 3000
 

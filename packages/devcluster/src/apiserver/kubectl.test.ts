@@ -7,9 +7,9 @@ import { existsSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { nodePoolCrd } from '@tenon/api'
 import { type SocketServer, SystemClock, SystemRandom, serveHttps, silentLogger } from '@tenon/runtime'
-import { kubeconfigYaml } from './kubeconfig.ts'
-import { type ApiServer, createApiServer } from './server.ts'
-import { createCredentials } from './tls.ts'
+import { kubeconfigYaml } from './http/kubeconfig.ts'
+import { type ApiServer, createApiServer } from './http/server.ts'
+import { createCredentials } from './http/tls.ts'
 
 const hasKubectl = (process.env['PATH'] ?? '')
   .split(delimiter)

@@ -1,8 +1,8 @@
 import { type LabelSelector, type LabelSelectorRequirement, ownValue } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
-import { isQualifiedName } from './metadata.ts'
-import type { Served } from './registry.ts'
-import { badRequest } from './status.ts'
+import { isQualifiedName } from './verbs/metadata.ts'
+import type { Served } from './kinds/registry.ts'
+import { badRequest } from './http/status.ts'
 
 type Labels = Readonly<Record<string, string>>
 type LabelMatcher = (labels: Labels) => boolean

@@ -2,7 +2,7 @@ import type { KubeObject } from '@tenon/api'
 import type { LocalHandler, StoredObject } from '../contract.ts'
 import type { Change, Collection } from '../storage/index.ts'
 import type { ServerContext } from './context.ts'
-import type { Served } from './registry.ts'
+import type { Served } from './kinds/registry.ts'
 
 interface Subscriber {
   readonly view: Served['view']

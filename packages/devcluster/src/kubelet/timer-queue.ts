@@ -1,5 +1,5 @@
 import type { Clock } from '@tenon/runtime'
-import { Heap } from '../scheduler/heap.ts'
+import { Heap } from '../scheduler/queue/heap.ts'
 
 interface Entry {
   readonly at: number

@@ -1,9 +1,9 @@
 import { integerBetween, type Random } from '@tenon/runtime'
-import { affinityMismatch, checkNode } from './filters.ts'
-import type { Nominations } from './nominations.ts'
-import type { NodeEntry } from './node-entry.ts'
-import type { PodCycle } from './pod-cycle.ts'
-import type { Rejection } from './rejection.ts'
+import { affinityMismatch, checkNode } from './filters/filters.ts'
+import type { Nominations } from './queue/nominations.ts'
+import type { NodeEntry } from './cluster/node-entry.ts'
+import type { PodCycle } from './pods/pod-cycle.ts'
+import type { Rejection } from './filters/rejection.ts'
 import { scoreNodes } from './scores.ts'
 
 /** Where a pod goes, or why nowhere. */

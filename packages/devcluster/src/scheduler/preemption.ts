@@ -1,11 +1,11 @@
 import type { PodDisruptionBudget } from '@tenon/api'
 import { integerBetween, type Random } from '@tenon/runtime'
-import type { NodeEntry } from './node-entry.ts'
+import type { NodeEntry } from './cluster/node-entry.ts'
 import type { Diagnosis, Placer } from './placement.ts'
-import { type ClusterView, PodCycle } from './pod-cycle.ts'
-import type { PodFacts } from './pod-facts.ts'
-import { unavailableMessage } from './rejection.ts'
-import { type LabelMatcher, labelMatcher } from './selectors.ts'
+import { type ClusterView, PodCycle } from './pods/pod-cycle.ts'
+import type { PodFacts } from './pods/pod-facts.ts'
+import { unavailableMessage } from './filters/rejection.ts'
+import { type LabelMatcher, labelMatcher } from './filters/selectors.ts'
 
 /** Pods to delete on a node so that another fits. */
 interface Candidate {

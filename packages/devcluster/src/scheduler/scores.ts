@@ -1,10 +1,10 @@
 import { ownValue } from '@tenon/api'
-import type { NodeEntry } from './node-entry.ts'
-import { type PodCycle, perDomain, spreadQuestion } from './pod-cycle.ts'
-import { type PodFacts, type SpreadConstraint, termSelects } from './pod-facts.ts'
-import { cpuSlot, memorySlot } from './resource-table.ts'
-import { termMatches } from './selectors.ts'
-import { firstUntolerated } from './tolerations.ts'
+import type { NodeEntry } from './cluster/node-entry.ts'
+import { type PodCycle, perDomain, spreadQuestion } from './pods/pod-cycle.ts'
+import { type PodFacts, type SpreadConstraint, termSelects } from './pods/pod-facts.ts'
+import { cpuSlot, memorySlot } from './pods/resource-table.ts'
+import { termMatches } from './filters/selectors.ts'
+import { firstUntolerated } from './filters/tolerations.ts'
 
 const greatest = 100
 const hostnameLabel = 'kubernetes.io/hostname'

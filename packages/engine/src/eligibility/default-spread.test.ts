@@ -10,8 +10,8 @@ import {
   type Service,
   type TopologySpreadConstraint,
 } from '@tenon/api'
-import { schedule } from '../provisioning/schedule.ts'
-import type { SchedulingInput } from '../snapshot/input.ts'
+import { schedule } from '../scheduling/schedule.ts'
+import type { SchedulingInput } from '../input/input.ts'
 import { anInput, aPod, aPoolInput, aType } from '../testing/builders.ts'
 import { type SelectorLookups, withDefaultSpread } from './default-spread.ts'
 

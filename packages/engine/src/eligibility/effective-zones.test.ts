@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type NodeSelectorRequirement, type Pod } from '@tenon/api'
-import type { PodVolumes } from '../snapshot/input.ts'
+import type { PodVolumes } from '../input/input.ts'
 import { aPod } from '../testing/builders.ts'
 import { effectiveZone } from './effective-zones.ts'
 

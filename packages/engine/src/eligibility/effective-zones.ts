@@ -2,7 +2,7 @@
 import { labels, type Pod } from '@tenon/api'
 import { intersection, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
 import { requiredAlternatives, requirementsOf } from '../requirements/requirements.ts'
-import type { PodVolumes } from '../snapshot/input.ts'
+import type { PodVolumes } from '../input/input.ts'
 
 /**
  * Name of the only zone a well-formed pod can use; `flexible` when there are several or any, `none`

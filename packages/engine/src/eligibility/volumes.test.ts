@@ -8,7 +8,7 @@ import {
   type Pod,
   wellKnownLabels,
 } from '@tenon/api'
-import { schedule } from '../provisioning/schedule.ts'
+import { schedule } from '../scheduling/schedule.ts'
 import { aNode, anInput, aPod } from '../testing/builders.ts'
 import type { EligibilityPolicy, VolumeLookups } from './lookups.ts'
 import {

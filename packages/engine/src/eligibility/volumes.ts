@@ -12,7 +12,7 @@ import {
 import { labels, normalizedLabel, storageClassNameOf } from '@tenon/api'
 import { intersection, intersects, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
 import { compatible, labelRequirements, requirementsOf } from '../requirements/requirements.ts'
-import type { PodVolumes, VolumeUse } from '../snapshot/input.ts'
+import type { PodVolumes, VolumeUse } from '../input/input.ts'
 import { FreeVolumes, provisionsNothing } from './free-volumes.ts'
 import { canonicalKey, type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { nodeSelectorTerms } from './pod-shape.ts'

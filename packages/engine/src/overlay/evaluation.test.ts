@@ -9,7 +9,7 @@ import {
   type Requirement,
   wellKnownLabels,
 } from '@tenon/api'
-import { allocatableOf } from '../provisioning/allocatable.ts'
+import { allocatableOf } from '../scheduling/types/allocatable.ts'
 import { finished } from '../steps.ts'
 import { aPool, aType } from '../testing/builders.ts'
 import { evaluateOverlaysInSteps, type OverlayOutcome, renderOverlayConflict } from './evaluation.ts'

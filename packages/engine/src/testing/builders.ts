@@ -21,9 +21,9 @@ import type {
   SchedulingInput,
   SchedulingPolicy,
   TopologyInput,
-} from '../snapshot/input.ts'
+} from '../input/input.ts'
 import { renderPodReason } from '../reasons/reasons.ts'
-import type { NewClaim, SchedulingResult } from '../snapshot/result.ts'
+import type { NewClaim, SchedulingResult } from '../input/result.ts'
 
 let serial = 0
 

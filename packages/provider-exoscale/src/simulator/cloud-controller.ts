@@ -1,8 +1,8 @@
 import { kinds, type Node } from '@tenon/api'
 import { ApiError, type LocalApi } from '@tenon/devcluster'
-import type { CloudContext } from './cloud-state.ts'
-import type { Instance } from './instance.ts'
-import { addressesOf } from './guest-boot.ts'
+import type { CloudContext } from './zone/cloud-state.ts'
+import type { Instance } from './instances/instance.ts'
+import { addressesOf } from './instances/guest-boot.ts'
 
 const uninitializedTaint = 'node.cloudprovider.kubernetes.io/uninitialized'
 const providerPrefix = 'exoscale://'

@@ -14,7 +14,7 @@ import {
 } from '@tenon/devcluster'
 import { createExoscale, type Exoscale, type ExoscaleOptions } from './exoscale.ts'
 import type { ExoscaleSettings } from './settings.ts'
-import { authorizationHeader, type Credential } from './signature.ts'
+import { authorizationHeader, type Credential } from './api/signature.ts'
 
 export const endpoint = 'https://127.0.0.1:6443'
 const authority = '-----BEGIN CERTIFICATE-----\nZmFrZQ==\n-----END CERTIFICATE-----\n'

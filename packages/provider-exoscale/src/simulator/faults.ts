@@ -1,5 +1,5 @@
 import { type Random, unit } from '@tenon/runtime'
-import type { OperationReason } from './operation-outcome.ts'
+import type { OperationReason } from './instances/operation-outcome.ts'
 
 /** What goes wrong with a call or with the machine it creates. */
 export type FaultEffect =

@@ -1,5 +1,5 @@
 import { type Clock, integerBetween, type Random } from '@tenon/runtime'
-import { gpuFamilies } from './catalogue.ts'
+import { gpuFamilies } from './zone/catalogue.ts'
 
 /** Bounds of a uniformly drawn duration in milliseconds, both ends included. */
 export interface DelayRange {

@@ -1,9 +1,9 @@
 import type { CloudSimulator, DevCluster } from '@tenon/devcluster'
 import type { Secret } from '@tenon/runtime'
 import { createExoscale, type Exoscale } from './exoscale.ts'
-import type { InstanceRecord } from './kept-instances.ts'
+import type { InstanceRecord } from './instances/kept-instances.ts'
 import type { ExoscaleSettings } from './settings.ts'
-import { createDefaultStorageClass } from './storage-class.ts'
+import { createDefaultStorageClass } from './zone/storage-class.ts'
 
 /** The zone of a simulated Exoscale, and who may use it. */
 export interface SimulatedZone {

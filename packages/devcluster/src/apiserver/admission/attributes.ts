@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../contract.ts'
-import type { User } from '../user.ts'
-import type { Served } from '../registry.ts'
+import type { User } from '../authentication/user.ts'
+import type { Served } from '../kinds/registry.ts'
 
 /** What a write is, to those who may refuse or change it. */
 export interface Attributes {

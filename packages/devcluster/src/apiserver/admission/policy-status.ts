@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../contract.ts'
 import type { ServerContext } from '../context.ts'
-import type { Served } from '../registry.ts'
+import type { Served } from '../kinds/registry.ts'
 import { policyStatus } from './type-checking.ts'
 
 /** A ValidatingAdmissionPolicy with the status that its spec comes to; every other object as it is. */

@@ -4,7 +4,7 @@ import { compileAdmission } from '../../schema/cel/admission.ts'
 import { escapedName } from '../../schema/cel/names.ts'
 import { childNodes } from '../../schema/cel/nodes.ts'
 import { propertiesOf } from '../../schema/shape-node.ts'
-import type { Registry } from '../registry.ts'
+import type { Registry } from '../kinds/registry.ts'
 import type { ResourceRule } from './matching.ts'
 
 /** More kinds than these are not looked at. */

@@ -1,6 +1,6 @@
 import type { HttpRequest } from '@tenon/runtime'
-import type { ResourcePath } from '../request-path.ts'
-import type { User } from '../user.ts'
+import type { ResourcePath } from '../http/request-path.ts'
+import type { User } from '../authentication/user.ts'
 
 /** Something a user wants to do to a resource. */
 export interface ResourceAccess {

@@ -1,7 +1,7 @@
 import type { LabelSelector } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { keyOf, namespacePrefix } from '../../storage/index.ts'
-import type { User } from '../user.ts'
+import type { User } from '../authentication/user.ts'
 import type { ServerContext } from '../context.ts'
 import { compileLabelSelector } from '../selectors.ts'
 import type { Access, PathAccess, ResourceAccess } from './attributes.ts'

@@ -1,9 +1,9 @@
 import { ownValue } from '@tenon/api'
 import type { ApiError, StoredObject } from '../../contract.ts'
-import type { User } from '../user.ts'
-import type { Served } from '../registry.ts'
+import type { User } from '../authentication/user.ts'
+import type { Served } from '../kinds/registry.ts'
 import { jsonEqual } from '../../schema/shape-node.ts'
-import { forbidden } from '../status.ts'
+import { forbidden } from '../http/status.ts'
 import type { Access } from './attributes.ts'
 import { type Authorizer, masters, type PolicyRule, ruleAllows } from './authorizer.ts'
 

@@ -20,7 +20,7 @@ import type {
   SchedulingInput,
   SchedulingPolicy,
   TopologyNode,
-} from '../../snapshot/input.ts'
+} from '../../input/input.ts'
 import {
   affinityTerm,
   apps,

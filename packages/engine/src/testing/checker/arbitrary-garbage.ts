@@ -1,7 +1,7 @@
 /** Inputs with fields that no API server would let through, or that a provider got wrong. */
 import type { Pod } from '@tenon/api'
 import * as fc from 'fast-check'
-import type { SchedulingInput } from '../../snapshot/input.ts'
+import type { SchedulingInput } from '../../input/input.ts'
 import { aPod, aPool, aPoolInput, aType } from '../builders.ts'
 
 /** What a field may hold in place of what it should. */

@@ -1,7 +1,7 @@
 /** Random clusters whose types differ in price and size as far as catalogues allow. */
 import { type InstanceType, mostPricePerHour, type Offering, type PricePerHour } from '@tenon/api'
 import * as fc from 'fast-check'
-import type { PoolInput, SchedulingInput } from '../../snapshot/input.ts'
+import type { PoolInput, SchedulingInput } from '../../input/input.ts'
 import { cluster } from './arbitrary-clusters.ts'
 import type { Profile } from './arbitrary-pods.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, nodeClassLabel, type Pod, type PodSpec, parseResources, type Requirement } from '@tenon/api'
-import type { SchedulingInput, TopologyInput } from '../../snapshot/input.ts'
-import type { NewClaim, SchedulingResult } from '../../snapshot/result.ts'
+import type { SchedulingInput, TopologyInput } from '../../input/input.ts'
+import type { NewClaim, SchedulingResult } from '../../input/result.ts'
 import { aDaemonOf, anInput, aNode, aPod, aPool, aPoolInput, aType, strictPolicy } from '../builders.ts'
 import { violationsOf } from './checker.ts'
 

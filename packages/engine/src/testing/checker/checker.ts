@@ -1,7 +1,7 @@
 /** Judges a scheduling decision by Kubernetes' documented rules, slowly and without the engine's code. */
 import type { Pod } from '@tenon/api'
-import type { SchedulingInput } from '../../snapshot/input.ts'
-import type { SchedulingResult } from '../../snapshot/result.ts'
+import type { SchedulingInput } from '../../input/input.ts'
+import type { SchedulingResult } from '../../input/result.ts'
 import { checkClaims, checkLimits, typesOf } from './claims.ts'
 import { checkFailures, takenBack } from './failures.ts'
 import { allocatableWith } from './launches.ts'

@@ -7,8 +7,8 @@ import {
   parseResources,
   type Resources,
 } from '@tenon/api'
-import type { PoolInput, SchedulingInput } from '../../snapshot/input.ts'
-import type { NewClaim, SchedulingResult } from '../../snapshot/result.ts'
+import type { PoolInput, SchedulingInput } from '../../input/input.ts'
+import type { NewClaim, SchedulingResult } from '../../input/result.ts'
 import { clash, clashAmong, demandOf, demandOfAll, lacking, most, plus, portsOf, total } from './demands.ts'
 import {
   anyTermHolds,

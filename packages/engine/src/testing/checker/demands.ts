@@ -1,6 +1,6 @@
 /** What pods take from a node: resources and host ports. */
 import { type Container, parseResources, type Pod, type PodSpec, type Resources } from '@tenon/api'
-import type { SchedulingInput } from '../../snapshot/input.ts'
+import type { SchedulingInput } from '../../input/input.ts'
 
 /** Amounts of both together. */
 export function plus(a: Resources, b: Resources): Resources {

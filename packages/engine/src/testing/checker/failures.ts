@@ -19,8 +19,8 @@ import {
   parseResources,
   type Pod,
 } from '@tenon/api'
-import type { NodeInput, PoolInput, SchedulingInput } from '../../snapshot/input.ts'
-import type { SchedulingResult } from '../../snapshot/result.ts'
+import type { NodeInput, PoolInput, SchedulingInput } from '../../input/input.ts'
+import type { SchedulingResult } from '../../input/result.ts'
 import { typesOf, valuesAmong } from './claims.ts'
 import {
   clash,

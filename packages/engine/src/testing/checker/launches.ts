@@ -11,8 +11,8 @@ import {
   type PricePerHour,
   type Resources,
 } from '@tenon/api'
-import type { DaemonInput } from '../../snapshot/input.ts'
-import type { NewClaim } from '../../snapshot/result.ts'
+import type { DaemonInput } from '../../input/input.ts'
+import type { NewClaim } from '../../input/result.ts'
 import { plus } from './demands.ts'
 import {
   anyTermHolds,

@@ -1,7 +1,7 @@
 /** Whether pods may be where they are: on nodes that are there. */
 import { labels as names, type Pod, type Resources } from '@tenon/api'
-import type { NodeInput, SchedulingInput } from '../../snapshot/input.ts'
-import type { SchedulingResult } from '../../snapshot/result.ts'
+import type { NodeInput, SchedulingInput } from '../../input/input.ts'
+import type { SchedulingResult } from '../../input/result.ts'
 import { clash, clashAmong, demandOf, demandOfAll, lacking, type Port, portsOf, total } from './demands.ts'
 import {
   anyTermHolds,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { NodeSelectorRequirement, Pod, PodSpec } from '@tenon/api'
-import { schedule } from '../../provisioning/schedule.ts'
-import type { SchedulingInput } from '../../snapshot/input.ts'
+import { schedule } from '../../scheduling/schedule.ts'
+import type { SchedulingInput } from '../../input/input.ts'
 import { aDaemonOf, anInput, aNode, aPod, aPool, aPoolInput, aType, strictPolicy } from '../builders.ts'
 import { violationsOf } from './checker.ts'
 

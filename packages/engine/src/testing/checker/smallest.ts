@@ -1,5 +1,5 @@
 /** Makes a failing cluster small enough to read: leaves out whatever the failure does not need. */
-import type { SchedulingInput } from '../../snapshot/input.ts'
+import type { SchedulingInput } from '../../input/input.ts'
 
 /** Fields without which an object is malformed rather than simpler. */
 const needed: ReadonlySet<string> = new Set(

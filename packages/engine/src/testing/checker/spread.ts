@@ -15,7 +15,7 @@ import {
   type Taint,
   type TopologySpreadConstraint,
 } from '@tenon/api'
-import type { PoolInput, SchedulingInput } from '../../snapshot/input.ts'
+import type { PoolInput, SchedulingInput } from '../../input/input.ts'
 import {
   anyTermHolds,
   type Expression,

@@ -1,7 +1,7 @@
 /** Where every pod can be in the end, and whether rules among pods hold there. */
 import { labels as names, normalizedLabel, type Pod, type PodAffinityTerm, type Taint } from '@tenon/api'
-import type { SchedulingInput } from '../../snapshot/input.ts'
-import type { SchedulingResult } from '../../snapshot/result.ts'
+import type { SchedulingInput } from '../../input/input.ts'
+import type { SchedulingResult } from '../../input/result.ts'
 import { claimName, typesOf } from './claims.ts'
 import { type Labels, normalised, selectorMatches } from './labels.ts'
 import { possibleValues } from './launches.ts'

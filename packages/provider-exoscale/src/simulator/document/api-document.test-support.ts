@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../api/exchange.ts'
 import { type Schema, SchemaChecker } from './schema-check.test-support.ts'
 
 interface Parameter {

@@ -3,7 +3,7 @@
  * held against the OpenAPI document, in both directions. What does not fit ends the process's tests
  * with an error. Without the document nothing is watched.
  */
-import { type Exchange, watchExchanges } from '../exchange.ts'
+import { type Exchange, watchExchanges } from '../api/exchange.ts'
 import { type ApiDocument, documentMissing, readApiDocument } from './api-document.test-support.ts'
 
 let document: ApiDocument | undefined

@@ -1,0 +1,55 @@
+import type { Status } from '@tenon/api'
+import { DocumentBody, type HttpResponse, oneChunk } from '@tenon/runtime'
+import type { ApiError, StoredObject } from '../../contract.ts'
+
+const jsonHeaders = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const
+
+/** A JSON document. */
+export function jsonResponse(
+  status: number,
+  document: unknown,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  return textResponse(status, `${JSON.stringify(document)}\n`, warningHeaders(warnings))
+}
+
+export function textResponse(
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = { 'content-type': 'text/plain; charset=utf-8' },
+): HttpResponse {
+  return { status, headers, body: oneChunk(text) }
+}
+
+/** A refusal. */
+export function errorResponse(error: ApiError): HttpResponse {
+  const { retryAfterSeconds } = error.status.details ?? {}
+  const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
+  return textResponse(error.code, `${JSON.stringify(error.status)}\n`, { ...jsonHeaders, ...retry })
+}
+
+/** A body that is made while it is sent. */
+export function streamResponse(body: AsyncIterable<string>): HttpResponse {
+  return { status: 200, headers: jsonHeaders, body }
+}
+
+/** A document that clients of this process may have as it is. */
+export function documentResponse(
+  status: number,
+  document: unknown,
+  text: AsyncIterable<string>,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  return { status, headers: warningHeaders(warnings), body: new DocumentBody(document, text) }
+}
+
+export function isStatus(body: StoredObject | Status): body is Status {
+  return body.kind === 'Status'
+}
+
+/** Headers of a JSON answer that warns its client. */
+export function warningHeaders(warnings: readonly string[]): Record<string, string> {
+  if (warnings.length === 0) return jsonHeaders
+  const escaped = warnings.map((warning) => `299 - "${warning.replace(/[\\"]/g, '\\$&')}"`)
+  return { ...jsonHeaders, warning: escaped.join(', ') }
+}

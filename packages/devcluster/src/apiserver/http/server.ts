@@ -1,0 +1,122 @@
+import type { ResourceType } from '@tenon/api'
+import type { Clock, HttpHandler, Logger, Random, Secret } from '@tenon/runtime'
+import type { LocalApi, ResourceDefinition } from '../../contract.ts'
+import { builtinDefinitions } from '../../schema/index.ts'
+import { type Retention, type SavedState, Store } from '../../storage/index.ts'
+import { type CallWebhook, noWebhooks } from '../admission/webhook-calls.ts'
+import { Authenticator } from '../authentication/authentication.ts'
+import { Authorizer } from '../authorization/authorizer.ts'
+import { createStartRoles } from '../authorization/start-roles.ts'
+import type { ServerContext } from '../context.ts'
+import { serveCustomResources } from '../kinds/custom-resources.ts'
+import { expireEvents } from '../event-expiry.ts'
+import { createHandler } from './handler.ts'
+import { QuotaLedger } from '../limits/quota-ledger.ts'
+import { InProcessApi } from '../local-api.ts'
+import { Registry } from '../kinds/registry.ts'
+import { TokenSigner } from '../authentication/service-account-tokens.ts'
+import { createStartObjects, type Endpoint, publishEndpoint } from '../start-objects.ts'
+import type { User } from '../authentication/user.ts'
+
+const resourceQuotaType: ResourceType = {
+  group: '',
+  version: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  namespaced: true,
+}
+
+export interface ApiServerOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** Bearer token of the administrator. */
+  readonly adminToken: Secret
+  /** PEM of the P-256 private key that signs service account tokens. */
+  readonly signingKey: Secret
+  /** Version reported to clients; `v1.34.1` when absent. */
+  readonly gitVersion?: string
+  /** History kept for watches and paged lists. */
+  readonly retention?: Retention
+  /** State to begin with, from an earlier run. */
+  readonly initial?: SavedState
+  /** Kinds served besides those of CustomResourceDefinitions; all built-in ones when absent. */
+  readonly definitions?: readonly ResourceDefinition[]
+  /** Whether plain writes record who owns which fields (`metadata.managedFields`); they do when absent. */
+  readonly recordsOwners?: boolean
+  /** Calls admission webhooks that have a URL; without it none of them answers. */
+  readonly callWebhook?: CallWebhook
+}
+
+/** A Kubernetes API server without a socket. */
+export interface ApiServer {
+  /** For the parts of this process. */
+  readonly local: LocalApi
+  /** A view of the same API whose writes are recorded under another field manager. */
+  localAs(manager: string): LocalApi
+  /** The whole HTTP API; {@link serveHttps} puts it on a socket. */
+  readonly handle: HttpHandler
+  readonly store: Store
+  /** The user of a request by its headers; `undefined` when the credentials are not valid. */
+  authenticate(headers: Readonly<Record<string, string>>): User | undefined
+  /** Makes known in the cluster where this server listens. */
+  publishEndpoint(endpoint: Endpoint): void
+  /** Ends all watches and timers. */
+  stop(): void
+}
+
+/** Starts an API server: loads the state, serves what is stored, creates what every cluster has. */
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const { clock, random, logger } = options
+  const store = new Store({
+    clock,
+    ...(options.retention === undefined ? {} : { retention: options.retention }),
+    ...(options.initial === undefined ? {} : { initial: options.initial }),
+  })
+  const registry = new Registry(options.definitions ?? builtinDefinitions())
+  const { recordsOwners = true } = options
+  const quotas = new QuotaLedger({ clock, logger, store }, (namespace, name, status) =>
+    local.patch(resourceQuotaType, namespace, name, { status }, 'status'),
+  )
+  const ctx: ServerContext = {
+    clock,
+    random: random.fork('apiserver'),
+    logger,
+    store,
+    registry,
+    quotas,
+    recordsOwners,
+  }
+  serveCustomResources(ctx)
+  const signer = new TokenSigner(options.signingKey)
+  const authenticator = new Authenticator(ctx, options.adminToken, signer)
+  const stopping = new AbortController()
+  const stopExpiry = expireEvents(ctx)
+  const local = new InProcessApi(ctx, 'kube-controller-manager')
+  createStartObjects(local)
+  // From a source of their own, so that what comes after does not depend on how many they are.
+  const roles = new InProcessApi({ ...ctx, random: ctx.random.fork('roles') }, 'kube-apiserver')
+  if (registry.find('rbac.authorization.k8s.io', 'v1', 'clusterroles') !== undefined) createStartRoles(roles)
+  return {
+    local,
+    localAs: (manager) => new InProcessApi(ctx, manager),
+    handle: createHandler(ctx, {
+      authenticator,
+      authorizer: new Authorizer(ctx),
+      signer,
+      gitVersion: options.gitVersion ?? 'v1.34.1',
+      stopping: stopping.signal,
+      callWebhook: options.callWebhook ?? noWebhooks,
+    }),
+    store,
+    authenticate: (headers) => authenticator.authenticate(headers),
+    publishEndpoint: (endpoint) => {
+      publishEndpoint(local, endpoint)
+    },
+    stop: () => {
+      stopping.abort()
+      quotas.stop()
+      stopExpiry()
+    },
+  }
+}

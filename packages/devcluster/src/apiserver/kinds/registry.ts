@@ -1,0 +1,115 @@
+import { apiVersionOf } from '@tenon/api'
+import { perObject } from '@tenon/runtime'
+import type { ResourceDefinition, StoredObject } from '../../contract.ts'
+import { autoscalerFromStored, autoscalerToStored } from './autoscaler-versions.ts'
+import { eventFromStored, eventToStored } from './event-versions.ts'
+
+/** A resource version that is served, and how it relates to what is stored. */
+export interface Served {
+  readonly definition: ResourceDefinition
+  readonly apiVersion: string
+  /** Storage collection, shared by all versions of a resource. */
+  readonly collection: string
+  /** Name of the CustomResourceDefinition behind it; absent for built-in kinds. */
+  readonly crdName?: string
+  /** A stored object as this version shows it; the same answer for the same object. */
+  readonly view: (stored: StoredObject) => StoredObject
+  /** An object of this version as it is stored. */
+  readonly toStored: (object: StoredObject) => StoredObject
+}
+
+/** The resources served now. */
+export class Registry {
+  readonly #byPath = new Map<string, Served>()
+  readonly #custom = new Map<string, readonly string[]>()
+  #generation = 0
+
+  constructor(builtIn: readonly ResourceDefinition[]) {
+    for (const definition of builtIn) this.#add(builtInServed(definition))
+  }
+
+  /** Grows with every change, so that documents made from the registry can be kept. */
+  get generation(): number {
+    return this.#generation
+  }
+
+  find(group: string, version: string, plural: string): Served | undefined {
+    return this.#byPath.get(`${group}/${version}/${plural}`)
+  }
+
+  all(): Served[] {
+    return [...this.#byPath.values()]
+  }
+
+  definitions(): readonly ResourceDefinition[] {
+    return this.all().map((served) => served.definition)
+  }
+
+  hasGroup(group: string): boolean {
+    return this.all().some((served) => served.definition.group === group)
+  }
+
+  /** Serves a custom resource in place of what its definition said before. */
+  setCustom(crdName: string, definitions: readonly ResourceDefinition[]): void {
+    this.removeCustom(crdName)
+    const storage = definitions.find((definition) => definition.storage) ?? definitions[0]
+    const storedVersion = storage === undefined ? '' : apiVersionOf(storage)
+    const paths: string[] = []
+    for (const definition of definitions)
+      paths.push(this.#add(customServed(definition, storedVersion, crdName)))
+    this.#custom.set(crdName, paths)
+  }
+
+  removeCustom(crdName: string): void {
+    for (const path of this.#custom.get(crdName) ?? []) this.#byPath.delete(path)
+    this.#custom.delete(crdName)
+    this.#generation++
+  }
+
+  #add(served: Served): string {
+    const { group, version, plural } = served.definition
+    const path = `${group}/${version}/${plural}`
+    this.#byPath.set(path, served)
+    this.#generation++
+    return path
+  }
+}
+
+/** `pods`, `deployments.apps`. */
+export function collectionId(group: string, plural: string): string {
+  return group === '' ? plural : `${plural}.${group}`
+}
+
+function builtInServed(definition: ResourceDefinition): Served {
+  const apiVersion = apiVersionOf(definition)
+  if (definition.group === 'events.k8s.io') {
+    const toStored = (object: StoredObject) => eventToStored(object)
+    return { definition, apiVersion, collection: 'events', view: perObject(eventFromStored), toStored }
+  }
+  if (apiVersion === 'autoscaling/v1') {
+    const collection = collectionId(definition.group, definition.plural)
+    const toStored = (object: StoredObject) => autoscalerToStored(object)
+    return { definition, apiVersion, collection, view: perObject(autoscalerFromStored), toStored }
+  }
+  return {
+    definition,
+    apiVersion,
+    collection: collectionId(definition.group, definition.plural),
+    ...renaming(apiVersion, apiVersion),
+  }
+}
+
+function customServed(definition: ResourceDefinition, storedVersion: string, crdName: string): Served {
+  const apiVersion = apiVersionOf(definition)
+  const collection = collectionId(definition.group, definition.plural)
+  return { definition, apiVersion, collection, crdName, ...renaming(apiVersion, storedVersion) }
+}
+
+/** Versions that differ in nothing but their name (conversion strategy None). */
+function renaming(shown: string, stored: string): Pick<Served, 'view' | 'toStored'> {
+  const renamed = perObject((object: StoredObject): StoredObject => ({ ...object, apiVersion: shown }))
+  return {
+    view: (object) => (object.apiVersion === shown ? object : renamed(object)),
+    toStored: (object) => (object.apiVersion === stored ? object : { ...object, apiVersion: stored }),
+  }
+}

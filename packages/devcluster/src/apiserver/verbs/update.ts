@@ -1,0 +1,201 @@
+import type { StoredObject } from '../../contract.ts'
+import { mutated, validated } from '../admission/index.ts'
+import { admitUpdate } from '../admission/plug-ins.ts'
+import { policyOf } from '../admission/policy-status.ts'
+import type { ObjectKey, ServerContext, WriteOptions } from '../context.ts'
+import { createObject } from './create.ts'
+import { checkCustomResourceDefinition, crdOf } from '../kinds/custom-resources.ts'
+import { removeWhenFinished } from './delete.ts'
+import { checkLimitRanges } from '../limits/limit-ranges.ts'
+import {
+  sameContent,
+  specChanged,
+  updatedMetadata,
+  validateMetadata,
+  validateMetadataUpdate,
+} from './metadata.ts'
+import { simulationWarnings } from '../not-simulated.ts'
+import type { Served } from '../kinds/registry.ts'
+import { badRequest, conflict, invalid, notFound, staleUpdate } from '../http/status.ts'
+import {
+  checkType,
+  commit,
+  pruned,
+  readObject,
+  refuseInvalid,
+  subjectOf,
+  tracked,
+  withField,
+  withMetadata,
+} from './writing.ts'
+
+/** Subresources through which an object itself is written. */
+export type WriteSubresource = 'status' | 'finalize'
+
+/** Built-in kinds whose clients must say which version they update. */
+const versionRequired = new Set([
+  'Lease',
+  'PodDisruptionBudget',
+  'PriorityClass',
+  'APIService',
+  'ResourceSlice',
+])
+/** Kinds that a PUT creates when they are not there. */
+const createdByUpdate = new Set(['Lease', 'Event', 'Endpoints', 'LimitRange'])
+/** Kinds whose status writers may also set labels and annotations (kubelets do). */
+const labelledByStatus = new Set(['Pod', 'Node', 'PersistentVolume', 'PersistentVolumeClaim', 'Service'])
+
+/** What a write is about. */
+export interface WriteTarget {
+  readonly served: Served
+  readonly key: ObjectKey
+  /** The part that is written; absent for the object itself. */
+  readonly subresource: WriteSubresource | undefined
+}
+
+/** Replaces an object or its status. @throws ApiError as a Kubernetes API server refuses it. */
+export function updateObject(
+  ctx: ServerContext,
+  { served, key, subresource }: WriteTarget,
+  input: StoredObject,
+  options: WriteOptions,
+): StoredObject {
+  checkType(served, input)
+  if (input.metadata?.name !== key.name)
+    throw badRequest(
+      `the name of the object (${input.metadata?.name ?? ''}) does not match the name on the URL (${key.name})`,
+    )
+  const old = readObject(ctx, served, key)
+  if (old === undefined) {
+    if (createdByUpdate.has(served.definition.kind) && subresource === undefined)
+      return createObject(ctx, served, key.namespace, input, options)
+    throw notFound(subjectOf(served), key.name)
+  }
+  checkVersion(served, old, input, options)
+  const next = pruned(served, input, options, old)
+  return replaceObject(ctx, { served, old, next, subresource }, options)
+}
+
+/** Whether the written object is based on the stored one. */
+function checkVersion(served: Served, old: StoredObject, next: StoredObject, options: WriteOptions): void {
+  const { uid, resourceVersion } = next.metadata
+  if (uid !== undefined && uid !== '' && uid !== old.metadata.uid)
+    throw conflict(
+      subjectOf(served),
+      old.metadata.name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
+    )
+  if (resourceVersion !== undefined && resourceVersion !== '' && resourceVersion !== '0') {
+    if (resourceVersion !== old.metadata.resourceVersion)
+      throw staleUpdate(subjectOf(served), old.metadata.name)
+    return
+  }
+  const mustState = served.crdName !== undefined || versionRequired.has(served.definition.kind)
+  if (mustState && !options.internal)
+    throw invalid(subjectOf(served), old.metadata.name, [
+      {
+        field: 'metadata.resourceVersion',
+        kind: 'invalid',
+        value: 0,
+        detail: 'must be specified for an update',
+      },
+    ])
+}
+
+/** An object that is to take the place of a stored one. */
+export interface Replacement {
+  readonly served: Served
+  readonly old: StoredObject
+  readonly next: StoredObject
+  /** The part that is written; absent for the object itself. */
+  readonly subresource: WriteSubresource | undefined
+}
+
+/** Puts `next` in place of `old`; the two have been checked to belong together. */
+export function replaceObject(
+  ctx: ServerContext,
+  replacement: Replacement,
+  options: WriteOptions,
+): StoredObject {
+  const { served, old, subresource } = replacement
+  const object = prepareReplacement(ctx, replacement, options)
+  if (sameContent(object, old)) return old
+  return finishUpdate(
+    ctx,
+    served,
+    tracked(ctx, { served, before: old, after: object, subresource }, options),
+    options,
+  )
+}
+
+/** An update up to, and without, field ownership and the commit. */
+export function prepareReplacement(
+  ctx: ServerContext,
+  replacement: Replacement,
+  options: WriteOptions,
+): StoredObject {
+  const { served, old, subresource } = replacement
+  const scoped = withScope(replacement, options)
+  const defaulted = served.definition.applyDefaults(scoped, old)
+  const own = subresource === undefined ? admitUpdate(ctx, served, defaulted, old) : defaulted
+  const write = { served, operation: 'UPDATE', subresource, oldObject: old } as const
+  const admitted = mutated(ctx, { ...write, object: own }, options)
+  refuseInvalid(served, old.metadata.name, [
+    ...validateMetadataUpdate(admitted.metadata, old.metadata),
+    ...(served.crdName === undefined ? [] : validateMetadata(admitted.metadata, old.metadata)),
+    ...served.definition.validate(admitted, old),
+  ])
+  if (subresource === undefined) {
+    // The containers of a pod stay what they were.
+    if (served.collection !== 'pods') checkLimitRanges(ctx, served, admitted)
+    ctx.quotas.check(served, admitted, old)
+    if (!options.internal) options.warnings.push(...simulationWarnings(served.collection, admitted, old))
+  }
+  checkCustomResourceDefinition(served, admitted)
+  validated(ctx, { ...write, object: admitted }, options)
+  const object = subresource === undefined ? crdOf(ctx, served, admitted, old) : admitted
+  if (subresource !== undefined || old.metadata.generation === undefined || !specChanged(object, old))
+    return object
+  return policyOf(ctx, served, withMetadata(object, { generation: old.metadata.generation + 1 }))
+}
+
+/** Commits an update, or ends the object when nothing holds its deletion up any more. */
+export function finishUpdate(
+  ctx: ServerContext,
+  served: Served,
+  object: StoredObject,
+  options: WriteOptions,
+): StoredObject {
+  return removeWhenFinished(ctx, served, object, options) ?? commit(ctx, served, object, options)
+}
+
+/** What this kind of write may change, taken from `next`; everything else from `old`. */
+function withScope({ served, old, next, subresource }: Replacement, options: WriteOptions): StoredObject {
+  if (subresource === 'finalize') return withFinalizers(old, next)
+  if (subresource === 'status')
+    return withField({ ...old, metadata: statusMetadata(served, old, next) }, 'status', next['status'])
+  const metadata = updatedMetadata(next.metadata, old.metadata)
+  const kept = served.definition.subresources.includes('status')
+    ? withField({ ...next, metadata }, 'status', old['status'])
+    : { ...next, metadata }
+  // Only the finalize subresource ends a namespace; parts of this process may use either.
+  return served.definition.kind === 'Namespace' && !options.internal ? withFinalizers(kept, old) : kept
+}
+
+function statusMetadata(served: Served, old: StoredObject, next: StoredObject): StoredObject['metadata'] {
+  if (next.metadata === old.metadata) return old.metadata
+  const { managedFields } = next.metadata
+  const base = { ...old.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
+  if (served.crdName !== undefined || !labelledByStatus.has(served.definition.kind)) return base
+  const { labels, annotations } = next.metadata
+  return {
+    ...base,
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+  }
+}
+
+function withFinalizers(object: StoredObject, source: StoredObject): StoredObject {
+  const { finalizers } = (source['spec'] ?? {}) as { finalizers?: unknown }
+  return { ...object, spec: finalizers === undefined ? {} : { finalizers } }
+}

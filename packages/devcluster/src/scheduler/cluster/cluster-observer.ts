@@ -1,0 +1,153 @@
+import {
+  type CsiNode,
+  kinds,
+  type KubeObject,
+  type Node,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  type ResourceType,
+  type StorageClass,
+} from '@tenon/api'
+import type { LocalApi, LocalHandler } from '../../contract.ts'
+import type { ClusterIndex } from './cluster-index.ts'
+import type { ClusterEvent } from '../queue/scheduling-queue.ts'
+import type { VolumeIndex } from '../volumes/volume-index.ts'
+
+/** What the observer tells the scheduler. */
+export interface ObserverHandler {
+  /** A pod as it is now; undefined when it is gone (`uid` then says which it was). */
+  readonly pod: (uid: string, pod: Pod | undefined) => void
+  readonly changed: (event: ClusterEvent, nodeName?: string) => void
+}
+
+/**
+ * Feeds nodes, namespaces and volumes into the indexes and passes pods on. Everything that exists
+ * is read at once, so that scheduling starts on a whole picture; events keep it current.
+ */
+export function observeCluster(
+  api: LocalApi,
+  index: ClusterIndex,
+  volumes: VolumeIndex,
+  handler: ObserverHandler,
+): () => void {
+  const stops: (() => void)[] = []
+  const follow = <T extends KubeObject>(
+    type: ResourceType<T>,
+    upsert: (object: T) => void,
+    remove: (object: T) => void,
+  ): void => {
+    for (const object of api.list(type)) upsert(object)
+    const reactions: LocalHandler<T> = { added: upsert, updated: upsert, deleted: remove }
+    stops.push(api.subscribe(type, reactions))
+  }
+  followNodes(follow, index, handler)
+  follow(
+    kinds.namespace,
+    (one) => {
+      index.setNamespace(one.metadata.name, one.metadata.labels ?? {})
+      handler.changed('namespaceChanged')
+    },
+    (one) => index.setNamespace(one.metadata.name, undefined),
+  )
+  followVolumes(follow, index, volumes, handler)
+  follow(
+    kinds.pod,
+    (pod) => {
+      const uid = pod.metadata.uid ?? ''
+      // Events lag behind the scheduler's own writes; the latest version never does.
+      const latest = api.get(kinds.pod, pod.metadata.namespace, pod.metadata.name)
+      handler.pod(uid, latest?.metadata.uid === uid ? latest : undefined)
+    },
+    (pod) => handler.pod(pod.metadata.uid ?? '', undefined),
+  )
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+type Follow = <T extends KubeObject>(
+  type: ResourceType<T>,
+  upsert: (object: T) => void,
+  remove: (object: T) => void,
+) => void
+
+function followNodes(follow: Follow, index: ClusterIndex, handler: ObserverHandler): void {
+  follow(
+    kinds.node,
+    (node) => {
+      const known = index.node(node.metadata.name)?.node
+      if (known !== undefined && !changesScheduling(known, node)) return
+      index.setNode(node.metadata.name, node)
+      handler.changed('nodeChanged', node.metadata.name)
+    },
+    (node) => {
+      index.setNode(node.metadata.name, undefined)
+      handler.changed('nodeChanged')
+    },
+  )
+}
+
+/** Heartbeats change nodes all the time; only these fields decide about pods. */
+function changesScheduling(before: Node, after: Node): boolean {
+  return (
+    before !== after &&
+    (before.spec?.unschedulable !== after.spec?.unschedulable ||
+      differs(before.spec?.taints, after.spec?.taints) ||
+      differs(before.metadata.labels, after.metadata.labels) ||
+      differs(before.status?.allocatable, after.status?.allocatable))
+  )
+}
+
+function differs(before: unknown, after: unknown): boolean {
+  return before !== after && JSON.stringify(before) !== JSON.stringify(after)
+}
+
+function followVolumes(
+  follow: Follow,
+  index: ClusterIndex,
+  volumes: VolumeIndex,
+  handler: ObserverHandler,
+): void {
+  const changed = (): void => {
+    index.touch()
+    handler.changed('volumeChanged')
+  }
+  const both = <T extends KubeObject>(
+    type: ResourceType<T>,
+    set: (object: T) => void,
+    remove: (object: T) => void,
+  ): void => {
+    follow(
+      type,
+      (object) => {
+        set(object)
+        changed()
+      },
+      (object) => {
+        remove(object)
+        changed()
+      },
+    )
+  }
+  both<PersistentVolumeClaim>(
+    kinds.persistentVolumeClaim,
+    (one) => volumes.setClaim(one),
+    (one) => volumes.removeClaim(one),
+  )
+  both<PersistentVolume>(
+    kinds.persistentVolume,
+    (one) => volumes.setVolume(one),
+    (one) => volumes.removeVolume(one),
+  )
+  both<StorageClass>(
+    kinds.storageClass,
+    (one) => volumes.setClass(one),
+    (one) => volumes.removeClass(one),
+  )
+  both<CsiNode>(
+    kinds.csiNode,
+    (one) => volumes.setCsiNode(one),
+    (one) => volumes.removeCsiNode(one),
+  )
+}

@@ -1,0 +1,84 @@
+import type { Node, Taint } from '@tenon/api'
+import type { PodFacts } from '../pods/pod-facts.ts'
+import type { ResourceTable } from '../pods/resource-table.ts'
+import type { Labels } from '../filters/selectors.ts'
+
+/** A node with the pods assigned to it and what they take together. */
+export class NodeEntry {
+  readonly name: string
+  /** Undefined while pods name a node that does not exist. */
+  node: Node | undefined
+  labels: Labels = {}
+  /** Taints that keep pods away (NoSchedule, NoExecute). */
+  hardTaints: readonly Taint[] = []
+  /** Taints that scoring avoids (PreferNoSchedule). */
+  softTaints: readonly Taint[] = []
+  unschedulable = false
+  allocatable: readonly number[] = []
+  podsAllowed = 0
+  readonly requested: number[] = []
+  scoredCpu = 0
+  scoredMemory = 0
+  readonly pods = new Map<string, PodFacts>()
+  /** Pods that mount claims, counted so that most nodes are not looked through. */
+  podsWithClaims = 0
+  /** Taken host ports: `TCP/80` to IP to count. */
+  readonly #ports = new Map<string, Map<string, number>>()
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** Takes over a new version of the Node. */
+  set(node: Node | undefined, table: ResourceTable): void {
+    this.node = node
+    this.labels = node?.metadata.labels ?? {}
+    const taints = node?.spec?.taints ?? []
+    this.hardTaints = taints.filter((one) => one.effect !== 'PreferNoSchedule')
+    this.softTaints = taints.filter((one) => one.effect === 'PreferNoSchedule')
+    this.unschedulable = node?.spec?.unschedulable === true
+    this.allocatable = table.totals(node?.status?.allocatable)
+    this.podsAllowed = table.podCount(node?.status?.allocatable)
+  }
+
+  add(facts: PodFacts): void {
+    this.pods.set(facts.uid, facts)
+    this.#count(facts, 1)
+  }
+
+  remove(facts: PodFacts): void {
+    this.pods.delete(facts.uid)
+    this.#count(facts, -1)
+  }
+
+  /** Puts the pods, which are the present ones, in this order. */
+  arrange(pods: readonly PodFacts[]): void {
+    this.pods.clear()
+    for (const facts of pods) this.pods.set(facts.uid, facts)
+  }
+
+  /** Whether a pod's host ports are free: `0.0.0.0` collides with every address. */
+  hasFreePorts(facts: PodFacts): boolean {
+    return facts.hostPorts.every(({ ip, slot }) => {
+      const taken = this.#ports.get(slot)
+      if (taken === undefined || taken.size === 0) return true
+      return ip !== '0.0.0.0' && !taken.has('0.0.0.0') && !taken.has(ip)
+    })
+  }
+
+  #count(facts: PodFacts, sign: 1 | -1): void {
+    for (const { slot, amount } of facts.requests) {
+      this.requested[slot] = (this.requested[slot] ?? 0) + sign * amount
+    }
+    this.scoredCpu += sign * facts.scored.cpu
+    this.scoredMemory += sign * facts.scored.memory
+    if (facts.claims.length > 0) this.podsWithClaims += sign
+    for (const { ip, slot } of facts.hostPorts) {
+      const taken = this.#ports.get(slot) ?? new Map<string, number>()
+      const count = (taken.get(ip) ?? 0) + sign
+      if (count > 0) taken.set(ip, count)
+      else taken.delete(ip)
+      this.#ports.set(slot, taken)
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import { type Taint, ownValue } from '@tenon/api'
+import { diskRejection } from '../volumes/disks.ts'
+import type { NodeEntry } from '../cluster/node-entry.ts'
+import type { DomainCounts, PodCycle, SpreadState } from '../pods/pod-cycle.ts'
+import type { PodFacts } from '../pods/pod-facts.ts'
+import type { FilterName, Rejection } from './rejection.ts'
+import type { ResourceTable } from '../pods/resource-table.ts'
+import { firstUntolerated } from './tolerations.ts'
+import {
+  exclusiveClaimRejection,
+  volumeBindingRejection,
+  volumeLimitRejection,
+  volumeZoneRejection,
+} from '../volumes/volume-plan.ts'
+
+const unschedulableTaint: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }
+
+const unschedulable = refuse('NodeUnschedulable', false, 'node(s) were unschedulable')
+const wrongName = refuse('NodeName', false, "node(s) didn't match the requested node name")
+/** Also the reason of nodes that a pod's node names rule out unseen. */
+export const affinityMismatch = refuse(
+  'NodeAffinity',
+  false,
+  "node(s) didn't match Pod's node affinity/selector",
+)
+const portsTaken = refuse('NodePorts', true, "node(s) didn't have free ports for the requested pod ports")
+const spreadViolated = refuse(
+  'PodTopologySpread',
+  true,
+  "node(s) didn't match pod topology spread constraints",
+)
+const spreadLabelMissing = refuse(
+  'PodTopologySpread',
+  false,
+  "node(s) didn't match pod topology spread constraints (missing required label)",
+)
+const affinityUnmet = refuse('InterPodAffinity', false, "node(s) didn't match pod affinity rules")
+const antiAffinityUnmet = refuse('InterPodAffinity', true, "node(s) didn't match pod anti-affinity rules")
+const closedByOthers = refuse(
+  'InterPodAffinity',
+  true,
+  "node(s) didn't satisfy existing pods anti-affinity rules",
+)
+
+/** Why `entry` does not take the cycle's pod, in the order in which Kubernetes asks; undefined = it fits. */
+export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
+  const { facts, view } = cycle
+  return (
+    checkNodeItself(facts, entry) ??
+    (facts.hostPorts.length === 0 || entry.hasFreePorts(facts) ? undefined : portsTaken) ??
+    checkResources(facts, entry, view.index.table) ??
+    diskRejection(facts.disks, entry.pods.values()) ??
+    (facts.claims.length === 0 ? undefined : checkVolumes(cycle, entry)) ??
+    checkPods(cycle, entry) ??
+    checkExtra(cycle, entry)
+  )
+}
+
+/** Rules that only look at the node, not at its pods: what a new or changed node can fail for good. */
+export function checkNodeItself(facts: PodFacts, entry: NodeEntry): Rejection | undefined {
+  if (entry.unschedulable && firstUntolerated([unschedulableTaint], facts.tolerations) !== undefined) {
+    return unschedulable
+  }
+  const named = facts.pod.spec.nodeName
+  if (named !== undefined && named !== '' && named !== entry.name) return wrongName
+  if (entry.hardTaints.length > 0) {
+    const taint = firstUntolerated(entry.hardTaints, facts.tolerations)
+    if (taint !== undefined) {
+      const text = `node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`
+      return refuse('TaintToleration', false, text)
+    }
+  }
+  if (facts.nodes !== undefined && !facts.nodes.matches(entry.name, entry.labels)) return affinityMismatch
+  return undefined
+}
+
+/** Whether an empty node of this size could take the pod. */
+export function fitsEmptyNode(facts: PodFacts, entry: NodeEntry): boolean {
+  return (
+    entry.podsAllowed > 0 &&
+    facts.requests.every(({ slot, amount }) => amount <= (entry.allocatable[slot] ?? 0))
+  )
+}
+
+function checkResources(facts: PodFacts, entry: NodeEntry, table: ResourceTable): Rejection | undefined {
+  const { requests } = facts
+  const { allocatable, requested } = entry
+  let fits = entry.pods.size < entry.podsAllowed
+  for (let index = 0; index < requests.length; index++) {
+    const { slot, amount } = requests[index] as (typeof requests)[number]
+    if (amount > (allocatable[slot] ?? 0) - (requested[slot] ?? 0)) fits = false
+  }
+  if (fits) return undefined
+  const reasons = entry.pods.size < entry.podsAllowed ? [] : ['Too many pods']
+  for (const { slot, amount } of requests) {
+    if (amount > (allocatable[slot] ?? 0) - (requested[slot] ?? 0)) {
+      reasons.push(`Insufficient ${table.nameOf(slot)}`)
+    }
+  }
+  return { filter: 'NodeResourcesFit', reasons, helpedByPreemption: fitsEmptyNode(facts, entry) }
+}
+
+function checkVolumes(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
+  const { facts, view, volumePlan } = cycle
+  return (
+    exclusiveClaimRejection(volumePlan, facts, view.index) ??
+    volumeLimitRejection(facts, entry, view.volumes) ??
+    volumeBindingRejection(volumePlan, entry, view.volumes) ??
+    volumeZoneRejection(volumePlan, entry)
+  )
+}
+
+function checkPods(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
+  const { spread, affinity, antiAffinity, closed, mayBeFirst } = cycle.rules()
+  for (const state of spread) {
+    const rejection = checkSpread(state, entry)
+    if (rejection !== undefined) return rejection
+  }
+  let podsExist = true
+  for (const { topologyKey, counts } of affinity) {
+    const domain = ownValue(entry.labels, topologyKey)
+    if (domain === undefined) return affinityUnmet
+    if (!counts.has(domain)) podsExist = false
+  }
+  if (!podsExist && !mayBeFirst) return affinityUnmet
+  for (const { topologyKey, counts } of antiAffinity) {
+    if (holds(counts, ownValue(entry.labels, topologyKey))) return antiAffinityUnmet
+  }
+  for (const { topologyKey, counts } of closed) {
+    if (holds(counts, ownValue(entry.labels, topologyKey))) return closedByOthers
+  }
+  return undefined
+}
+
+function checkExtra({ facts, view }: PodCycle, { node }: NodeEntry): Rejection | undefined {
+  const reason = node && view.extraFilter?.(facts.pod, node)
+  return reason === undefined ? undefined : refuse('Extra', false, reason)
+}
+
+function holds(counts: DomainCounts, domain: string | undefined): boolean {
+  return domain !== undefined && counts.has(domain)
+}
+
+function checkSpread(state: SpreadState, entry: NodeEntry): Rejection | undefined {
+  const domain = ownValue(entry.labels, state.constraint.topologyKey)
+  if (domain === undefined) return spreadLabelMissing
+  const skew = (state.counts.get(domain) ?? 0) + state.self - state.least
+  return skew > state.constraint.maxSkew ? spreadViolated : undefined
+}
+
+function refuse(filter: FilterName, helpedByPreemption: boolean, reason: string): Rejection {
+  return { filter, reasons: [reason], helpedByPreemption }
+}

@@ -1,0 +1,117 @@
+import { ownValue } from '@tenon/api'
+import type { NodeEntry } from '../cluster/node-entry.ts'
+import type { PodFacts, PodTerm } from '../pods/pod-facts.ts'
+import type { Labels } from './selectors.ts'
+
+/** How many pods of interest each node holds; nodes with none are absent. */
+export type CountPerNode = ReadonlyMap<NodeEntry, number>
+
+/** What is counted: `key` names the question, `pair` is a label every counted pod carries. */
+export interface PodQuestion {
+  readonly key: string
+  readonly pair: string | undefined
+  readonly matches: (facts: PodFacts) => boolean
+}
+
+interface Counter {
+  readonly question: PodQuestion
+  readonly perNode: Map<NodeEntry, number>
+}
+
+const keptCounters = 4096
+
+/**
+ * Counts assigned pods per node for selectors that pods ask about. A counter is filled when first
+ * asked for and kept up to date afterwards. Counters that demand a label are found by it, so that
+ * a pod only meets those which can concern it.
+ */
+export class MatchCounts {
+  readonly #byKey = new Map<string, Counter>()
+  readonly #byPair = new Map<string, Counter[]>()
+  readonly #anywhere: Counter[] = []
+
+  /** The counts for a question; `assigned` serves to answer it the first time. */
+  of(question: PodQuestion, assigned: Iterable<NodeEntry>): CountPerNode {
+    const known = this.#byKey.get(question.key)
+    if (known !== undefined) return known.perNode
+    if (this.#byKey.size >= keptCounters) this.clear()
+    const counter: Counter = { question, perNode: new Map() }
+    for (const entry of assigned) {
+      for (const facts of entry.pods.values()) count(counter, facts, entry, 1)
+    }
+    this.#byKey.set(question.key, counter)
+    this.#listFor(question.pair).push(counter)
+    return counter.perNode
+  }
+
+  change(facts: PodFacts, entry: NodeEntry, sign: 1 | -1): void {
+    for (const counter of this.#anywhere) count(counter, facts, entry, sign)
+    if (this.#byPair.size === 0) return
+    for (const label in facts.labels) {
+      const counters = this.#byPair.get(`${label}=${ownValue(facts.labels, label)}`)
+      if (counters === undefined) continue
+      for (const counter of counters) count(counter, facts, entry, sign)
+    }
+  }
+
+  /** Forgets everything, for instance because namespace labels changed. */
+  clear(): void {
+    this.#byKey.clear()
+    this.#byPair.clear()
+    this.#anywhere.length = 0
+  }
+
+  #listFor(pair: string | undefined): Counter[] {
+    if (pair === undefined) return this.#anywhere
+    const list = this.#byPair.get(pair) ?? []
+    this.#byPair.set(pair, list)
+    return list
+  }
+}
+
+function count(counter: Counter, facts: PodFacts, entry: NodeEntry, sign: 1 | -1): void {
+  if (counter.question.matches(facts)) bump(counter.perNode, entry, sign)
+}
+
+function bump(perNode: Map<NodeEntry, number>, entry: NodeEntry, by: number): void {
+  const value = (perNode.get(entry) ?? 0) + by
+  if (value === 0) perNode.delete(entry)
+  else perNode.set(entry, value)
+}
+
+/** A term that assigned pods carry, with the weight of its carriers per node. */
+export interface CarriedTerm {
+  readonly term: PodTerm
+  readonly perNode: CountPerNode
+}
+
+/** Terms of assigned pods that incoming pods must be held against, found by the labels they select. */
+export class CarriedTerms {
+  readonly #byKey = new Map<string, { term: PodTerm; perNode: Map<NodeEntry, number> }>()
+  readonly #byPair = new Map<string, Set<CarriedTerm>>()
+
+  /** Adds `by` (the number, or the summed weight, of carriers) for a term on a node. */
+  change(term: PodTerm, entry: NodeEntry, by: number): void {
+    const key = `${term.topologyKey}\n${term.key}`
+    const carried = this.#byKey.get(key) ?? { term, perNode: new Map<NodeEntry, number>() }
+    const pair = term.labels.pair ?? ''
+    const list = this.#byPair.get(pair) ?? new Set()
+    bump(carried.perNode, entry, by)
+    if (carried.perNode.size === 0) {
+      this.#byKey.delete(key)
+      list.delete(carried)
+    } else {
+      this.#byKey.set(key, carried)
+      list.add(carried)
+    }
+    if (list.size === 0) this.#byPair.delete(pair)
+    else this.#byPair.set(pair, list)
+  }
+
+  /** Terms that could select a pod with these labels. */
+  *candidates(labels: Labels): Generator<CarriedTerm> {
+    if (this.#byKey.size === 0) return
+    yield* this.#byPair.get('') ?? []
+    for (const label in labels) yield* this.#byPair.get(`${label}=${ownValue(labels, label)}`) ?? []
+  }
+}

@@ -1,0 +1,186 @@
+import { type Node, ownValue, type Pod } from '@tenon/api'
+import type { ClusterIndex } from '../cluster/cluster-index.ts'
+import type { CountPerNode, PodQuestion } from '../filters/match-counts.ts'
+import type { DefaultSpread } from '../filters/default-spread.ts'
+import type { NodeEntry } from '../cluster/node-entry.ts'
+import { type PodFacts, type PodTerm, type SpreadConstraint, termSelects } from './pod-facts.ts'
+import type { Rejection } from '../filters/rejection.ts'
+import type { SpreadDomains } from '../filters/spread-domains.ts'
+import type { VolumeIndex } from '../volumes/volume-index.ts'
+import { type VolumePlan, volumePlan } from '../volumes/volume-plan.ts'
+
+/** Pods per value of a topology key. */
+export type DomainCounts = ReadonlyMap<string, number>
+
+/** A term of the incoming pod with the pods it selects, per domain. */
+export interface TermState {
+  readonly topologyKey: string
+  readonly counts: DomainCounts
+}
+
+/** A DoNotSchedule constraint with its counts; `least` is the global minimum. */
+export interface SpreadState {
+  readonly constraint: SpreadConstraint
+  readonly counts: DomainCounts
+  readonly least: number
+  /** 1 when the pod itself is selected. */
+  readonly self: 0 | 1
+}
+
+/** What the cluster says about inter-pod rules for one pod, at one version of the index. */
+interface PodRules {
+  readonly affinity: readonly TermState[]
+  /** No pod matches the affinity terms, but the pod itself does: it may be the first. */
+  readonly mayBeFirst: boolean
+  readonly antiAffinity: readonly TermState[]
+  /** Domains closed by assigned pods' anti-affinity. */
+  readonly closed: readonly TermState[]
+  readonly spread: readonly SpreadState[]
+}
+
+/** Why a plugin that Kubernetes does not have refuses a node, in its own words; undefined when it does not. */
+export type ExtraFilter = (pod: Pod, node: Node) => string | undefined
+
+/** Shared state of the scheduler that a cycle reads. */
+export interface ClusterView {
+  readonly index: ClusterIndex
+  readonly volumes: VolumeIndex
+  readonly spreadDomains: SpreadDomains
+  readonly defaultSpread: DefaultSpread
+  readonly extraFilter?: ExtraFilter
+}
+
+/** One attempt to place one pod: everything that is the same for all nodes, computed once. */
+export class PodCycle {
+  readonly facts: PodFacts
+  readonly view: ClusterView
+  readonly volumePlan: VolumePlan
+  /** Set when no node can help. */
+  readonly early: Rejection | undefined
+  #rules: PodRules | undefined
+  #version = -1
+
+  constructor(facts: PodFacts, view: ClusterView) {
+    this.facts = facts
+    this.view = view
+    this.volumePlan = volumePlan(facts, view.volumes)
+    this.early = deviceRejection(facts) ?? this.volumePlan.rejection
+  }
+
+  /** The inter-pod rules as of now; recomputed when pods were added or removed, even on trial. */
+  rules(): PodRules {
+    const index = this.view.index
+    if (this.#rules === undefined || this.#version !== index.version) {
+      this.#rules = this.#compute()
+      this.#version = index.version
+    }
+    return this.#rules
+  }
+
+  #compute(): PodRules {
+    const { facts, view } = this
+    const closed = closedDomains(facts, view.index)
+    const affinity = this.#affinity()
+    const noMatch = affinity.every((state) => state.counts.size === 0)
+    return {
+      affinity,
+      mayBeFirst: noMatch && facts.affinity.every((term) => this.#selects(term, facts)),
+      antiAffinity: facts.antiAffinity.map((term) => this.#termState(term, this.#question(term))),
+      closed,
+      spread: facts.hardSpread.map((constraint) => this.#spreadState(constraint)),
+    }
+  }
+
+  /** A pod counts for affinity only when it meets all terms. */
+  #affinity(): TermState[] {
+    const terms = this.facts.affinity
+    if (terms.length === 0) return []
+    const question: PodQuestion = {
+      key: `all:${terms.map((term) => term.key).join('\n')}`,
+      pair: terms.find((term) => term.labels.pair !== undefined)?.labels.pair,
+      matches: (other) => terms.every((term) => this.#selects(term, other)),
+    }
+    return terms.map((term) => this.#termState(term, question))
+  }
+
+  #question(term: PodTerm): PodQuestion {
+    return {
+      key: `all:${term.key}`,
+      pair: term.labels.pair,
+      matches: (other) => this.#selects(term, other),
+    }
+  }
+
+  #termState(term: PodTerm, question: PodQuestion): TermState {
+    const counts = perDomain(this.view.index.counts(question), term.topologyKey)
+    return { topologyKey: term.topologyKey, counts }
+  }
+
+  #selects(term: PodTerm, other: PodFacts): boolean {
+    return termSelects(term, other, this.view.index.namespaceLabels)
+  }
+
+  #spreadState(constraint: SpreadConstraint): SpreadState {
+    const { facts, view } = this
+    const keys = facts.hardSpread.map((one) => one.topologyKey)
+    const eligible = view.spreadDomains.of(facts, constraint, keys)
+    const pods = view.index.counts(spreadQuestion(facts.namespace, constraint))
+    const counts = perDomain(pods, constraint.topologyKey, eligible.nodes)
+    let least = eligible.domains.size < constraint.minDomains ? 0 : Number.POSITIVE_INFINITY
+    for (const domain of eligible.domains) least = Math.min(least, counts.get(domain) ?? 0)
+    return {
+      constraint,
+      counts,
+      least: Number.isFinite(least) ? least : 0,
+      self: constraint.selector.matches(facts.labels) ? 1 : 0,
+    }
+  }
+}
+
+/** Devices are not simulated, so nothing can be allocated for a pod that claims some. */
+function deviceRejection({ pod }: PodFacts): Rejection | undefined {
+  if ((pod.spec.resourceClaims ?? []).length === 0) return undefined
+  const reason = 'cannot allocate all claims (spec.resourceClaims): the embedded cluster simulates no devices'
+  return { filter: 'DynamicResources', reasons: [reason], helpedByPreemption: false }
+}
+
+/**
+ * Pods that a spread constraint counts: in the namespace, selected, and not on their way out. Kubernetes counts
+ * none for a selector that selects all.
+ */
+export function spreadQuestion(namespace: string, constraint: SpreadConstraint): PodQuestion {
+  const selector = constraint.selector
+  return {
+    key: `spread:${namespace}:${selector.key}`,
+    pair: selector.pair,
+    matches: (other) =>
+      !selector.isEmpty &&
+      other.namespace === namespace &&
+      !other.terminating &&
+      selector.matches(other.labels),
+  }
+}
+
+/** Sums pods per domain, over all nodes or over the eligible ones. */
+export function perDomain(
+  counts: CountPerNode,
+  topologyKey: string,
+  eligible?: ReadonlySet<NodeEntry>,
+): Map<string, number> {
+  const domains = new Map<string, number>()
+  for (const [entry, count] of counts) {
+    const domain = ownValue(entry.labels, topologyKey)
+    if (domain === undefined || (eligible !== undefined && !eligible.has(entry))) continue
+    domains.set(domain, (domains.get(domain) ?? 0) + count)
+  }
+  return domains
+}
+
+function closedDomains(facts: PodFacts, index: ClusterIndex): TermState[] {
+  const closed: TermState[] = []
+  for (const { term, perNode } of index.antiAffinity.candidates(facts.labels)) {
+    if (!termSelects(term, facts, index.namespaceLabels)) continue
+    closed.push({ topologyKey: term.topologyKey, counts: perDomain(perNode, term.topologyKey) })
+  }
+  return closed
+}

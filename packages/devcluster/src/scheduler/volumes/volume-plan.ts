@@ -1,0 +1,263 @@
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  parseResource,
+  type StorageClass,
+  storageClassNameOf,
+  ownValue,
+} from '@tenon/api'
+import type { ClusterIndex } from '../cluster/cluster-index.ts'
+import type { NodeEntry } from '../cluster/node-entry.ts'
+import type { PodFacts } from '../pods/pod-facts.ts'
+import type { Rejection } from '../filters/rejection.ts'
+import { labelMatcher, termMatches } from '../filters/selectors.ts'
+import { isBindingCompleted, selectedNode, type VolumeIndex } from './volume-index.ts'
+
+const noProvisioner = 'kubernetes.io/no-provisioner'
+const topologyLabels = [
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+]
+
+/** A claim that is to be bound where its first pod runs. */
+interface WaitingClaim {
+  readonly claim: PersistentVolumeClaim
+  readonly storageClass: StorageClass
+}
+
+/** What a pod's claims demand of its node. */
+export interface VolumePlan {
+  /** Set when no node can help. */
+  readonly rejection?: Rejection
+  readonly bound: readonly PersistentVolume[]
+  readonly waiting: readonly WaitingClaim[]
+  /** `namespace/name` of claims only one pod may mount. */
+  readonly exclusive: readonly string[]
+}
+
+const noVolumes: VolumePlan = { bound: [], waiting: [], exclusive: [] }
+
+/** Looks a pod's claims up. */
+export function volumePlan(facts: PodFacts, volumes: VolumeIndex): VolumePlan {
+  if (facts.claims.length === 0) return noVolumes
+  const bound: PersistentVolume[] = []
+  const waiting: WaitingClaim[] = []
+  const exclusive: string[] = []
+  for (const { name, ephemeral } of facts.claims) {
+    const claim = volumes.claim(facts.namespace, name)
+    if (claim === undefined) return unresolvable(missingClaim(name, ephemeral))
+    if (ephemeral && !isOwnedBy(claim, facts)) return unresolvable(foreignClaim(claim, facts))
+    if (claim.metadata.deletionTimestamp !== undefined) {
+      return unresolvable(`persistentvolumeclaim "${name}" is being deleted`)
+    }
+    if (claim.spec.accessModes?.includes('ReadWriteOncePod')) exclusive.push(`${facts.namespace}/${name}`)
+    const volumeName = claim.spec.volumeName ?? ''
+    if (claim.status?.phase === 'Lost') {
+      return unresolvable(
+        `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${volumeName}"`,
+      )
+    }
+    if (volumeName !== '' && isBindingCompleted(claim)) {
+      const volume = volumes.volume(volumeName)
+      if (volume === undefined) {
+        return unresolvable('node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)')
+      }
+      bound.push(volume)
+      continue
+    }
+    const storageClass = volumes.classOf(claim)
+    // A claim that names its volume waits for the controller of volumes, whatever its class.
+    if (volumeName !== '' || storageClass?.volumeBindingMode !== 'WaitForFirstConsumer') {
+      return unresolvable('pod has unbound immediate PersistentVolumeClaims')
+    }
+    waiting.push({ claim, storageClass })
+  }
+  return { bound, waiting, exclusive }
+}
+
+function missingClaim(name: string, ephemeral: boolean): string {
+  return ephemeral
+    ? `waiting for ephemeral volume controller to create the persistentvolumeclaim "${name}"`
+    : `persistentvolumeclaim "${name}" not found`
+}
+
+function isOwnedBy({ metadata }: PersistentVolumeClaim, { uid }: PodFacts): boolean {
+  return metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true
+}
+
+function foreignClaim({ metadata }: PersistentVolumeClaim, { namespace, name }: PodFacts): string {
+  const claim = `${metadata.namespace ?? ''}/${metadata.name}`
+  return `PVC ${claim} was not created for pod ${namespace}/${name} (pod is not owner)`
+}
+
+function unresolvable(reason: string): VolumePlan {
+  return {
+    ...noVolumes,
+    rejection: { filter: 'VolumeBinding', reasons: [reason], helpedByPreemption: false },
+  }
+}
+
+/** ReadWriteOncePod: a claim in use by another pod anywhere keeps this pod out. */
+export function exclusiveClaimRejection(
+  plan: VolumePlan,
+  facts: PodFacts,
+  index: ClusterIndex,
+): Rejection | undefined {
+  const taken = plan.exclusive.some((claim) =>
+    [...(index.claimUsers(claim) ?? [])].some((uid) => uid !== facts.uid),
+  )
+  return taken ? rwopRejection : undefined
+}
+
+const rwopRejection: Rejection = {
+  filter: 'VolumeRestrictions',
+  reasons: ['node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'],
+  helpedByPreemption: true,
+}
+
+/** CSI limits: distinct volumes of each driver, those already on the node included. */
+export function volumeLimitRejection(
+  facts: PodFacts,
+  entry: NodeEntry,
+  volumes: VolumeIndex,
+): Rejection | undefined {
+  const wanted = handlesByDriver([facts], volumes)
+  if (wanted.size === 0) return undefined
+  const present =
+    entry.podsWithClaims === 0
+      ? new Map<string, Set<string>>()
+      : handlesByDriver(entry.pods.values(), volumes)
+  for (const [driver, handles] of wanted) {
+    const limit = volumes.limit(entry.name, driver)
+    if (limit === undefined) continue
+    const here = present.get(driver) ?? new Set()
+    const fresh = [...handles].filter((handle) => !here.has(handle))
+    if (fresh.length > 0 && here.size + fresh.length > limit) return limitRejection
+  }
+  return undefined
+}
+
+const limitRejection: Rejection = {
+  filter: 'NodeVolumeLimits',
+  reasons: ['node(s) exceed max volume count'],
+  helpedByPreemption: true,
+}
+
+function handlesByDriver(pods: Iterable<PodFacts>, volumes: VolumeIndex): Map<string, Set<string>> {
+  const handles = new Map<string, Set<string>>()
+  for (const facts of pods) {
+    for (const { name } of facts.claims) {
+      const volume = volumes.csiVolume(facts.namespace, name)
+      if (volume === undefined) continue
+      const known = handles.get(volume.driver)
+      if (known === undefined) handles.set(volume.driver, new Set([volume.handle]))
+      else known.add(volume.handle)
+    }
+  }
+  return handles
+}
+
+/** Bound volumes must be reachable from the node, waiting claims must be able to get one there. */
+export function volumeBindingRejection(
+  plan: VolumePlan,
+  entry: NodeEntry,
+  volumes: VolumeIndex,
+): Rejection | undefined {
+  const reachable = plan.bound.every((volume) => reaches(volume, entry))
+  const findable = bindable(plan, entry, volumes)
+  if (reachable && findable) return undefined
+  const reasons = [
+    ...(reachable ? [] : ['node(s) had volume node affinity conflict']),
+    ...(findable ? [] : ["node(s) didn't find available persistent volumes to bind"]),
+  ]
+  return { filter: 'VolumeBinding', reasons, helpedByPreemption: false }
+}
+
+/** Zone and region labels on a volume, of the time before volumes had node affinity. */
+export function volumeZoneRejection(plan: VolumePlan, entry: NodeEntry): Rejection | undefined {
+  const conflict = plan.bound.some((volume) =>
+    topologyLabels.some((label) => {
+      const zones = ownValue(volume.metadata.labels, label)
+      return zones !== undefined && !zones.split('__').includes(ownValue(entry.labels, label) ?? '')
+    }),
+  )
+  return conflict ? zoneRejection : undefined
+}
+
+const zoneRejection: Rejection = {
+  filter: 'VolumeZone',
+  reasons: ['node(s) had no available volume zone'],
+  helpedByPreemption: false,
+}
+
+function reaches(volume: PersistentVolume, entry: NodeEntry): boolean {
+  const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms
+  return terms === undefined || terms.some((term) => termMatches(term, entry.name, entry.labels))
+}
+
+function bindable(plan: VolumePlan, entry: NodeEntry, volumes: VolumeIndex): boolean {
+  const used = new Set<string>()
+  return plan.waiting.every(({ claim, storageClass }) => {
+    const selected = selectedNode(claim)
+    // A claim with a selected node waits for its provisioner there, whatever volumes there are.
+    if (selected !== undefined && selected !== '') {
+      return selected === entry.name && isProvisionable(storageClass, entry)
+    }
+    const existing = smallestFree(claim, entry, volumes, used)
+    if (existing !== undefined) {
+      used.add(existing.metadata.name)
+      return true
+    }
+    return isProvisionable(storageClass, entry)
+  })
+}
+
+/** The smallest volume nobody claimed that suits a claim on this node. */
+function smallestFree(
+  claim: PersistentVolumeClaim,
+  entry: NodeEntry,
+  volumes: VolumeIndex,
+  used: ReadonlySet<string>,
+): PersistentVolume | undefined {
+  const size = parseResource('storage', claim.spec.resources?.requests?.['storage'] ?? '0')
+  let best: PersistentVolume | undefined
+  let bestSize = Number.POSITIVE_INFINITY
+  for (const volume of volumes.volumes()) {
+    const capacity = parseResource('storage', volume.spec.capacity?.['storage'] ?? '0')
+    if (capacity < size || capacity >= bestSize || used.has(volume.metadata.name)) continue
+    if (!suits(volume, claim) || !reaches(volume, entry)) continue
+    best = volume
+    bestSize = capacity
+  }
+  return best
+}
+
+function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
+  const { spec, metadata, status } = volume
+  const reserved = spec.claimRef
+  const free =
+    reserved === undefined ||
+    (reserved.name === claim.metadata.name && reserved.namespace === claim.metadata.namespace)
+  return (
+    free &&
+    metadata.deletionTimestamp === undefined &&
+    (status?.phase ?? 'Available') === 'Available' &&
+    (spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem') &&
+    (claim.spec.selector === undefined || labelMatcher(claim.spec.selector).matches(metadata.labels ?? {})) &&
+    (storageClassNameOf(volume) ?? '') === (storageClassNameOf(claim) ?? '') &&
+    (claim.spec.accessModes ?? []).every((mode) => spec.accessModes?.includes(mode))
+  )
+}
+
+function isProvisionable(storageClass: StorageClass, entry: NodeEntry): boolean {
+  if (storageClass.provisioner === noProvisioner) return false
+  const terms = storageClass.allowedTopologies ?? []
+  if (terms.length === 0) return true
+  return terms.some((term) =>
+    (term.matchLabelExpressions ?? []).every(({ key, values }) =>
+      values.includes(ownValue(entry.labels, key) ?? ''),
+    ),
+  )
+}

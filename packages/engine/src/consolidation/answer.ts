@@ -1,0 +1,96 @@
+/** Answers about removing nodes, in terms of the objects that the question was about. */
+import type { Pod } from '@tenon/api'
+import type { FinishedClaim } from '../scheduling/claims/finished-claims.ts'
+import { newClaim } from '../scheduling/claims/new-claim.ts'
+import type { PodReason } from '../reasons/reasons.ts'
+import type { SchedulingInput } from '../input/input.ts'
+import type { Failure, NewClaim, Placement } from '../input/result.ts'
+import type { Consolidation, DisruptionAnswer, Move, Refusal, Remark, Removal } from './question.ts'
+
+/** What would become of the pods without the nodes asked about. */
+export interface RemovalResult {
+  readonly claims: readonly NewClaim[]
+  readonly placements: readonly Placement[]
+  /** Pods that would lose their place. */
+  readonly stranded: readonly Failure[]
+  /** False when the simulation was stopped before its end. */
+  readonly isComplete: boolean
+}
+
+/** Nodes to remove, and what comes in their place. */
+export interface PlannedMove extends Omit<RemovalResult, 'stranded' | 'isComplete'> {
+  /** Names of the nodes that go. */
+  readonly candidates: readonly string[]
+  /** Estimated, per hour. */
+  readonly savings: number
+  /** Pods in the order in which they have to move so that all find room; absent when any order will do. */
+  readonly waves?: readonly (readonly Pod[])[]
+}
+
+/** Why a node stays. */
+export type NodeRefusal =
+  | Exclude<Refusal, { kind: 'stranded' }>
+  | { readonly kind: 'stranded'; readonly pods: readonly Failure[] }
+
+export type ConsolidationRemark =
+  | Exclude<Remark, { kind: 'refused' }>
+  | { readonly kind: 'refused'; readonly node: string; readonly refusal: NodeRefusal }
+
+/** What a search for consolidation came to. */
+export interface ConsolidationResult extends Omit<Consolidation, 'moves' | 'remarks'> {
+  readonly moves: readonly PlannedMove[]
+  readonly remarks: readonly ConsolidationRemark[]
+}
+
+export type DisruptionResult =
+  | ({ readonly kind: 'removal' } & RemovalResult)
+  | ({ readonly kind: 'consolidation' } & ConsolidationResult)
+
+/** @param input what the problem was made from. */
+export function disruptionResult(input: SchedulingInput, answer: DisruptionAnswer): DisruptionResult {
+  const { pods, nodes } = input
+  const claimsOf = (claims: readonly FinishedClaim[]): readonly NewClaim[] =>
+    claims.flatMap((claim) => newClaim(input, claim) ?? [])
+  const placementsOf = (pairs: Int32Array): readonly Placement[] =>
+    Array.from({ length: pairs.length / 2 }, (_, i) => i).flatMap((i) => {
+      const pod = pods[pairs[2 * i] as number]
+      const node = nodes[pairs[2 * i + 1] as number]?.name
+      return pod === undefined || node === undefined ? [] : [{ pod, node }]
+    })
+  const failuresOf = (reasons: ReadonlyMap<number, PodReason>): readonly Failure[] =>
+    [...reasons].flatMap(([index, reason]) => {
+      const pod = pods[index]
+      return pod === undefined ? [] : [{ pod, reason }]
+    })
+  const planned = ({ claims, placements }: Pick<Removal, 'claims' | 'placements'>) => ({
+    claims: claimsOf(claims),
+    placements: placementsOf(placements),
+  })
+  if (answer.kind === 'removal') {
+    const { removal } = answer
+    return {
+      kind: 'removal',
+      ...planned(removal),
+      stranded: failuresOf(removal.stranded),
+      isComplete: removal.isComplete,
+    }
+  }
+  const { moves, remarks, ...rest } = answer
+  return {
+    ...rest,
+    moves: moves.map(({ waves, ...move }: Move) => ({
+      ...move,
+      ...planned(move),
+      ...(waves && { waves: waves.map((wave) => wave.flatMap((pod) => pods[pod] ?? [])) }),
+    })),
+    remarks: remarks.map((remark): ConsolidationRemark => {
+      if (remark.kind !== 'refused') return remark
+      const { node, refusal } = remark
+      return {
+        kind: 'refused',
+        node,
+        refusal: refusal.kind === 'stranded' ? { ...refusal, pods: failuresOf(refusal.pods) } : refusal,
+      }
+    }),
+  }
+}

@@ -1,0 +1,181 @@
+/** Words for stories about nodes that may go: machines with pods on them, and what a search says. */
+import assert from 'node:assert/strict'
+import { type InstanceType, labels, type Pod, type Resources } from '@tenon/api'
+import { allocatableOf } from '../scheduling/types/allocatable.ts'
+import { difference, podRequests, sum } from '../scheduling/pods/pod-resources.ts'
+import type { NodeInput, PodOrigin, PoolInput, SchedulingInput, SchedulingPolicy } from '../input/input.ts'
+import { problemOf } from '../input/problem.ts'
+import { aCluster, anInput, aPool, aPoolInput, boundTo, strictPolicy } from '../testing/builders.ts'
+import { type ConsolidationRemark, type ConsolidationResult, disruptionResult } from './answer.ts'
+import { examine } from './examine.ts'
+import type { CandidateInput, ConsolidationQuestion, PoolTotals } from './question.ts'
+
+/** A node that may go, unless it says otherwise. */
+export interface Machine {
+  readonly type: InstanceType
+  readonly pods?: readonly Pod[]
+  /** `on-demand` unless given. */
+  readonly capacityType?: string
+  /** `zone-1` unless given. */
+  readonly zone?: string
+  /** `default` unless given. */
+  readonly pool?: string
+  readonly policy?: CandidateInput['policy']
+  readonly disruptionCost?: number
+  readonly waitsForBusyNodes?: boolean
+  /** Of the offering with its zone and capacity type unless given. */
+  readonly pricePerHour?: number
+  readonly node?: Partial<NodeInput>
+  /** Whether nobody asks it to go. */
+  readonly stays?: boolean
+}
+
+export interface Story {
+  readonly machines: Readonly<Record<string, Machine>>
+  readonly pools?: readonly PoolInput[]
+  /** What the pool `default` sells, when no pools are given; else the machines' own types. */
+  readonly types?: readonly InstanceType[]
+  readonly pending?: readonly Pod[]
+  /** On nodes that are going away. */
+  readonly leaving?: readonly Pod[]
+  readonly policy?: Partial<SchedulingPolicy>
+  readonly spotToSpot?: boolean
+  /** Unlimited for the pools of the machines unless given. */
+  readonly budgets?: Readonly<Record<string, number>>
+  readonly totals?: Readonly<Record<string, PoolTotals>>
+  readonly unseenPools?: readonly string[]
+  readonly shouldStop?: () => boolean
+  readonly improvement?: NonNullable<ConsolidationQuestion['improvement']>
+  readonly unchanged?: readonly string[]
+  readonly settled?: readonly string[]
+}
+
+/** What a search among the machines of a story comes to. */
+export function consolidate(search: ConsolidationQuestion['search'], story: Story): ConsolidationResult {
+  const { shouldStop = () => false } = story
+  const { input, question } = asked(search, story)
+  const result = disruptionResult(input, examine(problemOf(input), question, { shouldStop }))
+  assert.ok(result.kind === 'consolidation')
+  return result
+}
+
+/** The question of a story, and the cluster with the pods of its candidates among those to place. */
+export function asked(
+  search: ConsolidationQuestion['search'],
+  story: Story,
+): { readonly input: SchedulingInput; readonly question: ConsolidationQuestion } {
+  const { machines, spotToSpot = false, unseenPools = [] } = story
+  const candidates = Object.entries(machines).flatMap(([name, machine]) =>
+    machine.stays === true ? [] : [candidateOf(name, machine)],
+  )
+  const budgets = story.budgets ?? Object.fromEntries(candidates.map(({ nodePool }) => [nodePool, 1000]))
+  const question: ConsolidationQuestion = {
+    kind: 'consolidate',
+    search,
+    candidates,
+    budgets: new Map(Object.entries(budgets)),
+    totals: new Map(Object.entries(story.totals ?? {})),
+    spotToSpot,
+    unseenPools,
+    ...(story.improvement && { improvement: story.improvement }),
+    ...(story.unchanged && { unchanged: new Set(story.unchanged) }),
+    ...(story.settled && { settled: new Set(story.settled) }),
+  }
+  return { input: inputOf(story), question }
+}
+
+function inputOf({ machines, pools, types, pending = [], leaving = [], policy }: Story): SchedulingInput {
+  const all = Object.entries(machines)
+  const nodes = all.map(([name, machine]) => nodeOf(name, machine))
+  const moving = all.flatMap(([name, { stays, pods = [] }]) =>
+    stays === true ? [] : pods.map((pod) => boundTo(name, pod)),
+  )
+  const settled = all.flatMap(([name, { pods = [] }]) => pods.map((pod) => boundTo(name, pod)))
+  const sold = types ?? [...new Set(all.map(([, { type }]) => type))]
+  const origins = new Map<string, PodOrigin>()
+  for (const { metadata } of leaving) origins.set(metadata.uid ?? '', 'deleting')
+  for (const { metadata, status } of moving)
+    origins.set(metadata.uid ?? '', status?.phase === 'Pending' ? 'starting' : 'candidate')
+  return anInput({
+    pods: [...pending, ...leaving, ...moving],
+    nodes,
+    pools: (pools ?? [aPoolInput(aPool(), sold)]).map((pool) => ({ ...pool, usage: usageOf(pool, all) })),
+    origins,
+    topology: aCluster(nodes, settled),
+    policy: { ...strictPolicy, ...policy, simulation: 'disruption' },
+  })
+}
+
+function usageOf({ nodePool }: PoolInput, machines: readonly (readonly [string, Machine])[]): Resources {
+  return machines
+    .filter(([, { pool = 'default' }]) => pool === nodePool.metadata.name)
+    .reduce<Resources>((usage, [, { type }]) => sum(usage, { ...type.capacity, nodes: 1 }), {})
+}
+
+function nodeOf(name: string, machine: Machine): NodeInput {
+  const { type, pods = [], capacityType = 'on-demand', zone = 'zone-1', pool = 'default' } = machine
+  return {
+    name,
+    labels: {
+      [labels.hostname]: name,
+      [labels.instanceType]: type.name,
+      [labels.zone]: zone,
+      [labels.capacityType]: capacityType,
+      [labels.nodePool]: pool,
+      [labels.os]: 'linux',
+      [labels.arch]: 'amd64',
+    },
+    taints: [],
+    initialized: true,
+    available: pods.reduce(
+      (left, { spec }) => difference(left, { ...podRequests(spec), pods: 1 }),
+      allocatableOf(type),
+    ),
+    daemonRequests: {},
+    usedHostPorts: [],
+    ...machine.node,
+  }
+}
+
+function candidateOf(name: string, machine: Machine): CandidateInput {
+  const { type, pods = [], capacityType = 'on-demand', zone = 'zone-1', pool = 'default' } = machine
+  const says = (offering: InstanceType['offerings'][number], value: string) =>
+    offering.requirements.some(({ values }) => values?.includes(value) === true)
+  const offering = type.offerings.find((each) => says(each, zone) && says(each, capacityType))
+  return {
+    node: name,
+    nodePool: pool,
+    policy: machine.policy ?? 'WhenEmptyOrUnderutilized',
+    capacityType,
+    instanceType: type.name,
+    pricePerHour: machine.pricePerHour ?? offering?.pricePerHour ?? 0,
+    disruptionCost: machine.disruptionCost ?? 1 + pods.length,
+    waitsForBusyNodes: machine.waitsForBusyNodes ?? false,
+    capacity: { ...type.capacity, nodes: 1 },
+    pods: pods.map(({ metadata }) => metadata.uid ?? ''),
+  }
+}
+
+/** Why each node stays that something is said of, by kind. */
+export function refusals({ remarks }: ConsolidationResult): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    remarks.flatMap((remark) => (remark.kind === 'refused' ? [[remark.node, remark.refusal.kind]] : [])),
+  )
+}
+
+/** Scored moves, in order. */
+export function scores({
+  remarks,
+}: ConsolidationResult): readonly Extract<ConsolidationRemark, { kind: 'scored' }>[] {
+  return remarks.flatMap((remark) => (remark.kind === 'scored' ? [remark] : []))
+}
+
+/** Nodes that go, and the types that come for them, of each move. */
+export function moves({
+  moves: all,
+}: ConsolidationResult): readonly (readonly [readonly string[], ...(readonly string[])[]])[] {
+  return all.map(({ candidates, claims }) => [
+    candidates.toSorted(),
+    ...claims.map(({ instanceTypes }) => instanceTypes),
+  ])
+}

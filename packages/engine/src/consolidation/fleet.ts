@@ -1,0 +1,222 @@
+/** The part of a cluster in which amounts alone decide, as a search for its cheapest state sees it. */
+import { labels, ownValue } from '@tenon/api'
+import type { ClaimClass } from '../scheduling/claims/claim-class.ts'
+import { undominated } from '../scheduling/packing/packing.ts'
+import { resourcePrices } from '../scheduling/packing/resource-prices.ts'
+import type { PodShape } from '../scheduling/pods/pod-shape.ts'
+import type { TypeRow } from '../scheduling/claims/pool-template.ts'
+import { type Amounts, addTo } from '../scheduling/pods/resource-space.ts'
+import { type Host, type Layout, type PodKind, resourceScore } from './scheduler-model.ts'
+import type { Candidate, WhatIf } from './what-if.ts'
+
+/** Most nodes that one search looks at; in a larger cluster, those on which most is wasted. */
+const mostNodes = 200
+/** Sizes of pods that are told apart when pods move one size after the other. */
+const mostWaves = 8
+
+interface Kind extends PodKind {
+  readonly shape: PodShape
+  /** 0 for those that move first. */
+  readonly wave: number
+}
+
+/** A node that pods may go to; it may itself go when it is a candidate's. */
+export interface Machine extends Host {
+  /** Index in the problem. */
+  readonly index: number
+  readonly candidate?: Candidate
+  readonly pricePerHour: number
+  /** Pods of each kind that leave if it goes. */
+  readonly pods: readonly (readonly number[])[]
+  readonly moving: Int32Array
+}
+
+/** A type that may be launched. */
+export interface Launchable extends Host {
+  readonly row: TypeRow
+  readonly pricePerHour: number
+}
+
+export interface Fleet {
+  readonly kinds: readonly Kind[]
+  readonly layout: Layout
+  readonly machines: readonly Machine[]
+  readonly types: readonly Launchable[]
+  /** The class of claims for the pods; absent when nothing can be launched. */
+  readonly class?: ClaimClass
+  /** Pods of each kind that wait for a place. */
+  readonly waiting: readonly (readonly number[])[]
+  /** Whether all candidates are machines that may go. */
+  readonly isWhole: boolean
+}
+
+/** @returns undefined when there is no node whose pods are all of that sort. */
+export function fleetOf(whatIf: WhatIf): Fleet | undefined {
+  const { compiled } = whatIf
+  const removable = whatIf.candidates
+    .filter(
+      ({ input, pods, node }) =>
+        // What a node of unknown price is worth cannot be weighed against others.
+        input.pricePerHour !== undefined &&
+        node.input.initialized &&
+        pods.length > 0 &&
+        pods.every((pod) => whatIf.isPlain(pod)),
+    )
+    .map((candidate) => ({ candidate, waste: wasteOf(candidate) }))
+    .toSorted((a, b) => b.waste - a.waste || (a.candidate.input.node < b.candidate.input.node ? -1 : 1))
+    .slice(0, mostNodes)
+    .map(({ candidate }) => candidate)
+  if (removable.length === 0) return undefined
+  const waiting = whatIf.homeless.filter((pod) => whatIf.isPlain(pod))
+  const shapes = new Set(
+    [...removable.flatMap(({ pods }) => pods), ...waiting].map((pod) => compiled.shapeOf(pod)),
+  )
+  const layout = {
+    cpu: compiled.space.vector({ cpu: 1 }).indexOf(1),
+    memory: compiled.space.vector({ memory: 1 }).indexOf(1),
+  }
+  if (layout.cpu < 0 || layout.memory < 0) return undefined
+  const ofClass = commonClass(whatIf, [...shapes])
+  const rows = ofClass === undefined ? [] : rowsOf(whatIf, ofClass)
+  const kinds = kindsOf(whatIf, shapes, removable, rows)
+  const indexes = new Map(kinds.map(({ shape }, index) => [shape, index]))
+  const byKind = (pods: readonly number[]): readonly (readonly number[])[] => {
+    const lists = kinds.map((): number[] => [])
+    for (const pod of pods) lists[indexes.get(compiled.shapeOf(pod)) ?? -1]?.push(pod)
+    return lists
+  }
+  const scoresOf = (total: Host['total'], free: Amounts, suits: (kind: Kind) => boolean = () => true) =>
+    Float64Array.from(kinds, (kind) => {
+      const score = resourceScore(kind.amounts, layout, total, free)
+      return score > Number.NEGATIVE_INFINITY && !suits(kind) ? Number.NEGATIVE_INFINITY : score
+    })
+  const zones = new Map<string, number>()
+  const zoneOf = (zone = '') => {
+    if (!zones.has(zone)) zones.set(zone, zones.size)
+    return zones.get(zone) as number
+  }
+  const going = new Map(removable.map((candidate) => [candidate.node, candidate]))
+  const others = whatIf.nodes.all
+    .filter((node) => !going.has(node) && node.input.initialized && !node.takesNothing)
+    .slice(0, mostNodes - removable.length)
+  const machines = [...going.keys(), ...others].map((node): Machine => {
+    const candidate = going.get(node)
+    const pods = byKind(candidate?.pods ?? [])
+    const moving = new Int32Array(pods.map(({ length }) => length))
+    const capacity = candidate?.input.capacity ?? node.input.available
+    const total = [Math.max(1, capacity['cpu'] ?? 0), Math.max(1, capacity['memory'] ?? 0)] as const
+    return {
+      index: whatIf.indexOf(node),
+      ...(candidate && { candidate }),
+      pricePerHour: candidate?.input.pricePerHour ?? 0,
+      free: node.remaining.slice(),
+      total,
+      zone: zoneOf(node.input.labels[labels.zone]),
+      counts: moving,
+      scores: scoresOf(total, node.remaining, ({ shape }) => whatIf.nodes.suits(node, shape)),
+      pods,
+      moving,
+    }
+  })
+  const none = new Int32Array(kinds.length)
+  const types = rows.map(({ row, pricePerHour }): Launchable => {
+    const total = [row.capacity[layout.cpu] as number, row.capacity[layout.memory] as number] as const
+    return {
+      row,
+      pricePerHour,
+      free: row.room,
+      total,
+      zone: 0,
+      counts: none,
+      scores: scoresOf(total, row.room),
+    }
+  })
+  return {
+    kinds,
+    layout: { ...layout, zones: Math.max(1, zones.size) },
+    machines,
+    types,
+    ...(ofClass && { class: ofClass }),
+    waiting: byKind(waiting),
+    isWhole: removable.length === whatIf.candidates.filter(({ pods }) => pods.length > 0).length,
+  }
+}
+
+/**
+ * What is known to be paid for room that nobody uses, per hour: the price times the share of the fullest resource
+ * that is free.
+ */
+export function wasteOf({ input, node }: Candidate): number {
+  let used = 0
+  for (const [name, total] of Object.entries(input.capacity)) {
+    const free = ownValue(node.input.available, name)
+    if (free === undefined || total <= 0 || name === 'pods') continue
+    used = Math.max(used, 1 - free / total)
+  }
+  return (input.pricePerHour ?? 0) * (1 - used)
+}
+
+/** The class of claims for pods of these shapes, if it is the same for all and sold without further rules. */
+function commonClass(whatIf: WhatIf, shapes: readonly PodShape[]): ClaimClass | undefined {
+  const classes = whatIf.without([], (simulation) => ({
+    ending: 'undo',
+    value: new Set(shapes.map((shape) => simulation.classFor(shape))),
+  }))
+  const [first] = classes
+  return classes.size === 1 && first !== undefined && !first.hasMinValues && !first.hasReservations
+    ? first
+    : undefined
+}
+
+function rowsOf(
+  { compiled }: WhatIf,
+  ofClass: ClaimClass,
+): readonly { row: TypeRow; pricePerHour: number }[] {
+  const priced = compiled.finisher
+    .priced(ofClass)
+    .flatMap(({ row, pricePerHour }) =>
+      pricePerHour !== undefined && row.room.every((amount) => amount >= 0) ? [{ row, pricePerHour }] : [],
+    )
+  const bins = priced.map(({ row, pricePerHour }) => ({ room: row.room, pricePerHour }))
+  return undominated(bins).flatMap((index) => priced[index] ?? [])
+}
+
+/** The kinds of pods, those that are hardest to place first. */
+function kindsOf(
+  { compiled }: WhatIf,
+  shapes: ReadonlySet<PodShape>,
+  removable: readonly Candidate[],
+  rows: readonly { readonly row: TypeRow; readonly pricePerHour: number }[],
+): readonly Kind[] {
+  const demand = new Float64Array(compiled.space.size)
+  for (const { pods } of removable) for (const pod of pods) addTo(demand, compiled.shapeOf(pod).amounts)
+  const bins =
+    rows.length > 0
+      ? rows.map(({ row, pricePerHour }) => ({ room: row.room, pricePerHour }))
+      : removable.map(({ input }) => ({
+          room: compiled.space.vector(input.capacity),
+          pricePerHour: input.pricePerHour ?? 0,
+        }))
+  const { prices } = resourcePrices(bins, demand)
+  const worthOf = (amounts: Amounts) =>
+    amounts.reduce((sum, amount, i) => sum + amount * (prices[i] as number), 0)
+  const largest = demand.map((_, i) =>
+    Math.max(1e-9, ...[...shapes].map(({ amounts }) => amounts[i] as number)),
+  )
+  const sizeOf = ({ amounts }: PodShape) =>
+    amounts.reduce(
+      (size, amount, i) =>
+        (demand[i] as number) > 0 && prices[i] !== 0 ? Math.max(size, amount / (largest[i] as number)) : size,
+      0,
+    )
+  const sized = [...shapes]
+    .map((shape) => ({ shape, size: sizeOf(shape), worth: worthOf(shape.amounts) }))
+    .toSorted((a, b) => b.size - a.size || b.worth - a.worth || a.shape.index - b.shape.index)
+  const sizes = [...new Set(sized.map(({ size }) => size))]
+  return sized.map(({ shape, size, worth }) => ({
+    shape,
+    amounts: shape.amounts,
+    worth: Math.max(worth, 1e-6),
+    wave: Math.floor((sizes.indexOf(size) * Math.min(mostWaves, sizes.length)) / sizes.length),
+  }))
+}

@@ -1,0 +1,320 @@
+/**
+ * Looks for any number of nodes that can go for any number of cheaper ones. Where amounts alone decide about
+ * pods, the cheapest state of all nodes together is the aim (end-state.ts). Of other nodes, first those go
+ * whose pods find room elsewhere, as many as possible; where none can, groups with much waste are packed anew.
+ */
+import type { NodeInput } from '../input/input.ts'
+import { amountsFit } from '../scheduling/pods/resource-space.ts'
+import type { Simulation } from '../scheduling/simulation.ts'
+import type { SchedulingControl } from '../input/result.ts'
+import { LeastPrice } from '../scheduling/packing/least-price.ts'
+import { verdictsOn } from './balanced.ts'
+import { cheapestStates, type EndState } from './end-state.ts'
+import { type Fleet, fleetOf, wasteOf } from './fleet.ts'
+import { MoveFinder, type MoveOutcome, priceOf } from './move.ts'
+import type { CandidateInput, Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
+import { survey } from './single.ts'
+import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+
+/** Sizes of the groups that are packed anew. */
+const groupSizes = [1, 2, 3, 4, 6, 8, 12, 16]
+/** Groups of a size that are tried, from the most wasteful nodes on; of single nodes, all. */
+const groupsOfSize = 12
+/** A group is only packed anew if that saves this share of its price; moving pods has a price, too. */
+const leastShare = 0.03
+/** What a new node must save on top, as a share of the price of what it replaces. */
+const sharePerLaunch = 0.01
+
+const noCheaper: MoveOutcome = { kind: 'refused', refusal: { kind: 'noCheaper' } }
+
+/** Nodes that consolidation would rather keep come first, so that pods gather there. */
+export function keepersFirst(candidates: readonly CandidateInput[]): (a: NodeInput, b: NodeInput) => number {
+  const ratios = new Map(
+    candidates.map(({ node, pricePerHour = 0, disruptionCost }) => [node, pricePerHour / disruptionCost]),
+  )
+  const ratio = ({ name }: NodeInput) => ratios.get(name) ?? Number.NEGATIVE_INFINITY
+  return (a, b) => {
+    if (a.initialized !== b.initialized) return a.initialized ? -1 : 1
+    return ratio(a) - ratio(b) || (a.name < b.name ? -1 : 1)
+  }
+}
+
+export function searchGlobal(
+  whatIf: WhatIf,
+  question: ConsolidationQuestion,
+  control: SchedulingControl,
+): Consolidation {
+  const search = new GlobalSearch(whatIf, question, control)
+  return search.run()
+}
+
+class GlobalSearch {
+  readonly #whatIf: WhatIf
+  readonly #question: ConsolidationQuestion
+  readonly #control: SchedulingControl
+  readonly #finder: MoveFinder
+  readonly #leastPrice: LeastPrice
+  readonly #remarks: Remark[] = []
+  /** Names of nodes that would be replaced, had busy nodes no room for their pods. */
+  readonly #waiting = new Set<string>()
+  #isLimitedByBudget = false
+  #examined = 0
+
+  constructor(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl) {
+    this.#whatIf = whatIf
+    this.#question = question
+    this.#control = control
+    this.#leastPrice = new LeastPrice(whatIf.compiled.finisher)
+    const mostClaims = Math.max(...groupSizes)
+    this.#finder = new MoveFinder(whatIf, {
+      spotToSpot: question.spotToSpot,
+      mostClaims,
+      guardSameTypes: true,
+    })
+  }
+
+  run(): Consolidation {
+    const fleet = fleetOf(this.#whatIf)
+    const found = (fleet && this.#endState(fleet)) ?? this.#elsewhere(fleet)
+    if (found === undefined && this.#question.leastSavings === undefined) this.#tellWhyNot()
+    return {
+      moves: found === undefined ? [] : [found],
+      remarks: this.#remarks,
+      isTimedOut: this.#control.shouldStop(),
+      isLimitedByBudget: this.#isLimitedByBudget,
+      examined: this.#examined,
+      unseenPools: [],
+    }
+  }
+
+  /** The move to the cheapest state of the fleet; to that without new nodes if the first is not to be had. */
+  #endState(fleet: Fleet): Move | undefined {
+    const { states, isLimitedByBudget } = cheapestStates(fleet, this.#question, () =>
+      this.#control.shouldStop(),
+    )
+    this.#examined += fleet.machines.filter(({ candidate }) => candidate !== undefined).length
+    this.#isLimitedByBudget ||= isLimitedByBudget
+    for (const state of states) {
+      const outcome = this.#moveTo(state, fleet)
+      if (outcome.kind === 'refused') continue
+      const inputs = state.gone.map(({ input }) => input)
+      this.#tellPossible(outcome.move)
+      if (this.#isApproved(inputs, outcome.move)) return { ...outcome.move, waves: state.waves }
+    }
+    return undefined
+  }
+
+  #moveTo({ gone, homes, launches }: EndState, { class: ofClass }: Fleet): MoveOutcome {
+    const { classes } = this.#whatIf.compiled
+    const bins =
+      ofClass === undefined
+        ? []
+        : launches.map(({ type, pods }) => {
+            // Whichever type is launched must have as much room: the scheduler puts pods where it likes.
+            const rows = ofClass.rows.filter(({ room }) => amountsFit(type.free, room))
+            return { pods, class: classes.restricted(ofClass, rows) }
+          })
+    return this.#whatIf.without(
+      gone,
+      (simulation) => {
+        if (bins.length > 0) simulation.rearrange(bins)
+        return { ending: 'undo', value: this.#judge(gone, simulation) }
+      },
+      homes,
+    )
+  }
+
+  /** What can be done with nodes about whose pods more than amounts decides. */
+  #elsewhere(fleet: Fleet | undefined): Move | undefined {
+    if (fleet?.isWhole === true && fleet.class !== undefined) return undefined
+    const known = new Set(fleet?.machines.map(({ candidate }) => candidate))
+    const sorted = this.#whatIf.candidates.toSorted(bySavings)
+    const fewest = this.#fewest(sorted.filter((candidate) => !known.has(candidate)))
+    if (fewest !== 'noneCanGo') return fewest === 'rejected' ? undefined : fewest
+    return this.#cheapest(sorted)
+  }
+
+  /** As many nodes as can go without a new one, the best first; `rejected` when that is not worth it. */
+  #fewest(sorted: readonly Candidate[]): Move | 'noneCanGo' | 'rejected' {
+    const homes = new Map<number, number>()
+    const gone = this.#whatIf.trial(() => this.#oneByOne(sorted, homes))
+    // Rules about other pods that each step keeps need not be kept by all of them together.
+    for (let count = gone.length; count > 0; count >>= 1) {
+      const some = gone.slice(0, count)
+      const placements = this.#together(some, homes)
+      if (placements === undefined) continue
+      const inputs = some.map(({ input }) => input)
+      const candidates = inputs.map(({ node }) => node)
+      const move: Move = { candidates, claims: [], placements, savings: priceOf(some) }
+      return this.#isApproved(inputs, move) ? move : 'rejected'
+    }
+    return 'noneCanGo'
+  }
+
+  /** Nodes that can go one after the other. @param homes takes where their pods go. */
+  #oneByOne(sorted: readonly Candidate[], homes: Map<number, number>): readonly Candidate[] {
+    const budget = this.#budget()
+    const gone: Candidate[] = []
+    for (const candidate of sorted) {
+      if (this.#control.shouldStop()) break
+      // A node that is to receive pods stays.
+      if (candidate.node.pods.length > 0 || !budget.allows([candidate])) continue
+      this.#examined++
+      const isGone = this.#whatIf.without([candidate], (simulation) => {
+        const fits = this.#fits(simulation)
+        if (fits) for (const [pod, node] of simulation.nodeOf) homes.set(pod, node)
+        return { ending: fits ? 'keep' : 'undo', value: fits }
+      })
+      if (!isGone) continue
+      budget.spend([candidate])
+      gone.push(candidate)
+    }
+    this.#isLimitedByBudget ||= budget.isSpent
+    return gone
+  }
+
+  /** Where the pods of all these nodes go, if there is room for all at once. */
+  #together(gone: readonly Candidate[], homes: ReadonlyMap<number, number>): Int32Array | undefined {
+    return this.#whatIf.without(
+      gone,
+      (simulation) => {
+        // What waits may go on waiting for a node that is starting.
+        const early = new Set(simulation.prematurelyPlaced)
+        const placed = [...simulation.nodeOf].filter(([pod]) => !early.has(pod))
+        const value = this.#fits(simulation) ? Int32Array.from(placed.flat()) : undefined
+        return { ending: 'undo', value }
+      },
+      homes,
+    )
+  }
+
+  #fits(simulation: Simulation): boolean {
+    return (
+      simulation.isComplete &&
+      simulation.claims.length === 0 &&
+      this.#whatIf.stranded(simulation).length === 0
+    )
+  }
+
+  /** The group of nodes whose pods are packed anew for the most money. */
+  #cheapest(sorted: readonly Candidate[]): Move | undefined {
+    const budget = this.#budget()
+    const wasteful = sorted
+      .map((candidate) => ({ candidate, waste: wasteOf(candidate) }))
+      .toSorted((a, b) => b.waste - a.waste || (a.candidate.input.node < b.candidate.input.node ? -1 : 1))
+      .map(({ candidate }) => candidate)
+    let best: { readonly move: Move; readonly worth: number } | undefined
+    const { leastSavings = 0, unchanged } = this.#question
+    for (const group of groupsFrom(wasteful)) {
+      if (this.#control.shouldStop()) return best?.move
+      if (!budget.allows(group) || group.every(({ input }) => unchanged?.has(input.node))) continue
+      const price = priceOf(group)
+      const least = Math.max(leastShare * price, best?.worth ?? 0, leastSavings)
+      if (price < least) continue
+      this.#examined++
+      const outcome = this.#packedAnew(group, least)
+      if (outcome.kind === 'refused') continue
+      const { move } = outcome
+      const worth = move.savings - price * sharePerLaunch * move.claims.length
+      if (move.savings < least || worth <= (best?.worth ?? 0)) continue
+      const inputs = group.map(({ input }) => input)
+      if (this.#isApproved(inputs, move)) best = { move, worth }
+    }
+    this.#isLimitedByBudget ||= budget.isSpent
+    if (best !== undefined) this.#tellPossible(best.move)
+    return best?.move
+  }
+
+  /** Each node by itself: users are told why it stays. One that could go alone is not worth the moving. */
+  #tellWhyNot(): void {
+    const { unchanged } = this.#question
+    const candidates = this.#whatIf.candidates.filter(({ input }) => unchanged?.has(input.node) !== true)
+    const { remarks } = survey(this.#whatIf, this.#question, this.#control, candidates)
+    for (const remark of remarks) {
+      if (remark.kind === 'refused') this.#remarks.push(remark)
+      if (remark.kind !== 'possible') continue
+      for (const node of remark.nodes)
+        this.#remarks.push({
+          kind: 'refused',
+          node,
+          refusal: { kind: this.#waiting.has(node) ? 'busyNodes' : 'noCheaper' },
+        })
+    }
+  }
+
+  #tellPossible({ candidates: nodes, claims, savings }: Move): void {
+    if (claims.length > 0)
+      this.#remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
+  }
+
+  /** @param least what it must save; a plan that cannot come to that is not worked out. */
+  #packedAnew(group: readonly Candidate[], least: number): MoveOutcome {
+    const { improvement } = this.#question
+    const most = priceOf(group) - least
+    return this.#whatIf.without(group, (simulation) => {
+      const { claims } = simulation
+      const isHopeless = this.#whatIf.stranded(simulation).length > 0 || this.#leastPrice.of(claims) > most
+      if (improvement !== undefined && simulation.isComplete && claims.length > 0 && !isHopeless)
+        simulation.regroup(improvement, () => this.#control.shouldStop())
+      const isDear = simulation.isComplete && simulation.cost.pricePerHour > most
+      return { ending: 'undo', value: isDear ? noCheaper : this.#judge(group, simulation) }
+    })
+  }
+
+  #judge(candidates: readonly Candidate[], simulation: Simulation): MoveOutcome {
+    const outcome = this.#finder.judge(candidates, simulation)
+    if (outcome.kind === 'refused' || candidates.every(({ input }) => input.waitsForBusyNodes !== true))
+      return outcome
+    if (!this.#whatIf.hasClaimForBusyNodes(simulation)) return outcome
+    for (const { input } of candidates) this.#waiting.add(input.node)
+    return { kind: 'refused', refusal: { kind: 'busyNodes' } }
+  }
+
+  #isApproved(inputs: readonly CandidateInput[], move: Move): boolean {
+    const verdicts = verdictsOn(inputs, move.savings, this.#question.totals)
+    const isApproved = verdicts.every((verdict) => verdict.isApproved)
+    this.#remarks.push({ kind: 'scored', nodes: move.candidates, verdicts, isApproved })
+    return isApproved
+  }
+
+  #budget(): Budget {
+    return new Budget(this.#question.budgets)
+  }
+}
+
+/**
+ * Groups of nodes to pack anew. Each has a quarter of nodes that the one before had not: more of large groups
+ * would be almost the same again.
+ * @param wasteful the most wasteful first.
+ */
+function* groupsFrom(wasteful: readonly Candidate[]): Generator<readonly Candidate[], void, undefined> {
+  for (const size of groupSizes) {
+    const groups = size === 1 ? wasteful.length : groupsOfSize
+    const step = Math.ceil(size / 4)
+    for (let start = 0; start < groups * step && start + size <= wasteful.length; start += step)
+      yield wasteful.slice(start, start + size)
+  }
+}
+
+/** Disruptions that are left, by NodePool. */
+class Budget {
+  readonly #left: Map<string, number>
+  isSpent = false
+
+  constructor(budgets: ReadonlyMap<string, number>) {
+    this.#left = new Map(budgets)
+  }
+
+  allows(candidates: readonly Candidate[]): boolean {
+    const counts = new Map<string, number>()
+    for (const { input } of candidates) counts.set(input.nodePool, (counts.get(input.nodePool) ?? 0) + 1)
+    const isAllowed = [...counts].every(([pool, count]) => (this.#left.get(pool) ?? 0) >= count)
+    this.isSpent ||= !isAllowed
+    return isAllowed
+  }
+
+  spend(candidates: readonly Candidate[]): void {
+    for (const { input } of candidates)
+      this.#left.set(input.nodePool, (this.#left.get(input.nodePool) ?? 0) - 1)
+  }
+}

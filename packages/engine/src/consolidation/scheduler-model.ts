@@ -1,0 +1,342 @@
+/**
+ * Where the Kubernetes scheduler puts pods that nobody steers: on the node with the most room, its use in
+ * balance, among few of their kind (plugins NodeResourcesFit, NodeResourcesBalancedAllocation and
+ * PodTopologySpread with the constraints and weights of the default profile).
+ */
+import type { Amounts } from '../scheduling/pods/resource-space.ts'
+
+/** Pods that ask for the same and belong together. */
+export interface PodKind {
+  readonly amounts: Amounts
+  /** What the room for one of them costs at least, per hour. */
+  readonly worth: number
+}
+
+/** A node as the scheduler sees it. */
+export interface Host {
+  readonly free: Amounts
+  /** CPU and memory that pods may ask for in all. */
+  readonly total: readonly [cpu: number, memory: number]
+  /** Index of the zone. */
+  readonly zone: number
+  /** How many pods of each kind run there and stay. */
+  readonly counts: Int32Array
+  /** Its {@link resourceScore} for the first pod of each kind; minus infinity where rules forbid the node, too. */
+  readonly scores: Float64Array
+}
+
+export interface Layout {
+  /** Where CPU and memory are in amounts. */
+  readonly cpu: number
+  readonly memory: number
+  readonly zones: number
+}
+
+const most = 100
+
+/**
+ * What the scheduler thinks of the resources of a node for one pod: more is better.
+ * @param free from `at` on, what is free on the node, in the order of the amounts.
+ * @returns minus infinity when there is no room.
+ */
+export function resourceScore(
+  amounts: Amounts,
+  { cpu, memory }: Pick<Layout, 'cpu' | 'memory'>,
+  [cores, bytes]: Host['total'],
+  free: Amounts,
+  at = 0,
+): number {
+  for (let i = 0; i < amounts.length; i++)
+    if ((amounts[i] as number) > (free[at + i] as number)) return Number.NEGATIVE_INFINITY
+  const cpuLeft = ((free[at + cpu] as number) - (amounts[cpu] as number)) / cores
+  const memoryLeft = ((free[at + memory] as number) - (amounts[memory] as number)) / bytes
+  return (most * (cpuLeft + memoryLeft)) / 2 + most * (1 - Math.abs(cpuLeft - memoryLeft) / 2)
+}
+
+const spreadWeight = 2
+/** `maxSkew` less one of the default constraints, for zones and hosts. */
+const zoneSlack = 4
+const hostSlack = 2
+
+/** The hosts as columns, each by host: they are asked for the same things over and over. */
+interface Columns {
+  readonly zones: Int32Array
+  /** By kind. */
+  readonly counts: readonly Int32Array[]
+  readonly scores: readonly Float64Array[]
+  /** By kind, the hosts that rules allow and that have room for a first pod of it. */
+  readonly roomy: readonly Int32Array[]
+  /** By kind, then by zone, its pods on all hosts. */
+  readonly inZone: readonly Float64Array[]
+}
+
+function columnsOf(kinds: readonly PodKind[], { zones }: Layout, hosts: readonly Host[]): Columns {
+  const scores = kinds.map((_, kind) => Float64Array.from(hosts, (host) => host.scores[kind] as number))
+  return {
+    zones: Int32Array.from(hosts, ({ zone }) => zone),
+    counts: kinds.map((_, kind) => Int32Array.from(hosts, ({ counts }) => counts[kind] as number)),
+    scores,
+    roomy: scores.map((ofKind) =>
+      Int32Array.from([...ofKind.keys()].filter((host) => ofKind[host] !== Number.NEGATIVE_INFINITY)),
+    ),
+    inZone: kinds.map((_, kind) => {
+      const sums = new Float64Array(zones)
+      for (const { zone, counts } of hosts) sums[zone] = (sums[zone] as number) + (counts[kind] as number)
+      return sums
+    }),
+  }
+}
+
+export interface PlaceOptions {
+  /** How much the scheduler may see otherwise: added to the score of a host. */
+  readonly noise?: (() => number) | undefined
+  /** Takes for each kind the places in `hosts` of where its pods go. */
+  readonly homes?: number[][]
+  /** Once more than this is known to find no place, the rest is not looked at. */
+  readonly mostMissing?: number
+}
+
+export class SchedulerModel {
+  readonly #kinds: readonly PodKind[]
+  readonly #round: Round
+  /** Work done so far: hosts compared for pods. */
+  spent = 0
+
+  /**
+   * @param kinds in the order in which their pods come.
+   * @param hosts all there may be.
+   */
+  constructor(kinds: readonly PodKind[], layout: Layout, hosts: readonly Host[]) {
+    this.#kinds = kinds
+    this.#round = new Round(hosts, columnsOf(kinds, layout, hosts), layout)
+  }
+
+  /**
+   * Places so many pods of each kind, one kind after the other.
+   * @param hosts those that are there, by index; one may be there several times.
+   * @returns worth of the pods that found no place.
+   */
+  place(
+    hosts: readonly number[],
+    counts: Int32Array,
+    { noise, homes, mostMissing = Number.POSITIVE_INFINITY }: PlaceOptions = {},
+  ): number {
+    const round = this.#round
+    round.reset(hosts)
+    this.spent += 10 * hosts.length
+    let missing = 0
+    for (let index = 0; index < this.#kinds.length; index++) {
+      const count = counts[index] as number
+      if (count === 0) continue
+      const kind = this.#kinds[index] as PodKind
+      round.begin(kind, index)
+      for (let placed = 0; placed < count; placed++) {
+        this.spent += hosts.length
+        const best = round.place(kind, noise)
+        if (best < 0) {
+          missing += (count - placed) * kind.worth
+          if (missing > mostMissing) return missing
+          break
+        }
+        homes?.[index]?.push(best)
+      }
+    }
+    return missing
+  }
+}
+
+/**
+ * One round after the other, in each of which the pods of all kinds find places. Arrays are by place of the host
+ * unless they say otherwise.
+ */
+class Round {
+  /** By index. */
+  readonly #known: readonly Host[]
+  readonly #columns: Columns
+  readonly #layout: Layout
+  /** Amounts of a host. */
+  readonly #size: number
+  #hosts: readonly number[] = []
+  /** By index, how often the host is there, and the first of its places; -1 when it is not there. */
+  readonly #times: Int32Array
+  readonly #firsts: Int32Array
+  /** The next place of the same host; -1 after the last. */
+  #nexts = new Int32Array(0)
+  /** Hosts with pods that are not there exactly once. */
+  #odd: number[] = []
+  /** By index, whether any pod is there and stays. */
+  readonly #hasPods: Uint8Array
+  /** What is still free on hosts that have got pods, one after the other. */
+  #free = new Float64Array(0)
+  /** Place there of each host; -1 of those that have got none. */
+  #slots = new Int32Array(0)
+  #slotted = 0
+  #resources = new Float64Array(0)
+  #alike = new Float64Array(0)
+  #crowds = new Float64Array(0)
+  /** Hosts with room for one more of the kind, in order. */
+  #open = new Int32Array(0)
+  #opened = 0
+  /** By zone. */
+  readonly #inZone: Float64Array
+  readonly #zoneTerms: Float64Array
+  readonly #zoneWeight: number
+  #hostWeight = 0
+  #least = 0
+  #greatest = 0
+
+  constructor(known: readonly Host[], columns: Columns, layout: Layout) {
+    this.#known = known
+    this.#columns = columns
+    this.#layout = layout
+    this.#size = known[0]?.free.length ?? 0
+    this.#times = new Int32Array(known.length)
+    this.#firsts = new Int32Array(known.length)
+    this.#hasPods = Uint8Array.from(known, ({ counts }) => (counts.some((count) => count > 0) ? 1 : 0))
+    this.#inZone = new Float64Array(layout.zones)
+    this.#zoneTerms = new Float64Array(layout.zones)
+    this.#zoneWeight = Math.log(layout.zones + 2)
+  }
+
+  /** These hosts are there, and none has got pods. */
+  reset(hosts: readonly number[]): void {
+    const { length } = hosts
+    if (this.#slots.length < length) this.#grow(2 * length)
+    this.#hosts = hosts
+    this.#slots.fill(-1, 0, length)
+    this.#slotted = 0
+    this.#hostWeight = Math.log(length + 2)
+    this.#locate(hosts)
+  }
+
+  #locate(hosts: readonly number[]): void {
+    const times = this.#times.fill(0)
+    const firsts = this.#firsts.fill(-1)
+    for (let place = hosts.length - 1; place >= 0; place--) {
+      const host = hosts[place] as number
+      this.#nexts[place] = firsts[host] as number
+      firsts[host] = place
+      times[host] = (times[host] as number) + 1
+    }
+    this.#odd = []
+    for (let host = 0; host < times.length; host++)
+      if (times[host] !== 1 && this.#hasPods[host] === 1) this.#odd.push(host)
+  }
+
+  #grow(hosts: number): void {
+    this.#free = new Float64Array(hosts * this.#size)
+    this.#slots = new Int32Array(hosts)
+    this.#nexts = new Int32Array(hosts)
+    this.#resources = new Float64Array(hosts)
+    this.#alike = new Float64Array(hosts)
+    this.#crowds = new Float64Array(hosts)
+    this.#open = new Int32Array(hosts)
+  }
+
+  /** Pods of this kind come next. */
+  begin(kind: PodKind, kindIndex: number): void {
+    const counts = this.#columns.counts[kindIndex] as Int32Array
+    this.#countInZones(counts, kindIndex)
+    const scores = this.#columns.scores[kindIndex] as Float64Array
+    const roomy = this.#columns.roomy[kindIndex] as Int32Array
+    this.#opened = 0
+    let last = -1
+    let isInOrder = true
+    for (let each = 0; each < roomy.length; each++) {
+      const host = roomy[each] as number
+      for (let place = this.#firsts[host] as number; place >= 0; place = this.#nexts[place] as number) {
+        const slot = this.#slots[place] as number
+        const rated = slot < 0 ? (scores[host] as number) : this.#rate(this.#known[host] as Host, slot, kind)
+        if (rated === Number.NEGATIVE_INFINITY) continue
+        this.#resources[place] = rated
+        this.#alike[place] = counts[host] as number
+        this.#open[this.#opened++] = place
+        isInOrder &&= place > last
+        last = place
+      }
+    }
+    if (!isInOrder) this.#open.subarray(0, this.#opened).sort()
+  }
+
+  #countInZones(counts: Int32Array, kindIndex: number): void {
+    const { zones, inZone } = this.#columns
+    this.#inZone.set(inZone[kindIndex] as Float64Array)
+    for (const host of this.#odd) {
+      const zone = zones[host] as number
+      const others = ((this.#times[host] as number) - 1) * (counts[host] as number)
+      this.#inZone[zone] = (this.#inZone[zone] as number) + others
+    }
+  }
+
+  /** Puts one pod of the kind on a host. @returns its place; -1 when there is no place. */
+  place(kind: PodKind, noise: (() => number) | undefined): number {
+    this.#crowd()
+    const place = this.#bestPlace(noise)
+    if (place < 0) return -1
+    const best = this.#open[place] as number
+    const host = this.#known[this.#hosts[best] as number] as Host
+    const { zone } = host
+    const slot = this.#slotOf(best, host)
+    const from = slot * this.#size
+    for (let i = 0; i < this.#size; i++)
+      this.#free[from + i] = (this.#free[from + i] as number) - (kind.amounts[i] as number)
+    this.#alike[best] = (this.#alike[best] as number) + 1
+    this.#inZone[zone] = (this.#inZone[zone] as number) + 1
+    const rated = this.#rate(host, slot, kind)
+    this.#resources[best] = rated
+    if (rated === Number.NEGATIVE_INFINITY) {
+      this.#open.copyWithin(place, place + 1, this.#opened)
+      this.#opened--
+    }
+    return best
+  }
+
+  /** How crowded each host is by pods of the kind. */
+  #crowd(): void {
+    const { zones } = this.#columns
+    for (let zone = 0; zone < this.#zoneTerms.length; zone++)
+      this.#zoneTerms[zone] = (this.#inZone[zone] as number) * this.#zoneWeight + zoneSlack
+    let least = Number.POSITIVE_INFINITY
+    let greatest = 0
+    for (let place = 0; place < this.#opened; place++) {
+      const index = this.#open[place] as number
+      const zoneTerm = this.#zoneTerms[zones[this.#hosts[index] as number] as number] as number
+      const crowded = Math.round(zoneTerm + (this.#alike[index] as number) * this.#hostWeight + hostSlack)
+      this.#crowds[index] = crowded
+      if (crowded < least) least = crowded
+      if (crowded > greatest) greatest = crowded
+    }
+    this.#least = least
+    this.#greatest = greatest
+  }
+
+  /** Place among the open hosts of the one with the highest score. */
+  #bestPlace(noise: (() => number) | undefined): number {
+    const greatest = this.#greatest
+    const sum = greatest + this.#least
+    let bestPlace = -1
+    let bestScore = Number.NEGATIVE_INFINITY
+    for (let place = 0; place < this.#opened; place++) {
+      const index = this.#open[place] as number
+      const spread = (most * (sum - (this.#crowds[index] as number))) / greatest
+      const score = (this.#resources[index] as number) + spreadWeight * spread + (noise?.() ?? 0)
+      if (score <= bestScore) continue
+      bestScore = score
+      bestPlace = place
+    }
+    return bestPlace
+  }
+
+  #slotOf(index: number, { free }: Host): number {
+    let slot = this.#slots[index] as number
+    if (slot >= 0) return slot
+    slot = this.#slotted++
+    this.#slots[index] = slot
+    this.#free.set(free, slot * this.#size)
+    return slot
+  }
+
+  #rate({ total }: Host, slot: number, { amounts }: PodKind): number {
+    return resourceScore(amounts, this.#layout, total, this.#free, slot * this.#size)
+  }
+}

@@ -1,0 +1,110 @@
+/** What would take the place of a node for less, were it available (disruption.md 10). */
+import { capacityTypes } from '@tenon/api'
+import type { PodShape } from '../scheduling/pods/pod-shape.ts'
+import { type CompiledPool, PoolBudget } from '../scheduling/claims/pool-template.ts'
+import { addTo, type Amounts, amountsFit } from '../scheduling/pods/resource-space.ts'
+import { portsClash } from '../scheduling/pods/host-ports.ts'
+import type { Simulation } from '../scheduling/simulation.ts'
+import { allowsNewHost } from '../scheduling/topology/node-filter.ts'
+import { untolerated } from '../scheduling/pods/taints.ts'
+import { suiting, unavailableOfferings, type Withheld } from '../scheduling/claims/withheld.ts'
+import type { UnavailableOffering } from '../reasons/reasons.ts'
+import { compatible } from '../requirements/requirements.ts'
+import type { StateId } from '../requirements/states.ts'
+import type { Candidate, WhatIf } from './what-if.ts'
+
+/** Looks for single offerings that are unavailable now and would hold all pods that need a new node. */
+export class Shortages {
+  readonly #whatIf: WhatIf
+  /** Those in which something is unavailable. */
+  readonly #pools: readonly CompiledPool[]
+  readonly #suiting = new Map<CompiledPool, Map<StateId, readonly Withheld[]>>()
+
+  constructor(whatIf: WhatIf) {
+    const { compiled } = whatIf
+    this.#whatIf = whatIf
+    this.#pools = [
+      ...compiled.templates.map((template) => compiled.poolOf(template)),
+      ...compiled.emptyPools,
+    ].filter((pool) => compiled.withheld(pool).length > 0)
+  }
+
+  /**
+   * @param price per hour of the candidate: what costs as much, or an unknown price, is not told.
+   * @param spotToSpot whether a spot node may be replaced by another.
+   */
+  of(
+    candidate: Candidate,
+    { claims }: Simulation,
+    { price, spotToSpot }: { readonly price: number; readonly spotToSpot: boolean },
+  ): readonly UnavailableOffering[] {
+    if (this.#pools.length === 0 || claims.length === 0) return []
+    const pods = claims.flatMap((claim) => claim.pods)
+    // Of several nodes it is not known whether rules about other pods made them several.
+    if (claims.length > 1 && !pods.every((pod) => this.#whatIf.isPlain(pod))) return []
+    const { compiled } = this.#whatIf
+    const shapes = [...new Set(pods.map((pod) => compiled.shapeOf(pod)))]
+    const amounts = new Float64Array(compiled.space.size)
+    for (const claim of claims) addTo(amounts, claim.amounts)
+    const isSpot = candidate.input.capacityType === capacityTypes.spot
+    const short = this.#pools.flatMap((pool) =>
+      this.#holding(pool, shapes, amounts, [candidate]).filter(
+        ({ pricePerHour }) => pricePerHour !== undefined && pricePerHour < price,
+      ),
+    )
+    const told = unavailableOfferings(short)
+    return isSpot && !spotToSpot
+      ? told.filter(({ capacityType }) => capacityType !== capacityTypes.spot)
+      : told
+  }
+
+  /** What of a pool would hold all the pods on one node. */
+  #holding(
+    pool: CompiledPool,
+    shapes: readonly PodShape[],
+    amounts: Amounts,
+    gone: readonly Candidate[],
+  ): readonly Withheld[] {
+    const state = this.#stateWith(pool, shapes)
+    if (state === undefined) return []
+    const index = this.#whatIf.compiled.problem.pools.indexOf(pool.input)
+    const budget = new PoolBudget(pool.input.nodePool, this.#whatIf.usageWithout(index, gone), [])
+    const ports = shapes.flatMap(({ hostPorts }) => hostPorts)
+    return this.#suitingIn(pool, state).filter(
+      ({ type, room, daemons }) =>
+        amountsFit(amounts, room) &&
+        budget.allows(type) &&
+        (ports.length === 0 || !portsClash(ports, daemons.ports)),
+    )
+  }
+
+  #suitingIn(pool: CompiledPool, state: StateId): readonly Withheld[] {
+    const { compiled } = this.#whatIf
+    const byState = this.#suiting.get(pool) ?? new Map<StateId, readonly Withheld[]>()
+    this.#suiting.set(pool, byState)
+    let known = byState.get(state)
+    if (known === undefined) {
+      const { wellKnownLabels } = compiled.problem.policy
+      known = suiting(compiled.withheld(pool), compiled.states.get(state), wellKnownLabels)
+      byState.set(state, known)
+    }
+    return known
+  }
+
+  /** What a node of the pool with all these pods must be; undefined when there is no such node. */
+  #stateWith(pool: CompiledPool, shapes: readonly PodShape[]): StateId | undefined {
+    const { states, problem } = this.#whatIf.compiled
+    const admits = (have: StateId, wish: StateId) =>
+      compatible(states.get(have), states.get(wish), problem.policy.wellKnownLabels)
+    let state = states.idOf(pool.requirements)
+    for (const { strict, tolerations, volumes } of shapes) {
+      if (strict.host !== undefined && !allowsNewHost(strict.host)) return undefined
+      if (untolerated(pool.taints, tolerations).length > 0 || !admits(state, strict.state)) return undefined
+      const withPod = states.merge(state, strict.state)
+      const volume = volumes.find((wish) => admits(withPod, wish.state))
+      if (volume === undefined) return undefined
+      state = states.merge(withPod, volume.state)
+    }
+    return state
+  }
+}

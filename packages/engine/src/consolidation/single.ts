@@ -1,0 +1,99 @@
+/** Looks for one node whose removal, or replacement, pays (disruption.md 12). */
+import type { SchedulingControl } from '../input/result.ts'
+import { mayPass, verdictsOn } from './balanced.ts'
+import { MoveFinder } from './move.ts'
+import type { Consolidation, ConsolidationQuestion, Remark } from './question.ts'
+import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+
+export function searchSingle(
+  whatIf: WhatIf,
+  { budgets, totals, spotToSpot, unseenPools }: ConsolidationQuestion,
+  control: SchedulingControl,
+): Consolidation {
+  const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims: 1, guardSameTypes: false })
+  const remarks: Remark[] = []
+  const queue = interleaved(whatIf.candidates.toSorted(bySavings), unseenPools)
+  const unseen = new Set(queue.map(({ input }) => input.nodePool))
+  let isLimitedByBudget = false
+  let examined = 0
+  const ending = (rest: Pick<Consolidation, 'moves' | 'isTimedOut' | 'unseenPools'>): Consolidation => ({
+    remarks,
+    isLimitedByBudget,
+    examined,
+    ...rest,
+  })
+  for (const candidate of queue) {
+    if (control.shouldStop()) return ending({ moves: [], isTimedOut: true, unseenPools: [...unseen] })
+    const { input } = candidate
+    unseen.delete(input.nodePool)
+    if ((budgets.get(input.nodePool) ?? 0) <= 0) {
+      isLimitedByBudget = true
+      continue
+    }
+    examined++
+    if (!mayPass(input, totals)) continue
+    const outcome = whatIf.without([candidate], (simulation) => ({
+      ending: 'undo',
+      value: finder.judge([candidate], simulation),
+    }))
+    if (outcome.kind === 'refused') {
+      if (outcome.refusal.kind === 'undecided')
+        return ending({ moves: [], isTimedOut: true, unseenPools: [...unseen] })
+      remarks.push({ kind: 'refused', node: input.node, refusal: outcome.refusal })
+      continue
+    }
+    const { move } = outcome
+    if (move.claims.length > 0)
+      remarks.push({ kind: 'possible', nodes: [input.node], replacements: 1, savings: move.savings })
+    const verdicts = verdictsOn([input], move.savings, totals)
+    const isApproved = verdicts.every((verdict) => verdict.isApproved)
+    remarks.push({ kind: 'scored', nodes: [input.node], verdicts, isApproved })
+    if (isApproved) return ending({ moves: [move], isTimedOut: false, unseenPools: [...unseenPools] })
+  }
+  return ending({ moves: [], isTimedOut: false, unseenPools: [] })
+}
+
+/** What would become of each of these nodes, if it were alone to go. */
+export function survey(
+  whatIf: WhatIf,
+  { spotToSpot }: ConsolidationQuestion,
+  control: SchedulingControl,
+  candidates: readonly Candidate[] = whatIf.candidates,
+): Consolidation {
+  const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims: 1, guardSameTypes: false })
+  const remarks: Remark[] = []
+  for (const candidate of candidates.toSorted(bySavings)) {
+    if (control.shouldStop()) break
+    const { node } = candidate.input
+    const outcome = whatIf.without([candidate], (simulation) => ({
+      ending: 'undo',
+      value: finder.judge([candidate], simulation),
+    }))
+    if (outcome.kind === 'refused') remarks.push({ kind: 'refused', node, refusal: outcome.refusal })
+    else {
+      const { claims, savings } = outcome.move
+      remarks.push({ kind: 'possible', nodes: [node], replacements: claims.length, savings })
+    }
+  }
+  const isTimedOut = remarks.length < candidates.length
+  return {
+    moves: [],
+    remarks,
+    isTimedOut,
+    isLimitedByBudget: false,
+    examined: remarks.length,
+    unseenPools: [],
+  }
+}
+
+/** The first of each NodePool, then the second of each; NodePools that were not reached before come first. */
+function interleaved(sorted: readonly Candidate[], unseenPools: readonly string[]): readonly Candidate[] {
+  const pools = [...Map.groupBy(sorted, ({ input }) => input.nodePool)].toSorted(([a], [b]) => {
+    const rank = (name: string) => (unseenPools.includes(name) ? 0 : 1)
+    return rank(a) - rank(b) || (a < b ? -1 : 1)
+  })
+  const longest = Math.max(0, ...pools.map(([, members]) => members.length))
+  return Array.from({ length: longest }, (_, round) =>
+    pools.flatMap(([, members]) => members[round] ?? []),
+  ).flat()
+}

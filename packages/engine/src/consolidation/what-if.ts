@@ -1,0 +1,249 @@
+/** Simulations without some of the nodes, on common ground (scheduling.md 14, disruption.md 11). */
+import type { NodeInput } from '../input/input.ts'
+import type { Resources } from '@tenon/api'
+import { CompiledProblem } from '../scheduling/compiled-problem.ts'
+import { Ground } from '../scheduling/ground.ts'
+import type { TypeReader } from '../scheduling/types/instance-rows.ts'
+import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
+import type { NodeQueue } from '../scheduling/nodes/node-queue.ts'
+import { difference } from '../scheduling/pods/pod-resources.ts'
+import { addTo, type Amounts, amountsFit, takeFrom } from '../scheduling/pods/resource-space.ts'
+import { type Scope, Simulation } from '../scheduling/simulation.ts'
+import type { Problem } from '../input/problem.ts'
+import type { SchedulingControl } from '../input/result.ts'
+import type { CandidateInput, Removal } from './question.ts'
+import { savingsOrder } from './savings-order.ts'
+
+/** A candidate as the simulations know it. */
+export interface Candidate {
+  readonly input: CandidateInput
+  readonly node: NodeFill
+  /** Indexes of the pods that must move. */
+  readonly pods: readonly number[]
+}
+
+/** What becomes of a simulation's placements. */
+export type Ending = 'undo' | 'keep'
+
+/**
+ * All candidates' pods are where they run until a question takes their node away. A question costs what
+ * the pods concerned cost, not what the cluster does.
+ */
+export class WhatIf {
+  readonly compiled: CompiledProblem
+  readonly candidates: readonly Candidate[]
+  readonly #ground: Ground
+  readonly #control: SchedulingControl
+  /** Place in the order in which pods are tried. */
+  readonly #rank: Int32Array
+  /** Pods of the candidates. */
+  readonly #settled = new Set<number>()
+  /** Pods that have no place, or lose it whatever is decided. */
+  readonly #homeless: readonly number[]
+  readonly #unreadable: ReadonlyMap<number, string>
+  readonly #poolIndexes: ReadonlyMap<string, number>
+  readonly #busy: readonly NodeFill[]
+  /** Nodes whose absence was kept. */
+  readonly #gone: Candidate[] = []
+  #areHomelessPlaced = false
+
+  /** @param order in which nodes are tried; initialized ones first, then by name, unless given. */
+  constructor(
+    problem: Problem,
+    candidates: readonly CandidateInput[],
+    reader: TypeReader,
+    control: SchedulingControl,
+    order?: (a: NodeInput, b: NodeInput) => number,
+  ) {
+    this.compiled = new CompiledProblem(problem, reader)
+    this.#control = control
+    this.#ground = new Ground(this.compiled, order)
+    this.#ground.observeRelaxations()
+    this.#unreadable = this.compiled.unreadable()
+    this.#rank = new Int32Array(problem.shapeOf.length).fill(-1)
+    for (const [rank, pod] of this.compiled.order().entries()) this.#rank[pod] = rank
+    this.#poolIndexes = new Map(problem.pools.map(({ nodePool }, index) => [nodePool.metadata.name, index]))
+    const nodes = new Map(problem.nodes.map(({ name }, index) => [name, index]))
+    const pods = new Map(problem.uids.map((uid, index) => [uid, index]))
+    this.candidates = candidates.flatMap((input) => {
+      const node = nodes.get(input.node)
+      if (node === undefined) return []
+      return [
+        { input, node: this.#ground.nodeAt(node), pods: input.pods.flatMap((uid) => pods.get(uid) ?? []) },
+      ]
+    })
+    for (const candidate of this.candidates) {
+      for (const pod of candidate.pods) {
+        this.#settled.add(pod)
+        if (this.#isReadable(pod)) this.#ground.topology.record(this.compiled.shapeOf(pod), candidate.node)
+      }
+    }
+    this.#busy = this.#ground.nodes.all.filter(({ input }) => input.refusesCandidatePods === true)
+    this.#homeless = problem.uids.flatMap((_, pod) => (this.#settled.has(pod) ? [] : [pod]))
+    this.#ground.mark()
+  }
+
+  /** Pods that have no place, or lose it whatever is decided. */
+  get homeless(): readonly number[] {
+    return this.#homeless
+  }
+
+  /** Every node, in the order in which they are tried. */
+  get nodes(): NodeQueue {
+    return this.#ground.nodes
+  }
+
+  /** Index of a node in the problem. */
+  indexOf(node: NodeFill): number {
+    return this.#ground.indexOf(node)
+  }
+
+  /** Whether what a pod asks for is all that decides where it may go, once nodes of its choice are known. */
+  isPlain(pod: number): boolean {
+    if (!this.#isReadable(pod) || this.compiled.problem.volumeClaims.has(pod)) return false
+    const shape = this.compiled.shapeOf(pod)
+    const { hostPorts, hasUnknownVolumes, usesResourceClaims, wanted, volumes } = shape
+    return (
+      hostPorts.length === 0 &&
+      !hasUnknownVolumes &&
+      !usesResourceClaims &&
+      wanted.host === undefined &&
+      volumes.every(({ host }) => host === undefined) &&
+      this.#ground.topology.isIndifferent(shape)
+    )
+  }
+
+  /** Whether the pod has no place now, so that nothing is lost when it finds none. */
+  isPending(pod: number): boolean {
+    if (this.#settled.has(pod)) return false
+    const shape = this.compiled.problem.shapeOf[pod] ?? -1
+    return (this.compiled.problem.shapes[shape]?.origin ?? 'pending') === 'pending'
+  }
+
+  /**
+   * Lets the pods of the nodes find other places, together with those that have none.
+   * @param look is shown the simulation before it is undone, and may have it kept.
+   * @param planned index of the node for pods that are to go to a certain one if they can.
+   */
+  without<T>(
+    candidates: readonly Candidate[],
+    look: (simulation: Simulation) => { readonly ending: Ending; readonly value: T },
+    planned?: ReadonlyMap<number, number>,
+  ): T {
+    const ground = this.#ground
+    const homeless = this.#areHomelessPlaced ? [] : this.#homeless
+    const pods = [...homeless, ...candidates.flatMap((candidate) => candidate.pods)]
+    const readable = pods.filter((pod) => this.#isReadable(pod))
+    for (const pod of readable) ground.nodes.prepare(this.compiled.shapeOf(pod))
+    const mark = ground.mark()
+    for (const candidate of candidates) {
+      for (const pod of candidate.pods)
+        if (this.#isReadable(pod)) ground.topology.remove(this.compiled.shapeOf(pod), candidate.node)
+    }
+    for (const { node } of candidates) ground.exclude(node)
+    const scope: Scope = {
+      ground,
+      pods: readable.sort((a, b) => (this.#rank[a] as number) - (this.#rank[b] as number)),
+      unreadable: new Map(
+        pods.flatMap((pod) => {
+          const problem = this.#unreadable.get(pod)
+          return problem === undefined ? [] : [[pod, problem]]
+        }),
+      ),
+      usageOf: (pool) => this.usageWithout(pool, candidates),
+      ...(planned && { planned }),
+    }
+    let ending: Ending = 'undo'
+    try {
+      const simulation = new Simulation(this.compiled, 'firstFit', { scope })
+      simulation.run(this.#control)
+      const looked = look(simulation)
+      ending = looked.ending
+      return looked.value
+    } finally {
+      if (ending === 'undo') ground.rollback(mark)
+      else {
+        this.#gone.push(...candidates)
+        this.#areHomelessPlaced = true
+      }
+    }
+  }
+
+  /** Does what `run` says, and takes back at its end what simulations have kept meanwhile. */
+  trial<T>(run: () => T): T {
+    const ground = this.#ground
+    // Which nodes could hold a shape is worked out while they are as empty as they will be again.
+    for (const pod of [...this.#homeless, ...this.#settled])
+      if (this.#isReadable(pod)) ground.nodes.prepare(this.compiled.shapeOf(pod))
+    const mark = ground.mark()
+    const gone = this.#gone.length
+    const areHomelessPlaced = this.#areHomelessPlaced
+    const value = run()
+    ground.rollback(mark)
+    this.#gone.length = gone
+    this.#areHomelessPlaced = areHomelessPlaced
+    return value
+  }
+
+  /** Pods that would lose their place, as far as that is known without finishing the claims. */
+  stranded(simulation: Simulation): readonly number[] {
+    return [...simulation.failed, ...simulation.prematurelyPlaced].filter((pod) => !this.isPending(pod))
+  }
+
+  /**
+   * Whether all pods of some claim have room on nodes that refuse them only because they are candidates' pods. The
+   * scheduler knows nothing of that, so the claim's node may stay empty.
+   */
+  hasClaimForBusyNodes({ claims }: Simulation): boolean {
+    if (claims.length === 0) return false
+    const rooms = this.#busy.map((node) => ({ node, room: node.remaining.slice() }))
+    return claims.some(({ pods }) => {
+      const taken: { readonly room: Float64Array; readonly amounts: Amounts }[] = []
+      const isHeld = pods.every((pod) => {
+        if (!this.isPlain(pod)) return false
+        const shape = this.compiled.shapeOf(pod)
+        const { amounts } = shape
+        const found = rooms.find(
+          ({ node, room }) => amountsFit(amounts, room) && this.nodes.suitsLater(node, shape),
+        )
+        if (found === undefined) return false
+        takeFrom(found.room, amounts)
+        taken.push({ room: found.room, amounts })
+        return true
+      })
+      if (!isHeld) for (const { room, amounts } of taken) addTo(room, amounts)
+      return isHeld
+    })
+  }
+
+  /** The simulation in full. */
+  removal(simulation: Simulation): Removal {
+    const { claims, placements, failures } = simulation.outcome()
+    return {
+      claims,
+      placements,
+      stranded: new Map([...failures].filter(([pod]) => !this.isPending(pod))),
+      isComplete: simulation.isComplete,
+    }
+  }
+
+  /**
+   * What a pool uses once the nodes are gone: their capacity may be bought again.
+   * @param pool index in the problem.
+   */
+  usageWithout(pool: number, candidates: readonly Candidate[]): Resources {
+    let usage = this.compiled.problem.pools[pool]?.usage ?? {}
+    for (const { input } of [...this.#gone, ...candidates])
+      if (this.#poolIndexes.get(input.nodePool) === pool) usage = difference(usage, input.capacity)
+    return usage
+  }
+
+  #isReadable(pod: number): boolean {
+    return (this.#rank[pod] as number) >= 0
+  }
+}
+
+/** In {@link savingsOrder}. */
+export function bySavings({ input: a }: Candidate, { input: b }: Candidate): number {
+  return savingsOrder({ ...a, name: a.node }, { ...b, name: b.node })
+}

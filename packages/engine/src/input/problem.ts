@@ -1,0 +1,461 @@
+/**
+ * A scheduling input reduced to what a decision can depend on: pods that are alike become one shape,
+ * bound pods become counts. Plain data throughout, so that it can be handed to another thread, and
+ * made in steps, so that no thread is held for long.
+ */
+import {
+  type LabelSelector,
+  type Pod,
+  type PodAffinityTerm,
+  type PodSpec,
+  type PodStatus,
+  ownValue,
+  setOwn,
+} from '@tenon/api'
+import { misshapenFields } from '../eligibility/pod-shape.ts'
+import { shapeProblemText } from '../eligibility/pool-shape.ts'
+import { hostPortOf } from '../scheduling/pods/host-ports.ts'
+import { withoutPreferences } from '../scheduling/pods/relaxation.ts'
+import { finished } from '../steps.ts'
+import type {
+  AttachLimits,
+  DaemonInput,
+  NodeInput,
+  PodOrigin,
+  PodVolumes,
+  PoolInput,
+  SchedulingInput,
+  SchedulingPolicy,
+  TopologyNode,
+  VolumeUse,
+} from './input.ts'
+
+/** Pods as selectors see them; only labels that some selector looks at. */
+export interface SelectablePod {
+  readonly namespace: string
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** Pods that are alike in everything that decides where they may go. */
+export interface ShapeSource extends SelectablePod {
+  readonly spec: PodSpec
+  /** Only of pods whose containers were resized in place. */
+  readonly status: PodStatus | undefined
+  readonly origin: PodOrigin
+  readonly volumeAlternatives: PodVolumes['alternatives']
+  /** How many volumes it has of each CSI driver whose attach limit is known. */
+  readonly attachments: Readonly<Record<string, number>>
+  /** Set when the pod's volumes could not be looked up, so that no existing node can be judged. */
+  readonly hasUnknownVolumes: boolean
+}
+
+/** Bound pods that are alike for every rule about other pods. */
+interface BoundShape extends SelectablePod {
+  /** The spec, of pods with required anti-affinity only. */
+  readonly spec: PodSpec | undefined
+}
+
+/** How many bound pods of one shape are on one node. */
+export interface BoundCount {
+  readonly shape: number
+  readonly node: string
+  /** Pods that count for spreading and affinity: neither ended nor ending. */
+  counted: number
+  /** Pods that keep others away: those that have not ended. */
+  present: number
+}
+
+/** Everything a decision depends on, by index. */
+export interface Problem {
+  readonly shapes: readonly ShapeSource[]
+  /** Per pod of the input: its shape, or -1 for a pod that could not be read. */
+  readonly shapeOf: Int32Array
+  readonly uids: readonly string[]
+  readonly created: readonly string[]
+  /** Volume claims that count against attach limits, by pod. */
+  readonly volumeClaims: ReadonlyMap<number, VolumeUse>
+  /** Claims that no two pods may use at the same time, by pod. */
+  readonly exclusiveClaims: ReadonlyMap<number, readonly string[]>
+  /** Index of the node an earlier decision meant for the pod, by pod. */
+  readonly planned: ReadonlyMap<number, number>
+  /** What is wrong with pods that could not be read. */
+  readonly malformed: ReadonlyMap<number, string>
+  readonly nodes: readonly NodeInput[]
+  readonly pools: readonly PoolInput[]
+  readonly daemons: readonly DaemonInput[]
+  readonly attachLimits: AttachLimits
+  readonly policy: SchedulingPolicy
+  readonly boundShapes: readonly BoundShape[]
+  readonly boundCounts: readonly BoundCount[]
+  readonly topologyNodes: ReadonlyMap<string, TopologyNode>
+  readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
+}
+
+const noAttachLimits: AttachLimits = { byType: {}, others: {} }
+
+type Held = NonNullable<PodStatus['containerStatuses']>[number]
+
+const noAttachments: ShapeSource['attachments'] = {}
+
+/** Pods read between two yields of {@link problemInSteps}. */
+const podsPerStep = 500
+
+/** Makes the problem; yields after a bounded amount of work, so that the caller can let others run. */
+export function* problemInSteps(input: SchedulingInput): Generator<undefined, Problem, undefined> {
+  const reader = new PodReader(input)
+  yield* eachOf(input.pods, podsPerStep, (pod, index) => reader.readSpec(index, pod))
+  const batch = new Set(input.pods.map((pod) => pod.metadata?.uid ?? ''))
+  const bound = new BoundReader(reader.selectorKeys)
+  const others = input.topology.pods
+  yield* eachOf(others, 4 * podsPerStep, (pod) => {
+    if (isReadable(pod)) bound.readSelectors(pod)
+  })
+  const keys = [...reader.selectorKeys].toSorted()
+  yield* eachOf(others, podsPerStep, (pod) => {
+    if (isReadable(pod) && !batch.has(pod.metadata.uid ?? '')) bound.read(pod, keys)
+  })
+  yield* eachOf(input.pods, podsPerStep, (pod, index) => reader.readShape(index, pod, keys))
+  return {
+    ...reader.result(),
+    ...bound.result(),
+    planned: plannedNodes(input),
+    nodes: input.nodes,
+    pools: input.pools,
+    daemons: input.daemons,
+    attachLimits: input.attachLimits ?? noAttachLimits,
+    policy: input.policy,
+    topologyNodes: input.topology.nodes,
+    namespaces: input.topology.namespaces,
+  }
+}
+
+/** Yields after every `perStep` items. */
+function* eachOf<T>(
+  items: readonly T[],
+  perStep: number,
+  visit: (item: T, index: number) => void,
+): Generator<undefined, void, undefined> {
+  for (let start = 0; start < items.length; start += perStep) {
+    if (start > 0) yield
+    for (const [at, item] of items.slice(start, start + perStep).entries()) visit(item, start + at)
+  }
+}
+
+function plannedNodes({ pods, nodes, planned }: SchedulingInput): ReadonlyMap<number, number> {
+  const byPod = new Map<number, number>()
+  if (planned === undefined || planned.size === 0) return byPod
+  const byName = new Map(nodes.map(({ name }, index) => [name, index]))
+  for (const [index, pod] of pods.entries()) {
+    const name = planned.get(pod.metadata?.uid ?? '')
+    const node = name === undefined ? undefined : byName.get(name)
+    if (node !== undefined) byPod.set(index, node)
+  }
+  return byPod
+}
+
+/** {@link problemInSteps} without a pause. */
+export function problemOf(input: SchedulingInput): Problem {
+  return finished(problemInSteps(input))
+}
+
+/** A bound pod without the fields every pod has cannot be counted. */
+function isReadable({ metadata, spec }: Pod): boolean {
+  return typeof metadata === 'object' && typeof spec === 'object' && Array.isArray(spec.containers)
+}
+
+/** What went wrong with an object, for people. */
+export function problemText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+class PodReader {
+  /** Label keys that some selector of a pending pod looks at. */
+  readonly selectorKeys = new Set<string>()
+  readonly #input: SchedulingInput
+  readonly #specs = new Map<string, number>()
+  readonly #reduced: PodSpec[] = []
+  readonly #specOf: Int32Array
+  readonly #shapes: ShapeSource[] = []
+  readonly #byKey = new Map<string, number>()
+  readonly #shapeOf: Int32Array
+  readonly #uids: string[] = []
+  readonly #created: string[] = []
+  readonly #claims = new Map<number, VolumeUse>()
+  readonly #exclusive = new Map<number, readonly string[]>()
+  readonly #malformed = new Map<number, string>()
+
+  constructor(input: SchedulingInput) {
+    this.#input = input
+    this.#specOf = new Int32Array(input.pods.length).fill(-1)
+    this.#shapeOf = new Int32Array(input.pods.length).fill(-1)
+  }
+
+  readSpec(index: number, pod: Pod): void {
+    try {
+      const { spec } = pod
+      const key = specKey(spec)
+      let id = this.#specs.get(key)
+      if (id === undefined) {
+        const problems = misshapenFields(pod)
+        if (problems.length > 0) throw new TypeError(shapeProblemText(problems))
+        id = this.#reduced.length
+        this.#specs.set(key, id)
+        this.#reduced.push(this.#input.policy.preferences === 'Ignore' ? withoutPreferences(spec) : spec)
+        collectSelectorKeys(spec, this.selectorKeys)
+      }
+      this.#specOf[index] = id
+    } catch (error) {
+      this.#malformed.set(index, problemText(error))
+    }
+  }
+
+  readShape(index: number, pod: Pod, keys: readonly string[]): void {
+    const { uid = '', creationTimestamp = '' } = pod.metadata ?? {}
+    this.#uids.push(uid)
+    this.#created.push(creationTimestamp)
+    const specId = this.#specOf[index] as number
+    if (specId < 0) return
+    const volumes = this.#input.volumes?.get(uid)
+    try {
+      this.#shapeOf[index] = this.#shapeFor(pod, specId, keys)
+    } catch (error) {
+      this.#malformed.set(index, problemText(error))
+      return
+    }
+    if (volumes !== undefined && Object.keys(volumes.claims).length > 0)
+      this.#claims.set(index, volumes.claims)
+    if (volumes?.exclusive !== undefined) this.#exclusive.set(index, volumes.exclusive)
+  }
+
+  #shapeFor(pod: Pod, specId: number, keys: readonly string[]): number {
+    const { uid = '', namespace = '', labels = {} } = pod.metadata
+    const volumes = this.#input.volumes?.get(uid)
+    const origin = this.#input.origins?.get(uid) ?? 'pending'
+    const status = resized(pod)
+    let key = `${specId}\n${namespace}\n${origin}`
+    for (const name of keys)
+      if (ownValue(labels, name) !== undefined) key += `\n${name}=${ownValue(labels, name)}`
+    const attachments = this.#attachmentsOf(volumes)
+    if (volumes !== undefined)
+      key += `\n${JSON.stringify(volumes.alternatives)}${volumes.unknownClaims === true ? '?' : ''}`
+    for (const driver in attachments) key += `\n${driver}:${ownValue(attachments, driver)}`
+    if (status !== undefined) key += `\n${JSON.stringify(status)}`
+    const known = this.#byKey.get(key)
+    if (known !== undefined) return known
+    this.#byKey.set(key, this.#shapes.length)
+    return (
+      this.#shapes.push({
+        spec: this.#reduced[specId] as PodSpec,
+        status,
+        namespace,
+        labels: only(labels, keys),
+        origin,
+        volumeAlternatives: volumes?.alternatives ?? [],
+        attachments,
+        hasUnknownVolumes: volumes?.unknownClaims ?? false,
+      }) - 1
+    )
+  }
+
+  #attachmentsOf(volumes: PodVolumes | undefined): ShapeSource['attachments'] {
+    const { others } = this.#input.attachLimits ?? noAttachLimits
+    const counts = Object.entries(volumes?.claims ?? {}).flatMap(([driver, claims]) =>
+      Object.hasOwn(others, driver) ? [[driver, new Set(claims).size] as const] : [],
+    )
+    return counts.length === 0 ? noAttachments : Object.fromEntries(counts)
+  }
+
+  result(): Pick<
+    Problem,
+    'shapes' | 'shapeOf' | 'uids' | 'created' | 'volumeClaims' | 'exclusiveClaims' | 'malformed'
+  > {
+    return {
+      shapes: this.#shapes,
+      shapeOf: this.#shapeOf,
+      uids: this.#uids,
+      created: this.#created,
+      volumeClaims: this.#claims,
+      exclusiveClaims: this.#exclusive,
+      malformed: this.#malformed,
+    }
+  }
+}
+
+class BoundReader {
+  readonly #selectorKeys: Set<string>
+  readonly #shapes: BoundShape[] = []
+  readonly #byKey = new Map<string, number>()
+  readonly #counts: BoundCount[] = []
+  /** By shape, then by node. */
+  readonly #countOf: Map<string, BoundCount>[] = []
+
+  constructor(selectorKeys: Set<string>) {
+    this.#selectorKeys = selectorKeys
+  }
+
+  readSelectors(pod: Pod): void {
+    if (requiredAntiAffinity(pod.spec).length > 0) collectSelectorKeys(pod.spec, this.#selectorKeys)
+  }
+
+  read(pod: Pod, keys: readonly string[]): void {
+    const node = pod.spec.nodeName ?? ''
+    const phase = pod.status?.phase
+    if (node === '' || phase === 'Succeeded' || phase === 'Failed') return
+    const anti = requiredAntiAffinity(pod.spec)
+    const { namespace = '', labels = {}, deletionTimestamp } = pod.metadata
+    let key = namespace
+    for (const name of keys)
+      if (ownValue(labels, name) !== undefined) key += `\n${name}=${ownValue(labels, name)}`
+    if (anti.length > 0) key += `\n${textOf(anti)}${textOf(pod.spec.tolerations)}`
+    let shape = this.#byKey.get(key)
+    if (shape === undefined) {
+      shape = this.#shapes.length
+      this.#byKey.set(key, shape)
+      this.#shapes.push({
+        namespace,
+        labels: only(labels, keys),
+        spec: anti.length > 0 ? pod.spec : undefined,
+      })
+      this.#countOf.push(new Map())
+    }
+    const count = this.#countFor(shape, node)
+    count.present++
+    if (deletionTimestamp === undefined) count.counted++
+  }
+
+  #countFor(shape: number, node: string): BoundCount {
+    const counts = this.#countOf[shape] as Map<string, BoundCount>
+    let count = counts.get(node)
+    if (count === undefined) {
+      count = { shape, node, counted: 0, present: 0 }
+      counts.set(node, count)
+      this.#counts.push(count)
+    }
+    return count
+  }
+
+  result(): Pick<Problem, 'boundShapes' | 'boundCounts'> {
+    return { boundShapes: this.#shapes, boundCounts: this.#counts }
+  }
+}
+
+function requiredAntiAffinity(spec: PodSpec): readonly PodAffinityTerm[] {
+  return spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
+}
+
+/** Texts of parts of specs, which pods of one workload often share and nobody changes. */
+const texts = new WeakMap<object, string>()
+
+/** The text of a part, made once; a part may be anything where a pod is not what it should be. */
+function textOf(part: unknown): string {
+  if (part === undefined) return ''
+  if (typeof part !== 'object' || part === null) return JSON.stringify(part)
+  let text = texts.get(part)
+  if (text === undefined) {
+    text = JSON.stringify(part)
+    texts.set(part, text)
+  }
+  return text
+}
+
+/** The parts of a spec that decide where a pod goes, as text. */
+function specKey(spec: PodSpec): string {
+  // Every pod has containers of its own: a table of their texts would grow, all at once, by tens of milliseconds.
+  let key = Array.isArray(spec.containers) ? containersKey(spec) : textOf(spec.containers)
+  for (const container of spec.initContainers ?? [])
+    key += `i${container.restartPolicy}${containerKey(container, spec)}`
+  const rest = [
+    spec.nodeSelector,
+    spec.affinity,
+    spec.tolerations,
+    spec.topologySpreadConstraints,
+    spec.overhead,
+    spec.resources?.requests,
+    spec.resourceClaims,
+  ]
+  for (const part of rest) key += `\n${textOf(part)}`
+  return key
+}
+
+function containersKey(spec: PodSpec): string {
+  let key = ''
+  for (const container of spec.containers) key += containerKey(container, spec)
+  return key
+}
+
+function containerKey({ resources, ports }: PodSpec['containers'][number], spec: PodSpec): string {
+  let key = '|'
+  const requests = resources?.requests
+  for (const name in requests) key += `${name}=${String(ownValue(requests, name))},`
+  for (const port of ports ?? []) {
+    const number = hostPortOf(port, spec)
+    if (number !== 0) key += `:${number}/${port.hostIP}/${port.protocol}`
+  }
+  return key
+}
+
+/**
+ * What counts of the status of a pod with containers that hold something else than they ask for, as during
+ * a resize in place. Nothing else of it: a status is hardly ever the same for two pods.
+ */
+function resized({ spec, status }: Pod): PodStatus | undefined {
+  const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status ?? {}
+  const isDifferent =
+    containerStatuses.some((each) => holdsOther(spec.containers, each)) ||
+    initContainerStatuses.some((each) => holdsOther(spec.initContainers ?? [], each))
+  if (!isDifferent) return undefined
+  return {
+    conditions: conditions
+      .filter(({ type }) => type === 'PodResizePending')
+      .map(({ type, status: value, reason = '' }) => ({ type, status: value, reason })),
+    containerStatuses: containerStatuses.map(held),
+    initContainerStatuses: initContainerStatuses.map(held),
+  }
+}
+
+function holdsOther(
+  containers: PodSpec['containers'],
+  { name, resources, allocatedResources }: Held,
+): boolean {
+  if (resources === undefined) return false
+  const asked = containers.find((each) => each.name === name)?.resources?.requests
+  const isAsked = (amounts: Held['allocatedResources']) =>
+    Object.entries(amounts ?? {}).every(([key, amount]) => String(ownValue(asked, key)) === amount)
+  return !isAsked(resources.requests) || !isAsked(allocatedResources)
+}
+
+function held({ name, resources, allocatedResources }: Held): Held {
+  return {
+    name,
+    ...(resources !== undefined && { resources: { requests: resources.requests ?? {} } }),
+    ...(allocatedResources !== undefined && { allocatedResources }),
+  }
+}
+
+function only(
+  labels: Readonly<Record<string, string>>,
+  keys: readonly string[],
+): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {}
+  for (const key of keys) {
+    const value = ownValue(labels, key)
+    if (value !== undefined) setOwn(kept, key, value)
+  }
+  return kept
+}
+
+function collectSelectorKeys(spec: PodSpec, into: Set<string>): void {
+  const collect = (selector: LabelSelector | undefined, more: readonly string[] | undefined) => {
+    for (const key in selector?.matchLabels) into.add(key)
+    for (const { key } of selector?.matchExpressions ?? []) into.add(key)
+    for (const key of more ?? []) into.add(key)
+  }
+  for (const constraint of spec.topologySpreadConstraints ?? [])
+    collect(constraint.labelSelector, constraint.matchLabelKeys)
+  for (const kind of [spec.affinity?.podAffinity, spec.affinity?.podAntiAffinity]) {
+    for (const term of kind?.requiredDuringSchedulingIgnoredDuringExecution ?? [])
+      collect(term.labelSelector, term.matchLabelKeys)
+    for (const { podAffinityTerm } of kind?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+      collect(podAffinityTerm.labelSelector, podAffinityTerm.matchLabelKeys)
+  }
+}

@@ -1,0 +1,286 @@
+/** Whether a claim takes a pod, and as what it goes on (scheduling.md 6.6). */
+import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
+import type { SchedulingPolicy } from '../../input/input.ts'
+import { type ClaimClass, type ClaimClasses, holdsMore, rowsHolding } from './claim-class.ts'
+import { portsClash } from '../pods/host-ports.ts'
+import type { Answer, OpenClaim } from './open-claims.ts'
+import type { PodShape } from '../pods/pod-shape.ts'
+import type { Template } from './pool-template.ts'
+import type { Amounts } from '../pods/resource-space.ts'
+import type { ReservationAnswer, Reservations } from './reservations.ts'
+import { untolerated } from '../pods/taints.ts'
+import { compareRanks, type Narrowing, type PodTopology } from '../topology/pod-topology.ts'
+
+/** What a claim becomes when it takes a pod. */
+export interface Admission {
+  readonly class: ClaimClass
+  readonly minValuesRelaxed: boolean
+  readonly reservations: ReadonlySet<string>
+}
+
+const nothing: ReadonlySet<string> = new Set()
+
+export class ClaimAdmission {
+  readonly #classes: ClaimClasses
+  readonly #topology: PodTopology
+  readonly #policy: SchedulingPolicy
+  readonly #reservations: Reservations | undefined
+  readonly #tolerated: (boolean | undefined)[][] = []
+  readonly #targets: (readonly ClaimClass[] | undefined)[][] = []
+  /** By class. */
+  readonly #priceLists: (readonly PricePerHour[])[] = []
+  readonly #prices = new AnswersByClass<PricePerHour>()
+  readonly #rooms = new AnswersByClass<number>()
+
+  constructor(
+    classes: ClaimClasses,
+    topology: PodTopology,
+    policy: SchedulingPolicy,
+    reservations: Reservations | undefined,
+  ) {
+    this.#classes = classes
+    this.#topology = topology
+    this.#policy = policy
+    this.#reservations = reservations
+  }
+
+  /** What claims of a class become with a pod of this shape, one entry per choice of volumes that suits. */
+  targets(shape: PodShape, from: ClaimClass): readonly ClaimClass[] {
+    const known = (this.#targets[shape.index] ??= [])
+    let targets = known[from.index]
+    if (targets === undefined) {
+      targets = this.tolerates(shape, from.template) ? this.#findTargets(shape, from) : []
+      known[from.index] = targets
+    }
+    return targets
+  }
+
+  tolerates(shape: PodShape, template: Template): boolean {
+    const known = (this.#tolerated[shape.index] ??= [])
+    return (known[template.index] ??= untolerated(template.taints, shape.tolerations).length === 0)
+  }
+
+  /**
+   * `targets` as the rules about domains leave them now, the ways that can be bought. Where a domain must be
+   * settled on, the best comes first: the one that the rules prefer, then the cheapest, then the one whose domains
+   * are in the fewest other ways, then the one with room for the most such pods, then by name (reports.md 12).
+   */
+  confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
+    if (!this.#topology.concernsDomains(shape)) return targets
+    return targets.flatMap((target) => {
+      const choices = this.#topology.choices(shape, target.state, target.template.index)
+      if ('kind' in choices) return []
+      const ways = choices.flatMap(({ narrowing, ranks }) => {
+        const confined = this.#classes.confined(target, narrowing)
+        if (confined === undefined || confined.rows.length === 0) return []
+        return [{ confined, ranks, narrowing }]
+      })
+      if (ways.length > 1) {
+        const shared = sharedDomains(ways)
+        ways.sort(
+          (a, b) =>
+            compareRanks(a.ranks, b.ranks) ||
+            comparePrices(this.#priceFor(shape, a.confined), this.#priceFor(shape, b.confined)) ||
+            comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)) ||
+            shared(a.narrowing) - shared(b.narrowing) ||
+            this.#roomFor(shape, b.confined) - this.#roomFor(shape, a.confined),
+        )
+      }
+      return ways.map((way) => way.confined)
+    })
+  }
+
+  /** What the rows of a class cost, cheapest first: further pods may ask for any of them. */
+  #pricesOf(of: ClaimClass): readonly PricePerHour[] {
+    let prices = this.#priceLists[of.index]
+    if (prices === undefined) {
+      prices = of.rows.map((row) => this.#classes.bestOffer(of, row).pricePerHour).toSorted(comparePrices)
+      this.#priceLists[of.index] = prices
+    }
+    return prices
+  }
+
+  /** What the cheapest row of a class costs that holds the pod alone; undefined when none with a price does. */
+  #priceFor({ amounts }: PodShape, of: ClaimClass): PricePerHour {
+    return this.#prices.of(amounts, of, () =>
+      lowestPrice(rowsHolding(of, amounts).map((row) => this.#classes.bestOffer(of, row).pricePerHour)),
+    )
+  }
+
+  /**
+   * How many pods of the shape the roomiest row of a class holds that could be bought for it: pods that must be
+   * together stay with the first.
+   */
+  #roomFor({ amounts }: PodShape, of: ClaimClass): number {
+    return this.#rooms.of(amounts, of, () => {
+      const holding = rowsHolding(of, amounts)
+      const priced = holding.filter((row) => this.#classes.bestOffer(of, row).pricePerHour !== undefined)
+      const rows = priced.length > 0 ? priced : holding
+      return rows.reduce((most, { room }) => Math.max(most, timesIn(amounts, room)), 0)
+    })
+  }
+
+  /**
+   * @param targets what claims of its class become, whatever the rules about domains say.
+   * @param confined the same under the rules about domains.
+   */
+  answer(
+    claim: OpenClaim,
+    shape: PodShape,
+    targets: readonly ClaimClass[],
+    confined: readonly ClaimClass[],
+  ): Answer {
+    // What is confined to fewer domains holds no more than without.
+    const accepts = this.#accepts(claim, shape, confined)
+    if (!accepts && !targets.some((target) => holdsMore(target, claim.amounts, shape.amounts))) return 'never'
+    const given = this.answerWithRoom(claim, shape)
+    return given === 'accepts' && !accepts ? 'notNow' : given
+  }
+
+  /** What a claim says that stays of its class and has the room. */
+  answerWithRoom(claim: OpenClaim, shape: PodShape): Answer {
+    if (!this.#topology.allowsHost(shape, claim.host))
+      return this.#topology.refusesHostsForNow(shape) ? 'notNow' : 'never'
+    return shape.hostPorts.length > 0 && portsClash(shape.hostPorts, claim.hostPorts) ? 'never' : 'accepts'
+  }
+
+  /** Whether claims of a class stay of it with the pod, so that room is all that their class asks. */
+  asksOnlyRoom(of: ClaimClass, targets: readonly ClaimClass[], confined: readonly ClaimClass[]): boolean {
+    const staysSo = (into: readonly ClaimClass[]) => into.length === 1 && into[0] === of
+    return this.#reservations === undefined && !of.hasMinValues && staysSo(targets) && staysSo(confined)
+  }
+
+  #accepts(claim: OpenClaim, shape: PodShape, confined: readonly ClaimClass[]): boolean {
+    for (const target of confined)
+      if (
+        holdsMore(target, claim.amounts, shape.amounts) &&
+        (isPlain(target, claim) || this.#admitted(claim, shape, target) !== undefined)
+      )
+        return true
+    return false
+  }
+
+  /** As what an open claim takes the pod; it never lowers minValues. */
+  admit(claim: OpenClaim, shape: PodShape, confined: readonly ClaimClass[]): Admission | undefined {
+    for (const target of confined) {
+      if (!holdsMore(target, claim.amounts, shape.amounts)) continue
+      const admission = this.#admitted(claim, shape, target)
+      if (admission !== undefined) return admission
+    }
+    return undefined
+  }
+
+  /** As this, which holds the pod, too; undefined when minValues or reservations are against it. */
+  #admitted(claim: OpenClaim, shape: PodShape, target: ClaimClass): Admission | undefined {
+    if (isPlain(target, claim)) return { class: target, minValuesRelaxed: false, reservations: nothing }
+    const amounts = claim.amounts.map((amount, i) => amount + (shape.amounts[i] as number))
+    if (target.hasMinValues && this.#classes.unmetMinValues(target, amounts).size > 0) return undefined
+    const held = this.#reserved(target, amounts, claim.reservations)
+    return held.kind === 'holds'
+      ? { class: target, minValuesRelaxed: false, reservations: held.ids }
+      : undefined
+  }
+
+  /** As what a claim is opened for the pod, or why none is. */
+  open(
+    shape: PodShape,
+    confined: readonly ClaimClass[],
+  ): Admission | Extract<ReservationAnswer, { kind: 'refused' }> | undefined {
+    const none = new Float64Array(shape.amounts.length)
+    let refusal: Extract<ReservationAnswer, { kind: 'refused' }> | undefined
+    for (const target of confined) {
+      if (!holdsMore(target, none, shape.amounts)) continue
+      let opened = target
+      let minValuesRelaxed = false
+      if (target.hasMinValues) {
+        const missing = this.#classes.unmetMinValues(target, shape.amounts)
+        if (missing.size > 0) {
+          if (this.#policy.minValues === 'Strict') continue
+          opened = this.#classes.lowered(target, missing)
+          minValuesRelaxed = true
+        }
+      }
+      const held = this.#reserved(opened, shape.amounts, nothing)
+      if (held.kind === 'holds') return { class: opened, minValuesRelaxed, reservations: held.ids }
+      refusal ??= held
+    }
+    return refusal
+  }
+
+  #reserved(target: ClaimClass, amounts: Float64Array, held: ReadonlySet<string>): ReservationAnswer {
+    if (this.#reservations === undefined || (!target.hasReservations && held.size === 0))
+      return { kind: 'holds', ids: nothing }
+    const offerings = rowsHolding(target, amounts).flatMap((row) => this.#classes.offerings(target, row))
+    return this.#reservations.judge(held, offerings)
+  }
+
+  #findTargets(shape: PodShape, from: ClaimClass): readonly ClaimClass[] {
+    const wanted = this.#classes.narrowed(from, shape.wanted)
+    if (wanted === undefined) return []
+    const targets: ClaimClass[] = []
+    for (const volumes of shape.volumes) {
+      const placed = this.#classes.narrowed(wanted, volumes)
+      if (placed === undefined) continue
+      const target = this.#classes.withoutPorts(placed, shape.hostPorts)
+      if (target.rows.length > 0 && !targets.includes(target)) targets.push(target)
+    }
+    return targets
+  }
+}
+
+/** What is asked again and again of a class about pods of certain amounts, worked out once. */
+class AnswersByClass<T> {
+  readonly #known = new Map<Amounts, Map<number, T>>()
+
+  of(amounts: Amounts, { index }: ClaimClass, workOut: () => T): T {
+    let known = this.#known.get(amounts)
+    if (known === undefined) {
+      known = new Map()
+      this.#known.set(amounts, known)
+    }
+    if (!known.has(index)) known.set(index, workOut())
+    return known.get(index) as T
+  }
+}
+
+/** How many times `amounts` fits into `room`. */
+function timesIn(amounts: Amounts, room: Amounts): number {
+  let times = Number.MAX_SAFE_INTEGER
+  for (let i = 0; i < amounts.length; i++) {
+    const amount = amounts[i] as number
+    if (amount > 0) times = Math.min(times, Math.floor((room[i] as number) / amount))
+  }
+  return times
+}
+
+/**
+ * How many ways lead to the domains of one. Where several rules settle on a domain, pods that have to go to one
+ * domain of one rule may find only few of the other: these are left to them as long as others do.
+ */
+function sharedDomains(ways: readonly { readonly narrowing: Narrowing }[]): (narrowing: Narrowing) => number {
+  if ((ways[0]?.narrowing.length ?? 0) < 2) return () => 0
+  const counts = new Map<string, Map<string, number>>()
+  for (const { narrowing } of ways)
+    for (const { key, domains } of narrowing) {
+      const ofKey = counts.get(key) ?? new Map<string, number>()
+      counts.set(key, ofKey)
+      for (const domain of domains) ofKey.set(domain, (ofKey.get(domain) ?? 0) + 1)
+    }
+  const most = (key: string, domains: readonly string[]): number =>
+    Math.max(...domains.map((domain) => counts.get(key)?.get(domain) ?? 0))
+  return (narrowing) => narrowing.reduce((sum, { key, domains }) => sum + most(key, domains), 0)
+}
+
+/** The list first that is cheaper where they differ; the longer one if they do not. */
+function comparePriceLists(a: readonly PricePerHour[], b: readonly PricePerHour[]): number {
+  const common = Math.min(a.length, b.length)
+  for (let index = 0; index < common; index++) {
+    const difference = comparePrices(a[index], b[index])
+    if (difference !== 0) return difference
+  }
+  return b.length - a.length
+}
+
+/** Whether only room decides. */
+const isPlain = (target: ClaimClass, { reservations }: OpenClaim): boolean =>
+  !target.hasMinValues && !target.hasReservations && reservations.size === 0

@@ -1,0 +1,234 @@
+/**
+ * Open claims that are alike in everything but their pods share a class: same template, same
+ * requirements, same types still allowed. Whatever is worked out for one of them serves all.
+ */
+import type { PricePerHour } from '@tenon/api'
+import { allowsAbsence, type ValueSet } from '../../requirements/requirement.ts'
+import { compatible } from '../../requirements/requirements.ts'
+import { anything, type RequirementStates, type StateId } from '../../requirements/states.ts'
+import type { SchedulingPolicy } from '../../input/input.ts'
+import type { HostPort } from '../pods/host-ports.ts'
+import { type CompiledOffering, meets, type Sale, unmetMinValues } from '../types/instance-rows.ts'
+import type { Wish } from '../pods/pod-shape.ts'
+import { portsFree, type Template, type TypeRow } from './pool-template.ts'
+import { type Amounts, amountsFit, frontierOf, sumFits } from '../pods/resource-space.ts'
+import { allowsNewHost } from '../topology/node-filter.ts'
+import type { Narrowing } from '../topology/pod-topology.ts'
+
+export interface ClaimClass {
+  readonly index: number
+  readonly template: Template
+  readonly state: StateId
+  /** Rows that the limits and the host ports of the pods leave, whatever the requirements. */
+  readonly allowed: readonly TypeRow[]
+  /** Rows of `allowed` that meet the requirements and can be bought. */
+  readonly rows: readonly TypeRow[]
+  /**
+   * A claim takes a pod if it fits one of these: of the rows whose price is known no other has more room. Only if no
+   * price is known, they are of all rows.
+   */
+  readonly frontier: readonly TypeRow[]
+  /** Whether the price of some row is known. */
+  readonly isPriced: boolean
+  readonly hasMinValues: boolean
+  readonly hasReservations: boolean
+}
+
+/** What a state allows of a sale. */
+interface Openings {
+  /** Of the offerings, cheapest first. */
+  readonly indexes: readonly number[]
+  readonly capacityTypes: readonly string[]
+}
+
+/** Makes classes and knows how they narrow. */
+export class ClaimClasses {
+  readonly #states: RequirementStates
+  readonly #policy: SchedulingPolicy
+  readonly #classes = new Map<string, ClaimClass>()
+  readonly #allowed = new Map<string, number>()
+  readonly #allowedIds = new WeakMap<readonly TypeRow[], number>()
+  readonly #narrowed = new Map<number, ClaimClass | undefined>()
+  readonly #sold = new Map<StateId, Map<Sale, Openings>>()
+  readonly #unpriced = new Map<number, ClaimClass | undefined>()
+
+  constructor(states: RequirementStates, policy: SchedulingPolicy) {
+    this.#states = states
+    this.#policy = policy
+  }
+
+  /** The class of a claim that is opened now. */
+  opened(template: Template, affordable: readonly TypeRow[]): ClaimClass {
+    return this.#class(template, template.state, affordable, undefined)
+  }
+
+  /** The class once a pod with these wishes is in; undefined when its requirements cannot be met. */
+  narrowed(from: ClaimClass, wish: Wish): ClaimClass | undefined {
+    if (wish.host !== undefined && !allowsNewHost(wish.host)) return undefined
+    if (wish.state === anything) return from
+    const key = from.index * 0x400_0000 + wish.state
+    if (this.#narrowed.has(key)) return this.#narrowed.get(key)
+    const wanted = this.#states.get(wish.state)
+    let result: ClaimClass | undefined
+    if (compatible(this.#states.get(from.state), wanted, this.#policy.wellKnownLabels)) {
+      result = this.#class(from.template, this.#states.merge(from.state, wish.state), from.allowed, from)
+    }
+    this.#narrowed.set(key, result)
+    return result
+  }
+
+  /** The class once topology rules have had their say; undefined when a label would be unknown. */
+  confined(from: ClaimClass, narrowing: Narrowing): ClaimClass | undefined {
+    let state = from.state
+    const known = this.#states.get(from.state)
+    for (const { key, domains } of narrowing) {
+      const own = known.get(key)
+      // A label that may be absent is not put on the node, so that it cannot gain one either.
+      if ((own === undefined || allowsAbsence(own)) && !this.#policy.wellKnownLabels.has(key))
+        return undefined
+      state = this.#states.narrow(state, key, domains)
+      const set = this.#states.get(state).get(key)
+      if (set !== undefined && !set.complement && set.values.size === 0) return undefined
+    }
+    return state === from.state ? from : this.#class(from.template, state, from.allowed, from)
+  }
+
+  /** The class without the rows on which a daemon has one of these ports. */
+  withoutPorts(from: ClaimClass, ports: readonly HostPort[]): ClaimClass {
+    if (ports.length === 0 || from.allowed.every((row) => portsFree(row, ports))) return from
+    const allowed = from.allowed.filter((row) => portsFree(row, ports))
+    return this.#class(from.template, from.state, allowed, undefined)
+  }
+
+  /** The class with minValues lowered to what was found. */
+  lowered(from: ClaimClass, found: ReadonlyMap<string, number>): ClaimClass {
+    const requirements = new Map(
+      [...this.#states.get(from.state)].map(([key, set]): [string, ValueSet] => {
+        const least = found.get(key)
+        if (least === undefined) return [key, set]
+        const { minValues: _, ...rest } = set
+        return [key, least < 1 ? rest : { ...rest, minValues: least }]
+      }),
+    )
+    return this.#class(from.template, this.#states.idOf(requirements), from.allowed, from)
+  }
+
+  /** The class with only some of its rows. */
+  restricted(from: ClaimClass, allowed: readonly TypeRow[]): ClaimClass {
+    return this.#class(from.template, from.state, allowed, from)
+  }
+
+  /** The class with only those of its rows whose price is not known; undefined when it has none. */
+  unpriced(from: ClaimClass): ClaimClass | undefined {
+    if (!from.isPriced) return from.rows.length > 0 ? from : undefined
+    if (this.#unpriced.has(from.index)) return this.#unpriced.get(from.index)
+    const rows = from.rows.filter((row) => this.bestOffer(from, row).pricePerHour === undefined)
+    const unpriced = rows.length > 0 ? this.restricted(from, rows) : undefined
+    this.#unpriced.set(from.index, unpriced)
+    return unpriced
+  }
+
+  /** Keys whose minValues the rows that hold `amounts` do not reach. */
+  unmetMinValues(of: ClaimClass, amounts: Amounts): ReadonlyMap<string, number> {
+    return unmetMinValues(
+      rowsHolding(of, amounts).map((row) => row.type),
+      this.#states.get(of.state),
+    )
+  }
+
+  /** The offerings of a row that the class allows, cheapest first. */
+  offerings(of: ClaimClass, { group }: TypeRow): readonly CompiledOffering[] {
+    return this.#openings(of.state, group.sale).indexes.map(
+      (index) => group.offerings[index] as CompiledOffering,
+    )
+  }
+
+  /** Of a row that the class allows: the price of its cheapest offering, and how it is sold. */
+  bestOffer(
+    of: ClaimClass,
+    { group }: TypeRow,
+  ): { pricePerHour: PricePerHour; capacityTypes: readonly string[] } {
+    const { indexes, capacityTypes } = this.#openings(of.state, group.sale)
+    const [first = -1] = indexes
+    return { pricePerHour: group.offerings[first]?.pricePerHour, capacityTypes }
+  }
+
+  #openings(state: StateId, sale: Sale): Openings {
+    let known = this.#sold.get(state)
+    if (known === undefined) {
+      known = new Map()
+      this.#sold.set(state, known)
+    }
+    let openings = known.get(sale)
+    if (openings === undefined) {
+      const wanted = this.#states.get(state)
+      const indexes: number[] = []
+      const sold = new Set<string>()
+      for (const [index, { requirements, capacityType }] of sale.terms.entries()) {
+        if (!compatible(wanted, requirements, this.#policy.wellKnownLabels)) continue
+        indexes.push(index)
+        if (capacityType !== undefined) sold.add(capacityType)
+      }
+      openings = { indexes, capacityTypes: [...sold] }
+      known.set(sale, openings)
+    }
+    return openings
+  }
+
+  #class(
+    template: Template,
+    state: StateId,
+    allowed: readonly TypeRow[],
+    from: ClaimClass | undefined,
+  ): ClaimClass {
+    const key = `${template.index} ${state} ${this.#allowedId(template, allowed)}`
+    const known = this.#classes.get(key)
+    if (known !== undefined) return known
+    const requirements = this.#states.get(state)
+    const candidates = from !== undefined && from.allowed === allowed ? from.rows : allowed
+    const rows = candidates.filter(
+      (row) => meets(row.type, requirements) && this.#openings(state, row.group.sale).indexes.length > 0,
+    )
+    const isPriced = ({ group }: TypeRow) =>
+      group.offerings[this.#openings(state, group.sale).indexes[0] ?? -1]?.pricePerHour !== undefined
+    const priced = rows.filter(isPriced)
+    const created: ClaimClass = {
+      index: this.#classes.size,
+      template,
+      state,
+      allowed,
+      rows: rows.length === candidates.length ? candidates : rows,
+      frontier: frontierOf(priced.length > 0 ? priced : rows),
+      isPriced: priced.length > 0,
+      hasMinValues: [...requirements.values()].some((set) => set.minValues !== undefined),
+      hasReservations:
+        this.#policy.reservations !== undefined &&
+        rows.some((row) => row.group.offerings.some((offering) => offering.capacityType === 'reserved')),
+    }
+    this.#classes.set(key, created)
+    return created
+  }
+
+  #allowedId(template: Template, allowed: readonly TypeRow[]): number {
+    if (allowed === template.rows) return -1
+    let id = this.#allowedIds.get(allowed)
+    if (id === undefined) {
+      const key = `${template.index} ${allowed.map((row) => row.index).join(' ')}`
+      id = this.#allowed.get(key) ?? this.#allowed.size
+      this.#allowed.set(key, id)
+      this.#allowedIds.set(allowed, id)
+    }
+    return id
+  }
+}
+
+/** The rows that hold `amounts`. */
+export function rowsHolding(of: ClaimClass, amounts: Amounts): readonly TypeRow[] {
+  return of.rows.filter((row) => amountsFit(amounts, row.room))
+}
+
+/** Whether a row of the frontier holds what a claim has and one more pod. */
+export function holdsMore(of: ClaimClass, have: Amounts, more: Amounts): boolean {
+  for (const row of of.frontier) if (sumFits(have, more, row.room)) return true
+  return false
+}

@@ -1,0 +1,392 @@
+/** From an open claim to the claim to create (scheduling.md 11.2, 11.3). */
+import { capacityTypes, comparePrices, labels, type PricePerHour, type Requirement, setOwn } from '@tenon/api'
+import { allowsAbsence, anyValue, oneOf, type ValueSet } from '../../requirements/requirement.ts'
+import { requirementList, type Requirements } from '../../requirements/requirements.ts'
+import type { RequirementStates } from '../../requirements/states.ts'
+import type { SchedulingPolicy } from '../../input/input.ts'
+import type { NewClaim } from '../../input/result.ts'
+import { withoutAttachments } from '../pods/attachments.ts'
+import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.ts'
+import { type CompiledOffering, type CompiledType, unmetMinValues } from '../types/instance-rows.ts'
+import type { OpenClaim } from './open-claims.ts'
+import { simulationOnlyLabels, type TypeRow } from './pool-template.ts'
+import { addTo, type Amounts, amountsFit, type ResourceSpace, sumFits } from '../pods/resource-space.ts'
+
+/** A claim to create, by indexes. */
+export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool' | 'taints' | 'largest'> {
+  /** Index of its NodePool in the input. */
+  readonly poolIndex: number
+  readonly pods: readonly number[]
+}
+
+/** The longest list allowed does not keep some minValues. */
+export interface Truncated {
+  readonly kind: 'truncated'
+  readonly missing: ReadonlyMap<string, number>
+}
+
+/** What claims have in common that hold the same rows at the same prices. */
+interface Stock {
+  readonly types: readonly CompiledType[]
+  /** How they are sold, in alphabetical order. */
+  readonly capacityTypes: readonly string[]
+  /** Cheapest first. */
+  readonly names: readonly string[]
+  readonly namesInOrder: readonly string[]
+  readonly pricePerHour: PricePerHour
+  readonly overlaid: NewClaim['overlaid']
+  readonly daemons: Float64Array
+}
+
+/** What claims have in common that hold the same types of a class. */
+interface Frame {
+  readonly labels: Readonly<Record<string, string>>
+  readonly requirements: readonly Requirement[]
+  readonly stock: Stock
+}
+
+/** A row with what it costs and how it is sold; the rows of a class are priced once. */
+export interface PricedRow {
+  readonly row: TypeRow
+  readonly pricePerHour: PricePerHour
+  readonly capacityTypes: readonly string[]
+}
+
+export class ClaimFinisher {
+  readonly #states: RequirementStates
+  readonly #classes: ClaimClasses
+  readonly #space: ResourceSpace
+  readonly #policy: SchedulingPolicy
+  /** By class. */
+  readonly #priced: (readonly PricedRow[] | undefined)[] = []
+  /** Classes that are sold alike have the same list. */
+  readonly #lists: (readonly PricedRow[])[] = []
+  /** By list and the rows that are held. */
+  readonly #stocks = new Map<readonly PricedRow[], Map<string, Stock>>()
+  readonly #frames = new Map<string, Frame | Truncated>()
+  /** By class and the reservations that are held. */
+  readonly #special = new Map<string, readonly PricedRow[]>()
+  /** 1 for each row, by its index in its template, that the claim at hand holds. */
+  #held = new Uint8Array(0)
+
+  constructor(
+    states: RequirementStates,
+    classes: ClaimClasses,
+    space: ResourceSpace,
+    policy: SchedulingPolicy,
+  ) {
+    this.#states = states
+    this.#classes = classes
+    this.#space = space
+    this.#policy = policy
+  }
+
+  /** The rows of a class, cheapest first, ties by name; those without a known price last. */
+  priced(of: ClaimClass): readonly PricedRow[] {
+    return (this.#priced[of.index] ??= this.#interned(
+      of.rows.map((row) => ({ row, ...this.#classes.bestOffer(of, row) })).toSorted(cheapestFirst),
+    ))
+  }
+
+  #interned(list: readonly PricedRow[]): readonly PricedRow[] {
+    const known = this.#lists.find((each) => isSameList(each, list))
+    if (known === undefined) this.#lists.push(list)
+    return known ?? list
+  }
+
+  /** Only what a claim with reservations may launch has a price. */
+  #pricedReserved(of: ClaimClass, reservations: ReadonlySet<string>): readonly PricedRow[] {
+    const label = this.#policy.reservations?.label ?? ''
+    const isHeld = ({ capacityType, requirements }: CompiledOffering) => {
+      const [id = ''] = requirements.get(label)?.values ?? []
+      return capacityType === capacityTypes.reserved && reservations.has(id)
+    }
+    return of.rows
+      .map((row) => {
+        const held = this.#classes.offerings(of, row).find(isHeld)
+        return {
+          row,
+          pricePerHour: held?.pricePerHour,
+          capacityTypes: held === undefined ? [] : [capacityTypes.reserved],
+        }
+      })
+      .toSorted(cheapestFirst)
+  }
+
+  /** What the claim costs as the cheapest type that it may be launched as and that holds what it has. */
+  priceOf(claim: OpenClaim): PricePerHour {
+    const { amounts } = claim
+    const special = this.#specialRows(claim)
+    if (special !== undefined) return special.find(({ row }) => amountsFit(amounts, row.room))?.pricePerHour
+    const priced = this.priced(claim.class)
+    while (claim.cheapest < priced.length && !amountsFit(amounts, roomOf(priced, claim.cheapest)))
+      claim.cheapest++
+    return priced[claim.cheapest]?.pricePerHour
+  }
+
+  /** By how much the claim's price rises with one more pod; pods that ask for the same share their amounts. */
+  rise(claim: OpenClaim, more: Amounts): PricePerHour {
+    if (claim.rise?.amounts !== more) claim.rise = { amounts: more, pricePerHour: this.#riseOf(claim, more) }
+    return claim.rise.pricePerHour
+  }
+
+  /** Undefined when no type holds it, or the price before or after is not known. */
+  #riseOf(claim: OpenClaim, more: Amounts): PricePerHour {
+    const before = this.priceOf(claim)
+    const special = this.#specialRows(claim)
+    const priced = special ?? this.priced(claim.class)
+    let row = special === undefined ? claim.cheapest : 0
+    while (row < priced.length && !sumFits(claim.amounts, more, roomOf(priced, row))) row++
+    const after = priced[row]?.pricePerHour
+    return before === undefined || after === undefined ? undefined : after - before
+  }
+
+  /**
+   * The rows of a class in which reservations are sold, at the prices of what the claim holds of them: reserved
+   * capacity for one that does, all other capacity for one that does not. Undefined for other classes.
+   */
+  #specialRows({
+    class: of,
+    reservations,
+  }: Pick<OpenClaim, 'class' | 'reservations'>): readonly PricedRow[] | undefined {
+    if (reservations.size === 0 && !of.hasReservations) return undefined
+    const key = `${of.index} ${[...reservations].toSorted().join(',')}`
+    let rows = this.#special.get(key)
+    if (rows === undefined) {
+      rows = reservations.size > 0 ? this.#pricedReserved(of, reservations) : this.#pricedUnreserved(of)
+      this.#special.set(key, rows)
+    }
+    return rows
+  }
+
+  #pricedUnreserved(of: ClaimClass): readonly PricedRow[] {
+    return of.rows
+      .map((row) => ({
+        ...this.#classes.bestOffer(of, row),
+        row,
+        pricePerHour: this.#classes
+          .offerings(of, row)
+          .find(({ capacityType }) => capacityType !== capacityTypes.reserved)?.pricePerHour,
+      }))
+      .toSorted(cheapestFirst)
+  }
+
+  /** Whether the claim, one more pod in it, may still be launched as every type as which it may be now. */
+  keepsTypes(claim: OpenClaim, more: Amounts): boolean {
+    return claim.class.rows.every(
+      ({ room }) => !amountsFit(claim.amounts, room) || sumFits(claim.amounts, more, room),
+    )
+  }
+
+  /** The types that hold what the claim has. */
+  holding(claim: OpenClaim): readonly TypeRow[] {
+    return rowsHolding(claim.class, claim.amounts)
+  }
+
+  finish(claim: OpenClaim, poolIndex: number): FinishedClaim | Truncated {
+    const frame = this.#frameOf(claim)
+    if ('kind' in frame) return frame
+    const { names, pricePerHour, overlaid, daemons } = frame.stock
+    const requests = claim.amounts.slice()
+    addTo(requests, daemons)
+    return {
+      labels: frame.labels,
+      requirements: frame.requirements,
+      instanceTypes: names,
+      pricePerHour,
+      overlaid,
+      nodePool: claim.class.template.name,
+      poolIndex,
+      requests: withoutAttachments(this.#space.resources(requests)),
+      minValuesRelaxed: claim.minValuesRelaxed,
+      reservationIds: [...claim.reservations].toSorted(),
+      pods: claim.pods,
+    }
+  }
+
+  #frameOf({ class: of, reservations, amounts }: OpenClaim): Frame | Truncated {
+    const rows = this.#mark(of, amounts)
+    const key = `${of.index} ${[...reservations].toSorted().join(',')} ${rows}`
+    let frame = this.#frames.get(key)
+    if (frame === undefined) {
+      frame = this.#makeFrame(of, reservations, rows)
+      this.#frames.set(key, frame)
+    }
+    return frame
+  }
+
+  /** Notes which rows hold the amounts. @returns a key for them. */
+  #mark({ template, rows }: ClaimClass, amounts: Amounts): string {
+    if (this.#held.length < template.rows.length) this.#held = new Uint8Array(template.rows.length)
+    const held = this.#held
+    let key = ''
+    let from = -1
+    let last = -2
+    for (const { index, room } of rows) {
+      const isHeld = amountsFit(amounts, room)
+      held[index] = isHeld ? 1 : 0
+      if (!isHeld) continue
+      // Types that hold much are often neighbours, so stretches keep the key short.
+      if (index !== last + 1) {
+        if (from >= 0) key += `${from}-${last} `
+        from = index
+      }
+      last = index
+    }
+    return from >= 0 ? `${key}${from}-${last}` : key
+  }
+
+  /** @param rows the key of the rows that are marked as held. */
+  #makeFrame(of: ClaimClass, reservations: ReadonlySet<string>, rows: string): Frame | Truncated {
+    const special = this.#specialRows({ class: of, reservations })
+    const stock = special === undefined ? this.#stockOf(this.priced(of), rows) : this.#makeStock(special)
+    const missing = unmetMinValues(stock.types, this.#states.get(of.state))
+    if (this.#policy.minValues === 'Strict' && missing.size > 0) return { kind: 'truncated', missing }
+    const final = this.#finalRequirements(of, stock, reservations)
+    return {
+      labels: { ...customLabels(final, this.#policy.wellKnownLabels), ...of.template.labels },
+      requirements: withInstanceTypes(final, stock.namesInOrder),
+      stock,
+    }
+  }
+
+  #stockOf(list: readonly PricedRow[], rows: string): Stock {
+    const known = this.#stocks.get(list) ?? new Map<string, Stock>()
+    this.#stocks.set(list, known)
+    let stock = known.get(rows)
+    if (stock === undefined) {
+      stock = this.#makeStock(list)
+      known.set(rows, stock)
+    }
+    return stock
+  }
+
+  /** What is marked as held of the list, as far as a claim may name it. */
+  #makeStock(list: readonly PricedRow[]): Stock {
+    const holders = list.filter(({ row }) => this.#held[row.index] === 1)
+    const names = namesOf(holders).slice(0, this.#policy.maxInstanceTypes)
+    const isCut = names.length === this.#policy.maxInstanceTypes && names.length < holders.length
+    const listed = isCut ? new Set(names) : undefined
+    const kept = listed === undefined ? holders : holders.filter(({ row }) => listed.has(row.type.type.name))
+    const types = kept.map(({ row }) => row.type)
+    return {
+      types,
+      capacityTypes: capacityTypesOf(kept),
+      names,
+      namesInOrder: names.toSorted(),
+      pricePerHour: holders[0]?.pricePerHour,
+      overlaid: {
+        price: types.some(({ type }) => type.overlaid?.price === true),
+        capacity: types.some(({ type }) => type.overlaid?.capacity === true),
+      },
+      daemons: commonDaemons(kept, this.#space),
+    }
+  }
+
+  /** The class's requirements as the claim states them, its instance types apart. */
+  #finalRequirements(
+    of: ClaimClass,
+    { capacityTypes: offered }: Stock,
+    reservations: ReadonlySet<string>,
+  ): Requirements {
+    const final = new Map<string, ValueSet>()
+    for (const set of this.#states.get(of.state).values())
+      if (!simulationOnlyLabels.includes(set.key) && set.key !== labels.hostname) final.set(set.key, set)
+    const reservationLabel = this.#policy.reservations?.label
+    if (reservations.size > 0 && reservationLabel !== undefined) {
+      final.set(labels.capacityType, oneOf(labels.capacityType, capacityTypes.reserved))
+      final.set(reservationLabel, oneOf(reservationLabel, ...reservations))
+      return final
+    }
+    if (offered.length > 0) {
+      const before = final.get(labels.capacityType)
+      const narrowed = oneOf(labels.capacityType, ...offered)
+      final.set(
+        labels.capacityType,
+        before?.minValues === undefined ? narrowed : { ...narrowed, minValues: before.minValues },
+      )
+    }
+    return final
+  }
+}
+
+/** Ties by name. */
+function cheapestFirst(a: PricedRow, b: PricedRow): number {
+  return (
+    comparePrices(a.pricePerHour, b.pricePerHour) || (a.row.type.type.name < b.row.type.type.name ? -1 : 1)
+  )
+}
+
+/** Whether the same rows are sold at the same prices in the same ways. */
+function isSameList(one: readonly PricedRow[], other: readonly PricedRow[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ row, pricePerHour, capacityTypes: sold }, i) => {
+      const twin = other[i] as PricedRow
+      return twin.row === row && twin.pricePerHour === pricePerHour && isSameNames(twin.capacityTypes, sold)
+    })
+  )
+}
+
+const isSameNames = (one: readonly string[], other: readonly string[]): boolean =>
+  one === other || (one.length === other.length && one.every((name, i) => name === other[i]))
+
+function capacityTypesOf(rows: readonly PricedRow[]): readonly string[] {
+  const offered = new Set<string>()
+  let last: readonly string[] | undefined
+  for (const { capacityTypes: sold } of rows) {
+    // Neighbours are mostly sold alike, in one and the same list.
+    if (sold === last) continue
+    last = sold
+    for (const capacityType of sold) offered.add(capacityType)
+  }
+  return [...offered].toSorted()
+}
+
+const roomOf = (priced: readonly PricedRow[], row: number): Amounts => (priced[row] as PricedRow).row.room
+
+/** Names of the rows' types, each once. */
+function namesOf(rows: readonly PricedRow[]): readonly string[] {
+  const names = rows.map(({ row }) => row.type.type.name)
+  const hasTypesTwice = rows.some(({ row }) => row.type.groups.length > 1)
+  return hasTypesTwice ? [...new Set(names)] : names
+}
+
+/** The API form, with the instance types in the place of what is said of them. */
+function withInstanceTypes(requirements: Requirements, names: readonly string[]): readonly Requirement[] {
+  const least = requirements.get(labels.instanceType)?.minValues
+  const types: Requirement = {
+    key: labels.instanceType,
+    operator: 'In',
+    values: names,
+    ...(least !== undefined && { minValues: least }),
+  }
+  const others = new Map(requirements)
+  others.delete(labels.instanceType)
+  return [...requirementList(others), types].toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+}
+
+/** Concrete labels for keys that no provider fills in (scheduling.md 11.3). */
+export function customLabels(
+  requirements: Requirements,
+  wellKnown: ReadonlySet<string>,
+): Record<string, string> {
+  const result: Record<string, string> = {}
+  for (const [key, set] of requirements) {
+    if (wellKnown.has(key) || key === labels.hostname || allowsAbsence(set)) continue
+    const value = anyValue(set)
+    if (value !== undefined) setOwn(result, key, value)
+  }
+  return result
+}
+
+/** What the daemons take on every one of these types; nothing when some type runs none. */
+function commonDaemons(rows: readonly PricedRow[], space: ResourceSpace): Float64Array {
+  const [first] = rows
+  if (first === undefined || rows.some(({ row }) => row.daemons.isEmpty)) return new Float64Array(space.size)
+  const least = first.row.daemons.amounts.slice()
+  for (const { row } of rows)
+    for (let i = 0; i < least.length; i++)
+      least[i] = Math.min(least[i] as number, row.daemons.amounts[i] as number)
+  return least
+}

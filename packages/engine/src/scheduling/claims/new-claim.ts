@@ -1,0 +1,40 @@
+/** Finished claims in terms of the objects that a decision was made from. */
+import { type Pod, type Resources, ownValue } from '@tenon/api'
+import type { PoolInput } from '../../input/input.ts'
+import type { NewClaim } from '../../input/result.ts'
+import type { FinishedClaim } from './finished-claims.ts'
+import { taintsOf } from './pool-template.ts'
+
+/** Undefined for a pool that the input does not have. */
+export function newClaim(
+  { pools, pods }: { readonly pools: readonly PoolInput[]; readonly pods: readonly Pod[] },
+  { poolIndex, pods: indexes, ...claim }: FinishedClaim,
+): NewClaim | undefined {
+  const pool = pools[poolIndex]
+  if (pool === undefined) return undefined
+  return {
+    ...claim,
+    pool: pool.nodePool,
+    taints: taintsOf(pool),
+    largest: largestOf(pool, claim.instanceTypes),
+    pods: indexes.map((index) => pods[index]).filter((pod) => pod !== undefined),
+  }
+}
+
+/** By listing the capacity of each type by its name: the same listing serves thousands of claims. */
+const capacities = new WeakMap<PoolInput['instanceTypes'], ReadonlyMap<string, Resources>>()
+
+function capacitiesOf(types: PoolInput['instanceTypes']): ReadonlyMap<string, Resources> {
+  const known = capacities.get(types) ?? new Map(types.map(({ name, capacity }) => [name, capacity]))
+  capacities.set(types, known)
+  return known
+}
+
+function largestOf({ nodePool, instanceTypes }: PoolInput, names: readonly string[]): Resources {
+  const limits = Object.keys(nodePool.spec.limits ?? {})
+  if (limits.length === 0) return {}
+  const capacityOf = capacitiesOf(instanceTypes)
+  const most = (limit: string) =>
+    Math.max(0, ...names.map((name) => ownValue(capacityOf.get(name), limit) ?? 0))
+  return Object.fromEntries(limits.map((limit) => [limit, limit === 'nodes' ? 1 : most(limit)]))
+}

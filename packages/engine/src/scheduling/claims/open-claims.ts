@@ -1,0 +1,168 @@
+/**
+ * The claims a simulation has opened, in the order in which they are tried: fewest pods first; among
+ * equals with one pod the oldest, among others the one that got its pod last (scheduling.md 6.3).
+ */
+import type { PricePerHour } from '@tenon/api'
+import type { ClaimClass } from './claim-class.ts'
+import type { HostPort } from '../pods/host-ports.ts'
+import type { Amounts } from '../pods/resource-space.ts'
+import type { Place } from '../topology/pod-topology.ts'
+
+/** One claim during a simulation. */
+export interface OpenClaim extends Place {
+  readonly isNode: false
+  readonly number: number
+  class: ClaimClass
+  state: number
+  /** Requests of the pods, daemons apart. */
+  readonly amounts: Amounts
+  /** Indexes of its pods. */
+  readonly pods: number[]
+  hostPorts: readonly HostPort[]
+  minValuesRelaxed: boolean
+  /** Reservations held, by id. */
+  reservations: ReadonlySet<string>
+  /** When it got its last pod, counted in placements. */
+  arrival: number
+  /** Where it is in the log of its class and number of pods. */
+  slot: number
+  /** Index of the cheapest of its class's priced rows that holds it; it only grows while the class stays. */
+  cheapest: number
+  /** What one more pod of these amounts costs, while the pods and the class stay. */
+  rise: Rise | undefined
+}
+
+interface Rise {
+  readonly amounts: Amounts
+  readonly pricePerHour: PricePerHour
+}
+
+/** Whether claim `a` is tried before `b`. */
+export function isBefore(a: OpenClaim, b: OpenClaim): boolean {
+  const byPods = a.pods.length - b.pods.length
+  if (byPods !== 0) return byPods < 0
+  return a.pods.length === 1 ? a.number < b.number : a.arrival > b.arrival
+}
+
+/** Claims of one class with the same number of pods, in order of arrival; left slots stay empty. */
+interface Log {
+  readonly slots: (OpenClaim | undefined)[]
+  live: number
+}
+
+/** What a shape has learnt about one log: slots that will never take it. */
+interface Knowledge {
+  /** Oldest first: everything before this slot is dead. Used where the oldest claim is tried first. */
+  head: number
+  /** Newest first: dead stretches [start, end), lowest at the bottom. */
+  readonly dead: { start: number; end: number }[]
+}
+
+/** What a claim says to a pod. */
+export type Answer = 'accepts' | 'notNow' | 'never'
+
+/** The open claims of one class. */
+export class ClaimQueue {
+  readonly #logs: (Log | undefined)[] = []
+  readonly #knowledge = new Map<number, (Knowledge | undefined)[]>()
+  #least = 1
+  #live = 0
+
+  get isEmpty(): boolean {
+    return this.#live === 0
+  }
+
+  add(claim: OpenClaim): void {
+    const pods = claim.pods.length
+    const log = (this.#logs[pods] ??= { slots: [], live: 0 })
+    claim.slot = log.slots.length
+    log.slots.push(claim)
+    log.live++
+    this.#live++
+    if (pods < this.#least) this.#least = pods
+  }
+
+  /** Takes a claim out, before its pods or its class change. */
+  remove(claim: OpenClaim): void {
+    const log = this.#logs[claim.pods.length]
+    if (log === undefined) return
+    log.slots[claim.slot] = undefined
+    log.live--
+    this.#live--
+  }
+
+  /**
+   * The first claim that accepts pods of a shape.
+   * @param shape number of the shape, under which refusals for good are remembered.
+   * @param before claims that are not tried before this one are not wanted.
+   */
+  first(
+    shape: number,
+    before: OpenClaim | undefined,
+    ask: (claim: OpenClaim) => Answer,
+  ): OpenClaim | undefined {
+    if (this.#live === 0) return undefined
+    let byPods = this.#knowledge.get(shape)
+    if (byPods === undefined) {
+      byPods = []
+      this.#knowledge.set(shape, byPods)
+    }
+    const most = before === undefined ? this.#logs.length - 1 : before.pods.length
+    let isLeast = true
+    for (let pods = this.#least; pods <= most; pods++) {
+      const log = this.#logs[pods]
+      if (log === undefined || log.live === 0) {
+        if (isLeast && pods === this.#least && pods < this.#logs.length - 1) this.#least++
+        else isLeast = false
+        continue
+      }
+      isLeast = false
+      const knowledge = (byPods[pods] ??= { head: 0, dead: [] })
+      const found = pods === 1 ? oldest(log, knowledge, ask) : newest(log, knowledge, ask)
+      if (found !== undefined) return before === undefined || isBefore(found, before) ? found : undefined
+    }
+    return undefined
+  }
+}
+
+function oldest(log: Log, knowledge: Knowledge, ask: (claim: OpenClaim) => Answer): OpenClaim | undefined {
+  let isDeadSoFar = true
+  for (let slot = knowledge.head; slot < log.slots.length; slot++) {
+    const claim = log.slots[slot]
+    const answer = claim === undefined ? 'never' : ask(claim)
+    if (answer === 'accepts') return claim
+    if (answer === 'notNow') isDeadSoFar = false
+    else if (isDeadSoFar) knowledge.head = slot + 1
+  }
+  return undefined
+}
+
+function newest(log: Log, knowledge: Knowledge, ask: (claim: OpenClaim) => Answer): OpenClaim | undefined {
+  const { dead } = knowledge
+  const learnt: { start: number; end: number }[] = []
+  let end = log.slots.length
+  let slot = end - 1
+  let found: OpenClaim | undefined
+  while (slot >= 0) {
+    const top = dead.at(-1)
+    if (top !== undefined && slot < top.end) {
+      dead.pop()
+      slot = top.start - 1
+      continue
+    }
+    const claim = log.slots[slot]
+    const answer = claim === undefined ? 'never' : ask(claim)
+    if (answer !== 'never') {
+      if (end > slot + 1) learnt.push({ start: slot + 1, end })
+      end = slot
+      if (answer === 'accepts') {
+        found = claim
+        break
+      }
+    }
+    slot--
+  }
+  if (found === undefined && end > 0) learnt.push({ start: 0, end })
+  for (let i = learnt.length - 1; i >= 0; i--) dead.push(learnt[i] as { start: number; end: number })
+  return found
+}

@@ -1,0 +1,352 @@
+/** A NodePool as the place new claims come from (scheduling.md 5, 7.2, 10). */
+import {
+  type InstanceType,
+  labels,
+  nodeClassLabel,
+  type NodePool,
+  parseResources,
+  type Resources,
+  type Taint,
+  ownValue,
+  setOwn,
+} from '@tenon/api'
+import { requireReadablePool, requireReadableSpec } from '../../eligibility/pool-shape.ts'
+import { allowsAbsence, oneOf } from '../../requirements/requirement.ts'
+import {
+  compatible,
+  merged,
+  overlaps,
+  parseRequirements,
+  requiredAlternatives,
+  type Requirements,
+  requirementsOf,
+} from '../../requirements/requirements.ts'
+import type { RequirementStates, StateId } from '../../requirements/states.ts'
+import type { DaemonInput, PoolInput, SchedulingPolicy } from '../../input/input.ts'
+import { allocatableGroups } from '../types/allocatable.ts'
+import type { Attachments } from '../pods/attachments.ts'
+import { type HostPort, hostPortsOf, portsClash } from '../pods/host-ports.ts'
+import {
+  type CompiledType,
+  meets,
+  type OfferingGroup,
+  type TypeReader,
+  offeringsWithin,
+  unmetMinValues,
+} from '../types/instance-rows.ts'
+import { podRequests } from '../pods/pod-resources.ts'
+import { type Amounts, type ResourceSpace, type Room, takeFrom } from '../pods/resource-space.ts'
+import type { SelectablePod } from '../../input/problem.ts'
+import { hardTaints, untolerated } from '../pods/taints.ts'
+
+/** Labels that hold on every node in the end and serve daemon pods that select on them; never emitted. */
+export const simulationOnlyLabels: readonly string[] = [labels.registered, labels.initialized]
+
+/** A DaemonSet's pod, read once. */
+export interface CompiledDaemon {
+  readonly name: string
+  /** What selectors of other pods see. */
+  readonly selectable: SelectablePod
+  readonly tolerations: NonNullable<DaemonInput['spec']['tolerations']>
+  readonly alternatives: readonly Requirements[]
+  readonly requests: Resources
+  readonly hostPorts: readonly HostPort[]
+}
+
+/** @throws RangeError or TypeError when the daemon's pod is malformed. */
+export function compileDaemon({ name, namespace, labels: podLabels, spec }: DaemonInput): CompiledDaemon {
+  requireReadableSpec(spec)
+  return {
+    name,
+    selectable: { namespace, labels: podLabels },
+    tolerations: spec.tolerations ?? [],
+    alternatives: requiredAlternatives(spec),
+    requests: podRequests(spec),
+    hostPorts: hostPortsOf(spec),
+  }
+}
+
+/** A type of a template with offerings that leave the same room, daemon pods taken off. */
+export interface TypeRow extends Room {
+  readonly index: number
+  readonly type: CompiledType
+  readonly group: OfferingGroup
+  readonly capacity: Amounts
+  readonly daemons: DaemonLoad
+}
+
+/** What runs on every node of a type before the first pod. */
+export interface DaemonLoad {
+  readonly amounts: Amounts
+  readonly isEmpty: boolean
+  readonly ports: readonly DaemonPort[]
+  readonly running: readonly CompiledDaemon[]
+}
+
+/** A host port that the pod of a DaemonSet takes. */
+interface DaemonPort extends HostPort {
+  /** Name of the DaemonSet. */
+  readonly daemon: string
+}
+
+/** A pool with its requirements worked out, whether or not it can launch anything. */
+export interface CompiledPool {
+  readonly input: PoolInput
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly requirements: Requirements
+  readonly types: readonly CompiledType[]
+}
+
+/**
+ * @param report told of each instance type that cannot be read; the others are used.
+ * @throws RangeError or TypeError when the NodePool is malformed.
+ */
+export function compilePool(
+  input: PoolInput,
+  reader: TypeReader,
+  report: (type: InstanceType, problem: unknown) => void,
+): CompiledPool {
+  requireReadablePool(input.nodePool)
+  const { metadata, spec } = input.nodePool.spec.template
+  const ref = spec.nodeClassRef
+  const templateLabels = {
+    ...input.defaults?.labels,
+    ...metadata?.labels,
+    [labels.nodePool]: input.nodePool.metadata.name,
+    [nodeClassLabel(ref)]: ref.name,
+  }
+  return {
+    input,
+    labels: templateLabels,
+    taints: taintsOf(input),
+    requirements: merged(
+      parseRequirements(spec.requirements ?? []),
+      requirementsOf([
+        ...Object.entries(templateLabels).map(([key, value]) => oneOf(key, value)),
+        ...simulationOnlyLabels.map((key) => oneOf(key, 'true')),
+      ]),
+    ),
+    types: input.instanceTypes.flatMap((type) => {
+      const read = reader.read(type)
+      if (!('problem' in read)) return read
+      report(type, read.problem)
+      return []
+    }),
+  }
+}
+
+/** Taints of every node of the pool, startup taints left out. */
+export function taintsOf({ nodePool, defaults }: Pick<PoolInput, 'nodePool' | 'defaults'>): readonly Taint[] {
+  const own = nodePool.spec.template.spec.taints ?? []
+  return defaults === undefined ? own : [...own, ...defaults.taints]
+}
+
+/** Whether some label has to be there for which no value is left. */
+function isContradictory(requirements: Requirements): boolean {
+  return [...requirements.values()].some(
+    (set) => !set.complement && set.values.size === 0 && !allowsAbsence(set),
+  )
+}
+
+/** Pools in the order in which they are tried: weight, then name, both descending. */
+export function poolOrder(a: NodePool, b: NodePool): number {
+  const byWeight = (b.spec.weight ?? 0) - (a.spec.weight ?? 0)
+  return byWeight !== 0 ? byWeight : a.metadata.name < b.metadata.name ? 1 : -1
+}
+
+export interface Template {
+  readonly index: number
+  readonly nodePool: NodePool
+  readonly name: string
+  /** Labels every claim of this pool carries. */
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly state: StateId
+  /** Every type that meets the pool's requirements and can be bought. */
+  readonly rows: readonly TypeRow[]
+}
+
+/** Why a pool has no template. */
+export interface NoTemplate {
+  readonly kind: 'noTypes'
+  readonly becauseOfMinValues: boolean
+}
+
+/** What templates are made with. */
+export interface TemplateContext {
+  readonly states: RequirementStates
+  readonly space: ResourceSpace
+  readonly daemons: readonly CompiledDaemon[]
+  readonly attachments: Attachments
+  readonly policy: SchedulingPolicy
+}
+
+export function compileTemplate(
+  pool: CompiledPool,
+  index: number,
+  context: TemplateContext,
+): Template | NoTemplate {
+  const { states, space, policy } = context
+  if (isContradictory(pool.requirements)) return { kind: 'noTypes', becauseOfMinValues: false }
+  const usable = pool.types.flatMap((type) => {
+    if (!meets(type, pool.requirements)) return []
+    const groups = type.groups.filter(
+      (group) =>
+        offeringsWithin(group, pool.requirements, policy.wellKnownLabels).length > 0 &&
+        Object.values(group.allocatable).every((amount) => amount >= 0),
+    )
+    return groups.map((group) => ({ type, group }))
+  })
+  if (usable.length === 0) return { kind: 'noTypes', becauseOfMinValues: false }
+  const types = usable.map(({ type }) => type)
+  if (policy.minValues === 'Strict' && unmetMinValues(types, pool.requirements).size > 0)
+    return { kind: 'noTypes', becauseOfMinValues: true }
+  const loadOf = daemonLoads(pool, context)
+  const rows = usable.map(({ type, group }, row): TypeRow => {
+    const daemons = loadOf(type)
+    const room = space.vector(group.allocatable)
+    takeFrom(room, daemons.amounts)
+    context.attachments.limit(room, type.type.name)
+    return { index: row, type, group, room, capacity: space.vector(type.type.capacity), daemons }
+  })
+  return {
+    index,
+    nodePool: pool.input.nodePool,
+    name: pool.input.nodePool.metadata.name,
+    labels: pool.labels,
+    taints: pool.taints,
+    state: states.idOf(pool.requirements),
+    rows,
+  }
+}
+
+/** Works out what runs on every node of the pool, by type. */
+export function daemonLoads(
+  pool: CompiledPool,
+  context: TemplateContext,
+): (type: CompiledType) => DaemonLoad {
+  const running = daemonsOf(pool, context)
+  return (type) => loadOn(type, running, context.space)
+}
+
+/** What pods may take of a pool's nodes, by type: each way in which the type is sold, available or not. */
+export function roomsOf(
+  pool: CompiledPool,
+  context: TemplateContext,
+): (type: CompiledType) => readonly Room[] {
+  const loadOf = daemonLoads(pool, context)
+  return (compiled) => {
+    const { type } = compiled
+    const daemons = loadOf(compiled)
+    const offerings = type.offerings.map((offering) => ({ ...offering, available: true }))
+    return allocatableGroups({ ...type, offerings }).map(({ allocatable }) => {
+      const room = context.space.vector(allocatable)
+      takeFrom(room, daemons.amounts)
+      context.attachments.limit(room, type.name)
+      return { room }
+    })
+  }
+}
+
+/** A daemon that runs in a pool, with those of its alternatives that the pool allows. */
+interface PoolDaemon {
+  readonly daemon: CompiledDaemon
+  readonly alternatives: readonly Requirements[]
+}
+
+function daemonsOf(pool: CompiledPool, { daemons, policy }: TemplateContext): readonly PoolDaemon[] {
+  const taints = hardTaints(pool.taints)
+  return daemons.flatMap((daemon) => {
+    if (untolerated(taints, daemon.tolerations).length > 0) return []
+    const alternatives = daemon.alternatives.filter((wanted) =>
+      compatible(pool.requirements, wanted, policy.wellKnownLabels),
+    )
+    return alternatives.length === 0 ? [] : [{ daemon, alternatives }]
+  })
+}
+
+function loadOn(type: CompiledType, candidates: readonly PoolDaemon[], space: ResourceSpace): DaemonLoad {
+  const amounts = new Float64Array(space.size)
+  const ports: DaemonPort[] = []
+  const running: CompiledDaemon[] = []
+  for (const { daemon, alternatives } of candidates) {
+    if (!alternatives.some((wanted) => wanted.size === 0 || overlaps(type.requirements, wanted))) continue
+    const requests = space.vector(daemon.requests)
+    for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) + (requests[i] as number)
+    ports.push(...daemon.hostPorts.map((port) => ({ ...port, daemon: daemon.name })))
+    running.push(daemon)
+  }
+  return { amounts, isEmpty: running.length === 0, ports, running }
+}
+
+/** What one pool may still launch (scheduling.md 10). */
+export class PoolBudget {
+  readonly #names: readonly string[]
+  readonly #rows: readonly TypeRow[]
+  readonly #remaining: Record<string, number> = {}
+  #affordable: readonly TypeRow[] | undefined
+
+  /** @param usage capacity of the pool's nodes now. */
+  constructor(pool: NodePool, usage: Resources, rows: readonly TypeRow[]) {
+    const limits = parseResources(pool.spec.limits)
+    this.#names = Object.keys(limits)
+    this.#rows = rows
+    for (const name of this.#names)
+      setOwn(this.#remaining, name, (ownValue(limits, name) as number) - (ownValue(usage, name) ?? 0))
+  }
+
+  get nodesExhausted(): boolean {
+    return this.#remaining['nodes'] === 0
+  }
+
+  get isLimited(): boolean {
+    return this.#names.length > 0
+  }
+
+  /** Whether a node of the type would not exceed any limit. */
+  allows(type: CompiledType): boolean {
+    return this.#names.every(
+      (name) => this.#costOf(type, name) <= (ownValue(this.#remaining, name) as number),
+    )
+  }
+
+  /** The types that would not exceed any limit. */
+  affordable(): readonly TypeRow[] {
+    if (this.#names.length === 0) return this.#rows
+    this.#affordable ??= this.#rows.filter(({ type }) => this.allows(type))
+    return this.#affordable
+  }
+
+  /** Books a new claim at the largest of its types. */
+  charge(rows: readonly TypeRow[]): void {
+    if (this.#names.length === 0) return
+    for (const name of this.#names) {
+      const most = Math.max(...rows.map(({ type }) => this.#costOf(type, name)))
+      setOwn(this.#remaining, name, (ownValue(this.#remaining, name) as number) - most)
+    }
+    this.#affordable = undefined
+  }
+
+  /** Whether claims that hold `renewed` are booked no higher than those that hold `former`. */
+  isNoMore(renewed: readonly (readonly TypeRow[])[], former: readonly (readonly TypeRow[])[]): boolean {
+    const most = (claims: readonly (readonly TypeRow[])[], name: string) =>
+      claims.reduce((sum, rows) => sum + Math.max(...rows.map(({ type }) => this.#costOf(type, name))), 0)
+    return this.#names.every((name) => most(renewed, name) <= most(former, name))
+  }
+
+  #costOf({ type }: CompiledType, name: string): number {
+    return name === 'nodes' ? 1 : (ownValue(type.capacity, name) ?? 0)
+  }
+}
+
+/** Whether `ports` are free of daemon pods on this type. */
+export function portsFree(row: TypeRow, ports: readonly HostPort[]): boolean {
+  return ports.length === 0 || !portsClash(ports, row.daemons.ports)
+}
+
+/** The host ports of daemon pods on these types that keep one of `ports` from being free, each once. */
+export function takenPorts(rows: readonly TypeRow[], ports: readonly HostPort[]): readonly DaemonPort[] {
+  const clashing = rows.flatMap((row) => row.daemons.ports.filter((taken) => portsClash(ports, [taken])))
+  return [...new Map(clashing.map((taken) => [JSON.stringify(taken), taken])).values()]
+}

@@ -1,0 +1,83 @@
+/** Offerings that a NodePool admits and that cannot be bought at present. */
+import { labels, type PricePerHour, type Unavailability } from '@tenon/api'
+import type { UnavailableOffering } from '../../reasons/reasons.ts'
+import { compatible, parseRequirements, type Requirements } from '../../requirements/requirements.ts'
+import { allocatableGroups } from '../types/allocatable.ts'
+import { type CompiledType, meets } from '../types/instance-rows.ts'
+import type { PodShape } from '../pods/pod-shape.ts'
+import { type CompiledPool, type DaemonLoad, daemonLoads, type TemplateContext } from './pool-template.ts'
+import { portsClash } from '../pods/host-ports.ts'
+import { type Amounts, amountsFit, takeFrom } from '../pods/resource-space.ts'
+
+/** One way to buy a type that is closed at present. */
+export interface Withheld {
+  readonly type: CompiledType
+  readonly requirements: Requirements
+  /** Of the offering. */
+  readonly pricePerHour: PricePerHour
+  readonly unavailability: Unavailability | undefined
+  /** What pods may take, daemon pods taken off. */
+  readonly room: Amounts
+  readonly daemons: DaemonLoad
+}
+
+/** What the pool could buy, were it available. */
+export function withheldOf(pool: CompiledPool, context: TemplateContext): readonly Withheld[] {
+  const { space, policy, attachments } = context
+  const loadOn = daemonLoads(pool, context)
+  return pool.types.flatMap((type) => {
+    const closed = type.type.offerings.filter(({ available }) => !available)
+    if (closed.length === 0 || !meets(type, pool.requirements)) return []
+    const groups = allocatableGroups({
+      ...type.type,
+      offerings: closed.map((offering) => ({ ...offering, available: true })),
+    })
+    return groups.flatMap(({ allocatable, offerings }) => {
+      if (Object.values(allocatable).some((amount) => amount < 0)) return []
+      const daemons = loadOn(type)
+      const room = space.vector(allocatable)
+      takeFrom(room, daemons.amounts)
+      attachments.limit(room, type.type.name)
+      return offerings.flatMap((offering): readonly Withheld[] => {
+        const { requirements: stated, pricePerHour, unavailability } = offering
+        const requirements = parseRequirements(stated)
+        if (!compatible(pool.requirements, requirements, policy.wellKnownLabels)) return []
+        return [{ type, requirements, pricePerHour, unavailability, room, daemons }]
+      })
+    })
+  })
+}
+
+/** Those that suit a claim with these requirements. */
+export function suiting(
+  withheld: readonly Withheld[],
+  requirements: Requirements,
+  wellKnown: ReadonlySet<string>,
+): readonly Withheld[] {
+  return withheld.filter(
+    (each) => meets(each.type, requirements) && compatible(requirements, each.requirements, wellKnown),
+  )
+}
+
+/** Those with room for the pod. */
+export function holding(withheld: readonly Withheld[], shape: PodShape): readonly Withheld[] {
+  return withheld.filter(
+    ({ room, daemons }) =>
+      amountsFit(shape.amounts, room) &&
+      (shape.hostPorts.length === 0 || !portsClash(shape.hostPorts, daemons.ports)),
+  )
+}
+
+/** As a reason tells them. */
+export function unavailableOfferings(withheld: readonly Withheld[]): readonly UnavailableOffering[] {
+  return withheld.map(({ type, requirements, unavailability }) => ({
+    instanceType: type.type.name,
+    zone: onlyValue(requirements, labels.zone),
+    capacityType: onlyValue(requirements, labels.capacityType),
+    ...(unavailability !== undefined && { unavailability }),
+  }))
+}
+
+function onlyValue(requirements: Requirements, key: string): string {
+  return requirements.get(key)?.values.values().next().value ?? ''
+}

@@ -1,0 +1,265 @@
+/** A problem read once: shapes, templates and everything else that no placement changes. */
+import { type InstanceType, labels, normalizedLabel, type Resources } from '@tenon/api'
+import { RequirementStates } from '../requirements/states.ts'
+import { type Problem, problemText } from '../input/problem.ts'
+import type { MalformedObject, PoolWithoutTypes } from '../input/result.ts'
+import { attachmentAmounts, Attachments } from './pods/attachments.ts'
+import { ClaimClasses } from './claims/claim-class.ts'
+import { ClaimFinisher } from './claims/finished-claims.ts'
+import type { TypeReader } from './types/instance-rows.ts'
+import { podRequests } from './pods/pod-resources.ts'
+import { type PodShape, PodShapes } from './pods/pod-shape.ts'
+import {
+  type CompiledDaemon,
+  compileDaemon,
+  type CompiledPool,
+  compilePool,
+  compileTemplate,
+  poolOrder,
+  roomsOf,
+  type Template,
+  type TemplateContext,
+} from './claims/pool-template.ts'
+import { ResourceSpace } from './pods/resource-space.ts'
+import { DomainUniverse } from './topology/domains.ts'
+import { type Withheld, withheldOf } from './claims/withheld.ts'
+
+export class CompiledProblem {
+  readonly problem: Problem
+  readonly states = new RequirementStates()
+  readonly space = new ResourceSpace()
+  readonly attachments: Attachments
+  readonly classes: ClaimClasses
+  readonly finisher: ClaimFinisher
+  readonly daemons: readonly CompiledDaemon[]
+  /** In the order in which they are tried. */
+  readonly templates: readonly Template[]
+  readonly universe: DomainUniverse
+  /** By index of the problem's shapes; undefined for pods that could not be read. */
+  readonly shapes: readonly (PodShape | undefined)[]
+  /** Label keys that decide anything about existing nodes, the host name apart. */
+  readonly nodeKeys: ReadonlySet<string>
+  readonly poolsWithoutTypes: PoolWithoutTypes[] = []
+  /** The pools of {@link poolsWithoutTypes}. */
+  readonly emptyPools: CompiledPool[] = []
+  readonly malformed: MalformedObject[] = []
+  /** What is wrong with the pods of a shape, by its index. */
+  readonly malformedShapes = new Map<number, string>()
+  readonly #poolIndex = new Map<Template, number>()
+  readonly #poolOf = new Map<Template, CompiledPool>()
+  readonly #withheld = new Map<CompiledPool, readonly Withheld[]>()
+  /** Per shape what its pods ask for, or what is wrong with that. */
+  readonly #requests: readonly (Resources | string)[]
+
+  /** @param reader of instance types; one that is kept from problem to problem reads a catalogue once. */
+  constructor(problem: Problem, reader: TypeReader) {
+    this.problem = problem
+    this.attachments = new Attachments(problem.attachLimits, this.space)
+    this.#requests = problem.shapes.map(({ spec, status, attachments }) => {
+      try {
+        return { ...podRequests(spec, status), ...attachmentAmounts(attachments) }
+      } catch (error) {
+        return problemText(error)
+      }
+    })
+    this.daemons = this.#compileDaemons()
+    const pools = this.#compilePools(reader)
+    this.#learnResources(pools)
+    this.templates = this.#compileTemplates(pools)
+    this.shapes = this.#compileShapes(new PodShapes(this.states, this.space, pools.some(hasSoftTaint)))
+    this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels, (pool) =>
+      roomsOf(pool, this.#templateContext()),
+    )
+    this.nodeKeys = this.#labelKeys()
+    this.classes = new ClaimClasses(this.states, problem.policy)
+    this.finisher = new ClaimFinisher(this.states, this.classes, this.space, problem.policy)
+  }
+
+  /** The shape of a pod that could be read. */
+  shapeOf(pod: number): PodShape {
+    return this.shapes[this.problem.shapeOf[pod] as number] as PodShape
+  }
+
+  /** Index of a template's NodePool in the input. */
+  poolIndexOf(template: Template): number {
+    return this.#poolIndex.get(template) ?? -1
+  }
+
+  /** The NodePool of a template. */
+  poolOf(template: Template): CompiledPool {
+    return this.#poolOf.get(template) as CompiledPool
+  }
+
+  /** What a pool could buy, were it available. */
+  withheld(pool: CompiledPool): readonly Withheld[] {
+    let known = this.#withheld.get(pool)
+    if (known === undefined) {
+      known = withheldOf(pool, this.#templateContext())
+      this.#withheld.set(pool, known)
+    }
+    return known
+  }
+
+  /** Pods that can be read, large ones first; then the oldest, then by UID (scheduling.md 6.1). */
+  order(): readonly number[] {
+    const { shapeOf, created, uids } = this.problem
+    const cpu = this.space.vector({ cpu: 1 }).indexOf(1)
+    const memory = this.space.vector({ memory: 1 }).indexOf(1)
+    const amount = (pod: number, resource: number) =>
+      resource < 0 ? 0 : (this.shapeOf(pod).amounts[resource] as number)
+    const pods: number[] = []
+    for (let pod = 0; pod < shapeOf.length; pod++)
+      if ((shapeOf[pod] as number) >= 0 && this.shapes[shapeOf[pod] as number] !== undefined) pods.push(pod)
+    return pods.sort(
+      (a, b) =>
+        amount(b, cpu) - amount(a, cpu) ||
+        amount(b, memory) - amount(a, memory) ||
+        compareText(created[a], created[b]) ||
+        compareText(uids[a], uids[b]),
+    )
+  }
+
+  /** Pods that cannot be read, with what is wrong. */
+  unreadable(): ReadonlyMap<number, string> {
+    const { malformed, shapeOf } = this.problem
+    if (this.malformedShapes.size === 0) return malformed
+    const all = new Map(malformed)
+    for (const [pod, shape] of shapeOf.entries()) {
+      const problem = this.malformedShapes.get(shape)
+      if (problem !== undefined) all.set(pod, problem)
+    }
+    return all
+  }
+
+  #compileDaemons(): readonly CompiledDaemon[] {
+    return this.problem.daemons.flatMap((daemon) => {
+      try {
+        return [compileDaemon(daemon)]
+      } catch (error) {
+        this.malformed.push({ kind: 'DaemonSet', name: daemon.name, problem: problemText(error) })
+        return []
+      }
+    })
+  }
+
+  #compilePools(reader: TypeReader): readonly CompiledPool[] {
+    const pools: CompiledPool[] = []
+    // Several pools often sell the same types.
+    const reported = new Set<InstanceType>()
+    for (const input of this.problem.pools) {
+      try {
+        pools.push(
+          compilePool(input, reader, (type, problem) => {
+            if (reported.has(type)) return
+            reported.add(type)
+            this.malformed.push({ kind: 'InstanceType', name: nameOf(type), problem: problemText(problem) })
+          }),
+        )
+      } catch (error) {
+        const name = input.nodePool.metadata?.name ?? ''
+        this.malformed.push({ kind: 'NodePool', name, problem: problemText(error) })
+      }
+    }
+    return pools.toSorted((a, b) => poolOrder(a.input.nodePool, b.input.nodePool))
+  }
+
+  #compileTemplates(pools: readonly CompiledPool[]): readonly Template[] {
+    const context = this.#templateContext()
+    const templates: Template[] = []
+    for (const pool of pools) {
+      const template = compileTemplate(pool, templates.length, context)
+      if ('kind' in template) {
+        this.emptyPools.push(pool)
+        this.poolsWithoutTypes.push({
+          nodePool: pool.input.nodePool.metadata.name,
+          becauseOfMinValues: template.becauseOfMinValues,
+        })
+      } else {
+        this.#poolOf.set(template, pool)
+        this.#poolIndex.set(template, this.problem.pools.indexOf(pool.input))
+        templates.push(template)
+      }
+    }
+    return templates
+  }
+
+  #templateContext(): TemplateContext {
+    const { states, space, daemons, attachments, problem } = this
+    return { states, space, daemons, attachments, policy: problem.policy }
+  }
+
+  #compileShapes(shapes: PodShapes): readonly (PodShape | undefined)[] {
+    return this.problem.shapes.map((source, index) => {
+      const requests = this.#requests[index]
+      try {
+        if (typeof requests === 'object') return shapes.shapeOf(source, requests)
+        this.malformedShapes.set(index, requests ?? '')
+      } catch (error) {
+        this.malformedShapes.set(index, problemText(error))
+      }
+      return undefined
+    })
+  }
+
+  /** Makes every resource known before vectors are made. */
+  #learnResources(pools: readonly CompiledPool[]): void {
+    for (const { types } of pools)
+      for (const { type, groups } of types) {
+        this.space.add(type.capacity)
+        for (const { allocatable } of groups) this.space.add(allocatable)
+      }
+    for (const { requests } of this.daemons) this.space.add(requests)
+    for (const { available, daemonRequests } of this.problem.nodes) {
+      this.space.add(available)
+      this.space.add(daemonRequests)
+    }
+    for (const requests of this.#requests) if (typeof requests === 'object') this.space.add(requests)
+  }
+
+  /** Label keys that decide anything about existing nodes. */
+  #labelKeys(): ReadonlySet<string> {
+    const keys = new Set<string>()
+    for (const { alternatives } of this.daemons)
+      for (const wanted of alternatives) for (const key of wanted.keys()) keys.add(key)
+    for (const shape of this.shapes) if (shape !== undefined) collectKeys(shape, keys)
+    for (const { volumeAlternatives } of this.problem.shapes)
+      for (const { key } of volumeAlternatives.flat()) keys.add(normalizedLabel(key))
+    for (const { spec } of this.problem.boundShapes)
+      for (const term of spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ??
+        [])
+        keys.add(normalizedLabel(term.topologyKey))
+    keys.delete(labels.hostname)
+    return keys
+  }
+}
+
+/** The name of a type that may be anything. */
+function nameOf(type: unknown): string {
+  const { name = '' } = (type ?? {}) as { readonly name?: unknown }
+  return String(name)
+}
+
+function collectKeys({ spec }: PodShape, keys: Set<string>): void {
+  const add = (key: string) => keys.add(normalizedLabel(key))
+  for (const key in spec.nodeSelector) add(key)
+  const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {}
+  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
+  const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
+  for (const term of [...required, ...preferred.map((each) => each.preference)])
+    for (const { key } of term.matchExpressions ?? []) add(key)
+  for (const { topologyKey } of spec.topologySpreadConstraints ?? []) add(topologyKey)
+  for (const kind of [podAffinity, podAntiAffinity]) {
+    for (const { topologyKey } of kind?.requiredDuringSchedulingIgnoredDuringExecution ?? []) add(topologyKey)
+    for (const { podAffinityTerm } of kind?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+      add(podAffinityTerm.topologyKey)
+  }
+}
+
+function hasSoftTaint({ taints }: CompiledPool): boolean {
+  return taints.some((taint) => taint.effect === 'PreferNoSchedule')
+}
+
+/** Order of texts by code unit; an absent one is empty. */
+export function compareText(a: string | undefined, b: string | undefined): number {
+  return (a ?? '') < (b ?? '') ? -1 : (a ?? '') > (b ?? '') ? 1 : 0
+}

@@ -1,0 +1,325 @@
+/** Why no template takes a pod; asked once per shape that was left over (scheduling.md 12.3). */
+import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
+import { compatible, incompatibility, type Requirements } from '../requirements/requirements.ts'
+import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
+import type { CompiledProblem } from './compiled-problem.ts'
+import { type CompiledType, meets, offeringsWithin, unmetMinValues } from './types/instance-rows.ts'
+import type { PodShape } from './pods/pod-shape.ts'
+import {
+  type CompiledPool,
+  type DaemonLoad,
+  PoolBudget,
+  portsFree,
+  takenPorts,
+  type Template,
+} from './claims/pool-template.ts'
+import { addTo, type Amounts, amountsFit } from './pods/resource-space.ts'
+import { untolerated } from './pods/taints.ts'
+import type { PodTopology } from './topology/pod-topology.ts'
+import { holding, suiting, unavailableOfferings, type Withheld } from './claims/withheld.ts'
+
+export interface ExplainContext {
+  readonly compiled: CompiledProblem
+  readonly topology: PodTopology
+  readonly budgetOf: (template: Template) => PoolBudget
+}
+
+/**
+ * The reasons of all templates for a shape after its last relaxation, and of the pools that have nothing but
+ * offerings that are unavailable now.
+ */
+export function explain(
+  shape: PodShape,
+  templates: readonly Template[],
+  newHost: number,
+  context: ExplainContext,
+): PodReason {
+  const { compiled } = context
+  const reasons = [
+    ...templates.map((template) => ({
+      nodePool: template.name,
+      reason: reasonOf(shape, template, newHost, context),
+    })),
+    ...compiled.emptyPools.flatMap((pool) => {
+      const reason = reasonOfEmpty(shape, pool, context)
+      return reason === undefined ? [] : [{ nodePool: pool.input.nodePool.metadata.name, reason }]
+    }),
+  ]
+  return reasons.length === 0 ? { kind: 'noTypesInPools' } : { kind: 'noTemplate', templates: reasons }
+}
+
+/** Of a pool that can buy nothing now; undefined when it never can. */
+function reasonOfEmpty(
+  shape: PodShape,
+  pool: CompiledPool,
+  context: ExplainContext,
+): TemplateReason | undefined {
+  const { compiled } = context
+  const withheld = compiled.withheld(pool)
+  if (withheld.length === 0) return undefined
+  const { nodePool, usage } = pool.input
+  const budget = new PoolBudget(nodePool, usage, [])
+  if (budget.nodesExhausted) return { kind: 'nodeLimit' }
+  const affordable = withheld.filter(({ type }) => budget.allows(type))
+  if (affordable.length === 0) return { kind: 'limits' }
+  const taints = untolerated(pool.taints, shape.tolerations)
+  if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
+  const { wellKnownLabels } = compiled.problem.policy
+  const wanted = compiled.states.get(shape.wanted.state)
+  const clash = incompatibility(pool.requirements, wanted, wellKnownLabels)
+  if (clash !== undefined) return { kind: 'incompatibleRequirements', conflict: clash }
+  const found = shortage(shape, pool, affordable, context)
+  if (found !== undefined) return found
+  const [requirements = pool.requirements] = wishesOf(shape, pool, context)
+  return typeReason(
+    shape,
+    requirements,
+    affordable.map((each) => ({ ...each, isOffered: true })),
+    context,
+  )
+}
+
+/** What a claim of the pool with the pod on it asks for, one entry per choice of volumes that suits. */
+function wishesOf(
+  shape: PodShape,
+  pool: CompiledPool,
+  { compiled: { states, problem } }: ExplainContext,
+): readonly Requirements[] {
+  const { wellKnownLabels } = problem.policy
+  const merge = (state: number, wish: number) =>
+    compatible(states.get(state), states.get(wish), wellKnownLabels) ? [states.merge(state, wish)] : []
+  return merge(states.idOf(pool.requirements), shape.wanted.state)
+    .flatMap((state) => shape.volumes.flatMap((wish) => merge(state, wish.state)))
+    .map((state) => states.get(state))
+}
+
+/** What would hold the pod, were it available; undefined when nothing would. */
+function shortage(
+  shape: PodShape,
+  pool: CompiledPool,
+  withheld: readonly Withheld[],
+  context: ExplainContext,
+): TemplateReason | undefined {
+  if (withheld.length === 0) return undefined
+  const { wellKnownLabels } = context.compiled.problem.policy
+  return unavailable(
+    wishesOf(shape, pool, context).flatMap((wish) =>
+      holding(suiting(withheld, wish, wellKnownLabels), shape),
+    ),
+  )
+}
+
+function unavailable(withheld: readonly Withheld[]): TemplateReason | undefined {
+  if (withheld.length === 0) return undefined
+  return { kind: 'unavailable', offerings: unavailableOfferings([...new Set(withheld)]) }
+}
+
+function reasonOf(
+  shape: PodShape,
+  template: Template,
+  newHost: number,
+  context: ExplainContext,
+): TemplateReason {
+  const { topology } = context
+  const { classes } = context.compiled
+  const { policy } = context.compiled.problem
+  const budget = context.budgetOf(template)
+  if (budget.nodesExhausted) return { kind: 'nodeLimit' }
+  const pool = context.compiled.poolOf(template)
+  const withheld = context.compiled.withheld(pool).filter(({ type }) => budget.allows(type))
+  const taints = untolerated(template.taints, shape.tolerations)
+  if (budget.affordable().length === 0)
+    return (taints.length === 0 && shortage(shape, pool, withheld, context)) || { kind: 'limits' }
+  if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
+  const opened = classes.opened(template, budget.affordable())
+  const clash = conflict(shape, opened, context)
+  if (clash !== undefined) return clash
+  const states = statesWithin(shape, opened, context)
+  if (states.length === 0) return volumeConflict(shape, opened, context)
+  topology.expectOnClaim(newHost, template.index)
+  const refusal = topology.hostRefusal(shape, newHost)
+  if (refusal !== undefined)
+    return {
+      kind: 'topology',
+      rule: refusal.rule.kind,
+      key: refusal.rule.key,
+      counts: refusal.counts(),
+    }
+  const narrowed = states.map((state) => topology.choices(shape, state.state, template.index))
+  const confined = states.flatMap((state, i) => {
+    const choices = narrowed[i]
+    if (choices === undefined || 'kind' in choices) return []
+    return choices.flatMap(({ narrowing }) => classes.confined(state, narrowing) ?? [])
+  })
+  const [unsatisfiable] = narrowed.flatMap((each) => ('kind' in each ? [each.group] : []))
+  const [first] = states
+  if (confined.length === 0 && unsatisfiable !== undefined && first !== undefined) {
+    const { kind: rule, key } = unsatisfiable.rule
+    const podDomains = context.compiled.states.get(shape.strict.state).get(key)
+    const nodeDomains = context.compiled.states.get(first.state).get(key)
+    return {
+      kind: 'topology',
+      rule,
+      key,
+      counts: unsatisfiable.counts(),
+      ...(podDomains !== undefined && { podDomains }),
+      ...(nodeDomains !== undefined && { nodeDomains }),
+    }
+  }
+  const target = confined[0] ?? first ?? opened
+  const none = new Float64Array(shape.amounts.length)
+  const held = confined
+    .flatMap((each) => [each, classes.unpriced(each) ?? each])
+    .find((each) => holdsMore(each, none, shape.amounts))
+  if (held !== undefined && policy.minValues === 'Strict') {
+    const missing = classes.unmetMinValues(held, shape.amounts)
+    if (missing.size > 0)
+      return closedValues(shape, held, withheld, context) ?? { kind: 'minValues', missing }
+  }
+  return filterReason(shape, target, withheld, context)
+}
+
+/** The offerings with which minValues would be met, were they available. */
+function closedValues(
+  shape: PodShape,
+  held: ClaimClass,
+  withheld: readonly Withheld[],
+  { compiled: { states, problem } }: ExplainContext,
+): TemplateReason | undefined {
+  const requirements = states.get(held.state)
+  const closed = holding(suiting(withheld, requirements, problem.policy.wellKnownLabels), shape)
+  const open = held.allowed.filter(
+    ({ type, room }) => meets(type, requirements) && amountsFit(shape.amounts, room),
+  )
+  const types = [...open, ...closed].map(({ type }) => type)
+  return unmetMinValues(types, requirements).size > 0 ? undefined : unavailable(closed)
+}
+
+/** The pod's own requirements against the pool's. */
+function conflict(shape: PodShape, opened: ClaimClass, context: ExplainContext): TemplateReason | undefined {
+  const have = context.compiled.states.get(opened.state)
+  const wanted = context.compiled.states.get(shape.wanted.state)
+  const found = incompatibility(have, wanted, context.compiled.problem.policy.wellKnownLabels)
+  return found === undefined ? undefined : { kind: 'incompatibleRequirements', conflict: found }
+}
+
+/** The claim with the pod's wishes, one entry per choice of volumes that suits; types or not. */
+function statesWithin(
+  shape: PodShape,
+  opened: ClaimClass,
+  { compiled: { classes } }: ExplainContext,
+): readonly ClaimClass[] {
+  const wanted = classes.narrowed(opened, shape.wanted)
+  return wanted === undefined ? [] : shape.volumes.flatMap((wish) => classes.narrowed(wanted, wish) ?? [])
+}
+
+function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainContext): TemplateReason {
+  const wanted = context.compiled.classes.narrowed(opened, shape.wanted) ?? opened
+  const have = context.compiled.states.get(wanted.state)
+  for (const { state, host } of shape.volumes) {
+    const found = incompatibility(
+      have,
+      context.compiled.states.get(state),
+      context.compiled.problem.policy.wellKnownLabels,
+    )
+    if (found !== undefined) return { kind: 'incompatibleVolumes', conflict: found }
+    if (host !== undefined)
+      return { kind: 'incompatibleVolumes', conflict: { kind: 'unknownLabel', key: host.key } }
+  }
+  const key = shape.wanted.host?.key ?? 'kubernetes.io/hostname'
+  return { kind: 'incompatibleRequirements', conflict: { kind: 'unknownLabel', key } }
+}
+
+/** Which of requirements, resources and offering no type meets (scheduling.md 5). */
+function filterReason(
+  shape: PodShape,
+  target: ClaimClass,
+  withheld: readonly Withheld[],
+  context: ExplainContext,
+): TemplateReason {
+  const { states, problem } = context.compiled
+  const { wellKnownLabels } = problem.policy
+  const requirements = states.get(target.state)
+  const open = target.allowed.filter((row) => portsFree(row, shape.hostPorts))
+  const rows = open.map((row) => ({
+    ...row,
+    isOffered: offeringsWithin(row.group, requirements, wellKnownLabels).length > 0,
+  }))
+  const isHeld = rows.some(
+    ({ type, room, isOffered }) => isOffered && meets(type, requirements) && amountsFit(shape.amounts, room),
+  )
+  const closed = isHeld
+    ? undefined
+    : unavailable(holding(suiting(withheld, requirements, wellKnownLabels), shape))
+  if (closed !== undefined) return closed
+  if (open.length === 0) return { kind: 'hostPortClash', taken: takenPorts(target.allowed, shape.hostPorts) }
+  const { attachments } = context.compiled
+  const matching = open.filter((row) => meets(row.type, requirements))
+  const exceeded = attachments.exceeded(
+    shape.amounts,
+    matching.map(({ type }) => type.type.name),
+  )
+  if (exceeded !== undefined) return { kind: 'attachLimit', ...exceeded }
+  return typeReason(shape, requirements, rows, context)
+}
+
+/** A type as one way to hold the pod. */
+interface Candidate {
+  readonly type: CompiledType
+  readonly room: Amounts
+  readonly daemons: DaemonLoad
+  /** Whether it has an offering within the requirements. */
+  readonly isOffered: boolean
+}
+
+function typeReason(
+  shape: PodShape,
+  requirements: Requirements,
+  open: readonly Candidate[],
+  { compiled: { space } }: ExplainContext,
+): TemplateReason {
+  const met = { r: false, f: false, o: false, rf: false, ro: false, fo: false }
+  for (const row of open) {
+    const isMet = meets(row.type, requirements)
+    const { isOffered } = row
+    const isFitting = isOffered && amountsFit(shape.amounts, row.room)
+    met.r ||= isMet
+    met.o ||= isOffered
+    met.f ||= isFitting
+    met.rf ||= isMet && isFitting
+    met.ro ||= isMet && isOffered
+    met.fo ||= isFitting
+  }
+  const [least, most] = requestRange(shape.amounts, open)
+  const isOneAmount = amountsFit(most, least)
+  return {
+    kind: 'noInstanceType',
+    outcome: {
+      requirementsMet: met.r,
+      resourcesMet: met.f,
+      offeringMet: met.o,
+      requirementsAndResources: met.rf,
+      requirementsAndOffering: met.ro,
+      resourcesAndOffering: met.fo,
+    },
+    requirements,
+    requests: space.resources(least),
+    ...(!isOneAmount && { largestRequests: space.resources(most) }),
+  }
+}
+
+/** The pod with the fewest and with the most daemon pods. */
+function requestRange(pod: Amounts, rows: readonly Candidate[]): readonly [least: Amounts, most: Amounts] {
+  const loads = rows.map((row) => row.daemons.amounts)
+  const least = pod.slice()
+  const most = pod.slice()
+  addTo(
+    least,
+    pod.map((_, i) => Math.min(...loads.map((load) => load[i] as number))),
+  )
+  addTo(
+    most,
+    pod.map((_, i) => Math.max(...loads.map((load) => load[i] as number))),
+  )
+  return [least, most]
+}

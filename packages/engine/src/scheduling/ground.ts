@@ -1,0 +1,104 @@
+/**
+ * What simulations of one problem start from: its existing nodes and what rules about other pods see.
+ * A simulation changes it; between marks the changes can be taken back, so that many simulations share
+ * what is expensive to build.
+ */
+import type { NodeInput } from '../input/input.ts'
+import { ClaimAdmission } from './claims/claim-admission.ts'
+import type { CompiledProblem } from './compiled-problem.ts'
+import type { NodeFill } from './nodes/node-fill.ts'
+import { NodeQueue } from './nodes/node-queue.ts'
+import type { PodShape } from './pods/pod-shape.ts'
+import type { CompiledDaemon, Template } from './claims/pool-template.ts'
+import { ExpectedPods, type TemplateDaemons } from './topology/expected-pods.ts'
+import { PodTopology, type TopologyMark } from './topology/pod-topology.ts'
+
+/** A state of the ground to which it can return. */
+export interface GroundMark {
+  readonly nodes: number
+  readonly topology: TopologyMark
+}
+
+export class Ground {
+  readonly compiled: CompiledProblem
+  readonly nodes: NodeQueue
+  readonly topology: PodTopology
+  readonly #indexes: ReadonlyMap<NodeInput, number>
+  readonly #byIndex: readonly (NodeFill | undefined)[]
+  #admission: ClaimAdmission | undefined
+
+  /** @param order in which nodes are tried; initialized ones first, then by name, unless given. */
+  constructor(compiled: CompiledProblem, order?: (a: NodeInput, b: NodeInput) => number) {
+    this.compiled = compiled
+    const { problem, states, space, daemons, attachments, universe, nodeKeys: keys } = compiled
+    const expected = new ExpectedPods(
+      daemons.map(({ selectable }) => selectable),
+      compiled.templates.map((template) => daemonsOf(template, daemons)),
+    )
+    this.topology = new PodTopology(problem, states, universe, expected)
+    this.topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
+    this.nodes = new NodeQueue(
+      problem.nodes,
+      { states, space, daemons, attachments, topology: this.topology, keys },
+      order,
+    )
+    this.#indexes = new Map(problem.nodes.map((node, index) => [node, index]))
+    this.#byIndex = problem.nodes.map((node) => this.nodes.of(node))
+  }
+
+  /** Index of a node in the problem. */
+  indexOf(node: NodeFill): number {
+    return this.#indexes.get(node.input) ?? -1
+  }
+
+  /** The node with this index in the problem. */
+  nodeAt(index: number): NodeFill {
+    const node = this.#byIndex[index]
+    if (node === undefined) throw new RangeError(`there is no node ${index}`)
+    return node
+  }
+
+  /** How claims admit pods where no reservations are counted; what it learns serves every simulation. */
+  get admission(): ClaimAdmission {
+    const { classes, problem } = this.compiled
+    this.#admission ??= new ClaimAdmission(classes, this.topology, problem.policy, undefined)
+    return this.#admission
+  }
+
+  /** Makes the rules of pods known as they are after any relaxation, so that none comes in late. */
+  observeRelaxations(): void {
+    for (const shape of this.compiled.shapes) {
+      const relaxations: PodShape[] = []
+      for (let next = shape?.relaxed(); next !== undefined; next = next.relaxed()) relaxations.push(next)
+      this.topology.observe(relaxations)
+    }
+  }
+
+  mark(): GroundMark {
+    return { nodes: this.nodes.mark(), topology: this.topology.mark() }
+  }
+
+  rollback({ nodes, topology }: GroundMark): void {
+    this.nodes.rollback(nodes)
+    this.topology.rollback(topology)
+  }
+
+  /** Does without a node, and without the domains that it alone has; call {@link mark} before. */
+  exclude(node: NodeFill): void {
+    this.nodes.exclude(node)
+    const seen = this.compiled.problem.topologyNodes.get(node.input.name)
+    if (seen !== undefined) this.topology.exclude(seen)
+  }
+}
+
+function daemonsOf({ rows }: Template, all: readonly CompiledDaemon[]): TemplateDaemons {
+  const rowsWith = (daemon: CompiledDaemon) =>
+    rows.reduce((count, { daemons }) => count + (daemons.running.includes(daemon) ? 1 : 0), 0)
+  const counts = all.map(rowsWith)
+  const withCount = (isWanted: (count: number) => boolean) =>
+    counts.flatMap((count, index) => (isWanted(count) ? [index] : []))
+  return {
+    always: withCount((count) => count === rows.length),
+    ever: withCount((count) => count > 0),
+  }
+}

@@ -1,0 +1,28 @@
+/** Claims that may exchange pods, and what a new plan for them consists of. */
+import type { ClaimClass } from '../claims/claim-class.ts'
+import type { OpenClaim } from '../claims/open-claims.ts'
+import type { TypeRow } from '../claims/pool-template.ts'
+import type { Bin, Item } from './resource-prices.ts'
+
+/** Pods of one size. */
+interface SizedPods extends Item {
+  /** Largest, then oldest first, as the simulation placed them. */
+  readonly pods: readonly number[]
+}
+
+/** Claims of one class whose pods may be mixed. */
+export interface Group {
+  readonly class: ClaimClass
+  readonly claims: readonly OpenClaim[]
+  readonly pricePerHour: number
+  readonly items: readonly SizedPods[]
+  readonly bins: readonly Bin[]
+  /** The rows behind the bins. */
+  readonly rows: readonly TypeRow[]
+}
+
+/** A bin of a new plan: which pods it gets, and the rows its claim may be launched as. */
+export interface PlannedBin {
+  readonly pods: readonly number[]
+  readonly class: ClaimClass
+}

@@ -1,0 +1,154 @@
+/**
+ * Packs the pods of new claims anew where that is cheaper. Only claims whose pods follow no rule about
+ * other pods take part, and only claims of one class exchange pods: there, resources alone decide, and
+ * any pod may be on any claim.
+ */
+import { sumOfPrices } from '@tenon/api'
+import type { SchedulingPolicy } from '../../input/input.ts'
+import type { ClaimClass } from '../claims/claim-class.ts'
+import type { ClaimFinisher } from '../claims/finished-claims.ts'
+import type { OpenClaim } from '../claims/open-claims.ts'
+import type { PodShape } from '../pods/pod-shape.ts'
+import { addTo } from '../pods/resource-space.ts'
+import type { PoolBudget, Template, TypeRow } from '../claims/pool-template.ts'
+import type { PodTopology } from '../topology/pod-topology.ts'
+import { isCheaper, type PlanCost } from './cheaper.ts'
+import type { Group, PlannedBin } from './group.ts'
+import { plannedBins } from './planned-bins.ts'
+import { uniformBins } from './uniform-bins.ts'
+import { Effort } from './packing.ts'
+import type { Bin } from './resource-prices.ts'
+
+/** What regrouping needs to know of a simulation. */
+export interface RegroupContext {
+  readonly shapeOf: (pod: number) => PodShape
+  readonly topology: PodTopology
+  readonly finisher: ClaimFinisher
+  readonly budgetOf: (template: Template) => PoolBudget
+  /** The class with only some of its rows. */
+  readonly restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass
+  readonly improvement: NonNullable<SchedulingPolicy['improvement']>
+  readonly shouldStop: () => boolean
+}
+
+/** Work for one decision, in comparisons of a size with a room: about a tenth of a second. */
+const effortUnits = 30_000_000
+
+/** The claims of a cheaper plan; the same list when none was found. */
+export function regrouped(claims: readonly OpenClaim[], context: RegroupContext): OpenClaim[] {
+  const effort = new Effort(effortUnits, context.shouldStop)
+  let current = [...claims]
+  for (const group of groupsOf(claims, context)) {
+    if (effort.isSpent) break
+    const planned =
+      context.improvement === 'planned'
+        ? plannedBins(group, effort)
+        : uniformBins(group, effort, context.restricted)
+    if (planned === undefined) continue
+    const renewed = planned.map((bin) => claimOf(bin, group.claims[0] as OpenClaim, context.shapeOf))
+    if (!isAcceptable(renewed, group, context)) continue
+    const gone = new Set(group.claims)
+    current = [...current.filter((claim) => !gone.has(claim)), ...renewed]
+  }
+  return current
+}
+
+function groupsOf(claims: readonly OpenClaim[], context: RegroupContext): readonly Group[] {
+  const byClass = new Map<ClaimClass, OpenClaim[]>()
+  for (const claim of claims) {
+    // What a claim of unknown price could be exchanged for at a profit, nobody can say.
+    if (!isMixable(claim, context) || context.finisher.priceOf(claim) === undefined) continue
+    const group = byClass.get(claim.class)
+    if (group === undefined) byClass.set(claim.class, [claim])
+    else group.push(claim)
+  }
+  return [...byClass]
+    .map(([ofClass, members]) => groupOf(ofClass, members, context))
+    .toSorted((a, b) => b.pricePerHour - a.pricePerHour || a.class.index - b.class.index)
+}
+
+function isMixable({ class: ofClass, hostPorts, pods }: OpenClaim, context: RegroupContext): boolean {
+  if (ofClass.hasMinValues || ofClass.hasReservations || hostPorts.length > 0) return false
+  return pods.every((pod) => context.topology.isIndifferent(context.shapeOf(pod)))
+}
+
+function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], context: RegroupContext): Group {
+  const demanded = (claims[0] as OpenClaim).amounts.map((_, i) =>
+    claims.some((claim) => (claim.amounts[i] as number) > 0) ? 1 : 0,
+  )
+  const reduced = (amounts: Float64Array) => amounts.filter((_, i) => demanded[i] === 1)
+  const items = new Map<string, { amounts: Float64Array; count: number; pods: number[] }>()
+  for (const { pods } of claims) {
+    for (const pod of pods) {
+      const amounts = reduced(context.shapeOf(pod).amounts)
+      const key = amounts.join(' ')
+      const item = items.get(key)
+      if (item === undefined) items.set(key, { amounts, count: 1, pods: [pod] })
+      else {
+        item.count++
+        item.pods.push(pod)
+      }
+    }
+  }
+  const rows: TypeRow[] = []
+  const bins: Bin[] = []
+  for (const { row, pricePerHour } of context.finisher.priced(ofClass)) {
+    if (pricePerHour === undefined || row.room.some((amount) => amount < 0)) continue
+    rows.push(row)
+    bins.push({ room: reduced(row.room), pricePerHour })
+  }
+  return {
+    class: ofClass,
+    claims,
+    pricePerHour: costOf(claims, context.finisher).pricePerHour,
+    items: [...items.values()].toSorted((a, b) => largerFirst(a.amounts, b.amounts)),
+    rows,
+    bins,
+  }
+}
+
+/** What the claims come to, each as its cheapest type. */
+export function costOf(claims: readonly OpenClaim[], finisher: ClaimFinisher): PlanCost {
+  return { nodes: claims.length, ...sumOfPrices(claims.map((claim) => finisher.priceOf(claim))) }
+}
+
+function largerFirst(a: Float64Array, b: Float64Array): number {
+  for (let i = 0; i < a.length; i++) {
+    const difference = (b[i] as number) - (a[i] as number)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** @param model a claim for the same kind of pods. */
+export function claimOf(
+  { pods, class: ofClass }: PlannedBin,
+  model: OpenClaim,
+  shapeOf: RegroupContext['shapeOf'],
+): OpenClaim {
+  const amounts = new Float64Array(model.amounts.length)
+  for (const pod of pods) addTo(amounts, shapeOf(pod).amounts)
+  return {
+    ...model,
+    cheapest: 0,
+    rise: undefined,
+    class: ofClass,
+    state: ofClass.state,
+    amounts,
+    pods: [...pods],
+    minValuesRelaxed: false,
+  }
+}
+
+function isAcceptable(
+  renewed: readonly OpenClaim[],
+  group: Group,
+  { finisher, improvement, budgetOf }: RegroupContext,
+): boolean {
+  const budget = budgetOf(group.class.template)
+  const held = (claims: readonly OpenClaim[]) => claims.map((claim) => finisher.holding(claim))
+  if (budget.isLimited && !budget.isNoMore(held(renewed), held(group.claims))) return false
+  // A plan for free placement was chosen for being safe, and has its own bound on the price.
+  if (improvement === 'free') return true
+  return isCheaper(costOf(renewed, finisher), costOf(group.claims, finisher))
+}

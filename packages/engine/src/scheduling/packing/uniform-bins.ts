@@ -1,0 +1,188 @@
+/**
+ * A plan that holds whatever the Kubernetes scheduler makes of it: nodes of one type, the last of them no larger
+ * than it must be, as many as are needed for every order in which pods may be placed (planned-placement.md, gate off).
+ */
+import type { ClaimClass } from '../claims/claim-class.ts'
+import type { TypeRow } from '../claims/pool-template.ts'
+import { amountsFit } from '../pods/resource-space.ts'
+import { isCheaper, type PlanCost, rounding } from './cheaper.ts'
+import { holdsFreely, holdsInTurn, mixed, ordersOf, spread } from './free-placement.ts'
+import type { Group, PlannedBin } from './group.ts'
+import { type Effort, undominated } from './packing.ts'
+import type { Bin } from './resource-prices.ts'
+
+/** A plan that is sure to hold may cost this much more than one that is not. */
+const safetyFactor = 1.11
+
+/** Numbers of nodes tried for one type, from the fewest that could do to the most that may be paid for. */
+const mostTries = 10
+
+/** Kinds of pods may come one after the other for so few nodes; more nodes meet them mixed. */
+const mostInTurn = 16
+
+/** So many nodes of one type, the last of them perhaps of a smaller one. */
+interface UniformPlan extends PlanCost {
+  /** Index of the type's bin. */
+  readonly bin: number
+  /** The bin of the last node. */
+  readonly last: number
+}
+
+/** A type that holds every pod. */
+interface Candidate {
+  readonly bin: number
+  /** The fewest nodes that could do. */
+  readonly least: number
+  /** Price of the parts of nodes that the pods take up: no plan of this type is cheaper. */
+  readonly bound: number
+}
+
+/** The best such plan; undefined when first fit is as good, or none is cheap enough. */
+export function uniformBins(
+  group: Group,
+  effort: Effort,
+  restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass,
+): readonly PlannedBin[] | undefined {
+  if (group.items.length < 2) return undefined
+  const orders = ordersOf(group.items)
+  const current = roomsOf(group)
+  const isSafe = current !== undefined && holdsFreely(group.items, current, orders, effort)
+  const most = isSafe ? group.pricePerHour - rounding : group.pricePerHour * safetyFactor
+  let best: UniformPlan | undefined
+  for (const candidate of candidates(group)) {
+    const { least, bound } = candidate
+    if (
+      bound > most ||
+      (best !== undefined && !isCheaper({ nodes: least, pricePerHour: bound, unpriced: 0 }, best))
+    )
+      continue
+    const plan = planOf(group, candidate, { orders, effort, most })
+    if (plan !== undefined && (best === undefined || isCheaper(plan, best))) best = plan
+    if (effort.isSpent) return undefined
+  }
+  if (best === undefined) return undefined
+  // More nodes than a plan that is as safe has must be worth it.
+  const asIs = { nodes: group.claims.length, pricePerHour: group.pricePerHour, unpriced: 0 }
+  return isSafe && !isCheaper(best, asIs) ? undefined : binsOf(group, best, effort, restricted)
+}
+
+/** The plan of one type with the fewest nodes. */
+function planOf(
+  group: Group,
+  { bin, least }: Candidate,
+  {
+    orders,
+    effort,
+    most,
+  }: { readonly orders: ReturnType<typeof ordersOf>; readonly effort: Effort; readonly most: number },
+): UniformPlan | undefined {
+  const { pricePerHour } = group.bins[bin] as Bin
+  const holds = (last: number, nodes: number) =>
+    holdsFreely(group.items, roomsFor(group, { bin, last, nodes }), orders, effort)
+  const takesAll = (each: number) =>
+    group.items.every(({ amounts }) => amountsFit(amounts, (group.bins[each] as Bin).room))
+  // Pods that the last node does not take must find room even if the others have filled up before.
+  const holdsAsLast = (last: number, nodes: number) =>
+    holds(last, nodes) &&
+    (nodes > mostInTurn ||
+      takesAll(last) ||
+      holdsInTurn(group.items, roomsFor(group, { bin, last, nodes }), orders, effort))
+  // The last node may cost next to nothing. More nodes than pods are of no use, however little they cost.
+  const pods = group.items.reduce((sum, { count }) => sum + count, 0)
+  const largest = Math.min(pods, pricePerHour > 0 ? Math.floor(most / pricePerHour) + 1 : pods)
+  const step = Math.max(1, Math.floor((largest - least) / mostTries))
+  for (let nodes = least; nodes <= largest && !effort.isSpent; nodes += step) {
+    if (!holds(bin, nodes)) continue
+    const last = lasts(group, bin, nodes).find((each) => holdsAsLast(each, nodes)) ?? bin
+    const price = (nodes - 1) * pricePerHour + (group.bins[last]?.pricePerHour ?? 0)
+    return price <= most ? { bin, last, nodes, pricePerHour: price, unpriced: 0 } : undefined
+  }
+  return undefined
+}
+
+/** Types that might do for the last node, from the cheapest. */
+function lasts(group: Group, bin: number, nodes: number): readonly number[] {
+  const full = group.bins[bin] as Bin
+  if (nodes < 2) return []
+  const rest = full.room.map((amount, i) => demandOf(group, i) - (nodes - 1) * amount)
+  return undominated(group.bins)
+    .filter((each) => (group.bins[each]?.pricePerHour ?? 0) < full.pricePerHour)
+    .filter((each) => amountsFit(rest, (group.bins[each] as Bin).room))
+    .toReversed()
+    .slice(0, mostTries)
+}
+
+function roomsFor(
+  { bins }: Group,
+  { bin, last, nodes }: Pick<UniformPlan, 'bin' | 'last' | 'nodes'>,
+): readonly Bin['room'][] {
+  return Array.from({ length: nodes }, (_, node) => (bins[node === nodes - 1 ? last : bin] as Bin).room)
+}
+
+/** Types that hold every pod, by the fewest nodes that could do, then the cheapest first. */
+function candidates(group: Group): readonly Candidate[] {
+  return undominated(group.bins)
+    .filter((bin) => group.items.every(({ amounts }) => amountsFit(amounts, (group.bins[bin] as Bin).room)))
+    .map((bin) => {
+      const { room, pricePerHour } = group.bins[bin] as Bin
+      const parts = takenUp(group, room)
+      return { bin, least: Math.max(1, Math.ceil(parts)), bound: parts * pricePerHour }
+    })
+    .toSorted((a, b) => a.least - b.least || a.bound - b.bound || a.bin - b.bin)
+}
+
+/** How many nodes of this room the pods would take up if they could be cut. */
+function takenUp(group: Group, room: Bin['room']): number {
+  let nodes = 0
+  for (let i = 0; i < room.length; i++) {
+    const demand = demandOf(group, i)
+    if (demand > 0) nodes = Math.max(nodes, demand / (room[i] as number))
+  }
+  return nodes
+}
+
+function demandOf({ items }: Group, resource: number): number {
+  return items.reduce((sum, { amounts, count }) => sum + count * (amounts[resource] as number), 0)
+}
+
+function binsOf(
+  group: Group,
+  plan: UniformPlan,
+  effort: Effort,
+  restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass,
+): readonly PlannedBin[] | undefined {
+  const rooms = roomsFor(group, plan)
+  const order = mixed(group.items)
+  const places = spread(group.items, rooms, order, effort)
+  if (places === undefined) return undefined
+  // Whichever of its types a claim is launched as, it must have room for what lands there.
+  const classes = new Map(
+    [plan.bin, plan.last].map((bin) => {
+      const { room } = group.bins[bin] as Bin
+      const rows = group.rows.flatMap((row, index) =>
+        amountsFit(room, (group.bins[index] as Bin).room) ? [row] : [],
+      )
+      return [room, restricted(group.class, rows)]
+    }),
+  )
+  const pods = rooms.map((): number[] => [])
+  const taken = new Int32Array(group.items.length)
+  for (const [place, item] of order.entries()) {
+    const pod = group.items[item]?.pods[taken[item] as number]
+    taken[item] = (taken[item] as number) + 1
+    if (pod !== undefined) pods[places[place] as number]?.push(pod)
+  }
+  return rooms.flatMap((room, node) => {
+    const own = pods[node] as readonly number[]
+    return own.length === 0 ? [] : [{ pods: own, class: classes.get(room) as ClaimClass }]
+  })
+}
+
+/** What the claims have as they are, each launched as its cheapest type. */
+function roomsOf(group: Group): readonly Bin['room'][] | undefined {
+  const rooms = group.claims.map(({ amounts }) => {
+    const index = group.rows.findIndex(({ room }) => amountsFit(amounts, room))
+    return group.bins[index]?.room
+  })
+  return rooms.every((room) => room !== undefined) ? rooms : undefined
+}

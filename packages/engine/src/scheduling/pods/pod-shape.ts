@@ -1,0 +1,147 @@
+/** What of a pod decides where it can go; pods that are alike in it share one shape. */
+import { labels, type PodSpec, type Resources, type Toleration } from '@tenon/api'
+import type { ValueSet } from '../../requirements/requirement.ts'
+import {
+  podRequirements,
+  parseRequirements,
+  type Requirements,
+  requirementsOf,
+} from '../../requirements/requirements.ts'
+import type { RequirementStates, StateId } from '../../requirements/states.ts'
+import type { PodOrigin } from '../../input/input.ts'
+import type { SelectablePod, ShapeSource } from '../../input/problem.ts'
+import { type HostPort, hostPortsOf } from './host-ports.ts'
+import { relax } from './relaxation.ts'
+import type { Amounts, ResourceSpace } from './resource-space.ts'
+
+/** Requirements on labels, those on the host name apart: every node and claim has its own. */
+export interface Wish {
+  readonly state: StateId
+  readonly host: ValueSet | undefined
+}
+
+export interface PodShape {
+  readonly index: number
+  /** The spec after relaxation. */
+  readonly spec: PodSpec
+  /** The spec before relaxation. */
+  readonly whole: PodSpec
+  /** What selectors of other pods see. */
+  readonly selectable: SelectablePod
+  readonly origin: PodOrigin
+  /** One and the same for all shapes that ask for as much. */
+  readonly amounts: Amounts
+  /** Hard rules of the pod itself, preferences and volumes apart; topology domains follow from them. */
+  readonly strict: Wish
+  /** Hard rules and the heaviest preference. */
+  readonly wanted: Wish
+  readonly tolerations: readonly Toleration[]
+  readonly hostPorts: readonly HostPort[]
+  /** What the volumes ask, one of which must hold; never empty. */
+  readonly volumes: readonly Wish[]
+  readonly hasUnknownVolumes: boolean
+  readonly usesResourceClaims: boolean
+  /** The same pod with one wish less; undefined when nothing is left to relax. */
+  readonly relaxed: () => PodShape | undefined
+}
+
+/** Makes shapes; pods that become alike by relaxation get the same object. */
+export class PodShapes {
+  readonly #states: RequirementStates
+  readonly #space: ResourceSpace
+  readonly #toleratePreferNoSchedule: boolean
+  readonly #relaxed = new Map<string, PodShape>()
+  readonly #amounts = new Map<string, Amounts>()
+  #count = 0
+
+  constructor(states: RequirementStates, space: ResourceSpace, toleratePreferNoSchedule: boolean) {
+    this.#states = states
+    this.#space = space
+    this.#toleratePreferNoSchedule = toleratePreferNoSchedule
+  }
+
+  /** @throws RangeError or TypeError when the pod is malformed. */
+  shapeOf(source: ShapeSource, requests: Resources): PodShape {
+    return this.#make(source.spec, source, {
+      amounts: this.#amountsOf(requests),
+      hostPorts: hostPortsOf(source.spec),
+      volumes:
+        source.volumeAlternatives.length === 0
+          ? [this.#wish(new Map())]
+          : source.volumeAlternatives.map((list) => this.#wish(parseRequirements(list))),
+      usesResourceClaims: (source.spec.resourceClaims ?? []).length > 0,
+    })
+  }
+
+  #amountsOf(requests: Resources): Amounts {
+    const amounts = this.#space.vector(requests)
+    const key = amounts.join(' ')
+    const known = this.#amounts.get(key)
+    if (known === undefined) this.#amounts.set(key, amounts)
+    return known ?? amounts
+  }
+
+  #make(
+    spec: PodSpec,
+    source: ShapeSource,
+    fixed: Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'>,
+  ): PodShape {
+    const { strict, preferred } = podRequirements(spec)
+    const strictWish = this.#wish(strict)
+    const index = this.#count++
+    let next: PodShape | undefined
+    let isRelaxed = false
+    return {
+      index,
+      spec,
+      whole: source.spec,
+      selectable: source,
+      origin: source.origin,
+      ...fixed,
+      strict: strictWish,
+      wanted: preferred === strict ? strictWish : this.#wish(preferred),
+      tolerations: spec.tolerations ?? [],
+      hasUnknownVolumes: source.hasUnknownVolumes,
+      relaxed: () => {
+        if (!isRelaxed) {
+          const less = relax(spec, source.spec, this.#toleratePreferNoSchedule)
+          next = less && this.#intern(less, source, fixed)
+          isRelaxed = true
+        }
+        return next
+      },
+    }
+  }
+
+  #intern(
+    spec: PodSpec,
+    source: ShapeSource,
+    fixed: Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'>,
+  ): PodShape {
+    const { volumes: _, ...rest } = spec
+    const key = JSON.stringify([
+      rest,
+      // Spreads count by all terms of the pod, also by those that were given up.
+      spec.topologySpreadConstraints && source.spec.affinity?.nodeAffinity,
+      source.namespace,
+      source.labels,
+      source.origin,
+      source.volumeAlternatives,
+      // Volumes to attach are no part of the spec.
+      [...fixed.amounts],
+    ])
+    let shape = this.#relaxed.get(key)
+    if (shape === undefined) {
+      shape = this.#make(spec, source, fixed)
+      this.#relaxed.set(key, shape)
+    }
+    return shape
+  }
+
+  #wish(requirements: Requirements): Wish {
+    const host = requirements.get(labels.hostname)
+    if (host === undefined) return { state: this.#states.idOf(requirements), host }
+    const others = [...requirements.values()].filter((set) => set !== host)
+    return { state: this.#states.idOf(requirementsOf(others)), host }
+  }
+}

@@ -1,0 +1,81 @@
+/** The engine's door for scheduling: objects in, objects out. */
+import type { Pod } from '@tenon/api'
+import type { SchedulingInput } from '../input/input.ts'
+import { type Problem, problemOf } from '../input/problem.ts'
+import type { Failure, NewClaim, Placement, SchedulingControl, SchedulingResult } from '../input/result.ts'
+import { finished } from '../steps.ts'
+import { newClaim } from './claims/new-claim.ts'
+import { type Solution, solve } from './solver.ts'
+
+const untilDone: SchedulingControl = { shouldStop: () => false }
+
+/**
+ * Decides for every pod of the input. Equal input gives equal output, whatever its order.
+ * @param control may stop the decision early; pods that were not decided then are listed as such.
+ */
+export function schedule(input: SchedulingInput, control: SchedulingControl = untilDone): SchedulingResult {
+  const problem = problemOf(input)
+  return finished(resultInSteps(input, problem, solve(problem, control)))
+}
+
+/** Claims told between two yields of {@link resultInSteps}. */
+const toldPerStep = 500
+
+/** A solution in terms of the objects it was made from; yields after a bounded amount of work, so that the caller can let others run. */
+export function* resultInSteps(
+  input: SchedulingInput,
+  { shapeOf }: Problem,
+  solution: Solution,
+): Generator<undefined, SchedulingResult, undefined> {
+  const { pods, nodes } = input
+  const placements: Placement[] = []
+  for (let i = 0; i < solution.placements.length; i += 2) {
+    const pod = pods[solution.placements[i] as number]
+    const name = nodes[solution.placements[i + 1] as number]?.name
+    if (pod !== undefined && name !== undefined) placements.push({ pod, node: name })
+  }
+  yield
+  const failures: Failure[] = []
+  for (const [index, reason] of solution.failures) {
+    const pod = pods[index]
+    if (pod !== undefined) failures.push({ pod, reason })
+  }
+  yield
+  const podsAt = (indexes: readonly number[]) =>
+    indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
+  const claims: NewClaim[] = []
+  for (const [told, finishedClaim] of solution.claims.entries()) {
+    const claim = newClaim(input, finishedClaim)
+    if (claim !== undefined) claims.push(claim)
+    if (told % toldPerStep === toldPerStep - 1) yield
+  }
+  const undecided = podsAt(solution.undecided)
+  yield
+  return {
+    claims,
+    placements,
+    failures,
+    undecided,
+    poolsWithoutTypes: solution.poolsWithoutTypes,
+    malformed: solution.malformed,
+    validZones: zonesByPod(pods, shapeOf, solution.validZones),
+    pricePerHour: solution.pricePerHour,
+    firstFitPricePerHour: solution.firstFitPricePerHour,
+    faults: solution.faults,
+  }
+}
+
+function zonesByPod(
+  pods: readonly Pod[],
+  shapeOf: Int32Array,
+  zonesOfShape: Solution['validZones'],
+): ReadonlyMap<Pod, ReadonlySet<string>> {
+  if (zonesOfShape.size === 0) return new Map()
+  const sets = new Map([...zonesOfShape].map(([shape, zones]) => [shape, new Set(zones)]))
+  const byPod = new Map<Pod, ReadonlySet<string>>()
+  for (const [index, pod] of pods.entries()) {
+    const zones = sets.get(shapeOf[index] as number)
+    if (zones !== undefined) byPod.set(pod, zones)
+  }
+  return byPod
+}

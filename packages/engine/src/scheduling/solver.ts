@@ -1,0 +1,122 @@
+/** The decision: first fit, and where the policy asks for it something cheaper. */
+import { sumOfPrices } from '@tenon/api'
+import type { Problem } from '../input/problem.ts'
+import type { Fault, MalformedObject, PoolWithoutTypes, SchedulingControl } from '../input/result.ts'
+import { CompiledProblem } from './compiled-problem.ts'
+import { isCheaper } from './packing/cheaper.ts'
+import { TypeReader } from './types/instance-rows.ts'
+import { type Outcome, type Selection, Simulation } from './simulation.ts'
+
+/** A decision by indexes of the problem. Plain data. */
+export interface Solution extends Outcome {
+  readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
+  readonly malformed: readonly MalformedObject[]
+  /** By shape: zones that rules about zones left to its pods before the first placement. */
+  readonly validZones: ReadonlyMap<number, readonly string[]>
+  readonly pricePerHour: number
+  readonly firstFitPricePerHour: number
+  readonly faults: readonly Fault[]
+}
+
+/** Decides for every pod of the problem. */
+export function solve(problem: Problem, control: SchedulingControl): Solution {
+  const compiled = new CompiledProblem(problem, control.types ?? new TypeReader())
+  const faults: Fault[] = []
+  const firstFit = new Simulation(compiled, 'firstFit')
+  const validZones = attempted('zones', () => firstFit.validZones(), faults) ?? new Map()
+  firstFit.run(control)
+  const firstFitPricePerHour = firstFit.cost.pricePerHour
+  const better = attempted(
+    'improvement',
+    () => withoutLaunches(firstFit, compiled, control) ?? improved(firstFit, compiled, control),
+    faults,
+  )
+  const outcome = (better ?? firstFit).outcome((error) => faults.push(faultOf('explanation', error)))
+  return {
+    ...outcome,
+    faults,
+    poolsWithoutTypes: compiled.poolsWithoutTypes,
+    malformed: compiled.malformed,
+    validZones,
+    pricePerHour: sumOfPrices(outcome.claims.map(({ pricePerHour }) => pricePerHour)).pricePerHour,
+    firstFitPricePerHour,
+  }
+}
+
+/**
+ * A plan that changes where pods were to run and needs no new node for it. A pod whose room another one took is only
+ * without a place while those still waiting keep theirs. Undefined when there is no such plan, or no need for one.
+ */
+function withoutLaunches(
+  pinned: Simulation,
+  compiled: CompiledProblem,
+  control: SchedulingControl,
+): Simulation | undefined {
+  if (compiled.problem.planned.size === 0 || !pinned.isComplete || pinned.claims.length === 0)
+    return undefined
+  const free = Simulation.unplanned(compiled)
+  free.run(control)
+  return free.isComplete && free.claims.length === 0 && strandsNoMore(free, pinned) ? free : undefined
+}
+
+/** Does what a decision can do without. @returns undefined when it throws, which is noted. */
+function attempted<T>(part: Fault['part'], run: () => T, faults: Fault[]): T | undefined {
+  try {
+    return run()
+  } catch (error) {
+    faults.push(faultOf(part, error))
+    return undefined
+  }
+}
+
+function faultOf(part: Fault['part'], error: unknown): Fault {
+  const { message, stack = message } = error instanceof Error ? error : new Error(String(error))
+  return { part, message, stack }
+}
+
+/**
+ * The cheapest of the plans that the policy allows; first fit's when no other is cheaper. Of plans that cost no more,
+ * one that keeps pods apart for which the scheduler would make each other wait.
+ */
+function improved(firstFit: Simulation, compiled: CompiledProblem, control: SchedulingControl): Simulation {
+  const { improvement } = compiled.problem.policy
+  const isLate = () => control.shouldStop() || control.shouldImprove?.() === false
+  const isNothingToImprove = !firstFit.isComplete || firstFit.claims.length === 0
+  if (improvement === undefined || isNothingToImprove || isLate()) return firstFit
+  firstFit.regroup(improvement, isLate)
+  // Tighter nodes only pay if pods land where they were meant to.
+  if (improvement === 'free') return firstFit
+  const planned = (selection: Selection, keepsApart: boolean): Simulation | undefined => {
+    if (isLate()) return undefined
+    const plan = new Simulation(compiled, selection, { keepsApart })
+    plan.run({ shouldStop: isLate })
+    if (!plan.isComplete) return undefined
+    plan.regroup(improvement, isLate)
+    return plan
+  }
+  const thrifty = firstFit.claims.length < 2 ? undefined : planned('thrifty', false)
+  const cheapest = thrifty !== undefined && isBetter(thrifty, firstFit) ? thrifty : firstFit
+  if (!cheapest.isCrowded) return cheapest
+  for (const selection of ['firstFit', 'thrifty'] as const) {
+    const apart = planned(selection, true)
+    if (apart !== undefined && isNoWorse(apart, cheapest)) return apart
+  }
+  return cheapest
+}
+
+/** Whether a plan has no more nodes, costs no more, and leaves nobody out that the other places. */
+function isNoWorse(plan: Simulation, than: Simulation): boolean {
+  const { nodes, pricePerHour, unpriced } = plan.cost
+  const other = than.cost
+  const costsNoMore = unpriced <= other.unpriced && pricePerHour <= other.pricePerHour
+  return nodes <= other.nodes && costsNoMore && strandsNoMore(plan, than)
+}
+
+function isBetter(plan: Simulation, than: Simulation): boolean {
+  return isCheaper(plan.cost, than.cost) && strandsNoMore(plan, than)
+}
+
+function strandsNoMore(plan: Simulation, than: Simulation): boolean {
+  const before = than.failed
+  return [...plan.failed].every((pod) => before.has(pod))
+}

@@ -1,0 +1,197 @@
+/** Which values the nodes that pools could launch have for each label (scheduling.md 9.2, reports.md 2). */
+import { labels } from '@tenon/api'
+import { intersection, type ValueSet } from '../../requirements/requirement.ts'
+import { compatible, merged, overlaps, type Requirements } from '../../requirements/requirements.ts'
+import type { CompiledType } from '../types/instance-rows.ts'
+import type { CompiledPool } from '../claims/pool-template.ts'
+import { type Amounts, amountsFit, frontierOf, type Room } from '../pods/resource-space.ts'
+import { allowsNewHost, filterIdentity, type NodeFilter, untoleratedBy } from './node-filter.ts'
+
+const unbounded: readonly Requirements[] = [new Map()]
+
+/** What types of one pool say alike of the labels that some filter looks at. */
+interface Profile {
+  readonly says: Requirements
+  readonly pool: CompiledPool
+  readonly types: CompiledType[]
+  /** What pods may take of the types' nodes, without amounts that others surpass; worked out when asked for. */
+  rooms: readonly Room[] | undefined
+}
+
+/** A pool and what its types say of the labels that some filter looks at. */
+interface PoolProfiles {
+  readonly pool: CompiledPool
+  /** Types that the pool's own requirements allow. */
+  readonly types: readonly CompiledType[]
+  /** Distinct statements of the types, by the keys looked at. */
+  readonly byKeys: Map<string, readonly Profile[]>
+}
+
+/** What pods may take of a pool's nodes, by type: one entry for each way in which it is sold, available or not. */
+export type RoomsOf = (pool: CompiledPool) => (type: CompiledType) => readonly Room[]
+
+/** Domains of the nodes that pools could launch, whether or not they can be bought now. */
+export class DomainUniverse {
+  readonly #pools: readonly PoolProfiles[]
+  readonly #wellKnown: ReadonlySet<string>
+  /** Keys of which some type or offering says something. */
+  readonly #typeKeys = new Set<string>()
+  /** What one type says of certain keys, once per way it is sold. */
+  readonly #profiles = new Map<string, Map<CompiledType, ReadonlyMap<string, Requirements>>>()
+  /** By key and filter: which types make a domain of it. */
+  readonly #known = new Map<string, ReadonlyMap<string, ReadonlySet<Profile>>>()
+  readonly #roomsOf: RoomsOf
+  readonly #roomsByPool = new Map<CompiledPool, ReturnType<RoomsOf>>()
+
+  /**
+   * @param pools every pool, used up or not; one without instance types has no domains.
+   * @param wellKnown keys that a claim may gain though its pool does not name them.
+   * @param roomsOf asked only where it decides.
+   */
+  constructor(pools: readonly CompiledPool[], wellKnown: ReadonlySet<string>, roomsOf: RoomsOf) {
+    this.#wellKnown = wellKnown
+    this.#roomsOf = roomsOf
+    this.#pools = pools.map((pool) => ({
+      pool,
+      types: pool.types.filter(({ requirements }) => overlaps(requirements, pool.requirements)),
+      byKeys: new Map(),
+    }))
+    for (const { types } of this.#pools)
+      for (const { requirements, sold } of types)
+        for (const terms of [requirements, ...sold]) for (const key of terms.keys()) this.#typeKeys.add(key)
+  }
+
+  /** Domains of a key that a node which the filter admits could have. */
+  domains(key: string, filter: NodeFilter): Iterable<string> {
+    return this.#profilesByDomain(key, filter).keys()
+  }
+
+  /** Whether a node that the filter admits could have this domain. */
+  has(key: string, filter: NodeFilter, domain: string): boolean {
+    return this.#profilesByDomain(key, filter).has(domain)
+  }
+
+  /** Whether a node that the filter admits could have this domain and room for the amounts. */
+  holds(key: string, filter: NodeFilter, domain: string, amounts: Amounts): boolean {
+    for (const profile of this.#profilesByDomain(key, filter).get(domain) ?? [])
+      if (this.#roomsIn(profile).some(({ room }) => amountsFit(amounts, room))) return true
+    return false
+  }
+
+  #profilesByDomain(key: string, filter: NodeFilter): ReadonlyMap<string, ReadonlySet<Profile>> {
+    const identity = `${key}\n${filterIdentity(filter)}`
+    let known = this.#known.get(identity)
+    if (known === undefined) {
+      known = this.#find(key, filter)
+      this.#known.set(identity, known)
+    }
+    return known
+  }
+
+  #find(key: string, { alternatives, tolerations }: NodeFilter): ReadonlyMap<string, ReadonlySet<Profile>> {
+    const found = new Map<string, Set<Profile>>()
+    for (const profiles of this.#pools) {
+      const { requirements, taints } = profiles.pool
+      if (untoleratedBy(tolerations, taints).length > 0) continue
+      for (const alternative of alternatives.length === 0 ? unbounded : alternatives) {
+        const wanted = ofNewNode(alternative)
+        if (wanted === undefined || !compatible(requirements, wanted, this.#wellKnown)) continue
+        const bounds = merged(requirements, wanted)
+        const own = bounds.get(key)
+        for (const profile of this.#profilesOf(profiles, [key, ...wanted.keys()])) {
+          if (!overlaps(profile.says, bounds)) continue
+          for (const value of listed(own, profile.says.get(key)))
+            found.set(value, (found.get(value) ?? new Set()).add(profile))
+        }
+      }
+    }
+    return found
+  }
+
+  #roomsIn(profile: Profile): readonly Room[] {
+    if (profile.rooms !== undefined) return profile.rooms
+    const { pool, types } = profile
+    let roomsOf = this.#roomsByPool.get(pool)
+    if (roomsOf === undefined) {
+      roomsOf = this.#roomsOf(pool)
+      this.#roomsByPool.set(pool, roomsOf)
+    }
+    profile.rooms = frontierOf(types.flatMap(roomsOf))
+    return profile.rooms
+  }
+
+  #profilesOf({ pool, types, byKeys }: PoolProfiles, all: readonly string[]): readonly Profile[] {
+    // What types are silent about is the pool's to say.
+    const keys = [...new Set(all)].filter((key) => this.#typeKeys.has(key)).toSorted()
+    const name = keys.join('\n')
+    let profiles = byKeys.get(name)
+    if (profiles === undefined) {
+      const distinct = new Map<string, Profile>()
+      for (const type of types)
+        for (const [identity, says] of this.#profilesOfType(type, name, keys)) {
+          const known = distinct.get(identity)
+          if (known !== undefined) known.types.push(type)
+          else if (overlaps(says, pool.requirements))
+            distinct.set(identity, { says, pool, types: [type], rooms: undefined })
+        }
+      profiles = [...distinct.values()]
+      byKeys.set(name, profiles)
+    }
+    return profiles
+  }
+
+  /** Pools often sell the same types, so each is looked at once. */
+  #profilesOfType(
+    type: CompiledType,
+    name: string,
+    keys: readonly string[],
+  ): ReadonlyMap<string, Requirements> {
+    let byType = this.#profiles.get(name)
+    if (byType === undefined) {
+      byType = new Map()
+      this.#profiles.set(name, byType)
+    }
+    let profiles = byType.get(type)
+    if (profiles === undefined) {
+      profiles = profilesOf(type, keys)
+      byType.set(type, profiles)
+    }
+    return profiles
+  }
+}
+
+/** What is asked of a new node; undefined when it names hosts that are there. */
+function ofNewNode(wanted: Requirements): Requirements | undefined {
+  const host = wanted.get(labels.hostname)
+  if (host === undefined) return wanted
+  if (!allowsNewHost(host)) return undefined
+  return new Map([...wanted].filter(([key]) => key !== labels.hostname))
+}
+
+/** What a type says of the keys, once per way it is sold; a type that is not sold at all still counts. */
+function profilesOf(type: CompiledType, keys: readonly string[]): ReadonlyMap<string, Requirements> {
+  const profiles = new Map<string, Requirements>()
+  for (const terms of type.sold.length === 0 ? unbounded : type.sold) {
+    if (!overlaps(type.requirements, terms)) continue
+    const profile = new Map<string, ValueSet>()
+    let identity = ''
+    for (const key of keys) {
+      const set = both(type.requirements.get(key), terms.get(key))
+      if (set === undefined) continue
+      profile.set(key, set)
+      identity += `${key} ${set.complement} ${[...set.values].join(' ')} ${set.gte} ${set.lte}\n`
+    }
+    profiles.set(identity, profile)
+  }
+  return profiles
+}
+
+function both(a: ValueSet | undefined, b: ValueSet | undefined): ValueSet | undefined {
+  return a === undefined ? b : b === undefined ? a : intersection(a, b)
+}
+
+/** Values that both name, where any of them is listed at all. */
+function listed(a: ValueSet | undefined, b: ValueSet | undefined): Iterable<string> {
+  const set = both(a, b)
+  return set === undefined || set.complement ? [] : set.values
+}

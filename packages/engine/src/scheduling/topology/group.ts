@@ -1,0 +1,308 @@
+/** One topology rule and how its pods are spread over the domains of a label (scheduling.md 9). */
+import { type LabelSelector, labels, matchesSelector, type Taint } from '@tenon/api'
+import { has, type ValueSet } from '../../requirements/requirement.ts'
+import type { Requirements } from '../../requirements/requirements.ts'
+import type { SelectablePod } from '../../input/problem.ts'
+import type { DomainNames } from './domain-names.ts'
+import { admits, filterIdentity, type NodeFilter } from './node-filter.ts'
+
+type GroupKind = 'spread' | 'affinity' | 'antiAffinity'
+
+/** Which pods a rule is about. */
+export interface PodSelection {
+  readonly namespaces: ReadonlySet<string>
+  /** Absent: none. */
+  readonly selector: LabelSelector | undefined
+}
+
+/** What makes two pods' rules one group. */
+export interface GroupRule extends PodSelection {
+  readonly kind: GroupKind
+  readonly key: string
+  /** Further selections that the same pods must be in. */
+  readonly also: readonly PodSelection[]
+  readonly maxSkew: number
+  readonly minDomains: number | undefined
+  readonly filter: NodeFilter
+}
+
+const unknown = -1
+
+/** Domains a pod, and a candidate, may take: a mark for each, undefined = all. */
+type Allowed = Uint8Array | undefined
+
+/** Where a rule would have a pod. */
+export interface Proposal {
+  /** Domains in order of their names; empty when there is none. */
+  readonly domains: readonly number[]
+  /**
+   * Set when the placement must settle on one of them: how good each is, in the same order, the lowest
+   * first. Absent when any of them will do in the end.
+   */
+  readonly ranks: readonly number[] | undefined
+}
+
+/** What one pod can expect of the domains that a group knows and that have none of its pods. */
+export interface EmptyDomains {
+  /** Whether a node is in the domain, or a NodePool could launch one there. */
+  exists(domain: number): boolean
+  /** Whether a node is in the domain, or a NodePool could launch one there with room for the pod. */
+  canBeFilled(domain: number): boolean
+}
+
+const nowhere: Proposal = { domains: [], ranks: undefined }
+
+export class TopologyGroup {
+  readonly rule: GroupRule
+  readonly domains: DomainNames
+  /** Whether the rule is about single nodes. */
+  readonly isHost: boolean
+  /** Whether what counts depends on the host name, so that nodes alike otherwise may differ. */
+  readonly filtersHosts: boolean
+  /** Pods by domain, -1 for domains the rule does not know. */
+  #counts = new Int32Array(8).fill(unknown)
+  readonly #populated = new Set<number>()
+  readonly #followers: ValueSet[] = []
+  /** Pods on claims that have no domain yet, by host. */
+  readonly #unlocated = new Map<number, number>()
+
+  constructor(rule: GroupRule, domains: DomainNames) {
+    this.rule = rule
+    this.domains = domains
+    this.isHost = rule.key === labels.hostname
+    this.filtersHosts = rule.filter.alternatives.some((wanted) => wanted.has(labels.hostname))
+  }
+
+  /** Makes a domain known, with no pod in it yet. */
+  addDomain(id: number): void {
+    this.#reserve(id)
+    if (this.#counts[id] === unknown) this.#counts[id] = 0
+  }
+
+  /** Counts pods; a negative number takes back what was counted. */
+  record(id: number, pods = 1): void {
+    if (pods === 0) return
+    this.addDomain(id)
+    const count = (this.#counts[id] as number) + pods
+    this.#counts[id] = count
+    if (count > 0) this.#populated.add(id)
+    else this.#populated.delete(id)
+  }
+
+  /** Counts pods on a claim that has no domain yet: whatever it gets, they are there. */
+  recordUnlocated(host: number, pods: number): void {
+    this.#unlocated.set(host, (this.#unlocated.get(host) ?? 0) + pods)
+  }
+
+  /** Whether such pods are on this claim. */
+  isUnlocatedOn(host: number): boolean {
+    return (this.#unlocated.get(host) ?? 0) > 0
+  }
+
+  /** Whether the domain is known. */
+  knows(id: number): boolean {
+    return (this.#counts[id] ?? unknown) !== unknown
+  }
+
+  /** Makes a domain without pods unknown again. */
+  forgetDomain(id: number): void {
+    if (this.#counts[id] === 0) this.#counts[id] = unknown
+  }
+
+  /** Pods in a domain; 0 for one that is not known. */
+  countIn(id: number): number {
+    const count = this.#counts[id]
+    return count === undefined || count < 0 ? 0 : count
+  }
+
+  /** Domains with at least one pod. */
+  get populated(): ReadonlySet<number> {
+    return this.#populated
+  }
+
+  /** Whether there is any domain. */
+  hasDomains(empty: EmptyDomains): boolean {
+    return this.#counts.some((count, id) => count > 0 || (count === 0 && empty.exists(id)))
+  }
+
+  /** Known domains and their counts, for explanations; of hosts only those with pods. */
+  counts(): ReadonlyMap<string, number> {
+    const named = new Map<string, number>()
+    for (let id = 0; id < this.#counts.length; id++) {
+      const count = this.#counts[id] as number
+      if (count > 0 || (count === 0 && !this.isHost)) named.set(this.domains.name(id), count)
+    }
+    return named
+  }
+
+  selects(pod: SelectablePod): boolean {
+    return isIn(this.rule, pod) && this.rule.also.every((selection) => isIn(selection, pod))
+  }
+
+  /** Whether a node counts for this group. */
+  admits(node: Requirements, taints: readonly Taint[]): boolean {
+    return admits(this.rule.filter, node, taints)
+  }
+
+  /**
+   * Whether a pod may go to this host.
+   * @param wanted host names the pod allows, undefined for all.
+   * @param isExpected whether a pod that the group selects is going to be there, as DaemonSets bring them along.
+   */
+  allowsHost(host: number, wanted: ValueSet | undefined, selfSelects: boolean, isExpected: boolean): boolean {
+    switch (this.rule.kind) {
+      case 'spread':
+        return this.countIn(host) + (selfSelects ? 1 : 0) <= this.rule.maxSkew
+      case 'antiAffinity':
+        return this.countIn(host) === 0 && !isExpected
+      case 'affinity':
+        if (wanted !== undefined && !has(wanted, this.domains.name(host))) return false
+        return this.countIn(host) > 0 || isExpected || (selfSelects && this.mayBootstrap)
+    }
+  }
+
+  /** Whether a pod that selects itself may be the first one: kube-scheduler lets it where no other is anywhere. */
+  get mayBootstrap(): boolean {
+    return this.#populated.size === 0
+  }
+
+  /**
+   * Records that a pod which may start the affinity can be in these domains. The first pod goes where most
+   * of them can follow, as one bound to a zone by its volume cannot choose.
+   * @param reachable undefined for all.
+   */
+  addFollower(reachable: ValueSet | undefined): void {
+    if (reachable !== undefined) this.#followers.push(reachable)
+  }
+
+  /**
+   * The domains in which a pod may be placed. Not for rules about hosts.
+   * @param pod values the pod allows for the key, undefined for all.
+   * @param node values the candidate may have, undefined for all.
+   * @param selfSelects whether the pod counts for its own rule.
+   */
+  propose(
+    pod: ValueSet | undefined,
+    node: ValueSet | undefined,
+    selfSelects: boolean,
+    empty: EmptyDomains,
+  ): Proposal {
+    const ofPod = this.domains.allowedBy(pod)
+    const ofNode = this.domains.allowedBy(node)
+    const isOpen = (id: number) => allows(ofPod, id) && allows(ofNode, id)
+    switch (this.rule.kind) {
+      case 'spread': {
+        const most = this.rule.maxSkew + this.#leastCount(empty) - (selfSelects ? 1 : 0)
+        const domains = this.#select(empty, (count, id) => count <= most && isOpen(id))
+        return { domains, ranks: domains.map((id) => this.countIn(id)) }
+      }
+      case 'affinity': {
+        const populated = this.#select(empty, (count, id) => count > 0 && isOpen(id))
+        if (populated.length > 0) return { domains: populated, ranks: undefined }
+        if (!selfSelects || !this.mayBootstrap) return nowhere
+        const domains = this.#select(empty, (_, id) => isOpen(id))
+        return { domains, ranks: domains.map((id) => this.#leftBehindIn(id)) }
+      }
+      case 'antiAffinity':
+        return { domains: this.#select(empty, (count, id) => count === 0 && isOpen(id)), ranks: undefined }
+    }
+  }
+
+  /** Whether a pod may be placed in this domain; as {@link propose}, for a node that is there. */
+  allowsDomain(pod: ValueSet | undefined, name: string, selfSelects: boolean, empty: EmptyDomains): boolean {
+    const id = this.domains.idOf(name)
+    if (!allows(this.domains.allowedBy(pod), id)) return false
+    const count = this.#counts[id] ?? unknown
+    switch (this.rule.kind) {
+      case 'spread':
+        if (count < 0) return false
+        return count + (selfSelects ? 1 : 0) - this.#leastCount(empty) <= this.rule.maxSkew
+      case 'affinity':
+        if (count > 0) return true
+        return (
+          selfSelects &&
+          this.mayBootstrap &&
+          count === 0 &&
+          this.#leftBehindIn(id) === this.#fewestLeft(empty)
+        )
+      case 'antiAffinity':
+        return count <= 0
+    }
+  }
+
+  /** Pods that could not follow into a domain. */
+  #leftBehindIn(id: number): number {
+    const name = this.domains.name(id)
+    return this.#followers.reduce((left, reachable) => left + (has(reachable, name) ? 0 : 1), 0)
+  }
+
+  #fewestLeft(empty: EmptyDomains): number {
+    let fewest = Number.POSITIVE_INFINITY
+    if (this.#followers.length === 0) return 0
+    for (let id = 0; id < this.#counts.length; id++)
+      if ((this.#counts[id] as number) >= 0 && empty.canBeFilled(id))
+        fewest = Math.min(fewest, this.#leftBehindIn(id))
+    return fewest
+  }
+
+  /**
+   * Pods in the emptiest of the domains that count. To kube-scheduler only domains of nodes do; those of nodes
+   * that could be launched are counted beforehand, so that the pods come to be spread over them.
+   */
+  #leastCount(empty: EmptyDomains): number {
+    if (this.#populated.size === 0) return 0
+    for (let id = 0; id < this.#counts.length; id++)
+      if (this.#counts[id] === 0 && empty.canBeFilled(id)) return 0
+    if (this.#populated.size < (this.rule.minDomains ?? 0)) return 0
+    let least = Number.POSITIVE_INFINITY
+    for (const id of this.#populated) least = Math.min(least, this.#counts[id] as number)
+    return least
+  }
+
+  /** Known domains in order of their names. */
+  #select(empty: EmptyDomains, isWanted: (count: number, id: number) => boolean): readonly number[] {
+    const found: number[] = []
+    for (let id = 0; id < this.#counts.length; id++) {
+      const count = this.#counts[id] as number
+      if (count < 0 || !isWanted(count, id)) continue
+      if (count > 0 || empty.exists(id)) found.push(id)
+    }
+    return found.length < 2
+      ? found
+      : found.toSorted((a, b) => (this.domains.name(a) < this.domains.name(b) ? -1 : 1))
+  }
+
+  #reserve(id: number): void {
+    if (id < this.#counts.length) return
+    const larger = new Int32Array(Math.max(id + 1, 2 * this.#counts.length)).fill(unknown)
+    larger.set(this.#counts)
+    this.#counts = larger
+  }
+}
+
+function isIn({ namespaces, selector }: PodSelection, pod: SelectablePod): boolean {
+  return namespaces.has(pod.namespace) && matchesSelector(selector, pod.labels)
+}
+
+/** The same for selections of the same pods in the same words. */
+export function selectionIdentity({ namespaces, selector }: PodSelection): string {
+  return JSON.stringify([[...namespaces].toSorted(), selector])
+}
+
+function allows(allowed: Allowed, id: number): boolean {
+  return allowed === undefined || allowed[id] === 1
+}
+
+/** Rules with the same identity share one group. */
+export function ruleIdentity(rule: GroupRule): string {
+  const { kind, key, also, maxSkew, minDomains, filter } = rule
+  return JSON.stringify([
+    kind,
+    key,
+    selectionIdentity(rule),
+    also.map(selectionIdentity).toSorted(),
+    maxSkew === Number.POSITIVE_INFINITY ? null : maxSkew,
+    minDomains,
+    filterIdentity(filter),
+  ])
+}

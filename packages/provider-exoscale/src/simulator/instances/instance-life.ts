@@ -1,0 +1,152 @@
+import { ownValue } from '@tenon/api'
+import type { NodeJoiner } from '@tenon/devcluster'
+import type { CloudContext } from '../zone/cloud-state.ts'
+import type { Instance } from './instance.ts'
+import { configureGuest, type GuestConfiguration } from './guest-boot.ts'
+import { failed, type OperationOutcome, succeeded } from './operation-outcome.ts'
+import { keepInstance } from './kept-instances.ts'
+import type { ListedInstances } from './listed-instances.ts'
+import { drawDelay } from '../settings.ts'
+
+/** Powers machines on and off, and lets booted ones join the cluster. */
+export class InstanceLife {
+  readonly #context: CloudContext
+  readonly #joiner: NodeJoiner
+  readonly #listed: ListedInstances
+
+  constructor(context: CloudContext, joiner: NodeJoiner, listed: ListedInstances) {
+    this.#listed = listed
+    this.#context = context
+    this.#joiner = joiner
+  }
+
+  /** Finds room for an instance, or fails with `unavailable`. */
+  place(instance: Instance): OperationOutcome {
+    const { settings, state } = this.#context
+    const { type } = instance
+    const room = ownValue(settings.capacity, type.name) ?? Number.POSITIVE_INFINITY
+    if (!instance.placed && state.instances.placedOf(type) >= room) {
+      return failed('unavailable', `no room for an instance of type ${type.name} in ${state.zone}`)
+    }
+    state.instances.place(instance)
+    return succeeded
+  }
+
+  /** The instance is running now; its system boots. */
+  powerOn(instance: Instance): void {
+    const { clock, random, settings } = this.#context
+    instance.state = 'running'
+    const boot = this.cut(instance)
+    instance.machine.phase = 'booting'
+    keepInstance(this.#context.kept, instance)
+    if (instance.machine.neverBoots) return
+    clock.after(drawDelay(random, settings.bootDelay), () => {
+      if (instance.machine.boot === boot) void this.#join(instance, boot)
+    })
+  }
+
+  /** The instance loses power at once. */
+  powerOff(instance: Instance): void {
+    this.cut(instance)
+    instance.machine.phase = 'off'
+    keepInstance(this.#context.kept, instance)
+  }
+
+  /** The machine of an earlier run, which had joined, goes on as the node that it is. */
+  resume(instance: Instance): void {
+    this.cut(instance)
+    const guest = configureGuest(instance, this.#context.settings)
+    if (guest.kind === 'broken') {
+      this.#fail(instance, guest.reason)
+      return
+    }
+    instance.machine.kubelet = this.#joiner.resume(guest.kubelet)
+    instance.machine.phase = 'joined'
+  }
+
+  /** The instance no longer exists. */
+  remove(instance: Instance): void {
+    this.powerOff(instance)
+    instance.state = 'destroyed'
+    const { instances, publicAddresses } = this.#context.state
+    keepInstance(this.#context.kept, instance)
+    this.#listed.removed(instance)
+    instances.remove(instance)
+    if (instance.publicIp !== undefined) publicAddresses.giveBack(instance.publicIp)
+    instance.publicIp = undefined
+  }
+
+  /** Ends whatever runs in the machine; answers the number of the next boot. */
+  cut(instance: Instance): number {
+    const { machine } = instance
+    machine.kubelet?.stop()
+    machine.kubelet = undefined
+    machine.whyNotJoined = undefined
+    return ++machine.boot
+  }
+
+  async #join(instance: Instance, boot: number): Promise<void> {
+    const { clock, settings } = this.#context
+    instance.machine.phase = 'joining'
+    const guest = configureGuest(instance, settings)
+    if (guest.kind === 'broken') {
+      this.#fail(instance, guest.reason)
+      return
+    }
+    const deadline = clock.monotonic() + settings.joinTimeoutMs
+    while (clock.monotonic() < deadline) {
+      const refusal = await this.#attempt(instance, boot, guest)
+      if (refusal === undefined || instance.machine.boot !== boot) return
+      this.#note(instance, refusal)
+      if (!(await this.#pause(settings.joinRetryMs)) || instance.machine.boot !== boot) return
+    }
+    this.#fail(instance, instance.machine.whyNotJoined ?? 'gave up')
+  }
+
+  /** One attempt; answers why it failed. */
+  async #attempt(
+    instance: Instance,
+    boot: number,
+    guest: Extract<GuestConfiguration, { kind: 'ready' }>,
+  ): Promise<string | undefined> {
+    if (instance.machine.neverJoins) return 'the machine cannot reach the cluster'
+    try {
+      const result = await this.#joiner.join(guest.credentials, guest.kubelet)
+      if (result.kind === 'refused') return result.reason
+      if (instance.machine.boot !== boot) {
+        result.kubelet.stop()
+        return undefined
+      }
+      instance.machine.kubelet = result.kubelet
+      instance.machine.whyNotJoined = undefined
+      instance.machine.phase = 'joined'
+      keepInstance(this.#context.kept, instance)
+      return undefined
+    } catch (error) {
+      return error instanceof Error ? error.message : 'the attempt to join failed'
+    }
+  }
+
+  /** Answers false when the cloud has stopped. */
+  async #pause(ms: number): Promise<boolean> {
+    const { clock } = this.#context
+    try {
+      await clock.sleep(ms)
+      return true
+    } catch (error) {
+      if (clock.isStopped) return false
+      throw error
+    }
+  }
+
+  #fail(instance: Instance, reason: string): void {
+    this.#note(instance, reason)
+    instance.machine.phase = 'failed'
+  }
+
+  #note(instance: Instance, reason: string): void {
+    if (instance.machine.whyNotJoined === reason) return
+    instance.machine.whyNotJoined = reason
+    this.#context.logger.warn('instance cannot join the cluster', { instance: instance.name, reason })
+  }
+}

@@ -1,0 +1,67 @@
+import type { KubeletHandle } from '@tenon/devcluster'
+import type { InstanceType } from '../zone/catalogue.ts'
+
+export type InstanceState =
+  | 'starting'
+  | 'running'
+  | 'stopping'
+  | 'stopped'
+  | 'migrating'
+  | 'error'
+  | 'expunging'
+  | 'destroying'
+  | 'destroyed'
+
+/** What runs inside an instance. */
+interface Machine {
+  /** Increases with every power-on and power-off; work of an earlier boot is dropped. */
+  boot: number
+  phase: 'off' | 'booting' | 'joining' | 'joined' | 'failed'
+  /** Why the last attempt to join failed. */
+  whyNotJoined: string | undefined
+  kubelet: KubeletHandle | undefined
+  neverBoots: boolean
+  neverJoins: boolean
+  neverReady: boolean
+}
+
+export interface PrivateNetworkLink {
+  readonly id: string
+  readonly macAddress: string
+  readonly ip: string | undefined
+}
+
+/** An instance; fields that operations change are mutable. */
+export interface Instance {
+  readonly id: string
+  name: string
+  readonly type: InstanceType
+  readonly template: Template
+  readonly diskSizeGib: number
+  labels: Readonly<Record<string, string>>
+  userData: string | undefined
+  securityGroupIds: readonly string[]
+  readonly antiAffinityGroupIds: readonly string[]
+  privateNetworks: readonly PrivateNetworkLink[]
+  /** Names of the keys that it was created with. */
+  readonly sshKeys: readonly string[]
+  publicIpAssignment: 'inet4' | 'dual' | 'none'
+  publicIp: string | undefined
+  ipv6Address: string | undefined
+  readonly macAddress: string
+  readonly instancePoolId: string | undefined
+  readonly createdAtMs: number
+  state: InstanceState
+  /** Whether the instance takes room on a host. */
+  placed: boolean
+  readonly machine: Machine
+}
+
+export interface Template {
+  readonly id: string
+  readonly name: string
+  /** Kubernetes version without `v`. */
+  readonly version: string
+  readonly variant: 'standard' | 'nvidia'
+  readonly createdAtMs: number
+}

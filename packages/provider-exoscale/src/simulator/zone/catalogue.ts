@@ -1,0 +1,19 @@
+/** The instance types of the simulated cloud: those that Exoscale publishes. */
+import { publishedTypes } from '../../catalogue/published-catalogue.ts'
+import { stableId } from './stable-id.ts'
+
+export { publishedZones as zoneNames } from '../../catalogue/published-catalogue.ts'
+
+/** One size of machine. */
+export type InstanceType = Omit<(typeof publishedTypes)[number], 'id'> & { readonly id: string }
+
+/** Every instance type of the cloud, whatever the zone. */
+export const instanceTypes: readonly InstanceType[] = publishedTypes.map((type) => ({
+  ...type,
+  id: type.id ?? stableId(`instance-type/${type.name}`),
+}))
+
+/** Families that have GPUs; each has a quota of its own, named like the family. */
+export const gpuFamilies: ReadonlySet<string> = new Set(
+  instanceTypes.filter((type) => type.gpus > 0).map((type) => type.family),
+)
