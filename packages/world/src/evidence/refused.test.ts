@@ -138,6 +138,62 @@ for (const [rule, more] of [
     assert.deepEqual(stage.events('NodeRefused'), [])
   })
 
+test('RPT-4 a pod that came when others had taken its node gets another one at once', async (t) => {
+  const stage = await aStage(t)
+  const ports = [{ containerPort: 80, hostPort: 8080 }]
+  const come = () => stage.aPod('first', { cpu: '3', memory: '6Gi' }, { ports })
+  come()
+  await stage.start()
+  await stage.until(() => stage.world.nodes().length === 1, 5 * minutes)
+  stage.remove('first')
+  stage.aPod('other', { cpu: '100m', memory: '100Mi' }, { ports })
+  await stage.until(() => stage.pod('other')?.spec.nodeName !== undefined, 5 * minutes)
+  await stage.pass(5 * minutes)
+  come()
+  await stage.until(() => stage.pod('first')?.spec.nodeName !== undefined, 5 * minutes)
+  assert.equal(stage.launched.size, 2)
+  assert.deepEqual(stage.events('NodeRefused'), [])
+})
+
+test('RPT-4 a pod that others keep out of the domain of its node gets a node in another one', async (t) => {
+  const key = 'example.com/rack'
+  const racks = ['r1', 'r2']
+  let isOut = true
+  const extraFilter = (pod: Pod) => (isOut ? licences.extraFilter(pod) : undefined)
+  const stage = await EvidenceStage.open(t, { cluster: { scheduler: { extraFilter } } })
+  const pool = aPool('standard', ['standard.medium', 'standard.large'], {
+    disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter: 'Never' },
+  })
+  const { template } = pool.spec
+  const requirements = [...template.spec.requirements, { key, operator: 'In' as const, values: racks }]
+  stage.world.create(karpenterKinds.nodePool, {
+    ...pool,
+    spec: { ...pool.spec, template: { ...template, spec: { ...template.spec, requirements } } },
+  })
+  for (const rack of racks)
+    stage.aPod(`anchor-${rack}`, { cpu: '3', memory: '6Gi' }, { spec: { nodeSelector: { [key]: rack } } })
+  await stage.start()
+  await stage.until(() => stage.world.nodes().filter(isInitialized).length === racks.length, 5 * minutes)
+  const [term] = apart.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution
+  const affinity = {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector: {}, ...term, topologyKey: key }],
+    },
+  }
+  stage.aPod('licensed', { cpu: '3', memory: '6Gi' }, { labels: { licence: 'needed' }, spec: { affinity } })
+  const meant = () =>
+    stage.world
+      .nodes()
+      .find(({ metadata }) => !stage.world.pods().some(({ spec }) => spec.nodeName === metadata.name))
+  await stage.until(() => meant() !== undefined, 5 * minutes)
+  const rack = meant()?.metadata.labels?.[key] ?? ''
+  const nodeName = stage.pod(`anchor-${rack}`)?.spec.nodeName ?? ''
+  stage.aPod('other', { cpu: '100m', memory: '100Mi' }, { labels: { port: 'taken' }, spec: { nodeName } })
+  isOut = false
+  await stage.until(() => stage.pod('licensed')?.spec.nodeName !== undefined, 15 * minutes)
+  assert.equal(stage.launched.size, 4)
+})
+
 test('RPT-10 a node on which a pod stays refused is replaced when it drifts', async (t) => {
   const stage = await aStage(t, {
     pool: {

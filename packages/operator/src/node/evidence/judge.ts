@@ -211,6 +211,8 @@ export class NodeEvidenceJudge {
     const known = evidence.of(workload)
     const isKnown = known !== undefined && evidence.isFound(workload, claim.metadata.name)
     if (isKnown && (known.cause === 'short' || evidence.isHeld(known))) return false
+    // What kept the pods away is still there, and decisions know it: they may have a place elsewhere.
+    if (isKnown && this.#isWithoutPlaces(pods, place.node)) return false
     // What was refused is tried once more, for a while.
     const again = isKnown
       ? { ...place, changedMs: Math.max(evidence.liftedMs(workload), place.changedMs) }
@@ -239,7 +241,7 @@ export class NodeEvidenceJudge {
   }
 
   #verdict(pod: Pod, place: Place): Verdict {
-    const { claim, node, openedMs, changedMs } = place
+    const { claim, node, openedMs } = place
     const { clock, state } = this.#context
     if (!isConditionTrue(claim, 'Initialized')) return open
     if (!isNodeReady(node) || isClosed(node, pod)) return taken
@@ -247,7 +249,6 @@ export class NodeEvidenceJudge {
     const { requests, daemonRequests } = state.pods.useOf(name)
     const has = state.parsed(node.status?.allocatable)
     const wanted = podRequests(pod.spec)
-    const stillMs = clock.now() - changedMs
     const saidMs = state.words.lastMs(pod.metadata.uid ?? '')
     const short = lacking(wanted, has, daemonRequests)
     if (short.length > 0) {
@@ -255,12 +256,20 @@ export class NodeEvidenceJudge {
       return isSettled ? { kind: 'short', names: short } : open
     }
     if (lacking(wanted, has, requests).length > 0 || this.#isAttachedFull(pod, place)) return taken
+    // Whether others are in the way shows once a decision was about the pod, which may have just come.
+    const isJudged = this.#isSettled(saidMs, place) && this.#decided.has(pod.metadata.uid ?? '')
+    if (!isJudged || this.#awaitsVolumes(pod)) return open
+    return this.#isTakenByOthers(pod, claim, node) ? taken : { kind: 'refused' }
+  }
+
+  /** Whether a pod about which the scheduler last spoke then would have the place by now. */
+  #isSettled(saidMs: number, { openedMs, changedMs }: Place): boolean {
+    const now = this.#context.clock.now()
     const isFresh = saidMs >= changedMs - precisionMs
     // The same words as before are not written again.
-    const isTriedAgain = saidMs > 0 && clock.now() - openedMs >= triedAgainMs
+    const isTriedAgain = saidMs > 0 && now - openedMs >= triedAgainMs
     const isTold = isFresh || saidMs >= openedMs - precisionMs || isTriedAgain
-    if (!isTold || stillMs < (isFresh ? settleMs : triedAgainMs) || this.#awaitsVolumes(pod)) return open
-    return this.#isTakenByOthers(pod, claim, node) ? taken : { kind: 'refused' }
+    return isTold && now - changedMs >= (isFresh ? settleMs : triedAgainMs)
   }
 
   /**
@@ -276,6 +285,13 @@ export class NodeEvidenceJudge {
     return state
       .podsOn(metadata.name)
       .some((pod) => isReschedulable(pod) && state.isWellFormed(pod) && !expected.has(workloadOf(pod)))
+  }
+
+  /** Whether a decision was about each of the pods and put none on the node. */
+  #isWithoutPlaces(pods: readonly Pod[], { metadata }: Node): boolean {
+    return pods.every(({ metadata: { uid = '' } }) => {
+      return this.#decided.has(uid) && this.#decided.get(uid) !== metadata.name
+    })
   }
 
   /** Whether a volume of the pod is being made for the node that the scheduler has chosen. */
