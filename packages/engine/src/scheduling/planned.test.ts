@@ -148,3 +148,15 @@ test('RPT-47 a plan that holds wherever pods land ends in no node that is too sm
     ['six', 'six'],
   )
 })
+
+test('RPT-47 a node that holds all pods is not exchanged for smaller ones that fill up as they come', () => {
+  const sold = [soldAt('four', 4, 0.1), soldAt('eight', 8, 0.25)]
+  // On the first node of four both small pods may come first, and a large one would need a third node.
+  const pods = [...times(2, () => aPod({ cpu: '2500m' })), ...times(2, () => aPod({ cpu: '800m' }))]
+  const policy = { ...strictPolicy, improvement: 'free' } as const
+  const { claims } = schedule(anInput({ pods, policy, pools: [aPoolInput(undefined, sold)] }))
+  assert.deepEqual(
+    claims.map(({ instanceTypes }) => instanceTypes[0]),
+    ['eight'],
+  )
+})

@@ -47,6 +47,9 @@ export function uniformBins(
   const orders = ordersOf(group.items)
   const current = roomsOf(group)
   const isSafe = current !== undefined && holdsFreely(group.items, current, orders, effort)
+  // What holds also when few nodes come one by one is not given up for less.
+  const mayComeInTurn =
+    isSafe && current.length <= mostInTurn && holdsInTurn(group.items, current, orders, effort)
   const most = isSafe ? group.pricePerHour - rounding : group.pricePerHour * safetyFactor
   let best: UniformPlan | undefined
   for (const candidate of candidates(group)) {
@@ -56,7 +59,7 @@ export function uniformBins(
       (best !== undefined && !isCheaper({ nodes: least, pricePerHour: bound, unpriced: 0 }, best))
     )
       continue
-    const plan = planOf(group, candidate, { orders, effort, most })
+    const plan = planOf(group, candidate, { orders, effort, most, mayComeInTurn })
     if (plan !== undefined && (best === undefined || isCheaper(plan, best))) best = plan
     if (effort.isSpent) return undefined
   }
@@ -66,34 +69,40 @@ export function uniformBins(
   return isSafe && !isCheaper(best, asIs) ? undefined : binsOf(group, best, effort, restricted)
 }
 
+/** What a plan is measured by. */
+interface Demands {
+  readonly orders: ReturnType<typeof ordersOf>
+  readonly effort: Effort
+  readonly most: number
+  /** Whether few nodes have to hold the pods also when they come one by one. */
+  readonly mayComeInTurn: boolean
+}
+
 /** The plan of one type with the fewest nodes. */
 function planOf(
   group: Group,
   { bin, least }: Candidate,
-  {
-    orders,
-    effort,
-    most,
-  }: { readonly orders: ReturnType<typeof ordersOf>; readonly effort: Effort; readonly most: number },
+  { orders, effort, most, mayComeInTurn }: Demands,
 ): UniformPlan | undefined {
   const { pricePerHour } = group.bins[bin] as Bin
-  const holds = (last: number, nodes: number) =>
-    holdsFreely(group.items, roomsFor(group, { bin, last, nodes }), orders, effort)
   const takesAll = (each: number) =>
     group.items.every(({ amounts }) => amountsFit(amounts, (group.bins[each] as Bin).room))
-  // Pods that the last node does not take must find room even if the others have filled up before.
-  const holdsAsLast = (last: number, nodes: number) =>
-    holds(last, nodes) &&
-    (nodes > mostInTurn ||
-      takesAll(last) ||
-      holdsInTurn(group.items, roomsFor(group, { bin, last, nodes }), orders, effort))
+  const holds = (last: number, nodes: number) => {
+    const rooms = roomsFor(group, { bin, last, nodes })
+    // Pods that the last node does not take must find room even if the others have filled up before.
+    const comesInTurn = nodes <= mostInTurn && (mayComeInTurn || !takesAll(last))
+    return (
+      holdsFreely(group.items, rooms, orders, effort) &&
+      (!comesInTurn || holdsInTurn(group.items, rooms, orders, effort))
+    )
+  }
   // The last node may cost next to nothing. More nodes than pods are of no use, however little they cost.
   const pods = group.items.reduce((sum, { count }) => sum + count, 0)
   const largest = Math.min(pods, pricePerHour > 0 ? Math.floor(most / pricePerHour) + 1 : pods)
   const step = Math.max(1, Math.floor((largest - least) / mostTries))
   for (let nodes = least; nodes <= largest && !effort.isSpent; nodes += step) {
     if (!holds(bin, nodes)) continue
-    const last = lasts(group, bin, nodes).find((each) => holdsAsLast(each, nodes)) ?? bin
+    const last = lasts(group, bin, nodes).find((each) => holds(each, nodes)) ?? bin
     const price = (nodes - 1) * pricePerHour + (group.bins[last]?.pricePerHour ?? 0)
     return price <= most ? { bin, last, nodes, pricePerHour: price, unpriced: 0 } : undefined
   }
