@@ -3,47 +3,35 @@
  * import which, one door per package, no cycles between files, an engine without I/O.
  * Prints one line per violation and exits 1 if there is any.
  */
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { parseSync } from 'oxc-parser'
 
 const root = resolve(import.meta.dirname, '..')
 
+/** The packages of clouds, by the names of their folders. */
+const clouds = globSync('packages/provider-*', { cwd: root }).map((path) => basename(path))
+
+const core = ['api', 'kube', 'provider', 'runtime']
+const everything = [...core, 'devcluster', 'engine', 'operator', ...clouds]
+
 /** Packages of this repository that a package may import. */
-const arrows: Readonly<Record<string, readonly string[]>> = {
-  runtime: [],
-  api: [],
-  engine: ['api'],
-  kube: ['api', 'runtime'],
-  provider: ['api', 'kube', 'runtime'],
-  'provider-exoscale': ['api', 'devcluster', 'kube', 'provider', 'runtime'],
-  'provider-kwok': ['api', 'kube', 'provider', 'runtime'],
-  operator: ['api', 'engine', 'kube', 'provider', 'runtime'],
-  devcluster: ['api', 'runtime'],
-  world: [
-    'api',
-    'devcluster',
-    'engine',
-    'kube',
-    'operator',
-    'provider',
-    'provider-exoscale',
-    'provider-kwok',
-    'runtime',
-  ],
-  cli: [
-    'api',
-    'devcluster',
-    'engine',
-    'kube',
-    'operator',
-    'provider',
-    'provider-exoscale',
-    'provider-kwok',
-    'runtime',
-  ],
-}
+const arrows = new Map<string, readonly string[]>([
+  ['runtime', []],
+  ['api', []],
+  ['engine', ['api']],
+  ['kube', ['api', 'runtime']],
+  ['provider', ['api', 'devcluster', 'kube', 'runtime']],
+  ...clouds.map((name): [string, readonly string[]] => [name, [...core, 'devcluster']]),
+  ['operator', ['engine', ...core]],
+  ['devcluster', ['api', 'runtime']],
+  ['world', everything],
+  ['cli', everything],
+])
+
+/** Arrows of types alone: nothing of the package is loaded. */
+const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
 
 /** Doors of packages beside their own names, which only tests may use. */
 const testDoors: ReadonlySet<string> = new Set(['@tenon/provider/contract-suite'])
@@ -57,20 +45,30 @@ interface Source {
   readonly packageName: string
   readonly isTest: boolean
   readonly imports: readonly string[]
+  /** Those of {@link imports} that are loaded: not only types are taken from them. */
+  readonly loads: ReadonlySet<string>
 }
 
 async function sources(): Promise<readonly Source[]> {
   const found: Source[] = []
   for await (const path of glob('packages/*/src/**/*.ts', { cwd: root })) {
     const { module } = parseSync(path, readFileSync(join(root, path), 'utf8'))
-    const exported = module.staticExports.flatMap((statement) =>
-      statement.entries.flatMap((entry) => entry.moduleRequest?.value ?? []),
+    const exported = module.staticExports.flatMap(({ entries }) =>
+      entries.flatMap(({ moduleRequest, isType }) =>
+        moduleRequest === null ? [] : [{ target: moduleRequest.value, isLoaded: !isType }],
+      ),
     )
+    const imported = module.staticImports.map(({ moduleRequest, entries }) => ({
+      target: moduleRequest.value,
+      isLoaded: entries.length === 0 || entries.some(({ isType }) => !isType),
+    }))
+    const all = [...imported, ...exported]
     found.push({
       path,
       packageName: path.split('/')[1] ?? '',
       isTest: /\.test\.ts$|test-support/.test(path),
-      imports: [...module.staticImports.map((each) => each.moduleRequest.value), ...exported],
+      imports: all.map(({ target }) => target),
+      loads: new Set(all.filter(({ isLoaded }) => isLoaded).map(({ target }) => target)),
     })
   }
   return found.toSorted((a, b) => (a.path < b.path ? -1 : 1))
@@ -87,8 +85,12 @@ function packageViolations(source: Source): readonly string[] {
     const isTestDoor = source.isTest && testDoors.has(target)
     if (deep !== undefined && !isTestDoor && !cloudDoor.test(target))
       return [`${source.path}: import @tenon/${name} by its name, not ${target}`]
-    const isAllowed = arrows[source.packageName]?.includes(name) === true
-    return isAllowed ? [] : [`${source.path}: packages/${source.packageName} must not import @tenon/${name}`]
+    const isAllowed = arrows.get(source.packageName)?.includes(name) === true
+    if (!isAllowed) return [`${source.path}: packages/${source.packageName} must not import @tenon/${name}`]
+    const isOnlyForTypes = typesOnly.has(`${source.packageName} ${name}`)
+    return isOnlyForTypes && source.loads.has(target)
+      ? [`${source.path}: packages/${source.packageName} may import types alone of @tenon/${name}`]
+      : []
   })
 }
 

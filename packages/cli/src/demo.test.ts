@@ -3,17 +3,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { createCredentials, startDevCluster } from '@tenon/devcluster'
-import { exoscaleSimulator } from '@tenon/provider-exoscale/simulator'
+import { exoscale } from '@tenon/provider-exoscale/module'
 import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
 import { defaultSettings, InlineDecider, Operator } from '@tenon/operator'
 import { openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
-import { Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { allCrds } from './commands/crds.ts'
 import type { Io } from './io.ts'
 import { parseManifests } from './manifests.ts'
 import { eventually, runTenon, startTenon, temporaryDirectory } from './tenon-process.test-support.ts'
 import { applyManifests } from './up/apply.ts'
-import { demoCloud } from './up/cluster.ts'
 import { demoPace, playDemo } from './up/demo/demo.ts'
 import { Narrator } from './up/demo/narrator.ts'
 
@@ -38,55 +37,44 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
   const random = new SeededRandom('demo')
   const logger = silentLogger
   const credentials = await createCredentials(clock.now())
+  const simulator = await exoscale.simulator?.()
+  const tour = simulator?.tour
+  assert.ok(simulator !== undefined && tour !== undefined)
   const cluster = startDevCluster({
     clock,
     random: random.fork('cluster'),
     logger,
     credentials,
-    simulator: exoscaleSimulator({
-      ...demoCloud,
-      secret: new Secret(demoCloud.secret),
-      settings: demoPace.cloud,
-    }),
+    simulator: simulator.cloud({ isHurried: true }),
   })
-  cluster.cloud.add({ securityGroups: [{ name: 'sks-nodes' }] })
   cluster.announce('127.0.0.1', apiPort)
-  const endpoint = 'http://127.0.0.1/v2'
-  cluster.cloud.setBaseUrl(endpoint)
+  const { api } = cluster.cloud
+  assert.ok(api !== undefined)
+  const cloudUrl = `http://127.0.0.1${api.path}`
+  api.announce(cloudUrl)
+  const apiUrl = `https://127.0.0.1:${apiPort}`
   let text = ''
   const io = anIo((part) => (text += part), false)
-  const apply = (objects: Parameters<typeof applyManifests>[2]) =>
-    applyManifests(cluster, credentials.adminToken, objects, clock)
+  const apply = (objects: Parameters<typeof applyManifests>[1]) => applyManifests(cluster, objects, clock)
   const start = async (): Promise<Operator> => {
     await apply((await allCrds()).map((crd) => ({ object: crd as never, source: 'tenon crds' })))
-    const authorization = `Bearer ${credentials.adminToken.reveal()}`
-    const transport = {
-      send: (request: Parameters<typeof cluster.server.handle>[0], signal?: AbortSignal) =>
-        cluster.server.handle({ ...request, headers: { ...request.headers, authorization } }, signal),
-    }
-    const client = createKubeClient({ transport, clock, userAgent: 'karpenter/demo' })
+    const client = createKubeClient({ transport: cluster.transport, clock, userAgent: 'karpenter/demo' })
     const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })
-    const options = readExoscaleOptions({
-      EXOSCALE_API_ENDPOINT: endpoint,
-      EXOSCALE_ZONE: demoCloud.zone,
-      EXOSCALE_SKS_CLUSTER_ID: demoCloud.clusterId,
-      EXOSCALE_API_KEY: demoCloud.key,
-      EXOSCALE_API_SECRET: demoCloud.secret,
-    })
+    const options = readExoscaleOptions(simulator.settings({ apiUrl, cloudUrl, kubeconfig: '/nowhere' }))
     assert.ok('ok' in options)
     const provider = await openExoscale({
       options: options.ok,
-      connect: () => ({ send: cluster.cloud.handle }),
+      connect: () => ({ send: api.handle }),
       kube: client,
       registry,
       events,
       clock,
       random,
       logger,
-      clusterEndpoint: `https://127.0.0.1:${apiPort}`,
+      clusterEndpoint: apiUrl,
     })
-    const settings = { ...defaultSettings, ...demoPace.settings }
+    const settings = { ...defaultSettings, ...demoPace }
     const decider = new InlineDecider(clock)
     const operator = new Operator({
       client,
@@ -107,6 +95,8 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
     const from = clock.monotonic()
     await playDemo({
       cluster,
+      tour,
+      nodeClasses: exoscale.nodeClasses,
       apply: (yaml) => apply(parseManifests('demonstration', yaml)),
       clock,
       narrator: new Narrator(io),

@@ -63,6 +63,7 @@ test('a module that is no provider is refused with the field and the fix', async
       /^provider\.options must be a list of options with flag, variable/,
     ],
     ['  crds: async', '  crd: async', /^provider\.crds must be a function$/],
+    ['  simulator: async () =>', '  simulator:', /^provider\.simulator must be a function, or absent$/],
   ]
   for (const [from, to, expected] of cases) assert.match(await refusal(t, changed(from, to)), expected)
   const taken = toyCloud
@@ -152,4 +153,34 @@ test('a cloud in a file outside the repository is validated, prints its definiti
     },
     () => `the node goes:\n${controller.out()}${controller.err()}`,
   )
+})
+
+test('a cloud in a file outside the repository is simulated by up; one without a simulator says what is missing', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  await writeFile(join(cwd, 'toy.mjs'), toyCloud)
+  const up = await startCluster(t, cwd, 'up', '--provider', './toy.mjs')
+  assert.match(
+    up.out(),
+    /^simulated Toy Cloud {2}in the cluster itself\nmetrics and probes {2}http:\/\/127\.0\.0\.1:\d+$/m,
+  )
+  await eventually(
+    30_000,
+    () =>
+      /pods 1 running 0 pending {3}nodes 1\/1 ready .* instances 1 {3}0\.100 EUR/.test(up.out()) || undefined,
+    () => `the pod runs: ${up.out()}${up.err()}`,
+  )
+  assert.equal((await up.end('SIGINT')).code, 130)
+  assert.equal(up.err(), '')
+
+  await writeFile(join(cwd, 'bare.mjs'), toyCloud.replace('  simulator: async', '  simulators: async'))
+  for (const command of ['up', 'devcluster']) {
+    const { code, err } = await runTenon(t, cwd, [command, '--provider', './bare.mjs'])
+    assert.equal(code, 1)
+    assert.match(
+      err,
+      /^tenon: --provider=\.\/bare\.mjs: Toy Cloud cannot be simulated: its module lacks simulator, .*or use exoscale/,
+    )
+  }
+  const { err } = await runTenon(t, cwd, ['up', '--demo', '--provider', './toy.mjs'])
+  assert.equal(err, 'tenon: --demo: the simulator of Toy Cloud brings no tour; leave out --demo\n')
 })

@@ -96,6 +96,7 @@ const form: readonly (readonly [keyof ProviderModule, (value: unknown) => boolea
   ['crds', isFunction, 'a function'],
   ['open', isFunction, 'a function'],
   ['offline', isFunction, 'a function'],
+  ['simulator', (value) => value === undefined || isFunction(value), 'a function, or absent'],
 ]
 
 function moduleIn(exported: unknown, asked: string): ProviderModule {

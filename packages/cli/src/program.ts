@@ -9,7 +9,15 @@ import type { UpOptions } from './commands/up.ts'
 import type { CrdsApplyFlags, CrdsClusterFlags } from './commands/crds-cluster.ts'
 import type { ValidateFlags } from './commands/validate.ts'
 import { defaultPorts } from './up/default-ports.ts'
-import type { ClusterPorts } from './up/cluster.ts'
+import type { DevClusterFlags } from './commands/devcluster.ts'
+
+const firstName = builtInProviders[0]?.name ?? ''
+
+const simulatedNames = builtInProviders
+  .filter(({ simulator }) => simulator !== undefined)
+  .map(({ name }) => name)
+
+const simulatedProvider = `cloud to simulate: ${[...simulatedNames, 'a provider module or package'].join(', ')} (default: ${simulatedNames[0] ?? 'none'})`
 
 /** The command tree; running it writes to `io` only. */
 export function createProgram(io: Io): Command {
@@ -25,7 +33,7 @@ export function createProgram(io: Io): Command {
     .exitOverride()
     .addHelpText(
       'after',
-      examples('tenon up', 'tenon up -f examples/exoscale', 'tenon controller --provider exoscale'),
+      examples('tenon up', 'tenon up -f manifests', `tenon controller --provider ${firstName}`),
     )
   addUp(program, io)
   addDevCluster(program, io)
@@ -55,15 +63,16 @@ function addUp(program: Command, io: Io): void {
     .command('up')
     .summary('Run a whole cluster that grows and shrinks its own nodes')
     .description(
-      'Brings up an embedded Kubernetes API, a simulated Exoscale and the autoscaler in one process, applies manifests, and shows the cluster until Ctrl-C. Without -f it applies a small demonstration.',
+      'Brings up an embedded Kubernetes API, a simulated cloud and the autoscaler in one process, applies manifests, and shows the cluster until Ctrl-C. Without -f it applies a small demonstration.',
     )
+    .option('--provider <name>', simulatedProvider)
     .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
     .option('--no-apply', 'apply nothing but the CustomResourceDefinitions')
     .option('--demo', 'play a guided demonstration of about two minutes, explain each step, and end')
     .option('--pause <duration>', 'time to read between two steps of --demo', duration, 2000)
     .option(
       '--port <number>',
-      `port of the simulated Exoscale API, of metrics and of probes (${usually(defaultPorts.cloud)})`,
+      `port of the simulated cloud's API, of metrics and of probes (${usually(defaultPorts.cloud)})`,
       port,
     )
     .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
@@ -73,7 +82,7 @@ function addUp(program: Command, io: Io): void {
     )
     .option(
       '--boot-delay <duration>',
-      'how long a simulated instance takes to boot (default: 15s to 30s)',
+      'how long a simulated machine takes to boot (default: some seconds, as in the cloud)',
       duration,
     )
     .addHelpText(
@@ -81,6 +90,7 @@ function addUp(program: Command, io: Io): void {
       examples(
         'tenon up',
         'tenon up --demo',
+        'tenon up --provider ./my-cloud.js',
         'tenon up -f nodepool.yaml -f workload.yaml',
         'tenon up --no-apply --data-dir .tenon/data',
         'export KUBECONFIG=.tenon/kubeconfig; kubectl get nodeclaims -w',
@@ -95,17 +105,18 @@ function addUp(program: Command, io: Io): void {
 function addDevCluster(program: Command, io: Io): void {
   program
     .command('devcluster')
-    .summary('Run the embedded Kubernetes and the simulated Exoscale alone')
+    .summary('Run the embedded Kubernetes and a simulated cloud alone')
     .description(
-      'Brings up the embedded Kubernetes API and the simulated Exoscale without the autoscaler, prints the settings for `tenon controller`, and runs until Ctrl-C.',
+      'Brings up the embedded Kubernetes API and a simulated cloud without the autoscaler, prints the settings for `tenon controller`, and runs until Ctrl-C.',
     )
+    .option('--provider <name>', simulatedProvider)
     .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
-    .option('--port <number>', `port of the simulated Exoscale API (${usually(defaultPorts.cloud)})`, port)
+    .option('--port <number>', `port of the simulated cloud's API (${usually(defaultPorts.cloud)})`, port)
     .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
     .option('--data-dir <path>', 'keep the cluster and its simulated machines in this directory')
     .option(
       '--boot-delay <duration>',
-      'how long a simulated instance takes to boot (default: 15s to 30s)',
+      'how long a simulated machine takes to boot (default: some seconds, as in the cloud)',
       duration,
     )
     .addHelpText(
@@ -116,7 +127,7 @@ function addDevCluster(program: Command, io: Io): void {
         'tenon devcluster --boot-delay 2s',
       ),
     )
-    .action(async (options: ClusterPorts & { readonly filename: readonly string[] }) => {
+    .action(async (options: DevClusterFlags) => {
       const { runDevCluster } = await import('./commands/devcluster.ts')
       await runDevCluster(io, options)
     })
@@ -217,8 +228,7 @@ function addValidate(program: Command, io: Io): void {
       'after',
       examples(
         'tenon validate nodepool.yaml',
-        'tenon validate examples/exoscale --zone ch-gva-2',
-        'tenon validate pools.yaml --instance-types-file-path types.json',
+        ...builtInProviders.flatMap((each) => each.examples?.validate ?? []),
         'helm template ./chart | tenon validate -',
         'tenon validate manifests -R -o json | jq .problems',
       ),

@@ -129,7 +129,7 @@ export async function startCluster(
   const cluster = startTenon(t, cwd, [command, '--port', '0', '--api-port', '0', ...args])
   await eventually(
     10_000,
-    () => /^simulated Exoscale .*\n/m.test(cluster.out()) || undefined,
+    () => /^simulated .*\n/m.test(cluster.out()) || undefined,
     () => `tenon ${command} tells its addresses: ${cluster.out()}${cluster.err()}`,
   )
   return cluster

@@ -1,3 +1,27 @@
+/** A node class and a NodePool of {@link toyCloud}, and a pod. */
+export const toyManifests = `
+apiVersion: toy.example.com/v1
+kind: ToyNodeClass
+metadata: {name: default}
+spec: {}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: toys}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: toy.example.com, kind: ToyNodeClass, name: default}
+      requirements:
+        - {key: toy.example.com/colour, operator: In, values: [red]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: app, namespace: default}
+spec:
+  containers: [{name: app, image: registry.k8s.io/pause, resources: {requests: {cpu: "2"}}}]
+`
+
 /** A cloud of a few lines, as somebody outside this repository would write it: its machines are Node objects. */
 export const toyCloud = `
 const nodeClass = { group: 'toy.example.com', version: 'v1', kind: 'ToyNodeClass', plural: 'toynodeclasses', namespaced: false }
@@ -162,29 +186,45 @@ export const provider = {
       problems: [],
     }
   },
+  simulator: async () => ({
+    cloud: () => ({ prepare: () => undefined, start: (parts) => new ToySimulator(parts) }),
+    settings: () => ({}),
+    demonstration: \`${toyManifests}\`,
+  }),
 }
-`
 
-/** A node class and a NodePool of {@link toyCloud}, and a pod. */
-export const toyManifests = `
-apiVersion: toy.example.com/v1
-kind: ToyNodeClass
-metadata: {name: default}
-spec: {}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: toys}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: toy.example.com, kind: ToyNodeClass, name: default}
-      requirements:
-        - {key: toy.example.com/colour, operator: In, values: [red]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: app, namespace: default}
-spec:
-  containers: [{name: app, image: registry.k8s.io/pause, resources: {requests: {cpu: "2"}}}]
+/** Plays a kubelet for every Node of the toy cloud. */
+class ToySimulator {
+  #kubelets = new Map()
+  #unsubscribe
+  constructor({ apiAs, kubelets }) {
+    this.#unsubscribe = apiAs('toy').subscribe(node, {
+      added: ({ metadata, spec, status }) => {
+        if (!spec.providerID?.startsWith('toy://')) return
+        const { capacity, allocatable } = status
+        this.#kubelets.set(metadata.name, kubelets.start({
+          nodeName: metadata.name,
+          providerId: spec.providerID,
+          labels: metadata.labels,
+          taints: [],
+          capacity,
+          allocatable,
+          addresses: [],
+          kubeletVersion: 'v1.34.1',
+          systemUuid: metadata.name,
+        }))
+      },
+      deleted: ({ metadata }) => {
+        this.#kubelets.get(metadata.name)?.stop()
+        this.#kubelets.delete(metadata.name)
+      },
+    })
+  }
+  machines() {
+    return [...this.#kubelets.keys()].map((name) => ({ name, pricePerHour: 0.1 }))
+  }
+  stop() {
+    this.#unsubscribe()
+  }
+}
 `

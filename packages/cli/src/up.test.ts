@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { ExoscaleClient, HttpsTransport } from '@tenon/provider-exoscale'
+import { exoscale } from '@tenon/provider-exoscale/module'
 import { Secret, SystemClock } from '@tenon/runtime'
 import {
   controllerSettings,
@@ -21,7 +22,6 @@ import {
   temporaryDirectory,
   type TenonProcess,
 } from './tenon-process.test-support.ts'
-import { demoCloud } from './up/cluster.ts'
 
 /**
  * The command fails with exactly one line on stderr, and says nothing else. A controller that cannot start ends
@@ -240,10 +240,14 @@ test('a controller without a cluster or with wrong settings says so in one line'
 /** Ids of the instances that run in the cloud of a `tenon up`. */
 async function cloudInstances(up: TenonProcess): Promise<string[]> {
   const url = /^simulated Exoscale +(http:\S+)\/v2$/m.exec(up.out())?.[1] ?? ''
+  const settings = (await exoscale.simulator?.())?.settings({ apiUrl: '', kubeconfig: '' })
   const cloud = new ExoscaleClient({
     transport: new HttpsTransport(url),
     basePath: '/v2',
-    credentials: { key: demoCloud.key, secret: new Secret(demoCloud.secret) },
+    credentials: {
+      key: settings?.['EXOSCALE_API_KEY'] ?? '',
+      secret: new Secret(settings?.['EXOSCALE_API_SECRET'] ?? ''),
+    },
     clock: new SystemClock(),
     userAgent: 'tenon-test',
   })

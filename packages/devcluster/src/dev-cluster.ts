@@ -1,5 +1,5 @@
 /** A whole cluster in one process: API server, controllers, scheduler, kubelets, and a simulated cloud. */
-import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { Clock, Logger, Random, Secret, Transport } from '@tenon/runtime'
 import {
   type ApiServer,
   type ApiServerOptions,
@@ -7,7 +7,7 @@ import {
   type Credentials,
 } from './apiserver/index.ts'
 import { type ControllerSettings, startControllers } from './controllers/start-controllers.ts'
-import type { LocalApi, NodeJoiner } from './contract.ts'
+import type { KubeletRunner, LocalApi, NodeJoiner } from './contract.ts'
 import { createJoiner } from './joiner.ts'
 import { keptEndpoints, type KeptMachines, keptMachines, type MachineRecord } from './kept-machines.ts'
 import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
@@ -22,8 +22,12 @@ export interface SimulatorParts {
   readonly logger: Logger
   /** Lets booted machines into the cluster. */
   readonly joiner: NodeJoiner
+  /** Runs nodes that need not join: those of a cloud that makes the Node objects itself. */
+  readonly kubelets: KubeletRunner
   /** The API server for a user, such as the cloud controller manager. */
   readonly apiAs: (user: string) => LocalApi
+  /** The API server over HTTP as its administrator, without a socket: for a cloud that is an operator itself. */
+  readonly transport: Transport
   /** Without `v`. */
   readonly kubernetesVersion: string
   /** Where machines are written down; absent when they end with the process. */
@@ -69,6 +73,8 @@ export interface DevCluster<C extends SimulatedCloud> {
   readonly server: ApiServer
   readonly cloud: C
   readonly kubelets: Kubelets
+  /** The API server over HTTP as its administrator, without a socket. */
+  readonly transport: Transport
   /** Says where the API server is reached; machines join only there. */
   announce(host: string, port: number): void
   /** Stops every part at once; open watches end. */
@@ -116,11 +122,14 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
   const endpoints = options.keepsMachines === true ? keptEndpoints(server.store) : undefined
   const isEndpoint = (url: string) => url === endpoint || endpoints?.has(url) === true
   const joiner = createJoiner(server, kubelets, { isEndpoint, certificateAuthority })
+  const transport = administratorOf(server, credentials.adminToken)
   const cloud = simulator.start({
     ...parts,
     random,
     joiner,
+    kubelets,
     apiAs: (user) => server.localAs(user),
+    transport,
     kubernetesVersion: gitVersion.replace(/^v/, ''),
     ...(options.keepsMachines === true && { keptMachines: () => keptMachines(server.store) }),
   })
@@ -128,6 +137,7 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     server,
     cloud,
     kubelets,
+    transport,
     announce(host, port) {
       endpoint = `https://${host}:${port}`
       endpoints?.add(endpoint)
@@ -140,5 +150,13 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
       controllers.stop()
       server.stop()
     },
+  }
+}
+
+function administratorOf(server: ApiServer, token: Secret): Transport {
+  const authorization = `Bearer ${token.reveal()}`
+  return {
+    send: (request, signal) =>
+      server.handle({ ...request, headers: { ...request.headers, authorization } }, signal),
   }
 }

@@ -19,6 +19,13 @@ export const exoscale: ProviderModule = {
       meaning: 'zone of Exoscale to check against (EXOSCALE_ZONE, default: all)',
     },
   ],
+  examples: {
+    controller: [
+      'EXOSCALE_ZONE=ch-gva-2 EXOSCALE_SKS_CLUSTER_ID=… EXOSCALE_API_KEY=… EXOSCALE_API_SECRET=… \\',
+      '  tenon controller --provider exoscale --leader-election-namespace kube-system',
+    ],
+    validate: ['tenon validate examples/exoscale --zone ch-gva-2'],
+  },
   formerNodeClasses: {
     'karpenter.exoscale.com/v1alpha1 ExoscaleNodeClass': form,
     'karpenter.exoscale.com/v1beta1 ExoscaleNodeClass': form,
@@ -34,5 +41,9 @@ export const exoscale: ProviderModule = {
   offline: async (env) => {
     const { offlineCatalogue } = await import('./offline.ts')
     return offlineCatalogue(env)
+  },
+  simulator: async () => {
+    const { simulator } = await import('./simulator/provider-simulator.ts')
+    return simulator
   },
 }

@@ -34,6 +34,10 @@ export const kwok: ProviderModule = {
         'instance types of KWOK to check against (INSTANCE_TYPES_FILE_PATH, default: the built-in ones)',
     },
   ],
+  examples: {
+    controller: ['tenon controller --provider=kwok --kubeconfig ~/.kube/config --disable-leader-election'],
+    validate: ['tenon validate pools.yaml --instance-types-file-path types.json'],
+  },
   formerNodeClasses: { 'karpenter.kwok.sh/v1 KWOKNodeClass': 'write apiVersion karpenter.kwok.sh/v1alpha1' },
   crds: async () => {
     const { kwokNodeClassCrd } = await import('./nodeclass.ts')

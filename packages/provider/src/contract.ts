@@ -125,7 +125,7 @@ export interface RegistrationHook {
  * `create` for a claim that has a machine already answers that machine.
  */
 export interface CloudProvider {
-  /** For example `exoscale`. */
+  /** For example `my-cloud`. */
   readonly name: string
   /** Node classes this provider serves; the first is the default. */
   readonly nodeClasses: readonly ResourceType<NodeClass>[]

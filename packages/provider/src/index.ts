@@ -25,3 +25,11 @@ export {
   type ProviderOption,
   ProviderSettingError,
 } from './module.ts'
+export type {
+  GuidedTour,
+  ProviderSimulator,
+  SimulatedMachine,
+  SimulatedProvider,
+  SimulationPace,
+  SimulationPlace,
+} from './simulator.ts'

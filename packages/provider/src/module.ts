@@ -2,6 +2,7 @@ import type { InstanceType, KubeObject, NodeClass, ResourceType } from '@tenon/a
 import type { CacheRegistry, EventRecorder, WatchingKubeClient } from '@tenon/kube'
 import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
 import type { CloudProvider, PoolRules } from './contract.ts'
+import type { ProviderSimulator } from './simulator.ts'
 
 /** Environment variables, those of a module's options included. */
 export type ProviderEnvironment = Readonly<Record<string, string | undefined>>
@@ -76,9 +77,9 @@ export interface OfflineCatalogue {
  * CustomResourceDefinitions are made from it. The module itself loads nothing else; its functions load what they need.
  */
 export interface ProviderModule {
-  /** The value of `--provider`, for example `exoscale`. */
+  /** The value of `--provider`, for example `my-cloud`. */
   readonly name: string
-  /** As people write it, for example `Exoscale`. */
+  /** As people write it, for example `My Cloud`. */
   readonly title: string
   /** The first is the default. */
   readonly nodeClasses: readonly ResourceType<NodeClass>[]
@@ -86,6 +87,13 @@ export interface ProviderModule {
   readonly options: readonly ProviderOption[]
   /** Options of `tenon validate`. */
   readonly validateOptions: readonly ProviderOption[]
+  /** Command lines for help. */
+  readonly examples?: {
+    /** Of `tenon controller`, in lines of at most 98 characters. */
+    readonly controller?: readonly string[]
+    /** Of `tenon validate`. */
+    readonly validate?: readonly string[]
+  }
   /** Node classes of earlier releases, `apiVersion kind`, with what to write instead. */
   readonly formerNodeClasses: Readonly<Record<string, string>>
   /** CustomResourceDefinitions of the node classes. */
@@ -101,6 +109,8 @@ export interface ProviderModule {
    * @throws ProviderSettingError for an option that is wrong.
    */
   offline(env: ProviderEnvironment, readText: (path: string) => Promise<string>): Promise<OfflineCatalogue>
+  /** For `tenon up` and `tenon devcluster`; absent when the cloud cannot be simulated. */
+  readonly simulator?: () => Promise<ProviderSimulator>
 }
 
 /** A setting of a provider is missing or wrong. The message names the setting and the fix, and holds no secret. */

@@ -4,37 +4,37 @@ import { JsonLogger, SystemClock, SystemRandom } from '@tenon/runtime'
 import type { Io } from '../io.ts'
 import { readManifests } from '../manifests.ts'
 import { applyManifests } from '../up/apply.ts'
-import { type ClusterPorts, demoCloud, startCluster } from '../up/cluster.ts'
+import { type ClusterPorts, startCluster } from '../up/cluster.ts'
 import { display } from '../up/display.ts'
 import { figuresOf } from '../up/figures.ts'
 import { settingsText } from '../up/settings-file.ts'
+import { simulatedCloud } from '../up/simulated-cloud.ts'
+
+export interface DevClusterFlags extends ClusterPorts {
+  /** A built-in cloud, a module file or a package; the default cloud when absent. */
+  readonly provider?: string
+  readonly filename: readonly string[]
+}
 
 /** `tenon devcluster`. Runs until the process is asked to end. */
-export async function runDevCluster(
-  io: Io,
-  options: ClusterPorts & { readonly filename: readonly string[] },
-): Promise<void> {
+export async function runDevCluster(io: Io, options: DevClusterFlags): Promise<void> {
+  const cloud = await simulatedCloud(options.provider, io.cwd)
   const warn = (message: string) => io.err(`warning: ${message}\n`)
   const manifests = await readManifests(options.filename, io.cwd, warn)
   const clock = new SystemClock()
   const logger = new JsonLogger(clock, io.err, { value: 'error' })
-  const running = await startCluster(io, options, { clock, random: new SystemRandom(), logger })
+  const running = await startCluster(io, cloud, options, { clock, random: new SystemRandom(), logger })
   try {
-    await applyManifests(running.cluster, running.adminToken, manifests, clock, warn)
+    await applyManifests(running.cluster, manifests, clock, warn)
     const settings = await writeSettings(io, {
       KUBECONFIG: resolve(io.cwd, running.kubeconfig),
-      EXOSCALE_API_ENDPOINT: running.cloudUrl,
-      EXOSCALE_ZONE: demoCloud.zone,
-      EXOSCALE_SKS_CLUSTER_ID: demoCloud.clusterId,
-      EXOSCALE_API_KEY: demoCloud.key,
-      EXOSCALE_API_SECRET: demoCloud.secret,
-      CLUSTER_ENDPOINT: running.apiUrl,
+      ...running.settings,
     })
     const header = [
       `Kubernetes API      ${running.apiUrl}`,
       `kubeconfig          ${running.kubeconfig}`,
-      `simulated Exoscale  ${running.cloudUrl}`,
-      `for the controller  set -a; . ${settings}; set +a; tenon controller --provider exoscale --disable-leader-election`,
+      running.whereabouts,
+      `for the controller  set -a; . ${settings}; set +a; tenon controller --provider ${cloud.asked} --disable-leader-election`,
     ].join('\n')
     io.out(`${header}\n`)
     await display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)

@@ -8,23 +8,25 @@ import {
   oneChunk,
   SystemClock,
   SystemRandom,
-  type Transport,
 } from '@tenon/runtime'
-import { exoscale } from '@tenon/provider-exoscale/module'
+import type { GuidedTour } from '@tenon/provider'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { parseManifests, readManifests } from '../manifests.ts'
+import { providerDefaults } from '../options/read.ts'
 import { allCrds } from './crds.ts'
 import { composeOperator } from './compose-operator.ts'
 import { applyManifests } from '../up/apply.ts'
-import { type ClusterPorts, demoCloud, startCluster, type RunningCluster } from '../up/cluster.ts'
+import { type ClusterPorts, startCluster, type RunningCluster } from '../up/cluster.ts'
 import { demoPace, playDemo } from '../up/demo/demo.ts'
 import { Narrator } from '../up/demo/narrator.ts'
-import { demonstration } from '../up/demonstration.ts'
 import { display } from '../up/display.ts'
 import { figuresOf } from '../up/figures.ts'
+import { type ChosenCloud, simulatedCloud } from '../up/simulated-cloud.ts'
 
 export interface UpOptions extends ClusterPorts {
+  /** A built-in cloud, a module file or a package; the default cloud when absent. */
+  readonly provider?: string
   readonly filename: readonly string[]
   readonly apply: boolean
   /** Plays the guided demonstration and ends. */
@@ -40,28 +42,35 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     throw new CliError(
       '--demo brings its own manifests into a new cluster: leave out --filename and --data-dir',
     )
+  const cloud = await simulatedCloud(options.provider, io.cwd)
+  const { tour } = cloud.simulator
+  if (isDemo && tour === undefined)
+    throw new CliError(`--demo: the simulator of ${cloud.title} brings no tour; leave out --demo`)
   // Bad manifests are told before anything starts.
   const warn = (message: string) => io.err(`warning: ${message}\n`)
   const given = await readManifests(options.filename, io.cwd, warn)
-  const manifests = given.length === 0 ? parseManifests('demonstration', demonstration) : given
+  const manifests =
+    given.length === 0 ? parseManifests('demonstration', cloud.simulator.demonstration) : given
   const clock = new SystemClock()
   const random = new SystemRandom()
   const logger = new JsonLogger(clock, io.err, { value: 'error' })
   let operator: Operator | undefined
   const extra: HttpHandler = (request, signal) => operatorPages(operator, request, signal)
-  const ports = isDemo ? { ...options, cloudSettings: demoPace.cloud } : options
-  const running = await startCluster(io, ports, { clock, random, logger }, extra)
+  const ports = { ...options, isHurried: isDemo }
+  const running = await startCluster(io, cloud, ports, { clock, random, logger }, extra)
   try {
-    const crds = (await allCrds()).map((crd) => ({ object: crd as never, source: 'tenon crds' }))
-    await applyManifests(running.cluster, running.adminToken, crds, clock)
-    if (options.apply && !isDemo)
-      await applyManifests(running.cluster, running.adminToken, manifests, clock, warn)
+    const crds = (await allCrds(cloud.providers)).map((crd) => ({
+      object: crd as never,
+      source: 'tenon crds',
+    }))
+    await applyManifests(running.cluster, crds, clock)
+    if (options.apply && !isDemo) await applyManifests(running.cluster, manifests, clock, warn)
     const composed = await composeOperator({
-      provider: exoscale,
-      env: providerSettings(running),
-      transport: inProcess(running),
+      provider: cloud.module,
+      env: { ...providerDefaults(cloud.module.options), ...running.settings },
+      transport: running.cluster.transport,
       server: running.apiUrl,
-      settings: isDemo ? { ...defaultSettings, ...demoPace.settings } : defaultSettings,
+      settings: isDemo ? { ...defaultSettings, ...demoPace } : defaultSettings,
       clock,
       random,
       logger,
@@ -72,9 +81,10 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     const header = [
       `Kubernetes API      ${running.apiUrl}`,
       `kubeconfig          ${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`,
-      `simulated Exoscale  ${running.cloudUrl}`,
+      running.whereabouts,
     ].join('\n')
-    if (isDemo) return await demonstrate(io, options, running, clock, header)
+    if (isDemo && tour !== undefined)
+      return await demonstrate({ io, pauseMs: options.pause, running, cloud, tour, clock, header })
     if (!io.isTerminal) io.out(`${header}\n`)
     await display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)
   } finally {
@@ -83,50 +93,37 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   }
 }
 
-async function demonstrate(
-  io: Io,
-  { pause }: UpOptions,
-  running: RunningCluster,
-  clock: Clock,
-  header: string,
-): Promise<void> {
-  const { cluster, adminToken } = running
+interface Demonstration {
+  readonly io: Io
+  readonly pauseMs: number
+  readonly running: RunningCluster
+  readonly cloud: ChosenCloud
+  readonly tour: GuidedTour
+  readonly clock: Clock
+  readonly header: string
+}
+
+async function demonstrate(demonstration: Demonstration): Promise<void> {
+  const { io, pauseMs, running, cloud, tour, clock, header } = demonstration
+  const { cluster } = running
   const narrator = new Narrator(io)
-  narrator.say('Tenon grows and shrinks a cluster on a simulated Exoscale, in about two minutes.')
+  narrator.say(`Tenon grows and shrinks a cluster on a simulated ${cloud.title}, in about two minutes.`)
   narrator.say('Waiting times are shortened. Ctrl-C ends it. To look on from another terminal:')
   narrator.quote(header)
   try {
     await playDemo({
       cluster,
-      apply: (yaml) => applyManifests(cluster, adminToken, parseManifests('demonstration', yaml), clock),
+      tour,
+      nodeClasses: cloud.module.nodeClasses,
+      apply: (yaml) => applyManifests(cluster, parseManifests('demonstration', yaml), clock),
       clock,
       narrator,
-      pauseMs: pause,
+      pauseMs,
       signal: io.interrupted,
     })
   } catch (error) {
     narrator.clear()
     if (!io.interrupted.aborted) throw error
-  }
-}
-
-function providerSettings(running: RunningCluster): Readonly<Record<string, string>> {
-  return {
-    EXOSCALE_API_ENDPOINT: running.cloudUrl,
-    EXOSCALE_ZONE: demoCloud.zone,
-    EXOSCALE_SKS_CLUSTER_ID: demoCloud.clusterId,
-    EXOSCALE_API_KEY: demoCloud.key,
-    EXOSCALE_API_SECRET: demoCloud.secret,
-    CLUSTER_ENDPOINT: running.apiUrl,
-  }
-}
-
-/** The operator shares the process with the API server: its requests need no socket. */
-function inProcess({ cluster, adminToken }: RunningCluster): Transport {
-  const authorization = `Bearer ${adminToken.reveal()}`
-  return {
-    send: (request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> =>
-      cluster.server.handle({ ...request, headers: { ...request.headers, authorization } }, signal),
   }
 }
 

@@ -32,9 +32,7 @@ export function controllerHelp(providers: readonly ProviderModule[]): string {
     ]),
     '',
     'Examples:',
-    '  tenon controller --provider=kwok --kubeconfig ~/.kube/config --disable-leader-election',
-    '  EXOSCALE_ZONE=ch-gva-2 EXOSCALE_SKS_CLUSTER_ID=… EXOSCALE_API_KEY=… EXOSCALE_API_SECRET=… \\',
-    '    tenon controller --provider exoscale --leader-election-namespace kube-system',
+    ...providers.flatMap(({ examples }) => examples?.controller ?? []).map((line) => `  ${line}`),
     '',
   ].join('\n')
 }
@@ -82,7 +80,7 @@ export function optionsPage(providers: readonly ProviderModule[]): string {
     '',
     'A number, boolean or duration in a **variable** that cannot be read is passed over: the default holds, and a warning in the log names the variable and the fix. Everything else that cannot be read ends the start with exit code 2. A variable that is set but empty counts as set.',
     '',
-    `Providers: ${providers.map(({ name }) => code(name)).join(', ')}; their settings that are variables only stand with their own documents, for example [exoscale/install.md](exoscale/install.md).`,
+    `Providers: ${providers.map(({ name }) => code(name)).join(', ')}; their settings that are variables only stand in the documents of the provider.`,
     ...groups.flatMap((group) => [
       '',
       `## ${group}`,

@@ -1,5 +1,6 @@
 /** Options from the command line and the environment: a flag beats its variable, which beats the default. */
 import { ownValue } from '@tenon/api'
+import type { ProviderOption } from '@tenon/provider'
 import { CliError, startUpExitCode } from '../errors.ts'
 import { parseArguments } from './arguments.ts'
 import { type OptionDefinition, retiredOptions } from './definitions.ts'
@@ -70,8 +71,7 @@ function readOne(
     if (value === undefined) throw refusal(`--${flag}=${flagText}`, definition)
     return { value }
   }
-  // What was chosen as default is of its kind; only a default of nothing need not be.
-  const otherwise = valueOf(definition, fallback, 'variable') ?? fallback
+  const otherwise = defaultOf(definition)
   if (variableText === undefined) return { value: otherwise }
   const value = valueOf(definition, variableText, 'variable')
   if (value !== undefined) return { value }
@@ -83,6 +83,19 @@ function readOne(
       fields: { variable, value: variableText, using: fallback, fix: expected(definition) },
     },
   }
+}
+
+// What was chosen as default is of its kind; only a default of nothing need not be.
+function defaultOf(
+  definition: Pick<OptionDefinition, 'kind' | 'choices' | 'fallback'>,
+): string | number | boolean {
+  const { fallback } = definition
+  return valueOf(definition, fallback, 'variable') ?? fallback
+}
+
+/** The values of a provider's options where none is given, by their variables. */
+export function providerDefaults(options: readonly ProviderOption[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(options.map((option) => [option.variable, String(defaultOf(option))]))
 }
 
 function refusal(what: string, definition: OptionDefinition): CliError {

@@ -7,7 +7,7 @@ export type Source = 'flag' | 'variable'
 
 /** What an option may be; undefined where the text is not a value of its kind. */
 export function valueOf(
-  { kind, choices = [] }: OptionDefinition,
+  { kind, choices = [] }: Pick<OptionDefinition, 'kind' | 'choices'>,
   value: string,
   source: Source,
 ): string | number | boolean | undefined {

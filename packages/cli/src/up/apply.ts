@@ -1,9 +1,9 @@
 /** Applies manifests to the embedded cluster as `kubectl apply --server-side` would. */
 import { apiVersionOf, pathOf, type Status, type UnstructuredObject } from '@tenon/api'
-import type { ExoscaleCluster } from '@tenon/provider-exoscale/simulator'
-import { type Clock, readText, type Secret } from '@tenon/runtime'
+import { type Clock, readText } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Manifest } from '../manifests.ts'
+import type { Cluster } from './cluster.ts'
 
 /** Kinds that others need are applied first. */
 const order = [
@@ -23,8 +23,7 @@ const establishAttempts = 40
  * @throws CliError naming the manifest, the field and the reason of the first refusal.
  */
 export async function applyManifests(
-  cluster: ExoscaleCluster,
-  adminToken: Secret,
+  cluster: Cluster,
   manifests: readonly Manifest[],
   clock: Clock,
   warn?: (message: string) => void,
@@ -35,14 +34,13 @@ export async function applyManifests(
   }
   for (const manifest of manifests.toSorted((a, b) => rank(a) - rank(b))) {
     const { source, object } = manifest
-    for (const warning of await applyOne(cluster, adminToken, manifest, clock))
+    for (const warning of await applyOne(cluster, manifest, clock))
       warn?.(`${source}: ${object.kind} ${object.metadata.name}: ${warning}`)
   }
 }
 
 async function applyOne(
-  cluster: ExoscaleCluster,
-  adminToken: Secret,
+  cluster: Cluster,
   { object, source }: Manifest,
   clock: Clock,
 ): Promise<readonly string[]> {
@@ -53,11 +51,10 @@ async function applyOne(
     )
   }
   const namespace = definition.namespaced ? (object.metadata.namespace ?? 'default') : undefined
-  const response = await cluster.server.handle({
+  const response = await cluster.transport.send({
     method: 'PATCH',
     path: `${pathOf(definition, namespace, object.metadata.name)}?fieldManager=tenon&force=true&fieldValidation=Strict`,
     headers: {
-      authorization: `Bearer ${adminToken.reveal()}`,
       'content-type': 'application/apply-patch+yaml',
       accept: 'application/json',
     },
@@ -78,7 +75,7 @@ function warningsOf(header: string | undefined): readonly string[] {
 }
 
 /** A definition just applied is served a moment later. */
-async function definitionOf(cluster: ExoscaleCluster, object: UnstructuredObject, clock: Clock) {
+async function definitionOf(cluster: Cluster, object: UnstructuredObject, clock: Clock) {
   for (let attempt = 0; ; attempt++) {
     const found = cluster.server.local
       .definitions()

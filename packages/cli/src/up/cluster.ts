@@ -1,18 +1,13 @@
 /** Brings the embedded cluster onto sockets and disk for `tenon up` and `tenon devcluster`. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
-import { kubeconfigYaml, openDataDirectory, startDevCluster } from '@tenon/devcluster'
-import {
-  type ExoscaleCluster,
-  type ExoscaleSettings,
-  exoscaleSimulator,
-} from '@tenon/provider-exoscale/simulator'
+import { type DevCluster, kubeconfigYaml, openDataDirectory, startDevCluster } from '@tenon/devcluster'
+import type { SimulatedProvider, SimulationPlace } from '@tenon/provider'
 import {
   type Clock,
   type HttpHandler,
   type Logger,
   type Random,
-  Secret,
   type SocketServer,
   serveHttp,
   serveHttps,
@@ -21,47 +16,34 @@ import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { callWebhook } from './call-webhook.ts'
 import { defaultPorts } from './default-ports.ts'
-import { removeLostMachines } from './lost-machines.ts'
-
-/** Fixed names of the simulated organisation: nothing here is worth protecting. */
-export const demoCloud = {
-  zone: 'ch-gva-2',
-  clusterId: 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11',
-  key: 'EXOtenon0000000000000000001',
-  secret: 'simulated-secret-of-the-embedded-cluster',
-} as const
-
-/** What the manifests of `examples/exoscale` refer to by name or id. */
-const exampleResources = {
-  securityGroups: [{ name: 'sks-nodes' }],
-  antiAffinityGroups: [{ name: 'spread-hypervisors' }],
-  privateNetworks: [{ name: 'backend' }],
-  templates: [
-    { id: '20000000-0000-4000-8000-000000000001', version: '1.34.0', variant: 'standard' as const },
-  ],
-}
+import type { ChosenCloud } from './simulated-cloud.ts'
 
 const host = '127.0.0.1'
+
+/** An embedded cluster in a simulated cloud. */
+export type Cluster = DevCluster<SimulatedProvider>
 
 export interface ClusterPorts {
   /** Absent: the usual port, or a free one when it is taken; so for {@link apiPort}. */
   readonly port?: number
   readonly apiPort?: number
   readonly dataDir?: string
-  /** Milliseconds that every simulated instance takes to boot; some seconds, drawn anew, when absent. */
+  /** Milliseconds that every simulated machine takes to boot; some seconds, drawn anew, when absent. */
   readonly bootDelay?: number
-  /** Where the simulated cloud behaves otherwise than usual; {@link bootDelay} wins. */
-  readonly cloudSettings?: Partial<ExoscaleSettings>
+  /** See {@link SimulationPace.isHurried}. */
+  readonly isHurried?: boolean
 }
 
 /** A cluster that answers on sockets. */
 export interface RunningCluster {
-  readonly cluster: ExoscaleCluster
+  readonly cluster: Cluster
   readonly apiUrl: string
-  readonly cloudUrl: string
-  readonly certificateAuthority: string
+  /** Path to show to the user. */
   readonly kubeconfig: string
-  readonly adminToken: Secret
+  /** What is said of the cloud's whereabouts. */
+  readonly whereabouts: string
+  /** Variables for the provider. */
+  readonly settings: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
 
@@ -72,9 +54,10 @@ export interface RunningCluster {
  */
 export async function startCluster(
   io: Io,
+  { title, simulator }: Pick<ChosenCloud, 'title' | 'simulator'>,
   options: ClusterPorts,
   deps: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
-  extra: HttpHandler = notFound,
+  extra?: HttpHandler,
 ): Promise<RunningCluster> {
   const stopped: (() => Promise<void> | void)[] = []
   const stop = async () => {
@@ -94,40 +77,34 @@ export async function startCluster(
       ...(data.initial && { initial: data.initial }),
       callWebhook,
       keepsMachines: options.dataDir !== undefined,
-      simulator: exoscaleSimulator({
-        zone: demoCloud.zone,
-        clusterId: demoCloud.clusterId,
-        key: demoCloud.key,
-        secret: new Secret(demoCloud.secret),
-        settings: {
-          ...options.cloudSettings,
-          ...(options.bootDelay !== undefined && {
-            bootDelay: { minMs: options.bootDelay, maxMs: options.bootDelay },
-          }),
-        },
+      simulator: simulator.cloud({
+        ...(options.bootDelay !== undefined && { bootDelayMs: options.bootDelay }),
+        ...(options.isHurried !== undefined && { isHurried: options.isHurried }),
       }),
     })
-    cluster.cloud.add(exampleResources)
     stopped.push(
       () => data.close(),
       () => cluster.stop(),
     )
     data.follow(cluster.server.store)
-    removeLostMachines(cluster)
     const api = await listenApi(cluster, credentials, options.apiPort, io)
     stopped.push(() => api.close())
     cluster.announce(host, api.port)
-    const cloud = await listenCloud(cluster, options.port, extra, io)
-    stopped.push(() => cloud.close())
-    cluster.cloud.setBaseUrl(`${cloud.url}/v2`)
+    const pages = await listenPages(cluster, title, options.port, extra, io)
+    if (pages !== undefined) stopped.push(() => pages.close())
+    const cloudUrl = announceCloud(cluster, pages)
     const kubeconfig = await writeKubeconfig(io, kubeconfigYaml({ server: api.url, credentials }))
+    const place: SimulationPlace = {
+      apiUrl: api.url,
+      kubeconfig: resolve(io.cwd, kubeconfig),
+      ...(cloudUrl !== undefined && { cloudUrl }),
+    }
     return {
       cluster,
       apiUrl: api.url,
-      cloudUrl: `${cloud.url}/v2`,
-      certificateAuthority: credentials.certificateAuthority.certificate,
       kubeconfig,
-      adminToken: credentials.adminToken,
+      whereabouts: whereaboutsOf(title, cloudUrl, pages),
+      settings: simulator.settings(place),
       stop,
     }
   } catch (error) {
@@ -137,7 +114,7 @@ export async function startCluster(
 }
 
 async function listenApi(
-  cluster: ExoscaleCluster,
+  cluster: Cluster,
   credentials: Parameters<typeof startDevCluster>[0]['credentials'],
   port: number | undefined,
   io: Io,
@@ -157,20 +134,37 @@ async function listenApi(
   )
 }
 
-async function listenCloud(
-  cluster: ExoscaleCluster,
+/** One port for the cloud's API, if it has one, and for `extra`. */
+async function listenPages(
+  { cloud }: Cluster,
+  title: string,
   port: number | undefined,
-  extra: HttpHandler,
+  extra: HttpHandler | undefined,
   io: Io,
-): Promise<SocketServer> {
-  const handler: HttpHandler = (request, signal) =>
-    (request.path.startsWith('/v2/') ? cluster.cloud.handle : extra)(request, signal)
+): Promise<SocketServer | undefined> {
+  const { api } = cloud
+  if (api === undefined && extra === undefined) return undefined
+  const handler: HttpHandler = (request, signal) => {
+    const isForCloud = api !== undefined && request.path.startsWith(`${api.path}/`)
+    return (isForCloud ? api.handle : (extra ?? notFound))(request, signal)
+  }
   const listen = (on: number) => serveHttp(handler, { host, port: on })
-  return await listenOn(
-    { what: 'simulated Exoscale', port, usual: defaultPorts.cloud, option: '--port' },
-    listen,
-    io,
-  )
+  const what = api === undefined ? 'metrics and probes' : `simulated ${title}`
+  return await listenOn({ what, port, usual: defaultPorts.cloud, option: '--port' }, listen, io)
+}
+
+function announceCloud({ cloud }: Cluster, pages: SocketServer | undefined): string | undefined {
+  if (cloud.api === undefined || pages === undefined) return undefined
+  const url = `${pages.url}${cloud.api.path}`
+  cloud.api.announce(url)
+  return url
+}
+
+function whereaboutsOf(title: string, cloudUrl: string | undefined, pages: SocketServer | undefined): string {
+  const name = `simulated ${title}`.padEnd(18)
+  if (cloudUrl !== undefined) return `${name}  ${cloudUrl}`
+  const within = `${name}  in the cluster itself`
+  return pages === undefined ? within : `${within}\nmetrics and probes  ${pages.url}`
 }
 
 interface Listener {

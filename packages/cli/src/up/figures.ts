@@ -1,17 +1,17 @@
 /** Reads the picture of a cluster straight from the embedded API and the simulated cloud. */
 import { karpenterKinds, kinds, labels, type Node, type Pod, parseResource, parseResources } from '@tenon/api'
-import type { ExoscaleCluster } from '@tenon/provider-exoscale/simulator'
+import type { SimulatedMachine } from '@tenon/provider'
+import type { Cluster } from './cluster.ts'
 import type { ClaimRow, ClusterFigures, NodeRow } from './picture.ts'
 
-export function figuresOf({ server, cloud }: ExoscaleCluster): ClusterFigures {
+export function figuresOf({ server, cloud }: Cluster): ClusterFigures {
   const { local } = server
   const pods = local.list(kinds.pod)
   const byNode = Map.groupBy(pods, (pod) => pod.spec.nodeName ?? '')
-  const machines = cloud.snapshot().instances
+  const machines = cloud.machines()
   const prices = new Map(machines.map((machine) => [machine.name, machine.pricePerHour]))
   const nodes = local.list(kinds.node)
   const known = new Set(nodes.map((node) => node.spec?.providerID))
-  const priced = machines.flatMap(({ pricePerHour }) => (pricePerHour === undefined ? [] : [pricePerHour]))
   return {
     pods: {
       pending: pods.filter((pod) => pod.status?.phase === 'Pending').length,
@@ -35,13 +35,18 @@ export function figuresOf({ server, cloud }: ExoscaleCluster): ClusterFigures {
             }),
           )
       : [],
-    pricePerHour: priced.reduce((sum, price) => sum + price, 0),
-    unpriced: machines.length - priced.length,
+    pricePerHour: priceOfMachines(machines),
+    unpriced: machines.filter(({ pricePerHour }) => pricePerHour === undefined).length,
     instances: machines.length,
   }
 }
 
-function hasClaims(local: ExoscaleCluster['server']['local']): boolean {
+/** EUR per hour of the machines whose price is known. */
+export function priceOfMachines(machines: readonly SimulatedMachine[]): number {
+  return machines.reduce((sum, { pricePerHour = 0 }) => sum + pricePerHour, 0)
+}
+
+function hasClaims(local: Cluster['server']['local']): boolean {
   return local.definitions().some((each) => each.kind === karpenterKinds.nodeClaim.kind)
 }
 

@@ -11,9 +11,13 @@ import {
   parseResources,
   ownValue,
 } from '@tenon/api'
-import { type ExoscaleCluster, exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
+import type { GuidedTour } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
+import type { Cluster } from '../cluster.ts'
+import { priceOfMachines } from '../figures.ts'
 import type { Narrator } from './narrator.ts'
+
+type PriceOf = GuidedTour['priceOf']
 
 interface Launch {
   readonly type: string
@@ -33,23 +37,19 @@ export function euros(pricePerHour: PricePerHour): string {
   return pricePerHour === undefined ? 'price not known' : `${pricePerHour.toFixed(4)} EUR/h`
 }
 
-/** Price of a type by the cloud's list. */
-function priceOf(type: string): PricePerHour {
-  const [family = '', size = ''] = type.split('.')
-  return exoscalePricePerHour(family, size)
-}
-
 /** Follows claims from their launch to their end. Look from time to time. */
 export class Chronicle {
-  readonly #cluster: ExoscaleCluster
+  readonly #cluster: Cluster
+  readonly #priceOf: PriceOf
   readonly #narrator: Narrator
   readonly #clock: Clock
   readonly #launches = new Map<string, Launch>()
   readonly #gone = new Set<string>()
   #dearest = 0
 
-  constructor(cluster: ExoscaleCluster, narrator: Narrator, clock: Clock) {
+  constructor(cluster: Cluster, priceOf: PriceOf, narrator: Narrator, clock: Clock) {
     this.#cluster = cluster
+    this.#priceOf = priceOf
     this.#narrator = narrator
     this.#clock = clock
   }
@@ -71,9 +71,11 @@ export class Chronicle {
     for (const [name, { type }] of this.#launches) {
       if (alive.has(name) || this.#gone.has(name)) continue
       this.#gone.add(name)
-      this.#narrator.done(`${name} (${type}, ${euros(priceOf(type))}) is removed: ${this.#whyGone(name)}`)
+      this.#narrator.done(
+        `${name} (${type}, ${euros(this.#priceOf(type))}) is removed: ${this.#whyGone(name)}`,
+      )
     }
-    this.#dearest = Math.max(this.#dearest, this.#cluster.cloud.snapshot().pricePerHour)
+    this.#dearest = Math.max(this.#dearest, priceOfMachines(this.#cluster.cloud.machines()))
   }
 
   #tellLaunch(claim: NodeClaim): void {
@@ -83,10 +85,10 @@ export class Chronicle {
     const created = Date.parse(claim.metadata.creationTimestamp ?? '')
     this.#launches.set(name, { type, startedMs: created, isReady: false })
     const pods = this.#podsFor(name)
-    this.#narrator.done(`instance for NodeClaim ${name}: ${type}, ${euros(priceOf(type))}`)
+    this.#narrator.done(`instance for NodeClaim ${name}: ${type}, ${euros(this.#priceOf(type))}`)
     if (pods.length > 0) this.#narrator.because(`for ${named(pods)}: ${asked(pods)}`)
     const types = claim.spec.requirements.find(({ key }) => key === labels.instanceType)?.values ?? []
-    this.#narrator.because(whyType(type, types))
+    this.#narrator.because(whyType(type, types, this.#priceOf))
   }
 
   #tellReady(claim: NodeClaim): void {
@@ -129,7 +131,7 @@ const reasons: Readonly<Record<string, string>> = {
   Drifted: 'it no longer is what its NodePool or node class says (Drifted)',
 }
 
-function whyType(chosen: string, types: readonly string[]): string {
+function whyType(chosen: string, types: readonly string[], priceOf: PriceOf): string {
   const others = types
     .filter((type) => type !== chosen)
     .toSorted((a, b) => comparePrices(priceOf(a), priceOf(b)))

@@ -1,16 +1,29 @@
-/** The guided demonstration: a cluster on a simulated Exoscale from empty to busy and back, each step explained. */
-import { conditionOf, karpenterKinds, kinds, labels, type Pod } from '@tenon/api'
-import type { ExoscaleCluster, ExoscaleSettings } from '@tenon/provider-exoscale/simulator'
+/** The guided demonstration: a cluster on a simulated cloud from empty to busy and back, each step explained. */
+import {
+  conditionOf,
+  karpenterKinds,
+  kinds,
+  labels,
+  type NodeClass,
+  type Pod,
+  type ResourceType,
+} from '@tenon/api'
 import type { Settings } from '@tenon/operator'
-import { exoscaleNodeClassKind } from '@tenon/provider-exoscale'
+import type { GuidedTour } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
+import type { Cluster } from '../cluster.ts'
+import { priceOfMachines } from '../figures.ts'
 import { Chronicle, euros } from './chronicle.ts'
-import { gpuClassAndPool, gpuJob, nodeClass, nodePool, shop, systemPods } from './manifests.ts'
+import { gpuJob, shop, systemPods } from './manifests.ts'
 import type { Narrator } from './narrator.ts'
 
 export interface DemoStage {
-  readonly cluster: ExoscaleCluster
+  readonly cluster: Cluster
+  /** What the cloud brings. */
+  readonly tour: GuidedTour
+  /** The kinds of the cloud's node classes. */
+  readonly nodeClasses: readonly ResourceType<NodeClass>[]
   /** Applies a stream of manifests. */
   readonly apply: (yaml: string) => Promise<void>
   readonly clock: Clock
@@ -25,21 +38,21 @@ interface Chapter {
   readonly play: (tale: Tale) => Promise<void>
 }
 
-/**
- * What is quicker than in a real cluster, so that nobody has to wait for minutes. Machines still boot for
- * longer than the 3 s in which the end of an operation is noticed: their Node is made before they join.
- */
-export const demoPace = {
-  cloud: { operationDelay: { minMs: 800, maxMs: 1500 }, bootDelay: { minMs: 4500, maxMs: 6000 } },
-  settings: { disruptionPollMs: 1000, validationDelayMs: 2000, pendingRetryMs: 3000 },
-} as const satisfies { readonly cloud: Partial<ExoscaleSettings>; readonly settings: Partial<Settings> }
+/** What is quicker than in a real cluster, so that nobody has to wait for minutes. */
+export const demoPace: Partial<Settings> = {
+  disruptionPollMs: 1000,
+  validationDelayMs: 2000,
+  pendingRetryMs: 3000,
+}
 
 const lookMs = 200
 /** A chapter that takes longer has gone wrong. */
 const patienceMs = 180_000
 const shopPods = { many: 12, few: 3 } as const
-/** EUR per hour of three instances of standard.medium: what the small workload needs beside the system pods. */
-const smallPrice = 0.141
+/** Instances that the small workload needs beside the system pods. */
+const smallInstances = 3
+/** EUR per hour; sums are not exact. */
+const priceTolerance = 0.0001
 
 /**
  * Plays every chapter.
@@ -61,7 +74,7 @@ class Tale {
 
   constructor(stage: DemoStage) {
     this.stage = stage
-    this.chronicle = new Chronicle(stage.cluster, stage.narrator, stage.clock)
+    this.chronicle = new Chronicle(stage.cluster, stage.tour.priceOf, stage.narrator, stage.clock)
   }
 
   pods(app?: string): readonly Pod[] {
@@ -73,11 +86,11 @@ class Tale {
   }
 
   price(): number {
-    return this.stage.cluster.cloud.snapshot().pricePerHour
+    return priceOfMachines(this.stage.cluster.cloud.machines())
   }
 
   instances(): number {
-    return this.stage.cluster.cloud.instances().length
+    return this.stage.cluster.cloud.machines().length
   }
 
   async pause(): Promise<void> {
@@ -99,9 +112,11 @@ class Tale {
     }
   }
 
-  /** Waits until so few machines are left, for at most that price, and nothing is under way. */
-  async shrunk(what: string, instances: number, price: number): Promise<void> {
-    const { local } = this.stage.cluster.server
+  /** Waits until so few machines are left, none dearer than the small type, and nothing is under way. */
+  async shrunk(what: string, instances: number): Promise<void> {
+    const { cluster, tour } = this.stage
+    const { local } = cluster.server
+    const price = smallInstances * (tour.priceOf(tour.smallType) ?? 0) + priceTolerance
     await this.until(
       what,
       () =>
@@ -126,8 +141,10 @@ const chapters: readonly Chapter[] = [
   {
     title: 'An empty cluster',
     play: async (tale) => {
-      const { narrator, apply } = tale.stage
-      narrator.say('A new SKS cluster has a control plane and no nodes. Its system pods have nowhere to run:')
+      const { narrator, apply, tour } = tale.stage
+      narrator.say(
+        `A new ${tour.cluster} has a control plane and no nodes. Its system pods have nowhere to run:`,
+      )
       await apply(systemPods)
       await tale.until('system pods appear', () => tale.pods().length === 6)
       for (const { metadata, status } of tale.pods())
@@ -138,16 +155,17 @@ const chapters: readonly Chapter[] = [
   {
     title: 'A node class and a NodePool',
     play: async (tale) => {
-      const { narrator, apply, cluster } = tale.stage
+      const { narrator, apply, cluster, tour, nodeClasses } = tale.stage
+      const { nodeClass, nodePool } = tour
       narrator.say('The node class says how instances are made, the NodePool which ones and how many:')
-      narrator.quote(`${nodeClass.trim()}\n---\n${nodePool.trim()}`)
+      narrator.quote(`${nodeClass}---\n${nodePool}`)
       await apply(`${nodeClass}---\n${nodePool}`)
       await tale.until('the node class is ready', () => {
-        const [found] = cluster.server.local.list(exoscaleNodeClassKind)
+        const [found] = nodeClasses.flatMap((kind) => cluster.server.local.list(kind))
         return found !== undefined && conditionOf(found, 'Ready')?.status === 'True'
       })
       narrator.done('node class standard is ready')
-      narrator.because("the image of the control plane's version and security group sks-nodes were found")
+      narrator.because(tour.whyReady)
     },
   },
   {
@@ -178,12 +196,12 @@ const chapters: readonly Chapter[] = [
   {
     title: 'A job with a GPU',
     play: async (tale) => {
-      const { narrator, apply, cluster } = tale.stage
+      const { narrator, apply, cluster, tour } = tale.stage
       narrator.say(
-        'A second NodePool may launch GPU instances of the families gpua30 and gpu3. A taint keeps',
+        `A second NodePool may launch GPU instances of the families ${tour.gpu.families}. A taint keeps`,
       )
       narrator.say('other pods away, and its instances go as soon as they are empty.')
-      await apply(gpuClassAndPool)
+      await apply(tour.gpu.manifests)
       await apply(gpuJob)
       await tale.until('the job runs', () =>
         tale.pods('training').some(({ status }) => status?.phase === 'Running'),
@@ -202,7 +220,7 @@ const chapters: readonly Chapter[] = [
       const [instances, price] = [tale.instances(), tale.price()]
       narrator.say(`$ kubectl scale deployment shop --replicas=${shopPods.few}`)
       await apply(shop(shopPods.few))
-      await tale.shrunk('nodes that are not needed go', 3, smallPrice)
+      await tale.shrunk('nodes that are not needed go', smallInstances)
       narrator.done(
         `${instances} instances became ${tale.instances()}, ${euros(price)} became ${euros(tale.price())}; no pod was lost`,
       )
@@ -211,18 +229,18 @@ const chapters: readonly Chapter[] = [
   {
     title: 'The end',
     play: async (tale) => {
-      const { narrator, apply } = tale.stage
+      const { narrator, apply, tour } = tale.stage
       narrator.say('$ kubectl scale deployment shop --replicas=0')
       await apply(shop(0))
       await tale.until('the pods are gone', () => tale.pods('shop').length === 0)
-      await tale.shrunk('only what the system pods need stays', 2, smallPrice)
+      await tale.shrunk('only what the system pods need stays', 2)
       const { launched, removed, dearest } = tale.chronicle.totals
       narrator.done(
         `${launched} instances were launched and ${removed} removed; ${tale.instances()} are left, for the system pods`,
       )
       narrator.because(`the price was ${euros(dearest)} at its height and is ${euros(tale.price())} now`)
       narrator.say('')
-      narrator.say('Next: npm start (the same cluster to play with), docs/exoscale/ (your own cluster).')
+      narrator.say(`Next: npm start (the same cluster to play with), ${tour.readOn} (your own cluster).`)
     },
   },
 ]

@@ -1,4 +1,4 @@
-/** What the guided demonstration applies, in the order of its chapters. */
+/** What the guided demonstration applies beside the cloud's node classes and NodePools. */
 
 const systemPod = (
   name: string,
@@ -29,50 +29,13 @@ const apart = (name: string): string => `
             - topologyKey: kubernetes.io/hostname
               labelSelector: { matchLabels: { k8s-app: ${name} } }`
 
-/** What SKS puts into `kube-system` of a new cluster. */
+/** What a new cluster has in `kube-system`. */
 export const systemPods: string = [
   systemPod('calico-kube-controllers', 1, '50m', '64Mi', false),
   systemPod('coredns', 2, '100m', '70Mi', true),
   systemPod('konnectivity-agent', 2, '50m', '64Mi', true),
   systemPod('metrics-server', 1, '100m', '200Mi', false),
 ].join('---')
-
-export const nodeClass = `
-apiVersion: karpenter.exoscale.com/v1
-kind: ExoscaleNodeClass
-metadata:
-  name: standard
-spec:
-  imageTemplateSelector: {}
-  diskSize: 50
-  securityGroupSelectorTerms:
-    - name: sks-nodes
-`
-
-export const nodePool = `
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata:
-  name: standard
-spec:
-  template:
-    spec:
-      nodeClassRef:
-        group: karpenter.exoscale.com
-        kind: ExoscaleNodeClass
-        name: standard
-      requirements:
-        - key: node.kubernetes.io/instance-type
-          operator: In
-          values: [standard.medium, standard.large, standard.extra-large]
-  disruption:
-    consolidationPolicy: WhenEmptyOrUnderutilized
-    consolidateAfter: 3s
-    budgets:
-      - nodes: 100%
-  limits:
-    cpu: 100
-`
 
 /** The workload; applied again with fewer replicas later. */
 export const shop = (replicas: number): string => `
@@ -92,42 +55,7 @@ spec:
           resources: { requests: { cpu: "1", memory: 1Gi } }
 `
 
-export const gpuClassAndPool = `
-apiVersion: karpenter.exoscale.com/v1
-kind: ExoscaleNodeClass
-metadata:
-  name: gpu
-spec:
-  imageTemplateSelector:
-    variant: nvidia
-  diskSize: 100
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata:
-  name: gpu
-spec:
-  template:
-    spec:
-      nodeClassRef:
-        group: karpenter.exoscale.com
-        kind: ExoscaleNodeClass
-        name: gpu
-      requirements:
-        - key: exoscale.com/instance-family
-          operator: In
-          values: [gpua30, gpu3]
-      taints:
-        - key: nvidia.com/gpu
-          value: "true"
-          effect: NoSchedule
-  disruption:
-    consolidationPolicy: WhenEmpty
-    consolidateAfter: 2s
-    budgets:
-      - nodes: 100%
-`
-
+/** Runs on the NodePool `gpu`. */
 export const gpuJob = `
 apiVersion: batch/v1
 kind: Job

@@ -1,0 +1,91 @@
+/** The simulated Exoscale as `tenon up` and `tenon devcluster` use it. */
+import type { ProviderSimulator, SimulatedProvider } from '@tenon/provider'
+import { Secret } from '@tenon/runtime'
+import type { Exoscale } from './exoscale.ts'
+import { removeLostMachines } from './lost-machines.ts'
+import { demonstration, tourGpuPool, tourNodeClass, tourNodePool } from './zone/manifests.ts'
+import { pricePerHour } from './zone/prices.ts'
+import type { ExoscaleSettings } from './settings.ts'
+import { exoscaleSimulator } from './simulator.ts'
+
+/** Fixed names of the simulated organisation: nothing here is worth protecting. */
+const organisation = {
+  zone: 'ch-gva-2',
+  clusterId: 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11',
+  key: 'EXOtenon0000000000000000001',
+  secret: 'simulated-secret-of-the-embedded-cluster',
+} as const
+
+/** What the manifests of `examples/exoscale` refer to by name or id. */
+const exampleResources = {
+  securityGroups: [{ name: 'sks-nodes' }],
+  antiAffinityGroups: [{ name: 'spread-hypervisors' }],
+  privateNetworks: [{ name: 'backend' }],
+  templates: [
+    { id: '20000000-0000-4000-8000-000000000001', version: '1.34.0', variant: 'standard' as const },
+  ],
+}
+
+/**
+ * Machines still boot for longer than the 3 s in which the end of an operation is noticed: their Node is
+ * made before they join.
+ */
+const hurried: Partial<ExoscaleSettings> = {
+  operationDelay: { minMs: 800, maxMs: 1500 },
+  bootDelay: { minMs: 4500, maxMs: 6000 },
+}
+
+/** A zone with an SKS cluster, and the credentials of its owner. */
+export const simulator: ProviderSimulator = {
+  cloud: ({ bootDelayMs, isHurried = false }) => {
+    const zone = exoscaleSimulator({
+      ...organisation,
+      secret: new Secret(organisation.secret),
+      settings: {
+        ...(isHurried && hurried),
+        ...(bootDelayMs !== undefined && { bootDelay: { minMs: bootDelayMs, maxMs: bootDelayMs } }),
+      },
+    })
+    return {
+      ...zone,
+      start: (parts) => {
+        const cloud = zone.start(parts)
+        cloud.add(exampleResources)
+        removeLostMachines(parts.apiAs('kubectl'), cloud)
+        return simulatedProvider(cloud)
+      },
+    }
+  },
+  settings: ({ apiUrl, cloudUrl = '' }) => ({
+    EXOSCALE_API_ENDPOINT: cloudUrl,
+    EXOSCALE_ZONE: organisation.zone,
+    EXOSCALE_SKS_CLUSTER_ID: organisation.clusterId,
+    EXOSCALE_API_KEY: organisation.key,
+    EXOSCALE_API_SECRET: organisation.secret,
+    CLUSTER_ENDPOINT: apiUrl,
+  }),
+  demonstration,
+  tour: {
+    cluster: 'SKS cluster',
+    nodeClass: tourNodeClass,
+    nodePool: tourNodePool,
+    whyReady: "the image of the control plane's version and security group sks-nodes were found",
+    smallType: 'standard.medium',
+    priceOf,
+    gpu: { manifests: tourGpuPool, families: 'gpua30 and gpu3' },
+    readOn: 'docs/exoscale/',
+  },
+}
+
+function simulatedProvider(cloud: Exoscale): SimulatedProvider {
+  return {
+    api: { path: '/v2', handle: cloud.handle, announce: (url) => cloud.setBaseUrl(url) },
+    machines: () => cloud.instances(),
+    stop: () => cloud.stop(),
+  }
+}
+
+function priceOf(instanceType: string): number | undefined {
+  const [family = '', size = ''] = instanceType.split('.')
+  return pricePerHour(family, size)
+}
