@@ -1,7 +1,7 @@
 /** The running autoscaler: caches, state, controllers, and the order in which they start and stop. */
 import { type Clock, eventLoopTurns, type Logger, type Random } from '@tenon/runtime'
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
-import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type CloudProvider, isProviderError, type SweepGuard } from '@tenon/provider'
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
 import { checkedPrices } from './cloud/checked-prices.ts'
@@ -11,6 +11,7 @@ import type { DrainReport } from './node/termination/drain-report.ts'
 import { drainReports } from './node/termination/drain-state.ts'
 import { correctionsShown } from './nodepool/learning.ts'
 import { PlacementGate } from './placement/gate.ts'
+import type { OperatorContext } from './context.ts'
 import { DecisionFaults } from './decider/decision-faults.ts'
 import { IsolatingDecider } from './decider/isolating-decider.ts'
 import { InlineDecider, type SchedulingDecider } from './decider/decider.ts'
@@ -24,7 +25,9 @@ import type { Settings } from './settings.ts'
 import { ClusterState } from './cluster/cluster-state.ts'
 import { LearnedCapacity } from './cluster/nodes/learned-capacity.ts'
 import type { OfferingTrouble } from './cloud/offering-health.ts'
-import { type Runnable, wireControllers } from './wiring.ts'
+import { claimSweepGuard } from './nodeclaim/garbage-collection.ts'
+import type { Runnable } from './controller.ts'
+import { buildControllers } from './controllers.ts'
 
 /** What an operator runs on. */
 export interface OperatorDependencies {
@@ -69,7 +72,9 @@ export class Operator {
   readonly launchGuard: LaunchGuard | undefined
   /** What machines really have; undefined where decisions are those of Karpenter. */
   readonly learnedCapacity: LearnedCapacity | undefined
-  readonly #passAges: PassAges
+  /** How long work has been waiting for a complete pass. */
+  readonly passAges: PassAges
+  readonly #claimSweep: SweepGuard
   readonly #decider: SchedulingDecider
   readonly #unreadable: UnreadableObjects
   readonly #answers = new DisruptionAnswers()
@@ -83,14 +88,21 @@ export class Operator {
     this.#unreadable = new UnreadableObjects(deps.logger)
     this.caches = openCaches(deps.registry, deps.provider, deps.settings, this.#unreadable.note)
     const { provider, clock, settings, build } = deps
+    this.passAges = new PassAges(clock)
+    this.#claimSweep = claimSweepGuard(clock)
+    this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
     this.metrics = new Metrics({
       clock,
+      sources: {
+        offeringTroubles: () => this.offerings(),
+        passAgesMs: () => this.passAges.agesMs(),
+        sweeps: [this.#claimSweep, ...(provider.sweeps ?? [])],
+      },
       ...(build && { build }),
       ...(settings.clusterStateObservability && {
         cluster: { detail: settings.metricsDetail, providerLabels: provider.wellKnownLabels },
       }),
     })
-    this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
     this.learnedCapacity =
       settings.compatibility === 'karpenter'
@@ -106,7 +118,6 @@ export class Operator {
     this.state.pods.expectsRefusals = settings.compatibility !== 'karpenter'
     this.requests = new RequestMetrics(this.metrics.registry)
     this.framework = new FrameworkMetrics(this.metrics.registry, clock)
-    this.#passAges = new PassAges(clock)
     this.#decider = new IsolatingDecider({
       inner: deps.decider ?? new InlineDecider(clock),
       clock,
@@ -114,7 +125,6 @@ export class Operator {
       events: deps.events,
       faults: new DecisionFaults({ logger: deps.logger, metrics: this.metrics }),
     })
-    this.metrics.passAgesMs = () => this.#passAges.agesMs()
   }
 
   /** Starts watching. Resolves when every cache holds a complete list; rejects when `signal` aborts. */
@@ -141,7 +151,7 @@ export class Operator {
       provider: beneath,
     }
     this.#learning = learning
-    this.#controllers = wireControllers({
+    const context: OperatorContext = {
       client,
       caches: this.caches,
       state: this.state,
@@ -155,14 +165,15 @@ export class Operator {
       answers: this.#answers,
       metrics: this.metrics,
       framework: this.framework,
-      passAges: this.#passAges,
+      passAges: this.passAges,
       clock,
       turns: eventLoopTurns,
       random,
       logger,
       settings,
-    })
-    this.#showOfferings()
+    }
+    this.#controllers = buildControllers(context, this.#claimSweep)
+    this.#countRefusals()
     for (const controller of this.#controllers) controller.start()
     this.#deps.provider.startControllers(this.#stopping.signal)
   }
@@ -189,12 +200,10 @@ export class Operator {
     return shown.flat()
   }
 
-  #showOfferings(): void {
-    if (this.launchGuard === undefined) return
-    this.metrics.offeringTroubles = () => this.offerings()
-    this.launchGuard.onRefused = ({ instanceType, zone, capacityType }) => {
+  #countRefusals(): void {
+    this.launchGuard?.refused.add(({ instanceType, zone, capacityType }) => {
       this.metrics.offeringRefusals.inc({ instance_type: instanceType, zone, capacity_type: capacityType })
-    }
+    })
   }
 
   /** Types of objects whose first list has not arrived. */
@@ -215,7 +224,7 @@ export class Operator {
       objects: state.waitingFor(),
       nodePools: [...state.stuckPools()].toSorted(),
       passAgesSeconds: Object.fromEntries(
-        Array.from(this.#passAges.agesMs(), ([name, ageMs]) => [name, ageMs / 1000]),
+        Array.from(this.passAges.agesMs(), ([name, ageMs]) => [name, ageMs / 1000]),
       ),
     }
   }

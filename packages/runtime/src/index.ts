@@ -1,6 +1,7 @@
 export { DocumentBody, DocumentStream } from './documents.ts'
 export { type Clock, rfc3339, rfc3339Micro, SystemClock, sleepOn } from './clock.ts'
 export { type LogFields, type Logger, type LogLevel, Secret, silentLogger, StructuredError } from './log.ts'
+export { Listeners } from './listeners.ts'
 export { JsonLogger, type JsonLoggerOptions } from './log-json.ts'
 export { inLogScope } from './log-scope.ts'
 export { type LogOutputs, openLogOutputs } from './log-outputs.ts'

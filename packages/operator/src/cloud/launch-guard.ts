@@ -11,7 +11,7 @@ import {
   ProviderError,
   type ProviderInstance,
 } from '@tenon/provider'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Listeners } from '@tenon/runtime'
 import { keyOf, OfferingHealth } from './offering-health.ts'
 import { LaunchWindows } from './launch-windows.ts'
 import { type OfferedChoice, OfferingFinder } from './offerings-of.ts'
@@ -33,8 +33,8 @@ export class LaunchGuard {
   readonly #windows: LaunchWindows
   /** The same answer for the same type and the same shortages is the same object: decisions keep types. */
   readonly #reduced = new WeakMap<InstanceType, Map<string, InstanceType>>()
-  /** Told of every offering that was refused. */
-  onRefused: (offering: OfferingRef) => void = () => undefined
+  /** Every offering that was refused. */
+  readonly refused: Listeners<OfferingRef> = new Listeners()
 
   constructor(provider: CloudProvider, clock: Clock) {
     this.#clock = clock
@@ -146,7 +146,7 @@ export class LaunchGuard {
       if (!isProviderError(error, 'insufficientCapacity')) return { error, isShort: false }
       for (const offering of error.offerings) {
         this.health.refused(offering, this.#clock.now(), error.message)
-        this.onRefused(offering)
+        this.refused.notify(offering)
         if (keyOf(offering) === key) outcome = 'refused'
       }
       return { error, isShort: outcome === 'refused' }

@@ -11,7 +11,7 @@ import {
   type Resources,
 } from '@tenon/api'
 import type { CloudProvider } from '@tenon/provider'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from './caches.ts'
 import { isUnreadable, isWhole, unreadableText } from './readable.ts'
 import { defaultSettings } from '../settings.ts'
@@ -64,10 +64,10 @@ export class ClusterState {
   readonly pods: PodIndex
   /** What the pods of each node are to those who would take it away. */
   readonly podsOnNodes: PodsOnNodes
-  /** Set by the composition root: told the name of every claim that is to be seen by a cache yet. */
-  onSeed: (name: string) => void = () => undefined
-  /** Set by the composition root: told of every answer of {@link synced}. */
-  onSyncAnswer: (answer: SyncAnswer) => void = () => undefined
+  /** Names of claims that no cache has shown yet. */
+  readonly seeds: Listeners<string> = new Listeners()
+  /** Every answer of {@link synced}. */
+  readonly syncAnswers: Listeners<SyncAnswer> = new Listeners()
   /** Set by the composition root: whether decisions go on without what is stuck. */
   isIsolating = false
   #hasSynced = false
@@ -177,7 +177,7 @@ export class ClusterState {
     if (!isWhole(karpenterKinds.nodeClaim.kind, claim)) return
     if (this.#caches.nodeClaims.get({ name: claim.metadata.name }) === undefined) {
       this.#seeded.set(claim.metadata.name, claim)
-      this.onSeed(claim.metadata.name)
+      this.seeds.notify(claim.metadata.name)
     }
   }
 
@@ -216,7 +216,7 @@ export class ClusterState {
     const nowMs = this.#clock.monotonic()
     this.#hasSynced ||= isSynced
     this.#unsyncedSinceMs = isSynced ? undefined : (this.#unsyncedSinceMs ?? nowMs)
-    this.onSyncAnswer({ isSynced, unsyncedMs: nowMs - (this.#unsyncedSinceMs ?? nowMs), waitingFor })
+    this.syncAnswers.notify({ isSynced, unsyncedMs: nowMs - (this.#unsyncedSinceMs ?? nowMs), waitingFor })
     return isSynced
   }
 

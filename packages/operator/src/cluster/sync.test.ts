@@ -104,9 +104,9 @@ describe('the check of claims that no cache has shown', () => {
   test('STA-14 one that is gone from the API is forgotten', async () => {
     const cluster = new ObservedCluster()
     const due: string[] = []
-    cluster.state.onSeed = (name) => {
+    cluster.state.seeds.add((name) => {
       due.push(name)
-    }
+    })
     cluster.see(unlaunched)
     cluster.miss(unlaunched)
     cluster.state.seed(unlaunched)

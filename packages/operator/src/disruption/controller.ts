@@ -5,6 +5,8 @@ import { inSlices, type Slicing } from '@tenon/runtime'
 import { settlePlannedClaims } from '../provisioning/planned-claims.ts'
 import { soldOutProvider } from '../cloud/sold-out-provider.ts'
 import type { OperatorContext } from '../context.ts'
+import type { SingletonSpec } from '../controller.ts'
+import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
 import { sliceMs } from '../decider/slice.ts'
 import { isDisrupted, type StateNode } from '../cluster/nodes/state-node.ts'
 import { logUnreadableBudgets } from './budget.ts'
@@ -41,7 +43,8 @@ interface Round {
 }
 
 /** Begins what the first method wants that wants anything; the next pass goes on from there. */
-export class Disruption {
+export class Disruption implements SingletonSpec {
+  readonly name = 'disruption'
   readonly #context: OperatorContext
   /** The same, where nothing is for sale that may not be launched in place of nodes now. */
   readonly #consolidating: OperatorContext
@@ -49,11 +52,12 @@ export class Disruption {
   readonly commands: Commands
   readonly #methods: readonly DisruptionMethod[]
 
-  constructor(context: OperatorContext) {
+  /** @param evictions evicts pods within their PDBs. */
+  constructor(context: OperatorContext, evictions: Pick<EvictionQueue, 'add'>) {
     const { featureGates, compatibility } = context.settings
     this.#context = context
     this.#marks = new DisruptionMarks(context)
-    this.commands = new Commands(context, this.#marks)
+    this.commands = new Commands(context, this.#marks, evictions)
     const provider = soldOutProvider(context.provider, (pool) => this.commands.whyNoLaunch(pool))
     this.#consolidating = { ...context, provider }
     context.answers.ask = (signal) => explainNodes(context, this.commands, signal)
@@ -71,6 +75,15 @@ export class Disruption {
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
+    const { passAges, state } = this.#context
+    passAges.waiting(this.name)
+    const result = await this.#attempt(signal)
+    if (result.kind !== 'backoff' && state.waitingFor().length === 0) passAges.complete(this.name)
+    passAges.waiting(this.name)
+    return result
+  }
+
+  async #attempt(signal: AbortSignal): Promise<ReconcileResult> {
     try {
       return await this.#pass(signal)
     } catch (error) {

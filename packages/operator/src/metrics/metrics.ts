@@ -19,9 +19,21 @@ export interface BuildInfo {
   readonly commit: string
 }
 
+/** Figures that are read when metrics are scraped. */
+interface MetricsSources {
+  /** Offerings that failed lately, as of now. */
+  readonly offeringTroubles: () => readonly OfferingTrouble[]
+  /** How long work has been waiting for a complete pass, by controller. */
+  readonly passAgesMs: () => ReadonlyMap<string, number>
+  /** Everything that deletes what nobody seems to own. */
+  readonly sweeps: readonly Pick<SweepGuard, 'name' | 'held'>[]
+}
+
 export interface MetricsOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'now'>
   readonly build?: BuildInfo
+  /** What is asked at each scrape; nothing when absent. */
+  readonly sources?: MetricsSources
   /** How much is told of the state of the cluster; nothing when absent. */
   readonly cluster?: {
     readonly detail: 'full' | 'reduced'
@@ -81,14 +93,8 @@ export class Metrics {
   readonly uselessNodes: Counter
   readonly heldWorkloads: Gauge
   readonly rolloutsPaused: Gauge
-  /** Set by the composition root: offerings that failed lately, as of now. */
-  offeringTroubles: () => readonly OfferingTrouble[] = () => []
-  /** Set by the composition root: how long work has been waiting for a complete pass, by controller. */
-  passAgesMs: () => ReadonlyMap<string, number> = () => new Map()
-  /** Set by the composition root: everything that deletes what nobody seems to own. */
-  sweeps: () => readonly Pick<SweepGuard, 'name' | 'held'>[] = () => []
 
-  constructor({ clock, build = unknownBuild, cluster }: MetricsOptions) {
+  constructor({ clock, build = unknownBuild, sources, cluster }: MetricsOptions) {
     this.registry = new MetricsRegistry(clock, eventLoopTurns)
     const make = new Families(this.registry, coreRows)
     const { version, runtime, arch, commit } = build
@@ -148,14 +154,14 @@ export class Metrics {
     this.offeringRefusals = make.counter('tenon_offerings_launch_refusals_total')
     make.gauge('tenon_offerings_avoided', (gauge) => {
       gauge.reset()
-      for (const { instanceType, zone, capacityType, phase } of this.offeringTroubles())
+      for (const { instanceType, zone, capacityType, phase } of sources?.offeringTroubles() ?? [])
         gauge.set({ instance_type: instanceType, zone, capacity_type: capacityType, phase }, 1)
     })
     make.gauge('tenon_last_complete_pass_age_seconds', (gauge) => {
-      for (const [controller, ageMs] of this.passAgesMs()) gauge.set({ controller }, ageMs / 1000)
+      for (const [controller, ageMs] of sources?.passAgesMs() ?? []) gauge.set({ controller }, ageMs / 1000)
     })
     make.gauge('tenon_sweep_held_objects', (gauge) => {
-      for (const { name, held } of this.sweeps()) gauge.set({ sweep: name }, held)
+      for (const { name, held } of sources?.sweeps ?? []) gauge.set({ sweep: name }, held)
     })
     this.cluster = cluster && new ClusterMetrics(this.registry, { ...cluster, nowMs: () => clock.now() })
   }

@@ -82,9 +82,13 @@ async function shown(detail: 'full' | 'reduced') {
     clock,
     turns: eventLoopTurns,
   } as unknown as OperatorContext
-  const told = { events: { record: () => undefined }, settings: { metricsDetail: detail } }
-  for (const status of statusControllers({ ...context, ...told } as unknown as OperatorContext).values())
-    status.follow((name) => void status.reconcile(name))
+  const stopping = new AbortController()
+  const told = {
+    events: { record: () => undefined },
+    settings: { metricsDetail: detail, clusterStateObservability: true },
+  }
+  for (const status of statusControllers({ ...context, ...told } as unknown as OperatorContext))
+    status.watch((name) => void status.reconcile(name, stopping.signal))
   const podMetrics = new PodMetrics(context, metrics.cluster)
   const nodeMetrics = new NodeMetrics(context, metrics.cluster)
   for (let i = 0; i < pools; i++) cluster.see(aPool(`pool-${i}`))

@@ -13,7 +13,7 @@ export function reportSync({
   state,
 }: Pick<OperatorContext, 'clock' | 'logger' | 'metrics' | 'state'>): void {
   let lastMs = Number.NEGATIVE_INFINITY
-  state.onSyncAnswer = ({ isSynced, unsyncedMs, waitingFor }) => {
+  state.syncAnswers.add(({ isSynced, unsyncedMs, waitingFor }) => {
     metrics.stateSynced.set(isSynced ? 1 : 0)
     metrics.stateUnsyncedTime.set(unsyncedMs / 1000)
     metrics.stateNodes.set(state.stateNodes().length)
@@ -23,5 +23,5 @@ export function reportSync({
       duration: `${Math.round(unsyncedMs / 1000)}s`,
       waitingFor: shortened(waitingFor),
     })
-  }
+  })
 }

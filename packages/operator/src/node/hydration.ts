@@ -3,13 +3,29 @@ import { kinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
 import { isUnreadable } from '../cluster/readable.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
+import { isMoreThanHeartbeat } from '../cluster/nodes/node-changes.ts'
 
 /** Reconciles one Node. Without the label it would be neither drained nor repaired. */
-export class NodeHydration {
+export class NodeHydration implements ControllerSpec {
+  readonly name = 'node.hydration'
+  readonly concurrency = { least: 1000, most: 5000 }
+  readonly backoff = { baseMs: 100, capMs: 60_000 }
+  readonly perSecond = 10
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches, state } = this.#context
+    enqueueChanged(caches.nodes, enqueue, isMoreThanHeartbeat)
+    caches.nodeClaims.onChange((change) => {
+      const node = isOfItsLife(change) ? state.nodeOf(change.object) : undefined
+      if (node !== undefined) enqueue(node.metadata.name)
+    })
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

@@ -13,19 +13,33 @@ import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { nodeClaimConditions } from './lifecycle/conditions.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
+import { claimNamesOf, isMoreThanHeartbeat } from '../cluster/nodes/node-changes.ts'
 
 const periodMs = 10 * 60_000
 /** A node that offers less of a resource than this share of what was promised is not as promised. */
 const leastShare = 0.9
 
 /** Reconciles the consistency of one NodeClaim. */
-export class NodeClaimConsistency {
+export class NodeClaimConsistency implements ControllerSpec {
+  readonly name = 'nodeclaim.consistency'
+  readonly concurrency = { least: 10, most: 1000 }
   readonly #context: OperatorContext
   /** When claims were looked at last, by UID; the longest ago first. */
   readonly #scannedMs = new Map<string, number>()
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches } = this.#context
+    enqueueChanged(caches.nodeClaims, enqueue, isOfItsLife)
+    caches.nodes.onChange((change) => {
+      if (!isMoreThanHeartbeat(change)) return
+      for (const name of claimNamesOf(caches, change.object)) enqueue(name)
+    })
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

@@ -4,6 +4,8 @@ import { done, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
 import { deleteClaim } from './lifecycle/delete-claim.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
 
 /** Longest wait a timer takes safely; a longer one is simply looked at again. */
 const longestWaitMs = 24 * 60 * 60_000
@@ -11,11 +13,17 @@ const longestWaitMs = 24 * 60 * 60_000
 const invalidPoolMs = 60_000
 
 /** Reconciles the age of one NodeClaim. */
-export class NodeClaimExpiration {
+export class NodeClaimExpiration implements ControllerSpec {
+  readonly name = 'nodeclaim.expiration'
+  readonly concurrency = { least: 1, most: 1 }
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    enqueueChanged(this.#context.caches.nodeClaims, enqueue, isOfItsLife)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

@@ -8,26 +8,33 @@ import {
   SweepGuard,
   type SweepRound,
 } from '@tenon/provider'
+import type { Clock } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
 import { isNodeReady } from '../cluster/nodes/state-node.ts'
 import { deleteClaim } from './lifecycle/delete-claim.ts'
 import { wasRegistered } from './lifecycle/standing.ts'
+import type { SingletonSpec } from '../controller.ts'
 
 const periodMs = 2 * 60_000
-const graceMs = 5 * 60_000
 const reason = 'NodeClaimSweepHeld'
+
+/** Holds back the deletion of claims when too many of them would go at once. */
+export function claimSweepGuard(clock: Clock): SweepGuard {
+  return new SweepGuard({ clock, name: 'nodeclaims', graceMs: 5 * 60_000 })
+}
 
 /**
  * Compares all claims with the machines of the cloud. No claim goes on the word of the list alone: the cloud is asked
  * for the machine of each one before.
  */
-export class NodeClaimGarbageCollection {
-  readonly guard: SweepGuard
+export class NodeClaimGarbageCollection implements SingletonSpec {
+  readonly name = 'nodeclaim.garbagecollection'
   readonly #context: OperatorContext
+  readonly #guard: SweepGuard
 
-  constructor(context: OperatorContext) {
+  constructor(context: OperatorContext, guard: SweepGuard) {
     this.#context = context
-    this.guard = new SweepGuard({ clock: context.clock, name: 'nodeclaims', graceMs })
+    this.#guard = guard
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
@@ -47,7 +54,7 @@ export class NodeClaimGarbageCollection {
         .filter(([, claim]) => state.nodeOf(claim) !== undefined || !isConditionTrue(claim, 'Registered'))
         .map(([name]) => name),
     )
-    const round = this.guard.admit(
+    const round = this.#guard.admit(
       [...lost.keys()].filter((name) => !silent.has(name)),
       claims.length,
     )

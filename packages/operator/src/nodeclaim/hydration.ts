@@ -2,13 +2,22 @@
 import { isLabelValue, karpenterKinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
 
 /** Reconciles the labels of one NodeClaim. */
-export class NodeClaimHydration {
+export class NodeClaimHydration implements ControllerSpec {
+  readonly name = 'nodeclaim.hydration'
+  readonly concurrency = { least: 1000, most: 5000 }
+  readonly backoff = { baseMs: 100, capMs: 60_000 }
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    enqueueChanged(this.#context.caches.nodeClaims, enqueue, isOfItsLife)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

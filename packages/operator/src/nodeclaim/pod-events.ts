@@ -5,15 +5,25 @@ import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../context.ts'
 import { isDaemonPod, isTerminal, isTerminating } from '../cluster/pods/pods.ts'
 import { conditionsAfterPodEvent } from './disruption/disruption-conditions.ts'
+import type { ControllerSpec, Enqueue } from '../controller.ts'
 
 const leastGapMs = 10_000
 
 /** Follows the pods and stamps the claims of their nodes. */
-export class PodEvents {
+export class PodEvents implements ControllerSpec {
+  readonly name = 'nodeclaim.podevents'
+  readonly concurrency = { least: 1, most: 1 }
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    this.#context.caches.pods.onChange((change) => {
+      const node = this.note(change)
+      if (node !== undefined) enqueue(node)
+    })
   }
 
   /** @returns the node that is to be reconciled, if the change matters to one. */

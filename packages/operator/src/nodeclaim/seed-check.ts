@@ -2,16 +2,25 @@
 import { karpenterKinds } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
+import type { ControllerSpec, Enqueue } from '../controller.ts'
 
 /** How long the caches may take to show a claim that was just created. */
 export const seedCheckMs = 15_000
 
 /** Checks claims that this process created. */
-export class StateNodeClaimGC {
+export class StateNodeClaimGC implements ControllerSpec {
+  readonly name = 'state.nodeclaimgc'
+  readonly concurrency = { least: 1, most: 1 }
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    this.#context.state.seeds.add((name) => {
+      enqueue(name, seedCheckMs)
+    })
   }
 
   /** @param name a claim that was created {@link seedCheckMs} ago. */

@@ -19,6 +19,7 @@ import {
 } from '@tenon/engine'
 import { type Cache, type Change, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
+import type { ControllerSpec, Enqueue } from '../controller.ts'
 import type { OperatorContext } from '../context.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { eligibilityPolicy } from '../provisioning/eligible-pods.ts'
@@ -28,8 +29,15 @@ import type { OverlayLayer } from './overlaid-provider.ts'
 const periodMs = 6 * 60 * 60_000
 const schema: ConditionSchema = { dependents: ['ValidationSucceeded'] }
 
+/** The one key of the controller. */
+const allOverlays = 'all'
+
 /** Evaluates all overlays for all pools, whatever has changed. */
-export class NodeOverlayController {
+export class NodeOverlayController implements ControllerSpec {
+  readonly name = 'nodeoverlay.controller'
+  readonly concurrency = { least: 1, most: 1 }
+  readonly backoff = { baseMs: 100, capMs: 60_000 }
+  readonly perSecond = 10
   readonly #context: OperatorContext
   readonly #layer: OverlayLayer
 
@@ -38,24 +46,25 @@ export class NodeOverlayController {
     this.#layer = layer
   }
 
-  /** Calls `changed` for every change of a spec that an evaluation depends on. */
-  follow(changed: () => void): void {
+  /** All overlays are evaluated at once, for every change of a spec that an evaluation depends on. */
+  watch(enqueue: Enqueue): void {
     const { nodePools, nodeClasses } = this.#context.caches
     const follow = <T extends KubeObject>(cache: Cache<T>) => {
       cache.onChange((change) => {
-        if (isNewGeneration(change)) changed()
+        if (isNewGeneration(change)) enqueue(allOverlays)
       })
     }
     follow(this.#layer.overlays)
     follow(nodePools)
     for (const cache of nodeClasses) follow(cache)
+    enqueue(allOverlays)
   }
 
   /**
    * Evaluates once more.
    * @throws AggregateError naming every pool whose types could not be listed; the others are evaluated.
    */
-  async reconcile(signal: AbortSignal): Promise<ReconcileResult> {
+  async reconcile(_: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { caches, clock, state, turns } = this.#context
     const { store, overlays } = this.#layer
     const { offered, failures } = await this.#offeredPools(

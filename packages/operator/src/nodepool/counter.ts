@@ -5,13 +5,15 @@ import type { OperatorContext } from '../context.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { poolUsage } from '../provisioning/scheduling-input.ts'
 import { managedPool } from './managed-pool.ts'
+import type { SingletonSpec } from '../controller.ts'
 
 const periodMs = 5000
 const unsyncedMs = 1000
 const alwaysShown: Resources = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage': 0, nodes: 0 }
 
 /** Reconciles the counters in the status of one NodePool. */
-export class NodePoolCounter {
+export class NodePoolCounter implements SingletonSpec {
+  readonly name = 'nodepool.counter'
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {

@@ -13,13 +13,20 @@ import type { OperatorContext } from '../context.ts'
 import { indexes } from '../cluster/caches.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { managedPool } from './managed-pool.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 
 /** Reconciles the drift hash of one NodePool and its claims. */
-export class NodePoolHash {
+export class NodePoolHash implements ControllerSpec {
+  readonly name = 'nodepool.hash'
+  readonly concurrency = { least: 10, most: 1000 }
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    enqueueChanged(this.#context.caches.nodePools, enqueue)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

@@ -24,6 +24,7 @@ import type { UselessNode } from '../cluster/nodes/node-evidence.ts'
 import { uselessText } from '../cluster/nodes/useless-text.ts'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
 import { managedPool } from './managed-pool.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 
 /** On NodePools, for the next process. */
 const capacityAnnotation = 'tenon.sh/learned-capacity'
@@ -46,8 +47,13 @@ interface StoredType {
   readonly until?: string
 }
 
+/** Nodes come by the dozen. */
+const pauseMs = 1000
+
 /** Reconciles what one NodePool remembers. */
-export class NodePoolLearning {
+export class NodePoolLearning implements ControllerSpec {
+  readonly name = 'nodepool.learning'
+  readonly concurrency = { least: 10, most: 1000 }
   readonly #context: OperatorContext
   readonly #restored = new Set<string>()
   /** NodePools and types that were told of; the cache may not show yet what was written. */
@@ -55,6 +61,17 @@ export class NodePoolLearning {
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches, state, learning } = this.#context
+    // Before anything is decided.
+    for (const pool of caches.nodePools.list()) this.restore(pool)
+    enqueueChanged(caches.nodePools, enqueue)
+    state.evidence.changes.add(enqueue)
+    learning?.capacity.changes.add(() => {
+      for (const { metadata } of caches.nodePools.list()) enqueue(metadata.name, pauseMs)
+    })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {

@@ -1,5 +1,7 @@
 import type { NodeClass, NodePool } from '@tenon/api'
+import type { Caches } from '../cluster/caches.ts'
 import type { OperatorContext } from '../context.ts'
+import type { Enqueue } from '../controller.ts'
 
 /** The pool of that name if this provider serves its node class. */
 export function managedPool(context: OperatorContext, name: string): NodePool | undefined {
@@ -16,4 +18,16 @@ export function nodeClassOf({ caches }: OperatorContext, pool: NodePool): NodeCl
   const ref = pool.spec.template.spec.nodeClassRef
   const cache = caches.nodeClasses.find(({ type }) => type.group === ref.group && type.kind === ref.kind)
   return cache?.get({ name: ref.name })
+}
+
+/** Asks for the NodePools of every node class that changes. */
+export function enqueuePoolsOfClasses(
+  { nodePools, nodeClasses }: Pick<Caches, 'nodePools' | 'nodeClasses'>,
+  enqueue: Enqueue,
+): void {
+  for (const cache of nodeClasses)
+    cache.onChange(({ object }) => {
+      for (const { metadata, spec } of nodePools.list())
+        if (spec.template.spec.nodeClassRef.name === object.metadata.name) enqueue(metadata.name)
+    })
 }

@@ -1,16 +1,29 @@
 /** `state.pricing` and its kin: keeps what each NodePool costs up to date (cluster-state.md 12). */
+import { labels } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
 import { managedPool } from './managed-pool.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 
 const refreshMs = 60 * 60_000
 
 /** Reads prices when something new is bought, and all of them every hour. */
-export class PoolPricing {
+export class PoolPricing implements ControllerSpec {
+  readonly name = 'state.nodeclaim'
+  readonly concurrency = { least: 10, most: 3000 }
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches, state } = this.#context
+    caches.nodeClaims.onChange(({ kind, object }) => {
+      if (kind !== 'deleted' && state.poolCosts.lacksPrice(object))
+        enqueue(object.metadata.labels?.[labels.nodePool] ?? '')
+    })
+    enqueueChanged(caches.nodePools, enqueue)
   }
 
   /**

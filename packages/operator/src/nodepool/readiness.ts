@@ -10,16 +10,25 @@ import {
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { OperatorContext } from '../context.ts'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
-import { managedPool, nodeClassOf } from './managed-pool.ts'
+import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from './managed-pool.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 
 /** Reconciles the conditions of one NodePool. */
-export class NodePoolReadiness {
+export class NodePoolReadiness implements ControllerSpec {
+  readonly name = 'nodepool.readiness'
+  readonly concurrency = { least: 10, most: 1000 }
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches } = this.#context
+    enqueueChanged(caches.nodePools, enqueue)
+    enqueuePoolsOfClasses(caches, enqueue)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

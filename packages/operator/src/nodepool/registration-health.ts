@@ -13,7 +13,8 @@ import { isUnreadable } from '../cluster/readable.ts'
 import { indexes } from '../cluster/caches.ts'
 import { registrationHealthy } from '../cluster/nodepools/registration-health.ts'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
-import { managedPool, nodeClassOf } from './managed-pool.ts'
+import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from './managed-pool.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 
 const awaiting: NewCondition = {
   type: registrationHealthy,
@@ -23,13 +24,22 @@ const awaiting: NewCondition = {
 }
 
 /** Reconciles the registration health of one NodePool. */
-export class NodePoolRegistrationHealth {
+export class NodePoolRegistrationHealth implements ControllerSpec {
+  readonly name = 'nodepool.registrationhealth'
+  readonly concurrency = { least: 10, most: 1000 }
   readonly #context: OperatorContext
   readonly #startedMs: number
 
   constructor(context: OperatorContext) {
     this.#context = context
     this.#startedMs = context.clock.now()
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches, state } = this.#context
+    state.registrationHealth.samples.add(enqueue)
+    enqueueChanged(caches.nodePools, enqueue)
+    enqueuePoolsOfClasses(caches, enqueue)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

@@ -6,13 +6,16 @@ import type { OperatorContext } from '../context.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
 import { managedPool } from './managed-pool.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 
 const conditionType = 'RolloutHealthy'
 /** Ends of a pause that lie closer together are the same one. */
 const toleranceMs = 5000
 
 /** Reconciles condition `RolloutHealthy` of one NodePool, which is there once a replacement was drifted itself. */
-export class NodePoolRollout {
+export class NodePoolRollout implements ControllerSpec {
+  readonly name = 'nodepool.rollout'
+  readonly concurrency = { least: 10, most: 1000 }
   readonly #context: OperatorContext
   /** UIDs of NodePools whose condition was read once: it tells of pauses that an earlier process began. */
   readonly #restored = new Set<string>()
@@ -21,6 +24,12 @@ export class NodePoolRollout {
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches, state } = this.#context
+    state.rollouts.changes.add(enqueue)
+    enqueueChanged(caches.nodePools, enqueue)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

@@ -8,11 +8,14 @@ import {
   type ReconcileResult,
 } from '@tenon/kube'
 import { kinds, type NodeClaim, type Pod } from '@tenon/api'
+import { Listeners } from '@tenon/runtime'
+import type { ControllerSpec, Enqueue } from '../controller.ts'
 import type { OperatorContext } from '../context.ts'
 import { isSameValue } from '../cluster/same-value.ts'
 import { nominatedNodeOf } from '../cluster/pods/nominated-pods.ts'
 import type { PlanTarget, PodPlan, WrittenNomination } from '../cluster/pods/pod-plans.ts'
 import { isTerminating } from '../cluster/pods/pods.ts'
+import { resumePlans } from './planned-pods.ts'
 import { tradePlaces } from './place-trade.ts'
 import { awaitsTwins, hardSpreadOf } from './spread-turn.ts'
 
@@ -29,24 +32,29 @@ const versionFields: ReadFields = {
  * Writes `status.nominatedNodeName` of pods as their plans say, again and again until they are bound.
  * Keys are pod UIDs. Values that others wrote are left alone.
  */
-export class Nominator {
+export class Nominator implements ControllerSpec {
+  readonly name = 'pod.nomination'
+  /** What the client's default rate lets through while an answer takes 100 ms; each needs a connection of its own. */
+  readonly concurrency = { least: 20, most: 500 }
+  readonly backoff = { baseMs: 100, capMs: 10_000 }
   readonly #context: OperatorContext
   /** When the first pod of a decision had a Node to go to, by the claims of the decision; Unix milliseconds. */
   readonly #batches = new WeakMap<ReadonlySet<string>, number>()
-  /** Set by the composition root. */
-  enqueue: (uid: string) => void = () => undefined
+  /** Pods whose nomination may have to change, by UID. */
+  readonly #due = new Listeners<string>()
 
   constructor(context: OperatorContext) {
     this.#context = context
   }
 
   /** Looks at pods whenever something about their plan, their node or themselves changes. */
-  follow(): void {
+  watch(enqueue: Enqueue): void {
     const { caches, state } = this.#context
     const { plans } = state
-    plans.onPlanned = (uid) => {
+    this.#due.add(enqueue)
+    plans.planned.add((uid) => {
       if (plans.get(uid)?.steering === 'told') this.#look(uid)
-    }
+    })
     plans.onDropped((uids) => {
       for (const uid of uids) if (plans.written(uid) !== undefined) this.#look(uid)
     })
@@ -67,13 +75,14 @@ export class Nominator {
       if (change.kind === 'updated' && change.old.status?.providerID === status?.providerID) return
       this.#lookAtPods(change.object)
     })
+    resumePlans(this.#context)
   }
 
   /** Most changes leave nothing to do about a pod, which is found out here for less than a reconcile takes. */
   #look(uid: string): void {
     if (this.#context.placementGate.isOff) return
     const pod = this.#context.state.pods.unplaced(uid)
-    if (pod !== undefined && this.#isToBeWritten(uid, pod)) this.enqueue(uid)
+    if (pod !== undefined && this.#isToBeWritten(uid, pod)) this.#due.notify(uid)
   }
 
   async reconcile(uid: string, signal: AbortSignal): Promise<ReconcileResult> {

@@ -14,6 +14,7 @@ import {
   settlePlannedClaims,
 } from './planned-claims.ts'
 import type { OperatorContext } from '../context.ts'
+import type { LoopSpec } from '../controller.ts'
 import { Batcher } from './batcher.ts'
 import { type GatheredInput, gatherSchedulingInput, poolUsage, unreadyPools } from './scheduling-input.ts'
 import { podList, SchedulingReport, shortened } from './scheduling-report.ts'
@@ -29,7 +30,6 @@ import { launchedFor } from '../node/evidence/launched-for.ts'
 import { DecisionPlan } from '../placement/planner.ts'
 import { withTwinsInTurn } from '../placement/twin-order.ts'
 
-const controller = 'provisioner'
 const nothingOnTrial: OnTrial = new Map()
 const parallelCreates = 20
 const unsyncedPollMs = 250
@@ -44,7 +44,8 @@ interface ClaimWithRoom {
 }
 
 /** Runs until `signal` aborts; errors of a pass are logged and the pass is tried again. */
-export class Provisioner {
+export class Provisioner implements LoopSpec {
+  readonly name = 'provisioner'
   readonly #context: OperatorContext
   readonly #batcher: Batcher
   readonly #triggers: Triggers
@@ -63,35 +64,35 @@ export class Provisioner {
     this.#judge = new NodeEvidenceJudge(context)
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  async loop(signal: AbortSignal): Promise<void> {
     const { clock, framework, logger, passAges, state } = this.#context
-    passAges.complete(controller)
-    framework.known(controller)
+    passAges.complete(this.name)
+    framework.known(this.name)
     const unfollow = this.#triggers.follow()
     const unjudge = this.#judges ? this.#judge.follow() : () => undefined
-    state.poolRoom.onRoom = (pool) => {
+    state.poolRoom.freed.add((pool) => {
       this.#batcher.trigger(`room of ${pool}`)
-    }
+    })
     let failures = 0
     let startedMs = clock.monotonic()
     while (!signal.aborted) {
       try {
         await this.#batcher.wait(signal)
         startedMs = clock.monotonic()
-        passAges.waiting(controller)
+        passAges.waiting(this.name)
         await this.#learn(signal)
         await settlePlannedClaims(this.#context, signal)
         await this.#synced(signal)
         await this.#pass(signal)
-        passAges.complete(controller)
-        framework.passed(controller, 'success', clock.monotonic() - startedMs)
+        passAges.complete(this.name)
+        framework.passed(this.name, 'success', clock.monotonic() - startedMs)
         failures = 0
       } catch (error) {
         if (signal.aborted) break
         failures++
-        if (isExpectedFailure(error)) logger.warn('Reconciler error', { controller, error })
-        else logger.error('Reconciler error', { controller, error })
-        framework.passed(controller, 'error', clock.monotonic() - startedMs)
+        if (isExpectedFailure(error)) logger.warn('Reconciler error', { controller: this.name, error })
+        else logger.error('Reconciler error', { controller: this.name, error })
+        framework.passed(this.name, 'error', clock.monotonic() - startedMs)
         await clock.sleep(Math.min(10_000, 2 ** failures * 100), signal).catch(() => undefined)
         this.#batcher.trigger('retry')
       }
@@ -119,7 +120,7 @@ export class Provisioner {
       decided = await this.#decided(onTrial, signal)
     } finally {
       // Beside the decision itself, and where there is nothing to decide (operations.md 9.1).
-      metrics.schedulingDuration.observe({ controller }, (clock.monotonic() - start) / 1000)
+      metrics.schedulingDuration.observe({ controller: this.name }, (clock.monotonic() - start) / 1000)
     }
     if (decided === undefined) return
     const { input } = decided
@@ -175,7 +176,7 @@ export class Provisioner {
   /** The decision, within its time, measured. */
   async #decide(input: GatheredInput, signal: AbortSignal): Promise<SchedulingResult> {
     const { clock, decider, metrics, random, settings } = this.#context
-    const series = { controller, scheduling_id: uuid(random) }
+    const series = { controller: this.name, scheduling_id: uuid(random) }
     const start = clock.monotonic()
     const elapsedMs = () => clock.monotonic() - start
     // The last depth stays until the next decision begins.
@@ -193,7 +194,7 @@ export class Provisioner {
       return result
     } finally {
       stopTelling()
-      metrics.schedulingDuration.observe({ controller }, elapsedMs() / 1000)
+      metrics.schedulingDuration.observe({ controller: this.name }, elapsedMs() / 1000)
       metrics.schedulingUnfinishedWork.remove(series)
     }
   }

@@ -55,7 +55,7 @@ test('who wants room is told once, when any of it is given back', () => {
   const cluster = new ObservedCluster()
   const { poolRoom } = cluster.state
   const told: string[] = []
-  poolRoom.onRoom = (name) => told.push(name)
+  poolRoom.freed.add((name) => told.push(name))
   assert.equal(poolRoom.want('default'), false, 'nobody has taken any')
   const [first, second] = [1, 2].map(() => poolRoom.take({ pool: pool({ cpu: '20' }), usage, largest }))
   assert.ok(first !== undefined && typeof first !== 'string')

@@ -1,4 +1,5 @@
 /** Room below the limits of NodePools that is taken by machines on their way (scheduling.md 10). */
+import { Listeners } from '@tenon/runtime'
 import { type NodeClaim, type NodePool, parseResources, type Resources, ownValue } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 
@@ -28,8 +29,8 @@ export class PoolRoom {
   readonly #totals = new Map<string, Map<string, number>>()
   /** NodePools that somebody wants room of. */
   readonly #wanted = new Set<string>()
-  /** Set by who launches: told once of room that was wanted and may be there now. */
-  onRoom: (pool: string) => void = () => undefined
+  /** NodePools with room that was wanted and may be there now; each is told of once. */
+  readonly freed: Listeners<string> = new Listeners()
 
   constructor(claims: Cache<NodeClaim>) {
     claims.onChange(({ kind, object: { metadata, status } }) => {
@@ -62,7 +63,7 @@ export class PoolRoom {
   giveBack(room: TakenRoom): void {
     if (!this.#taken.delete(room)) return
     this.#count(room, -1)
-    if (this.#wanted.delete(room.pool)) this.onRoom(room.pool)
+    if (this.#wanted.delete(room.pool)) this.freed.notify(room.pool)
   }
 
   /** Asks to be told when room of the NodePool is given back; answers whether any can be. */

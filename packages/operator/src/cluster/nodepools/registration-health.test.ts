@@ -50,9 +50,9 @@ class Story {
         return () => undefined
       },
     })
-    this.health.onSample = (name) => {
+    this.health.samples.add((name) => {
       this.told.push(name)
-    }
+    })
   }
 
   /** @returns the verdict after these outcomes. */

@@ -1,4 +1,5 @@
 /** How the last launches of each NodePool ended (lifecycle.md 3.6, cluster-state.md 13). */
+import { Listeners } from '@tenon/runtime'
 import {
   conditionOf,
   isConditionTrue,
@@ -32,8 +33,8 @@ interface PoolHealth {
 export class RegistrationHealth {
   readonly #pools: Pick<Cache<NodePool>, 'get'>
   readonly #healthByUid = new Map<string, PoolHealth>()
-  /** Set by the composition root: told the name of a pool whose condition may have to change. */
-  onSample: (pool: string) => void = () => undefined
+  /** Names of NodePools whose condition may have to change. */
+  readonly samples: Listeners<string> = new Listeners()
 
   constructor(pools: Pick<Cache<NodePool>, 'get' | 'onChange'>) {
     this.#pools = pools
@@ -57,7 +58,7 @@ export class RegistrationHealth {
     else if (failure !== undefined && !isHealthy && verdict?.status !== 'False')
       decided = { type: registrationHealthy, status: 'False', ...failure }
     this.#healthByUid.set(pool.metadata.uid ?? '', { samples: after, ...(decided && { verdict: decided }) })
-    this.onSample(pool.metadata.name)
+    this.samples.notify(pool.metadata.name)
   }
 
   /** The condition that the samples ask for; undefined while they ask for none. */

@@ -1,7 +1,7 @@
 /** NodePools whose replacements for drifted nodes are drifted themselves. */
 import { isConditionTrue, labels, type NodeClaim, type NodeClass, type NodePool } from '@tenon/api'
 import type { Change } from '@tenon/kube'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { Rests } from '../rests.ts'
 
@@ -27,8 +27,8 @@ export class Rollouts {
   readonly #probes = new Map<string, number>()
   /** Since when nodes of a NodePool are replaced, by its name; Unix milliseconds. */
   readonly #beganMs = new Map<string, number>()
-  /** Set by the composition root: told the name of every NodePool whose pause begins, changes or ends. */
-  onChange: (pool: string) => void = () => undefined
+  /** Names of NodePools whose pause begins, changes or ends. */
+  readonly changes: Listeners<string> = new Listeners()
 
   constructor(
     caches: Pick<Caches, 'nodePools' | 'nodeClasses' | 'nodeClaims'>,
@@ -58,7 +58,7 @@ export class Rollouts {
     if (!this.#beganMs.has(pool)) this.#beganMs.set(pool, Math.floor(this.#clock.now() / 1000) * 1000)
     if (!this.#rests.hasFailed(pool)) return
     this.#probes.set(pool, now + probeMs)
-    this.onChange(pool)
+    this.changes.notify(pool)
   }
 
   /** Takes up a pause that an earlier process began. @param sinceMs Unix milliseconds. */
@@ -87,7 +87,7 @@ export class Rollouts {
         : this.#clock.monotonic() - launchedMs < bornMs
     if (!isBornDrifted) return
     this.#rests.note([pool])
-    this.onChange(pool)
+    this.changes.notify(pool)
   }
 
   /** Whether the claim was launched while nodes of its pool are replaced, for pods that had to leave theirs. */
@@ -109,7 +109,7 @@ export class Rollouts {
     this.#beganMs.clear()
     for (const { metadata } of pools) this.#probes.delete(metadata.name)
     this.#rests.forget(pools.map(({ metadata }) => metadata.name))
-    for (const { metadata } of pools) this.onChange(metadata.name)
+    for (const { metadata } of pools) this.changes.notify(metadata.name)
   }
 }
 

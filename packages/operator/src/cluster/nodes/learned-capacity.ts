@@ -16,7 +16,7 @@ import {
   type InstanceType,
 } from '@tenon/api'
 import { correctedType, type MachineFigures, type Shortfall, shortfallOf } from '@tenon/engine'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { isNodeReady } from './state-node.ts'
 
@@ -76,8 +76,8 @@ export class LearnedCapacity {
   readonly #settings = new WeakMap<NodeClass, string>()
   /** The same correction of the same type is the same object: decisions keep types. */
   readonly #corrected = new WeakMap<InstanceType, { readonly text: string; readonly type: InstanceType }>()
-  /** Set by the composition root: told when figures of some types may have changed. */
-  onChange: () => void = () => undefined
+  /** Figures of some types may have changed. */
+  readonly changes: Listeners<void> = new Listeners()
 
   constructor(options: LearningOptions) {
     this.#options = options
@@ -187,7 +187,7 @@ export class LearnedCapacity {
     machines.set(name, figures)
     delete this.#group(key).figures
     this.#keys.set(name, key)
-    this.onChange()
+    this.changes.notify()
   }
 
   /** Undefined when the machine says nothing about those that would be launched now. */
@@ -210,7 +210,7 @@ export class LearnedCapacity {
     group.machines.delete(name)
     group.remembered = merged(group.remembered, { ...figures, untilMs: this.memoryEndMs() })
     delete group.figures
-    this.onChange()
+    this.changes.notify()
   }
 
   #group(key: string): Group {

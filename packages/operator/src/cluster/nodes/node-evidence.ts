@@ -13,7 +13,7 @@ import {
   type ResourceList,
 } from '@tenon/api'
 import { podRequests } from '@tenon/engine'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Listeners } from '@tenon/runtime'
 import { dependsOnOthers, workloadOf } from '../pods/workloads.ts'
 import { Rests } from '../rests.ts'
 
@@ -87,8 +87,8 @@ export class NodeEvidence {
   /** Workloads known here that have pods waiting. */
   readonly #awaited = new Set<string>()
   #ground = ''
-  /** Set by the composition root: told of every NodePool of which something new is known. */
-  onChange: (nodePool: string) => void = () => undefined
+  /** Names of NodePools of which something new is known. */
+  readonly changes: Listeners<string> = new Listeners()
 
   constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#clock = clock
@@ -130,7 +130,7 @@ export class NodeEvidence {
     }
     this.#useless.set(workload, entry)
     this.#liftedMs.delete(workload)
-    this.onChange(entry.nodePool)
+    this.changes.notify(entry.nodePool)
     return entry
   }
 
@@ -154,7 +154,7 @@ export class NodeEvidence {
     if (entry === undefined) return
     this.#drop(workload)
     this.#rests.forget([workload])
-    this.onChange(entry.nodePool)
+    this.changes.notify(entry.nodePool)
   }
 
   /** Whether this claim was found to be useless for the workload. */
@@ -197,7 +197,7 @@ export class NodeEvidence {
     if (isWaiting) this.#awaited.add(workload)
     else this.#awaited.delete(workload)
     const entry = this.#useless.get(workload)
-    if (entry !== undefined) this.onChange(entry.nodePool)
+    if (entry !== undefined) this.changes.notify(entry.nodePool)
   }
 
   /** Whether pods of the workload wait for a node. */

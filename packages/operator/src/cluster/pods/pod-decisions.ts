@@ -1,4 +1,5 @@
 /** What was decided about each pod, and when (scheduling.md 12.1). Times are Unix milliseconds. */
+import { Listeners } from '@tenon/runtime'
 
 export interface PodDecision {
   /** When the pod was first seen waiting. */
@@ -27,8 +28,8 @@ export interface PodPlace {
 /** Decisions by pod UID; they last until the pod serves, has ended or is gone. */
 export class PodDecisions {
   readonly #decisions = new Map<string, PodDecision>()
-  /** Set by the composition root: told of what is about to be forgotten. */
-  onForget: (uid: string, decision: PodDecision) => void = () => undefined
+  /** What is about to be forgotten. */
+  readonly forgotten: Listeners<{ readonly uid: string; readonly decision: PodDecision }> = new Listeners()
 
   get(uid: string): PodDecision {
     return this.#decisions.get(uid) ?? {}
@@ -71,7 +72,7 @@ export class PodDecisions {
 
   forget(uid: string): void {
     const decision = this.#decisions.get(uid)
-    if (decision !== undefined) this.onForget(uid, decision)
+    if (decision !== undefined) this.forgotten.notify({ uid, decision })
     this.#decisions.delete(uid)
   }
 }

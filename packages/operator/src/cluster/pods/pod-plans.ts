@@ -1,6 +1,6 @@
 /** Which node each waiting pod is meant for, and what was said about it (planned-placement.md). */
 import type { PodSpec } from '@tenon/api'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { isActive } from './pods.ts'
 
@@ -49,8 +49,8 @@ export class PodPlans {
   readonly #siblings = new Map<string, Set<string>>()
   readonly #written = new Map<string, WrittenNomination>()
   readonly #listeners = new Set<(uids: readonly string[]) => void>()
-  /** Set by the composition root: told of every pod whose plan is new or confirmed. */
-  onPlanned: (uid: string) => void = () => undefined
+  /** UIDs of pods whose plan is new or confirmed. */
+  readonly planned: Listeners<string> = new Listeners()
 
   constructor(clock: Pick<Clock, 'now'>, maxAgeMs: number) {
     this.#clock = clock
@@ -87,7 +87,7 @@ export class PodPlans {
     const before = this.get(uid)
     if (before !== undefined && keyOf(before.target) === keyOf(plan.target)) {
       if (plan.steering === 'told') this.#plans.set(uid, { ...before, steering: 'told' })
-      this.onPlanned(uid)
+      this.planned.notify(uid)
       return
     }
     this.drop(uid)
@@ -95,7 +95,7 @@ export class PodPlans {
     const key = keyOf(plan.target)
     const uids = this.#byTarget.get(key) ?? new Set()
     this.#byTarget.set(key, uids.add(uid))
-    this.onPlanned(uid)
+    this.planned.notify(uid)
   }
 
   /** Every plan that holds now. */

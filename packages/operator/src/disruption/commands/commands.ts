@@ -8,11 +8,13 @@ import {
   type Unavailability,
 } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { uuid } from '@tenon/runtime'
+import { Listeners, uuid } from '@tenon/runtime'
+import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import type { OperatorContext } from '../../context.ts'
 import { isExpectedFailure, OvertakenError } from '../../cloud/expected-failures.ts'
 import { indexes } from '../../cluster/caches.ts'
 import { Rests } from '../../cluster/rests.ts'
+import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 import { deleteClaim } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import type { Candidate } from '../candidates.ts'
 import { type Command, decisionOf, logFields, policyLabel, poolsOf, type Replacement } from './command.ts'
@@ -46,7 +48,9 @@ export function commandTimeoutMs(queuedNodes: number): number {
 }
 
 /** Commands under way. */
-export class Commands {
+export class Commands implements ControllerSpec {
+  readonly name = 'disruption.queue'
+  readonly concurrency = { least: 100, most: 1000 }
   readonly #context: OperatorContext
   readonly #marks: DisruptionMarks
   /** Nodes whose commands came to nothing, by provider ID. */
@@ -54,13 +58,14 @@ export class Commands {
   readonly #replacements: Replacements
   readonly #underWay = new Map<string, UnderWay>()
   readonly #queued = new Map<string, string>()
-  /** Set by the composition root: asks for {@link reconcile} of a command's id. */
-  enqueue: (id: string) => void = () => undefined
-  /** Set by the composition root: evicts pods within their PDBs. */
-  evict: (pods: readonly Pod[]) => void = () => undefined
+  /** Ids of commands that are to be looked at now. */
+  readonly #due = new Listeners<string>()
+  readonly #evictions: Pick<EvictionQueue, 'add'>
 
-  constructor(context: OperatorContext, marks: DisruptionMarks) {
+  /** @param evictions evicts pods within their PDBs. */
+  constructor(context: OperatorContext, marks: DisruptionMarks, evictions: Pick<EvictionQueue, 'add'>) {
     this.#context = context
+    this.#evictions = evictions
     this.#marks = marks
     this.#retreats = new Rests(context.clock, retreatRests)
     this.#replacements = new Replacements(context)
@@ -69,10 +74,14 @@ export class Commands {
     })
   }
 
+  watch(enqueue: Enqueue): void {
+    this.#due.add(enqueue)
+  }
+
   /** A claim goes: a command that counts on it is looked at before anybody decides on what is left. */
   #missReplacement(claim: string): void {
     for (const [id, { successors }] of this.#underWay)
-      if (successors.some(({ metadata }) => metadata.name === claim)) this.enqueue(id)
+      if (successors.some(({ metadata }) => metadata.name === claim)) this.#due.notify(id)
   }
 
   /** Whether a command is about the node. */
@@ -144,13 +153,13 @@ export class Commands {
         deleted: new Set(),
         sinceMs: clock.monotonic(),
         waves: new Waves(this.#context, wavesOf(going, command.waves), (pods) => {
-          this.evict(pods)
+          this.#evictions.add(pods, Number.POSITIVE_INFINITY)
         }),
       })
       this.#moves({ ...command, candidates: going })
       this.#context.logger.info('disrupting node(s)', logFields(id, command))
       this.#count(command)
-      this.enqueue(id)
+      this.#due.notify(id)
     } catch (error) {
       if (queued === undefined && !signal.aborted) await this.#retreat(command, error)
       throw error

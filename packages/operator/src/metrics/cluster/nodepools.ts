@@ -6,11 +6,13 @@ import type { ClusterMetrics } from './cluster-metrics.ts'
 import type { KeptGauge } from '../kept-gauge.ts'
 import { resourceLabel, shownAmount } from './node-labels.ts'
 import { managedPool } from '../../nodepool/managed-pool.ts'
+import type { SingletonSpec } from '../../controller.ts'
 
 const periodMs = 10_000
 
 /** Shows a NodePool as long as it exists; one that stays the same is not read again. */
-export class NodePoolMetrics {
+export class NodePoolMetrics implements SingletonSpec {
+  readonly name = 'metrics.nodepool'
   readonly #context: OperatorContext
   readonly #metrics: ClusterMetrics
   readonly #shown = new Map<string, NodePool>()

@@ -12,6 +12,7 @@ import { isOfItsLife } from '../../cluster/nodes/claim-changes.ts'
 import { podLimits } from '../../cluster/pods/pod-limits.ts'
 import { isDaemonPod, isTerminal } from '../../cluster/pods/pods.ts'
 import { isTracked, joined, labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
+import type { SingletonSpec } from '../../controller.ts'
 
 const periodMs = 5000
 
@@ -22,7 +23,8 @@ interface Share {
 }
 
 /** Reads the nodes again that changed, or whose pods did. */
-export class NodeMetrics {
+export class NodeMetrics implements SingletonSpec {
+  readonly name = 'metrics.node'
   readonly #context: OperatorContext
   readonly #metrics: ClusterMetrics
   /** By name. */

@@ -3,6 +3,7 @@ import { type Node, type NodeClaim, type Pod, type PodCondition } from '@tenon/a
 import type { Change, ReconcileResult } from '@tenon/kube'
 import { inSlices } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
+import type { SingletonSpec } from '../../controller.ts'
 import { sliceMs } from '../../decider/slice.ts'
 import type { ClusterMetrics, PodAges } from './cluster-metrics.ts'
 import type { KeptGauge } from '../kept-gauge.ts'
@@ -29,7 +30,8 @@ interface StartingPod {
 }
 
 /** Follows every pod. What its series say is worked out when somebody looks, and every 30 s. */
-export class PodMetrics implements PodAges {
+export class PodMetrics implements PodAges, SingletonSpec {
+  readonly name = 'metrics.pod'
   readonly #context: OperatorContext
   readonly #metrics: ClusterMetrics
   /** By UID. */
@@ -43,10 +45,10 @@ export class PodMetrics implements PodAges {
     this.#context = context
     this.#metrics = metrics
     const { caches, state } = context
-    state.podDecisions.onForget = (uid, decision) => {
+    state.podDecisions.forgotten.add(({ uid, decision }) => {
       const pod = this.#starting.get(uid)
       if (pod !== undefined) pod.decision = decision
-    }
+    })
     metrics.podAges = this
     const gauge = metrics.pods?.state
     if (gauge !== undefined) gauge.beforeReading = () => this.#showChanged(gauge)

@@ -4,6 +4,7 @@
  */
 import { type Condition, type KubeObject, ownValue } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type ReconcileResult } from '@tenon/kube'
+import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import {
   type Conditioned,
   ConditionMetrics,
@@ -16,6 +17,8 @@ import {
 
 /** What is told about one kind. */
 export interface StatusOptions<T extends KubeObject> extends ConditionMetricsOptions {
+  /** Of the controller. */
+  readonly name: string
   readonly cache: Cache<T>
   readonly labels: KindLabels
   /** The conditions that count for an object, with those that are missing where they count too. */
@@ -25,7 +28,9 @@ export interface StatusOptions<T extends KubeObject> extends ConditionMetricsOpt
   readonly events: EventRecorder
 }
 
-export class StatusConditions<T extends KubeObject> {
+export class StatusConditions<T extends KubeObject> implements ControllerSpec {
+  readonly name: string
+  readonly concurrency = { least: 10, most: 10 }
   readonly #options: StatusOptions<T>
   readonly #metrics: ConditionMetrics
   /** As they were at the last look. */
@@ -34,17 +39,17 @@ export class StatusConditions<T extends KubeObject> {
   readonly #left = new Map<string, T>()
 
   constructor(options: StatusOptions<T>) {
-    const { labels, shared } = options
+    const { labels, name, shared } = options
+    this.name = name
     this.#options = options
     this.#metrics = new ConditionMetrics(options, labels, shared)
   }
 
-  /** Calls `look` with the name of each object that has to be looked at, from now on. */
-  follow(look: (name: string) => void): void {
+  watch(enqueue: Enqueue): void {
     this.#options.cache.onChange(({ kind, object }) => {
       const { name } = object.metadata
       if (kind === 'deleted') this.#left.set(name, object)
-      if (kind === 'deleted' || !this.#isAsSeen(object)) look(name)
+      if (kind === 'deleted' || !this.#isAsSeen(object)) enqueue(name)
     })
   }
 

@@ -5,7 +5,6 @@ import {
   ConditionSet,
   karpenterKinds,
   kinds,
-  type KubeObject,
   labels,
   type Node,
   type NodeClaim,
@@ -15,15 +14,13 @@ import {
 import type { OperatorContext } from '../../context.ts'
 import { SharedConditionMetrics } from './status-conditions.ts'
 import { nodeClaimConditions, nodePoolConditions } from '../../nodeclaim/lifecycle/conditions.ts'
+import type { ControllerSpec } from '../../controller.ts'
 import { StatusConditions } from './controller.ts'
 
-type StatusController = Pick<StatusConditions<KubeObject>, 'follow' | 'reconcile'>
-
-/** What tells of the conditions of each kind, by the name of its controller. */
-type StatusControllers = ReadonlyMap<string, StatusController>
-
-export function statusControllers(context: OperatorContext): StatusControllers {
+/** What tells of the conditions of each kind; nothing without the setting. */
+export function statusControllers(context: OperatorContext): readonly ControllerSpec[] {
   const { caches, clock, events, provider, settings } = context
+  if (!settings.clusterStateObservability) return []
   const { registry } = context.metrics
   const common = { registry, events, clock, detail: settings.metricsDetail }
   const shared = new SharedConditionMetrics(common)
@@ -31,6 +28,7 @@ export function statusControllers(context: OperatorContext): StatusControllers {
   const ofClaim = [...provider.nodeClasses.map(nodeClassLabel), labels.nodePool]
   const nodeClaims = new StatusConditions({
     ...common,
+    name: 'operatorpkg.nodeclaim.status',
     cache: caches.nodeClaims,
     labels: { group, kind: karpenterKinds.nodeClaim.kind, objectLabels: ofClaim },
     conditionsOf: (claim) => withMissing(claim, nodeClaimConditions),
@@ -38,6 +36,7 @@ export function statusControllers(context: OperatorContext): StatusControllers {
   })
   const nodePools = new StatusConditions({
     ...common,
+    name: 'operatorpkg.nodepool.status',
     cache: caches.nodePools,
     labels: { group, kind: karpenterKinds.nodePool.kind, objectLabels: [] },
     conditionsOf: (pool) => withMissing(pool, nodePoolConditions),
@@ -45,15 +44,12 @@ export function statusControllers(context: OperatorContext): StatusControllers {
   })
   const nodes = new StatusConditions({
     ...common,
+    name: 'operatorpkg.node.status',
     cache: caches.nodes,
     labels: { group: '', kind: kinds.node.kind, objectLabels: [...ofClaim, labels.initialized] },
     conditionsOf: storedConditions,
   })
-  return new Map<string, StatusController>([
-    ['operatorpkg.nodeclaim.status', nodeClaims],
-    ['operatorpkg.nodepool.status', nodePools],
-    ['operatorpkg.node.status', nodes],
-  ])
+  return [nodeClaims, nodePools, nodes]
 }
 
 /** Stored conditions, and those that the kind always has as Unknown. */

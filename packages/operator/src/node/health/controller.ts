@@ -12,7 +12,8 @@ import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
 import { deleteClaim } from '../../nodeclaim/lifecycle/delete-claim.ts'
-import { ailmentOf, snakeCase } from './unhealthy.ts'
+import { ailmentOf, isHealthChange, snakeCase } from './unhealthy.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 
 /** Of the nodes considered, rounded up; with more, something else than the nodes is broken. */
 const mostUnhealthy = 0.2
@@ -28,11 +29,19 @@ interface Scope {
 }
 
 /** Reconciles the health of one Node. */
-export class NodeHealth {
+export class NodeHealth implements ControllerSpec {
+  readonly name = 'node.health'
+  readonly concurrency = { least: 10, most: 1000 }
+  readonly backoff = { baseMs: 100, capMs: 60_000 }
+  readonly perSecond = 10
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    enqueueChanged(this.#context.caches.nodes, enqueue, isHealthChange)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

@@ -20,19 +20,32 @@ import { isTerminatingNode } from './drain-state.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
 import type { Departure } from './departure.ts'
 import { type TerminationStage, terminationStages } from './stages.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 /** The deadline stays the same, and each event on the drain repeats it. */
 const deadlineEventMs = 60 * 60_000
 
 /** Reconciles one deleting Node. */
-export class NodeTermination {
+export class NodeTermination implements ControllerSpec {
+  readonly name = 'node.termination'
+  readonly concurrency = { least: 100, most: 5000 }
+  readonly backoff = { baseMs: 100, capMs: 10_000 }
+  readonly perSecond = 10
   readonly #context: OperatorContext
   readonly #stages: readonly TerminationStage[]
 
   constructor(context: OperatorContext, evictions: EvictionQueue) {
     this.#context = context
     this.#stages = terminationStages(context, evictions)
+  }
+
+  watch(enqueue: Enqueue): void {
+    enqueueChanged(
+      this.#context.caches.nodes,
+      enqueue,
+      ({ object }) => object.metadata.deletionTimestamp !== undefined,
+    )
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {

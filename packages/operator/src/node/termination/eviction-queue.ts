@@ -1,11 +1,12 @@
 /** Evicts pods of draining nodes within their PDBs, and by force past the deadline (lifecycle.md 4.2). */
 import { conditionOf, isConditionTrue, kinds, type Pod } from '@tenon/api'
 import { done, isKubeError, KubeError, type ReconcileResult } from '@tenon/kube'
-import { rfc3339 } from '@tenon/runtime'
+import { Listeners, rfc3339 } from '@tenon/runtime'
 import { protectionNotice } from '../../disruption/protection-notice.ts'
 import type { OperatorContext } from '../../context.ts'
 import { isActive, isEvictable, isTerminating, keyOf } from '../../cluster/pods/pods.ts'
 import { grantedSeconds, isForceEligible } from './force.ts'
+import type { ControllerSpec, Enqueue } from '../../controller.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 /** For so long a pod that was told to go is not told again: the cache may not show it yet. */
@@ -21,13 +22,17 @@ interface Entry {
 }
 
 /** Pods waiting for their eviction; keys are `namespace/name`, guarded by UID. */
-export class EvictionQueue {
+export class EvictionQueue implements ControllerSpec {
+  readonly name = 'eviction-queue'
+  readonly concurrency = { least: 100, most: 5000 }
+  readonly backoff = { baseMs: 100, capMs: 10_000 }
+  readonly perSecond = 100
   readonly #context: OperatorContext
   readonly #entries = new Map<string, Entry>()
   /** When to believe the cache again about pods that were told to go, by UID; oldest first. */
   readonly #told = new Map<string, number>()
-  /** Set by the composition root: asks the controller to work on a key. */
-  enqueue: (key: string) => void = () => undefined
+  /** Keys that are to be worked on now. */
+  readonly #due = new Listeners<string>()
 
   constructor(context: OperatorContext) {
     this.#context = context
@@ -52,14 +57,18 @@ export class EvictionQueue {
       const known = this.#entries.get(key)
       if (known?.uid !== uid) {
         this.#entries.set(key, { uid, deadlineMs, isForced, said: '' })
-        this.enqueue(key)
+        this.#due.notify(key)
         continue
       }
       known.deadlineMs = Math.min(known.deadlineMs, deadlineMs)
       if (!isForced || known.isForced) continue
       known.isForced = true
-      this.enqueue(key)
+      this.#due.notify(key)
     }
+  }
+
+  watch(enqueue: Enqueue): void {
+    this.#due.add(enqueue)
   }
 
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {

@@ -9,25 +9,44 @@ import {
   type NodePool,
 } from '@tenon/api'
 import { incompatibility, labelRequirements, parseRequirements } from '@tenon/engine'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { type Change, done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 import type { OperatorContext } from '../../context.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import { type Caches, indexes } from '../../cluster/caches.ts'
+import { isSameValue } from '../../cluster/same-value.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
 import { consolidateAfterMs } from '../../cluster/nodes/consolidate-after.ts'
 import { InstanceTypeDrift } from './instance-type-drift.ts'
 import { nodeClaimConditions } from '../lifecycle/conditions.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
 /** Reconciles the disruption conditions of one NodeClaim. */
-export class DisruptionConditions {
+export class DisruptionConditions implements ControllerSpec {
+  readonly name = 'nodeclaim.disruption'
+  readonly concurrency = { least: 10, most: 1000 }
   readonly #context: OperatorContext
   readonly #instanceTypes: InstanceTypeDrift
 
   constructor(context: OperatorContext) {
     this.#context = context
     this.#instanceTypes = new InstanceTypeDrift(context)
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { nodeClaims, nodePools, nodeClasses } = this.#context.caches
+    enqueueChanged(nodeClaims, enqueue)
+    nodePools.onChange((change) => {
+      if (!mayCauseDrift(change)) return
+      for (const claim of nodeClaims.byIndex(indexes.byNodePool, change.object.metadata.name))
+        enqueue(claim.metadata.name)
+    })
+    for (const cache of nodeClasses)
+      cache.onChange(({ object }) => {
+        for (const { metadata, spec } of nodeClaims.list())
+          if (spec.nodeClassRef.name === object.metadata.name) enqueue(metadata.name)
+      })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -146,4 +165,13 @@ function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
   const wanted = parseRequirements(pool.spec.template.spec.requirements)
   const labelled = labelRequirements(claim.metadata.labels ?? {})
   return incompatibility(labelled, wanted, nothingUndefined) === undefined ? undefined : 'RequirementsDrifted'
+}
+
+/** Counters and conditions of a NodePool say nothing about its claims, each of which would ask the cloud. */
+function mayCauseDrift(change: Change<NodePool>): boolean {
+  if (change.kind !== 'updated') return true
+  const { object, old } = change
+  return (
+    !isSameValue(object.spec, old.spec) || !isSameValue(object.metadata.annotations, old.metadata.annotations)
+  )
 }

@@ -1,8 +1,9 @@
 /** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
 import { ConditionSet, karpenterKinds, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import { compareResourceVersions, done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
+import { Listeners } from '@tenon/runtime'
 import type { OperatorContext } from '../../context.ts'
-import { type Caches, indexes } from '../../cluster/caches.ts'
+import { type Caches, indexes, nodeNamesOf } from '../../cluster/caches.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
 import { RegistrationHold } from '../../placement/registration-hold.ts'
 import { nodeClaimConditions } from './conditions.ts'
@@ -11,6 +12,9 @@ import { initialize } from './initialization.ts'
 import { type ClaimDraft, Launcher, type StageResult } from './launch.ts'
 import { checkLiveness, isOverdue } from './liveness.ts'
 import { register } from './registration.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
+import { isOfItsLife } from '../../cluster/nodes/claim-changes.ts'
+import { claimNamesOf, isMoreThanHeartbeat } from '../../cluster/nodes/node-changes.ts'
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 /** Pause after a pass that wrote something, unless a change wakes the claim before. */
@@ -19,12 +23,16 @@ const settleMs = 1000
 const catchUpMs = 10_000
 
 /** Reconciles one NodeClaim through its stages. */
-export class NodeClaimLifecycle {
+export class NodeClaimLifecycle implements ControllerSpec {
+  readonly name = 'nodeclaim.lifecycle'
+  readonly concurrency = { least: 1000, most: 5000 }
+  readonly backoff = { baseMs: 1000, capMs: 60_000 }
+  readonly perSecond = 10
   readonly #context: OperatorContext
   readonly #launcher: Launcher
   readonly #hold: RegistrationHold
-  /** Set by the composition root. */
-  enqueue: (name: string, afterMs: number) => void = () => undefined
+  /** Claims to look at again once the nominations of their pods are written. */
+  readonly #due = new Listeners<{ readonly name: string; readonly afterMs: number }>()
   /** What passes wrote last, by claim name, until the cache shows it. */
   readonly #written = new Map<string, { readonly claim: NodeClaim; readonly untilMs: number }>()
 
@@ -32,8 +40,29 @@ export class NodeClaimLifecycle {
     this.#context = context
     this.#launcher = new Launcher(context)
     this.#hold = new RegistrationHold(context, (name, afterMs) => {
-      this.enqueue(name, afterMs)
+      this.#due.notify({ name, afterMs })
     })
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { nodeClaims, nodes, resourceSlices } = this.#context.caches
+    this.#due.add(({ name, afterMs }) => {
+      enqueue(name, afterMs)
+    })
+    enqueueChanged(nodeClaims, enqueue, isOfItsLife)
+    nodes.onChange((change) => {
+      if (isMoreThanHeartbeat(change)) this.#enqueueClaimsOf(change.object, enqueue)
+    })
+    resourceSlices?.onChange((change) => {
+      for (const name of nodeNamesOf(change.object)) {
+        const node = nodes.get({ name })
+        if (node !== undefined) this.#enqueueClaimsOf(node, enqueue)
+      }
+    })
+  }
+
+  #enqueueClaimsOf(node: Node, enqueue: Enqueue): void {
+    for (const name of claimNamesOf(this.#context.caches, node)) enqueue(name)
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {

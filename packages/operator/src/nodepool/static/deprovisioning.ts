@@ -5,18 +5,30 @@ import { inParallel } from '../../provisioning/in-parallel.ts'
 import type { OperatorContext } from '../../context.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
-import { staticPool } from './static-pool.ts'
+import { isResized, staticPool, staticPoolOf } from './static-pool.ts'
 import { inOrderOfLoss } from './scale-down-order.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 
 const settledMs = 60_000
 const parallelDeletes = 20
 
 /** Reconciles one static NodePool that has too many claims. Neither budgets nor pods hold it up. */
-export class StaticDeprovisioning {
+export class StaticDeprovisioning implements ControllerSpec {
+  readonly name = 'static.deprovisioning'
+  readonly concurrency = { least: 10, most: 10 }
   readonly #context: OperatorContext
 
   constructor(context: OperatorContext) {
     this.#context = context
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches } = this.#context
+    enqueueChanged(caches.nodePools, enqueue, isResized)
+    caches.nodeClaims.onChange((change) => {
+      const pool = staticPoolOf(this.#context, change.object)
+      if (pool !== undefined && change.kind === 'added') enqueue(pool)
+    })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {

@@ -8,7 +8,15 @@ import type { OperatorContext } from '../../context.ts'
 import { recordLimitReached } from '../../provisioning/scheduling-report.ts'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
 import { LaunchPauses } from './launch-pauses.ts'
-import { type StaticPool, staticPool } from './static-pool.ts'
+import {
+  isNowLeaving,
+  isNowReady,
+  isResized,
+  type StaticPool,
+  staticPool,
+  staticPoolOf,
+} from './static-pool.ts'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 
 const unsyncedMs = 1000
 const settledMs = 60_000
@@ -21,7 +29,9 @@ const parallelCreates = 20
 const batchLimit = 500
 
 /** Reconciles one static NodePool that has too few claims. */
-export class StaticProvisioning {
+export class StaticProvisioning implements ControllerSpec {
+  readonly name = 'static.provisioning'
+  readonly concurrency = { least: 10, most: 10 }
   readonly #context: OperatorContext
   /** UIDs of NodePools whose claims the API server itself was asked for once. */
   readonly #learned = new Set<string>()
@@ -32,6 +42,15 @@ export class StaticProvisioning {
     this.#pauses = new LaunchPauses(context.clock)
     context.caches.nodeClaims.onChange((change) => {
       this.#pauses.note(change)
+    })
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { caches } = this.#context
+    enqueueChanged(caches.nodePools, enqueue, (change) => isResized(change) || isNowReady(change))
+    caches.nodeClaims.onChange((change) => {
+      const pool = staticPoolOf(this.#context, change.object)
+      if (pool !== undefined && isNowLeaving(change)) enqueue(pool)
     })
   }
 

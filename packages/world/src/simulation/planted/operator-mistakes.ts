@@ -17,8 +17,8 @@ export function keepsSeriesOfPods({ metrics: { cluster } }: Operator): void {
 }
 
 /** A figure that is asked for at a scrape cannot be had. */
-export function failsScrapes({ metrics }: Operator): void {
-  metrics.passAgesMs = () => {
+export function failsScrapes({ passAges }: Operator): void {
+  passAges.agesMs = () => {
     throw new Error('no such controller')
   }
 }
