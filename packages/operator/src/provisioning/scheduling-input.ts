@@ -108,7 +108,9 @@ export async function gatherRemovalInput(
 ): Promise<GatheredInput> {
   const { caches, clock, state, turns } = context
   const slicing = { clock, turns, sliceMs }
-  const listed = await Promise.all(eligiblePools(context).map((pool) => listTypes(context, pool, signal)))
+  const listed = await Promise.all(
+    eligiblePools(context).map((pool) => listExpectedTypes(context, pool, signal)),
+  )
   const listings = listed.filter((listing) => listing !== undefined)
   await inSlices(state.pods.readUses(caches.nodes.list().map((node) => node.metadata.name)), slicing)
   const moving = removable.flatMap(({ pods }) =>
@@ -314,6 +316,27 @@ async function listTypes(
     if (isExpectedFailure(error)) logger.warn('skipping nodepool, listing its instance types failed', details)
     else logger.error('skipping nodepool, listing its instance types failed', details)
     return { nodePool, instanceTypes: [] }
+  }
+}
+
+/** The same with no more than is to be expected of each type: a pod that runs must not move to where it has no room. */
+async function listExpectedTypes(
+  context: OperatorContext,
+  pool: NodePool,
+  signal: AbortSignal,
+): Promise<Listing | undefined> {
+  const { learning } = context
+  const listing = await listTypes(context, pool, signal)
+  if (listing === undefined || learning?.capacity.knowsMachines !== true) return listing
+  try {
+    const catalogue = await learning.provider.getInstanceTypes(pool, signal)
+    return {
+      ...listing,
+      instanceTypes: learning.capacity.expected(pool, listing.instanceTypes, catalogue),
+    }
+  } catch (error) {
+    if (!isProviderError(error)) throw error
+    return { ...listing, instanceTypes: [] }
   }
 }
 

@@ -36,12 +36,13 @@ const likes = catalogueOf([
 
 async function aStage(
   t: Parameters<typeof Stage.open>[0],
+  consolidationPolicy: 'WhenEmpty' | 'WhenEmptyOrUnderutilized' = 'WhenEmpty',
 ): Promise<{ readonly stage: Stage; readonly types: () => readonly string[] }> {
   const stage = await Stage.open(t, {
     provider: 'kwok',
     kwok: { instanceTypes: likes },
     pool: {
-      disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter: '30s', budgets: [{ nodes: '100%' }] },
+      disruption: { consolidationPolicy, consolidateAfter: '30s', budgets: [{ nodes: '100%' }] },
     },
   })
   const launched = new Map<string, string>()
@@ -57,6 +58,15 @@ test('RPT-1 of types with the same figures one is tried, not each of them', asyn
   pod(stage, 'tight', { requests: { cpu: '1', memory: '4060Mi' } })
   await stage.pass(hours)
   assert.deepEqual(types(), ['a.small', 'a.large'])
+})
+
+test('RPT-1 consolidation moves no pod to a type that is likely to be as small as the one that was', async (t) => {
+  const { stage, types } = await aStage(t, 'WhenEmptyOrUnderutilized')
+  await simulate(stage, { 'machine-resources': 'memory:97%' })
+  pod(stage, 'tight', { requests: { cpu: '1', memory: '4060Mi' } })
+  await stage.pass(3 * hours)
+  assert.deepEqual(types(), ['a.small', 'a.large'])
+  assert.equal(stage.world.pods()[0]?.status?.phase, 'Running')
 })
 
 test('RPT-1 what was learned of a type counts for other pods, and after a restart', async (t) => {

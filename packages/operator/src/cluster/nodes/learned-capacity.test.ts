@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type InstanceType, type KubeObject, labels, type Node, parseResources } from '@tenon/api'
+import { allocatableOf } from '@tenon/engine'
 import { LearnedCapacity, nodeClassSettingsAnnotation } from './learned-capacity.ts'
 import { aClaim, aNode, aPool } from './machines.test-support.ts'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
@@ -136,6 +137,25 @@ describe('what machines really have', () => {
     machine('a', '7000Mi')
     machine('a', '7600Mi')
     assert.deepEqual(memory(), [7600, 7600])
+  })
+
+  test('RPT-1 a move expects of unknown types what the known one most like them has', () => {
+    const { learned, machine, pool } = aCluster()
+    const types = [
+      medium,
+      { ...medium, name: 'other' },
+      { ...medium, name: 'huge', capacity: parseResources({ cpu: '64', memory: '16896Mi' }) },
+    ]
+    const memory = () =>
+      learned
+        .expected(pool, learned.corrected(pool, types), types)
+        .map((type) => (allocatableOf(type)['memory'] ?? 0) / 2 ** 20)
+    assert.deepEqual(memory(), [7680, 7680, 16_384])
+    machine('a', '3840Mi')
+    assert.deepEqual(memory(), [3840, 3840, 8192])
+    machine('b', '16384Mi', { tags: { [labels.instanceType]: 'huge' }, cpu: '64' })
+    assert.deepEqual(memory(), [3840, 3840, 16_384])
+    assert.equal(learned.corrected(pool, types)[1], types[1], 'pods that wait are not bound to that')
   })
 
   test('RPT-1 what an earlier process knew counts until its time is over', async () => {

@@ -14,8 +14,9 @@ import {
   ownValue,
   parseResources,
   type InstanceType,
+  type Resources,
 } from '@tenon/api'
-import { correctedType, type MachineFigures, type Shortfall, shortfallOf } from '@tenon/engine'
+import { allocatableOf, correctedType, type MachineFigures, type Shortfall, shortfallOf } from '@tenon/engine'
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { isNodeReady } from './state-node.ts'
@@ -51,6 +52,12 @@ export interface Correction {
 }
 
 type NodeClassRef = NodePool['spec']['template']['spec']['nodeClassRef']
+
+/** What a type has for pods, and what its machines do. */
+interface Yield {
+  readonly said: Resources
+  readonly found: Resources
+}
 
 interface Group {
   /** By claim name. */
@@ -118,6 +125,32 @@ export class LearnedCapacity {
     return types.map((type) => {
       const correction = this.#correctionOf(pool, type)
       return correction === undefined ? type : this.#correctedType(type, correction.figures)
+    })
+  }
+
+  /**
+   * The same for moves that nobody waits for: of types of which no machine is known as little is expected as the
+   * known type has that is most like each of them.
+   * @param catalogue the types of the pool as the catalogue has them.
+   */
+  expected(
+    pool: NodePool,
+    types: readonly InstanceType[],
+    catalogue: readonly InstanceType[],
+  ): readonly InstanceType[] {
+    const ref = pool.spec.template.spec.nodeClassRef
+    const settings = this.settingsOf(ref)
+    const seen = new Map<string, Yield>()
+    for (const type of catalogue) {
+      const figures = this.figuresOf(ref, settings, type.name)
+      if (figures !== undefined)
+        seen.set(type.name, { said: allocatableOf(type), found: figures.allocatable })
+    }
+    if (seen.size === 0) return types
+    const yields = [...seen.values()]
+    return types.map((type) => {
+      const allocatable = seen.has(type.name) ? undefined : likelyOf(allocatableOf(type), yields)
+      return allocatable === undefined ? type : this.#correctedType(type, { capacity: {}, allocatable })
     })
   }
 
@@ -281,6 +314,27 @@ function newestOf(machines: Iterable<LearnedFigures>): LearnedFigures | undefine
   let newest: LearnedFigures | undefined
   for (const each of machines) if (newest === undefined || each.launchedMs > newest.launchedMs) newest = each
   return newest
+}
+
+/** What is to be expected of a type, of resources of which it is less than it says; undefined when it is all. */
+function likelyOf(said: Resources, yields: readonly Yield[]): Resources | undefined {
+  const less = Object.entries(said).flatMap(([name, amount]): readonly (readonly [string, number])[] => {
+    const share = shareOf(name, amount, yields)
+    // How many pods a kubelet takes does not grow with its machine.
+    return share < 1 && name !== 'pods' ? [[name, Math.floor(amount * share)]] : []
+  })
+  return less.length === 0 ? undefined : Object.fromEntries(less)
+}
+
+/** The share of a resource that the known type has which says it has nearly as much; the least of several. */
+function shareOf(name: string, amount: number, yields: readonly Yield[]): number {
+  const likes = yields.flatMap(({ said, found }) => {
+    const [promised = 0, there] = [ownValue(said, name), ownValue(found, name)]
+    if (promised <= 0 || there === undefined) return []
+    return [{ distance: Math.abs(promised - amount), share: Math.min(1, there / promised) }]
+  })
+  const [nearest] = likes.toSorted((a, b) => a.distance - b.distance || a.share - b.share)
+  return nearest?.share ?? 1
 }
 
 /** The figures of a younger image replace those of an older one. */
