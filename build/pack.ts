@@ -4,6 +4,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
@@ -67,14 +68,16 @@ async function packProvider(): Promise<string> {
     target: 'node24',
     legalComments: 'none',
     metafile: true,
+    // Nothing that is left needs them.
+    external: ['api', 'kube', 'runtime'].flatMap(packagesUsedBy),
     logLevel: 'warning',
   })
   const outside = [
-    ...Object.values(metafile.outputs)
-      .flatMap(({ inputs }) => Object.keys(inputs))
-      .filter((path) => path.includes('node_modules/')),
-    ...[...writeDeclarations(sources, join(folder, 'types'))].filter((name) => !name.startsWith('node:')),
-  ]
+    ...Object.values(metafile.outputs).flatMap(({ imports }) =>
+      imports.filter((each) => each.external === true).map(({ path }) => path),
+    ),
+    ...writeDeclarations(sources, join(folder, 'types')),
+  ].filter((name) => !isBuiltin(name))
   if (outside.length > 0) throw new Error(`@tenon/provider would depend on ${outside.join(', ')}`)
   cpSync(join(repositoryRoot, 'LICENSE'), join(folder, 'LICENSE'))
   cpSync(join(repositoryRoot, 'packages/provider/README.md'), join(folder, 'README.md'))
@@ -100,6 +103,12 @@ async function packProvider(): Promise<string> {
 
 function manifestOf(path: string): Readonly<Record<string, unknown>> {
   return JSON.parse(readFileSync(join(repositoryRoot, path), 'utf8')) as Readonly<Record<string, unknown>>
+}
+
+/** Dependencies of a package of this repository that are not of this repository. */
+function packagesUsedBy(name: string): readonly string[] {
+  const { dependencies = {} } = manifestOf(`packages/${name}/package.json`)
+  return Object.keys(dependencies as object).filter((each) => !each.startsWith('@tenon/'))
 }
 
 function writeManifest(folder: string, manifest: object): void {

@@ -1,10 +1,8 @@
-import { karpenterKinds, type KubeObject, type ResourceType } from '@tenon/api'
-import type { KubeClient, ObjectKey, PatchOptions } from '@tenon/kube'
-import { type ContractWorld, type Death, examineProvider } from '@tenon/provider/contract-suite'
-import type { Transport } from '@tenon/runtime'
+import { karpenterKinds } from '@tenon/api'
+import { type ContractWorld, examineProvider, mortalProcess } from '@tenon/provider/contract-suite'
 import { providerIdOf } from './identifiers.ts'
 import { exoscaleNodeClassKind } from './nodeclass/types.ts'
-import { aClaim, aGround, aNodeClass, aPool, aWorld, type Ground } from './testing/world.test-support.ts'
+import { aClaim, aGround, aNodeClass, aPool, aWorld } from './testing/world.test-support.ts'
 
 const creation = /^\/instance$/
 
@@ -13,8 +11,9 @@ async function open(): Promise<ContractWorld> {
   const { clock, cloud, kube } = ground
   kube.put(exoscaleNodeClassKind, aNodeClass())
   const startProcess: ContractWorld['startProcess'] = (death) => {
-    const { transport, client, isDead } = mortal(ground, death)
-    return { provider: aWorld({}, { ...ground, transport, client }).provider, isDead }
+    const { transport, client, isDead } = mortalProcess(death)
+    const reached = { ...ground, transport: transport(cloud), client: client(kube) }
+    return { provider: aWorld({}, reached).provider, isDead }
   }
   return await Promise.resolve({
     provider: startProcess().provider,
@@ -72,43 +71,6 @@ async function open(): Promise<ContractWorld> {
       return true
     },
   })
-}
-
-/** The cloud and the API server as a process sees them that may die at one of its writes. */
-function mortal(
-  { cloud, kube }: Ground,
-  death?: Death,
-): { readonly transport: Transport; readonly client: KubeClient; readonly isDead: () => boolean } {
-  let writes = 0
-  let isDead = false
-  const forever = async (): Promise<never> => await new Promise<never>(() => undefined)
-  const write = async <T>(act: () => Promise<T>): Promise<T> => {
-    if (isDead) return await forever()
-    const isLast = ++writes === death?.atWrite
-    isDead = isLast
-    if (isLast && death?.when === 'before') return await forever()
-    const answer = await act()
-    return isLast ? await forever() : answer
-  }
-  const client: KubeClient = {
-    get: (type, key) => kube.get(type, key),
-    list: (type, options) => kube.list(type, options),
-    create: (type, object) => write(() => kube.create(type, object)),
-    patch: <T extends KubeObject>(
-      type: ResourceType<T>,
-      key: ObjectKey,
-      patch: object,
-      options?: PatchOptions,
-    ) => write(() => kube.patch(type, key, patch, options)),
-    delete: (type, key, options) => write(() => kube.delete(type, key, options)),
-    evict: () => kube.evict(),
-    serverVersion: () => kube.serverVersion(),
-  }
-  const transport: Transport = {
-    send: (request, signal) =>
-      request.method === 'GET' ? cloud.send(request, signal) : write(() => cloud.send(request, signal)),
-  }
-  return { transport, client, isDead: () => isDead }
 }
 
 examineProvider('exoscale', open)

@@ -1,6 +1,6 @@
 import { karpenterKinds, kinds, labels, type NodePool } from '@tenon/api'
-import { type KubeClient, KubeError, type ObjectKey } from '@tenon/kube'
-import { type ContractWorld, type Death, examineProvider } from '@tenon/provider/contract-suite'
+import { KubeError, type ObjectKey } from '@tenon/kube'
+import { type ContractWorld, examineProvider, mortalProcess } from '@tenon/provider/contract-suite'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { defaultCatalogue } from './catalogue.ts'
 import { kwokNodeClassKind } from './nodeclass.ts'
@@ -43,10 +43,10 @@ async function open(): Promise<ContractWorld> {
     kube.put(kwokNodeClassKind, { ...nodeClass, metadata: { name: 'default', annotations } })
   }
   const startProcess: ContractWorld['startProcess'] = (death) => {
-    const { client, isDead } = mortal(kube, death)
+    const { client, isDead } = mortalProcess(death)
     return {
       provider: new KwokProvider({
-        client,
+        client: client(kube),
         nodeClasses,
         clock,
         random,
@@ -114,34 +114,6 @@ async function open(): Promise<ContractWorld> {
       return true
     },
   })
-}
-
-/** The API server as a process sees it that may die at one of its writes. */
-function mortal(
-  kube: FakeKube,
-  death?: Death,
-): { readonly client: KubeClient; readonly isDead: () => boolean } {
-  let writes = 0
-  let isDead = false
-  const forever = async (): Promise<never> => await new Promise<never>(() => undefined)
-  const write = async <T>(act: () => Promise<T>): Promise<T> => {
-    if (isDead) return await forever()
-    const isLast = ++writes === death?.atWrite
-    isDead = isLast
-    if (isLast && death?.when === 'before') return await forever()
-    const answer = await act()
-    return isLast ? await forever() : answer
-  }
-  const client: KubeClient = {
-    get: (type, key) => kube.get(type, key),
-    list: (type) => kube.list(type),
-    create: (type, object) => write(() => kube.create(type, object)),
-    patch: () => kube.patch(),
-    delete: (type, key) => write(() => kube.delete(type, key)),
-    evict: () => kube.evict(),
-    serverVersion: () => kube.serverVersion(),
-  }
-  return { client, isDead: () => isDead }
 }
 
 examineProvider('kwok', open)

@@ -8,7 +8,12 @@ import {
   type WatchingKubeClient,
 } from '@tenon/kube'
 import { Operator, type Settings, ThreadDecider } from '@tenon/operator'
-import { type CloudProvider, isProviderSettingError, type ProviderModule } from '@tenon/provider'
+import {
+  type CloudProvider,
+  isProviderSettingError,
+  type ProviderModule,
+  type ProviderSettingError,
+} from '@tenon/provider'
 import { type Clock, eventLoopTurns, type Logger, type Random, type Transport } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import { build, version } from '../version.ts'
@@ -105,6 +110,16 @@ async function createProvider(
     })
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new CliError(isProviderSettingError(cause) ? why : `${provider.title}: ${why}`, { cause })
+    throw new CliError(
+      `${isProviderSettingError(cause) ? settingOf(cause, provider) : `${provider.title}: `}${why}`,
+      { cause },
+    )
   }
+}
+
+/** Names the setting that an error is about, unless the message does. */
+function settingOf({ variable }: ProviderSettingError, { options }: ProviderModule): string {
+  if (variable === undefined) return ''
+  const flag = options.find((each) => each.variable === variable)?.flag
+  return flag === undefined ? `${variable}: ` : `--${flag} (${variable}): `
 }

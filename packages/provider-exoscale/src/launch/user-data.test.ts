@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import { parse } from 'smol-toml'
 import { kubeletSettings } from '../nodeclass/settings.ts'
 import type { KubeletSpec } from '../nodeclass/types.ts'
-import { FakeKube } from '../testing/fake-kube.test-support.ts'
+import { MemoryKube } from '@tenon/provider/contract-suite'
 import { VirtualClock } from '@tenon/runtime'
 import { kinds } from '@tenon/api'
 import { readCertificateAuthority } from './certificate-authority.ts'
@@ -75,7 +75,7 @@ describe('user data', () => {
 
 describe('certificate authority', () => {
   it('EXO-69 cluster-info first, then the root bundle, else an error', async () => {
-    const kube = new FakeKube(new VirtualClock())
+    const kube = new MemoryKube(new VirtualClock())
     await assert.rejects(readCertificateAuthority(kube), /neither/)
     const map = (namespace: string, name: string, data: Record<string, string>) =>
       kube.put(kinds.configMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data })

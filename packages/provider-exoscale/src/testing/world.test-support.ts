@@ -2,6 +2,7 @@
 import { kinds, karpenterKinds, type NodeClaim, type NodePool, type Requirement } from '@tenon/api'
 import type { Controller, ControllerOptions, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
+import { MemoryKube } from '@tenon/provider/contract-suite'
 import { JsonLogger, SeededRandom, Secret, type Transport, VirtualClock } from '@tenon/runtime'
 import { ExoscaleClient } from '../api/client.ts'
 import type { PriceFile } from '../catalogue/prices.ts'
@@ -13,12 +14,11 @@ import {
 import { readExoscaleOptions } from '../options.ts'
 import { createExoscaleProvider } from '../provider.ts'
 import { clusterId, FakeCloud, templateId, zone } from './fake-cloud.test-support.ts'
-import { FakeKube } from './fake-kube.test-support.ts'
 
 export interface World {
   readonly clock: VirtualClock
   readonly cloud: FakeCloud
-  readonly kube: FakeKube
+  readonly kube: MemoryKube
   readonly api: ExoscaleClient
   readonly provider: CloudProvider
   /** Reconciles a key of a started controller once. */
@@ -35,7 +35,7 @@ export interface World {
 export interface Ground {
   readonly clock: VirtualClock
   readonly cloud: FakeCloud
-  readonly kube: FakeKube
+  readonly kube: MemoryKube
   readonly transport: Transport
   readonly client: KubeClient
 }
@@ -43,7 +43,7 @@ export interface Ground {
 export function aGround(): Ground {
   const clock = new VirtualClock()
   const cloud = new FakeCloud(clock)
-  const kube = new FakeKube(clock)
+  const kube = new MemoryKube(clock)
   return { clock, cloud, kube, transport: cloud, client: kube }
 }
 

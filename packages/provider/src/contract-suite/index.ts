@@ -1,11 +1,17 @@
-/** Tests that every provider passes; a provider's own tests run them with a harness for its cloud. */
+/**
+ * Tests that every provider passes, which a provider's own tests run with a harness for its cloud, and what such a
+ * harness is made of.
+ */
 import { describe } from 'node:test'
 import { examineCreation } from './creation.ts'
 import { examineDescription } from './description.ts'
 import type { ContractWorld } from './harness.ts'
 import { examineInventory } from './inventory.ts'
 
+export { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 export type { ContractWorld, Death, Obstacle, ProviderProcess } from './harness.ts'
+export { MemoryKube } from './memory-kube.ts'
+export { type MortalProcess, mortalProcess } from './mortal-process.ts'
 
 /** Registers the contract's tests for one provider; each test opens a world of its own. */
 export function examineProvider(name: string, open: () => Promise<ContractWorld>): void {

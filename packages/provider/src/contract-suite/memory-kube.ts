@@ -1,4 +1,4 @@
-/** Kubernetes in a map: a client and caches that see every write at once. */
+/** Kubernetes in a map, for tests of providers. */
 import { type KubeObject, matchesSelector, type NewObject, pathOf, type ResourceType } from '@tenon/api'
 import {
   type Cache,
@@ -16,7 +16,8 @@ import { type Clock, rfc3339 } from '@tenon/runtime'
 
 type Json = Record<string, unknown>
 
-export class FakeKube implements KubeClient {
+/** A client, and caches that see every write at once. Kinds are told apart by their plural. */
+export class MemoryKube implements KubeClient {
   version = 'v1.34.1'
   readonly writes: { readonly verb: string; readonly path: string; readonly body?: unknown }[] = []
   readonly events: EventInput[] = []
@@ -165,12 +166,12 @@ export class FakeKube implements KubeClient {
 }
 
 function merge(target: Json, patch: Json): Json {
-  const result: Json = { ...target }
+  const result = new Map(Object.entries(target))
   for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key]
-    else if (typeof value === 'object' && !Array.isArray(value)) {
-      result[key] = merge((result[key] ?? {}) as Json, value as Json)
-    } else result[key] = value
+    if (value === null) result.delete(key)
+    else if (typeof value === 'object' && !Array.isArray(value))
+      result.set(key, merge((result.get(key) ?? {}) as Json, value as Json))
+    else result.set(key, value)
   }
-  return result
+  return Object.fromEntries(result)
 }

@@ -1,0 +1,91 @@
+/** Harbour Cloud in memory: for tests, and for a cluster on one machine. */
+import {
+  type Clock,
+  type HttpRequest,
+  type HttpResponse,
+  oneChunk,
+  rfc3339,
+  type Transport,
+} from '@tenon/provider'
+import type { Image, Server, ServerOrder, Size } from './cloud-api.ts'
+
+const bootMs = 2000
+const deletionMs = 5000
+
+/** What is sold. */
+export const sizes: readonly Size[] = [
+  { name: 'small', cpus: 2, memoryGiB: 4, pricePerHour: { 'north-1': 0.03, 'south-1': 0.035 } },
+  { name: 'medium', cpus: 4, memoryGiB: 8, pricePerHour: { 'north-1': 0.06, 'south-1': 0.07 } },
+  { name: 'large', cpus: 8, memoryGiB: 32, pricePerHour: { 'north-1': 0.16 } },
+]
+
+const answer = (
+  status: number,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse => ({
+  status,
+  headers,
+  body: oneChunk(body === undefined ? '' : JSON.stringify(body)),
+})
+
+export class SimulatedCloud implements Transport {
+  readonly servers = new Map<string, Server>()
+  readonly images: Image[] = [{ id: 'image-1', name: 'debian-13' }]
+  readonly sizes = sizes
+  /** What orders are answered with, if they do not go well. */
+  trouble: 'soldOut' | 'refused' | 'throttled' | undefined
+  /** The next order takes effect, and its answer is lost. */
+  losesNextAnswer = false
+  readonly #clock: Clock
+  readonly #boot: (server: Server, userData: string) => void
+  #sequence = 0
+
+  /** @param boot called a while after an order, when the server runs its script. */
+  constructor(clock: Clock, boot: (server: Server, userData: string) => void = () => {}) {
+    this.#clock = clock
+    this.#boot = boot
+  }
+
+  async send({ method, path, body }: HttpRequest): Promise<HttpResponse> {
+    // As over a network, the answer comes later.
+    await this.#clock.sleep(5)
+    const [, , collection = '', id] = path.split('/')
+    if (collection === 'sizes') return answer(200, this.sizes)
+    if (collection === 'images') return answer(200, this.images)
+    if (method === 'POST') return this.#order(JSON.parse(String(body)) as ServerOrder)
+    if (id === undefined) return answer(200, [...this.servers.values()])
+    const server = this.servers.get(id)
+    if (server === undefined) return answer(404, { code: 'not_found' })
+    return method === 'DELETE' ? this.#delete(server) : answer(200, server)
+  }
+
+  /** Puts a server there that is running already. */
+  add({ userData: _script, ...order }: ServerOrder): Server {
+    const id = `00000000-0000-4000-8000-${String(++this.#sequence).padStart(12, '0')}`
+    const server: Server = { ...order, id, state: 'running', createdAt: rfc3339(this.#clock.now()) }
+    this.servers.set(id, server)
+    return server
+  }
+
+  #order(order: ServerOrder): HttpResponse {
+    if (this.trouble === 'soldOut') return answer(409, { code: 'sold_out' })
+    if (this.trouble === 'refused') return answer(400, { code: 'bad_order' })
+    if (this.trouble === 'throttled') return answer(429, { code: 'slow_down' }, { 'retry-after': '7' })
+    const server = this.add(order)
+    this.#clock.after(bootMs, () => {
+      if (this.servers.has(server.id)) this.#boot(server, order.userData)
+    })
+    if (this.losesNextAnswer) {
+      this.losesNextAnswer = false
+      throw new Error('the connection was reset')
+    }
+    return answer(201, server)
+  }
+
+  #delete(server: Server): HttpResponse {
+    this.servers.set(server.id, { ...server, state: 'deleting' })
+    this.#clock.after(deletionMs, () => this.servers.delete(server.id))
+    return answer(202)
+  }
+}
