@@ -37,6 +37,8 @@ export class CompiledProblem {
   readonly universe: DomainUniverse
   /** By index of the problem's shapes; undefined for pods that could not be read. */
   readonly shapes: readonly (PodShape | undefined)[]
+  /** Label keys that pods may narrow down on the nodes they go to. */
+  readonly podKeys: ReadonlySet<string>
   /** Label keys that decide anything about existing nodes, the host name apart. */
   readonly nodeKeys: ReadonlySet<string>
   readonly poolsWithoutTypes: PoolWithoutTypes[] = []
@@ -70,6 +72,7 @@ export class CompiledProblem {
     this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels, (pool) =>
       roomsOf(pool, this.#templateContext()),
     )
+    this.podKeys = this.#keysOfPods()
     this.nodeKeys = this.#labelKeys()
     this.classes = new ClaimClasses(this.states, problem.policy)
     this.finisher = new ClaimFinisher(this.states, this.classes, this.space, problem.policy)
@@ -216,14 +219,19 @@ export class CompiledProblem {
     for (const requests of this.#requests) if (typeof requests === 'object') this.space.add(requests)
   }
 
-  /** Label keys that decide anything about existing nodes. */
-  #labelKeys(): ReadonlySet<string> {
+  #keysOfPods(): ReadonlySet<string> {
     const keys = new Set<string>()
-    for (const { alternatives } of this.daemons)
-      for (const wanted of alternatives) for (const key of wanted.keys()) keys.add(key)
     for (const shape of this.shapes) if (shape !== undefined) collectKeys(shape, keys)
     for (const { volumeAlternatives } of this.problem.shapes)
       for (const { key } of volumeAlternatives.flat()) keys.add(normalizedLabel(key))
+    return keys
+  }
+
+  /** Label keys that decide anything about existing nodes. */
+  #labelKeys(): ReadonlySet<string> {
+    const keys = new Set(this.podKeys)
+    for (const { alternatives } of this.daemons)
+      for (const wanted of alternatives) for (const key of wanted.keys()) keys.add(key)
     for (const { spec } of this.problem.boundShapes)
       for (const term of spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ??
         [])

@@ -4,6 +4,7 @@
  * what is expensive to build.
  */
 import type { NodeInput } from '../input/input.ts'
+import { allowsAbsence, anyValue, has } from '../requirements/requirement.ts'
 import { ClaimAdmission } from './claims/claim-admission.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
@@ -33,7 +34,7 @@ export class Ground {
     const { problem, states, space, daemons, attachments, universe, nodeKeys: keys } = compiled
     const expected = new ExpectedPods(
       daemons.map(({ selectable }) => selectable),
-      compiled.templates.map((template) => daemonsOf(template, daemons)),
+      compiled.templates.map((template) => daemonsOf(template, compiled)),
     )
     this.topology = new PodTopology(problem, states, universe, expected)
     this.topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
@@ -91,14 +92,37 @@ export class Ground {
   }
 }
 
-function daemonsOf({ rows }: Template, all: readonly CompiledDaemon[]): TemplateDaemons {
+function daemonsOf(template: Template, compiled: CompiledProblem): TemplateDaemons {
+  const { rows } = template
   const rowsWith = (daemon: CompiledDaemon) =>
-    rows.reduce((count, { daemons }) => count + (daemons.running.includes(daemon) ? 1 : 0), 0)
-  const counts = all.map(rowsWith)
+    lacksLabel(daemon, template, compiled)
+      ? 0
+      : rows.reduce((count, { daemons }) => count + (daemons.running.includes(daemon) ? 1 : 0), 0)
+  const counts = compiled.daemons.map(rowsWith)
   const withCount = (isWanted: (count: number) => boolean) =>
     counts.flatMap((count, index) => (isWanted(count) ? [index] : []))
   return {
     always: withCount((count) => count === rows.length),
     ever: withCount((count) => count > 0),
   }
+}
+
+/**
+ * Whether the daemon selects a label that no node of the template gets: the NodePool leaves the label open, and no
+ * pod asks for a value of it (scheduling.md 11.3).
+ */
+function lacksLabel(daemon: CompiledDaemon, template: Template, compiled: CompiledProblem): boolean {
+  const { requirements } = compiled.poolOf(template)
+  const isOpen = (key: string) =>
+    !compiled.podKeys.has(key) &&
+    !compiled.problem.policy.wellKnownLabels.has(key) &&
+    !template.rows.some(({ type }) => type.requirements.has(key))
+  return daemon.alternatives.every((wanted) =>
+    [...wanted.values()].some((values) => {
+      const given = requirements.get(values.key)
+      if (given === undefined || !isOpen(values.key)) return false
+      const value = allowsAbsence(given) ? undefined : anyValue(given)
+      return value === undefined ? !allowsAbsence(values) : !has(values, value)
+    }),
+  )
 }

@@ -303,6 +303,23 @@ describe('hosts', () => {
     assert.equal(schedule(anInput({ pods: [pod], daemons: [aDaemon({ cpu: '100m' })] })).claims.length, 0)
   })
 
+  test('RPT-14 a DaemonSet that selects a label which no new node gets keeps no pod away', () => {
+    const color = 'example.com/color'
+    const podAntiAffinity = requiringPods('podAntiAffinity', hostname, 'agent')
+    const claimsOf = (requirement: NodeSelectorRequirement, wanted: PodSpec['nodeSelector'] = {}) => {
+      const pool = aPool('default', {}, { requirements: [requirement] })
+      const agent = aDaemon({ cpu: '100m' }, { nodeSelector: { [color]: 'blue' } })
+      const pod = anAppPod('new', { ...podAntiAffinity, nodeSelector: wanted })
+      const daemons = [{ ...agent, namespace: 'default' }]
+      return schedule(anInput({ pods: [pod], daemons, pools: [aPoolInput(pool)] })).claims.length
+    }
+    assert.equal(claimsOf(anExpression(color, 'NotIn', 'red')), 1)
+    assert.equal(claimsOf(anExpression(color, 'Exists')), 1)
+    assert.equal(claimsOf(anExpression(color, 'In', 'amber', 'blue')), 1)
+    assert.equal(claimsOf(anExpression(color, 'In', 'blue', 'red')), 0)
+    assert.equal(claimsOf(anExpression(color, 'NotIn', 'red'), { [color]: 'blue' }), 0)
+  })
+
   test('RPT-48 neither do pods of a DaemonSet keep a pod from nodes without the label', () => {
     const pod = anAppPod('new', requiringPods('podAntiAffinity', rack, 'agent'))
     const daemons = [{ ...aDaemon({ cpu: '100m' }), namespace: 'default' }]
