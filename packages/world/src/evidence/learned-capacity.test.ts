@@ -68,6 +68,25 @@ test('RPT-1 pods that are nominated for a machine which is smaller than planned 
   assert.deepEqual(stage.events('NodeRefused'), [])
 })
 
+test('RPT-1 a node that is too small is found to be so once, also while pods like the one it was for run', async (t) => {
+  const stage = await EvidenceStage.open(t, { cloudSettings: { memoryCapacityPercent: 80 } })
+  stage.world.create(karpenterKinds.nodePool, aPool('standard', standard))
+  const web = { generateName: 'web-' }
+  stage.aPod('web-1', tight, web)
+  stage.aPod('unborn', { cpu: '1', memory: '1Gi' })
+  await stage.start()
+  await stage.until(() => stage.launched.size === 1, minutes)
+  stage.remove('unborn')
+  await stage.until(() => stage.pod('web-1')?.spec.nodeName !== undefined, 5 * minutes)
+  await stage.pass(minutes)
+  stage.aPod('web-2', tight, web)
+  await stage.until(() => stage.pod('web-2')?.spec.nodeName !== undefined, 10 * minutes)
+  assert.deepEqual(stage.types(), ['standard.large', 'standard.medium', 'standard.large'])
+  const handler = metricsHandler(stage.operator.operator)
+  const { body } = await handler({ method: 'GET', path: '/metrics', headers: {} })
+  assert.match(await readText(body), /^tenon_nodes_launched_in_vain_total\{.*\} 1$/m)
+})
+
 test('RPT-2 in a pool of that type alone one node is bought, the pod is told why, and others are served', async (t) => {
   const stage = await EvidenceStage.open(t, smallGuests)
   stage.world.create(karpenterKinds.nodePool, aPool('standard', ['standard.medium']))

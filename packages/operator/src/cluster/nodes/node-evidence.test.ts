@@ -49,3 +49,24 @@ test('RPT-4 what keeps a pod away now, and may pass, is tried again after growin
 test('RPT-4 after a refusal that nothing explains an hour passes', async () => {
   assert.deepEqual(await pauses('none', 2), [60, 60])
 })
+
+test('RPT-4 pods of the workload that ran before a node proved useless do not undo that', async () => {
+  const clock = new VirtualClock()
+  const evidence = new NodeEvidence(clock)
+  await clock.advance(10 * minute)
+  const { workload, atMs } = evidence.useless({
+    pod: aPod('app', '1', {}),
+    nodePool: 'standard',
+    node: 'node-1',
+    claim: 'claim-1',
+    cause: 'short',
+    words: '1 Insufficient memory',
+    margins: { memory: 1.25 },
+    knowledge: 'present',
+    boughtMs: clock.now() - minute,
+  })
+  evidence.served(workload, atMs - minute)
+  assert.notEqual(evidence.of(workload), undefined)
+  evidence.served(workload, atMs)
+  assert.equal(evidence.of(workload), undefined)
+})

@@ -23,6 +23,8 @@ const hour = 60 * minute
 const rests = { freeFailures: 0, baseMs: minute, capMs: hour, memoryMs: 24 * hour } as const
 /** Of a cause that nothing is known about, nothing suggests that it has gone. */
 const unexplainedMs = hour
+/** Conditions tell whole seconds. */
+const precisionMs = 1000
 /** A node that took nobody lately may take a pod that it refused. */
 const refusalMs = hour
 
@@ -148,10 +150,13 @@ export class NodeEvidence {
     this.#rests.restore(entry.workload, entry.failures, Math.max(0, entry.probeMs - this.#clock.now()))
   }
 
-  /** A pod of the workload runs: what was found out does not hold any more. */
-  served(workload: string): void {
+  /**
+   * A pod of the workload got a node: what was found out before does not hold any more.
+   * @param boundMs when it did, in whole seconds; Unix milliseconds.
+   */
+  served(workload: string, boundMs: number): void {
     const entry = this.#useless.get(workload)
-    if (entry === undefined) return
+    if (entry === undefined || boundMs + precisionMs <= entry.atMs) return
     this.#drop(workload)
     this.#rests.forget([workload])
     this.changes.notify(entry.nodePool)

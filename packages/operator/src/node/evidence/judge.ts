@@ -150,7 +150,7 @@ export class NodeEvidenceJudge {
         else if (pods.length > 0 && (await this.#isOnTrial({ place, workload, pods }, signal)))
           onTrial.set(workload, (onTrial.get(workload) ?? 0) + count)
       }
-      for (const workload of served) evidence.served(workload)
+      for (const [workload, ms] of served) evidence.served(workload, ms)
       if (workloads.size === 0) this.#open.delete(name)
     }
     await this.#judgePlans(signal)
@@ -185,11 +185,16 @@ export class NodeEvidenceJudge {
     return { claim, node, openedMs, changedMs: Math.max(openedMs, eventMs), storage: {} }
   }
 
-  /** Keys of the workloads that have pods on the node. */
-  #served({ metadata }: Node): ReadonlySet<string> {
+  /** When pods last came to the node, by key of their workload; Unix milliseconds, 0 where it does not show. */
+  #served({ metadata }: Node): ReadonlyMap<string, number> {
     const { state } = this.#context
-    const pods = state.podsOn(metadata.name).filter((pod) => state.isWellFormed(pod) && !isDaemonPod(pod))
-    return new Set(pods.map(workloadOf))
+    const served = new Map<string, number>()
+    for (const pod of state.podsOn(metadata.name)) {
+      if (!state.isWellFormed(pod) || isDaemonPod(pod)) continue
+      const workload = workloadOf(pod)
+      served.set(workload, Math.max(boundMs(pod), served.get(workload) ?? 0))
+    }
+    return served
   }
 
   /** Whether a workload may yet get the place that was launched for it: nothing else is launched meanwhile. */
@@ -520,6 +525,14 @@ function lacking(
     .filter(([name, amount]) => amount > 0 && amount > (ownValue(left, name) ?? 0))
     .map(([name]) => name)
     .toSorted()
+}
+
+/** When a pod got its node; Unix milliseconds, 0 where it does not show. */
+function boundMs({ status }: Pod): number {
+  const scheduled = status?.conditions?.find(
+    ({ type, status: isSo }) => type === 'PodScheduled' && isSo === 'True',
+  )
+  return Date.parse(scheduled?.lastTransitionTime ?? status?.startTime ?? '') || 0
 }
 
 /** When a claim was made; Unix milliseconds. */
