@@ -36,6 +36,10 @@ const found: ReadonlyMap<string, string> = new Map([
     'daemons-without-room.json',
     'a machine without room for the pods of DaemonSets would not have helped the pod that waits',
   ],
+  [
+    'limit-by-catalogue.json',
+    'a type that was never there and by the catalogue exceeds a limit would not have helped the pod that waits',
+  ],
 ])
 const folder = new URL('found/', import.meta.url)
 

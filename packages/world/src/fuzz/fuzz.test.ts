@@ -301,6 +301,7 @@ describe('oracles', () => {
       labels: { zone },
       taints: [],
       capacity: {},
+      promised: {},
       allocatable: { cpu, pods: 110 },
       pricePerHour: 1,
     })

@@ -23,6 +23,8 @@ export interface Row {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly capacity: Amounts
+  /** The capacity that the catalogue names: before a machine of the type is there nobody knows more. */
+  readonly promised: Amounts
   readonly allocatable: Amounts
   /** Undefined when nobody knows it. */
   readonly pricePerHour: number | undefined
@@ -32,6 +34,7 @@ interface Machine {
   readonly type: string
   readonly labels: Readonly<Record<string, string>>
   readonly capacity: Amounts
+  readonly promised: Amounts
   readonly allocatable: Amounts
   readonly pricePerHour: number | undefined
 }
@@ -70,6 +73,7 @@ function kwokMachines({ catalogue, surroundings }: Case): readonly Machine[] {
         type: type.name,
         labels: Object.fromEntries(single) as Record<string, string>,
         capacity: type.capacity,
+        promised: type.capacity,
         allocatable: {
           ...less(type.capacity, { cpu: 100 }),
           memory: Math.floor(((type.capacity['memory'] ?? 0) - 10 * 2 ** 20) * share),
@@ -128,6 +132,7 @@ function exoscaleMachines({ surroundings }: Case, nodeClass: KubeObject): readon
           'exoscale.com/instance-size': size,
         },
         capacity,
+        promised: { ...capacity, memory: memoryBytes },
         allocatable: less(capacity, reserved),
         pricePerHour: exoscalePricePerHour(family, size),
       }

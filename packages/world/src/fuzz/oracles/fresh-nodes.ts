@@ -202,19 +202,24 @@ function isUsable(world: World, { pool, type }: Row): boolean {
   return (pool.spec.template.spec.requirements ?? []).every(({ minValues }) => minValues === undefined)
 }
 
-function isWithinLimits(world: World, { pool, capacity }: Row): boolean {
+/** Whether a machine is sure to stay within the limits: one of a type that was never there may have all it says. */
+function isWithinLimits(world: World, { pool, type, capacity, promised }: Row): boolean {
   const limits = Object.entries(pool.spec.limits ?? {})
   if (limits.length === 0) return true
   const own = world
     .nodes()
     .filter(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'] === pool.metadata.name)
+  const isKnown = world
+    .nodes()
+    .some(({ metadata }) => metadata.labels?.['node.kubernetes.io/instance-type'] === type)
+  const amounts = isKnown ? capacity : promised
   return limits.every(([name, limit]) => {
     const used = own.reduce(
       (sum, node) =>
         sum + (name === 'nodes' ? 1 : parseResource(name, ownValue(node.status?.capacity, name) ?? '0')),
       0,
     )
-    const more: Resources[string] = name === 'nodes' ? 1 : (ownValue(capacity, name) ?? 0)
+    const more: Resources[string] = name === 'nodes' ? 1 : (ownValue(amounts, name) ?? 0)
     return used + more <= parseResource(name, limit)
   })
 }
