@@ -47,6 +47,7 @@ export class CompiledProblem {
   readonly malformed: MalformedObject[] = []
   /** What is wrong with the pods of a shape, by its index. */
   readonly malformedShapes = new Map<number, string>()
+  #podsByShape: readonly { readonly shape: PodShape; readonly pods: number }[] | undefined
   readonly #poolIndex = new Map<Template, number>()
   readonly #poolOf = new Map<Template, CompiledPool>()
   readonly #withheld = new Map<CompiledPool, readonly Withheld[]>()
@@ -81,6 +82,19 @@ export class CompiledProblem {
   /** The shape of a pod that could be read. */
   shapeOf(pod: number): PodShape {
     return this.shapes[this.problem.shapeOf[pod] as number] as PodShape
+  }
+
+  /** Shapes of pods that could be read, and how many pods have each. */
+  get podsByShape(): readonly { readonly shape: PodShape; readonly pods: number }[] {
+    return (this.#podsByShape ??= this.#countPods())
+  }
+
+  #countPods(): readonly { readonly shape: PodShape; readonly pods: number }[] {
+    const counts = new Int32Array(this.shapes.length)
+    for (const shape of this.problem.shapeOf) if (shape >= 0) counts[shape] = (counts[shape] as number) + 1
+    return this.shapes.flatMap((shape, index) =>
+      shape === undefined ? [] : [{ shape, pods: counts[index] as number }],
+    )
   }
 
   /** Index of a template's NodePool in the input. */

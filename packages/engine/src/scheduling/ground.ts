@@ -61,8 +61,7 @@ export class Ground {
 
   /** How claims admit pods where no reservations are counted; what it learns serves every simulation. */
   get admission(): ClaimAdmission {
-    const { classes, problem } = this.compiled
-    this.#admission ??= new ClaimAdmission(classes, this.topology, problem.policy, undefined)
+    this.#admission ??= new ClaimAdmission(this.compiled, this.topology, undefined)
     return this.#admission
   }
 

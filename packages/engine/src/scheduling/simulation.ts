@@ -133,7 +133,7 @@ export class Simulation {
     this.#ground = scope.ground
     this.#topology = scope.ground.topology
     this.#nodes = scope.ground.nodes
-    const { problem, templates, classes } = compiled
+    const { problem, templates } = compiled
     const { policy } = problem
     this.#budgets = new Map(
       templates.map((template) => {
@@ -146,7 +146,7 @@ export class Simulation {
     this.#admission =
       this.#reservations === undefined
         ? scope.ground.admission
-        : new ClaimAdmission(classes, this.#topology, policy, this.#reservations)
+        : new ClaimAdmission(compiled, this.#topology, this.#reservations)
     this.#crowding = new Crowding((pod) => compiled.shapeOf(pod))
     this.#keepsApart = keepsApart
     this.#newHost = this.#topology.hostOf(placeholder(0))

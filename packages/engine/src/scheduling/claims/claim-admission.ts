@@ -1,10 +1,11 @@
 /** Whether a claim takes a pod, and as what it goes on (scheduling.md 6.6). */
 import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
 import type { SchedulingPolicy } from '../../input/input.ts'
-import { type ClaimClass, type ClaimClasses, holdsMore, rowsHolding } from './claim-class.ts'
+import type { CompiledProblem } from '../compiled-problem.ts'
 import { portsClash } from '../pods/host-ports.ts'
+import type { PodShape, Wish } from '../pods/pod-shape.ts'
+import { type ClaimClass, type ClaimClasses, holdsAlone, holdsMore, rowsHolding } from './claim-class.ts'
 import type { Answer, OpenClaim } from './open-claims.ts'
-import type { PodShape } from '../pods/pod-shape.ts'
 import type { Template } from './pool-template.ts'
 import type { Amounts } from '../pods/resource-space.ts'
 import type { ReservationAnswer, Reservations } from './reservations.ts'
@@ -31,16 +32,15 @@ export class ClaimAdmission {
   readonly #priceLists: (readonly PricePerHour[])[] = []
   readonly #prices = new AnswersByClass<PricePerHour>()
   readonly #rooms = new AnswersByClass<number>()
+  readonly #compiled: CompiledProblem
+  /** By class. */
+  readonly #companions: (number | undefined)[] = []
 
-  constructor(
-    classes: ClaimClasses,
-    topology: PodTopology,
-    policy: SchedulingPolicy,
-    reservations: Reservations | undefined,
-  ) {
-    this.#classes = classes
+  constructor(compiled: CompiledProblem, topology: PodTopology, reservations: Reservations | undefined) {
+    this.#compiled = compiled
+    this.#classes = compiled.classes
     this.#topology = topology
-    this.#policy = policy
+    this.#policy = compiled.problem.policy
     this.#reservations = reservations
   }
 
@@ -49,7 +49,7 @@ export class ClaimAdmission {
     const known = (this.#targets[shape.index] ??= [])
     let targets = known[from.index]
     if (targets === undefined) {
-      targets = this.tolerates(shape, from.template) ? this.#findTargets(shape, from) : []
+      targets = this.tolerates(shape, from.template) ? this.#findTargets(shape, shape.wanted, from) : []
       known[from.index] = targets
     }
     return targets
@@ -63,7 +63,8 @@ export class ClaimAdmission {
   /**
    * `targets` as the rules about domains leave them now, the ways that can be bought. Where a domain must be
    * settled on, the best comes first: the one that the rules prefer, then the cheapest, then the one whose domains
-   * are in the fewest other ways, then the one with room for the most such pods, then by name (reports.md 12).
+   * are in the fewest other ways, then the one with room for the most such pods, then the one where the most pods
+   * of all may be, then by name (reports.md 12).
    */
   confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
     if (!this.#topology.concernsDomains(shape)) return targets
@@ -76,14 +77,15 @@ export class ClaimAdmission {
         return [{ confined, ranks, narrowing }]
       })
       if (ways.length > 1) {
-        const shared = sharedDomains(ways)
+        const shared = sharedDomains(ways, ({ confined }) => this.#roomFor(shape, confined) > 0)
         ways.sort(
           (a, b) =>
             compareRanks(a.ranks, b.ranks) ||
             comparePrices(this.#priceFor(shape, a.confined), this.#priceFor(shape, b.confined)) ||
             comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)) ||
             shared(a.narrowing) - shared(b.narrowing) ||
-            this.#roomFor(shape, b.confined) - this.#roomFor(shape, a.confined),
+            this.#roomFor(shape, b.confined) - this.#roomFor(shape, a.confined) ||
+            this.#companionsOf(b.confined) - this.#companionsOf(a.confined),
         )
       }
       return ways.map((way) => way.confined)
@@ -118,6 +120,25 @@ export class ClaimAdmission {
       const rows = priced.length > 0 ? priced : holding
       return rows.reduce((most, { room }) => Math.max(most, timesIn(amounts, room)), 0)
     })
+  }
+
+  /** How many pods of the problem a claim of a class could be for, rules about other pods apart. */
+  #companionsOf(of: ClaimClass): number {
+    return (this.#companions[of.index] ??= this.#countCompanions(of))
+  }
+
+  #countCompanions(of: ClaimClass): number {
+    let count = 0
+    for (const { shape, pods } of this.#compiled.podsByShape) if (this.#couldBeFor(of, shape)) count += pods
+    return count
+  }
+
+  #couldBeFor(of: ClaimClass, shape: PodShape): boolean {
+    if (!this.tolerates(shape, of.template)) return false
+    const { amounts } = shape
+    return shape
+      .required()
+      .some((wish) => this.#findTargets(shape, wish, of).some((target) => holdsAlone(target, amounts)))
   }
 
   /**
@@ -214,8 +235,8 @@ export class ClaimAdmission {
     return this.#reservations.judge(held, offerings)
   }
 
-  #findTargets(shape: PodShape, from: ClaimClass): readonly ClaimClass[] {
-    const wanted = this.#classes.narrowed(from, shape.wanted)
+  #findTargets(shape: PodShape, wish: Wish, from: ClaimClass): readonly ClaimClass[] {
+    const wanted = this.#classes.narrowed(from, wish)
     if (wanted === undefined) return []
     const targets: ClaimClass[] = []
     for (const volumes of shape.volumes) {
@@ -256,18 +277,22 @@ function timesIn(amounts: Amounts, room: Amounts): number {
 /**
  * How many ways lead to the domains of one. Where several rules settle on a domain, pods that have to go to one
  * domain of one rule may find only few of the other: these are left to them as long as others do.
+ * @param counts whether a way is one for such pods at all.
  */
-function sharedDomains(ways: readonly { readonly narrowing: Narrowing }[]): (narrowing: Narrowing) => number {
+function sharedDomains<W extends { readonly narrowing: Narrowing }>(
+  ways: readonly W[],
+  counts: (way: W) => boolean,
+): (narrowing: Narrowing) => number {
   if ((ways[0]?.narrowing.length ?? 0) < 2) return () => 0
-  const counts = new Map<string, Map<string, number>>()
-  for (const { narrowing } of ways)
+  const leading = new Map<string, Map<string, number>>()
+  for (const { narrowing } of ways.filter(counts))
     for (const { key, domains } of narrowing) {
-      const ofKey = counts.get(key) ?? new Map<string, number>()
-      counts.set(key, ofKey)
+      const ofKey = leading.get(key) ?? new Map<string, number>()
+      leading.set(key, ofKey)
       for (const domain of domains) ofKey.set(domain, (ofKey.get(domain) ?? 0) + 1)
     }
   const most = (key: string, domains: readonly string[]): number =>
-    Math.max(...domains.map((domain) => counts.get(key)?.get(domain) ?? 0))
+    Math.max(...domains.map((domain) => leading.get(key)?.get(domain) ?? 0))
   return (narrowing) => narrowing.reduce((sum, { key, domains }) => sum + most(key, domains), 0)
 }
 

@@ -232,3 +232,8 @@ export function holdsMore(of: ClaimClass, have: Amounts, more: Amounts): boolean
   for (const row of of.frontier) if (sumFits(have, more, row.room)) return true
   return false
 }
+
+/** Whether a row of the frontier holds one pod of these amounts. */
+export function holdsAlone({ frontier }: ClaimClass, amounts: Amounts): boolean {
+  return frontier.some((row) => amountsFit(amounts, row.room))
+}

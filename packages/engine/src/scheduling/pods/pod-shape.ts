@@ -4,6 +4,7 @@ import type { ValueSet } from '../../requirements/requirement.ts'
 import {
   podRequirements,
   parseRequirements,
+  requiredAlternatives,
   type Requirements,
   requirementsOf,
 } from '../../requirements/requirements.ts'
@@ -35,6 +36,8 @@ export interface PodShape {
   readonly strict: Wish
   /** Hard rules and the heaviest preference. */
   readonly wanted: Wish
+  /** The hard rules of the pod as it was made, one entry for each term of its node affinity. */
+  readonly required: () => readonly Wish[]
   readonly tolerations: readonly Toleration[]
   readonly hostPorts: readonly HostPort[]
   /** What the volumes ask, one of which must hold; never empty. */
@@ -91,6 +94,7 @@ export class PodShapes {
     const index = this.#count++
     let next: PodShape | undefined
     let isRelaxed = false
+    let required: readonly Wish[] | undefined
     return {
       index,
       spec,
@@ -100,6 +104,7 @@ export class PodShapes {
       ...fixed,
       strict: strictWish,
       wanted: preferred === strict ? strictWish : this.#wish(preferred),
+      required: () => (required ??= requiredAlternatives(source.spec).map((terms) => this.#wish(terms))),
       tolerations: spec.tolerations ?? [],
       hasUnknownVolumes: source.hasUnknownVolumes,
       relaxed: () => {

@@ -463,6 +463,57 @@ describe('ties between domains', () => {
       }
   })
 
+  test('RPT-45 ways that are too small for the pods do not hide which zone of a capacity type is the only one', () => {
+    const spreads = [labels.capacityType, zone].flatMap((key) => {
+      const maxSkew = key === zone ? 1 : 2
+      return spreading(key, 'web', { maxSkew }).topologySpreadConstraints ?? []
+    })
+    const zones = ['a', 'b', 'c']
+    for (const only of zones) {
+      const everywhere = zones.map((at) => anOffering('on-demand', 0.1, at))
+      const small = zones.map((at) => anOffering('spot', 0.1, at))
+      const sold = [
+        soldAs(aType('small', 1, 4, zones), ...everywhere, ...small),
+        soldAs(aType('large', 2, 8, zones), ...everywhere, anOffering('spot', 0.1, only)),
+      ]
+      const pods = times(4, () => anAppPod('web', { topologySpreadConstraints: spreads }, '1500m'))
+      const { claims, failures } = schedule(anInput({ pods, pools: [aPoolInput(aPool(), sold)] }))
+      assert.deepEqual(failures, [], only)
+      assert.deepEqual(podsPerDomain(claims, labels.capacityType), { spot: 2, 'on-demand': 2 }, only)
+    }
+  })
+
+  test('RPT-45 of zones that are alike the one where the most other pods may be, whatever it is called', () => {
+    const soft = spreading(zone, 'web', { whenUnsatisfiable: 'ScheduleAnyway' })
+    const zones = ['a', 'b', 'c']
+    for (const only of zones) {
+      const inOnly = anExpression(zone, 'In', only)
+      for (const bound of [
+        { nodeSelector: { [zone]: only } },
+        requiring([anExpression(rack, 'In', 'r1')], [inOnly]),
+        requiring([anExpression(zone, 'NotIn', ...zones.filter((each) => each !== only))]),
+      ]) {
+        const pods = [anAppPod('web', soft, '1'), anAppPod('bound', bound)]
+        const { claims } = schedule(anInput({ pods, pools: [aPoolInput(aPool(), typesIn(...zones))] }))
+        assert.deepEqual(podsPerDomain(claims, zone), { [only]: 2 })
+        assert.equal(claims.length, 1)
+      }
+    }
+  })
+
+  test('RPT-45 a pod leaves the other zone to one that has to be alone in its own', () => {
+    const selectsAll = { labelSelector: {} }
+    for (const only of ['a', 'b']) {
+      const pods = [
+        anAppPod('social', requiringPods('podAffinity', zone, '', selectsAll), '1'),
+        anAppPod('alone', requiringPods('podAntiAffinity', zone, '', selectsAll), '500m'),
+        anAppPod('bound', { nodeSelector: { [zone]: only } }),
+      ]
+      const { failures } = schedule(anInput({ pods, pools: [aPoolInput(aPool(), typesIn('a', 'b'))] }))
+      assert.deepEqual(failures, [], only)
+    }
+  })
+
   test('RPT-45 pods that must be together go to the zone whose type holds all of them, whatever it is called', () => {
     const together = requiringPods('podAffinity', labels.hostname, 'web')
     const [soft] =
