@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { repositoryRoot } from './bundle-program.ts'
 
-const specifier = /(?<=\bfrom ['"]|\bimport\(['"])[^'"]+(?=['"])/g
+const specifier = /(?<=\bfrom ['"]|\bimport\(?\s*['"])[^'"]+(?=['"])/g
 
 /**
  * Writes the declarations that `doors` and all they name need, one file for each source file; where one names

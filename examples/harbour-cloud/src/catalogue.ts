@@ -6,6 +6,7 @@ import {
   labels,
   type Offering,
   type Requirement,
+  type Resources,
 } from '@tenon/provider'
 import type { CloudApi, Size } from './cloud-api.ts'
 
@@ -104,6 +105,17 @@ export function instanceTypeOf(
       }
     }),
   }
+}
+
+/** What pods get of a node. */
+export function allocatableOf({ capacity, overhead }: InstanceType): Resources {
+  const reserved = [overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold]
+  return Object.fromEntries(
+    Object.entries(capacity).map(([name, amount]) => [
+      name,
+      reserved.reduce((left, part) => left - (part[name] ?? 0), amount),
+    ]),
+  )
 }
 
 function only(key: string, ...values: readonly string[]): Requirement {

@@ -9,8 +9,7 @@ import { Catalogue, cpusLabel, instanceTypeOf } from './catalogue.ts'
 import { CloudApi, overHttp } from './cloud-api.ts'
 import { harbourNodeClass, harbourNodeClassCrd } from './node-class.ts'
 import { HarbourProvider } from './provider.ts'
-import { sizes, SimulatedCloud } from './simulated-cloud.ts'
-import { registerNode } from './simulated-kubelet.ts'
+import { sizes } from './simulated-cloud.ts'
 
 const options: readonly ProviderOption[] = [
   {
@@ -19,7 +18,7 @@ const options: readonly ProviderOption[] = [
     kind: 'text',
     fallback: '',
     takes: 'URL',
-    meaning: 'URL of the API of the cloud; `simulated` plays the cloud in this process.',
+    meaning: 'URL of the API of the cloud.',
   },
   {
     flag: 'harbour-cluster',
@@ -50,18 +49,16 @@ export const provider: ProviderModule = {
       problems: [],
     })
   },
+  simulator: async () => (await import('./simulator.ts')).simulator,
 }
 
 async function open(dependencies: ProviderDependencies): Promise<HarbourProvider> {
   const { env, kube, registry, clock, logger, fenced, server, userAgent } = dependencies
-  const url = env['HARBOUR_URL'] ?? ''
-  if (url === '') throw new ProviderSettingError('give the URL of the cloud', 'HARBOUR_URL')
   // Secrets come by the environment, and not as options that `ps` shows.
-  const token = env['HARBOUR_TOKEN'] ?? ''
-  if (token === '' && url !== 'simulated')
-    throw new ProviderSettingError('give a token of the cloud', 'HARBOUR_TOKEN')
-  const transport = url === 'simulated' ? simulated(dependencies) : overHttp(url)
-  const api = new CloudApi(fenced(transport), token, userAgent)
+  const { HARBOUR_URL: url = '', HARBOUR_TOKEN: token = '', HARBOUR_JOIN_TOKEN: joinToken = '' } = env
+  if (url === '') throw new ProviderSettingError('give the URL of the cloud', 'HARBOUR_URL')
+  if (token === '') throw new ProviderSettingError('give a token of the cloud', 'HARBOUR_TOKEN')
+  const api = new CloudApi(fenced(overHttp(url)), token, userAgent)
   return await Promise.resolve(
     new HarbourProvider({
       api,
@@ -69,18 +66,9 @@ async function open(dependencies: ProviderDependencies): Promise<HarbourProvider
       nodeClasses: registry.cache(harbourNodeClass),
       catalogue: new Catalogue(api, clock),
       cluster: env['HARBOUR_CLUSTER'] ?? 'default',
-      join: { server, token: env['HARBOUR_JOIN_TOKEN'] ?? '' },
+      join: { server, token: joinToken },
       clock,
       logger,
     }),
   )
-}
-
-/** The cloud in this process, with servers that register as Nodes. They are gone when the process ends. */
-function simulated({ kube, clock, logger }: ProviderDependencies): SimulatedCloud {
-  return new SimulatedCloud(clock, (server, script) => {
-    registerNode(kube, clock, server, script).catch((error: unknown) => {
-      logger.error('a simulated server did not join', { server: server.name, error })
-    })
-  })
 }

@@ -16,9 +16,8 @@ import {
   ProviderError,
   type ProviderInstance,
   type RepairPolicy,
-  type Resources,
 } from '@tenon/provider'
-import { type Catalogue, cpusLabel } from './catalogue.ts'
+import { allocatableOf, type Catalogue, cpusLabel } from './catalogue.ts'
 import { type CloudApi, CloudError, type Server } from './cloud-api.ts'
 import {
   type HarbourNodeClass,
@@ -252,16 +251,6 @@ function labelsOf(type: InstanceType, offering: Offering): Readonly<Record<strin
 
 function valueOf(requirements: Offering['requirements'], key: string): string {
   return requirements.find((each) => each.key === key)?.values?.[0] ?? ''
-}
-
-function allocatableOf({ capacity, overhead }: InstanceType): Resources {
-  const reserved = [overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold]
-  return Object.fromEntries(
-    Object.entries(capacity).map(([name, amount]) => [
-      name,
-      reserved.reduce((left, part) => left - (part[name] ?? 0), amount),
-    ]),
-  )
 }
 
 /** Runs `work`; whatever it fails with becomes an error of the contract, which decides what Tenon does next. */

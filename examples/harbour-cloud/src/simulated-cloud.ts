@@ -9,7 +9,7 @@ import {
 } from '@tenon/provider'
 import type { Image, Server, ServerOrder, Size } from './cloud-api.ts'
 
-const bootMs = 2000
+const usualBootMs = 2000
 const deletionMs = 5000
 
 /** What is sold. */
@@ -29,6 +29,16 @@ const answer = (
   body: oneChunk(body === undefined ? '' : JSON.stringify(body)),
 })
 
+/** What happens on the servers. */
+export interface Machines {
+  /** A while after an order: the server runs its script. */
+  boot(server: Server, userData: string): void
+  /** The server is gone. */
+  end(server: Server): void
+}
+
+const noMachines: Machines = { boot: () => {}, end: () => {} }
+
 export class SimulatedCloud implements Transport {
   readonly servers = new Map<string, Server>()
   readonly images: Image[] = [{ id: 'image-1', name: 'debian-13' }]
@@ -38,13 +48,20 @@ export class SimulatedCloud implements Transport {
   /** The next order takes effect, and its answer is lost. */
   losesNextAnswer = false
   readonly #clock: Clock
-  readonly #boot: (server: Server, userData: string) => void
+  readonly #machines: Machines
+  readonly #bootMs: number
+  #isStopped = false
   #sequence = 0
 
-  /** @param boot called a while after an order, when the server runs its script. */
-  constructor(clock: Clock, boot: (server: Server, userData: string) => void = () => {}) {
+  constructor(clock: Clock, machines: Machines = noMachines, bootMs: number = usualBootMs) {
     this.#clock = clock
-    this.#boot = boot
+    this.#machines = machines
+    this.#bootMs = bootMs
+  }
+
+  /** Nothing boots any more. */
+  stop(): void {
+    this.#isStopped = true
   }
 
   async send({ method, path, body }: HttpRequest): Promise<HttpResponse> {
@@ -73,8 +90,8 @@ export class SimulatedCloud implements Transport {
     if (this.trouble === 'refused') return answer(400, { code: 'bad_order' })
     if (this.trouble === 'throttled') return answer(429, { code: 'slow_down' }, { 'retry-after': '7' })
     const server = this.add(order)
-    this.#clock.after(bootMs, () => {
-      if (this.servers.has(server.id)) this.#boot(server, order.userData)
+    this.#clock.after(this.#bootMs, () => {
+      if (!this.#isStopped && this.servers.has(server.id)) this.#machines.boot(server, order.userData)
     })
     if (this.losesNextAnswer) {
       this.losesNextAnswer = false
@@ -85,7 +102,9 @@ export class SimulatedCloud implements Transport {
 
   #delete(server: Server): HttpResponse {
     this.servers.set(server.id, { ...server, state: 'deleting' })
-    this.#clock.after(deletionMs, () => this.servers.delete(server.id))
+    this.#clock.after(deletionMs, () => {
+      if (this.servers.delete(server.id)) this.#machines.end(server)
+    })
     return answer(202)
   }
 }

@@ -5,7 +5,7 @@ import { cp, mkdir, readFile, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
-import { labels, type Node, type NodeClaim, type Pod } from '@tenon/api'
+import { labels, type Node } from '@tenon/api'
 import { repositoryRoot } from './image.test-support.ts'
 import {
   eventually,
@@ -72,25 +72,32 @@ test('the packed command runs its demonstration, and a provider written outside 
     assert.deepEqual([manifest['version'], manifest['dependencies']], [version, undefined], name)
   }
   await Promise.all([
-    demonstrationRuns(t),
+    demonstrationRuns(t, cwd),
     typesHold(cwd),
     runIn(cwd, 'npm', 'test'),
     isValidated(t, cwd),
     launchesNodes(t, cwd),
   ])
-
-  async function demonstrationRuns(context: TestContext): Promise<void> {
-    const elsewhere = await temporaryDirectory(context)
-    const program = [join(cwd, 'node_modules/.bin/tenon')]
-    const up = startTenon(context, elsewhere, ['up', ...onFreePorts, '--boot-delay', '1s'], {}, program)
-    await eventually(
-      60_000,
-      () => /pods [1-9]\d* running 0 pending/.test(up.out()) || undefined,
-      () => `all pods run: ${up.out()}${up.err()}`,
-    )
-    assert.deepEqual(await up.end('SIGINT'), { code: 130, signal: null })
-  }
 })
+
+/** In an empty folder, as `npx tenon up` does. */
+async function demonstrationRuns(t: TestContext, installed: string): Promise<void> {
+  const cwd = await temporaryDirectory(t)
+  const up = startTenon(t, cwd, ['up', ...onFreePorts, '--boot-delay', '1s'], {}, [
+    join(installed, 'node_modules/.bin/tenon'),
+  ])
+  await allPodsRun(up)
+  assert.match(up.out(), /^simulated Exoscale /m)
+  assert.deepEqual(await up.end('SIGINT'), { code: 130, signal: null })
+}
+
+async function allPodsRun(up: TenonProcess): Promise<void> {
+  await eventually(
+    90_000,
+    () => /pods [1-9]\d* running 0 pending/.test(up.out()) || undefined,
+    () => `all pods run: ${up.out()}${up.err()}`,
+  )
+}
 
 /** Compiles the example as strictly as its own configuration says, with the declarations of the package. */
 async function typesHold(cwd: string): Promise<void> {
@@ -107,48 +114,36 @@ async function isValidated(t: TestContext, cwd: string): Promise<void> {
   assert.match(crds.out, /^ {2}name: harbournodeclasses\.harbour\.example\.com$/m, crds.err)
 }
 
+/** The provider from outside in the cluster that it simulates, and a controller of its own. */
 async function launchesNodes(t: TestContext, cwd: string): Promise<void> {
-  const cluster = start(t, cwd, 'devcluster', ...onFreePorts)
-  await eventually(
-    20_000,
-    () => /^simulated Exoscale .*\n/m.test(cluster.out()) || undefined,
-    () => `the cluster tells its addresses: ${cluster.out()}${cluster.err()}`,
-  )
-  const to = ['--kubeconfig', '.tenon/kubeconfig']
-  const applied = await finished(t, cwd, 'crds', 'apply', ...to, ...withHarbour)
-  assert.equal(applied.code, 0, applied.err)
-  await kubectlOut(cwd, ['apply', '-f', 'manifests.yaml'])
-  const quiet = ['--disable-leader-election', '--metrics-port=0', '--health-probe-port=0', '--debug-port=0']
-  const asked = ['controller', ...to, ...quiet, ...withHarbour]
-  const unset = await finished(t, cwd, ...asked)
-  assert.deepEqual(
-    [unset.code, unset.err],
-    [2, 'tenon: --harbour-url (HARBOUR_URL): give the URL of the cloud\n'],
-  )
-  const controller = start(t, cwd, ...asked, '--harbour-url=simulated')
-  const said = () => `${controller.out()}${controller.err()}`
-  await eventually(
-    40_000,
-    async () => {
-      const pods = await objectsOf<Pod>(cwd, 'pods')
-      return (pods.length === 3 && pods.every(({ spec }) => spec.nodeName !== undefined)) || undefined
-    },
-    () => `the pods get a node: ${said()}`,
-  )
+  const up = start(t, cwd, 'up', ...onFreePorts, '--boot-delay', '1s', ...withHarbour)
+  await allPodsRun(up)
   const [node] = await objectsOf<Node>(cwd, 'nodes')
   assert.equal(node?.metadata.labels?.[labels.registered], 'true')
   assert.equal(node.metadata.labels['harbour.example.com/cpus'], '4')
   assert.deepEqual(node.spec?.taints ?? [], [])
-  await kubectlOut(cwd, ['delete', 'deployment,nodepool', '--all'])
-  await kubectlOut(cwd, ['delete', 'pods', '--all', '--force'])
-  await eventually(
-    40_000,
-    async () => {
-      const claims = await objectsOf<NodeClaim>(cwd, 'nodeclaims')
-      return (claims.length === 0 && (await objectsOf<Node>(cwd, 'nodes')).length === 0) || undefined
-    },
-    () => `the node goes: ${said()}`,
+  const aside = ['--disable-leader-election', '--metrics-port=0', '--health-probe-port=0', '--debug-port=0']
+  const unset = await finished(
+    t,
+    cwd,
+    'controller',
+    '--kubeconfig',
+    '.tenon/kubeconfig',
+    ...aside,
+    ...withHarbour,
   )
+  assert.equal(unset.err, 'tenon: --harbour-url (HARBOUR_URL): give the URL of the cloud\n')
+  assert.equal(unset.code, 2)
+  await kubectlOut(cwd, ['delete', 'deployment,nodepool', '--all'])
+  await eventually(
+    60_000,
+    async () => {
+      const left = await Promise.all(['nodeclaims', 'nodes'].map((kind) => objectsOf(cwd, kind)))
+      return left.flat().length === 0 || undefined
+    },
+    () => `the node goes: ${up.out()}${up.err()}`,
+  )
+  assert.deepEqual(await up.end('SIGINT'), { code: 130, signal: null })
 }
 
 test('an older Node is told to be too old', async () => {

@@ -44,6 +44,7 @@ export {
   textSchema,
   unregisteredTaint,
 } from '@tenon/api'
+export type { CloudSimulator, SimulatedCloud, SimulatorParts } from '@tenon/devcluster'
 export {
   type Cache,
   type CacheRegistry,
