@@ -3,21 +3,16 @@
 ARG BUILD_IMAGE=node:24.21.0-bookworm-slim
 ARG BASE_IMAGE=gcr.io/distroless/cc-debian12:nonroot
 
+# The manifests of the packages alone: while they stay as they are, so do the installed packages.
+FROM ${BUILD_IMAGE} AS manifests
+WORKDIR /src
+COPY packages packages
+RUN find packages -mindepth 2 -maxdepth 2 -not -name package.json -exec rm -r {} +
+
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /src
-# The manifests first: while they stay as they are, so do the installed packages.
 COPY package.json package-lock.json .npmrc ./
-COPY packages/api/package.json packages/api/
-COPY packages/cli/package.json packages/cli/
-COPY packages/devcluster/package.json packages/devcluster/
-COPY packages/engine/package.json packages/engine/
-COPY packages/kube/package.json packages/kube/
-COPY packages/operator/package.json packages/operator/
-COPY packages/provider/package.json packages/provider/
-COPY packages/provider-exoscale/package.json packages/provider-exoscale/
-COPY packages/provider-kwok/package.json packages/provider-kwok/
-COPY packages/runtime/package.json packages/runtime/
-COPY packages/world/package.json packages/world/
+COPY --from=manifests /src/packages packages
 COPY bench/package.json bench/
 COPY conformance/package.json conformance/
 RUN npm ci --no-audit --no-fund

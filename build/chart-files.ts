@@ -1,24 +1,38 @@
 /** The files of `charts/` that follow from other files, so that they cannot drift apart. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ProviderModule } from '@tenon/provider'
 import { crdDocuments } from '../packages/cli/src/commands/crds.ts'
+import { builtInProviders } from '../packages/cli/src/providers.ts'
 import { type DocumentedValue, documentedValues } from './documented-values.ts'
+import { chartedProviders, providerFile, withProviderSchemas, withProviderValues } from './provider-values.ts'
 
 export const repositoryRoot: string = join(import.meta.dirname, '..')
 
 const beginning = '<!-- begin of the values, from values.yaml -->'
 const end = '<!-- end of the values -->'
 
+const valuesFile = 'charts/tenon/values.yaml'
+const schemaFile = 'charts/tenon/values.schema.json'
+
 /** Each generated file's text, by its path from the repository's root. */
-export async function chartFiles(): Promise<ReadonlyMap<string, string>> {
+export async function chartFiles(
+  modules: readonly ProviderModule[] = builtInProviders,
+): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>()
-  for (const { name, yaml } of await crdDocuments()) {
+  const providers = await chartedProviders(modules)
+  files.set(valuesFile, withProviderValues(read(valuesFile), providers))
+  files.set(schemaFile, withProviderSchemas(read(schemaFile), providers))
+  for (const each of providers)
+    files.set(`charts/tenon/providers/${each.module.name}.yaml`, providerFile(each))
+  for (const { name, yaml } of await crdDocuments(modules)) {
     files.set(`charts/tenon/crds/${name}.yaml`, yaml)
     files.set(`charts/tenon-crd/templates/${name}.yaml`, asTemplate(yaml))
   }
   for (const chart of ['tenon', 'tenon-crd']) {
     const path = `charts/${chart}/README.md`
-    const values = documentedValues(read(`charts/${chart}/values.yaml`))
+    const yaml = `charts/${chart}/values.yaml`
+    const values = documentedValues(files.get(yaml) ?? read(yaml))
     files.set(path, withTable(path, read(path), values))
   }
   return files

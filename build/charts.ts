@@ -1,6 +1,6 @@
 /**
- * Writes the generated files of `charts/`: definitions from what `tenon crds` prints, tables of values from
- * `values.yaml`. With `--check` it writes nothing and fails when one is not as it should be.
+ * Writes the generated files of `charts/`: definitions from what `tenon crds` prints, what providers add from
+ * their modules, tables of values from `values.yaml`. With `--check` it writes nothing and fails when one is not as it should be.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

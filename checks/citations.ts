@@ -14,18 +14,14 @@ const text = /\.(?:ts|js|mjs|md|yaml|json)$/
 /** Data from elsewhere. */
 const exempt = /\/testdata\//
 
-/** The sheet that holds the scenarios of each prefix. */
-const sheetOfPrefix: ReadonlyMap<string, string> = new Map([
-  ['SCH', 'scheduling.md'],
-  ['LIF', 'lifecycle.md'],
-  ['STA', 'cluster-state.md'],
-  ['DIS', 'disruption.md'],
-  ['API', 'api.md'],
-  ['OPS', 'operations.md'],
-  ['EXO', 'exoscale.md'],
-  ['RPT', 'reports.md'],
-  ['PLA', 'planned-placement.md'],
-])
+/** The sheet that holds the scenarios of each prefix, as the list of sheets tells. */
+const sheetOfPrefix: ReadonlyMap<string, string> = new Map(
+  [
+    ...readFileSync(resolve(sheetFolder, 'README.md'), 'utf8').matchAll(
+      /^\| \[([a-z-]+\.md)\].* ([A-Z]{3})(?:-\S+)? \|$/gm,
+    ),
+  ].map(([, file = '', prefix = '']) => [prefix, file]),
+)
 
 /** What a sheet offers to cite. */
 interface Sheet {

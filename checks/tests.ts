@@ -133,8 +133,15 @@ function withText(key: string, value: unknown): unknown {
 
 const counted = ['tests', 'suites', 'passed', 'failed', 'cancelled', 'skipped', 'todo'] as const
 
+/** Simulated clouds check what they are asked in every test file, by modules that are loaded before it. */
+function watchers(): readonly string[] {
+  return globSync('packages/*/src/**/watch.test-support.ts', { cwd: root }).map(
+    (path) => `--import=./${path.replaceAll('\\', '/')}`,
+  )
+}
+
 async function main(): Promise<number> {
-  const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'))
+  const options = [...watchers(), ...process.argv.slice(2).filter((argument) => argument.startsWith('-'))]
   const words = process.argv.slice(2).filter((argument) => !argument.startsWith('-'))
   const files = globSync('packages/*/src/**/*.test.ts', { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))

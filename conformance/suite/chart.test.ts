@@ -167,7 +167,7 @@ describe('the charts', () => {
     )
     assert.match(await refusal({ settings: { batchMaxDuration: 'soon' } }), /\/settings\/batchMaxDuration/)
     assert.match(await refusal({ logLevel: 'warn' }), /\/logLevel/)
-    assert.match(await refusal({ provider: 'gcp' }), /\/provider.*'kwok', 'exoscale'/)
+    assert.match(await refusal({ provider: 'gcp' }), /\/provider.*'exoscale', 'kwok'/)
     assert.match(
       await refusal({ controller: { image: { digest: 'sha256:1' } } }),
       /\/controller\/image\/digest/,

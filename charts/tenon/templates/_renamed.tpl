@@ -31,7 +31,7 @@
   (list "env.minValuesPolicy" "settings.minValuesPolicy")
   (list "env.featureGates" "settings.featureGates, a map")
   (list "env" "controller.env")
-  (list "settings.region" "the provider's own value, such as exoscale.zone")
+  (list "settings.region" "the provider's own value")
   (list "logEncoding" "nothing: lines are JSON")
 -}}
 {{- range $renamed -}}

@@ -99,7 +99,7 @@
 - name: SCHEDULER_CONFIG
   value: {{ . | quote }}
 {{- end }}
-{{- with include (printf "tenon.%s.env" .Values.provider) . }}
+{{- with include "tenon.providerEnv" . }}
 {{ . }}
 {{- end }}
 {{- end }}

@@ -10,7 +10,7 @@ import { createKubeClient, loadKubeConfig } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 import {
   contextFilter,
-  copied,
+  copiesFromContext,
   dockerStages,
   ignorePatterns,
   replayBuild,
@@ -53,7 +53,7 @@ spec:
 `
 
 test('the image is made of pinned images, runs as nobody, and has what its build needs', async () => {
-  const [args = [], build = [], image = []] = await dockerStages()
+  const [args = [], selection = [], build = [], image = []] = await dockerStages()
   const images = args.map(({ name, text }) => [name, ...text.split('=')])
   assert.deepEqual(
     images.map(([name, variable]) => `${name} ${variable}`),
@@ -78,7 +78,10 @@ test('the image is made of pinned images, runs as nobody, and has what its build
   ])
   assert.ok(texts('COPY').every((text) => text.startsWith('--from=build ')))
 
-  const sources = build.filter(({ name }) => name === 'COPY').flatMap(({ text }) => copied(text).sources)
+  const sources = copiesFromContext(build).flatMap((each) => each.sources)
+  // Of every package, whichever there are.
+  assert.deepEqual(copiesFromContext(selection), [{ sources: ['packages'], to: 'packages' }])
+  assert.ok(build.some(({ text }) => text === '--from=manifests /src/packages packages'))
   const isIgnored = contextFilter(await ignorePatterns())
   for (const source of sources) {
     await access(join(repositoryRoot, source))
@@ -86,7 +89,7 @@ test('the image is made of pinned images, runs as nobody, and has what its build
   }
   for (const path of ['.git', '.tenon/kubeconfig', 'docs/install.md', 'packages/cli/src/bundle.test.ts'])
     assert.ok(isIgnored(path), `${path} is not`)
-  for (const pattern of workspaces)
+  for (const pattern of workspaces.filter((each) => each !== 'packages/*'))
     for await (const folder of glob(`${pattern}/package.json`, { cwd: repositoryRoot }))
       assert.ok(sources.includes(folder), `npm ci needs ${folder}`)
 })

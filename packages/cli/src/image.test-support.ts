@@ -30,9 +30,16 @@ export async function dockerStages(): Promise<readonly (readonly Instruction[])[
 }
 
 /** Sources and destination of a `COPY` from the build context. */
-export function copied(text: string): { readonly sources: readonly string[]; readonly to: string } {
+function copied(text: string): { readonly sources: readonly string[]; readonly to: string } {
   const words = text.split(/ +/)
   return { sources: words.slice(0, -1), to: words.at(-1) ?? '' }
+}
+
+/** What a stage copies from the build context. */
+export function copiesFromContext(stage: readonly Instruction[]): readonly ReturnType<typeof copied>[] {
+  return stage
+    .filter(({ name, text }) => name === 'COPY' && !text.startsWith('--from='))
+    .map(({ text }) => copied(text))
 }
 
 /** Whether `.dockerignore` keeps a path out of the build context: the last pattern that matches decides. */
@@ -62,10 +69,10 @@ export async function ignorePatterns(): Promise<readonly string[]> {
  * @returns the folder that the image gets.
  */
 export async function replayBuild(folder: string): Promise<string> {
-  const [, build = []] = await dockerStages()
+  const [, , build = []] = await dockerStages()
   const isIgnored = contextFilter(await ignorePatterns())
   const source = join(folder, 'src')
-  for (const { sources, to } of build.filter(({ name }) => name === 'COPY').map(({ text }) => copied(text))) {
+  for (const { sources, to } of copiesFromContext(build)) {
     for (const each of sources) {
       const target = to.endsWith('/') ? join(source, to, each.split('/').at(-1) ?? '') : join(source, to)
       await cp(join(repositoryRoot, each), target, {

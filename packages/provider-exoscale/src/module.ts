@@ -34,6 +34,10 @@ export const exoscale: ProviderModule = {
     const { exoscaleNodeClassCrd } = await import('./nodeclass/crd.ts')
     return [exoscaleNodeClassCrd()]
   },
+  chart: async () => {
+    const { chart } = await import('./chart.ts')
+    return chart
+  },
   open: async (dependencies) => {
     const { openForController } = await import('./open-for-controller.ts')
     return await openForController(dependencies)

@@ -43,6 +43,10 @@ export const kwok: ProviderModule = {
     const { kwokNodeClassCrd } = await import('./nodeclass.ts')
     return [kwokNodeClassCrd]
   },
+  chart: async () => {
+    const { chart } = await import('./chart.ts')
+    return chart
+  },
   open: async ({ env, kube, ...dependencies }) => {
     const { openKwok } = await import('./open.ts')
     return openKwok(env, { ...dependencies, client: kube })

@@ -1,6 +1,7 @@
 import type { InstanceType, KubeObject, NodeClass, ResourceType } from '@tenon/api'
 import type { CacheRegistry, EventRecorder, WatchingKubeClient } from '@tenon/kube'
 import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import type { ProviderChart } from './chart.ts'
 import type { CloudProvider, PoolRules } from './contract.ts'
 import type { ProviderSimulator } from './simulator.ts'
 
@@ -111,6 +112,8 @@ export interface ProviderModule {
   offline(env: ProviderEnvironment, readText: (path: string) => Promise<string>): Promise<OfflineCatalogue>
   /** For `tenon up` and `tenon devcluster`; absent when the cloud cannot be simulated. */
   readonly simulator?: () => Promise<ProviderSimulator>
+  /** For the chart that installs Tenon; absent when that does not offer the cloud. */
+  readonly chart?: () => Promise<ProviderChart>
 }
 
 /** A setting of a provider is missing or wrong. The message names the setting and the fix, and holds no secret. */

@@ -22,6 +22,11 @@ export async function crdDocuments(
 ): Promise<readonly { readonly name: string; readonly yaml: string }[]> {
   return (await allCrds(providers)).map((crd) => ({
     name: (crd as { readonly metadata: { readonly name: string } }).metadata.name,
-    yaml: stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false }),
+    yaml: yamlDocument(crd),
   }))
+}
+
+/** YAML with every text on one line and nothing named twice. */
+export function yamlDocument(value: unknown): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
 }

@@ -1,0 +1,129 @@
+/** What the modules of clouds add to the chart: its values, their schema, and the data its templates read. */
+import type { ProviderChart, ProviderModule } from '@tenon/provider'
+import { yamlDocument } from '../packages/cli/src/commands/crds.ts'
+
+/** A cloud that can be installed with the chart. */
+export interface ChartedProvider {
+  readonly module: ProviderModule
+  readonly chart: ProviderChart
+}
+
+/** Those of the modules that add something to the chart. */
+export async function chartedProviders(
+  modules: readonly ProviderModule[],
+): Promise<readonly ChartedProvider[]> {
+  const charts = modules.map(async (module) => ({ module, chart: await module.chart?.() }))
+  return (await Promise.all(charts)).flatMap(({ module, chart }) => (chart ? [{ module, chart }] : []))
+}
+
+const notice = 'Written by npm run charts from the module of the provider.'
+
+/** The file of `providers/` that the templates read. */
+export function providerFile({ module, chart }: ChartedProvider): string {
+  const reading = module.nodeClasses.map(({ group, plural }) => ({
+    apiGroups: [group],
+    resources: [plural],
+    verbs: ['get', 'list', 'watch'],
+  }))
+  const data = {
+    nodeClasses: module.nodeClasses.map(({ plural, group }) => `${plural}.${group}`),
+    values: chart.values.map(({ name, needed, to }) => ({ name, ...(needed && { needed }), ...to })),
+    clusterRoleRules: [...reading, ...chart.rules],
+    roles: chart.roles,
+    ...(chart.note && { note: chart.note }),
+  }
+  return `# ${notice}\n${yamlDocument(data)}`
+}
+
+const providerComment = /^# -- Cloud that nodes are launched in: .*$/m
+const valuesBegin = '# What follows is written by npm run charts from the modules of the providers.\n'
+
+/**
+ * `values.yaml` with the values of these clouds.
+ * @throws Error when the text lacks the comment of `provider`, or the line that the written part begins with.
+ */
+export function withProviderValues(yaml: string, providers: readonly ChartedProvider[]): string {
+  const [own, rest] = yaml.split(valuesBegin)
+  if (own === undefined || rest === undefined || !providerComment.test(own))
+    throw new Error(`values.yaml lacks a comment of provider, or the line "${valuesBegin.trim()}"`)
+  const names = providers.map(({ module: { name, title } }) => `\`${name}\` (${title})`).join(' or ')
+  const comment = `# -- Cloud that nodes are launched in: ${names}.`
+  const sections = providers.map(({ module, chart }) => {
+    const values = chart.values.map(
+      ({ name, meaning, initial }) => `${commentOf(meaning)}  ${name}:${yamlOf(initial)}\n`,
+    )
+    return `\n${module.name}:\n${values.join('')}`
+  })
+  return `${own.replace(providerComment, comment)}${valuesBegin}${sections.join('')}`
+}
+
+const columns = 105
+
+/** A comment of one or more lines, with the mark that makes it part of the table of values. */
+function commentOf(meaning: string): string {
+  const lines: string[] = []
+  let line = '  # --'
+  for (const word of meaning.split(' ')) {
+    if (line.length + word.length + 1 > columns) {
+      lines.push(line)
+      line = '  #'
+    }
+    line += ` ${word}`
+  }
+  return [...lines, line, ''].join('\n')
+}
+
+function yamlOf(initial: string | readonly string[]): string {
+  if (typeof initial !== 'string') return initial.map((item) => `\n    - ${item}`).join('')
+  return initial === '' ? " ''" : ` ${yamlDocument(initial).trim()}`
+}
+
+interface Schema {
+  readonly properties: Readonly<Record<string, { readonly description?: string }>>
+}
+
+/** `values.schema.json` with the values of these clouds. */
+export function withProviderSchemas(json: string, providers: readonly ChartedProvider[]): string {
+  const schema = JSON.parse(json) as Schema
+  const own = Object.entries(schema.properties).filter(([, { description }]) => description !== notice)
+  const properties = {
+    ...Object.fromEntries(own),
+    provider: { enum: providers.map(({ module }) => module.name) },
+    ...Object.fromEntries(providers.map(({ module, chart }) => [module.name, schemaOf(chart)])),
+  }
+  return `${jsonText({ ...schema, properties }, 0)}\n`
+}
+
+function schemaOf({ values }: ProviderChart): object {
+  return {
+    description: notice,
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(values.map(({ name, schema }) => [name, schema ?? { type: 'string' }])),
+  }
+}
+
+/** The line width of this repository's formatter. */
+const jsonColumns = 110
+
+/** JSON as the formatter leaves it: on one line what fits there. */
+function jsonText(value: unknown, column: number, depth = 0): string {
+  const flat = flatText(value)
+  if (depth > 0 && column + flat.length < jsonColumns) return flat
+  if (typeof value !== 'object' || value === null) return flat
+  const indent = '  '.repeat(depth + 1)
+  const isList = Array.isArray(value)
+  const lines = Object.entries(value).map(([key, item]) => {
+    const start = isList ? indent : `${indent}${JSON.stringify(key)}: `
+    return `${start}${jsonText(item, start.length, depth + 1)}`
+  })
+  const [open, close] = isList ? '[]' : '{}'
+  return `${open}\n${lines.join(',\n')}\n${'  '.repeat(depth)}${close}`
+}
+
+function flatText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(flatText).join(', ')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const items = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${flatText(item)}`)
+  return items.length === 0 ? '{}' : `{ ${items.join(', ')} }`
+}

@@ -1,0 +1,57 @@
+/** What a cloud adds to the chart that installs Tenon; `npm run charts` writes it there. */
+
+/** A rule of a Role or ClusterRole, as Kubernetes writes it. */
+export interface AccessRule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+/** Where a value of the chart goes to. */
+export type ChartTarget =
+  /** The variable gets the value, the items of a list with commas between them; an empty one is left out. */
+  | { readonly kind: 'variable'; readonly variable: string }
+  /** The value names a Secret; each variable gets the entry of its name. */
+  | { readonly kind: 'secretVariables'; readonly variables: readonly string[] }
+  /** The value names a Secret; the variable gets the path of a file with one of its entries. */
+  | { readonly kind: 'secretFile'; readonly variable: string; readonly entry: string }
+  /** The value is the text of a file; the variable gets its path. */
+  | {
+      readonly kind: 'file'
+      readonly variable: string
+      /** Such as `prices.json`; unlike those of the cloud's other files. */
+      readonly file: string
+      /** Given for a JSON object: what it holds, for the error about one that is none. */
+      readonly jsonObject?: string
+    }
+
+/** A value of the chart, below the provider's name. */
+export interface ChartValue {
+  readonly name: string
+  /** A sentence for values.yaml and the table of values. */
+  readonly meaning: string
+  /** Its default. */
+  readonly initial: string | readonly string[]
+  /** JSON schema; that of a text without it. */
+  readonly schema?: object
+  /** Given when a release needs it: an example or an explanation, such as `such as a-1`. */
+  readonly needed?: string
+  readonly to: ChartTarget
+}
+
+/** What a cloud adds to the chart. */
+export interface ProviderChart {
+  readonly values: readonly ChartValue[]
+  /** Rights in the whole cluster besides reading the node classes. */
+  readonly rules: readonly AccessRule[]
+  /** Rights in single namespaces. */
+  readonly roles: readonly {
+    /** The Role is called by the release and this. */
+    readonly name: string
+    readonly namespace: string
+    readonly rules: readonly AccessRule[]
+  }[]
+  /** Told after an installation. */
+  readonly note?: string
+}
