@@ -196,14 +196,15 @@ function minValuesFindings(
   })
 }
 
-/** Limits below the smallest type let nothing be launched. */
+/** Limits below the smallest type let nothing be launched; a type without capacity is of unknown size. */
 function limitFindings(pool: NodePool, fitting: readonly InstanceType[]): readonly Finding[] {
   const limits = parseResources(pool.spec.limits ?? {})
+  const sized = fitting.filter(({ capacity }) => Object.keys(capacity).length > 0)
   return Object.entries(limits).flatMap(([name, limit]): readonly Finding[] => {
     const least = Math.min(
-      ...fitting.map(({ capacity }) => ownValue(capacity, name) ?? (name === 'nodes' ? 1 : 0)),
+      ...sized.map(({ capacity }) => ownValue(capacity, name) ?? (name === 'nodes' ? 1 : 0)),
     )
-    if (least <= limit) return []
+    if (sized.length === 0 || least <= limit) return []
     const smallest = formatResource(name, least)
     return [
       {

@@ -254,6 +254,8 @@ test('minValues, limits and labels of the template are held against the catalogu
   assert.deepEqual(await told(aPool('a', { spec: ['limits: {memory: 100Mi}'] })), [
     '5:20: warning: NodePool a: spec.limits.memory: no node fits below this limit: the smallest instance type has 512Mi',
   ])
+  const unpublished = ['', '- {key: exoscale.com/instance-family, operator: In, values: [gpua30]}']
+  assert.deepEqual(await told(aPool('a', { requirements: unpublished, spec: ['limits: {cpu: 2}'] })), [])
 })
 
 test('a pool must name a node class that is among the files, if they hold any of its kind', async () => {

@@ -23,6 +23,8 @@ export interface PublishedType {
   readonly cpus: number
   readonly memoryBytes: number
   readonly gpus: number
+  /** Whether processors, memory and GPUs are published; else they are what the simulated cloud takes them for. */
+  readonly isSizePublished: boolean
   readonly zones: readonly string[]
   /** Root disk range in GiB, where it is published. */
   readonly disk: { readonly minGib: number; readonly maxGib: number } | undefined
@@ -37,9 +39,17 @@ const zonesOfFamily: Readonly<Record<string, readonly string[]>> = {
   gpurtx6000pro: ['ch-dk-2', 'de-fra-1', 'hr-zag-1'],
 }
 
+/** Families and types whose sizes are not published. */
+const unpublishedSizes: ReadonlySet<string> = new Set([
+  'gpua30',
+  'gpua5000',
+  'gpu3080ti',
+  'gpurtx6000pro',
+  'cpu.titan48c',
+  'cpu.colossus',
+])
+
 // name, cpus, memory in MiB, gpus, published root disk range in GiB, id where it is published.
-// Capacities of gpua30, gpua5000, gpu3080ti, gpurtx6000pro, cpu.titan48c and cpu.colossus are not
-// published; theirs are placeholders.
 const rows = `
 standard.micro 1 512 0 10-200 71004023-bb72-4a97-b1e9-bc66dfce9470
 standard.tiny 1 1024 0 10-400 b6cd1ff5-3a2f-4e9d-a4d1-8988c1191fe8
@@ -110,6 +120,7 @@ function instanceTypeOf(row: string): PublishedType {
     cpus: Number(cpus),
     memoryBytes: Number(memoryMib) * 2 ** 20,
     gpus: Number(gpus),
+    isSizePublished: !unpublishedSizes.has(family) && !unpublishedSizes.has(name),
     zones: ownValue(zonesOfFamily, family) ?? publishedZones,
     disk: minGib === '' ? undefined : { minGib: Number(minGib), maxGib: Number(maxGib) },
   }

@@ -8,7 +8,14 @@ import { publishedTypes } from './published-catalogue.ts'
 /** The built-in numbers are the same in every currency. */
 const prices = pricesByType('EUR')
 
-/** What a node class would be offered in a zone, as far as it is published; the cloud is not asked. */
+const unsized: ReadonlySet<string> = new Set(
+  publishedTypes.filter(({ isSizePublished }) => !isSizePublished).map(({ name }) => name),
+)
+
+/**
+ * What a node class would be offered in a zone, as far as it is published; the cloud is not asked. Types
+ * whose sizes are not published have no capacity.
+ */
 export function publishedInstanceTypes(
   zone: string,
   spec: ExoscaleNodeClassSpec = {},
@@ -21,11 +28,12 @@ export function publishedInstanceTypes(
       pricePerHour: prices.get(type.name),
     }))
   const { kubeReserved, systemReserved } = kubeletSettings(spec)
-  return instanceTypesOf(entries, {
+  const types = instanceTypesOf(entries, {
     zone,
     diskSizeGib: diskSizeGib(spec),
     kubeReserved,
     systemReserved,
     unavailability: () => undefined,
   })
+  return types.map((type) => (unsized.has(type.name) ? { ...type, capacity: {} } : type))
 }

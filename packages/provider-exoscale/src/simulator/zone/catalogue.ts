@@ -1,4 +1,4 @@
-/** The instance types of the simulated cloud: those that Exoscale publishes. */
+/** The instance types of the simulated cloud: those that Exoscale publishes, some with sizes that are guessed. */
 import { publishedTypes } from '../../catalogue/published-catalogue.ts'
 import { stableId } from './stable-id.ts'
 
