@@ -1,10 +1,10 @@
 /** Every controller and loop of the operator; names, triggers and concurrency as in operations.md 7. */
-import { TurnPace } from '@tenon/kube'
-import type { SweepGuard } from '@tenon/provider'
+import { type EventRecorder, type KubeClient, TurnPace } from '@tenon/kube'
+import type { CloudProvider, SweepGuard } from '@tenon/provider'
+import type { Clock, Logger, Random, Turns } from '@tenon/runtime'
 import { isExpectedFailure } from './cloud/expected-failures.ts'
 import { guardedProvider } from './cloud/guarded-provider.ts'
 import { measuredProvider } from './cloud/measured-provider.ts'
-import type { OperatorContext } from './context.ts'
 import { type Runnable, type RunnableSpec, runnables } from './controller.ts'
 import { measuredDecider } from './decider/measured-decider.ts'
 import { Disruption } from './disruption/controller.ts'
@@ -37,87 +37,128 @@ import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
 import { Nominator } from './placement/nominator.ts'
 import { Provisioner } from './provisioning/provisioner.ts'
+import type { CapacityLearning } from './cloud/corrected-provider.ts'
+import type { LaunchGuard } from './cloud/launch-guard.ts'
+import type { DisruptionAnswers } from './disruption/answers.ts'
+import type { PlacementGate } from './placement/gate.ts'
+import type { OverlayLayer } from './nodeoverlay/overlaid-provider.ts'
+import type { SchedulingDecider } from './decider/decider.ts'
+import type { FrameworkMetrics } from './metrics/framework/framework.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import type { PassAges } from './metrics/pass-ages.ts'
+import type { Caches } from './cluster/caches.ts'
+import type { Settings } from './settings.ts'
+import type { ClusterState } from './cluster/cluster-state.ts'
+
+/** What controllers are built from; each takes what it uses. */
+export interface OperatorParts {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  /** With the overlays of NodeOverlays, if these are served, and types no larger than their machines. */
+  readonly provider: CloudProvider
+  /** What is beneath; absent without the feature gate. */
+  readonly overlays?: OverlayLayer
+  /** What machines really have, and the provider without it; absent with `compatibility: karpenter`. */
+  readonly learning?: CapacityLearning
+  /** Knows which offerings failed lately; absent with `compatibility: karpenter`. */
+  readonly launchGuard?: LaunchGuard
+  readonly events: EventRecorder
+  readonly decider: SchedulingDecider
+  readonly placementGate: PlacementGate
+  /** Why nodes are still there. */
+  readonly answers: DisruptionAnswers
+  readonly metrics: Metrics
+  /** Told what controllers do. */
+  readonly framework: FrameworkMetrics
+  readonly passAges: PassAges
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly random: Random
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 /** Builds every controller and subscribes it to what it watches. Nothing runs before `start`. */
-export function buildControllers(context: OperatorContext, sweep: SweepGuard): readonly Runnable[] {
-  const { clock, logger, random, framework, settings } = context
+export function buildControllers(parts: OperatorParts, sweep: SweepGuard): readonly Runnable[] {
+  const { clock, logger, random, framework, settings } = parts
   const deps = { clock, logger, random, metrics: framework, isExpected: isExpectedFailure }
-  reportSync(context)
-  return runnables(controllerSpecs(context, sweep), settings.cpuRequestsMillis, {
+  reportSync(parts)
+  return runnables(controllerSpecs(parts, sweep), settings.cpuRequestsMillis, {
     ...deps,
     pace: new TurnPace(clock),
   })
 }
 
 /** In the order in which they are told of a change and started. */
-function controllerSpecs(context: OperatorContext, sweep: SweepGuard): readonly RunnableSpec[] {
-  const { learning, metrics, overlays, provider } = context
-  const { nodeRepair, staticCapacity } = context.settings.featureGates
-  const evictions = new EvictionQueue(context)
+function controllerSpecs(parts: OperatorParts, sweep: SweepGuard): readonly RunnableSpec[] {
+  const { learning, metrics, overlays, provider } = parts
+  const { nodeRepair, staticCapacity } = parts.settings.featureGates
+  const evictions = new EvictionQueue(parts)
   const disruption = new Disruption(
     {
-      ...measured(context, 'disruption'),
-      decider: measuredDecider(context.decider, 'disruption', context),
+      ...measured(parts, 'disruption'),
+      decider: measuredDecider(parts.decider, 'disruption', parts),
     },
     evictions,
   )
-  const pricing = new PoolPricing(measured(context, 'state.pricing'))
+  const pricing = new PoolPricing(measured(parts, 'state.pricing'))
   return [
-    new DisruptionConditions(measured(context, 'nodeclaim.disruption')),
-    new NodeClaimLifecycle(measured(context, 'nodeclaim.lifecycle')),
-    new NodeTermination(measured(context, 'node.termination'), evictions),
+    new DisruptionConditions(measured(parts, 'nodeclaim.disruption')),
+    new NodeClaimLifecycle(measured(parts, 'nodeclaim.lifecycle')),
+    new NodeTermination(measured(parts, 'node.termination'), evictions),
     evictions,
-    new NodeClaimExpiration(context),
-    new NodeClaimHydration(context),
-    new NodeHydration(context),
-    new NodeClaimConsistency(context),
-    ...(nodeRepair && provider.repairPolicies.length > 0 ? [new NodeHealth(context)] : []),
+    new NodeClaimExpiration(parts),
+    new NodeClaimHydration(parts),
+    new NodeHydration(parts),
+    new NodeClaimConsistency(parts),
+    ...(nodeRepair && provider.repairPolicies.length > 0 ? [new NodeHealth(parts)] : []),
     ...(overlays === undefined
       ? []
       : [
-          new NodeOverlayController(context, {
+          new NodeOverlayController(parts, {
             ...overlays,
-            provider: measuredProvider(overlays.provider, 'nodeoverlay.controller', context),
+            provider: measuredProvider(overlays.provider, 'nodeoverlay.controller', parts),
           }),
         ]),
-    ...(staticCapacity ? [new StaticDeprovisioning(context), new StaticProvisioning(context)] : []),
-    new StateNodeClaimGC(context),
-    new PodEvents(context),
-    new Nominator(context),
-    new NodePoolHash(context),
-    new NodePoolReadiness(context),
-    new NodePoolRegistrationHealth(context),
-    new NodePoolRollout(context),
-    ...(learning === undefined ? [] : [new NodePoolLearning(context)]),
+    ...(staticCapacity ? [new StaticDeprovisioning(parts), new StaticProvisioning(parts)] : []),
+    new StateNodeClaimGC(parts),
+    new PodEvents(parts),
+    new Nominator(parts),
+    new NodePoolHash(parts),
+    new NodePoolReadiness(parts),
+    new NodePoolRegistrationHealth(parts),
+    new NodePoolRollout(parts),
+    ...(learning === undefined ? [] : [new NodePoolLearning(parts)]),
     pricing,
     { name: 'state.pricing', run: (signal) => pricing.refresh(signal) },
     ...(metrics.cluster === undefined
       ? []
       : [
-          new PodMetrics(context, metrics.cluster),
-          new NodeMetrics(context, metrics.cluster),
-          new NodePoolMetrics(context, metrics.cluster),
+          new PodMetrics(parts, metrics.cluster),
+          new NodeMetrics(parts, metrics.cluster),
+          new NodePoolMetrics(parts, metrics.cluster),
         ]),
-    ...statusControllers(context),
-    new NodeClaimGarbageCollection(measured(context, 'nodeclaim.garbagecollection'), sweep),
-    new NodePoolCounter(context),
+    ...statusControllers(parts),
+    new NodeClaimGarbageCollection(measured(parts, 'nodeclaim.garbagecollection'), sweep),
+    new NodePoolCounter(parts),
     disruption.commands,
     disruption,
-    new Provisioner(measured(context, 'provisioner')),
+    new Provisioner(measured(parts, 'provisioner')),
   ]
 }
 
-/** The context of one controller, whose calls to the cloud are measured under its name. */
-function measured(context: OperatorContext, controller: string): OperatorContext {
-  const { caches, launchGuard, learning } = context
-  const provider = measuredProvider(context.provider, controller, context)
-  if (launchGuard === undefined) return { ...context, provider }
+/** The parts of one controller, whose calls to the cloud are measured under its name. */
+function measured(parts: OperatorParts, controller: string): OperatorParts {
+  const { caches, launchGuard, learning } = parts
+  const provider = measuredProvider(parts.provider, controller, parts)
+  if (launchGuard === undefined) return { ...parts, provider }
   return {
-    ...context,
+    ...parts,
     provider: guardedProvider(
       provider,
       // A provider makes an instance of what it sells, whatever such instances turned out to have.
-      learning?.provider ?? context.provider,
+      learning?.provider ?? parts.provider,
       launchGuard,
       caches.nodePools,
     ),

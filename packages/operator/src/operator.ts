@@ -11,7 +11,7 @@ import type { DrainReport } from './node/termination/drain-report.ts'
 import { drainReports } from './node/termination/drain-state.ts'
 import { correctionsShown } from './nodepool/learning.ts'
 import { PlacementGate } from './placement/gate.ts'
-import type { OperatorContext } from './context.ts'
+import type { OperatorParts } from './controllers.ts'
 import { DecisionFaults } from './decider/decision-faults.ts'
 import { IsolatingDecider } from './decider/isolating-decider.ts'
 import { InlineDecider, type SchedulingDecider } from './decider/decider.ts'
@@ -151,7 +151,7 @@ export class Operator {
       provider: beneath,
     }
     this.#learning = learning
-    const context: OperatorContext = {
+    const context: OperatorParts = {
       client,
       caches: this.caches,
       state: this.state,

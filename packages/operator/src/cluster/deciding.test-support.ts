@@ -3,7 +3,7 @@ import { type InstanceType, labels, type NodePool, parseResources, type Pod } fr
 import { schedule } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 import { eventLoopTurns, silentLogger } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import type { OperatorParts } from '../controllers.ts'
 import { type GatheredInput, gatherSchedulingInput } from '../provisioning/scheduling-input.ts'
 import { defaultSettings } from '../settings.ts'
 import { aPod, aPool } from './nodes/machines.test-support.ts'
@@ -69,7 +69,7 @@ export async function gathered({ caches, clock, state }: ObservedCluster): Promi
     logger: silentLogger,
     placementGate: { improvementFor: () => ({}) },
   }
-  return await gatherSchedulingInput(context as unknown as OperatorContext, new AbortController().signal)
+  return await gatherSchedulingInput(context as unknown as OperatorParts, new AbortController().signal)
 }
 
 /** Where each waiting pod goes: to the node of a name, to a new one, or nowhere. */

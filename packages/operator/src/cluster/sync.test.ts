@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type NodeClaim } from '@tenon/api'
 import { type LogFields, silentLogger } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import type { OperatorParts } from '../controllers.ts'
 import { seedCheckMs, StateNodeClaimGC } from '../nodeclaim/seed-check.ts'
 import { reportSync } from '../metrics/sync-report.ts'
 import { Metrics } from '../metrics/metrics.ts'
@@ -97,7 +97,7 @@ describe('synced', () => {
 describe('the check of claims that no cache has shown', () => {
   function check({ state }: ObservedCluster, inApi: NodeClaim | undefined): StateNodeClaimGC {
     const client = { get: () => Promise.resolve(inApi) }
-    return new StateNodeClaimGC({ state, client, logger: silentLogger } as unknown as OperatorContext)
+    return new StateNodeClaimGC({ state, client, logger: silentLogger } as unknown as OperatorParts)
   }
   const { signal } = new AbortController()
 

@@ -1,9 +1,22 @@
 /** What the budgets of the NodePools leave for now (disruption.md 6). */
+import type { EventRecorder } from '@tenon/kube'
 import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
 import { allowedDisruptions, unreadableBudget } from '@tenon/engine'
-import { perObject } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import { type Clock, type Logger, perObject } from '@tenon/runtime'
 import { isNodeReady, labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 const defaultBudgets = [{ nodes: '10%' }]
 const eventDedupeMs = 60_000
@@ -20,7 +33,7 @@ interface Count {
  * Ready use budgets up. Shows the figures, and tells of budgets that allow nothing.
  */
 export function remainingDisruptions(
-  { caches, state, clock, metrics, events }: OperatorContext,
+  { caches, state, clock, metrics, events }: Dependencies,
   reason: DisruptionReason,
 ): Map<string, number> {
   const counts = countsOf(state.stateNodes())
@@ -49,7 +62,7 @@ export function remainingDisruptions(
 
 /** How many nodes of the NodePool may be disrupted at a time, and how many are. */
 export function budgetState(
-  { state, clock }: Pick<OperatorContext, 'state' | 'clock'>,
+  { state, clock }: Pick<Dependencies, 'state' | 'clock'>,
   pool: NodePool,
   reason: DisruptionReason,
 ): { readonly allowed: number; readonly disrupting: number } {
@@ -59,7 +72,7 @@ export function budgetState(
 }
 
 /** Says of every NodePool with a budget that cannot be read which one it is. */
-export function logUnreadableBudgets({ caches, state, clock, logger }: OperatorContext): void {
+export function logUnreadableBudgets({ caches, state, clock, logger }: Dependencies): void {
   for (const pool of caches.nodePools.list()) {
     if (!state.isManaged(pool)) continue
     const budget = unreadableBudget(pool.spec.disruption?.budgets ?? [], clock.now())

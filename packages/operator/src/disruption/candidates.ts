@@ -1,4 +1,7 @@
 /** Which nodes may be disrupted at all, whatever the reason (disruption.md 3, 4). */
+import type { Clock } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
 import {
   annotations,
   type InstanceType,
@@ -10,7 +13,6 @@ import {
   type PricePerHour,
 } from '@tenon/api'
 import { protectionNotice } from './protection-notice.ts'
-import type { OperatorContext } from '../context.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
 import { doNotDisrupt, isActive, keyOf } from '../cluster/pods/pods.ts'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
@@ -19,6 +21,17 @@ import { labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-n
 import type { ObstacleCause } from './answers.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
 import { awaitsPods } from './predecessors.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly clock: Clock
+}
 
 /** Nothing stays unlooked at for longer. */
 const nextLookMs = 5 * 60_000
@@ -52,17 +65,17 @@ export type DisruptionClass = 'graceful' | 'eventual'
  * @param isWanted whether a machine is looked at at all.
  */
 export function* findCandidates(
-  context: OperatorContext,
+  deps: Dependencies,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
   isWanted: (machine: StateNode) => boolean,
 ): Generator<undefined, readonly Candidate[], undefined> {
   const candidates: Candidate[] = []
-  for (const machine of context.state.stateNodes()) {
+  for (const machine of deps.state.stateNodes()) {
     yield
-    const found = isWanted(machine) ? candidateOf(context, machine, catalogue, disruptionClass) : undefined
+    const found = isWanted(machine) ? candidateOf(deps, machine, catalogue, disruptionClass) : undefined
     if (found === undefined) continue
-    if ('by' in found) tellBlocked(context, machine, found.text)
+    if ('by' in found) tellBlocked(deps, machine, found.text)
     else candidates.push(found)
   }
   return candidates
@@ -78,7 +91,7 @@ const blocked = (by: Obstacle['by'], text: string): Obstacle => ({ by, text })
 
 /** The candidate, why the node is none, or nothing when nobody needs to be told. */
 export function candidateOf(
-  context: OperatorContext,
+  deps: Dependencies,
   machine: StateNode,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
@@ -86,7 +99,7 @@ export function candidateOf(
   const { node, claim } = machine
   if (claim === undefined) return undefined
   if (node === undefined) return blocked('node', 'the NodeClaim has no Node')
-  const busy = ownObstacle(context, machine, claim, disruptionClass)
+  const busy = ownObstacle(deps, machine, claim, disruptionClass)
   if (busy !== undefined) return busy
   const { doNotDisrupt: key } = annotations
   if (node.metadata.annotations?.[key] === 'true')
@@ -97,12 +110,12 @@ export function candidateOf(
   const listed = catalogue.get(poolName)
   if (listed === undefined || listed.types.size === 0)
     return blocked('nodePool', `NodePool not found (NodePool=${poolName})`)
-  const [problem] = validatePool(listed.pool, context.provider)
+  const [problem] = validatePool(listed.pool, deps.provider)
   if (problem !== undefined)
     return blocked('nodePool', `the NodePool is not valid (NodePool=${poolName}): ${problem}`)
-  const found = context.state.podsOnNodes.of(node.metadata.name)
+  const found = deps.state.podsOnNodes.of(node.metadata.name)
   const goesInTheEnd = disruptionClass === 'eventual' && claim.spec.terminationGracePeriod !== undefined
-  const held = goesInTheEnd ? undefined : obstacleOfPods(context, found)
+  const held = goesInTheEnd ? undefined : obstacleOfPods(deps, found)
   if (held !== undefined) return held
   const { pods, movable, disruptionCost } = found
   const type = listed.types.get(tags[labels.instanceType] ?? '')
@@ -116,37 +129,36 @@ export function candidateOf(
     movable,
     pricePerHour: nodePrice(type, tags),
     disruptionCost,
-    waitsForBusyNodes: isNewlyQuiet(context, claim, listed.pool),
+    waitsForBusyNodes: isNewlyQuiet(deps, claim, listed.pool),
   }
 }
 
 /** Whether the node has been consolidatable for no longer than it takes busy nodes of its NodePool to get there. */
-function isNewlyQuiet({ clock }: OperatorContext, claim: NodeClaim, pool: NodePool): boolean {
+function isNewlyQuiet({ clock }: Dependencies, claim: NodeClaim, pool: NodePool): boolean {
   const sinceMs = transitionMs(claim, 'Consolidatable')
   return sinceMs !== undefined && clock.now() - sinceMs < consolidateAfterMs(pool) + nextLookMs
 }
 
 /** What the state of a node says against it, whatever is on it. */
 function ownObstacle(
-  context: OperatorContext,
+  deps: Dependencies,
   machine: StateNode,
   claim: NodeClaim,
   disruptionClass: DisruptionClass,
 ): Obstacle | undefined {
-  const unreadable = context.state.unreadableNodeText(machine)
+  const unreadable = deps.state.unreadableNodeText(machine)
   if (unreadable !== undefined) return blocked('node', `the Node cannot be read: ${unreadable}`)
   if (!machine.isInitialized) return blocked('node', 'the Node is not initialized')
   if (machine.isMarkedForDeletion) return blocked('node', 'the Node is being deleted, or about to be')
-  if (context.state.isNominated(machine.providerID))
-    return blocked('node', 'the Node is kept for a pending pod')
-  return disruptionClass === 'graceful' && awaitsPods(context, claim)
+  if (deps.state.isNominated(machine.providerID)) return blocked('node', 'the Node is kept for a pending pod')
+  return disruptionClass === 'graceful' && awaitsPods(deps, claim)
     ? blocked('node', 'the Node is kept for the pods of nodes that it replaces')
     : undefined
 }
 
 /** The first pod that must not be touched; users are told of annotations that say until when. */
 function obstacleOfPods(
-  { clock, events }: OperatorContext,
+  { clock, events }: Dependencies,
   { annotated, blocking }: PodsToMove,
 ): Obstacle | undefined {
   const now = clock.now()
@@ -174,7 +186,7 @@ export function isEmpty({ pods }: Candidate): boolean {
 }
 
 /** Says on the Node and its claim why they stay. */
-export function tellBlocked({ events }: OperatorContext, { node, claim }: StateNode, reason: string): void {
+export function tellBlocked({ events }: Dependencies, { node, claim }: StateNode, reason: string): void {
   for (const object of [node, claim]) {
     if (object === undefined) continue
     events.record({

@@ -1,4 +1,6 @@
 /** NodePools and what they sell, read once for a pass of the disruption loop. */
+import type { Logger } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import {
   type InstanceType,
   labels,
@@ -8,7 +10,16 @@ import {
   ownValue,
 } from '@tenon/api'
 import { isExpectedFailure } from '../cloud/expected-failures.ts'
-import type { OperatorContext } from '../context.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly logger: Logger
+}
 
 /** A NodePool of this provider; without types when they cannot be listed now. */
 interface ListedPool {
@@ -19,8 +30,8 @@ interface ListedPool {
 export type Catalogue = ReadonlyMap<string, ListedPool>
 
 /** Every NodePool that this provider serves, by name, ready or not. */
-export async function readCatalogue(context: OperatorContext, signal: AbortSignal): Promise<Catalogue> {
-  const { caches, state, provider, logger } = context
+export async function readCatalogue(deps: Dependencies, signal: AbortSignal): Promise<Catalogue> {
+  const { caches, state, provider, logger } = deps
   const pools = caches.nodePools.list().filter((pool) => state.isManaged(pool))
   const listed = await Promise.all(
     pools.map(async (pool): Promise<readonly [string, ListedPool]> => {

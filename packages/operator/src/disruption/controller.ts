@@ -1,10 +1,10 @@
 /** `disruption`: looks for nodes to remove or replace, one method after the other (disruption.md 2). */
+import type { CloudProvider } from '@tenon/provider'
 import { isConditionTrue, type Node } from '@tenon/api'
-import { isKubeError, type ReconcileResult } from '@tenon/kube'
-import { inSlices, type Slicing } from '@tenon/runtime'
+import { type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Clock, inSlices, type Logger, type Random, type Slicing, type Turns } from '@tenon/runtime'
 import { settlePlannedClaims } from '../provisioning/planned-claims.ts'
 import { soldOutProvider } from '../cloud/sold-out-provider.ts'
-import type { OperatorContext } from '../context.ts'
 import type { SingletonSpec } from '../controller.ts'
 import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
 import { sliceMs } from '../decider/slice.ts'
@@ -21,6 +21,33 @@ import { DisruptionMarks } from './commands/marks.ts'
 import type { DisruptionMethod, Pass } from './methods/method.ts'
 import { type RemovalGround, removalGround } from './simulation.ts'
 import { StaticDrift } from './methods/static-drift.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { SchedulingDecider } from '../decider/decider.ts'
+import type { PlacementGate } from '../placement/gate.ts'
+import type { DisruptionAnswers } from './answers.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { PassAges } from '../metrics/pass-ages.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly decider: SchedulingDecider
+  readonly placementGate: PlacementGate
+  readonly answers: DisruptionAnswers
+  readonly metrics: Metrics
+  readonly passAges: PassAges
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly random: Random
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const unsyncedMs = 1000
 /** Machines looked at between two questions whether others are to run. */
@@ -45,26 +72,26 @@ interface Round {
 /** Begins what the first method wants that wants anything; the next pass goes on from there. */
 export class Disruption implements SingletonSpec {
   readonly name = 'disruption'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** The same, where nothing is for sale that may not be launched in place of nodes now. */
-  readonly #consolidating: OperatorContext
+  readonly #consolidating: Dependencies
   readonly #marks: DisruptionMarks
   readonly commands: Commands
   readonly #methods: readonly DisruptionMethod[]
 
   /** @param evictions evicts pods within their PDBs. */
-  constructor(context: OperatorContext, evictions: Pick<EvictionQueue, 'add'>) {
-    const { featureGates, compatibility } = context.settings
-    this.#context = context
-    this.#marks = new DisruptionMarks(context)
-    this.commands = new Commands(context, this.#marks, evictions)
-    const provider = soldOutProvider(context.provider, (pool) => this.commands.whyNoLaunch(pool))
-    this.#consolidating = { ...context, provider }
-    context.answers.ask = (signal) => explainNodes(context, this.commands, signal)
+  constructor(deps: Dependencies, evictions: Pick<EvictionQueue, 'add'>) {
+    const { featureGates, compatibility } = deps.settings
+    this.#deps = deps
+    this.#marks = new DisruptionMarks(deps)
+    this.commands = new Commands(deps, this.#marks, evictions)
+    const provider = soldOutProvider(deps.provider, (pool) => this.commands.whyNoLaunch(pool))
+    this.#consolidating = { ...deps, provider }
+    deps.answers.ask = (signal) => explainNodes(deps, this.commands, signal)
     this.#methods = [
-      new Emptiness(context),
-      new StaticDrift(context),
-      new Drift(context),
+      new Emptiness(deps),
+      new StaticDrift(deps),
+      new Drift(deps),
       ...(featureGates.globalConsolidation && compatibility !== 'karpenter'
         ? [new Consolidation(this.#consolidating, 'global')]
         : [
@@ -75,7 +102,7 @@ export class Disruption implements SingletonSpec {
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
-    const { passAges, state } = this.#context
+    const { passAges, state } = this.#deps
     passAges.waiting(this.name)
     const result = await this.#attempt(signal)
     if (result.kind !== 'backoff' && state.waitingFor().length === 0) passAges.complete(this.name)
@@ -93,10 +120,10 @@ export class Disruption implements SingletonSpec {
   }
 
   async #pass(signal: AbortSignal): Promise<ReconcileResult> {
-    const { state, settings } = this.#context
-    logUnreadableBudgets(this.#context)
+    const { state, settings } = this.#deps
+    logUnreadableBudgets(this.#deps)
     if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
-    await settlePlannedClaims(this.#context, signal)
+    await settlePlannedClaims(this.#deps, signal)
     await this.#cleanUp()
     // In steps, as what follows asks for all of it at a stretch.
     const nodes = state.stateNodes().flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name]))
@@ -119,8 +146,8 @@ export class Disruption implements SingletonSpec {
   }
 
   async #try(method: DisruptionMethod, round: Round, signal: AbortSignal): Promise<boolean> {
-    const context = method instanceof Consolidation ? this.#consolidating : this.#context
-    const { metrics, clock, state } = context
+    const deps = method instanceof Consolidation ? this.#consolidating : this.#deps
+    const { metrics, clock, state } = deps
     const { reason, type, disruptionClass } = method
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
     const start = clock.monotonic()
@@ -135,8 +162,8 @@ export class Disruption implements SingletonSpec {
       return false
     }
     const read = async (): Promise<Seen> => {
-      const catalogue = await readCatalogue(context, signal)
-      const wanted = findCandidates(context, catalogue, disruptionClass, isWanted)
+      const catalogue = await readCatalogue(deps, signal)
+      const wanted = findCandidates(deps, catalogue, disruptionClass, isWanted)
       const all = await inSlices(wanted, this.#slicing)
       const candidates = await inSlices(acceptedBy(method, all), this.#slicing)
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, candidates.length)
@@ -145,7 +172,7 @@ export class Disruption implements SingletonSpec {
         catalogue,
         all,
         candidates,
-        ground: () => (ground ??= removalGround(context, candidates, true, signal)),
+        ground: () => (ground ??= removalGround(deps, candidates, true, signal)),
       }
     }
     try {
@@ -173,7 +200,7 @@ export class Disruption implements SingletonSpec {
 
   /** What another search for consolidation has just read, if nothing has changed since. */
   #seenFor(method: DisruptionMethod, { last }: Round): Seen | undefined {
-    const { clock, state } = this.#context
+    const { clock, state } = this.#deps
     if (last === undefined || !(last.by instanceof Consolidation) || !(method instanceof Consolidation))
       return undefined
     const isFresh = last.version === state.consolidation.read() && clock.monotonic() - last.atMs < seenLastsMs
@@ -181,7 +208,7 @@ export class Disruption implements SingletonSpec {
   }
 
   *#isAnyOf(isWanted: (machine: StateNode) => boolean): Generator<undefined, boolean, undefined> {
-    for (const [index, machine] of this.#context.state.stateNodes().entries()) {
+    for (const [index, machine] of this.#deps.state.stateNodes().entries()) {
       if (index % machinesPerStep === 0) yield
       if (isWanted(machine)) return true
     }
@@ -199,7 +226,7 @@ export class Disruption implements SingletonSpec {
   /** Machines with marks that nothing is under way for, in steps. */
   *#leftMarked(): Generator<undefined, readonly StateNode[], undefined> {
     const marked: StateNode[] = []
-    for (const [index, machine] of this.#context.state.stateNodes().entries()) {
+    for (const [index, machine] of this.#deps.state.stateNodes().entries()) {
       if (index % machinesPerStep === 0) yield
       const { node, claim, providerID, isMarkedForDeletion, isInitialized } = machine
       if (isMarkedForDeletion || claim === undefined || this.commands.has(providerID)) continue
@@ -210,7 +237,7 @@ export class Disruption implements SingletonSpec {
   }
 
   get #slicing(): Slicing {
-    return { ...this.#context, sliceMs }
+    return { ...this.#deps, sliceMs }
   }
 }
 

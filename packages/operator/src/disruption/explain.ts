@@ -1,16 +1,34 @@
 /** Explains for every node why it is still there (`GET /debug/decisions`). */
+import type { EventRecorder } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
 import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
 import type { ConsolidationRemark, NodeRefusal } from '@tenon/engine'
-import { rfc3339 } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
-import type { NodeDecision, Verdict } from './answers.ts'
+import type { DisruptionAnswers, NodeDecision, Verdict } from './answers.ts'
 import { budgetState } from './budget.ts'
 import { type Candidate, candidateOf, isEmpty } from './candidates.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
 import type { Commands } from './commands/commands.ts'
 import { policyAgainst, restOf } from './policy.ts'
 import { claimNames, refusalText } from './remarks.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly answers: DisruptionAnswers
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 type CommandsUnderWay = Pick<Commands, 'has' | 'isResting'>
 type BudgetText = (pool: NodePool, reason: DisruptionReason) => string | undefined
@@ -21,9 +39,9 @@ const unknown: Verdict = {
 }
 
 /** Notes what a search for consolidation said of single nodes. */
-export function keepRemarks(context: OperatorContext, remarks: readonly ConsolidationRemark[]): void {
-  const { answers, clock } = context
-  const claimOf = claimNames(context)
+export function keepRemarks(deps: Dependencies, remarks: readonly ConsolidationRemark[]): void {
+  const { answers, clock } = deps
+  const claimOf = claimNames(deps)
   const atMs = clock.now()
   for (const remark of remarks) {
     if (remark.kind === 'refused') {
@@ -37,19 +55,19 @@ export function keepRemarks(context: OperatorContext, remarks: readonly Consolid
 }
 
 /** Notes that the pods of a drifted node have no other place. */
-export function keepStranded({ answers, clock }: OperatorContext, node: string, text: string): void {
+export function keepStranded({ answers, clock }: Dependencies, node: string, text: string): void {
   answers.keep(node, { cause: 'pods', message: sentence(text), atMs: clock.now() })
 }
 
 /** Answers for every node with a claim, as things are now; only verdicts of searches may be older. */
 export async function explainNodes(
-  context: OperatorContext,
+  deps: Dependencies,
   commands: CommandsUnderWay,
   signal: AbortSignal,
 ): Promise<readonly NodeDecision[]> {
-  const { answers, clock, state } = context
-  const catalogue = await readCatalogue(context, signal)
-  const budgetText = budgetTexts(context)
+  const { answers, clock, state } = deps
+  const catalogue = await readCatalogue(deps, signal)
+  const budgetText = budgetTexts(deps)
   const now = clock.now()
   const machines = state.stateNodes()
   answers.retain(new Set(machines.map(({ name }) => name)))
@@ -60,7 +78,7 @@ export async function explainNodes(
       cause,
       message,
       atMs = now,
-    } = verdictOfCommands(machine, commands) ?? verdictOn(context, machine, catalogue, budgetText)
+    } = verdictOfCommands(machine, commands) ?? verdictOn(deps, machine, catalogue, budgetText)
     return [
       {
         ...(node !== undefined && { node: node.metadata.name }),
@@ -83,29 +101,29 @@ function verdictOfCommands({ providerID }: StateNode, commands: CommandsUnderWay
 }
 
 function verdictOn(
-  context: OperatorContext,
+  deps: Dependencies,
   machine: StateNode,
   catalogue: Catalogue,
   budgetText: BudgetText,
 ): Verdict {
-  const found = candidateOf(context, machine, catalogue, 'graceful')
+  const found = candidateOf(deps, machine, catalogue, 'graceful')
   if (found === undefined) return unknown
   return 'by' in found
     ? { cause: found.by, message: sentence(found.text) }
-    : verdictOnCandidate(context, found, budgetText)
+    : verdictOnCandidate(deps, found, budgetText)
 }
 
-function verdictOnCandidate(context: OperatorContext, candidate: Candidate, budgetText: BudgetText): Verdict {
-  const { answers } = context
+function verdictOnCandidate(deps: Dependencies, candidate: Candidate, budgetText: BudgetText): Verdict {
+  const { answers } = deps
   const { claim, pool, name } = candidate
   const isDrifted = isConditionTrue(claim, 'Drifted')
   const reason: DisruptionReason = isDrifted ? 'Drifted' : isEmpty(candidate) ? 'Empty' : 'Underutilized'
-  const against = isDrifted ? undefined : policyAgainst(context, candidate)
+  const against = isDrifted ? undefined : policyAgainst(deps, candidate)
   if (against !== undefined) return { cause: 'policy', message: sentence(against) }
   const budget = budgetText(pool, reason)
   if (budget !== undefined) return { cause: 'budget', message: budget }
   if (reason === 'Empty') return { cause: 'possible', message: `It may go (reason=${reason})` }
-  const rest = isDrifted ? undefined : restOf(context, candidate)
+  const rest = isDrifted ? undefined : restOf(deps, candidate)
   if (rest !== undefined) return { cause: 'failedCommand', message: sentence(rest) }
   return (
     answers.verdictOn(name) ??
@@ -114,13 +132,13 @@ function verdictOnCandidate(context: OperatorContext, candidate: Candidate, budg
 }
 
 /** Says where a budget is used up; each is looked up once. */
-function budgetTexts(context: OperatorContext): BudgetText {
+function budgetTexts(deps: Dependencies): BudgetText {
   const known = new Map<string, string | undefined>()
   return (pool, reason) => {
     const { name } = pool.metadata
     const key = `${name}/${reason}`
     if (!known.has(key)) {
-      const { allowed, disrupting } = budgetState(context, pool, reason)
+      const { allowed, disrupting } = budgetState(deps, pool, reason)
       const details = `NodePool=${name}, allowed=${allowed}, disrupted=${disrupting}`
       known.set(key, allowed > disrupting ? undefined : `No budget is left for reason ${reason} (${details})`)
     }

@@ -1,10 +1,19 @@
 /** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
+import type { Clock } from '@tenon/runtime'
 import { isConditionTrue, labels } from '@tenon/api'
-import type { OperatorContext } from '../context.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
 import { keyOf } from '../cluster/pods/pods.ts'
 import { labelsOf, transitionMs } from '../cluster/nodes/state-node.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly state: ClusterState
+  readonly clock: Clock
+  readonly settings: Settings
+}
 
 /** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
@@ -22,7 +31,7 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
 }
 
 /** Why the node's pods are let alone for a while. */
-export function restOf({ state }: OperatorContext, { pods }: Candidate): string | undefined {
+export function restOf({ state }: Dependencies, { pods }: Candidate): string | undefined {
   const resting = state.movedPods.resting(pods)
   if (resting === undefined) return undefined
   const minutes = Math.ceil(resting.forMs / 60_000)
@@ -31,7 +40,7 @@ export function restOf({ state }: OperatorContext, { pods }: Candidate): string 
 
 /** Why the node is not consolidated yet though its NodePool would have it: its pods have just started. */
 export function freshnessOf(
-  { clock, settings, state }: OperatorContext,
+  { clock, settings, state }: Dependencies,
   candidate: Candidate,
 ): string | undefined {
   const { claim, pool } = candidate
@@ -53,12 +62,12 @@ export function freshnessOf(
  * Whether the node has been left alone for as long as its NodePool asks. A pod that has just come or gone counts
  * from when it is seen, as it may take long until the claim tells of it: while writes of other claims hang.
  */
-export function isAtRest({ state }: OperatorContext, { node, claim }: Candidate): boolean {
+export function isAtRest({ state }: Dependencies, { node, claim }: Candidate): boolean {
   return isConditionTrue(claim, 'Consolidatable') && !state.unnotedPodEvents.has(node.metadata.name)
 }
 
 /** Why the NodePool wants the node as it is, or wants it so for now; drift is another matter. */
-export function policyAgainst(context: OperatorContext, candidate: Candidate): string | undefined {
+export function policyAgainst(deps: Dependencies, candidate: Candidate): string | undefined {
   const { pool } = candidate
   const { name } = pool.metadata
   if (pool.spec.replicas !== undefined)
@@ -67,9 +76,9 @@ export function policyAgainst(context: OperatorContext, candidate: Candidate): s
   if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (NodePool=${name})`
   const against = isEmpty(candidate)
     ? undefined
-    : (unconsolidatable(candidate) ?? freshnessOf(context, candidate))
+    : (unconsolidatable(candidate) ?? freshnessOf(deps, candidate))
   if (against !== undefined) return against
-  return isAtRest(context, candidate)
+  return isAtRest(deps, candidate)
     ? undefined
     : `the node has not been at rest for long enough (NodePool=${name}, consolidateAfter=${consolidateAfter})`
 }

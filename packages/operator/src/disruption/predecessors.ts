@@ -1,6 +1,13 @@
 /** Which nodes a node was launched to replace, as its claim tells a later process too. */
+import type { Clock } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
-import type { OperatorContext } from '../context.ts'
+import type { Caches } from '../cluster/caches.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly clock: Clock
+}
 
 /** Names of the claims whose nodes go for this one, separated by spaces. */
 const replacesAnnotation = 'tenon.sh/replaces'
@@ -15,7 +22,7 @@ export function predecessorsAnnotation(claims: readonly NodeClaim[]): Readonly<R
  * Whether pods are still to come from nodes that the claim's node replaces. Until then it looks empty, and
  * a process that knows nothing of the command would remove what was just launched, and launch it again.
  */
-export function awaitsPods({ caches, clock }: OperatorContext, { metadata }: NodeClaim): boolean {
+export function awaitsPods({ caches, clock }: Dependencies, { metadata }: NodeClaim): boolean {
   const names = metadata.annotations?.[replacesAnnotation]?.split(' ') ?? []
   const ageMs = clock.now() - Date.parse(metadata.creationTimestamp ?? '')
   return names.some((name) => {

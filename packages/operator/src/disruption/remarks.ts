@@ -1,4 +1,6 @@
 /** What users are told of a search for consolidation (disruption.md 10, 12, 18). */
+import type { Logger } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
 import type { KubeObject } from '@tenon/api'
 import {
   balancedThreshold,
@@ -9,9 +11,20 @@ import {
   type RemovalResult,
   type Verdict,
 } from '@tenon/engine'
-import type { OperatorContext } from '../context.ts'
 import { keyOf } from '../cluster/pods/pods.ts'
 import type { Candidate } from './candidates.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly logger: Logger
+}
 
 /** Why a node is left alone is not told again within this time. */
 export const unconsolidatableMs = 15 * 60_000
@@ -20,8 +33,8 @@ const listedPods = 5
 const balancedFactor = 2
 
 /** Says on the Node and its claim why consolidation leaves them alone. */
-export function tellUnconsolidatable(context: OperatorContext, candidate: Candidate, reason: string): void {
-  tell(context, [candidate.node, candidate.claim], {
+export function tellUnconsolidatable(deps: Dependencies, candidate: Candidate, reason: string): void {
+  tell(deps, [candidate.node, candidate.claim], {
     reason: 'Unconsolidatable',
     message: reason.charAt(0).toUpperCase() + reason.slice(1),
     values: [],
@@ -31,33 +44,32 @@ export function tellUnconsolidatable(context: OperatorContext, candidate: Candid
 
 /** Tells of what a search came across, and counts it. */
 export function tellRemarks(
-  context: OperatorContext,
+  deps: Dependencies,
   remarks: readonly ConsolidationRemark[],
   candidates: ReadonlyMap<string, Candidate>,
 ): void {
-  const claimOf = claimNames(context)
+  const claimOf = claimNames(deps)
   for (const remark of remarks) {
     if (remark.kind === 'refused') {
       const candidate = candidates.get(remark.node)
-      if (candidate !== undefined)
-        tellUnconsolidatable(context, candidate, refusalText(remark.refusal, claimOf))
+      if (candidate !== undefined) tellUnconsolidatable(deps, candidate, refusalText(remark.refusal, claimOf))
       continue
     }
     const nodes = remark.nodes.flatMap((name) => candidates.get(name) ?? [])
     if (remark.kind === 'possible') {
-      if (remark.replacements > 0) tellCommand(context, 'ConsolidationCandidate', nodes, remark)
-    } else tellScores(context, nodes, remark)
+      if (remark.replacements > 0) tellCommand(deps, 'ConsolidationCandidate', nodes, remark)
+    } else tellScores(deps, nodes, remark)
   }
 }
 
 /** Says on every node of a command that was decided and then not begun why that is. */
 export function tellRejected(
-  context: OperatorContext,
+  deps: Dependencies,
   nodes: readonly Candidate[],
   command: CommandSummary,
   because: string,
 ): void {
-  tellCommand(context, 'ConsolidationRejected', nodes, command, because)
+  tellCommand(deps, 'ConsolidationRejected', nodes, command, because)
 }
 
 interface CommandSummary {
@@ -67,7 +79,7 @@ interface CommandSummary {
 }
 
 function tellCommand(
-  context: OperatorContext,
+  deps: Dependencies,
   reason: string,
   nodes: readonly Candidate[],
   { replacements, savings }: CommandSummary,
@@ -77,7 +89,7 @@ function tellCommand(
     const into = replacements === 0 ? '' : ` -> [${replacements} replacement${replacements > 1 ? 's' : ''}]`
     const part = nodes.length > 1 ? `, part of ${nodes.length}` : ''
     const command = `${replacements === 0 ? 'delete' : 'replace'}: [${node.metadata.name}${part}]${into}`
-    tell(context, [node, claim], {
+    tell(deps, [node, claim], {
       reason,
       message:
         `${command} (savings: $${savings.toFixed(2)})` +
@@ -88,11 +100,11 @@ function tellCommand(
 }
 
 function tellScores(
-  context: OperatorContext,
+  deps: Dependencies,
   nodes: readonly Candidate[],
   { verdicts, isApproved, nodes: names }: Extract<ConsolidationRemark, { kind: 'scored' }>,
 ): void {
-  const { metrics, caches, logger } = context
+  const { metrics, caches, logger } = deps
   for (const verdict of verdicts) {
     const { nodePool: nodepool, policy, score } = verdict
     const decided = (approved: boolean) => (approved ? 'approved' : 'rejected')
@@ -110,7 +122,7 @@ function tellScores(
     const objects: readonly (KubeObject | undefined)[] =
       names.length === 1 ? [only?.node, only?.claim] : [pool]
     tell(
-      context,
+      deps,
       objects.filter((object) => object !== undefined),
       { reason: 'ConsolidationApproved', message: scoreText(verdict), values: [] },
     )
@@ -157,7 +169,7 @@ export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
 type ClaimOf = (machine: string) => string | undefined
 
 /** Looks the claims of machines up, all of them when the first is asked for. */
-export function claimNames({ state }: OperatorContext): ClaimOf {
+export function claimNames({ state }: Dependencies): ClaimOf {
   let names: ReadonlyMap<string, string | undefined> | undefined
   return (machine) => {
     names ??= new Map(state.stateNodes().map(({ name, claim }) => [name, claim?.metadata.name]))
@@ -177,7 +189,7 @@ export function strandedText(failures: RemovalResult['stranded'], claimOf: Claim
 }
 
 function tell(
-  { events }: OperatorContext,
+  { events }: Dependencies,
   objects: readonly KubeObject[],
   event: {
     readonly reason: string

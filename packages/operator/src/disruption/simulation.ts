@@ -1,12 +1,31 @@
 /** Asks the engine what becomes of the pods without some nodes (disruption.md 11). */
+import type { Clock, Logger, Turns } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import { isConditionTrue, labels } from '@tenon/api'
 import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
-import type { OperatorContext } from '../context.ts'
 import { type GatheredInput, gatherRemovalInput } from '../provisioning/scheduling-input.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
 import type { PlanTarget } from '../cluster/pods/pod-plans.ts'
 import { capacityOf, labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
 import type { Candidate } from './candidates.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { SchedulingDecider } from '../decider/decider.ts'
+import type { PlacementGate } from '../placement/gate.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly decider: SchedulingDecider
+  readonly placementGate: PlacementGate
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 /** The cluster as it is, with the pods of candidates that may have to move. */
 export interface RemovalGround {
@@ -22,14 +41,14 @@ export interface RemovalGround {
  * @throws when no NodePool can launch anything: then nothing can be said about replacements.
  */
 export async function removalGround(
-  context: OperatorContext,
+  deps: Dependencies,
   candidates: readonly Candidate[],
   sparesBusyNodes: boolean,
   signal: AbortSignal,
 ): Promise<RemovalGround> {
   const removable = candidates.map(({ name, movable: pods }) => ({ name, pods }))
-  const busy = sparesBusyNodes ? busyNodes(context) : new Set<string>()
-  const input = await gatherRemovalInput(context, removable, busy, signal)
+  const busy = sparesBusyNodes ? busyNodes(deps) : new Set<string>()
+  const input = await gatherRemovalInput(deps, removable, busy, signal)
   if (!input.hasEligiblePool)
     throw new Error('no NodePool is ready to launch nodes, so nothing can be said about replacements')
   const unjudged = new Set(input.refused.map(({ pod }) => pod.metadata.uid ?? ''))
@@ -38,11 +57,11 @@ export async function removalGround(
       input.stateNodes.has(name) && !movable.some(({ metadata }) => unjudged.has(metadata.uid ?? '')),
   )
   // Pods of nodes that nothing is asked about stay where they are.
-  if (judged.length < candidates.length) return await removalGround(context, judged, sparesBusyNodes, signal)
+  if (judged.length < candidates.length) return await removalGround(deps, judged, sparesBusyNodes, signal)
   return {
     input,
     candidates: new Map(judged.map((candidate) => [candidate.name, candidate])),
-    described: judged.map((candidate) => describe(context, candidate)),
+    described: judged.map((candidate) => describe(deps, candidate)),
   }
 }
 
@@ -52,7 +71,7 @@ export async function removalGround(
  * @returns undefined when there was no time.
  */
 export async function withoutNodes(
-  context: OperatorContext,
+  deps: Dependencies,
   ground: RemovalGround,
   candidates: readonly Candidate[],
   signal: AbortSignal,
@@ -65,8 +84,8 @@ export async function withoutNodes(
   }
   // Questions on the same ground are about the same input, which need not be read again.
   const input = plan.length === 0 ? ground.input : withPlan(ground.input, plan)
-  const { solveTimeoutMs } = context.settings
-  const result = await context.decider.examine(input, question, { deadlineMs: solveTimeoutMs, signal })
+  const { solveTimeoutMs } = deps.settings
+  const result = await deps.decider.examine(input, question, { deadlineMs: solveTimeoutMs, signal })
   return result?.kind === 'removal' && result.isComplete ? result : undefined
 }
 
@@ -78,7 +97,7 @@ function withPlan(input: GatheredInput, plan: RemovalResult['placements']): Gath
 
 /** Keeps where pods are to go: what is decided meanwhile would pack them otherwise, and launch more. */
 export function keepHomes(
-  { state, placementGate }: OperatorContext,
+  { state, placementGate }: Dependencies,
   { input }: RemovalGround,
   placements: RemovalResult['placements'],
 ): void {
@@ -100,7 +119,7 @@ export function destinationsOf(
   return [...names].flatMap((name) => input.stateNodes.get(name) ?? [])
 }
 
-function describe({ state }: OperatorContext, candidate: Candidate): CandidateInput {
+function describe({ state }: Dependencies, candidate: Candidate): CandidateInput {
   const { name, pool, pricePerHour, disruptionCost, waitsForBusyNodes, movable } = candidate
   const tags = labelsOf(candidate)
   const policy = pool.spec.disruption?.consolidationPolicy
@@ -119,7 +138,7 @@ function describe({ state }: OperatorContext, candidate: Candidate): CandidateIn
 }
 
 /** Names of the nodes on which something happened less than their NodePool's `consolidateAfter` ago. */
-function busyNodes({ state, caches, clock }: OperatorContext): ReadonlySet<string> {
+function busyNodes({ state, caches, clock }: Dependencies): ReadonlySet<string> {
   const now = clock.now()
   return new Set(
     state.stateNodes().flatMap((machine) => {

@@ -1,4 +1,7 @@
 /** The second look: whether a move of consolidation still holds after a while (disruption.md 13). */
+import type { Clock, Logger, Turns } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
 import { labels, sumOfPrices, wellKnownLabels } from '@tenon/api'
 import {
   highestPrice,
@@ -7,12 +10,32 @@ import {
   type RemovalResult,
   worstLaunchPrice,
 } from '@tenon/engine'
-import type { OperatorContext } from '../context.ts'
 import { remainingDisruptions } from './budget.ts'
 import type { Candidate } from './candidates.ts'
 import { readCatalogue } from './catalogue.ts'
 import type { Pass } from './methods/method.ts'
 import { removalGround, withoutNodes } from './simulation.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { SchedulingDecider } from '../decider/decider.ts'
+import type { PlacementGate } from '../placement/gate.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly decider: SchedulingDecider
+  readonly placementGate: PlacementGate
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 /** Why a move does not hold any more. */
 type Rejection = 'budget' | 'scheduling' | 'churn' | 'price' | 'unknown'
@@ -25,24 +48,24 @@ const reason = 'Underutilized'
  * @returns why the move is not to be carried out; undefined when it is.
  */
 export async function rejectionOf(
-  context: OperatorContext,
+  deps: Dependencies,
   move: PlannedMove,
   find: Pass['find'],
   isPacked: boolean,
   signal: AbortSignal,
 ): Promise<Rejection | undefined> {
-  if (!context.state.decidable()) return 'churn'
-  const nodes = await stillThere(context, move, find)
+  if (!deps.state.decidable()) return 'churn'
+  const nodes = await stillThere(deps, move, find)
   if (typeof nodes === 'string') return nodes
-  const ground = await removalGround(context, nodes, true, signal)
+  const ground = await removalGround(deps, nodes, true, signal)
   if (ground.candidates.size < nodes.length) return 'scheduling'
   const plan = isPacked ? move.placements : []
-  const removal = await withoutNodes(context, ground, nodes, signal, plan)
+  const removal = await withoutNodes(deps, ground, nodes, signal, plan)
   if (removal === undefined) return 'unknown'
   if (removal.stranded.length > 0 || !(isPacked ? isCovered(removal, move, nodes) : isSame(removal, move)))
     return 'scheduling'
-  if (!(await isStillCheaper(context, move, nodes, signal))) return 'price'
-  const again = await stillThere(context, move, find)
+  if (!(await isStillCheaper(deps, move, nodes, signal))) return 'price'
+  const again = await stillThere(deps, move, find)
   return typeof again === 'string' ? again : undefined
 }
 
@@ -73,14 +96,14 @@ function uidsOf(claims: PlannedMove['claims']): readonly string[] {
 
 /** Whether the new nodes cost less than the old ones, whichever of their types is launched, as prices are now. */
 async function isStillCheaper(
-  context: OperatorContext,
+  deps: Dependencies,
   { claims }: PlannedMove,
   nodes: readonly Candidate[],
   signal: AbortSignal,
 ): Promise<boolean> {
   if (claims.length === 0) return true
-  const catalogue = await readCatalogue(context, signal)
-  const wellKnown = new Set([...wellKnownLabels, ...context.provider.wellKnownLabels])
+  const catalogue = await readCatalogue(deps, signal)
+  const wellKnown = new Set([...wellKnownLabels, ...deps.provider.wellKnownLabels])
   const dearest = claims.map(({ nodePool, instanceTypes, requirements }) => {
     const types = catalogue.get(nodePool)?.types
     const wanted = parseRequirements(requirements)
@@ -97,18 +120,18 @@ async function isStillCheaper(
 
 /** The move's nodes as they are by now, if all of them may still go. */
 async function stillThere(
-  context: OperatorContext,
+  deps: Dependencies,
   { candidates }: PlannedMove,
   find: Pass['find'],
 ): Promise<readonly Candidate[] | Rejection> {
   const names = new Set(candidates)
   const nodes = (await find()).filter(({ name }) => names.has(name))
   if (nodes.length < names.size) return 'churn'
-  const remaining = remainingDisruptions(context, reason)
+  const remaining = remainingDisruptions(deps, reason)
   for (const { providerID, claim } of nodes) {
     const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
     const left = remaining.get(pool) ?? 0
-    if (left <= 0 || context.state.isNominated(providerID)) return 'budget'
+    if (left <= 0 || deps.state.isNominated(providerID)) return 'budget'
     remaining.set(pool, left - 1)
   }
   return nodes

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { labels, type Node, type Pod } from '@tenon/api'
 import { eventLoopTurns, SystemClock } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import type { OperatorParts } from '../controllers.ts'
 import { NodeMetrics } from './cluster/nodes.ts'
 import { NodePoolMetrics } from './cluster/nodepools.ts'
 import { statusControllers } from './conditions/kinds.ts'
@@ -81,13 +81,13 @@ async function shown(detail: 'full' | 'reduced') {
     provider,
     clock,
     turns: eventLoopTurns,
-  } as unknown as OperatorContext
+  } as unknown as OperatorParts
   const stopping = new AbortController()
   const told = {
     events: { record: () => undefined },
     settings: { metricsDetail: detail, clusterStateObservability: true },
   }
-  for (const status of statusControllers({ ...context, ...told } as unknown as OperatorContext))
+  for (const status of statusControllers({ ...context, ...told } as unknown as OperatorParts))
     status.watch((name) => void status.reconcile(name, stopping.signal))
   const podMetrics = new PodMetrics(context, metrics.cluster)
   const nodeMetrics = new NodeMetrics(context, metrics.cluster)

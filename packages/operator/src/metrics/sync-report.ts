@@ -1,17 +1,22 @@
 /** Tells whether the state is good for decisions, and for how long it has not been (cluster-state.md 6). */
-import type { OperatorContext } from '../context.ts'
+import type { Clock, Logger } from '@tenon/runtime'
 import { shortened } from '../provisioning/scheduling-report.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from './metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly state: ClusterState
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 const alarmingMs = 30_000
 const repeatMs = 10_000
 
 /** Shows every answer that the state gives about itself; nobody else has to. */
-export function reportSync({
-  clock,
-  logger,
-  metrics,
-  state,
-}: Pick<OperatorContext, 'clock' | 'logger' | 'metrics' | 'state'>): void {
+export function reportSync({ clock, logger, metrics, state }: Dependencies): void {
   let lastMs = Number.NEGATIVE_INFINITY
   state.syncAnswers.add(({ isSynced, unsyncedMs, waitingFor }) => {
     metrics.stateSynced.set(isSynced ? 1 : 0)

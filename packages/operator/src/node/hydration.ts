@@ -1,11 +1,19 @@
 /** `node.hydration`: the node class label on the Nodes of managed claims (lifecycle.md 10). */
 import { kinds, nodeClassLabel, ownValue } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
+import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { isUnreadable } from '../cluster/readable.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
 import { isMoreThanHeartbeat } from '../cluster/nodes/node-changes.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+}
 
 /** Reconciles one Node. Without the label it would be neither drained nor repaired. */
 export class NodeHydration implements ControllerSpec {
@@ -13,14 +21,14 @@ export class NodeHydration implements ControllerSpec {
   readonly concurrency = { least: 1000, most: 5000 }
   readonly backoff = { baseMs: 100, capMs: 60_000 }
   readonly perSecond = 10
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     enqueueChanged(caches.nodes, enqueue, isMoreThanHeartbeat)
     caches.nodeClaims.onChange((change) => {
       const node = isOfItsLife(change) ? state.nodeOf(change.object) : undefined
@@ -29,7 +37,7 @@ export class NodeHydration implements ControllerSpec {
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { caches, state, client } = this.#context
+    const { caches, state, client } = this.#deps
     const node = caches.nodes.get({ name })
     const claim = node === undefined ? undefined : state.claimOf(node)
     if (node === undefined || claim === undefined || isUnreadable(node)) return done

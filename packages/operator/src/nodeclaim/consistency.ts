@@ -1,4 +1,5 @@
 /** `nodeclaim.consistency`: whether a node is the machine its claim promised (lifecycle.md 7). */
+import type { Clock, Logger } from '@tenon/runtime'
 import {
   ConditionSet,
   isConditionTrue,
@@ -9,13 +10,24 @@ import {
   parseResource,
   ownValue,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
+import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { isUnreadable } from '../cluster/readable.ts'
 import { nodeClaimConditions } from './lifecycle/conditions.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
 import { claimNamesOf, isMoreThanHeartbeat } from '../cluster/nodes/node-changes.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly events: EventRecorder
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 const periodMs = 10 * 60_000
 /** A node that offers less of a resource than this share of what was promised is not as promised. */
@@ -25,16 +37,16 @@ const leastShare = 0.9
 export class NodeClaimConsistency implements ControllerSpec {
   readonly name = 'nodeclaim.consistency'
   readonly concurrency = { least: 10, most: 1000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** When claims were looked at last, by UID; the longest ago first. */
   readonly #scannedMs = new Map<string, number>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches } = this.#context
+    const { caches } = this.#deps
     enqueueChanged(caches.nodeClaims, enqueue, isOfItsLife)
     caches.nodes.onChange((change) => {
       if (!isMoreThanHeartbeat(change)) return
@@ -43,7 +55,7 @@ export class NodeClaimConsistency implements ControllerSpec {
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { caches, clock, state } = this.#context
+    const { caches, clock, state } = this.#deps
     const claim = caches.nodeClaims.get({ name })
     if (claim === undefined || !state.isManaged(claim)) return done
     if ((claim.status?.providerID ?? '') === '') return done
@@ -61,7 +73,7 @@ export class NodeClaimConsistency implements ControllerSpec {
   }
 
   #tell(claim: NodeClaim, node: Node, issue: string): void {
-    const { events, logger } = this.#context
+    const { events, logger } = this.#deps
     logger.warn('consistency error', {
       NodeClaim: { name: claim.metadata.name },
       Node: { name: node.metadata.name },
@@ -77,7 +89,7 @@ export class NodeClaimConsistency implements ControllerSpec {
   }
 
   async #store(claim: NodeClaim, issues: readonly string[]): Promise<ReconcileResult> {
-    const { client, clock } = this.#context
+    const { client, clock } = this.#deps
     const type = 'ConsistentStateFound'
     const next: ReconcileResult = { kind: 'after', delayMs: periodMs }
     if (issues.length === 0 && isConditionTrue(claim, type)) return next
@@ -105,7 +117,7 @@ export class NodeClaimConsistency implements ControllerSpec {
   }
 
   #sweep(): void {
-    const now = this.#context.clock.now()
+    const now = this.#deps.clock.now()
     for (const [uid, atMs] of this.#scannedMs) {
       if (atMs + periodMs > now) return
       this.#scannedMs.delete(uid)

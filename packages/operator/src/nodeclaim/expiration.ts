@@ -1,11 +1,26 @@
 /** `nodeclaim.expiration`: deletes claims that have reached their age (lifecycle.md 5). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import { labels, type NodeClaim, parseNillableDuration } from '@tenon/api'
-import { done, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
+import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
 import { deleteClaim } from './lifecycle/delete-claim.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 /** Longest wait a timer takes safely; a longer one is simply looked at again. */
 const longestWaitMs = 24 * 60 * 60_000
@@ -16,18 +31,18 @@ const invalidPoolMs = 60_000
 export class NodeClaimExpiration implements ControllerSpec {
   readonly name = 'nodeclaim.expiration'
   readonly concurrency = { least: 1, most: 1 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    enqueueChanged(this.#context.caches.nodeClaims, enqueue, isOfItsLife)
+    enqueueChanged(this.#deps.caches.nodeClaims, enqueue, isOfItsLife)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { caches, state, clock, logger, provider } = this.#context
+    const { caches, state, clock, logger, provider } = this.#deps
     const claim = caches.nodeClaims.get({ name })
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined || !state.isManaged(claim))
       return done
@@ -38,7 +53,7 @@ export class NodeClaimExpiration implements ControllerSpec {
     const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
     if (pool !== undefined && validatePool(pool, provider).length > 0)
       return { kind: 'after', delayMs: invalidPoolMs }
-    if (await deleteClaim(this.#context, claim, 'expired')) {
+    if (await deleteClaim(this.#deps, claim, 'expired')) {
       logger.info('deleting expired nodeclaim', { NodeClaim: { name }, expireAfter: claim.spec.expireAfter })
     }
     return done

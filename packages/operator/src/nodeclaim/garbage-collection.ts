@@ -1,19 +1,33 @@
 /** `nodeclaim.garbagecollection`: deletes claims whose machine is gone (lifecycle.md 6). */
 import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
-import type { ReconcileResult } from '@tenon/kube'
+import type { EventRecorder, KubeClient, ReconcileResult } from '@tenon/kube'
 import {
+  type CloudProvider,
   heldMessage,
   isProviderError,
   type ProviderInstance,
   SweepGuard,
   type SweepRound,
 } from '@tenon/provider'
-import type { Clock } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import type { Clock, Logger } from '@tenon/runtime'
 import { isNodeReady } from '../cluster/nodes/state-node.ts'
 import { deleteClaim } from './lifecycle/delete-claim.ts'
 import { wasRegistered } from './lifecycle/standing.ts'
 import type { SingletonSpec } from '../controller.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly logger: Logger
+}
 
 const periodMs = 2 * 60_000
 const reason = 'NodeClaimSweepHeld'
@@ -29,16 +43,16 @@ export function claimSweepGuard(clock: Clock): SweepGuard {
  */
 export class NodeClaimGarbageCollection implements SingletonSpec {
   readonly name = 'nodeclaim.garbagecollection'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #guard: SweepGuard
 
-  constructor(context: OperatorContext, guard: SweepGuard) {
-    this.#context = context
+  constructor(deps: Dependencies, guard: SweepGuard) {
+    this.#deps = deps
     this.#guard = guard
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, state, provider, logger } = this.#context
+    const { caches, state, provider, logger } = this.#deps
     // Claims first: one launched between the two lists must not look as if it had no machine. A cache that is
     // behind only knows of fewer launches.
     const claims = caches.nodeClaims
@@ -62,7 +76,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     for (const name of [...silent, ...round.admitted]) {
       const claim = lost.get(name)
       if (claim === undefined || !(await this.#isGone(claim, signal))) continue
-      if (!(await deleteClaim(this.#context, claim, 'garbage_collected'))) continue
+      if (!(await deleteClaim(this.#deps, claim, 'garbage_collected'))) continue
       logger.info('deleting nodeclaim whose instance is gone', {
         NodeClaim: { name },
         'provider-id': claim.status?.providerID,
@@ -72,7 +86,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
   }
 
   #lost(claims: readonly NodeClaim[], instances: readonly ProviderInstance[]): readonly NodeClaim[] {
-    const { state, provider } = this.#context
+    const { state, provider } = this.#deps
     const living = instances.filter(({ deleting }) => !deleting)
     const alive = new Set(living.map(({ providerID }) => providerID))
     const owners = new Set(living.map(({ nodeClaimName }) => nodeClaimName))
@@ -88,7 +102,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
 
   /** The second witness. A machine that is on its way out already counts as gone. */
   async #isGone(claim: NodeClaim, signal: AbortSignal): Promise<boolean> {
-    const { provider, logger } = this.#context
+    const { provider, logger } = this.#deps
     const providerID = claim.status?.providerID ?? ''
     if (!provider.ownsProviderID(providerID)) return true
     try {
@@ -106,7 +120,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
 
   #tell(round: SweepRound, lost: ReadonlyMap<string, NodeClaim>, present: number): void {
     if (round.held.length === 0) return
-    const { caches, events, logger } = this.#context
+    const { caches, events, logger } = this.#deps
     const message = heldMessage('NodeClaims have no instance', round, present)
     logger.info(message, { held: round.held.slice(0, 20) })
     const pools = new Set(round.held.map((name) => lost.get(name)?.metadata.labels?.[labels.nodePool] ?? ''))

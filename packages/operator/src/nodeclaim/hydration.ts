@@ -1,27 +1,35 @@
 /** `nodeclaim.hydration`: the node class label on claims of older versions (lifecycle.md 10). */
 import { isLabelValue, karpenterKinds, nodeClassLabel, ownValue } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
+import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+}
 
 /** Reconciles the labels of one NodeClaim. */
 export class NodeClaimHydration implements ControllerSpec {
   readonly name = 'nodeclaim.hydration'
   readonly concurrency = { least: 1000, most: 5000 }
   readonly backoff = { baseMs: 100, capMs: 60_000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    enqueueChanged(this.#context.caches.nodeClaims, enqueue, isOfItsLife)
+    enqueueChanged(this.#deps.caches.nodeClaims, enqueue, isOfItsLife)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { caches, state, client } = this.#context
+    const { caches, state, client } = this.#deps
     const claim = caches.nodeClaims.get({ name })
     if (claim === undefined || !state.isManaged(claim)) return done
     const ref = claim.spec.nodeClassRef

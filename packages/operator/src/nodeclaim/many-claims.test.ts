@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { rfc3339, VirtualClock } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import type { OperatorParts } from '../controllers.ts'
 import { nodeClassKind, ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
 import { NodeClaimConsistency } from './consistency.ts'
 import { InstanceTypeDrift } from './disruption/instance-type-drift.ts'
@@ -50,7 +50,7 @@ test('the look at instance types costs the same for each claim, however many the
   const provider = { getInstanceTypes: () => Promise.resolve(types), wellKnownLabels: [] }
   await assertLinear(() => {
     const clock = new VirtualClock(Date.UTC(2026, 0, 1))
-    const drift = new InstanceTypeDrift({ clock, provider } as unknown as OperatorContext)
+    const drift = new InstanceTypeDrift({ clock, provider } as unknown as OperatorParts)
     return async (claim) => {
       const reason = await drift.reasonFor(claim, {} as NodePool, new AbortController().signal)
       assert.equal(reason, undefined)
@@ -61,7 +61,7 @@ test('the look at instance types costs the same for each claim, however many the
 test('so does the look at what claims were promised', async () => {
   await assertLinear(() => {
     const cluster = new ObservedCluster()
-    const consistency = new NodeClaimConsistency(cluster as unknown as OperatorContext)
+    const consistency = new NodeClaimConsistency(cluster as unknown as OperatorParts)
     return async (claim) => {
       cluster.see(claim)
       assert.equal((await consistency.reconcile(claim.metadata.name)).kind, 'done')

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type Condition, labels, type Node, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import { KubeError, type PatchOptions } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import type { OperatorParts } from '../controllers.ts'
 import { ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
 import type { Candidate } from '../disruption/candidates.ts'
 import { isAtRest } from '../disruption/policy.ts'
@@ -58,7 +58,7 @@ async function writesAtStart(pod: (stampedMs: number) => Pod, isStamped = true):
   const client = {
     patch: (_type: unknown, _key: unknown, patch: unknown) => Promise.resolve(void patches.push(patch)),
   }
-  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorContext)
+  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorParts)
   cluster.see(pod(stampedMs), ...aMachine(isStamped ? rfc3339(stampedMs) : undefined))
   caches.pods.onChange((change) => {
     assert.equal(events.note(change), 'node-a')
@@ -157,7 +157,7 @@ async function writesForRested(
     metadata: { ...claim.metadata, resourceVersion: '7', labels: { [labels.nodePool]: 'general' } },
     status: { ...claim.status, conditions },
   } as NodeClaim)
-  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorContext)
+  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorParts)
   assert.equal(events.note({ kind: 'added', object: aPod({}) }), 'node-a')
   await events.reconcile('node-a')
   const now = { lastPodEventTime: rfc3339(clock.now()) }
@@ -186,7 +186,7 @@ test('while it cannot be written that a pod has left, its node is not at rest', 
   const { caches, state, clock } = cluster
   const written = Promise.withResolvers<undefined>()
   const client = { patch: () => written.promise }
-  const context = { caches, state, clock, client } as unknown as OperatorContext
+  const context = { caches, state, clock, client } as unknown as OperatorParts
   const events = new PodEvents(context)
   const [node, bare] = aMachine(rfc3339(clock.now() - 30 * minutes))
   const claim = { ...bare, status: { ...bare.status, conditions: [condition('Consolidatable')] } }
@@ -214,7 +214,7 @@ test('an event that needs no writing is over at once, and the node is looked at 
   const cluster = new ObservedCluster()
   const { caches, state, clock } = cluster
   const client = { patch: () => assert.fail('nothing is to be written') }
-  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorContext)
+  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorParts)
   caches.pods.onChange((change) => void events.note(change))
   const nowMs = clock.now()
   cluster.see(...aMachine(rfc3339(nowMs)), aPod({ status: boundAt(nowMs + 5 * seconds) }))

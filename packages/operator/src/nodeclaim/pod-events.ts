@@ -1,11 +1,20 @@
 /** `nodeclaim.podevents`: remembers when pods last came to or left a node (lifecycle.md 8). */
 import { karpenterKinds, type NodeClaim, type Pod } from '@tenon/api'
-import { type Change, done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { rfc3339 } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import { type Change, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Clock, rfc3339 } from '@tenon/runtime'
 import { isDaemonPod, isTerminal, isTerminating } from '../cluster/pods/pods.ts'
 import { conditionsAfterPodEvent } from './disruption/disruption-conditions.ts'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly clock: Clock
+}
 
 const leastGapMs = 10_000
 
@@ -13,14 +22,14 @@ const leastGapMs = 10_000
 export class PodEvents implements ControllerSpec {
   readonly name = 'nodeclaim.podevents'
   readonly concurrency = { least: 1, most: 1 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    this.#context.caches.pods.onChange((change) => {
+    this.#deps.caches.pods.onChange((change) => {
       const node = this.note(change)
       if (node !== undefined) enqueue(node)
     })
@@ -29,22 +38,22 @@ export class PodEvents implements ControllerSpec {
   /** @returns the node that is to be reconciled, if the change matters to one. */
   note(change: Change<Pod>): string | undefined {
     const { nodeName = '' } = change.object.spec
-    const { freshMachines, movedPods } = this.#context.state
+    const { freshMachines, movedPods } = this.#deps.state
     if (isDeparture(change)) this.#ofNode(nodeName, (claim) => freshMachines.loosen(claim))
     if (!isPodEvent(change)) return undefined
     // The scheduler need not put moved pods where room was found for them: they are left alone where they come to.
     if (isArrival(change) && movedPods.isMoved(change.object))
       this.#ofNode(nodeName, (claim) => freshMachines.fill(claim))
-    const nowMs = this.#context.clock.now()
+    const nowMs = this.#deps.clock.now()
     const atMs = change.kind === 'added' ? (shownMs(change.object) ?? nowMs) : nowMs
-    const { unnotedPodEvents: unnoted } = this.#context.state
+    const { unnotedPodEvents: unnoted } = this.#deps.state
     unnoted.set(nodeName, Math.max(atMs, unnoted.get(nodeName) ?? 0))
     return nodeName
   }
 
   /** @param note is told the name of the node's claim, if it has one. */
   #ofNode(nodeName: string, note: (claim: string) => void): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const node = caches.nodes.get({ name: nodeName })
     const claim = node === undefined ? undefined : state.claimOf(node)
     if (claim !== undefined) note(claim.metadata.name)
@@ -52,7 +61,7 @@ export class PodEvents implements ControllerSpec {
 
   /** @param nodeName the node of a pod that changed. */
   async reconcile(nodeName: string): Promise<ReconcileResult> {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const unnoted = state.unnotedPodEvents
     const atMs = unnoted.get(nodeName)
     if (atMs === undefined) return done
@@ -72,8 +81,8 @@ export class PodEvents implements ControllerSpec {
    * would be most of what a busy cluster costs.
    */
   async #stamp(claim: NodeClaim): Promise<void> {
-    const lastPodEventTime = rfc3339(this.#context.clock.now())
-    const conditions = conditionsAfterPodEvent(this.#context.caches, claim)
+    const lastPodEventTime = rfc3339(this.#deps.clock.now())
+    const conditions = conditionsAfterPodEvent(this.#deps.caches, claim)
     const { resourceVersion } = claim.metadata
     if (conditions !== undefined && resourceVersion !== undefined) {
       const isWritten = await this.#write(claim, { lastPodEventTime, conditions }, resourceVersion)
@@ -85,7 +94,7 @@ export class PodEvents implements ControllerSpec {
   /** @returns false when the claim has changed since it had `resourceVersion`. */
   async #write(claim: NodeClaim, status: object, resourceVersion?: string): Promise<boolean> {
     try {
-      await this.#context.client.patch(
+      await this.#deps.client.patch(
         karpenterKinds.nodeClaim,
         { name: claim.metadata.name },
         { status },

@@ -1,8 +1,16 @@
 /** `state.nodeclaimgc`: forgets new claims that went before the caches showed them (lifecycle.md 6). */
+import type { Logger } from '@tenon/runtime'
 import { karpenterKinds } from '@tenon/api'
-import { done, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
+import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly state: ClusterState
+  readonly logger: Logger
+}
 
 /** How long the caches may take to show a claim that was just created. */
 export const seedCheckMs = 15_000
@@ -11,21 +19,21 @@ export const seedCheckMs = 15_000
 export class StateNodeClaimGC implements ControllerSpec {
   readonly name = 'state.nodeclaimgc'
   readonly concurrency = { least: 1, most: 1 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    this.#context.state.seeds.add((name) => {
+    this.#deps.state.seeds.add((name) => {
       enqueue(name, seedCheckMs)
     })
   }
 
   /** @param name a claim that was created {@link seedCheckMs} ago. */
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { client, logger, state } = this.#context
+    const { client, logger, state } = this.#deps
     const seed = state.seedOf(name)
     if (seed === undefined) return done
     const current = await client.get(karpenterKinds.nodeClaim, { name }, { signal })

@@ -1,4 +1,5 @@
 /** `nodeoverlay.controller`: which NodeOverlays change what, and which cannot be used (cluster-state.md 16). */
+import type { CloudProvider } from '@tenon/provider'
 import {
   type Condition,
   type ConditionSchema,
@@ -17,14 +18,25 @@ import {
   renderOverlayConflict,
   renderOverlayProblems,
 } from '@tenon/engine'
-import { type Cache, type Change, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { inSlices } from '@tenon/runtime'
+import { type Cache, type Change, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
-import type { OperatorContext } from '../context.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { eligibilityPolicy } from '../provisioning/eligible-pods.ts'
 import { sliceMs } from '../decider/slice.ts'
 import type { OverlayLayer } from './overlaid-provider.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly clock: Clock
+  readonly turns: Turns
+}
 
 const periodMs = 6 * 60 * 60_000
 const schema: ConditionSchema = { dependents: ['ValidationSucceeded'] }
@@ -38,17 +50,17 @@ export class NodeOverlayController implements ControllerSpec {
   readonly concurrency = { least: 1, most: 1 }
   readonly backoff = { baseMs: 100, capMs: 60_000 }
   readonly perSecond = 10
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #layer: OverlayLayer
 
-  constructor(context: OperatorContext, layer: OverlayLayer) {
-    this.#context = context
+  constructor(deps: Dependencies, layer: OverlayLayer) {
+    this.#deps = deps
     this.#layer = layer
   }
 
   /** All overlays are evaluated at once, for every change of a spec that an evaluation depends on. */
   watch(enqueue: Enqueue): void {
-    const { nodePools, nodeClasses } = this.#context.caches
+    const { nodePools, nodeClasses } = this.#deps.caches
     const follow = <T extends KubeObject>(cache: Cache<T>) => {
       cache.onChange((change) => {
         if (isNewGeneration(change)) enqueue(allOverlays)
@@ -65,14 +77,14 @@ export class NodeOverlayController implements ControllerSpec {
    * @throws AggregateError naming every pool whose types could not be listed; the others are evaluated.
    */
   async reconcile(_: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, clock, state, turns } = this.#context
+    const { caches, clock, state, turns } = this.#deps
     const { store, overlays } = this.#layer
     const { offered, failures } = await this.#offeredPools(
       caches.nodePools.list().filter((pool) => !isUnreadable(pool)),
       signal,
     )
     const { outcomes, byPool } = await inSlices(
-      evaluateOverlaysInSteps(overlays.list(), offered, eligibilityPolicy(this.#context.provider)),
+      evaluateOverlaysInSteps(overlays.list(), offered, eligibilityPolicy(this.#deps.provider)),
       { clock, turns, sliceMs },
     )
     for (const [overlay, outcome] of outcomes) {
@@ -114,7 +126,7 @@ export class NodeOverlayController implements ControllerSpec {
 
   /** Writes the outcome if it is news; false when the overlay has changed or gone meanwhile. */
   async #tell(overlay: NodeOverlay, outcome: OverlayOutcome): Promise<boolean> {
-    const { client, clock } = this.#context
+    const { client, clock } = this.#deps
     const { conditions } = ConditionSet.of(overlay, schema).set(conditionFor(outcome), clock.now())
     if (conditions.every((condition) => isSame(condition, conditionOf(overlay, condition.type)))) return true
     try {

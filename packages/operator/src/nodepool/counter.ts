@@ -1,11 +1,21 @@
 /** `nodepool.counter`: how many nodes a pool has and what they hold (api.md 3.5). */
+import type { CloudProvider } from '@tenon/provider'
 import { formatResources, karpenterKinds, type NodePool, type Resources, ownValue } from '@tenon/api'
-import { isKubeError, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
+import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { isUnreadable } from '../cluster/readable.ts'
 import { poolUsage } from '../provisioning/scheduling-input.ts'
 import { managedPool } from './managed-pool.ts'
 import type { SingletonSpec } from '../controller.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+}
 
 const periodMs = 5000
 const unsyncedMs = 1000
@@ -14,19 +24,19 @@ const alwaysShown: Resources = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage'
 /** Reconciles the counters in the status of one NodePool. */
 export class NodePoolCounter implements SingletonSpec {
   readonly name = 'nodepool.counter'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   async run(): Promise<ReconcileResult> {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     const nodes = state.stateNodes()
     const failures: Error[] = []
     for (const { metadata } of caches.nodePools.list()) {
-      const pool = managedPool(this.#context, metadata.name)
+      const pool = managedPool(this.#deps, metadata.name)
       if (pool === undefined || isUnreadable(pool)) continue
       try {
         await this.#write(pool, { ...alwaysShown, ...poolUsage(metadata.name, nodes, state.parsed) })
@@ -56,7 +66,7 @@ export class NodePoolCounter implements SingletonSpec {
       resources: { ...resources, ...Object.fromEntries(gone.map((name) => [name, null])) },
     }
     try {
-      await this.#context.client.patch(
+      await this.#deps.client.patch(
         karpenterKinds.nodePool,
         { name: pool.metadata.name },
         { status },

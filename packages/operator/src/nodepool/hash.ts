@@ -1,4 +1,5 @@
 /** `nodepool.hash`: keeps the drift hash on pools, migrating claims of another version (api.md 9.1). */
+import type { CloudProvider } from '@tenon/provider'
 import {
   annotations,
   conditionOf,
@@ -8,29 +9,35 @@ import {
   nodePoolHash,
   nodePoolHashVersion,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
-import { indexes } from '../cluster/caches.ts'
+import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Caches, indexes } from '../cluster/caches.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { managedPool } from './managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly provider: CloudProvider
+}
 
 /** Reconciles the drift hash of one NodePool and its claims. */
 export class NodePoolHash implements ControllerSpec {
   readonly name = 'nodepool.hash'
   readonly concurrency = { least: 10, most: 1000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    enqueueChanged(this.#context.caches.nodePools, enqueue)
+    enqueueChanged(this.#deps.caches.nodePools, enqueue)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const pool = managedPool(this.#context, name)
+    const pool = managedPool(this.#deps, name)
     if (pool === undefined || isUnreadable(pool)) return done
     const hash = nodePoolHash(pool)
     const stored = pool.metadata.annotations ?? {}
@@ -43,7 +50,7 @@ export class NodePoolHash implements ControllerSpec {
   }
 
   async #migrate(pool: NodePool, hash: string): Promise<void> {
-    const claims = this.#context.caches.nodeClaims.byIndex(indexes.byNodePool, pool.metadata.name)
+    const claims = this.#deps.caches.nodeClaims.byIndex(indexes.byNodePool, pool.metadata.name)
     for (const claim of claims) {
       if (claim.metadata.annotations?.[annotations.nodePoolHashVersion] === nodePoolHashVersion) continue
       await this.#annotate(karpenterKinds.nodeClaim, claim.metadata.name, keptHash(claim, hash))
@@ -60,7 +67,7 @@ export class NodePoolHash implements ControllerSpec {
       ...(hash !== undefined && { [annotations.nodePoolHash]: hash }),
     }
     try {
-      await this.#context.client.patch<NodePool | NodeClaim>(
+      await this.#deps.client.patch<NodePool | NodeClaim>(
         type,
         { name },
         { metadata: { annotations: values } },

@@ -14,10 +14,9 @@ import {
   ownValue,
   parseResources,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { isProviderError } from '@tenon/provider'
-import { rfc3339 } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { isUnreadable } from '../cluster/readable.ts'
 import type { Correction, LearnedCapacity } from '../cluster/nodes/learned-capacity.ts'
 import type { UselessNode } from '../cluster/nodes/node-evidence.ts'
@@ -25,6 +24,21 @@ import { uselessText } from '../cluster/nodes/useless-text.ts'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
 import { managedPool } from './managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { CapacityLearning } from '../cloud/corrected-provider.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly learning?: CapacityLearning
+  readonly events: EventRecorder
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 /** On NodePools, for the next process. */
 const capacityAnnotation = 'tenon.sh/learned-capacity'
@@ -54,17 +68,17 @@ const pauseMs = 1000
 export class NodePoolLearning implements ControllerSpec {
   readonly name = 'nodepool.learning'
   readonly concurrency = { least: 10, most: 1000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #restored = new Set<string>()
   /** NodePools and types that were told of; the cache may not show yet what was written. */
   readonly #told = new Set<string>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, state, learning } = this.#context
+    const { caches, state, learning } = this.#deps
     // Before anything is decided.
     for (const pool of caches.nodePools.list()) this.restore(pool)
     enqueueChanged(caches.nodePools, enqueue)
@@ -75,8 +89,8 @@ export class NodePoolLearning implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { learning } = this.#context
-    const pool = managedPool(this.#context, name)
+    const { learning } = this.#deps
+    const pool = managedPool(this.#deps, name)
     if (pool === undefined || learning === undefined || isUnreadable(pool)) return done
     this.restore(pool)
     const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined
@@ -94,7 +108,7 @@ export class NodePoolLearning implements ControllerSpec {
 
   /** Takes up what the process before this one knew, once. */
   restore(pool: NodePool): void {
-    const { learning, state } = this.#context
+    const { learning, state } = this.#deps
     const { uid = pool.metadata.name, annotations = {} } = pool.metadata
     if (learning === undefined || this.#restored.has(uid)) return
     this.#restored.add(uid)
@@ -114,7 +128,7 @@ export class NodePoolLearning implements ControllerSpec {
 
   async #types(pool: NodePool, signal: AbortSignal): Promise<readonly InstanceType[] | undefined> {
     try {
-      return await this.#context.learning?.provider.getInstanceTypes(pool, signal)
+      return await this.#deps.learning?.provider.getInstanceTypes(pool, signal)
     } catch (error) {
       // Decisions tell of it, and nothing is forgotten for it.
       if (!isProviderError(error)) throw error
@@ -123,7 +137,7 @@ export class NodePoolLearning implements ControllerSpec {
   }
 
   async #remember(pool: NodePool, corrections: readonly Correction[]): Promise<void> {
-    const { learning, logger } = this.#context
+    const { learning, logger } = this.#deps
     if (learning === undefined) return
     const settings = learning.capacity.settingsOf(pool.spec.template.spec.nodeClassRef)
     const before = storedTypes(pool.metadata.annotations?.[capacityAnnotation])
@@ -140,7 +154,7 @@ export class NodePoolLearning implements ControllerSpec {
         'instance-type': correction.type.name,
         found: text,
       })
-      this.#context.events.record({
+      this.#deps.events.record({
         object: pool,
         type: 'Warning',
         reason: 'InstanceTypeSmaller',
@@ -151,7 +165,7 @@ export class NodePoolLearning implements ControllerSpec {
   }
 
   async #judge(pool: NodePool): Promise<void> {
-    const { evidence } = this.#context.state
+    const { evidence } = this.#deps.state
     const { name } = pool.metadata
     const all = evidence.all().filter(({ nodePool }) => nodePool === name)
     const kept = all.toSorted((a, b) => b.atMs - a.atMs).slice(0, most)
@@ -166,11 +180,11 @@ export class NodePoolLearning implements ControllerSpec {
 
   /** Whether pods still wait because of it. */
   #counts({ workload }: UselessNode): boolean {
-    return this.#context.state.evidence.isAwaited(workload)
+    return this.#deps.state.evidence.isAwaited(workload)
   }
 
   async #tell(pool: NodePool, useless: readonly UselessNode[]): Promise<void> {
-    const { client, clock } = this.#context
+    const { client, clock } = this.#deps
     const stored = conditionOf(pool, conditionType)
     if (useless.length === 0 && stored === undefined) return
     const wanted: NewCondition =
@@ -200,7 +214,7 @@ export class NodePoolLearning implements ControllerSpec {
   async #annotate(pool: NodePool, key: string, list: readonly object[]): Promise<void> {
     const value = list.length === 0 ? null : JSON.stringify(list)
     try {
-      await this.#context.client.patch(
+      await this.#deps.client.patch(
         karpenterKinds.nodePool,
         { name: pool.metadata.name },
         { metadata: { annotations: { [key]: value } } },

@@ -1,20 +1,26 @@
+import type { CloudProvider } from '@tenon/provider'
 import type { NodeClass, NodePool } from '@tenon/api'
 import type { Caches } from '../cluster/caches.ts'
-import type { OperatorContext } from '../context.ts'
 import type { Enqueue } from '../controller.ts'
 
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly provider: CloudProvider
+}
+
 /** The pool of that name if this provider serves its node class. */
-export function managedPool(context: OperatorContext, name: string): NodePool | undefined {
-  const pool = context.caches.nodePools.get({ name })
+export function managedPool(deps: Dependencies, name: string): NodePool | undefined {
+  const pool = deps.caches.nodePools.get({ name })
   const ref = pool?.spec.template.spec.nodeClassRef
-  const isManaged = context.provider.nodeClasses.some(
+  const isManaged = deps.provider.nodeClasses.some(
     (type) => type.group === ref?.group && type.kind === ref.kind,
   )
   return isManaged ? pool : undefined
 }
 
 /** The node class that a pool names; undefined while there is none. */
-export function nodeClassOf({ caches }: OperatorContext, pool: NodePool): NodeClass | undefined {
+export function nodeClassOf({ caches }: Dependencies, pool: NodePool): NodeClass | undefined {
   const ref = pool.spec.template.spec.nodeClassRef
   const cache = caches.nodeClasses.find(({ type }) => type.group === ref.group && type.kind === ref.kind)
   return cache?.get({ name: ref.name })

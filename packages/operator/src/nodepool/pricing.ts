@@ -1,9 +1,22 @@
 /** `state.pricing` and its kin: keeps what each NodePool costs up to date (cluster-state.md 12). */
+import type { Logger } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import { labels } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
 import { managedPool } from './managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly metrics: Metrics
+  readonly logger: Logger
+}
 
 const refreshMs = 60 * 60_000
 
@@ -11,14 +24,14 @@ const refreshMs = 60 * 60_000
 export class PoolPricing implements ControllerSpec {
   readonly name = 'state.nodeclaim'
   readonly concurrency = { least: 10, most: 3000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind !== 'deleted' && state.poolCosts.lacksPrice(object))
         enqueue(object.metadata.labels?.[labels.nodePool] ?? '')
@@ -31,7 +44,7 @@ export class PoolPricing implements ControllerSpec {
    * @throws what listing the pool's types fails with, an evaluation of overlays that is still to come included.
    */
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { logger, state } = this.#context
+    const { logger, state } = this.#deps
     if (state.poolCosts.unlooked(name).length === 0) return done
     const types = await this.#typesOf(name, signal)
     for (const bought of types === undefined ? [] : state.poolCosts.price(name, types))
@@ -47,7 +60,7 @@ export class PoolPricing implements ControllerSpec {
    * @throws AggregateError naming the pools whose types could not be listed; the others are done.
    */
   async refresh(signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const failures: Error[] = []
     for (const { metadata } of caches.nodePools.list()) {
       if (!state.poolCosts.hasBought(metadata.name)) continue
@@ -66,8 +79,8 @@ export class PoolPricing implements ControllerSpec {
   }
 
   async #typesOf(name: string, signal: AbortSignal) {
-    const { metrics, provider } = this.#context
-    const pool = managedPool(this.#context, name)
+    const { metrics, provider } = this.#deps
+    const pool = managedPool(this.#deps, name)
     if (pool === undefined) return undefined
     try {
       return await provider.getInstanceTypes(pool, signal)

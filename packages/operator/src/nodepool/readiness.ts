@@ -1,4 +1,6 @@
 /** `nodepool.readiness` and `nodepool.validation`: whether a pool may launch (api.md 3.6, 8.2). */
+import type { Clock } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import {
   type Condition,
   ConditionSet,
@@ -7,40 +9,48 @@ import {
   type NewCondition,
   type NodeClass,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
+import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
 import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from './managed-pool.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import type { Caches } from '../cluster/caches.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly provider: CloudProvider
+  readonly clock: Clock
+}
 
 /** Reconciles the conditions of one NodePool. */
 export class NodePoolReadiness implements ControllerSpec {
   readonly name = 'nodepool.readiness'
   readonly concurrency = { least: 10, most: 1000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches } = this.#context
+    const { caches } = this.#deps
     enqueueChanged(caches.nodePools, enqueue)
     enqueuePoolsOfClasses(caches, enqueue)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { clock, client, provider } = this.#context
-    const pool = managedPool(this.#context, name)
+    const { clock, client, provider } = this.#deps
+    const pool = managedPool(this.#deps, name)
     // Conditions that cannot be read cannot be told from those that are to be written.
     if (pool === undefined || (isUnreadable(pool) && pool.status === undefined)) return done
     const before = ConditionSet.of(pool, nodePoolConditions)
     const problems = validatePool(pool, provider)
     const after = before
       .set(validationCondition(problems), clock.now())
-      .set(nodeClassCondition(nodeClassOf(this.#context, pool)), clock.now())
+      .set(nodeClassCondition(nodeClassOf(this.#deps, pool)), clock.now())
     const isStored = after.conditions.every((condition) =>
       isSame(condition, conditionOf(pool, condition.type)),
     )

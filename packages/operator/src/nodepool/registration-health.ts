@@ -1,4 +1,6 @@
 /** `nodepool.registrationhealth`: keeps condition NodeRegistrationHealthy (lifecycle.md 3.6, cluster-state.md 17.3). */
+import type { Clock } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import {
   ConditionSet,
   conditionOf,
@@ -7,14 +9,23 @@ import {
   type NewCondition,
   type NodePool,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
+import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { isUnreadable } from '../cluster/readable.ts'
-import { indexes } from '../cluster/caches.ts'
+import { type Caches, indexes } from '../cluster/caches.ts'
 import { registrationHealthy } from '../cluster/nodepools/registration-health.ts'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
 import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from './managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly clock: Clock
+}
 
 const awaiting: NewCondition = {
   type: registrationHealthy,
@@ -27,25 +38,25 @@ const awaiting: NewCondition = {
 export class NodePoolRegistrationHealth implements ControllerSpec {
   readonly name = 'nodepool.registrationhealth'
   readonly concurrency = { least: 10, most: 1000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #startedMs: number
 
-  constructor(context: OperatorContext) {
-    this.#context = context
-    this.#startedMs = context.clock.now()
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    this.#startedMs = deps.clock.now()
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     state.registrationHealth.samples.add(enqueue)
     enqueueChanged(caches.nodePools, enqueue)
     enqueuePoolsOfClasses(caches, enqueue)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { client, clock, state } = this.#context
-    const pool = managedPool(this.#context, name)
-    const nodeClass = pool && nodeClassOf(this.#context, pool)
+    const { client, clock, state } = this.#deps
+    const pool = managedPool(this.#deps, name)
+    const nodeClass = pool && nodeClassOf(this.#deps, pool)
     if (pool === undefined || nodeClass === undefined || isUnreadable(pool)) return done
     const nodeClassGeneration = nodeClass.metadata.generation ?? 0
     const isStale = isOutdated(pool, nodeClassGeneration)
@@ -74,7 +85,7 @@ export class NodePoolRegistrationHealth implements ControllerSpec {
    * while the pool knows nothing, a claim that registered since it began to know nothing speaks for it.
    */
   #recordUntold(pool: NodePool): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const condition = conditionOf(pool, registrationHealthy)
     if (condition?.status !== 'Unknown' || state.registrationHealth.verdictOn(pool) !== undefined) return
     const sinceMs = Date.parse(condition.lastTransitionTime)

@@ -1,12 +1,25 @@
 /** `nodepool.rollout`: says on a NodePool that its drifted nodes are not replaced for now (reports.md 5). */
+import type { CloudProvider } from '@tenon/provider'
 import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type NodePool } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { rfc3339 } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Clock, rfc3339 } from '@tenon/runtime'
 import { isUnreadable } from '../cluster/readable.ts'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
 import { managedPool } from './managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly metrics: Metrics
+  readonly clock: Clock
+}
 
 const conditionType = 'RolloutHealthy'
 /** Ends of a pause that lie closer together are the same one. */
@@ -16,25 +29,25 @@ const toleranceMs = 5000
 export class NodePoolRollout implements ControllerSpec {
   readonly name = 'nodepool.rollout'
   readonly concurrency = { least: 10, most: 1000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** UIDs of NodePools whose condition was read once: it tells of pauses that an earlier process began. */
   readonly #restored = new Set<string>()
   /** When pauses end, by NodePool, as it was told; Unix milliseconds. */
   readonly #endsMs = new Map<string, number>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     state.rollouts.changes.add(enqueue)
     enqueueChanged(caches.nodePools, enqueue)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { metrics, state } = this.#context
-    const pool = managedPool(this.#context, name)
+    const { metrics, state } = this.#deps
+    const pool = managedPool(this.#deps, name)
     if (pool === undefined) {
       metrics.rolloutsPaused.remove({ nodepool: name })
       return done
@@ -54,12 +67,12 @@ export class NodePoolRollout implements ControllerSpec {
     this.#restored.add(uid)
     const stored = conditionOf(pool, conditionType)
     if (stored?.status !== 'False' || stored.observedGeneration !== generation) return
-    this.#context.state.rollouts.restore(name, Date.parse(stored.lastTransitionTime))
+    this.#deps.state.rollouts.restore(name, Date.parse(stored.lastTransitionTime))
   }
 
   /** @returns false when the NodePool has changed meanwhile. */
   async #tell(pool: NodePool, leftMs: number): Promise<boolean> {
-    const { client, clock } = this.#context
+    const { client, clock } = this.#deps
     const { name } = pool.metadata
     const stored = conditionOf(pool, conditionType)
     if (leftMs === 0 && (stored === undefined || stored.status === 'True')) return true
@@ -83,7 +96,7 @@ export class NodePoolRollout implements ControllerSpec {
 
   #paused(name: string, leftMs: number): NewCondition {
     const told = this.#endsMs.get(name) ?? 0
-    const now = this.#context.clock.now() + leftMs
+    const now = this.#deps.clock.now() + leftMs
     const endMs = Math.abs(now - told) < toleranceMs ? told : now
     this.#endsMs.set(name, endMs)
     return {

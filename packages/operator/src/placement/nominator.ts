@@ -4,13 +4,13 @@ import {
   compareResourceVersions,
   done,
   isKubeError,
+  type KubeClient,
   type ReadFields,
   type ReconcileResult,
 } from '@tenon/kube'
 import { kinds, type NodeClaim, type Pod } from '@tenon/api'
-import { Listeners } from '@tenon/runtime'
+import { type Clock, Listeners, type Logger } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
-import type { OperatorContext } from '../context.ts'
 import { isSameValue } from '../cluster/same-value.ts'
 import { nominatedNodeOf } from '../cluster/pods/nominated-pods.ts'
 import type { PlanTarget, PodPlan, WrittenNomination } from '../cluster/pods/pod-plans.ts'
@@ -18,6 +18,23 @@ import { isTerminating } from '../cluster/pods/pods.ts'
 import { resumePlans } from './planned-pods.ts'
 import { tradePlaces } from './place-trade.ts'
 import { awaitsTwins, hardSpreadOf } from './spread-turn.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { PlacementGate } from './gate.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly placementGate: PlacementGate
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 /** Nominations that do not show in the cache are set again after this long: accepted ones, and all others. */
 const repeatMs = { accepted: 5000, other: 200 } as const
@@ -37,19 +54,19 @@ export class Nominator implements ControllerSpec {
   /** What the client's default rate lets through while an answer takes 100 ms; each needs a connection of its own. */
   readonly concurrency = { least: 20, most: 500 }
   readonly backoff = { baseMs: 100, capMs: 10_000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** When the first pod of a decision had a Node to go to, by the claims of the decision; Unix milliseconds. */
   readonly #batches = new WeakMap<ReadonlySet<string>, number>()
   /** Pods whose nomination may have to change, by UID. */
   readonly #due = new Listeners<string>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   /** Looks at pods whenever something about their plan, their node or themselves changes. */
   watch(enqueue: Enqueue): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const { plans } = state
     this.#due.add(enqueue)
     plans.planned.add((uid) => {
@@ -75,18 +92,18 @@ export class Nominator implements ControllerSpec {
       if (change.kind === 'updated' && change.old.status?.providerID === status?.providerID) return
       this.#lookAtPods(change.object)
     })
-    resumePlans(this.#context)
+    resumePlans(this.#deps)
   }
 
   /** Most changes leave nothing to do about a pod, which is found out here for less than a reconcile takes. */
   #look(uid: string): void {
-    if (this.#context.placementGate.isOff) return
-    const pod = this.#context.state.pods.unplaced(uid)
+    if (this.#deps.placementGate.isOff) return
+    const pod = this.#deps.state.pods.unplaced(uid)
     if (pod !== undefined && this.#isToBeWritten(uid, pod)) this.#due.notify(uid)
   }
 
   async reconcile(uid: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { state, clock, placementGate } = this.#context
+    const { state, clock, placementGate } = this.#deps
     await placementGate.settled()
     if (!placementGate.isOn) return done
     const pod = state.pods.unplaced(uid)
@@ -107,7 +124,7 @@ export class Nominator implements ControllerSpec {
   #isToBeWritten(uid: string, pod: Pod): boolean {
     if (isTerminating(pod)) return false
     const present = nominatedNodeOf(pod)
-    if (present !== '' && !this.#context.state.nominations.isOurs(pod)) return false
+    if (present !== '' && !this.#deps.state.nominations.isOurs(pod)) return false
     return this.#wantedNode(uid, pod) !== present
   }
 
@@ -116,7 +133,7 @@ export class Nominator implements ControllerSpec {
    * keep the order, not to slow anything down.
    */
   #untilTurnMs(uid: string): number {
-    const { state, clock, settings } = this.#context
+    const { state, clock, settings } = this.#deps
     const plan = state.plans.get(uid)
     if (plan?.turn === undefined || plan.target.kind !== 'claim') return 0
     const batch = state.plans.siblingsOf(plan.target.name)
@@ -127,7 +144,7 @@ export class Nominator implements ControllerSpec {
 
   /** Empty when the pod should not be nominated, or cannot be yet. */
   #wantedNode(uid: string, pod: Pod): string {
-    const { state } = this.#context
+    const { state } = this.#deps
     const plan = state.plans.get(uid)
     if (plan?.steering !== 'told') return ''
     if (!isAsPlanned(pod, plan)) {
@@ -140,7 +157,7 @@ export class Nominator implements ControllerSpec {
   }
 
   async #write(pod: Pod, node: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { client, clock, state, metrics, placementGate } = this.#context
+    const { client, clock, state, metrics, placementGate } = this.#deps
     const { plans } = state
     const { uid = '', name, namespace = '' } = pod.metadata
     const before = plans.written(uid)
@@ -182,7 +199,7 @@ export class Nominator implements ControllerSpec {
   }
 
   #seePod(change: Change<Pod>): void {
-    const { plans } = this.#context.state
+    const { plans } = this.#deps.state
     const { object } = change
     const uid = object.metadata.uid ?? ''
     if (change.kind === 'deleted') return
@@ -201,7 +218,7 @@ export class Nominator implements ControllerSpec {
   }
 
   #trade(pod: Pod, { target: left }: PodPlan): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const name = pod.spec.nodeName ?? ''
     const node = caches.nodes.get({ name })
     if (node === undefined || state.nominations.nodeFor(left)?.metadata.name === name) return
@@ -212,7 +229,7 @@ export class Nominator implements ControllerSpec {
 
   /** Counts how a pod's plan ended. */
   #account(pod: Pod, plan: PodPlan | undefined): void {
-    const { state, metrics, logger, placementGate } = this.#context
+    const { state, metrics, logger, placementGate } = this.#deps
     const written = state.plans.written(pod.metadata.uid ?? '')
     if (!placementGate.isOn || (plan === undefined && written === undefined)) return
     const node = pod.spec.nodeName ?? ''
@@ -230,7 +247,7 @@ export class Nominator implements ControllerSpec {
   }
 
   #lookAtPods({ metadata: { name } }: NodeClaim): void {
-    for (const uid of this.#context.state.plans.podsOf({ kind: 'claim', name })) this.#look(uid)
+    for (const uid of this.#deps.state.plans.podsOf({ kind: 'claim', name })) this.#look(uid)
   }
 }
 

@@ -1,6 +1,17 @@
 /** Plans as claims carry them, for the process after the one that made them. */
+import type { Clock } from '@tenon/runtime'
 import type { NewObject, NodeClaim, Pod } from '@tenon/api'
-import type { OperatorContext } from '../context.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { PlacementGate } from './gate.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly placementGate: PlacementGate
+  readonly clock: Clock
+}
 
 /** On NodeClaims: the pods each was launched for, as the first parts of their UIDs. */
 export const plannedPodsAnnotation = 'tenon.sh/planned-pods'
@@ -20,7 +31,7 @@ export function withPlannedPods(claim: NewObject<NodeClaim>, pods: readonly Pod[
 }
 
 /** Takes up the plans of the process before this one, as far as its claims tell them. */
-export function resumePlans({ caches, state, placementGate, clock }: OperatorContext): void {
+export function resumePlans({ caches, state, placementGate, clock }: Dependencies): void {
   if (!placementGate.keepsPlans) return
   const claims = caches.nodeClaims
     .list()

@@ -1,35 +1,46 @@
 /** Keeps what a decision planned. */
 import type { NewObject, NodeClaim, Pod } from '@tenon/api'
 import type { SchedulingResult } from '@tenon/engine'
-import { inSlices } from '@tenon/runtime'
-import type { OperatorContext } from '../context.ts'
+import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import type { GatheredInput } from '../provisioning/scheduling-input.ts'
 import { sliceMs } from '../decider/slice.ts'
 import type { PlanTarget } from '../cluster/pods/pod-plans.ts'
 import { withPlannedPods } from './planned-pods.ts'
 import { nominationOrder } from './nomination-order.ts'
 import { needsSteering } from './steering.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { PlacementGate } from './gate.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly placementGate: PlacementGate
+  readonly clock: Clock
+  readonly turns: Turns
+}
 
 /** The plan of one decision, while it is carried out. */
 export class DecisionPlan {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** When it is a pod's turn to be told about to the scheduler; absent when it does not matter where pods go. */
   readonly #turns: ReadonlyMap<string, number> | undefined
   /** Names of the claims launched so far. */
   readonly #batch = new Set<string>()
 
-  private constructor(context: OperatorContext, turns: ReadonlyMap<string, number> | undefined) {
-    this.#context = context
+  private constructor(deps: Dependencies, turns: ReadonlyMap<string, number> | undefined) {
+    this.#deps = deps
     this.#turns = turns
   }
 
   /** Keeps the placements of the decision; its claims are kept as they are launched. */
   static async of(
-    context: OperatorContext,
+    deps: Dependencies,
     { stateNodes, policy }: Pick<GatheredInput, 'stateNodes' | 'policy'>,
     result: SchedulingResult,
   ): Promise<DecisionPlan> {
-    const { clock, turns, placementGate } = context
+    const { clock, turns, placementGate } = deps
     const slicing = { clock, turns, sliceMs }
     // A plan that holds wherever pods land, as one for too many pods does, is not told to anybody.
     const isTight = !placementGate.isOn || policy.improvement === 'planned'
@@ -37,7 +48,7 @@ export class DecisionPlan {
     // Nobody is told while the gate is off; what each node is for is noted all the same.
     const order = async (): Promise<ReadonlyMap<string, number>> =>
       placementGate.isOn ? await inSlices(nominationOrder(result), slicing) : new Map()
-    const plan = new DecisionPlan(context, matters ? await order() : undefined)
+    const plan = new DecisionPlan(deps, matters ? await order() : undefined)
     for (const { pod, node } of result.placements) {
       const target = stateNodes.get(node)
       if (target === undefined) continue
@@ -56,13 +67,13 @@ export class DecisionPlan {
   }
 
   launched({ metadata: { name } }: NodeClaim, pods: readonly Pod[]): void {
-    if (!this.#context.placementGate.keepsPlans) return
-    this.#context.state.plans.launched(name, this.#batch)
+    if (!this.#deps.placementGate.keepsPlans) return
+    this.#deps.state.plans.launched(name, this.#batch)
     for (const pod of pods) this.#keep(pod, { kind: 'claim', name })
   }
 
   #keep(pod: Pod, target: PlanTarget): void {
-    const { state, caches, placementGate } = this.#context
+    const { state, caches, placementGate } = this.#deps
     if (!placementGate.keepsPlans) return
     const { uid = '', name, namespace } = pod.metadata
     // What happened to the pod while it was decided about is known here already.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Node, type NodeClaim, type Pod, unregisteredTaint } from '@tenon/api'
-import type { OperatorContext } from '../context.ts'
+import type { OperatorParts } from '../controllers.ts'
 import { defaultSettings } from '../settings.ts'
 import { ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
 import { RegistrationHold } from './registration-hold.ts'
@@ -50,7 +50,7 @@ function held(...names: readonly string[]) {
     state.plans.set(`uid-for-${name}`, { target: { kind: 'claim', name }, steering: 'told' })
   }
   const context = { clock, caches, state, settings: defaultSettings, placementGate: { isOn: true } }
-  const hold = new RegistrationHold(context as unknown as OperatorContext, () => undefined)
+  const hold = new RegistrationHold(context as unknown as OperatorParts, () => undefined)
   return { clock, waitMs: (name: string) => hold.waitMs(aClaim(name)) }
 }
 
@@ -108,7 +108,7 @@ function nominated(pods: Readonly<Record<string, number>>, fillers = 0) {
     }
   }
   const context = { clock, caches, state, settings: defaultSettings, placementGate: { isOn: true } }
-  const hold = new RegistrationHold(context as unknown as OperatorContext, () => undefined)
+  const hold = new RegistrationHold(context as unknown as OperatorParts, () => undefined)
   const each = <T>(answer: (claim: NodeClaim) => T) => [...claims.values()].map(answer)
   return {
     clock,

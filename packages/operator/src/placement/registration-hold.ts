@@ -1,9 +1,22 @@
 /** Keeps a new node closed until the scheduler knows which pods it is for (planned-placement.md). */
+import type { Clock } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
-import type { OperatorContext } from '../context.ts'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
 import { canOpen, isSteered, standingOf } from './standing-nominations.ts'
 import { WishHold } from './wish-hold.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { PlacementGate } from './gate.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly placementGate: PlacementGate
+  readonly clock: Clock
+  readonly settings: Settings
+}
 
 /** From the decision to open until the first Node does, so that the later ones are not late. */
 const wakingMs = 10
@@ -31,7 +44,7 @@ interface BatchState {
 }
 
 export class RegistrationHold {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** When the claim's Node was first held, by claim UID. */
   readonly #since = new Map<string, number>()
   readonly #batches = new WeakMap<ReadonlySet<string>, BatchState>()
@@ -41,11 +54,11 @@ export class RegistrationHold {
   readonly #wishes: WishHold
 
   /** @param wake has a claim ask again after so long, or earlier. */
-  constructor(context: OperatorContext, wake: (claim: string, afterMs: number) => void) {
-    this.#context = context
+  constructor(deps: Dependencies, wake: (claim: string, afterMs: number) => void) {
+    this.#deps = deps
     this.#wake = wake
-    this.#wishes = new WishHold(context, wake)
-    context.caches.nodeClaims.onChange(({ kind, object }) => {
+    this.#wishes = new WishHold(deps, wake)
+    deps.caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
     })
   }
@@ -59,7 +72,7 @@ export class RegistrationHold {
    */
   waitMs(claim: NodeClaim): number {
     const { name, uid = '' } = claim.metadata
-    const { clock, settings, state, placementGate } = this.#context
+    const { clock, settings, state, placementGate } = this.#deps
     const forWishesMs = this.#wishes.waitMs(claim)
     if (forWishesMs > 0) return forWishesMs
     if (!placementGate.isOn || !isSteered(state, name)) return 0
@@ -74,7 +87,7 @@ export class RegistrationHold {
     const goesAlong = since < deadlineMs && this.#canOpen(claim)
     // The others have opened without it: only its own pods matter now.
     if (now >= deadlineMs && !goesAlong)
-      return standingOf(this.#context, new Set([name])).isReady ? 0 : Math.min(leftMs, askAgainMs(batch))
+      return standingOf(this.#deps, new Set([name])).isReady ? 0 : Math.min(leftMs, askAgainMs(batch))
     const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
     const rank = rankOf(name, order, lagging)
     const askAgainAtMs = Math.min(now + this.#pauseMs(batch, name), deadlineMs)
@@ -83,7 +96,7 @@ export class RegistrationHold {
 
   /** One claim asks often for its whole batch; another one takes over when it does not any more. */
   #pauseMs(batch: ReadonlySet<string>, name: string): number {
-    const now = this.#context.clock.now()
+    const now = this.#deps.clock.now()
     const scout = this.#scouts.get(batch)
     if (scout !== undefined && scout.name !== name && now - scout.atMs < pollMs.most) return pollMs.most
     this.#scouts.set(batch, { name, atMs: now })
@@ -96,7 +109,7 @@ export class RegistrationHold {
   }
 
   #lookAt(batch: ReadonlySet<string>, since: number): BatchState {
-    const { clock, settings, state, caches } = this.#context
+    const { clock, settings, state, caches } = this.#deps
     const atMs = clock.now()
     const known = this.#batches.get(batch)
     if (known?.opensAtMs !== undefined && known.isFirstDone) return known
@@ -126,9 +139,9 @@ export class RegistrationHold {
     batch: ReadonlySet<string>,
     known: BatchState | undefined,
   ): Pick<BatchState, 'order' | 'isFirstDone' | 'opensAtMs' | 'lagging'> {
-    const { clock, state, caches } = this.#context
+    const { clock, state, caches } = this.#deps
     const isOpening = known?.opensAtMs !== undefined
-    const { isReady, lagging } = standingOf(this.#context, batch)
+    const { isReady, lagging } = standingOf(this.#deps, batch)
     const order = isOpening || !isReady ? (known?.order ?? unordered) : openingOrder(state, caches, batch)
     const isFirstDone = isReady && ![...order.first].some((name) => isSteered(state, name))
     const opensAtMs = isOpening && !isFirstDone ? known.opensAtMs : clock.now() + wakingMs
@@ -141,7 +154,7 @@ export class RegistrationHold {
   }
 
   #canOpen(claim: NodeClaim): boolean {
-    const node = this.#context.state.nodeOf(claim)
+    const node = this.#deps.state.nodeOf(claim)
     return node !== undefined && canOpen(node)
   }
 }

@@ -1,9 +1,18 @@
 /** Whether the scheduler knows which pods closed nodes are for (planned-placement.md). */
+import type { Clock } from '@tenon/runtime'
 import { isKnownEphemeralTaint, labels, type Node, sameTaint, unregisteredTaint } from '@tenon/api'
-import type { OperatorContext } from '../context.ts'
 import { nominatedNodeOf } from '../cluster/pods/nominated-pods.ts'
 import { isNodeReady } from '../cluster/nodes/state-node.ts'
 import { awaitsTwins } from './spread-turn.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly clock: Clock
+}
 
 /**
  * Nominations must have stood this long: an attempt that was under way when they came clears them, which is told a
@@ -18,7 +27,7 @@ const standingMs = 300
  */
 const leeway = { missing: 0.01, young: 0.05 } as const
 
-type Knowledge = Pick<OperatorContext, 'clock' | 'caches' | 'state'>
+type Knowledge = Dependencies
 
 /** How many pods wait. */
 interface Standing {
@@ -36,14 +45,14 @@ const none: ReadonlySet<string> = new Set()
  * pods fill what others leave, as that room is open to all of them.
  */
 export function standingOf(
-  context: Knowledge,
+  deps: Knowledge,
   names: ReadonlySet<string>,
 ): { readonly isReady: boolean; readonly lagging: ReadonlySet<string> } {
   const total: Standing = { told: 0, missing: 0, young: 0, fillers: 0 }
   const lagging = new Set<string>()
   for (const name of names) {
     const { missing } = total
-    if (!isReady(context, name, total)) return { isReady: false, lagging: none }
+    if (!isReady(deps, name, total)) return { isReady: false, lagging: none }
     if (total.missing > missing) lagging.add(name)
   }
   const { told, missing, young, fillers } = total
@@ -52,15 +61,15 @@ export function standingOf(
 }
 
 /** Whether the claim's Node can open, apart from nominations that were made and do not stand, which are counted. */
-function isReady(context: Knowledge, name: string, total: Standing): boolean {
-  const { caches, state } = context
+function isReady(deps: Knowledge, name: string, total: Standing): boolean {
+  const { caches, state } = deps
   const claim = caches.nodeClaims.get({ name })
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return true
   if (!isSteered(state, name)) return true
   const node = state.nodeOf(claim)
   if (node === undefined) return false
   if (node.metadata.labels?.[labels.registered] === 'true') return true
-  return canOpen(node) && areTold(context, name, node, total)
+  return canOpen(node) && areTold(deps, name, node, total)
 }
 
 /** Whether pods still wait for this claim, and which of them go to its Node matters. */

@@ -1,7 +1,18 @@
 /** Opens the nodes at one moment that were bought so that pods can keep away from each other where they wish to. */
+import type { Clock } from '@tenon/runtime'
 import type { NodeClaim, PodSpec } from '@tenon/api'
-import type { OperatorContext } from '../context.ts'
 import { canOpen } from './standing-nominations.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { PlacementGate } from './gate.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly placementGate: PlacementGate
+  readonly clock: Clock
+}
 
 /** A node waits so long for the others of its decision at most: one of them may never join. */
 const longestHoldMs = 60_000
@@ -14,7 +25,7 @@ const pollMs = 1000
  * the pods, and the others, bought for the sake of the wish, would stay empty.
  */
 export class WishHold {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** When the claim's Node was first held, by claim UID. */
   readonly #since = new Map<string, number>()
   /** When the claims of a decision open. */
@@ -22,17 +33,17 @@ export class WishHold {
   readonly #wake: (claim: string, afterMs: number) => void
 
   /** @param wake has a claim ask again after so long, or earlier. */
-  constructor(context: OperatorContext, wake: (claim: string, afterMs: number) => void) {
-    this.#context = context
+  constructor(deps: Dependencies, wake: (claim: string, afterMs: number) => void) {
+    this.#deps = deps
     this.#wake = wake
-    context.caches.nodeClaims.onChange(({ kind, object }) => {
+    deps.caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
     })
   }
 
   /** Milliseconds after which to ask again; 0 once the claim's Node may open. */
   waitMs({ metadata: { name, uid = '' } }: NodeClaim): number {
-    const { clock, placementGate, state } = this.#context
+    const { clock, placementGate, state } = this.#deps
     if (!placementGate.keepsPlans) return 0
     const batch = state.plans.siblingsOf(name)
     if (batch.size < 2 || !this.#hasWishes(name)) return 0
@@ -52,12 +63,12 @@ export class WishHold {
 
   /** Whether a pod that the claim was launched for, and that still waits, would rather be apart from others. */
   #hasWishes(name: string): boolean {
-    const { plans } = this.#context.state
+    const { plans } = this.#deps.state
     return plans.podsOf({ kind: 'claim', name }).some((uid) => wishesToSpread(plans.get(uid)?.spec))
   }
 
   #canOpen(name: string): boolean {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const claim = caches.nodeClaims.get({ name })
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return true
     const node = state.nodeOf(claim)

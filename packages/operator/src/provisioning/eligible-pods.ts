@@ -17,10 +17,20 @@ import {
   withDefaultSpread,
 } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
-import type { OperatorContext } from '../context.ts'
 import { applicationLookups } from './application-lookups.ts'
 import { uselessText } from '../cluster/nodes/useless-text.ts'
 import { canonicalPod } from '../decider/canonical-keys.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly settings: Settings
+}
 
 /** A pending pod that is left out of this round. */
 export interface IgnoredPod {
@@ -69,7 +79,7 @@ export function eligibilityPolicy(provider: CloudProvider): EligibilityPolicy {
  * is needed to read them is checked.
  */
 export function* eligiblePods(
-  { provider, settings, caches, state }: OperatorContext,
+  { provider, settings, caches, state }: Dependencies,
   pending: readonly Pod[],
   leaving: readonly LeavingPod[],
   lookups: VolumeLookups,

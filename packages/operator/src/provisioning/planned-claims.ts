@@ -1,4 +1,6 @@
 /** Creates the claims of decisions, each once, and finds out about those whose creation had no answer. */
+import type { Clock, Random } from '@tenon/runtime'
+import type { KubeClient } from '@tenon/kube'
 import {
   karpenterKinds,
   type NewObject,
@@ -9,10 +11,20 @@ import {
   ownValue,
 } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import type { OperatorContext } from '../context.ts'
 import type { TakenRoom } from '../cluster/nodepools/pool-room.ts'
 import { OvertakenError } from '../cloud/expected-failures.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly clock: Clock
+  readonly random: Random
+}
 
 /** A creation without an answer is taken to have ended, one way or the other, after this long. */
 const lateCreationMs = 60_000
@@ -21,7 +33,7 @@ const creationAttempts = 3
 const creationPauseMs = 500
 
 /** @throws Error when the NodePool of a decision is gone by now. */
-export function decidedPool({ caches }: Pick<OperatorContext, 'caches'>, name: string): NodePool {
+export function decidedPool({ caches }: Pick<Dependencies, 'caches'>, name: string): NodePool {
   const pool = caches.nodePools.get({ name })
   if (pool === undefined) throw new OvertakenError(`NodePool ${name} is gone`)
   return pool
@@ -47,7 +59,7 @@ export function refuseAboveLimits({ metadata, spec }: NodePool, usage: Resources
  * @throws Error when there is none left.
  */
 export function takeRoom(
-  { state }: Pick<OperatorContext, 'state'>,
+  { state }: Pick<Dependencies, 'state'>,
   pool: NodePool,
   usage: Resources,
   { largest }: Pick<NewClaim, 'largest'>,
@@ -68,7 +80,7 @@ export function noRoomError(pool: string, limit: string): Error {
  * @param room given back when there is no claim.
  */
 export async function createPlannedClaim(
-  { client, clock, random, state }: OperatorContext,
+  { client, clock, random, state }: Dependencies,
   pool: NodePool,
   object: NewObject<NodeClaim>,
   room: TakenRoom,
@@ -100,7 +112,7 @@ export async function createPlannedClaim(
 
 /** Finds out what became of creations without an answer; those that may still be carried out stay held. */
 export async function settlePlannedClaims(
-  { caches, client, clock, state }: OperatorContext,
+  { caches, client, clock, state }: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
   const lateMs = clock.monotonic() - lateCreationMs

@@ -1,4 +1,5 @@
 /** Which pods wait for NodePools that take no part because they are not valid. */
+import type { CloudProvider } from '@tenon/provider'
 import { type NodePool, type Pod, type PodSpec, tolerates, wellKnownLabels } from '@tenon/api'
 import {
   allowsAbsence,
@@ -8,8 +9,16 @@ import {
   requiredAlternatives,
   type Requirements,
 } from '@tenon/engine'
-import type { OperatorContext } from '../context.ts'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+}
 
 /** A NodePool that is not valid, with what its template says of each label, contradictions included. */
 interface PoolAside {
@@ -22,8 +31,8 @@ interface PoolAside {
  * Answers for a pod with a sentence about the NodePools that could serve it, judged by labels and taints, once
  * they were valid; undefined when there is none.
  */
-export function poolsAside(context: OperatorContext): (pod: Pod) => string | undefined {
-  const { caches, provider, state } = context
+export function poolsAside(deps: Dependencies): (pod: Pod) => string | undefined {
+  const { caches, provider, state } = deps
   const aside = caches.nodePools.list().flatMap((pool): readonly PoolAside[] => {
     if (!state.isManaged(pool) || pool.spec.replicas !== undefined) return []
     if (pool.metadata.deletionTimestamp !== undefined) return []

@@ -1,9 +1,10 @@
 /** Launches nodes for pods that cannot be scheduled (scheduling.md 3, 12). */
+import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, labels, type NodePool, type Pod, type Resources } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
-import { isKubeError } from '@tenon/kube'
-import { inSlices, uuid } from '@tenon/runtime'
-import { settingsNote } from '../cloud/corrected-provider.ts'
+import { type EventRecorder, isKubeError, type KubeClient } from '@tenon/kube'
+import { type Clock, inSlices, type Logger, type Random, type Turns, uuid } from '@tenon/runtime'
+import { type CapacityLearning, settingsNote } from '../cloud/corrected-provider.ts'
 import { isExpectedFailure } from '../cloud/expected-failures.ts'
 import { nodeClaimFor } from './create-claim.ts'
 import {
@@ -13,7 +14,6 @@ import {
   refuseAboveLimits,
   settlePlannedClaims,
 } from './planned-claims.ts'
-import type { OperatorContext } from '../context.ts'
 import type { LoopSpec } from '../controller.ts'
 import { Batcher } from './batcher.ts'
 import { type GatheredInput, gatherSchedulingInput, poolUsage, unreadyPools } from './scheduling-input.ts'
@@ -29,6 +29,36 @@ import { NodeEvidenceJudge, type OnTrial } from '../node/evidence/judge.ts'
 import { launchedFor } from '../node/evidence/launched-for.ts'
 import { DecisionPlan } from '../placement/planner.ts'
 import { withTwinsInTurn } from '../placement/twin-order.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { LaunchGuard } from '../cloud/launch-guard.ts'
+import type { SchedulingDecider } from '../decider/decider.ts'
+import type { PlacementGate } from '../placement/gate.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
+import type { PassAges } from '../metrics/pass-ages.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly learning?: CapacityLearning
+  readonly launchGuard?: LaunchGuard
+  readonly events: EventRecorder
+  readonly decider: SchedulingDecider
+  readonly placementGate: PlacementGate
+  readonly metrics: Metrics
+  readonly framework: FrameworkMetrics
+  readonly passAges: PassAges
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly random: Random
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const nothingOnTrial: OnTrial = new Map()
 const parallelCreates = 20
@@ -46,7 +76,7 @@ interface ClaimWithRoom {
 /** Runs until `signal` aborts; errors of a pass are logged and the pass is tried again. */
 export class Provisioner implements LoopSpec {
   readonly name = 'provisioner'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #batcher: Batcher
   readonly #triggers: Triggers
   readonly #report: SchedulingReport
@@ -54,18 +84,18 @@ export class Provisioner implements LoopSpec {
   readonly #judge: NodeEvidenceJudge
   #hasLearned = false
 
-  constructor(context: OperatorContext) {
-    this.#context = context
-    const { clock, settings } = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    const { clock, settings } = deps
     this.#batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
-    this.#triggers = new Triggers(context, this.#batcher)
-    this.#report = new SchedulingReport(context)
+    this.#triggers = new Triggers(deps, this.#batcher)
+    this.#report = new SchedulingReport(deps)
     this.#refusals = new ClaimRefusals(clock)
-    this.#judge = new NodeEvidenceJudge(context)
+    this.#judge = new NodeEvidenceJudge(deps)
   }
 
   async loop(signal: AbortSignal): Promise<void> {
-    const { clock, framework, logger, passAges, state } = this.#context
+    const { clock, framework, logger, passAges, state } = this.#deps
     passAges.complete(this.name)
     framework.known(this.name)
     const unfollow = this.#triggers.follow()
@@ -81,7 +111,7 @@ export class Provisioner implements LoopSpec {
         startedMs = clock.monotonic()
         passAges.waiting(this.name)
         await this.#learn(signal)
-        await settlePlannedClaims(this.#context, signal)
+        await settlePlannedClaims(this.#deps, signal)
         await this.#synced(signal)
         await this.#pass(signal)
         passAges.complete(this.name)
@@ -106,12 +136,12 @@ export class Provisioner implements LoopSpec {
    * that are stuck only hold up their own NodePool.
    */
   async #synced(signal: AbortSignal): Promise<void> {
-    const { clock, state } = this.#context
+    const { clock, state } = this.#deps
     while (!state.decidable()) await clock.sleep(unsyncedPollMs, signal)
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { clock, metrics, placementGate } = this.#context
+    const { clock, metrics, placementGate } = this.#deps
     await placementGate.settled()
     const start = clock.monotonic()
     const onTrial = this.#judges ? await this.#judge.run(signal) : nothingOnTrial
@@ -127,7 +157,7 @@ export class Provisioner implements LoopSpec {
     const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
     const result = placement === 'planned' ? withTwinsInTurn(decided.result) : decided.result
     this.#nominate(input, result)
-    const plan = await DecisionPlan.of(this.#context, input, result)
+    const plan = await DecisionPlan.of(this.#deps, input, result)
     await this.#inSlices(this.#telling(input, result))
     if (result.claims.length > 0) await this.#create(result.claims, { plan, placement }, signal)
   }
@@ -137,9 +167,9 @@ export class Provisioner implements LoopSpec {
     onTrial: OnTrial,
     signal: AbortSignal,
   ): Promise<{ readonly input: GatheredInput; readonly result: SchedulingResult } | undefined> {
-    const { clock, logger } = this.#context
+    const { clock, logger } = this.#deps
     const start = clock.monotonic()
-    const input = this.#inTurn(await gatherSchedulingInput(this.#context, signal))
+    const input = this.#inTurn(await gatherSchedulingInput(this.#deps, signal))
     this.#report.ignored(input.ignored)
     if (input.pods.length + input.refused.length === 0) {
       this.#report.nothingToDo()
@@ -148,7 +178,7 @@ export class Provisioner implements LoopSpec {
     if (!input.hasEligiblePool) {
       const pods = [...input.pods, ...input.refused.map(({ pod }) => pod)]
       await this.#inSlices(this.#report.withoutPools(pods))
-      logger.info('no nodepool can launch', { waiting: unreadyPools(this.#context) })
+      logger.info('no nodepool can launch', { waiting: unreadyPools(this.#deps) })
       return undefined
     }
     this.#report.preferences(input.pods)
@@ -175,7 +205,7 @@ export class Provisioner implements LoopSpec {
 
   /** The decision, within its time, measured. */
   async #decide(input: GatheredInput, signal: AbortSignal): Promise<SchedulingResult> {
-    const { clock, decider, metrics, random, settings } = this.#context
+    const { clock, decider, metrics, random, settings } = this.#deps
     const series = { controller: this.name, scheduling_id: uuid(random) }
     const start = clock.monotonic()
     const elapsedMs = () => clock.monotonic() - start
@@ -201,7 +231,7 @@ export class Provisioner implements LoopSpec {
 
   /** Leaves pods for later whose claims would all stand or fall with one that is on trial. */
   #withoutCrowds({ pools }: GatheredInput, result: SchedulingResult): SchedulingResult {
-    const { launchGuard } = this.#context
+    const { launchGuard } = this.#deps
     if (launchGuard === undefined) return result
     const types = new Map(pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]))
     const claims = launchGuard.withoutCrowds(result.claims, types)
@@ -214,7 +244,7 @@ export class Provisioner implements LoopSpec {
   /** The pod without what decisions changed of it. */
   #asStored(pod: Pod): Pod {
     const { name, namespace, uid } = pod.metadata
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const stored = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
     return stored?.metadata.uid === uid && stored !== undefined && state.isWellFormed(stored) ? stored : pod
   }
@@ -223,14 +253,14 @@ export class Provisioner implements LoopSpec {
   #notes({ pods }: NewClaim, pool: NodePool): Readonly<Record<string, string>> {
     if (!this.#judges) return {}
     return {
-      ...settingsNote(this.#context.learning, pool),
+      ...settingsNote(this.#deps.learning, pool),
       ...launchedFor(pods.map((pod) => this.#asStored(pod))),
     }
   }
 
   /** Whether it is looked at what becomes of nodes. */
   get #judges(): boolean {
-    return this.#context.settings.compatibility !== 'karpenter'
+    return this.#deps.settings.compatibility !== 'karpenter'
   }
 
   /** Leaves pods for later whose own nodes are there already, and may yet take them. */
@@ -250,11 +280,11 @@ export class Provisioner implements LoopSpec {
     if (claims.length === result.claims.length) return result
     const kept = new Set(claims)
     const later = result.claims.filter((claim) => !kept.has(claim)).flatMap(({ pods }) => pods)
-    this.#context.logger.info('pods wait for nodes that were launched for them; no others are launched yet', {
+    this.#deps.logger.info('pods wait for nodes that were launched for them; no others are launched yet', {
       Pods: podList(later),
     })
     // Their node has not the room that was planned: nominated for it still, they would keep it from the others.
-    this.#context.state.plans.giveUp(later.map(({ metadata }) => metadata.uid ?? ''))
+    this.#deps.state.plans.giveUp(later.map(({ metadata }) => metadata.uid ?? ''))
     return { ...result, claims }
   }
 
@@ -267,14 +297,14 @@ export class Provisioner implements LoopSpec {
       if (target === undefined) continue
       // Pods that have a node yet may go anywhere; a drifted node need not wait for them.
       if (awaited.has(name) || !isDrifted(target))
-        this.#context.state.nominate(target.providerID, this.#nominationMs)
-      if (target.claim !== undefined) this.#context.state.freshMachines.fill(target.claim.metadata.name)
+        this.#deps.state.nominate(target.providerID, this.#nominationMs)
+      if (target.claim !== undefined) this.#deps.state.freshMachines.fill(target.claim.metadata.name)
     }
   }
 
   /** Tells in steps what was decided. */
   *#telling(input: GatheredInput, result: SchedulingResult): Generator<undefined, void, undefined> {
-    const { caches, logger } = this.#context
+    const { caches, logger } = this.#deps
     for (const { pod, node } of result.placements) {
       yield
       const target = input.stateNodes.get(node)
@@ -299,11 +329,11 @@ export class Provisioner implements LoopSpec {
   }
 
   get #nominationMs(): number {
-    return Math.max(2 * this.#context.settings.batchMaxMs, 10_000)
+    return Math.max(2 * this.#deps.settings.batchMaxMs, 10_000)
   }
 
   async #inSlices(steps: Iterator<unknown, void, undefined>): Promise<void> {
-    const { clock, turns } = this.#context
+    const { clock, turns } = this.#deps
     await inSlices(steps, { clock, turns, sliceMs })
   }
 
@@ -312,7 +342,7 @@ export class Provisioner implements LoopSpec {
     { plan, placement }: { readonly plan: DecisionPlan; readonly placement: 'planned' | 'free' },
     signal: AbortSignal,
   ): Promise<void> {
-    const { logger } = this.#context
+    const { logger } = this.#deps
     logger.info('computed new nodeclaim(s) to fit pod(s)', {
       nodeclaims: claims.length,
       pods: claims.reduce((count, claim) => count + claim.pods.length, 0),
@@ -342,7 +372,7 @@ export class Provisioner implements LoopSpec {
   /** The API server will not have the claim, however often it is asked: its pods are found out about. */
   #refuse({ nodePool: name, pods }: NewClaim, message: string): void {
     const atFault = this.#refusals.note(pods, `the API server refuses its NodeClaim: ${message}`)
-    this.#context.logger.warn('the API server refuses a nodeclaim', {
+    this.#deps.logger.warn('the API server refuses a nodeclaim', {
       NodePool: { name },
       Pods: podList(pods),
       ...(atFault.length === 0 && { next: 'its pods are decided about in two halves' }),
@@ -354,7 +384,7 @@ export class Provisioner implements LoopSpec {
   /** Makes the state know every claim: a cache that follows late may not show what another process made. */
   async #learn(signal: AbortSignal): Promise<void> {
     if (this.#hasLearned) return
-    const { client, state } = this.#context
+    const { client, state } = this.#deps
     for (const claim of await client.list(karpenterKinds.nodeClaim, { signal }))
       if (isWhole(karpenterKinds.nodeClaim.kind, claim) && state.isManaged(claim)) state.seed(claim)
     this.#hasLearned = true
@@ -365,11 +395,11 @@ export class Provisioner implements LoopSpec {
    * launched.
    */
   #withRoom(claims: readonly NewClaim[], failures: unknown[]): ClaimWithRoom[] {
-    const { logger, state } = this.#context
+    const { logger, state } = this.#deps
     const nodes = state.stateNodes()
     return claims.flatMap((claim): readonly ClaimWithRoom[] => {
       try {
-        const pool = decidedPool(this.#context, claim.nodePool)
+        const pool = decidedPool(this.#deps, claim.nodePool)
         const usage = poolUsage(claim.nodePool, nodes, state.parsed)
         const room = state.poolRoom.take({ pool, usage, largest: claim.largest })
         if (typeof room !== 'string') return [{ claim, usage, room }]
@@ -391,11 +421,11 @@ export class Provisioner implements LoopSpec {
   /** The NodePool, whose limits may have been lowered meanwhile. */
   #poolWithin(name: string, usage: Resources, room: TakenRoom): NodePool {
     try {
-      const pool = decidedPool(this.#context, name)
+      const pool = decidedPool(this.#deps, name)
       refuseAboveLimits(pool, usage)
       return pool
     } catch (error) {
-      this.#context.state.poolRoom.giveBack(room)
+      this.#deps.state.poolRoom.giveBack(room)
       throw error
     }
   }
@@ -405,13 +435,13 @@ export class Provisioner implements LoopSpec {
     plan: DecisionPlan,
     signal: AbortSignal,
   ): Promise<void> {
-    const { metrics, logger, provider, state } = this.#context
+    const { metrics, logger, provider, state } = this.#deps
     const pool = this.#poolWithin(claim.nodePool, usage, room)
     const object = plan.noted(
       nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, this.#notes(claim, pool)),
       claim.pods,
     )
-    const created = await createPlannedClaim(this.#context, pool, object, room, signal)
+    const created = await createPlannedClaim(this.#deps, pool, object, room, signal)
     plan.launched(created, claim.pods)
     this.#refusals.forget(claim.pods)
     if (claim.pricePerHour === undefined) this.#report.unpriced(created, claim)

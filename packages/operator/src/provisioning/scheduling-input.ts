@@ -22,11 +22,10 @@ import {
   type VolumeLookups,
   withRequestsFromLimits,
 } from '@tenon/engine'
-import { isProviderError } from '@tenon/provider'
-import { inSlices } from '@tenon/runtime'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type Clock, inSlices, type Logger, type Turns } from '@tenon/runtime'
 import { isExpectedFailure } from '../cloud/expected-failures.ts'
-import type { OperatorContext } from '../context.ts'
-import { indexes } from '../cluster/caches.ts'
+import { type Caches, indexes } from '../cluster/caches.ts'
 import { isHeldUp } from '../cluster/nodes/departures.ts'
 import { isInitializationDoubtful } from '../cluster/nodes/initialization-time.ts'
 import {
@@ -46,6 +45,23 @@ import { nodeDefaults } from './node-defaults.ts'
 import { eligiblePods, type IgnoredPod, type LeavingPod, type RefusedPod } from './eligible-pods.ts'
 import { sliceMs } from '../decider/slice.ts'
 import { nodeStorage, volumeLookups } from './volume-lookups.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { CapacityLearning } from '../cloud/corrected-provider.ts'
+import type { PlacementGate } from '../placement/gate.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly learning?: CapacityLearning
+  readonly placementGate: PlacementGate
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const maxInstanceTypes = 600
 
@@ -68,16 +84,13 @@ type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes' | 'defaults'>
  * Pods to place, with the machines that stay and the pools that may launch. Without pods nothing
  * else is gathered.
  */
-export async function gatherSchedulingInput(
-  context: OperatorContext,
-  signal: AbortSignal,
-): Promise<GatheredInput> {
-  const { caches, clock, state, turns } = context
+export async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): Promise<GatheredInput> {
+  const { caches, clock, state, turns } = deps
   const slicing = { clock, turns, sliceMs }
   const hasPods = state.pods.waitingCount > 0 || state.stateNodes().some(isLeaving)
-  const eligible = hasPods ? eligiblePools(context) : []
+  const eligible = hasPods ? eligiblePools(deps) : []
   // The provider is asked before anything is read, so that what is read is of one moment.
-  const listed = await Promise.all(eligible.map((pool) => listTypes(context, pool, signal)))
+  const listed = await Promise.all(eligible.map((pool) => listTypes(deps, pool, signal)))
   const listings = listed.filter((listing) => listing !== undefined)
   if (hasPods) {
     // Most of the work there is for nodes nobody has asked about: done before the moment that counts.
@@ -86,7 +99,7 @@ export async function gatherSchedulingInput(
   }
   // What is read from here on is in this decision; all of it is read before anything else can happen.
   state.pods.decided()
-  return await inSlices(gathering(context, hasPods, listings), slicing)
+  return await inSlices(gathering(deps, hasPods, listings), slicing)
 }
 
 /** A machine that may be removed, with the pods that would have to move. */
@@ -101,16 +114,14 @@ export interface RemovableMachine {
  * @param refusing names of machines that are not to receive pods of candidates.
  */
 export async function gatherRemovalInput(
-  context: OperatorContext,
+  deps: Dependencies,
   removable: readonly RemovableMachine[],
   refusing: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<GatheredInput> {
-  const { caches, clock, state, turns } = context
+  const { caches, clock, state, turns } = deps
   const slicing = { clock, turns, sliceMs }
-  const listed = await Promise.all(
-    eligiblePools(context).map((pool) => listExpectedTypes(context, pool, signal)),
-  )
+  const listed = await Promise.all(eligiblePools(deps).map((pool) => listExpectedTypes(deps, pool, signal)))
   const listings = listed.filter((listing) => listing !== undefined)
   await inSlices(state.pods.readUses(caches.nodes.list().map((node) => node.metadata.name)), slicing)
   const moving = removable.flatMap(({ pods }) =>
@@ -118,7 +129,7 @@ export async function gatherRemovalInput(
       (pod): LeavingPod => ({ pod, origin: pod.status?.phase === 'Pending' ? 'starting' : 'candidate' }),
     ),
   )
-  const { policy, nodes, ...input } = await inSlices(gathering(context, true, listings, moving), slicing)
+  const { policy, nodes, ...input } = await inSlices(gathering(deps, true, listings, moving), slicing)
   const { improvement: _, reservations, ...rules } = policy
   return {
     ...input,
@@ -133,30 +144,30 @@ export async function gatherRemovalInput(
 
 /** Reads everything in its first step; what becomes of each pod is worked out in those after it. */
 function* gathering(
-  context: OperatorContext,
+  deps: Dependencies,
   hasPods: boolean,
   listings: readonly Listing[],
   moving: readonly LeavingPod[] = [],
 ): Generator<undefined, GatheredInput, undefined> {
-  const { caches, state } = context
+  const { caches, state } = deps
   const lookups = volumeLookups(caches)
   const stateNodes = hasPods ? state.stateNodes() : []
   const staying = stateNodes.filter(
     (machine) => !machine.isMarkedForDeletion && state.unreadableNodeText(machine) === undefined,
   )
   const pending = hasPods ? state.pods.waiting() : []
-  const leaving = [...podsOfLeavingNodes(context, stateNodes), ...moving]
+  const leaving = [...podsOfLeavingNodes(deps, stateNodes), ...moving]
   const input = {
-    nodes: staying.map((node) => nodeInputOf(context, node, lookups)),
+    nodes: staying.map((node) => nodeInputOf(deps, node, lookups)),
     pools: listings.flatMap(({ nodePool, ...listing }) =>
       listing.instanceTypes.length === 0
         ? []
         : [{ nodePool, ...listing, usage: poolUsage(nodePool.metadata.name, stateNodes, state.parsed) }],
     ),
-    daemons: daemonInputs(context),
-    topology: topologyInput(context, staying),
-    policy: schedulingPolicy(context, pending.length),
-    planned: plannedNodes(context, staying, pending),
+    daemons: daemonInputs(deps),
+    topology: topologyInput(deps, staying),
+    policy: schedulingPolicy(deps, pending.length),
+    planned: plannedNodes(deps, staying, pending),
     attachLimits: state.attachLimits.current(),
     stateNodes: new Map(staying.map((node) => [node.name, node])),
     hasEligiblePool: listings.length > 0,
@@ -165,7 +176,7 @@ function* gathering(
       .map(({ nodePool }) => nodePool),
   }
   yield
-  return { ...input, ...(yield* eligiblePods(context, pending, leaving, lookups)) }
+  return { ...input, ...(yield* eligiblePods(deps, pending, leaving, lookups)) }
 }
 
 function isLeaving({ isMarkedForDeletion, node }: StateNode): boolean {
@@ -174,7 +185,7 @@ function isLeaving({ isMarkedForDeletion, node }: StateNode): boolean {
 
 /** By pod UID the machine that an earlier decision launched, or kept, for the pod. */
 function plannedNodes(
-  { clock, settings, state }: OperatorContext,
+  { clock, settings, state }: Dependencies,
   nodes: readonly StateNode[],
   pending: readonly Pod[],
 ): ReadonlyMap<string, string> {
@@ -212,7 +223,7 @@ function stayWithTheirNodes(
 }
 
 function schedulingPolicy(
-  { settings, provider, placementGate }: OperatorContext,
+  { settings, provider, placementGate }: Dependencies,
   waiting: number,
 ): SchedulingPolicy {
   const { reservationLabel: label } = provider
@@ -230,8 +241,8 @@ function schedulingPolicy(
 /** Inputs less what is attached, with what they were made of: most machines are as they were the last time. */
 const inputs = new WeakMap<StateNode, { readonly use: NodeUse; readonly input: NodeInput }>()
 
-function nodeInputOf(context: OperatorContext, state: StateNode, lookups: VolumeLookups): NodeInput {
-  const { pods, parsed, attachLimits } = context.state
+function nodeInputOf(deps: Dependencies, state: StateNode, lookups: VolumeLookups): NodeInput {
+  const { pods, parsed, attachLimits } = deps.state
   const instanceType = labelsOf(state)[labels.instanceType] ?? ''
   const expected = state.isInitialized ? {} : attachLimits.expectedOf(instanceType)
   if (state.node === undefined) return nodeInput(state, useOf([]), withLimits(expected), parsed)
@@ -242,10 +253,10 @@ function nodeInputOf(context: OperatorContext, state: StateNode, lookups: Volume
     known = { use, input: nodeInput(state, use, {}, parsed) }
     inputs.set(state, known)
   }
-  const isDoubtful = isInitializationDoubtful(state, context.settings, context.clock.now())
+  const isDoubtful = isInitializationDoubtful(state, deps.settings, deps.clock.now())
   return {
     ...known.input,
-    ...nodeStorage(context.caches, name, use.podsWithVolumes, lookups, expected),
+    ...nodeStorage(deps.caches, name, use.podsWithVolumes, lookups, expected),
     ...(isDoubtful && { takesOnlyPlanned: true }),
   }
 }
@@ -258,8 +269,8 @@ function withLimits(volumeLimits: Readonly<Record<string, number>>): NodeStorage
  * The pods that need a place because their node goes. Where PDBs hold up a drain, what they do not let go now is
  * left out: room for it would stay empty, be taken away, and be bought once more.
  */
-function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[]): readonly LeavingPod[] {
-  const { caches, clock, settings, state } = context
+function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): readonly LeavingPod[] {
+  const { caches, clock, settings, state } = deps
   const budgets = caches.podDisruptionBudgets.list()
   const now = clock.now()
   return nodes.filter(isLeaving).flatMap((machine) => {
@@ -273,17 +284,17 @@ function podsOfLeavingNodes(context: OperatorContext, nodes: readonly StateNode[
 }
 
 /** Pools that may launch: managed, dynamic, ready, valid and staying (scheduling.md 3), not stuck and not paused. */
-function eligiblePools(context: OperatorContext): readonly NodePool[] {
-  const stuck = context.state.stuckPools()
-  return context.caches.nodePools.list().filter((pool) => {
+function eligiblePools(deps: Dependencies): readonly NodePool[] {
+  const stuck = deps.state.stuckPools()
+  return deps.caches.nodePools.list().filter((pool) => {
     const ref = pool.spec.template.spec.nodeClassRef
     return (
-      context.provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind) &&
+      deps.provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind) &&
       pool.spec.replicas === undefined &&
       !stuck.has(pool.metadata.name) &&
-      context.state.readinessPauses.leftMs(pool.metadata.name) === 0 &&
+      deps.state.readinessPauses.leftMs(pool.metadata.name) === 0 &&
       isConditionTrue(pool, 'Ready') &&
-      validatePool(pool, context.provider).length === 0 &&
+      validatePool(pool, deps.provider).length === 0 &&
       pool.metadata.deletionTimestamp === undefined
     )
   })
@@ -294,7 +305,7 @@ function eligiblePools(context: OperatorContext): readonly NodePool[] {
  * are not evaluated for the pool: then nothing is known of its types.
  */
 async function listTypes(
-  { provider, logger }: OperatorContext,
+  { provider, logger }: Dependencies,
   nodePool: NodePool,
   signal: AbortSignal,
 ): Promise<Listing | undefined> {
@@ -321,12 +332,12 @@ async function listTypes(
 
 /** The same with no more than is to be expected of each type: a pod that runs must not move to where it has no room. */
 async function listExpectedTypes(
-  context: OperatorContext,
+  deps: Dependencies,
   pool: NodePool,
   signal: AbortSignal,
 ): Promise<Listing | undefined> {
-  const { learning } = context
-  const listing = await listTypes(context, pool, signal)
+  const { learning } = deps
+  const listing = await listTypes(deps, pool, signal)
   if (listing === undefined || learning?.capacity.knowsMachines !== true) return listing
   try {
     const catalogue = await learning.provider.getInstanceTypes(pool, signal)
@@ -376,7 +387,7 @@ function usageByPool(
 }
 
 /** Where the pods of the cluster are, as far as rules about other pods need it. */
-function topologyInput({ caches, state }: OperatorContext, staying: readonly StateNode[]): TopologyInput {
+function topologyInput({ caches, state }: Dependencies, staying: readonly StateNode[]): TopologyInput {
   const candidates = new Set(staying.map(({ node }) => node?.metadata.name))
   return {
     pods: state.pods.bound(),
@@ -398,8 +409,8 @@ function topologyInput({ caches, state }: OperatorContext, staying: readonly Sta
 }
 
 /** One pod per DaemonSet: its newest, else what its template would make. */
-function daemonInputs(context: OperatorContext): readonly DaemonInput[] {
-  const { caches, settings, state } = context
+function daemonInputs(deps: Dependencies): readonly DaemonInput[] {
+  const { caches, settings, state } = deps
   return caches.daemonSets
     .list()
     .filter((daemonSet) => daemonSet.metadata.deletionTimestamp === undefined)
@@ -449,7 +460,7 @@ function isControlledBy({ metadata }: Pod, { metadata: { uid } }: DaemonSet): bo
 }
 
 /** Why no pool is eligible, for the log: the pools that cannot launch and what they wait for. */
-export function unreadyPools({ caches, provider, state }: OperatorContext): readonly string[] {
+export function unreadyPools({ caches, provider, state }: Dependencies): readonly string[] {
   const stuck = state.stuckPools()
   return caches.nodePools
     .list()

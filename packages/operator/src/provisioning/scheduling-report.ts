@@ -1,4 +1,7 @@
 /** Tells what a scheduling pass decided: events, metrics, and the state's memory of pods (scheduling.md 12). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
 import { isConditionTrue, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import {
   effectiveZone,
@@ -8,10 +11,25 @@ import {
   type SchedulingInput,
   type SchedulingResult,
 } from '@tenon/engine'
-import type { OperatorContext } from '../context.ts'
 import { keyOf } from '../cluster/pods/pods.ts'
 import { poolsAside } from './pools-aside.ts'
 import type { IgnoredPod, RefusedPod } from './eligible-pods.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const controller = 'provisioner'
 const failedDedupeMs = 5 * 60_000
@@ -19,16 +37,16 @@ const poolDedupeMs = 60_000
 const warningPauseMs = 24 * 3_600_000
 
 export class SchedulingReport {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   #zones: readonly string[] = []
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   /** Pods that were left out before the decision. */
   ignored(pods: readonly IgnoredPod[]): void {
-    this.#context.metrics.ignoredPods.set(pods.length)
+    this.#deps.metrics.ignoredPods.set(pods.length)
     for (const { pod, reason, isSilent } of pods) {
       this.#remember(pod, reason)
       if (!isSilent) this.#failed(pod, `This pod is left out until it is mended: ${reason}`)
@@ -37,7 +55,7 @@ export class SchedulingReport {
 
   /** Wishes about other pods keep nodes apart that could be one: users may not expect that. */
   preferences(pods: readonly Pod[]): void {
-    const { clock, logger, settings, state } = this.#context
+    const { clock, logger, settings, state } = this.#deps
     if (settings.preferences !== 'Respect') return
     for (const pod of pods) {
       const wishes = hinderingWishes(pod)
@@ -52,7 +70,7 @@ export class SchedulingReport {
 
   /** There is nothing to place: what the last pass measured no longer holds. */
   nothingToDo(): void {
-    const { unschedulablePods, pendingPodsByZone } = this.#context.metrics
+    const { unschedulablePods, pendingPodsByZone } = this.#deps.metrics
     unschedulablePods.set({ controller }, 0)
     for (const zone of this.#zones) pendingPodsByZone.set({ controller, zone }, 0)
   }
@@ -62,9 +80,9 @@ export class SchedulingReport {
    * pool which is not valid would serve are told, as that does not pass by itself.
    */
   *withoutPools(pods: readonly Pod[]): Generator<undefined, void, undefined> {
-    this.#context.metrics.unschedulablePods.set({ controller }, pods.length)
+    this.#deps.metrics.unschedulablePods.set({ controller }, pods.length)
     const reason = renderPodReason({ kind: 'noPools' })
-    const asideFor = poolsAside(this.#context)
+    const asideFor = poolsAside(this.#deps)
     for (const pod of pods) {
       yield
       const aside = asideFor(pod)
@@ -78,7 +96,7 @@ export class SchedulingReport {
     { pods, volumes }: Pick<SchedulingInput, 'pods' | 'volumes'>,
     { validZones }: Pick<SchedulingResult, 'validZones'>,
   ): Generator<undefined, void, undefined> {
-    const { pendingPodsByZone } = this.#context.metrics
+    const { pendingPodsByZone } = this.#deps.metrics
     const counts = new Map<string, number>()
     for (const pod of pods) {
       yield
@@ -104,22 +122,22 @@ export class SchedulingReport {
       yield
     }
     this.#limitsReached(texts.keys())
-    this.#context.metrics.unschedulablePods.set({ controller }, failures.length)
-    const asideFor = poolsAside(this.#context)
+    this.#deps.metrics.unschedulablePods.set({ controller }, failures.length)
+    const asideFor = poolsAside(this.#deps)
     for (const { pod, reason: why } of failures) {
       yield
       const aside = asideFor(pod)
       const reason = aside === undefined ? why : `${why}; ${aside}`
       this.#remember(pod, reason)
       const message = `No node can be launched for this pod: ${reason}`
-      this.#context.logger.debug('could not schedule pod', {
+      this.#deps.logger.debug('could not schedule pod', {
         Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
         reason: message,
       })
       this.#failed(pod, message)
     }
     if (result.undecided.length > 0)
-      this.#context.logger.info('stopped deciding, the rest follows', { pods: result.undecided.length })
+      this.#deps.logger.info('stopped deciding, the rest follows', { pods: result.undecided.length })
   }
 
   /** Tells of pools that pods wait for because of their limits. */
@@ -131,15 +149,15 @@ export class SchedulingReport {
         if (why.kind === 'nodeLimit' || why.kind === 'limits') names.add(nodePool)
     }
     for (const name of names) {
-      const pool = this.#context.caches.nodePools.get({ name })
-      if (pool !== undefined) recordLimitReached(this.#context, pool, 'pods wait that it could take')
+      const pool = this.#deps.caches.nodePools.get({ name })
+      if (pool !== undefined) recordLimitReached(this.#deps, pool, 'pods wait that it could take')
     }
   }
 
   /** A pod has a place; pods that move off a leaving node were decided about long ago. */
   placed(pod: Pod, pool: NodePool | undefined, nodeClaim: string | undefined): void {
     if (!this.#isWaiting(pod)) return
-    const { state, clock } = this.#context
+    const { state, clock } = this.#deps
     const isPoolHealthy = pool !== undefined && isConditionTrue(pool, 'NodeRegistrationHealthy')
     const place = { nodeClaim, isPoolHealthy }
     this.#observe(state.podDecisions.placed(pod.metadata.uid ?? '', place, clock.now()))
@@ -151,7 +169,7 @@ export class SchedulingReport {
       ...(claim === undefined ? [] : [`nodeclaim/${claim.metadata.name}`]),
       ...(node === undefined ? [] : [`node/${node}`]),
     ]
-    this.#context.events.record({
+    this.#deps.events.record({
       object: pod,
       type: 'Normal',
       reason: 'Nominated',
@@ -164,12 +182,12 @@ export class SchedulingReport {
   unpriced(claim: NodeClaim, { nodePool, instanceTypes }: NewClaim): void {
     const what = `No price is known for any instance type that holds the pods of this NodeClaim (${shortened(instanceTypes)})`
     const consequence = 'its cost is left out of all sums, and it is not replaced to save money'
-    this.#context.logger.warn('bought without a known price', {
+    this.#deps.logger.warn('bought without a known price', {
       NodePool: { name: nodePool },
       NodeClaim: { name: claim.metadata.name },
       'instance-types': shortened(instanceTypes),
     })
-    this.#context.events.record({
+    this.#deps.events.record({
       object: claim,
       type: 'Warning',
       reason: 'PriceUnknown',
@@ -179,7 +197,7 @@ export class SchedulingReport {
   }
 
   poolWithoutTypes(pool: NodePool, becauseOfMinValues: boolean): void {
-    this.#context.events.record({
+    this.#deps.events.record({
       object: pool,
       type: 'Warning',
       reason: 'NoCompatibleInstanceTypes',
@@ -192,7 +210,7 @@ export class SchedulingReport {
   }
 
   #failed(pod: Pod, message: string): void {
-    this.#context.events.record({
+    this.#deps.events.record({
       object: pod,
       type: 'Warning',
       reason: 'FailedScheduling',
@@ -204,7 +222,7 @@ export class SchedulingReport {
 
   #remember(pod: Pod, reason: string): void {
     if (!this.#isWaiting(pod)) return
-    const { state, clock } = this.#context
+    const { state, clock } = this.#deps
     this.#observe(state.podDecisions.failed(pod.metadata.uid ?? '', reason, clock.now()))
   }
 
@@ -212,20 +230,20 @@ export class SchedulingReport {
   #isWaiting(pod: Pod): boolean {
     const { name, namespace, uid } = pod.metadata
     const key = namespace === undefined ? { name } : { name, namespace }
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const current = caches.pods.get(key)
     if (current === undefined || current.metadata.uid !== uid) return false
     return isUnbound(pod) && !state.pods.isSettled(current)
   }
 
   #observe(waitedMs: number | undefined): void {
-    if (waitedMs !== undefined) this.#context.metrics.schedulingDecisionDuration.observe(waitedMs / 1000)
+    if (waitedMs !== undefined) this.#deps.metrics.schedulingDecisionDuration.observe(waitedMs / 1000)
   }
 }
 
 /** Tells that a pool may not grow although it should; not where Karpenter would be silent. */
 export function recordLimitReached(
-  { events, settings }: Pick<OperatorContext, 'events' | 'settings'>,
+  { events, settings }: Pick<Dependencies, 'events' | 'settings'>,
   pool: NodePool,
   consequence: string,
 ): void {

@@ -1,10 +1,21 @@
 /** What opens a batch: pods that wait and nodes that go away (scheduling.md 3, "Triggers"). */
+import type { Clock } from '@tenon/runtime'
 import { isConditionTrue, type Node, type Pod } from '@tenon/api'
 import type { ObjectKey } from '@tenon/kube'
-import type { OperatorContext } from '../context.ts'
 import { isSameValue } from '../cluster/same-value.ts'
 import { isDisrupted } from '../cluster/nodes/state-node.ts'
 import type { Batcher } from './batcher.ts'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly clock: Clock
+  readonly settings: Settings
+}
 
 /** One object that is looked at again later. */
 interface Recheck {
@@ -16,21 +27,21 @@ interface Recheck {
 
 /** Triggers for every object as long as it asks for a decision: at each change, and every so often. */
 export class Triggers {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #batcher: Batcher
   /** In order of time: every recheck is the same time away from its trigger. */
   #rechecks: Recheck[] = []
   readonly #waiting = new Set<string>()
   #cancelTimer: (() => void) | undefined
 
-  constructor(context: OperatorContext, batcher: Batcher) {
-    this.#context = context
+  constructor(deps: Dependencies, batcher: Batcher) {
+    this.#deps = deps
     this.#batcher = batcher
   }
 
   /** Follows the caches until the returned function is called. */
   follow(): () => void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const stops = [
       caches.pods.onChange((change) => {
         if (change.kind === 'deleted') return
@@ -61,7 +72,7 @@ export class Triggers {
   }
 
   #seePod(pod: Pod, old: Pod | undefined): void {
-    const { clock, state } = this.#context
+    const { clock, state } = this.#deps
     if (!state.pods.isUnplaced(pod)) return
     const uid = pod.metadata.uid ?? ''
     const isDue = () => state.pods.unplaced(uid) !== undefined
@@ -74,14 +85,14 @@ export class Triggers {
 
   /** Whether there is nothing to decide: the pod has a plan and asks for what it asked before. */
   #isOnItsWay(pod: Pod, old: Pod | undefined): boolean {
-    const { state } = this.#context
+    const { state } = this.#deps
     if (old === undefined || state.plans.get(pod.metadata.uid ?? '') === undefined) return false
     return state.pods.isUnplaced(old) && isSameValue(pod.spec, old.spec)
   }
 
   /** Whether the pod waits for a machine of its own that has yet to come; it will be meant for that again. */
   #awaitsItsMachine(uid: string): boolean {
-    const { state, caches } = this.#context
+    const { state, caches } = this.#deps
     const target = state.plans.get(uid)?.target
     if (target?.kind !== 'claim') return false
     const claim = caches.nodeClaims.get({ name: target.name })
@@ -90,7 +101,7 @@ export class Triggers {
 
   /** Whoever kept room on this node for a pod keeps it no longer. */
   #seeGone({ metadata }: Node): void {
-    for (const pod of this.#context.state.pods.nominatedTo(metadata.name))
+    for (const pod of this.#deps.state.pods.nominatedTo(metadata.name))
       this.#batcher.trigger(pod.metadata.uid ?? '')
   }
 
@@ -99,7 +110,7 @@ export class Triggers {
     const uid = node.metadata.uid ?? ''
     const key = keyOf(node)
     this.#trigger(uid, () => {
-      const now = this.#context.caches.nodes.get(key)
+      const now = this.#deps.caches.nodes.get(key)
       return now?.metadata.uid === uid && isDisrupted(now)
     })
   }
@@ -116,14 +127,14 @@ export class Triggers {
   }
 
   #recheckLater(uid: string, isDue: () => boolean): void {
-    const { clock, settings } = this.#context
+    const { clock, settings } = this.#deps
     this.#rechecks.push({ uid, atMs: clock.monotonic() + settings.pendingRetryMs, isDue })
     if (this.#rechecks.length === 1) this.#arm()
   }
 
   /** One timer serves all: it waits for the first of them. */
   #arm(): void {
-    const { clock } = this.#context
+    const { clock } = this.#deps
     const [first] = this.#rechecks
     if (first === undefined) return
     this.#cancelTimer = clock.after(Math.max(0, first.atMs - clock.monotonic()), () => {
@@ -132,12 +143,12 @@ export class Triggers {
   }
 
   #recheck(): void {
-    const now = this.#context.clock.monotonic()
+    const now = this.#deps.clock.monotonic()
     const split = this.#rechecks.findIndex(({ atMs }) => atMs > now)
     const due = split < 0 ? this.#rechecks : this.#rechecks.slice(0, split)
     this.#rechecks = split < 0 ? [] : this.#rechecks.slice(split)
     // Those that stay may not arm a timer of their own: the next one is armed below.
-    const { settings } = this.#context
+    const { settings } = this.#deps
     for (const { uid, isDue } of due) {
       if (!isDue()) {
         this.#waiting.delete(uid)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { NodePool } from '@tenon/api'
 import { silentLogger } from '@tenon/runtime'
-import type { OperatorContext } from '../../context.ts'
+import type { OperatorParts } from '../../controllers.ts'
 import { SchedulingReport } from '../../provisioning/scheduling-report.ts'
 import { Metrics } from '../../metrics/metrics.ts'
 import { defaultSettings } from '../../settings.ts'
@@ -42,7 +42,7 @@ function reporting() {
     settings: defaultSettings,
     events: { record: () => undefined },
   }
-  const report = new SchedulingReport(context as unknown as OperatorContext)
+  const report = new SchedulingReport(context as unknown as OperatorParts)
   const fail = () => {
     const refused = [{ pod: waiting, reason: 'no room' }]
     const result = { failures: [], undecided: [] }

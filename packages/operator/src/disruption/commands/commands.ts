@@ -7,12 +7,11 @@ import {
   type Pod,
   type Unavailability,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { Listeners, uuid } from '@tenon/runtime'
+import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Clock, Listeners, type Logger, type Random, uuid } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
-import type { OperatorContext } from '../../context.ts'
 import { isExpectedFailure, OvertakenError } from '../../cloud/expected-failures.ts'
-import { indexes } from '../../cluster/caches.ts'
+import { type Caches, indexes } from '../../cluster/caches.ts'
 import { Rests } from '../../cluster/rests.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 import { deleteClaim } from '../../nodeclaim/lifecycle/delete-claim.ts'
@@ -21,6 +20,22 @@ import { type Command, decisionOf, logFields, policyLabel, poolsOf, type Replace
 import type { DisruptionMarks } from './marks.ts'
 import { Replacements } from './replacements.ts'
 import { Waves } from './waves.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const pollMs = 1000
 /** While pods move in waves. */
@@ -51,7 +66,7 @@ export function commandTimeoutMs(queuedNodes: number): number {
 export class Commands implements ControllerSpec {
   readonly name = 'disruption.queue'
   readonly concurrency = { least: 100, most: 1000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #marks: DisruptionMarks
   /** Nodes whose commands came to nothing, by provider ID. */
   readonly #retreats: Rests
@@ -63,13 +78,13 @@ export class Commands implements ControllerSpec {
   readonly #evictions: Pick<EvictionQueue, 'add'>
 
   /** @param evictions evicts pods within their PDBs. */
-  constructor(context: OperatorContext, marks: DisruptionMarks, evictions: Pick<EvictionQueue, 'add'>) {
-    this.#context = context
+  constructor(deps: Dependencies, marks: DisruptionMarks, evictions: Pick<EvictionQueue, 'add'>) {
+    this.#deps = deps
     this.#evictions = evictions
     this.#marks = marks
-    this.#retreats = new Rests(context.clock, retreatRests)
-    this.#replacements = new Replacements(context)
-    context.caches.nodeClaims.onChange(({ kind, object: { metadata } }) => {
+    this.#retreats = new Rests(deps.clock, retreatRests)
+    this.#replacements = new Replacements(deps)
+    deps.caches.nodeClaims.onChange(({ kind, object: { metadata } }) => {
       if (kind === 'deleted' || metadata.deletionTimestamp !== undefined) this.#missReplacement(metadata.name)
     })
   }
@@ -100,7 +115,7 @@ export class Commands implements ControllerSpec {
    */
   whyNoLaunch(pool: string): Unavailability | undefined {
     const untilMs = this.#replacements.untilMs(pool)
-    const failure = this.#context.state.launchFailures.get(pool)
+    const failure = this.#deps.state.launchFailures.get(pool)
     const because = `the last node to replace others did not come up${failure === undefined ? '' : `: ${failure}`}`
     if (untilMs !== undefined) return { because, untilMs }
     return this.#replacements.hasFailed(pool) && this.#isAwaited(pool) ? { because } : undefined
@@ -122,7 +137,7 @@ export class Commands implements ControllerSpec {
    * that were created stay.
    */
   async begin(command: Command, signal: AbortSignal): Promise<void> {
-    const { state, random, clock } = this.#context
+    const { state, random, clock } = this.#deps
     const id = uuid(random)
     const replacements = new Set(command.replacements)
     const queued = command.candidates.find(({ providerID }) => this.has(providerID))
@@ -152,12 +167,12 @@ export class Commands implements ControllerSpec {
         initialized: new Set(),
         deleted: new Set(),
         sinceMs: clock.monotonic(),
-        waves: new Waves(this.#context, wavesOf(going, command.waves), (pods) => {
+        waves: new Waves(this.#deps, wavesOf(going, command.waves), (pods) => {
           this.#evictions.add(pods, Number.POSITIVE_INFINITY)
         }),
       })
       this.#moves({ ...command, candidates: going })
-      this.#context.logger.info('disrupting node(s)', logFields(id, command))
+      this.#deps.logger.info('disrupting node(s)', logFields(id, command))
       this.#count(command)
       this.#due.notify(id)
     } catch (error) {
@@ -170,20 +185,20 @@ export class Commands implements ControllerSpec {
 
   /** A drifted node goes next, and pods that still have a node may go elsewhere. */
   #isDrifted(providerID: string): boolean {
-    const claims = this.#context.caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
+    const claims = this.#deps.caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
     return claims.some((claim) => isConditionTrue(claim, 'Drifted'))
   }
 
   /** Remembers whose pods consolidation moves, where that is to have consequences. */
   #moves({ reason, candidates }: Command): void {
-    const { state, settings } = this.#context
+    const { state, settings } = this.#deps
     if (reason !== 'Underutilized' || settings.compatibility === 'karpenter') return
     state.movedPods.move(candidates.flatMap(({ pods }) => pods))
   }
 
   /** Undoes what {@link begin} has done so far, as well as that goes. */
   async #retreat({ candidates }: Command, because: unknown): Promise<void> {
-    const { state, logger } = this.#context
+    const { state, logger } = this.#deps
     if (!isKubeError(because, 'conflict')) this.#retreats.note(candidates.map(({ providerID }) => providerID))
     await Promise.all(
       candidates.map(async ({ node, claim }) => {
@@ -201,12 +216,12 @@ export class Commands implements ControllerSpec {
   }
 
   get #nominationMs(): number {
-    return Math.max(2 * this.#context.settings.batchMaxMs, 10_000)
+    return Math.max(2 * this.#deps.settings.batchMaxMs, 10_000)
   }
 
   /** The candidates that carry the marks; all of them where something has to come in their place. */
   async #mark({ candidates, replacements, reason }: Command): Promise<readonly Candidate[]> {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const outcomes = await Promise.allSettled(
       candidates.map(async ({ node, claim, pool }) => {
         await this.#marks.taint(node, true)
@@ -274,24 +289,24 @@ export class Commands implements ControllerSpec {
     if (haveMoved && (await this.#finish(underWay))) {
       this.#forget(id, underWay)
       this.#retreats.forget(command.candidates.map(({ providerID }) => providerID))
-      this.#context.logger.debug('command succeeded', { 'command-id': id })
+      this.#deps.logger.debug('command succeeded', { 'command-id': id })
       return done
     }
-    if (this.#context.clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
+    if (this.#deps.clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
       return await this.#giveUp(id, underWay, 'it did not come to an end in time', true)
     return { kind: 'after', delayMs: isReady && !haveMoved ? wavePollMs : pollMs }
   }
 
   /** A claim as it is by now; the state knows new ones before the caches show them. */
   #known({ metadata }: NodeClaim): NodeClaim | undefined {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const current = caches.nodeClaims.get({ name: metadata.name }) ?? state.seedOf(metadata.name)
     return current?.metadata.uid === metadata.uid ? current : undefined
   }
 
   /** Deletes the claims of the nodes that go, unless others have. */
   async #finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
-    const { logger } = this.#context
+    const { logger } = this.#deps
     const { reason, candidates } = command
     // Replacements may have taken long.
     this.#moves(command)
@@ -304,7 +319,7 @@ export class Commands implements ControllerSpec {
           const policy = reason === 'Drifted' ? '' : policyLabel(pool.spec.disruption?.consolidationPolicy)
           try {
             const account = { policy, movedPods: waves.movedFrom(node.metadata.name) }
-            if (await deleteClaim(this.#context, claim, reason.toLowerCase(), undefined, account))
+            if (await deleteClaim(this.#deps, claim, reason.toLowerCase(), undefined, account))
               for (const object of [node, claim])
                 this.#tell(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
           } catch (error) {
@@ -323,7 +338,7 @@ export class Commands implements ControllerSpec {
 
   /** Lets the nodes stay. Replacements that exist stay too, and serve pods. */
   async #giveUp(id: string, underWay: UnderWay, because: string, isLate = false): Promise<ReconcileResult> {
-    const { state, logger, metrics } = this.#context
+    const { state, logger, metrics } = this.#deps
     const { command, successors, launched, initialized, deleted } = underWay
     // What drains already must not take pods again.
     const staying = command.candidates.filter(({ claim }) => !deleted.has(claim.metadata.name))
@@ -357,7 +372,7 @@ export class Commands implements ControllerSpec {
   }
 
   #count(command: Command): void {
-    const { metrics } = this.#context
+    const { metrics } = this.#deps
     const decision = decisionOf(command)
     const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: command.type }
     metrics.disruptionDecisions.inc(series)
@@ -366,7 +381,7 @@ export class Commands implements ControllerSpec {
 
   #tell(object: KubeObject, eventReason: string, message: string, value: string): void {
     const { uid, name } = object.metadata
-    this.#context.events.record({
+    this.#deps.events.record({
       object,
       type: 'Normal',
       reason: eventReason,

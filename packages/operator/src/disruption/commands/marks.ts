@@ -1,4 +1,5 @@
 /** What a disrupted node carries for others to see: the taint, and the reason on its claim (disruption.md 14). */
+import type { Clock } from '@tenon/runtime'
 import {
   ConditionSet,
   type DisruptionReason,
@@ -10,18 +11,23 @@ import {
   type NodeClaim,
   sameTaint,
 } from '@tenon/api'
-import { isKubeError, mergePatchOf } from '@tenon/kube'
-import type { OperatorContext } from '../../context.ts'
+import { isKubeError, type KubeClient, mergePatchOf } from '@tenon/kube'
 import { nodeClaimConditions } from '../../nodeclaim/lifecycle/conditions.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly clock: Clock
+}
 
 const attempts = 4
 
 /** Puts marks on and takes them off; what is so already is not written. */
 export class DisruptionMarks {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   /**
@@ -32,7 +38,7 @@ export class DisruptionMarks {
     const key = { name: node.metadata.name }
     await writeLatest(
       node,
-      () => this.#context.client.get(kinds.node, key),
+      () => this.#deps.client.get(kinds.node, key),
       async (latest) => {
         const taints = latest.spec?.taints ?? []
         const others = taints.filter((taint) => !sameTaint(taint, disruptedTaint))
@@ -41,7 +47,7 @@ export class DisruptionMarks {
           ...latest,
           spec: { ...latest.spec, taints: isWanted ? [...taints, disruptedTaint] : others },
         })
-        await this.#context.client.patch(kinds.node, key, patch ?? {}, {
+        await this.#deps.client.patch(kinds.node, key, patch ?? {}, {
           resourceVersion: latest.metadata.resourceVersion ?? '',
         })
       },
@@ -53,7 +59,7 @@ export class DisruptionMarks {
     await this.#writeConditions(claim, (latest) =>
       ConditionSet.of(latest, nodeClaimConditions).set(
         { type: 'DisruptionReason', status: 'True', reason, message: reason },
-        this.#context.clock.now(),
+        this.#deps.clock.now(),
       ),
     )
   }
@@ -68,7 +74,7 @@ export class DisruptionMarks {
 
   /** Takes taint and reason off, whatever the caches show by now. @throws as {@link taint}. */
   async takeOff({ metadata: node }: Node, { metadata: claim }: NodeClaim): Promise<void> {
-    const { client } = this.#context
+    const { client } = this.#deps
     const [currentNode, currentClaim] = await Promise.all([
       client.get(kinds.node, { name: node.name }),
       client.get(karpenterKinds.nodeClaim, { name: claim.name }),
@@ -83,9 +89,9 @@ export class DisruptionMarks {
     const key = { name: claim.metadata.name }
     await writeLatest(
       claim,
-      () => this.#context.client.get(karpenterKinds.nodeClaim, key),
+      () => this.#deps.client.get(karpenterKinds.nodeClaim, key),
       async (latest) => {
-        await this.#context.client.patch(
+        await this.#deps.client.patch(
           karpenterKinds.nodeClaim,
           key,
           { status: { conditions: wanted(latest).conditions } },

@@ -1,4 +1,7 @@
 /** Claims in place of nodes that go, as the engine planned them. */
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
+import type { KubeClient } from '@tenon/kube'
 import type { DisruptionReason, Pod } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import { nodeClaimFor } from '../../provisioning/create-claim.ts'
@@ -8,19 +11,36 @@ import {
   refuseAboveLimits,
   takeRoom,
 } from '../../provisioning/planned-claims.ts'
-import { settingsNote } from '../../cloud/corrected-provider.ts'
-import type { OperatorContext } from '../../context.ts'
+import { type CapacityLearning, settingsNote } from '../../cloud/corrected-provider.ts'
 import { poolUsage } from '../../provisioning/scheduling-input.ts'
 import { shortened } from '../../provisioning/scheduling-report.ts'
 import type { Replacement } from './command.ts'
 import { predecessorsAnnotation } from '../predecessors.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { PlacementGate } from '../../placement/gate.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly learning?: CapacityLearning
+  readonly placementGate: PlacementGate
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+}
 
 /**
  * @param kept pods that are taken to go there by whatever is decided meanwhile.
  * @returns what creates the claim, unless its NodePool has exceeded a limit by then.
  */
 export function plannedReplacement(
-  context: OperatorContext,
+  deps: Dependencies,
   claim: NewClaim,
   reason: DisruptionReason,
   kept: readonly Pod[] = [],
@@ -31,19 +51,19 @@ export function plannedReplacement(
     requirements,
     instanceTypes,
     create: async (replaced, signal) => {
-      const { state, provider, metrics, logger } = context
-      const pool = decidedPool(context, nodePool)
+      const { state, provider, metrics, logger } = deps
+      const pool = decidedPool(deps, nodePool)
       // Here the nodes that go still count (disruption.md 14); what is to come takes their room.
       refuseAboveLimits(pool, poolUsage(nodePool, state.stateNodes(), state.parsed))
       const names = new Set(replaced.map(({ metadata }) => metadata.name))
       const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))
-      const room = takeRoom(context, pool, poolUsage(nodePool, staying, state.parsed), claim)
+      const room = takeRoom(deps, pool, poolUsage(nodePool, staying, state.parsed), claim)
       const object = nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, {
         ...predecessorsAnnotation(replaced),
-        ...settingsNote(context.learning, pool),
+        ...settingsNote(deps.learning, pool),
       })
-      const created = await createPlannedClaim(context, pool, object, room, signal)
-      if (context.placementGate.keepsPlans) {
+      const created = await createPlannedClaim(deps, pool, object, room, signal)
+      if (deps.placementGate.keepsPlans) {
         const target = { kind: 'claim', name: created.metadata.name } as const
         for (const { metadata, spec } of kept)
           state.plans.set(metadata.uid ?? '', { target, steering: 'free', spec })

@@ -1,6 +1,17 @@
 /** NodePools of which a node that was to replace others did not come up (disruption.md 14). */
-import type { OperatorContext } from '../../context.ts'
+import type { Clock } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
 import { Rests } from '../../cluster/rests.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly events: EventRecorder
+  readonly clock: Clock
+}
 
 const minute = 60_000
 const rests = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 120 * minute } as const
@@ -11,14 +22,14 @@ const rests = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 1
  * time, and then tries with one node.
  */
 export class Replacements {
-  readonly #context: Pick<OperatorContext, 'caches' | 'clock' | 'events' | 'state'>
+  readonly #deps: Dependencies
   readonly #rests: Rests
   /** By NodePool, in Unix milliseconds. */
   readonly #until = new Map<string, number>()
 
-  constructor(context: Pick<OperatorContext, 'caches' | 'clock' | 'events' | 'state'>) {
-    this.#context = context
-    this.#rests = new Rests(context.clock, rests)
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    this.#rests = new Rests(deps.clock, rests)
   }
 
   /** Replacements of these NodePools have not become nodes. */
@@ -27,7 +38,7 @@ export class Replacements {
     for (const pool of new Set(pools)) {
       if (this.leftMs(pool) > 0) continue
       this.#rests.note([pool])
-      this.#until.set(pool, this.#context.clock.now() + this.leftMs(pool))
+      this.#until.set(pool, this.#deps.clock.now() + this.leftMs(pool))
       this.#tell(pool)
     }
   }
@@ -53,12 +64,12 @@ export class Replacements {
   }
 
   #tell(pool: string): void {
-    const object = this.#context.caches.nodePools.get({ name: pool })
+    const object = this.#deps.caches.nodePools.get({ name: pool })
     if (object === undefined) return
-    const failure = this.#context.state.launchFailures.get(pool)
+    const failure = this.#deps.state.launchFailures.get(pool)
     const why = failure === undefined ? '' : `: ${failure}`
     const leftMin = Math.ceil(this.leftMs(pool) / minute)
-    this.#context.events.record({
+    this.#deps.events.record({
       object,
       type: 'Warning',
       reason: 'ReplacementFailed',

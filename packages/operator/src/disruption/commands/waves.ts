@@ -2,20 +2,26 @@
  * Moves pods in the order in which they find room. The Kubernetes scheduler spreads pods over nodes; were small
  * ones to come first, they would leave room for a large one nowhere, and a node would be launched for it.
  */
+import type { Clock } from '@tenon/runtime'
 import type { Pod } from '@tenon/api'
-import type { OperatorContext } from '../../context.ts'
-import { indexes } from '../../cluster/caches.ts'
+import { type Caches, indexes } from '../../cluster/caches.ts'
 import { controllerOf, isActive, isTerminal, isTerminating } from '../../cluster/pods/pods.ts'
 import { drainTier, isDrainable } from '../../node/termination/drain.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly clock: Clock
+}
 
 /** A wave whose pods have no successors by then is not waited for any longer. */
 const longestWaveMs = 5000
 
-type Context = Pick<OperatorContext, 'caches' | 'clock'>
+type Context = Dependencies
 
 /** The pods of one command, wave by wave; each wave waits until those before it have found their places. */
 export class Waves {
-  readonly #context: Context
+  readonly #deps: Context
   readonly #waves: readonly (readonly Pod[])[]
   readonly #evict: (pods: readonly Pod[]) => void
   #next = 0
@@ -27,15 +33,15 @@ export class Waves {
   readonly #told = new Map<string, Pod[]>()
 
   /** @param evict asks for the eviction of pods, within their PDBs. */
-  constructor(context: Context, waves: readonly (readonly Pod[])[], evict: (pods: readonly Pod[]) => void) {
-    this.#context = context
+  constructor(deps: Context, waves: readonly (readonly Pod[])[], evict: (pods: readonly Pod[]) => void) {
+    this.#deps = deps
     this.#waves = waves
     this.#evict = evict
   }
 
   /** Begins the next wave if it is time. @returns whether all pods have moved, or are left to the drain. */
   advance(): boolean {
-    const now = this.#context.clock.monotonic()
+    const now = this.#deps.clock.monotonic()
     while (now - this.#sinceMs >= longestWaveMs || this.#isSettled()) {
       const wave = this.#waves[this.#next++]
       if (wave === undefined) return true
@@ -68,13 +74,13 @@ export class Waves {
   }
 
   #placedOf(owner: string): number {
-    return this.#context.caches.pods
+    return this.#deps.caches.pods
       .byIndex(indexes.byOwner, owner)
       .filter((pod) => isActive(pod) && (pod.spec.nodeName ?? '') !== '').length
   }
 
   #isThere({ metadata: { name, namespace = '', uid } }: Pod): boolean {
-    const current = this.#context.caches.pods.get({ namespace, name })
+    const current = this.#deps.caches.pods.get({ namespace, name })
     return current?.metadata.uid === uid && current !== undefined && isActive(current)
   }
 
@@ -85,7 +91,7 @@ export class Waves {
       !isTerminating(pod) &&
       this.#isThere(pod) &&
       drainTier(pod) === 'pods' &&
-      isDrainable(pod, this.#context.clock.now())
+      isDrainable(pod, this.#deps.clock.now())
     )
   }
 }

@@ -1,7 +1,9 @@
 /** `disruption`, methods Global, Multi and Single: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
+import type { Clock, Logger, Random, Turns } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
+import type { EventRecorder, KubeClient } from '@tenon/kube'
 import { labels, type NodeClaim } from '@tenon/api'
 import type { ConsolidationQuestion, ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
-import type { OperatorContext } from '../../context.ts'
 import { evictionCost, isDaemonPod } from '../../cluster/pods/pods.ts'
 import { labelsOf } from '../../cluster/nodes/state-node.ts'
 import { remainingDisruptions } from '../budget.ts'
@@ -14,6 +16,31 @@ import { freshnessOf, isAtRest, restOf, unconsolidatable } from '../policy.ts'
 import { tellRejected, tellRemarks, tellUnconsolidatable, unconsolidatableMs } from '../remarks.ts'
 import { destinationsOf, keepHomes, type RemovalGround, removalGround } from '../simulation.ts'
 import { rejectionOf } from '../validation.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { SchedulingDecider } from '../../decider/decider.ts'
+import type { PlacementGate } from '../../placement/gate.ts'
+import type { DisruptionAnswers } from '../answers.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly decider: SchedulingDecider
+  readonly placementGate: PlacementGate
+  readonly answers: DisruptionAnswers
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly random: Random
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const reason = 'Underutilized'
 /** A move waits to be confirmed; one that saves this much more by then is decided for anew. */
@@ -24,7 +51,7 @@ export class Consolidation implements DisruptionMethod {
   readonly reason = reason
   readonly type: 'multi' | 'single'
   readonly disruptionClass = 'graceful'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #search: 'global' | 'multi' | 'single'
   /** State of the cluster in which there was nothing to do. */
   #quietAt: number | undefined
@@ -40,16 +67,16 @@ export class Consolidation implements DisruptionMethod {
   #unseenPools: readonly string[] = []
 
   /** @param search metrics count what a global search finds as `multi`. */
-  constructor(context: OperatorContext, search: 'global' | 'multi' | 'single') {
-    this.#context = context
+  constructor(deps: Dependencies, search: 'global' | 'multi' | 'single') {
+    this.#deps = deps
     this.#search = search
     this.type = search === 'single' ? 'single' : 'multi'
-    context.metrics.consolidationTimeouts.inc({ consolidation_type: this.type }, 0)
+    deps.metrics.consolidationTimeouts.inc({ consolidation_type: this.type }, 0)
   }
 
   /** Nothing has changed since there was nothing to do. */
   isQuiet(): boolean {
-    return this.#context.state.consolidation.read() === this.#quietAt
+    return this.#deps.state.consolidation.read() === this.#quietAt
   }
 
   concerns(): boolean {
@@ -58,40 +85,40 @@ export class Consolidation implements DisruptionMethod {
 
   accepts(candidate: Candidate): boolean {
     if (candidate.pool.spec.replicas !== undefined) return false
-    const because = unconsolidatable(candidate) ?? restOf(this.#context, candidate)
+    const because = unconsolidatable(candidate) ?? restOf(this.#deps, candidate)
     if (because !== undefined) this.#tellWhyNot(candidate, because)
     else if (!isEmpty(candidate))
-      return isAtRest(this.#context, candidate) && freshnessOf(this.#context, candidate) === undefined
+      return isAtRest(this.#deps, candidate) && freshnessOf(this.#deps, candidate) === undefined
     return false
   }
 
   /** From pass to pass the same is true of nearly all nodes, and has been told. */
   #tellWhyNot(candidate: Candidate, because: string): void {
     const { claim } = candidate
-    const nowMs = this.#context.clock.monotonic()
+    const nowMs = this.#deps.clock.monotonic()
     const told = this.#told.get(claim)
     if (told?.because === because && nowMs - told.atMs < unconsolidatableMs) return
     this.#told.set(claim, { because, atMs: nowMs })
-    tellUnconsolidatable(this.#context, candidate, because)
+    tellUnconsolidatable(this.#deps, candidate, because)
   }
 
   async pass(pass: Pass, signal: AbortSignal): Promise<boolean> {
-    const context = this.#context
+    const deps = this.#deps
     const { all, catalogue, find, begin } = pass
-    const version = context.state.consolidation.read()
-    const budgets = remainingDisruptions(context, reason)
+    const version = deps.state.consolidation.read()
+    const budgets = remainingDisruptions(deps, reason)
     const isGlobal = this.#search === 'global'
     if (this.#isKnown({ ...pass, budgets }, version)) return false
     const ground = await pass.ground()
     if (ground.described.length === 0) return false
     const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
-    const circumstances = { candidates, budgets, catalogue, nowMs: context.clock.monotonic() }
+    const circumstances = { candidates, budgets, catalogue, nowMs: deps.clock.monotonic() }
     const unchanged = isGlobal ? this.#lookedAt.unchanged(circumstances) : nothingUnchanged
     const result = await this.#examined(ground, all, { budgets, ...unchanged }, signal)
     if (result === undefined) return false
-    tellRemarks(context, result.remarks, ground.candidates)
-    keepRemarks(context, result.remarks)
-    if (result.isTimedOut) context.metrics.consolidationTimeouts.inc({ consolidation_type: this.type })
+    tellRemarks(deps, result.remarks, ground.candidates)
+    keepRemarks(deps, result.remarks)
+    if (result.isTimedOut) deps.metrics.consolidationTimeouts.inc({ consolidation_type: this.type })
     this.#unseenPools = result.unseenPools
     const [move] = result.moves
     if (move === undefined) {
@@ -101,17 +128,17 @@ export class Consolidation implements DisruptionMethod {
       return false
     }
     const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
-    await context.clock.sleep(context.settings.validationDelayMs, signal)
+    await deps.clock.sleep(deps.settings.validationDelayMs, signal)
     const rejection =
       isGlobal &&
-      version !== context.state.consolidation.read() &&
+      version !== deps.state.consolidation.read() &&
       (await this.#isOutdone(move, pass, circumstances, signal))
         ? 'outdone'
-        : await rejectionOf(context, move, find, isGlobal, signal)
+        : await rejectionOf(deps, move, find, isGlobal, signal)
     if (rejection !== undefined) {
-      tellRejected(context, nodes, { replacements: move.claims.length, savings: move.savings }, rejection)
+      tellRejected(deps, nodes, { replacements: move.claims.length, savings: move.savings }, rejection)
       if (rejection === 'churn' || rejection === 'budget')
-        context.metrics.failedValidations.inc({ consolidation_type: this.type }, nodes.length)
+        deps.metrics.failedValidations.inc({ consolidation_type: this.type }, nodes.length)
       // The better move is looked for at once.
       return rejection === 'outdone'
     }
@@ -120,13 +147,13 @@ export class Consolidation implements DisruptionMethod {
       type: this.type,
       candidates: nodes,
       replacements: move.claims.map((claim) =>
-        plannedReplacement(context, claim, reason, move.waves === undefined ? [] : claim.pods),
+        plannedReplacement(deps, claim, reason, move.waves === undefined ? [] : claim.pods),
       ),
       destinations: destinationsOf(ground, move.placements),
       savings: move.savings,
       ...(move.waves && { waves: move.waves }),
     })
-    if (move.waves !== undefined) keepHomes(context, ground, move.placements)
+    if (move.waves !== undefined) keepHomes(deps, ground, move.placements)
     return true
   }
 
@@ -143,7 +170,7 @@ export class Consolidation implements DisruptionMethod {
     question: Pick<ConsolidationQuestion, 'budgets' | 'leastSavings' | 'unchanged' | 'settled'>,
     signal: AbortSignal,
   ): Promise<ConsolidationResult | undefined> {
-    const { decider, placementGate, settings } = this.#context
+    const { decider, placementGate, settings } = this.#deps
     const result = await decider.examine(
       ground.input,
       {
@@ -174,9 +201,9 @@ export class Consolidation implements DisruptionMethod {
     signal: AbortSignal,
   ): Promise<boolean> {
     const candidates = await find()
-    const ground = await removalGround(this.#context, candidates, true, signal)
+    const ground = await removalGround(this.#deps, candidates, true, signal)
     if (ground.described.length === 0) return false
-    const budgets = remainingDisruptions(this.#context, reason)
+    const budgets = remainingDisruptions(this.#deps, reason)
     const leastSavings = outdoneBy * savings
     const seen = LookedAt.inVain(then)
     const { settled } = seen.unchanged({
@@ -202,7 +229,7 @@ export class Consolidation implements DisruptionMethod {
 
   /** What moves of Balanced NodePools are weighed against (disruption.md 12). */
   #totals(all: Pass['all']): ReadonlyMap<string, PoolTotals> {
-    const { state } = this.#context
+    const { state } = this.#deps
     const totals = new Map<string, { cost: number; disruption: number }>()
     const known = new Map(all.map((candidate) => [candidate.name, candidate]))
     for (const candidate of all) {

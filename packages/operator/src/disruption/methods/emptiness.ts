@@ -1,6 +1,7 @@
 /** `disruption`, method Emptiness: removes nodes that hold no pod (disruption.md 8, 13). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
 import { savingsOrder } from '@tenon/engine'
-import type { OperatorContext } from '../../context.ts'
 import { remainingDisruptions } from '../budget.ts'
 import { type Candidate, isEmpty } from '../candidates.ts'
 import { consolidateAfterMs } from '../../cluster/nodes/consolidate-after.ts'
@@ -8,6 +9,21 @@ import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
 import { isAtRest } from '../policy.ts'
 import { tellUnconsolidatable } from '../remarks.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const reason = 'Empty'
 const type = 'empty'
@@ -16,14 +32,14 @@ export class Emptiness implements DisruptionMethod {
   readonly reason = reason
   readonly type = type
   readonly disruptionClass = 'graceful'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   concerns({ node }: StateNode): boolean {
-    return node !== undefined && this.#context.state.podsOnNodes.of(node.metadata.name).isEmpty
+    return node !== undefined && this.#deps.state.podsOnNodes.of(node.metadata.name).isEmpty
   }
 
   accepts(candidate: Candidate): boolean {
@@ -31,17 +47,17 @@ export class Emptiness implements DisruptionMethod {
     if (pool.spec.replicas !== undefined) return false
     if (!Number.isFinite(consolidateAfterMs(pool))) {
       tellUnconsolidatable(
-        this.#context,
+        this.#deps,
         candidate,
         `consolidation is disabled (NodePool=${pool.metadata.name})`,
       )
       return false
     }
-    return isEmpty(candidate) && isAtRest(this.#context, candidate)
+    return isEmpty(candidate) && isAtRest(this.#deps, candidate)
   }
 
   async pass({ candidates, find, begin }: Pass, signal: AbortSignal): Promise<boolean> {
-    const { clock, settings, state, metrics, logger } = this.#context
+    const { clock, settings, state, metrics, logger } = this.#deps
     const proposed = new Set(this.#withinBudget(candidates).map(({ providerID }) => providerID))
     if (proposed.size === 0) return false
     await clock.sleep(settings.validationDelayMs, signal)
@@ -68,9 +84,9 @@ export class Emptiness implements DisruptionMethod {
 
   /** Takes candidates while their pool's budget lasts. */
   #withinBudget(empty: readonly Candidate[]): readonly Candidate[] {
-    const remaining = remainingDisruptions(this.#context, reason)
+    const remaining = remainingDisruptions(this.#deps, reason)
     return empty.toSorted(savingsOrder).filter(({ pool, providerID }) => {
-      if (this.#context.state.isNominated(providerID)) return false
+      if (this.#deps.state.isNominated(providerID)) return false
       const left = remaining.get(pool.metadata.name) ?? 0
       remaining.set(pool.metadata.name, left - 1)
       return left > 0

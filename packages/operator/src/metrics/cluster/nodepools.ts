@@ -1,35 +1,44 @@
 /** `metrics.nodepool`: what NodePools may have, have and cost (operations.md 9.2). */
+import type { CloudProvider } from '@tenon/provider'
 import { type NodePool, type ResourceList } from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../../context.ts'
 import type { ClusterMetrics } from './cluster-metrics.ts'
 import type { KeptGauge } from '../kept-gauge.ts'
 import { resourceLabel, shownAmount } from './node-labels.ts'
 import { managedPool } from '../../nodepool/managed-pool.ts'
 import type { SingletonSpec } from '../../controller.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+}
 
 const periodMs = 10_000
 
 /** Shows a NodePool as long as it exists; one that stays the same is not read again. */
 export class NodePoolMetrics implements SingletonSpec {
   readonly name = 'metrics.nodepool'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #metrics: ClusterMetrics
   readonly #shown = new Map<string, NodePool>()
 
-  constructor(context: OperatorContext, metrics: ClusterMetrics) {
-    this.#context = context
+  constructor(deps: Dependencies, metrics: ClusterMetrics) {
+    this.#deps = deps
     this.#metrics = metrics
-    context.caches.nodePools.onChange(({ kind, object }) => {
+    deps.caches.nodePools.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#drop(object.metadata.name)
     })
   }
 
   run(): Promise<ReconcileResult> {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     for (const { metadata } of caches.nodePools.list()) {
       const { name } = metadata
-      const pool = managedPool(this.#context, name)
+      const pool = managedPool(this.#deps, name)
       if (pool === undefined) {
         this.#drop(name)
         continue
@@ -49,7 +58,7 @@ export class NodePoolMetrics implements SingletonSpec {
   #show(gauge: KeptGauge, nodepool: string, amounts: ResourceList | undefined): void {
     gauge.show(
       nodepool,
-      Object.entries(this.#context.state.parsed(amounts)).map(([resource, amount]) => ({
+      Object.entries(this.#deps.state.parsed(amounts)).map(([resource, amount]) => ({
         labels: { resource_type: resourceLabel(resource), nodepool },
         value: shownAmount(resource, amount),
       })),

@@ -2,8 +2,7 @@
 import { type Container, type Pod, type Resources, ownValue } from '@tenon/api'
 import { accumulate, difference } from '@tenon/engine'
 import type { ReconcileResult } from '@tenon/kube'
-import { inSlices } from '@tenon/runtime'
-import type { OperatorContext } from '../../context.ts'
+import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import { sliceMs } from '../../decider/slice.ts'
 import type { ClusterMetrics, NodeFamilies } from './cluster-metrics.ts'
 import type { KeptSeries } from '../kept-gauge.ts'
@@ -13,6 +12,16 @@ import { podLimits } from '../../cluster/pods/pod-limits.ts'
 import { isDaemonPod, isTerminal } from '../../cluster/pods/pods.ts'
 import { isTracked, joined, labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
 import type { SingletonSpec } from '../../controller.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly clock: Clock
+  readonly turns: Turns
+}
 
 const periodMs = 5000
 
@@ -25,7 +34,7 @@ interface Share {
 /** Reads the nodes again that changed, or whose pods did. */
 export class NodeMetrics implements SingletonSpec {
   readonly name = 'metrics.node'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #metrics: ClusterMetrics
   /** By name. */
   readonly #changed = new Set<string>()
@@ -34,10 +43,10 @@ export class NodeMetrics implements SingletonSpec {
   /** By containers, which cached pods of one workload share with all that counts beside them. */
   readonly #podLimits = new WeakMap<readonly Container[], Resources>()
 
-  constructor(context: OperatorContext, metrics: ClusterMetrics) {
-    this.#context = context
+  constructor(deps: Dependencies, metrics: ClusterMetrics) {
+    this.#deps = deps
     this.#metrics = metrics
-    const { caches, state } = context
+    const { caches, state } = deps
     caches.nodes.onChange(({ object }) => {
       this.#changed.add(object.metadata.name)
     })
@@ -54,7 +63,7 @@ export class NodeMetrics implements SingletonSpec {
 
   async run(): Promise<ReconcileResult> {
     if (this.#changed.size > 0) {
-      await inSlices(this.#refresh(), { ...this.#context, sliceMs })
+      await inSlices(this.#refresh(), { ...this.#deps, sliceMs })
       this.#showUtilization()
     }
     return { kind: 'after', delayMs: periodMs }
@@ -74,7 +83,7 @@ export class NodeMetrics implements SingletonSpec {
   }
 
   #refreshOne(name: string): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const node = caches.nodes.get({ name })
     if (node === undefined || !isTracked(node)) {
       this.#shares.delete(name)
@@ -116,7 +125,7 @@ export class NodeMetrics implements SingletonSpec {
   }
 
   #limitsOn(name: string): { readonly all: Resources; readonly daemons: Resources } {
-    const { state } = this.#context
+    const { state } = this.#deps
     const all: Record<string, number> = {}
     const daemons: Record<string, number> = {}
     for (const pod of state.podsOn(name)) {

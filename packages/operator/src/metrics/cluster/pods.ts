@@ -1,8 +1,7 @@
 /** `metrics.pod`: where pods are, and how long they wait for a node and to be ready (operations.md 9.2). */
 import { type Node, type NodeClaim, type Pod, type PodCondition } from '@tenon/api'
 import type { Change, ReconcileResult } from '@tenon/kube'
-import { inSlices } from '@tenon/runtime'
-import type { OperatorContext } from '../../context.ts'
+import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import type { SingletonSpec } from '../../controller.ts'
 import { sliceMs } from '../../decider/slice.ts'
 import type { ClusterMetrics, PodAges } from './cluster-metrics.ts'
@@ -11,6 +10,16 @@ import type { LiveSeries } from '../live-gauge.ts'
 import type { PodDecision } from '../../cluster/pods/pod-decisions.ts'
 import { isTerminal, keyOf } from '../../cluster/pods/pods.ts'
 import { areSame, isReady, nodeLabelsOf, podLabels } from './pod-labels.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly clock: Clock
+  readonly turns: Turns
+}
 
 const periodMs = 30_000
 
@@ -32,7 +41,7 @@ interface StartingPod {
 /** Follows every pod. What its series say is worked out when somebody looks, and every 30 s. */
 export class PodMetrics implements PodAges, SingletonSpec {
   readonly name = 'metrics.pod'
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #metrics: ClusterMetrics
   /** By UID. */
   readonly #starting = new Map<string, StartingPod>()
@@ -41,10 +50,10 @@ export class PodMetrics implements PodAges, SingletonSpec {
   /** Pods that may have to show something else, by UID. */
   readonly #changed = new Map<string, Pod>()
 
-  constructor(context: OperatorContext, metrics: ClusterMetrics) {
-    this.#context = context
+  constructor(deps: Dependencies, metrics: ClusterMetrics) {
+    this.#deps = deps
     this.#metrics = metrics
-    const { caches, state } = context
+    const { caches, state } = deps
     state.podDecisions.forgotten.add(({ uid, decision }) => {
       const pod = this.#starting.get(uid)
       if (pod !== undefined) pod.decision = decision
@@ -78,7 +87,7 @@ export class PodMetrics implements PodAges, SingletonSpec {
 
   async run(): Promise<ReconcileResult> {
     const gauge = this.#metrics.pods?.state
-    if (gauge !== undefined) await inSlices(this.#showChanged(gauge), { ...this.#context, sliceMs })
+    if (gauge !== undefined) await inSlices(this.#showChanged(gauge), { ...this.#deps, sliceMs })
     return { kind: 'after', delayMs: periodMs }
   }
 
@@ -119,22 +128,22 @@ export class PodMetrics implements PodAges, SingletonSpec {
   }
 
   #decisionOf(uid: string, decision: PodDecision | undefined): PodDecision {
-    return decision ?? this.#context.state.podDecisions.get(uid)
+    return decision ?? this.#deps.state.podDecisions.get(uid)
   }
 
   #age(labels: StartingPod['labels'], sinceMs: number, untilMs?: number): LiveSeries {
     // As shared labels, the text of which is made once for all series of the pod.
-    return { labels: {}, shared: labels, value: seconds(sinceMs, untilMs ?? this.#context.clock.now()) }
+    return { labels: {}, shared: labels, value: seconds(sinceMs, untilMs ?? this.#deps.clock.now()) }
   }
 
   #nodeChanged({ metadata }: Node): void {
     // Those that were not seen yet will be, with their node as it is then.
-    for (const pod of this.#context.state.podsOn(metadata.name))
+    for (const pod of this.#deps.state.podsOn(metadata.name))
       if (this.#labels.has(keyOf(pod.metadata))) this.#changed.set(uidOf(pod), pod)
   }
 
   #claimChanged(claim: NodeClaim): void {
-    const node = this.#context.state.nodeOf(claim)
+    const node = this.#deps.state.nodeOf(claim)
     if (node !== undefined) this.#nodeChanged(node)
   }
 
@@ -156,7 +165,7 @@ export class PodMetrics implements PodAges, SingletonSpec {
   }
 
   #showState(gauge: KeptGauge, pod: Pod): void {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const name = pod.spec.nodeName ?? ''
     const node = name === '' ? undefined : caches.nodes.get({ name })
     const isManaged = node !== undefined && state.claimOf(node) !== undefined
@@ -188,7 +197,7 @@ export class PodMetrics implements PodAges, SingletonSpec {
   #pending(pod: Pod, uid: string, starting: StartingPod): void {
     if (starting.bound !== undefined || !isBound(pod)) return
     const { schedulableMs } = this.#decisionOf(uid, starting.decision)
-    starting.bound = { atMs: this.#context.clock.now(), schedulableMs }
+    starting.bound = { atMs: this.#deps.clock.now(), schedulableMs }
   }
 
   #leftPending(pod: Pod, uid: string, starting: StartingPod): void {

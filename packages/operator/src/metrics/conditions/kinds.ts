@@ -1,4 +1,7 @@
 /** Which kinds have metrics and events of their conditions, and with which labels (operations.md 9.3). */
+import type { Clock } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
 import {
   type Condition,
   type ConditionSchema,
@@ -11,17 +14,29 @@ import {
   nodeClassLabel,
   type NodePool,
 } from '@tenon/api'
-import type { OperatorContext } from '../../context.ts'
 import { SharedConditionMetrics } from './status-conditions.ts'
 import { nodeClaimConditions, nodePoolConditions } from '../../nodeclaim/lifecycle/conditions.ts'
 import type { ControllerSpec } from '../../controller.ts'
 import { StatusConditions } from './controller.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly settings: Settings
+}
 
 /** What tells of the conditions of each kind; nothing without the setting. */
-export function statusControllers(context: OperatorContext): readonly ControllerSpec[] {
-  const { caches, clock, events, provider, settings } = context
+export function statusControllers(deps: Dependencies): readonly ControllerSpec[] {
+  const { caches, clock, events, provider, settings } = deps
   if (!settings.clusterStateObservability) return []
-  const { registry } = context.metrics
+  const { registry } = deps.metrics
   const common = { registry, events, clock, detail: settings.metricsDetail }
   const shared = new SharedConditionMetrics(common)
   const { group } = karpenterKinds.nodeClaim

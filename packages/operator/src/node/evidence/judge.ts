@@ -23,10 +23,9 @@ import {
   volumesAdmit,
   withinVolumeLimits,
 } from '@tenon/engine'
-import { isKubeError } from '@tenon/kube'
-import { isProviderError } from '@tenon/provider'
-import { inSlices } from '@tenon/runtime'
-import type { OperatorContext } from '../../context.ts'
+import { type EventRecorder, isKubeError, type KubeClient } from '@tenon/kube'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type Clock, inSlices, type Logger, type Turns } from '@tenon/runtime'
 import { eligibilityPolicy } from '../../provisioning/eligible-pods.ts'
 import { sliceMs } from '../../decider/slice.ts'
 import { nodeStorage, volumeLookups } from '../../provisioning/volume-lookups.ts'
@@ -39,6 +38,26 @@ import { workloadOf } from '../../cluster/pods/workloads.ts'
 import { groundOf } from './ground.ts'
 import { workloadsOf } from './launched-for.ts'
 import { uselessText } from '../../cluster/nodes/useless-text.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly learning?: CapacityLearning
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 /** On a node that has been still for so long since the pod was tried there is no place for the pod. */
 const settleMs = 2 * 60_000
@@ -83,7 +102,7 @@ export type OnTrial = ReadonlyMap<string, number>
 
 /** Keeps what claims were launched for until that has come true, or proved to be in vain. */
 export class NodeEvidenceJudge {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** By claim name the workloads that have no pod on its node yet. */
   readonly #open = new Map<string, Map<string, number>>()
   /** Claims whose workloads were read. */
@@ -91,13 +110,13 @@ export class NodeEvidenceJudge {
   /** By UID of a pod the node that the last decision put it on; undefined where it knows none for the pod. */
   #decided: ReadonlyMap<string, string | undefined> = new Map()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   /** Follows claims until the returned function is called. */
   follow(): () => void {
-    const { caches, clock } = this.#context
+    const { caches, clock } = this.#deps
     return caches.nodeClaims.onChange(({ kind, object }) => {
       const { name, deletionTimestamp } = object.metadata
       if (kind !== 'deleted' && deletionTimestamp === undefined) {
@@ -132,9 +151,9 @@ export class NodeEvidenceJudge {
 
   /** Judges every node that some pod waits for. */
   async run(signal: AbortSignal): Promise<OnTrial> {
-    const { clock, state, turns } = this.#context
+    const { clock, state, turns } = this.#deps
     const { evidence } = state
-    evidence.stand(groundOf(this.#context))
+    evidence.stand(groundOf(this.#deps))
     const onTrial = new Map<string, number>()
     const isIdle = this.#open.size === 0 && evidence.isEmpty
     const waiting = isIdle
@@ -159,7 +178,7 @@ export class NodeEvidenceJudge {
   }
 
   *#waiting(): Generator<undefined, Map<string, Pod[]>, undefined> {
-    const { state } = this.#context
+    const { state } = this.#deps
     const waiting = new Map<string, Pod[]>()
     for (const pod of state.pods.waiting()) {
       yield
@@ -174,7 +193,7 @@ export class NodeEvidenceJudge {
 
   /** The node of a claim; undefined while there is none, and once it goes. */
   #placeOf(name: string): Place | undefined {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const claim = caches.nodeClaims.get({ name })
     const node = claim === undefined ? undefined : state.nodeOf(claim)
     if (claim === undefined || node === undefined) return undefined
@@ -187,7 +206,7 @@ export class NodeEvidenceJudge {
 
   /** When pods last came to the node, by key of their workload; Unix milliseconds, 0 where it does not show. */
   #served({ metadata }: Node): ReadonlyMap<string, number> {
-    const { state } = this.#context
+    const { state } = this.#deps
     const served = new Map<string, number>()
     for (const pod of state.podsOn(metadata.name)) {
       if (!state.isWellFormed(pod) || isDaemonPod(pod)) continue
@@ -206,7 +225,7 @@ export class NodeEvidenceJudge {
     }: { readonly place: Place; readonly workload: string; readonly pods: readonly Pod[] },
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { clock, settings, state } = this.#context
+    const { clock, settings, state } = this.#deps
     const { evidence } = state
     const { claim } = place
     const isInitialized = isConditionTrue(claim, 'Initialized')
@@ -247,7 +266,7 @@ export class NodeEvidenceJudge {
 
   #verdict(pod: Pod, place: Place): Verdict {
     const { claim, node, openedMs } = place
-    const { clock, state } = this.#context
+    const { clock, state } = this.#deps
     if (!isConditionTrue(claim, 'Initialized')) return open
     if (!isNodeReady(node) || isClosed(node, pod)) return taken
     const { name } = node.metadata
@@ -269,7 +288,7 @@ export class NodeEvidenceJudge {
 
   /** Whether a pod about which the scheduler last spoke then would have the place by now. */
   #isSettled(saidMs: number, { openedMs, changedMs }: Place): boolean {
-    const now = this.#context.clock.now()
+    const now = this.#deps.clock.now()
     const isFresh = saidMs >= changedMs - precisionMs
     // The same words as before are not written again.
     const isTriedAgain = saidMs > 0 && now - openedMs >= triedAgainMs
@@ -282,7 +301,7 @@ export class NodeEvidenceJudge {
    * because of a host port, for instance, or of a rule about the others. The next node need not have them.
    */
   #isTakenByOthers({ metadata: { uid = '' } }: Pod, claim: NodeClaim, { metadata }: Node): boolean {
-    const { state } = this.#context
+    const { state } = this.#deps
     const isWithoutPlace = this.#decided.has(uid) && this.#decided.get(uid) === undefined
     const hostname = metadata.labels?.[labels.hostname] ?? metadata.name
     if (!isWithoutPlace || state.evidence.refusing(uid).includes(hostname)) return false
@@ -301,7 +320,7 @@ export class NodeEvidenceJudge {
 
   /** Whether a volume of the pod is being made for the node that the scheduler has chosen. */
   #awaitsVolumes({ metadata, spec }: Pod): boolean {
-    const { persistentVolumeClaims } = this.#context.caches
+    const { persistentVolumeClaims } = this.#deps.caches
     return (spec.volumes ?? []).some(({ persistentVolumeClaim, ephemeral, name }) => {
       const claim = persistentVolumeClaim?.claimName ?? (ephemeral && `${metadata.name}-${name}`)
       const found =
@@ -319,7 +338,7 @@ export class NodeEvidenceJudge {
   /** Whether the node could attach the volumes of the pod, but not beside those of the pods that it has. */
   #isAttachedFull(pod: Pod, { node, storage }: Place): boolean {
     if ((pod.spec.volumes ?? []).length === 0) return false
-    const { podsWithVolumes } = this.#context.state.pods.useOf(node.metadata.name)
+    const { podsWithVolumes } = this.#deps.state.pods.useOf(node.metadata.name)
     storage.all ??= this.#storageOf(node, podsWithVolumes)
     if (this.#attaches(pod, storage.all)) return false
     storage.daemons ??= this.#storageOf(node, podsWithVolumes.filter(isDaemonPod))
@@ -327,12 +346,12 @@ export class NodeEvidenceJudge {
   }
 
   #storageOf({ metadata }: Node, pods: readonly Pod[]): NodeStorage {
-    const { caches } = this.#context
+    const { caches } = this.#deps
     return nodeStorage(caches, metadata.name, pods, volumeLookups(caches))
   }
 
   #attaches(pod: Pod, { volumeLimits = {}, volumesInUse = {} }: NodeStorage): boolean {
-    const claims = attachedClaims(pod, volumeLookups(this.#context.caches))
+    const claims = attachedClaims(pod, volumeLookups(this.#deps.caches))
     return withinVolumeLimits(volumeLimits, volumesInUse, claims)
   }
 
@@ -352,7 +371,7 @@ export class NodeEvidenceJudge {
    * volumes of its time: another pod that shares the claim was first.
    */
   #isVolumeElsewhere(pod: Pod, { metadata }: Node): boolean {
-    const { caches, provider } = this.#context
+    const { caches, provider } = this.#deps
     const resolved = resolveVolumes(pod, volumeLookups(caches), eligibilityPolicy(provider))
     return !('kind' in resolved) && !volumesAdmit(resolved, metadata.labels ?? {})
   }
@@ -360,7 +379,7 @@ export class NodeEvidenceJudge {
   /** What the scheduler says of the pod now, asked of the API server; undefined when it does not refuse it any more. */
   async #wordsOf(pod: Pod, signal: AbortSignal): Promise<string | undefined> {
     const { name, namespace = '', uid } = pod.metadata
-    const { client } = this.#context
+    const { client } = this.#deps
     // As a list, which is what this process has the right to read pods by.
     const [now] = await client
       .list(kinds.pod, { namespace, fieldSelector: `metadata.name=${name}`, signal })
@@ -383,7 +402,7 @@ export class NodeEvidenceJudge {
     words: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { state } = this.#context
+    const { state } = this.#deps
     const names = verdict.kind === 'short' ? verdict.names : []
     const margins = names.length === 0 ? {} : await this.#margins(claim, node, names, signal)
     const entry = state.evidence.useless({
@@ -408,7 +427,7 @@ export class NodeEvidenceJudge {
     names: readonly string[],
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, number>>> {
-    const { caches, learning, state } = this.#context
+    const { caches, learning, state } = this.#deps
     const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
     const types = pool && (await learning?.provider.getInstanceTypes(pool, signal).catch(nothingKnown))
     const type = types?.find(({ name }) => name === node.metadata.labels?.[labels.instanceType])
@@ -423,7 +442,7 @@ export class NodeEvidenceJudge {
 
   /** Nobody waits for this node any more: it is not kept for anybody. */
   #release(workload: string, target: PlanTarget): void {
-    const { plans, pods } = this.#context.state
+    const { plans, pods } = this.#deps.state
     plans.giveUp(
       plans.podsOf(target).filter((uid) => {
         const pod = pods.unplaced(uid)
@@ -433,7 +452,7 @@ export class NodeEvidenceJudge {
   }
 
   #tell(entry: UselessNode, pod: Pod, short: readonly string[]): void {
-    const { events, logger, metrics } = this.#context
+    const { events, logger, metrics } = this.#deps
     metrics.uselessNodes.inc({ nodepool: entry.nodePool, cause: entry.cause })
     const message = uselessText(entry, short)
     logger.warn('a node was launched in vain', {
@@ -458,7 +477,7 @@ export class NodeEvidenceJudge {
     const workloads = this.#open.get(claim.metadata.name)
     if (workloads === undefined || conditionOf(claim, 'Initialized')?.reason !== 'ResourceNotRegistered')
       return
-    const { state } = this.#context
+    const { state } = this.#deps
     const told = new Set<string>()
     for (const pod of state.pods.waiting()) {
       if (!state.isWellFormed(pod)) continue
@@ -482,7 +501,7 @@ export class NodeEvidenceJudge {
 
   /** A pod that stays refused on a node that was there keeps it no longer, and is planned elsewhere. */
   async #judgePlans(signal: AbortSignal): Promise<void> {
-    const { clock, state } = this.#context
+    const { clock, state } = this.#deps
     for (const [uid, { target, madeMs }] of state.plans.entries()) {
       if (clock.now() - madeMs < settleMs) continue
       const pod = state.pods.unplaced(uid)
@@ -500,7 +519,7 @@ export class NodeEvidenceJudge {
   }
 
   #tellHeld(waiting: ReadonlyMap<string, readonly Pod[]>): void {
-    const { caches, metrics, state } = this.#context
+    const { caches, metrics, state } = this.#deps
     const counts = new Map(caches.nodePools.list().map(({ metadata }) => [metadata.name, 0]))
     for (const entry of state.evidence.all()) {
       const isWaitedFor = (waiting.get(entry.workload) ?? []).length > 0

@@ -1,4 +1,5 @@
 /** `node.health`: replaces nodes that stay unhealthy, unless too many are (lifecycle.md 11). */
+import type { CloudProvider } from '@tenon/provider'
 import {
   annotations,
   karpenterKinds,
@@ -8,12 +9,26 @@ import {
   nodeClassLabel,
   ownValue,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { rfc3339 } from '@tenon/runtime'
-import type { OperatorContext } from '../../context.ts'
+import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { deleteClaim } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import { ailmentOf, isHealthChange, snakeCase } from './unhealthy.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 /** Of the nodes considered, rounded up; with more, something else than the nodes is broken. */
 const mostUnhealthy = 0.2
@@ -34,18 +49,18 @@ export class NodeHealth implements ControllerSpec {
   readonly concurrency = { least: 10, most: 1000 }
   readonly backoff = { baseMs: 100, capMs: 60_000 }
   readonly perSecond = 10
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    enqueueChanged(this.#context.caches.nodes, enqueue, isHealthChange)
+    enqueueChanged(this.#deps.caches.nodes, enqueue, isHealthChange)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { caches, clock, provider, state } = this.#context
+    const { caches, clock, provider, state } = this.#deps
     const node = caches.nodes.get({ name })
     if (node === undefined || !this.#isManaged(node)) return done
     const claim = state.claimOf(node)
@@ -64,14 +79,14 @@ export class NodeHealth implements ControllerSpec {
   }
 
   #isManaged(node: Node): boolean {
-    return this.#context.provider.nodeClasses.some(
+    return this.#deps.provider.nodeClasses.some(
       (type) => ownValue(node.metadata.labels, nodeClassLabel(type)) !== undefined,
     )
   }
 
   /** The nodes of the claim's NodePool; those of the whole cluster for a claim without one. */
   #scopeOf(node: Node, claim: NodeClaim): Scope {
-    const { caches } = this.#context
+    const { caches } = this.#deps
     const uids = [node.metadata.uid ?? '', claim.metadata.uid ?? '']
     const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
     if (pool === '') return { nodes: caches.nodes.list(), name: 'the cluster', uids }
@@ -85,7 +100,7 @@ export class NodeHealth implements ControllerSpec {
 
   #tellBlocked(node: Node, { nodes, name, uids = [] }: Scope, unhealthy: number): void {
     for (const uid of uids) {
-      this.#context.events.record({
+      this.#deps.events.record({
         object: node,
         type: 'Warning',
         reason: 'NodeRepairBlocked',
@@ -97,7 +112,7 @@ export class NodeHealth implements ControllerSpec {
   }
 
   async #repair(node: Node, claim: NodeClaim, conditionType: string): Promise<void> {
-    const { logger, metrics } = this.#context
+    const { logger, metrics } = this.#deps
     try {
       await this.#endGracePeriod(claim)
     } catch (error) {
@@ -106,7 +121,7 @@ export class NodeHealth implements ControllerSpec {
     }
     if (claim.metadata.deletionTimestamp !== undefined) return
     const tags = node.metadata.labels ?? {}
-    if (!(await deleteClaim(this.#context, claim, 'unhealthy', tags))) return
+    if (!(await deleteClaim(this.#deps, claim, 'unhealthy', tags))) return
     logger.info('deleting unhealthy node', {
       Node: { name: node.metadata.name },
       NodeClaim: { name: claim.metadata.name },
@@ -122,7 +137,7 @@ export class NodeHealth implements ControllerSpec {
 
   /** A node that is not well cannot be drained politely: its pods get no grace beyond this moment. */
   async #endGracePeriod({ metadata }: NodeClaim): Promise<void> {
-    const { client, clock, logger } = this.#context
+    const { client, clock, logger } = this.#deps
     const key = annotations.terminationTimestamp
     const now = clock.now()
     if (Date.parse(metadata.annotations?.[key] ?? '') <= now) return

@@ -1,4 +1,6 @@
 /** `node.termination`: drains a deleting Node, waits for its volumes, ends its machine (lifecycle.md 4). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import {
   annotations,
   ConditionSet,
@@ -10,8 +12,14 @@ import {
   type NodeClaim,
   terminationFinalizer,
 } from '@tenon/api'
-import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
-import type { OperatorContext } from '../../context.ts'
+import {
+  done,
+  type EventRecorder,
+  isKubeError,
+  type KubeClient,
+  mergePatchOf,
+  type ReconcileResult,
+} from '@tenon/kube'
 import { deadlineMsOf } from '../../cluster/nodes/departures.ts'
 import { isDisrupted, isNodeReady } from '../../cluster/nodes/state-node.ts'
 import { nodeClaimConditions } from '../../nodeclaim/lifecycle/conditions.ts'
@@ -21,6 +29,21 @@ import type { EvictionQueue } from './eviction-queue.ts'
 import type { Departure } from './departure.ts'
 import { type TerminationStage, terminationStages } from './stages.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 /** The deadline stays the same, and each event on the drain repeats it. */
@@ -32,25 +55,25 @@ export class NodeTermination implements ControllerSpec {
   readonly concurrency = { least: 100, most: 5000 }
   readonly backoff = { baseMs: 100, capMs: 10_000 }
   readonly perSecond = 10
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #stages: readonly TerminationStage[]
 
-  constructor(context: OperatorContext, evictions: EvictionQueue) {
-    this.#context = context
-    this.#stages = terminationStages(context, evictions)
+  constructor(deps: Dependencies, evictions: EvictionQueue) {
+    this.#deps = deps
+    this.#stages = terminationStages(deps, evictions)
   }
 
   watch(enqueue: Enqueue): void {
     enqueueChanged(
-      this.#context.caches.nodes,
+      this.#deps.caches.nodes,
       enqueue,
       ({ object }) => object.metadata.deletionTimestamp !== undefined,
     )
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const node = this.#context.caches.nodes.get({ name })
-    if (node === undefined || !isTerminatingNode(node, this.#context.provider.nodeClasses)) return done
+    const node = this.#deps.caches.nodes.get({ name })
+    if (node === undefined || !isTerminatingNode(node, this.#deps.provider.nodeClasses)) return done
     try {
       return await this.#terminate(node, signal)
     } catch (error) {
@@ -61,7 +84,7 @@ export class NodeTermination implements ControllerSpec {
   }
 
   async #terminate(node: Node, signal: AbortSignal): Promise<ReconcileResult> {
-    const claim = this.#context.state.claimOf(node)
+    const claim = this.#deps.state.claimOf(node)
     if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) await this.#deleteClaim(claim)
     if (!isNodeReady(node) && (await this.#isInstanceGone(node, signal))) return await this.#finish(node)
     const deadlineMs = this.#deadlineOf(node, claim)
@@ -71,7 +94,7 @@ export class NodeTermination implements ControllerSpec {
   }
 
   async #deleteClaim(claim: NodeClaim): Promise<void> {
-    await this.#context.client
+    await this.#deps.client
       .delete(karpenterKinds.nodeClaim, { name: claim.metadata.name })
       .catch((error: unknown) => {
         if (!isKubeError(error, 'notFound')) throw error
@@ -81,8 +104,8 @@ export class NodeTermination implements ControllerSpec {
   /** A provider ID that denotes no instance says nothing about the machine: it is drained like any other. */
   async #isInstanceGone(node: Node, signal: AbortSignal): Promise<boolean> {
     const providerID = node.spec?.providerID ?? ''
-    if (!this.#context.provider.ownsProviderID(providerID)) return false
-    return await isInstanceGone(this.#context, providerID, signal)
+    if (!this.#deps.provider.ownsProviderID(providerID)) return false
+    return await isInstanceGone(this.#deps, providerID, signal)
   }
 
   #deadlineOf(node: Node, claim: NodeClaim | undefined): number {
@@ -94,7 +117,7 @@ export class NodeTermination implements ControllerSpec {
         `NodeClaim ${claim?.metadata.name}: annotation ${annotations.terminationTimestamp} "${text}" is no RFC 3339 time; correct or remove it`,
       )
     }
-    this.#context.events.record({
+    this.#deps.events.record({
       object: node,
       type: 'Warning',
       reason: 'TerminationGracePeriodExpiring',
@@ -123,10 +146,10 @@ export class NodeTermination implements ControllerSpec {
     }
     const patch = mergePatchOf(node, wanted)
     if (patch === undefined) return node
-    const tainted = await this.#context.client.patch(kinds.node, { name: node.metadata.name }, patch, {
+    const tainted = await this.#deps.client.patch(kinds.node, { name: node.metadata.name }, patch, {
       resourceVersion: node.metadata.resourceVersion ?? '',
     })
-    this.#context.logger.info('tainted node', { Node: { name: node.metadata.name } })
+    this.#deps.logger.info('tainted node', { Node: { name: node.metadata.name } })
     return tainted
   }
 
@@ -155,7 +178,7 @@ export class NodeTermination implements ControllerSpec {
     before: ConditionSet | undefined,
     after: ConditionSet | undefined,
   ): Promise<void> {
-    const { client, metrics } = this.#context
+    const { client, metrics } = this.#deps
     try {
       await client.patch(
         karpenterKinds.nodeClaim,
@@ -173,7 +196,7 @@ export class NodeTermination implements ControllerSpec {
 
   async #finish(node: Node): Promise<ReconcileResult> {
     const finalizers = (node.metadata.finalizers ?? []).filter((name) => name !== terminationFinalizer)
-    await this.#context.client.patch(
+    await this.#deps.client.patch(
       kinds.node,
       { name: node.metadata.name },
       { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },
@@ -181,13 +204,13 @@ export class NodeTermination implements ControllerSpec {
     )
     const tags = node.metadata.labels ?? {}
     const nodepool = tags[labels.nodePool] ?? ''
-    const { clock, metrics } = this.#context
+    const { clock, metrics } = this.#deps
     const secondsSince = (time: string | undefined) =>
       Math.max(0, clock.now() - Date.parse(time ?? '')) / 1000
     metrics.nodesTerminated.inc({ nodepool, zone: tags[labels.zone] ?? '' })
     metrics.nodesTermination.observe({ nodepool }, secondsSince(node.metadata.deletionTimestamp))
     metrics.nodesLifetime.observe({ nodepool }, secondsSince(node.metadata.creationTimestamp))
-    this.#context.logger.info('deleted node', {
+    this.#deps.logger.info('deleted node', {
       Node: { name: node.metadata.name },
       'provider-id': node.spec?.providerID,
     })

@@ -1,10 +1,19 @@
 /** Says on a Node what its drain waits for, seldom enough not to flood. */
-import type { OperatorContext } from '../../context.ts'
+import type { Clock } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
 import { BudgetIndex } from './budget-index.ts'
 import type { Departure } from './departure.ts'
 import type { DrainPlan } from './drain.ts'
 import { drainReport, isHeld } from './drain-report.ts'
 import { drainSummary } from './drain-summary.ts'
+import type { Caches } from '../../cluster/caches.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly events: EventRecorder
+  readonly clock: Clock
+}
 
 /** One event per Node in this time. */
 export const drainEventMs = 5 * 60_000
@@ -13,17 +22,17 @@ const patienceMs = 5000
 
 /** Remembers when each draining Node was last spoken of. */
 export class DrainEvents {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** By UID of the Node. */
   readonly #nextLookMs = new Map<string, number>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   /** Called in every pass; looks closer only when the Node may be spoken of. */
   tell({ node, deadlineMs }: Departure, plan: DrainPlan): void {
-    const { caches, clock, events } = this.#context
+    const { caches, clock, events } = this.#deps
     const now = clock.now()
     const uid = node.metadata.uid ?? node.metadata.name
     const nextMs = this.#nextLookMs.get(uid)

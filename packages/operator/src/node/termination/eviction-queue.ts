@@ -1,12 +1,31 @@
 /** Evicts pods of draining nodes within their PDBs, and by force past the deadline (lifecycle.md 4.2). */
 import { conditionOf, isConditionTrue, kinds, type Pod } from '@tenon/api'
-import { done, isKubeError, KubeError, type ReconcileResult } from '@tenon/kube'
-import { Listeners, rfc3339 } from '@tenon/runtime'
+import {
+  done,
+  type EventRecorder,
+  isKubeError,
+  type KubeClient,
+  KubeError,
+  type ReconcileResult,
+} from '@tenon/kube'
+import { type Clock, Listeners, rfc3339 } from '@tenon/runtime'
 import { protectionNotice } from '../../disruption/protection-notice.ts'
-import type { OperatorContext } from '../../context.ts'
 import { isActive, isEvictable, isTerminating, keyOf } from '../../cluster/pods/pods.ts'
 import { grantedSeconds, isForceEligible } from './force.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+}
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 /** For so long a pod that was told to go is not told again: the cache may not show it yet. */
@@ -27,15 +46,15 @@ export class EvictionQueue implements ControllerSpec {
   readonly concurrency = { least: 100, most: 5000 }
   readonly backoff = { baseMs: 100, capMs: 10_000 }
   readonly perSecond = 100
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #entries = new Map<string, Entry>()
   /** When to believe the cache again about pods that were told to go, by UID; oldest first. */
   readonly #told = new Map<string, number>()
   /** Keys that are to be worked on now. */
   readonly #due = new Listeners<string>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   /** Adds pods; of two deadlines the earlier holds. Infinity means none. */
@@ -75,9 +94,9 @@ export class EvictionQueue implements ControllerSpec {
     const entry = this.#entries.get(key)
     if (entry === undefined) return done
     const [namespace = '', name = ''] = key.split('/')
-    const pod = this.#context.caches.pods.get({ namespace, name })
+    const pod = this.#deps.caches.pods.get({ namespace, name })
     if (pod === undefined || pod.metadata.uid !== entry.uid) return this.#drop(key, entry)
-    const now = this.#context.clock.now()
+    const now = this.#deps.clock.now()
     if (isForceEligible(pod, entry.deadlineMs, now)) return await this.#forceDelete(pod, entry, key)
     if (!isActive(pod)) return this.#drop(key, entry)
     this.#tellDoNotDisrupt(pod, entry, now)
@@ -94,11 +113,11 @@ export class EvictionQueue implements ControllerSpec {
     const said = notice === undefined ? '' : `${notice.reason}-${notice.dedupe.join('-')}`
     if (entry.said === said) return
     entry.said = said
-    if (notice !== undefined) this.#context.events.record({ object: pod, ...notice })
+    if (notice !== undefined) this.#deps.events.record({ object: pod, ...notice })
   }
 
   #sweep(): void {
-    const now = this.#context.clock.now()
+    const now = this.#deps.clock.now()
     for (const [uid, untilMs] of this.#told) {
       if (untilMs > now) return
       this.#told.delete(uid)
@@ -108,7 +127,7 @@ export class EvictionQueue implements ControllerSpec {
   /** The pod was told to go, or has gone already. */
   #leave(key: string, entry: Entry): ReconcileResult {
     this.#told.delete(entry.uid)
-    this.#told.set(entry.uid, this.#context.clock.now() + settleMs)
+    this.#told.set(entry.uid, this.#deps.clock.now() + settleMs)
     return this.#drop(key, entry)
   }
 
@@ -119,7 +138,7 @@ export class EvictionQueue implements ControllerSpec {
   }
 
   async #evict(pod: Pod, entry: Entry, key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { client, metrics, events } = this.#context
+    const { client, metrics, events } = this.#deps
     try {
       await client.evict({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name }, entry.uid, {
         signal,
@@ -149,7 +168,7 @@ export class EvictionQueue implements ControllerSpec {
   }
 
   async #forceDelete(pod: Pod, entry: Entry, key: string): Promise<ReconcileResult> {
-    const { client, clock, events, metrics } = this.#context
+    const { client, clock, events, metrics } = this.#deps
     const grace = grantedSeconds(entry.deadlineMs, clock.now())
     try {
       await client.delete(
@@ -176,8 +195,8 @@ export class EvictionQueue implements ControllerSpec {
 
   /** Why the pod's node goes, as in metric `karpenter_pods_drained_total`. */
   #reasonOf(pod: Pod): string {
-    const node = this.#context.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
-    const claim = node === undefined ? undefined : this.#context.state.claimOf(node)
+    const node = this.#deps.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
+    const claim = node === undefined ? undefined : this.#deps.state.claimOf(node)
     if (claim === undefined) return ''
     if (!isConditionTrue(claim, 'DisruptionReason')) return 'Forceful Termination'
     return conditionOf(claim, 'DisruptionReason')?.reason ?? ''

@@ -1,12 +1,29 @@
 /** What a Node goes through before it may go: drain, volumes, machine (lifecycle.md 4.1, 4.5, 4.6). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
+import type { EventRecorder, KubeClient } from '@tenon/kube'
 import type { ConditionSet } from '@tenon/api'
-import type { OperatorContext } from '../../context.ts'
 import { deletesInstance } from '../../nodeclaim/lifecycle/finalize.ts'
 import type { Departure } from './departure.ts'
 import { isDrainable, planDrain } from './drain.ts'
 import { drainEventMs, DrainEvents } from './drain-events.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
 import { pendingVolumes } from './volumes.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 const pollMs = 1000
 const instancePollMs = 5000
@@ -29,20 +46,17 @@ export type TerminationStage = (
 ) => Promise<StageOutcome> | StageOutcome
 
 /** The stages, in order; each is looked at again in every pass. */
-export function terminationStages(
-  context: OperatorContext,
-  evictions: EvictionQueue,
-): readonly TerminationStage[] {
-  const story = new DrainEvents(context)
+export function terminationStages(deps: Dependencies, evictions: EvictionQueue): readonly TerminationStage[] {
+  const story = new DrainEvents(deps)
   return [
-    (departure, conditions) => drain(context, { evictions, story }, departure, conditions),
-    (departure, conditions) => detachVolumes(context, departure, conditions),
-    (departure, conditions, signal) => endInstance(context, departure, conditions, signal),
+    (departure, conditions) => drain(deps, { evictions, story }, departure, conditions),
+    (departure, conditions) => detachVolumes(deps, departure, conditions),
+    (departure, conditions, signal) => endInstance(deps, departure, conditions, signal),
   ]
 }
 
 function drain(
-  { clock, state }: OperatorContext,
+  { clock, state }: Dependencies,
   { evictions, story }: { readonly evictions: EvictionQueue; readonly story: DrainEvents },
   departure: Departure,
   before: ConditionSet | undefined,
@@ -67,7 +81,7 @@ function drain(
 }
 
 function detachVolumes(
-  { caches, clock, state, events }: OperatorContext,
+  { caches, clock, state, events }: Dependencies,
   { node, deadlineMs }: Departure,
   conditions: ConditionSet | undefined,
 ): StageOutcome {
@@ -97,15 +111,15 @@ function detachVolumes(
 }
 
 async function endInstance(
-  context: OperatorContext,
+  deps: Dependencies,
   { claim }: Departure,
   conditions: ConditionSet | undefined,
   signal: AbortSignal,
 ): Promise<StageOutcome> {
   if (claim === undefined) return { conditions }
-  const isGone = await deletesInstance(context, claim, signal)
+  const isGone = await deletesInstance(deps, claim, signal)
   return {
-    conditions: conditions?.set({ type: 'InstanceTerminating', status: 'True' }, context.clock.now()),
+    conditions: conditions?.set({ type: 'InstanceTerminating', status: 'True' }, deps.clock.now()),
     ...(!isGone && { requeueMs: instancePollMs }),
   }
 }

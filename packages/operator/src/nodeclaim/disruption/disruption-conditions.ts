@@ -1,4 +1,5 @@
 /** `nodeclaim.disruption`: keeps the conditions Drifted and Consolidatable (lifecycle.md 9). */
+import type { Clock } from '@tenon/runtime'
 import {
   annotations,
   type Condition,
@@ -9,9 +10,8 @@ import {
   type NodePool,
 } from '@tenon/api'
 import { incompatibility, labelRequirements, parseRequirements } from '@tenon/engine'
-import { type Change, done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { isProviderError } from '@tenon/provider'
-import type { OperatorContext } from '../../context.ts'
+import { type Change, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
 import { type Caches, indexes } from '../../cluster/caches.ts'
 import { isSameValue } from '../../cluster/same-value.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
@@ -19,6 +19,18 @@ import { consolidateAfterMs } from '../../cluster/nodes/consolidate-after.ts'
 import { InstanceTypeDrift } from './instance-type-drift.ts'
 import { nodeClaimConditions } from '../lifecycle/conditions.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly clock: Clock
+  readonly settings: Settings
+}
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
@@ -26,16 +38,16 @@ const nothingUndefined: ReadonlySet<string> = new Set()
 export class DisruptionConditions implements ControllerSpec {
   readonly name = 'nodeclaim.disruption'
   readonly concurrency = { least: 10, most: 1000 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #instanceTypes: InstanceTypeDrift
 
-  constructor(context: OperatorContext) {
-    this.#context = context
-    this.#instanceTypes = new InstanceTypeDrift(context)
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    this.#instanceTypes = new InstanceTypeDrift(deps)
   }
 
   watch(enqueue: Enqueue): void {
-    const { nodeClaims, nodePools, nodeClasses } = this.#context.caches
+    const { nodeClaims, nodePools, nodeClasses } = this.#deps.caches
     enqueueChanged(nodeClaims, enqueue)
     nodePools.onChange((change) => {
       if (!mayCauseDrift(change)) return
@@ -50,7 +62,7 @@ export class DisruptionConditions implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, state, client } = this.#context
+    const { caches, state, client } = this.#deps
     const claim = caches.nodeClaims.get({ name })
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined || !state.isManaged(claim))
       return done
@@ -81,7 +93,7 @@ export class DisruptionConditions implements ControllerSpec {
       }
     }
     if (failures.length > 0) throw failures[0]
-    return { kind: 'after', delayMs: Math.min(requeueMs, this.#context.settings.driftPeriodMs) }
+    return { kind: 'after', delayMs: Math.min(requeueMs, this.#deps.settings.driftPeriodMs) }
   }
 
   async #drifted(
@@ -98,7 +110,7 @@ export class DisruptionConditions implements ControllerSpec {
     if (reason === undefined) return conditions.clear('Drifted')
     return conditions.set(
       { type: 'Drifted', status: 'True', reason, message: reason },
-      this.#context.clock.now(),
+      this.#deps.clock.now(),
     )
   }
 
@@ -109,7 +121,7 @@ export class DisruptionConditions implements ControllerSpec {
     before: string | undefined,
   ): Promise<string | undefined> {
     try {
-      return await this.#context.provider.isDrifted(claim, signal)
+      return await this.#deps.provider.isDrifted(claim, signal)
     } catch (error) {
       if (isProviderError(error, 'nodeClaimNotFound')) return before
       throw error
@@ -123,7 +135,7 @@ export class DisruptionConditions implements ControllerSpec {
   ): { readonly conditions: ConditionSet; readonly requeueMs: number } {
     const none = Number.POSITIVE_INFINITY
     if (pool.spec.replicas !== undefined) return { conditions, requeueMs: none }
-    const now = this.#context.clock.now()
+    const now = this.#deps.clock.now()
     const waitMs = consolidateAfterMs(pool)
     if (!Number.isFinite(waitMs) || !conditions.isTrue('Initialized')) {
       return { conditions: conditions.clear('Consolidatable'), requeueMs: none }

@@ -1,4 +1,6 @@
 /** Drift of claims whose instance type is no longer on offer (lifecycle.md 9). */
+import type { Clock } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import {
   capacityTypes,
   type InstanceType,
@@ -15,7 +17,12 @@ import {
   type Requirements,
   requirementsOf,
 } from '@tenon/engine'
-import type { OperatorContext } from '../../context.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly provider: CloudProvider
+  readonly clock: Clock
+}
 
 /** Offers that come and go while a fleet launches say nothing about young claims. */
 const leastAgeMs = 60 * 60_000
@@ -23,17 +30,17 @@ const foundTtlMs = 30 * 60_000
 
 /** Asks the provider's catalogue for the types of claims, each seldom. */
 export class InstanceTypeDrift {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** Until when a claim's type need not be looked for again, by UID; the first to end first. */
   readonly #foundUntilMs = new Map<string, number>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   /** @returns the drift reason, or undefined. */
   async reasonFor(claim: NodeClaim, pool: NodePool, signal: AbortSignal): Promise<string | undefined> {
-    const { clock, provider } = this.#context
+    const { clock, provider } = this.#deps
     const now = clock.now()
     const { uid = '', creationTimestamp = '' } = claim.metadata
     const isYoung = now - Date.parse(creationTimestamp) <= leastAgeMs
@@ -47,7 +54,7 @@ export class InstanceTypeDrift {
   }
 
   #isOffered(claim: NodeClaim, types: readonly InstanceType[]): boolean {
-    const { provider } = this.#context
+    const { provider } = this.#deps
     const { reservationLabel } = provider
     const tags = claim.metadata.labels ?? {}
     const type = types.find(({ name }) => name === tags[labels.instanceType])

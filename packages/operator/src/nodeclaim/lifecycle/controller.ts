@@ -1,8 +1,16 @@
 /** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
+import type { CloudProvider } from '@tenon/provider'
 import { ConditionSet, karpenterKinds, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
-import { compareResourceVersions, done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
-import { Listeners } from '@tenon/runtime'
-import type { OperatorContext } from '../../context.ts'
+import {
+  compareResourceVersions,
+  done,
+  type EventRecorder,
+  isKubeError,
+  type KubeClient,
+  mergePatchOf,
+  type ReconcileResult,
+} from '@tenon/kube'
+import { type Clock, Listeners, type Logger } from '@tenon/runtime'
 import { type Caches, indexes, nodeNamesOf } from '../../cluster/caches.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
 import { RegistrationHold } from '../../placement/registration-hold.ts'
@@ -15,6 +23,24 @@ import { register } from './registration.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import { isOfItsLife } from '../../cluster/nodes/claim-changes.ts'
 import { claimNamesOf, isMoreThanHeartbeat } from '../../cluster/nodes/node-changes.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { PlacementGate } from '../../placement/gate.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly placementGate: PlacementGate
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 /** Pause after a pass that wrote something, unless a change wakes the claim before. */
@@ -28,7 +54,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
   readonly concurrency = { least: 1000, most: 5000 }
   readonly backoff = { baseMs: 1000, capMs: 60_000 }
   readonly perSecond = 10
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #launcher: Launcher
   readonly #hold: RegistrationHold
   /** Claims to look at again once the nominations of their pods are written. */
@@ -36,16 +62,16 @@ export class NodeClaimLifecycle implements ControllerSpec {
   /** What passes wrote last, by claim name, until the cache shows it. */
   readonly #written = new Map<string, { readonly claim: NodeClaim; readonly untilMs: number }>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
-    this.#launcher = new Launcher(context)
-    this.#hold = new RegistrationHold(context, (name, afterMs) => {
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    this.#launcher = new Launcher(deps)
+    this.#hold = new RegistrationHold(deps, (name, afterMs) => {
       this.#due.notify({ name, afterMs })
     })
   }
 
   watch(enqueue: Enqueue): void {
-    const { nodeClaims, nodes, resourceSlices } = this.#context.caches
+    const { nodeClaims, nodes, resourceSlices } = this.#deps.caches
     this.#due.add(({ name, afterMs }) => {
       enqueue(name, afterMs)
     })
@@ -62,17 +88,17 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 
   #enqueueClaimsOf(node: Node, enqueue: Enqueue): void {
-    for (const name of claimNamesOf(this.#context.caches, node)) enqueue(name)
+    for (const name of claimNamesOf(this.#deps.caches, node)) enqueue(name)
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, state } = this.#context
+    const { caches, state } = this.#deps
     const cached = caches.nodeClaims.get({ name })
     const settlingMs = this.#settlingMs(name, cached)
     if (cached === undefined || !state.isManaged(cached)) return done
     // An older claim would lead to the same writes again, and to conflicts.
     if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
-    if (cached.metadata.deletionTimestamp !== undefined) return await finalize(this.#context, cached, signal)
+    if (cached.metadata.deletionTimestamp !== undefined) return await finalize(this.#deps, cached, signal)
     // Of a Node that cannot be read nobody knows what it lacks; its claim must not end for it.
     if (nodesOf(caches, cached).some((node) => isUnreadable(node))) return done
     const claim = await this.#withFinalizer(cached)
@@ -84,7 +110,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
     const written = this.#written.get(name)
     if (written === undefined) return 0
     const { claim, untilMs } = written
-    const leftMs = untilMs - this.#context.clock.now()
+    const leftMs = untilMs - this.#deps.clock.now()
     const { uid, resourceVersion = '' } = cached?.metadata ?? {}
     const isBehind =
       uid === claim.metadata.uid &&
@@ -99,7 +125,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
     const finalizers = claim.metadata.finalizers ?? []
     if (finalizers.includes(terminationFinalizer)) return claim
     try {
-      const stored = await this.#context.client.patch(
+      const stored = await this.#deps.client.patch(
         karpenterKinds.nodeClaim,
         { name: claim.metadata.name },
         { metadata: { finalizers: [...finalizers, terminationFinalizer] } },
@@ -115,10 +141,10 @@ export class NodeClaimLifecycle implements ControllerSpec {
 
   async #advance(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
     const stages: readonly ((draft: ClaimDraft) => Promise<StageResult>)[] = [
-      (draft) => this.#launcher.run(draft, signal, isOverdue(this.#context, draft)),
-      (draft) => register(this.#context, draft, this.#hold, signal),
-      (draft) => initialize(this.#context, draft),
-      (draft) => checkLiveness(this.#context, draft),
+      (draft) => this.#launcher.run(draft, signal, isOverdue(this.#deps, draft)),
+      (draft) => register(this.#deps, draft, this.#hold, signal),
+      (draft) => initialize(this.#deps, draft),
+      (draft) => checkLiveness(this.#deps, draft),
     ]
     let draft: ClaimDraft = { claim, conditions: ConditionSet.of(claim, nodeClaimConditions) }
     let requeueMs = Number.POSITIVE_INFINITY
@@ -155,7 +181,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
     before: NodeClaim,
     { claim, conditions }: ClaimDraft,
   ): Promise<'unchanged' | 'stored' | 'conflict'> {
-    const { client, clock } = this.#context
+    const { client, clock } = this.#deps
     const key = { name: before.metadata.name }
     const metadata = mergePatchOf(
       { labels: before.metadata.labels, annotations: before.metadata.annotations },

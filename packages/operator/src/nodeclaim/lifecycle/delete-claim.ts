@@ -1,7 +1,15 @@
 import { karpenterKinds, labels, type NodeClaim, parseDuration } from '@tenon/api'
-import { isKubeError } from '@tenon/kube'
-import type { OperatorContext } from '../../context.ts'
+import { isKubeError, type KubeClient } from '@tenon/kube'
 import { isReschedulable } from '../../cluster/pods/pods.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly state: ClusterState
+  readonly metrics: Metrics
+}
 
 /** Causes that hit claims with pods on them, whose number is counted too. */
 const causesWithPods: ReadonlySet<string> = new Set([
@@ -35,16 +43,16 @@ export interface DeletionAccount {
  * @returns whether this call did it.
  */
 export async function deleteClaim(
-  context: OperatorContext,
+  deps: Dependencies,
   claim: NodeClaim,
   reason: string,
   tags: Readonly<Record<string, string>> = claim.metadata.labels ?? {},
   { policy = '', movedPods = 0 }: DeletionAccount = {},
 ): Promise<boolean> {
   const nodeName = claim.status?.nodeName ?? ''
-  const pods = nodeName === '' ? [] : context.state.podsOn(nodeName).filter(isReschedulable)
+  const pods = nodeName === '' ? [] : deps.state.podsOn(nodeName).filter(isReschedulable)
   try {
-    await context.client.delete(
+    await deps.client.delete(
       karpenterKinds.nodeClaim,
       { name: claim.metadata.name },
       claim.metadata.uid === undefined ? {} : { preconditionUid: claim.metadata.uid },
@@ -55,7 +63,7 @@ export async function deleteClaim(
     throw error
   }
   // A cache that is behind lets several find the same claim; it goes once.
-  if (!context.state.noteDeletion(claim)) return false
+  if (!deps.state.noteDeletion(claim)) return false
   const series = {
     reason,
     nodepool: tags[labels.nodePool] ?? '',
@@ -63,7 +71,7 @@ export async function deleteClaim(
     consolidation_policy: policy,
     termination_mode: terminationMode(claim),
   }
-  context.metrics.nodeClaimsDisrupted.inc(series)
-  if (causesWithPods.has(reason)) context.metrics.podsDisruptionInitiated.inc(series, pods.length + movedPods)
+  deps.metrics.nodeClaimsDisrupted.inc(series)
+  if (causesWithPods.has(reason)) deps.metrics.podsDisruptionInitiated.inc(series, pods.length + movedPods)
   return true
 }

@@ -13,40 +13,51 @@ import {
   terminationFinalizer,
   unregisteredTaint,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { isProviderError } from '@tenon/provider'
-import { rfc3339 } from '@tenon/runtime'
-import type { OperatorContext } from '../../context.ts'
-import { indexes } from '../../cluster/caches.ts'
+import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
+import { type Caches, indexes } from '../../cluster/caches.ts'
 import { transitionMs } from '../../cluster/nodes/state-node.ts'
 import { nodeClaimConditions } from './conditions.ts'
 import { wasRegistered } from './standing.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 const backoff: ReconcileResult = { kind: 'backoff' }
 const terminatingPollMs = 5000
 
 /** One step of taking a deleting claim apart. */
 export async function finalize(
-  context: OperatorContext,
+  deps: Dependencies,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<ReconcileResult> {
   if (!(claim.metadata.finalizers ?? []).includes(terminationFinalizer)) return done
   try {
-    const stamped = await stampDeadline(context, claim)
-    if (await deletesNodes(context, stamped)) return done
-    const known = await withProviderID(context, stamped, signal)
+    const stamped = await stampDeadline(deps, claim)
+    if (await deletesNodes(deps, stamped)) return done
+    const known = await withProviderID(deps, stamped, signal)
     let instanceSinceMs: number | undefined
     if (known !== undefined) {
       // Nothing tells of this Node's end that a claim with another provider ID would be woken by.
-      if (known !== stamped && (await deletesNodes(context, known)))
+      if (known !== stamped && (await deletesNodes(deps, known)))
         return { kind: 'after', delayMs: terminatingPollMs }
-      const end = await terminateInstance(context, known, signal)
+      const end = await terminateInstance(deps, known, signal)
       if (end.kind === 'waits') return { kind: 'after', delayMs: terminatingPollMs }
       instanceSinceMs = end.sinceMs
     }
     // Counted once the removal is stored, so that a pass that has to be repeated counts nothing twice.
-    if (await removesFinalizer(context, claim)) tellTerminated(context, claim, instanceSinceMs)
+    if (await removesFinalizer(deps, claim)) tellTerminated(deps, claim, instanceSinceMs)
     return done
   } catch (error) {
     if (isKubeError(error, 'conflict')) return backoff
@@ -56,19 +67,19 @@ export async function finalize(
 }
 
 /** Writes when the grace period ends, once; an existing value is kept. */
-async function stampDeadline(context: OperatorContext, claim: NodeClaim): Promise<NodeClaim> {
+async function stampDeadline(deps: Dependencies, claim: NodeClaim): Promise<NodeClaim> {
   const grace = claim.spec.terminationGracePeriod
   const { metadata } = claim
   if (grace === undefined || metadata.annotations?.[annotations.terminationTimestamp] !== undefined)
     return claim
   const deadline = rfc3339(Date.parse(metadata.deletionTimestamp ?? '') + (parseDuration(grace) ?? 0))
-  const patched = await context.client.patch(
+  const patched = await deps.client.patch(
     karpenterKinds.nodeClaim,
     { name: metadata.name },
     { metadata: { annotations: { [annotations.terminationTimestamp]: deadline } } },
     metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion },
   )
-  context.events.record({
+  deps.events.record({
     object: claim,
     type: 'Warning',
     reason: 'TerminationGracePeriodExpiring',
@@ -79,20 +90,20 @@ async function stampDeadline(context: OperatorContext, claim: NodeClaim): Promis
 }
 
 /** @returns whether there still is a Node to wait for. */
-async function deletesNodes(context: OperatorContext, claim: NodeClaim): Promise<boolean> {
+async function deletesNodes(deps: Dependencies, claim: NodeClaim): Promise<boolean> {
   const providerID = claim.status?.providerID ?? ''
   if (providerID === '') return false
   // A Node that is open may hold pods, although nobody could store yet that its claim is registered.
-  const known = context.caches.nodes.byIndex(indexes.byProviderId, providerID)
-  const nodes = (known.length > 0 ? known : await unseenNodes(context, claim, providerID)).filter(
+  const known = deps.caches.nodes.byIndex(indexes.byProviderId, providerID)
+  const nodes = (known.length > 0 ? known : await unseenNodes(deps, claim, providerID)).filter(
     (node) => wasRegistered(claim) || isConditionTrue(claim, 'Registered') || isOpen(node),
   )
   for (const node of nodes) {
     if (node.metadata.deletionTimestamp !== undefined) continue
-    await keepUntilDrained(context, node, claim)
+    await keepUntilDrained(deps, node, claim)
     try {
-      await context.client.delete(kinds.node, { name: node.metadata.name })
-      context.logger.info('deleted node', { Node: { name: node.metadata.name } })
+      await deps.client.delete(kinds.node, { name: node.metadata.name })
+      deps.logger.info('deleted node', { Node: { name: node.metadata.name } })
     } catch (error) {
       if (!isKubeError(error, 'notFound')) throw error
     }
@@ -102,7 +113,7 @@ async function deletesNodes(context: OperatorContext, claim: NodeClaim): Promise
 
 /** The Node of a registered claim, when the cache does not show it yet: it may have registered again just now. */
 async function unseenNodes(
-  { client }: OperatorContext,
+  { client }: Dependencies,
   claim: NodeClaim,
   providerID: string,
 ): Promise<readonly Node[]> {
@@ -118,7 +129,7 @@ function isOpen({ metadata, spec }: Node): boolean {
 }
 
 /** A Node that has registered again lacks what makes its deletion wait for its drain, and what tells whose it is. */
-async function keepUntilDrained({ client }: OperatorContext, node: Node, claim: NodeClaim): Promise<void> {
+async function keepUntilDrained({ client }: Dependencies, node: Node, claim: NodeClaim): Promise<void> {
   const { name, finalizers = [], resourceVersion } = node.metadata
   if (finalizers.includes(terminationFinalizer)) return
   await client.patch(
@@ -141,12 +152,12 @@ type InstanceEnd =
   | { readonly kind: 'gone'; readonly sinceMs: number | undefined }
 
 async function terminateInstance(
-  context: OperatorContext,
+  deps: Dependencies,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<InstanceEnd> {
-  const isGone = await deletesInstance(context, claim, signal)
-  const marked = await markTerminating(context, claim)
+  const isGone = await deletesInstance(deps, claim, signal)
+  const marked = await markTerminating(deps, claim)
   return isGone ? { kind: 'gone', sinceMs: transitionMs(marked, 'InstanceTerminating') } : { kind: 'waits' }
 }
 
@@ -155,12 +166,12 @@ async function terminateInstance(
  * that only the cloud's own tags tie to the claim, and so does a provider ID that is none: it must not outlive it.
  */
 async function withProviderID(
-  context: OperatorContext,
+  deps: Dependencies,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<NodeClaim | undefined> {
-  if (context.provider.ownsProviderID(claim.status?.providerID ?? '')) return claim
-  const instances = await context.provider.list(signal)
+  if (deps.provider.ownsProviderID(claim.status?.providerID ?? '')) return claim
+  const instances = await deps.provider.list(signal)
   const own = instances.find((instance) => instance.nodeClaimName === claim.metadata.name)
   return own === undefined ? undefined : { ...claim, status: { ...claim.status, providerID: own.providerID } }
 }
@@ -171,23 +182,23 @@ async function withProviderID(
  * instance, as a finalizer goes for it.
  */
 export async function deletesInstance(
-  context: OperatorContext,
+  deps: Dependencies,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    await context.provider.delete(claim, signal)
+    await deps.provider.delete(claim, signal)
     return false
   } catch (error) {
     if (!isProviderError(error, 'nodeClaimNotFound')) throw error
   }
   const providerID = claim.status?.providerID ?? ''
-  return !context.provider.ownsProviderID(providerID) || (await isInstanceGone(context, providerID, signal))
+  return !deps.provider.ownsProviderID(providerID) || (await isInstanceGone(deps, providerID, signal))
 }
 
 /** Whether the cloud, asked for this one instance, does not know it. */
 export async function isInstanceGone(
-  { provider }: Pick<OperatorContext, 'provider'>,
+  { provider }: Pick<Dependencies, 'provider'>,
   providerID: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -201,11 +212,11 @@ export async function isInstanceGone(
 }
 
 /** Sets `InstanceTerminating`, which tells the rest of the core that the machine is as good as gone. */
-async function markTerminating(context: OperatorContext, claim: NodeClaim): Promise<NodeClaim> {
+async function markTerminating(deps: Dependencies, claim: NodeClaim): Promise<NodeClaim> {
   const before = ConditionSet.of(claim, nodeClaimConditions)
-  const after = before.set({ type: 'InstanceTerminating', status: 'True' }, context.clock.now())
+  const after = before.set({ type: 'InstanceTerminating', status: 'True' }, deps.clock.now())
   if (before === after) return claim
-  return await context.client.patch(
+  return await deps.client.patch(
     karpenterKinds.nodeClaim,
     { name: claim.metadata.name },
     { status: { conditions: after.conditions } },
@@ -219,14 +230,14 @@ async function markTerminating(context: OperatorContext, claim: NodeClaim): Prom
 }
 
 /** @returns whether this call removed it. */
-async function removesFinalizer(context: OperatorContext, claim: NodeClaim): Promise<boolean> {
-  const current = await context.client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
+async function removesFinalizer(deps: Dependencies, claim: NodeClaim): Promise<boolean> {
+  const current = await deps.client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
   if (current === undefined || current.metadata.uid !== claim.metadata.uid) return false
   const before = current.metadata.finalizers ?? []
   // The cache may show the claim as it was before an earlier pass, for as long as another finalizer holds it.
   if (!before.includes(terminationFinalizer)) return false
   const finalizers = before.filter((name) => name !== terminationFinalizer)
-  await context.client.patch(
+  await deps.client.patch(
     karpenterKinds.nodeClaim,
     { name: claim.metadata.name },
     { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },
@@ -236,7 +247,7 @@ async function removesFinalizer(context: OperatorContext, claim: NodeClaim): Pro
 }
 
 function tellTerminated(
-  { clock, logger, metrics }: OperatorContext,
+  { clock, logger, metrics }: Dependencies,
   claim: NodeClaim,
   instanceSinceMs: number | undefined,
 ): void {

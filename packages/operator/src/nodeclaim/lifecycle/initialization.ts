@@ -1,4 +1,6 @@
 /** The third stage: the Node can take pods (lifecycle.md 3.4). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { KubeClient } from '@tenon/kube'
 import {
   annotations,
   isKnownEphemeralTaint,
@@ -11,11 +13,20 @@ import {
   taintText,
   ownValue,
 } from '@tenon/api'
-import type { OperatorContext } from '../../context.ts'
-import { indexes } from '../../cluster/caches.ts'
+import { type Caches, indexes } from '../../cluster/caches.ts'
 import { isNodeReady } from '../../cluster/nodes/state-node.ts'
 import { unpublishedDriver } from './device-pools.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 interface Obstacle {
   readonly reason: string
@@ -23,8 +34,8 @@ interface Obstacle {
 }
 
 /** Marks the claim and its Node initialized once nothing is missing any more. */
-export async function initialize(context: OperatorContext, draft: ClaimDraft): Promise<StageResult> {
-  const { clock, state, client, logger } = context
+export async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
+  const { clock, state, client, logger } = deps
   const { claim, conditions } = draft
   if (!conditions.isUnknown('Initialized')) {
     return {
@@ -34,7 +45,7 @@ export async function initialize(context: OperatorContext, draft: ClaimDraft): P
   }
   if (!conditions.isTrue('Registered')) return { kind: 'continue', draft }
   const node = draft.node ?? state.nodeOf(claim)
-  const obstacle = node === undefined ? nodeNotFound : obstacleOf(context, node, claim)
+  const obstacle = node === undefined ? nodeNotFound : obstacleOf(deps, node, claim)
   if (node === undefined || obstacle !== undefined) {
     const set = conditions.set({ type: 'Initialized', status: 'Unknown', ...obstacle }, clock.now())
     return { kind: 'continue', draft: { ...draft, conditions: set } }
@@ -63,11 +74,11 @@ export async function initialize(context: OperatorContext, draft: ClaimDraft): P
 const nodeNotFound: Obstacle = { reason: 'NodeNotFound', message: 'Node not registered with the cluster' }
 
 /** Whether nothing keeps the Node, as it will be, from being initialized. */
-export function isComplete(context: OperatorContext, node: Node, claim: NodeClaim): boolean {
-  return obstacleOf(context, node, claim) === undefined
+export function isComplete(deps: Dependencies, node: Node, claim: NodeClaim): boolean {
+  return obstacleOf(deps, node, claim) === undefined
 }
 
-function obstacleOf(context: OperatorContext, node: Node, claim: NodeClaim): Obstacle | undefined {
+function obstacleOf(deps: Dependencies, node: Node, claim: NodeClaim): Obstacle | undefined {
   if (!isNodeReady(node)) return { reason: 'NodeNotReady', message: 'Node status is not Ready' }
   const taints = node.spec?.taints ?? []
   const startup = taints.find((taint) =>
@@ -93,7 +104,7 @@ function obstacleOf(context: OperatorContext, node: Node, claim: NodeClaim): Obs
         parseResource(name, quantity) > 0 &&
         parseResource(name, ownValue(node.status?.allocatable, name) ?? '0') === 0,
     )
-  if (missing === undefined) return missingDevices(context, node, claim)
+  if (missing === undefined) return missingDevices(deps, node, claim)
   return {
     reason: 'ResourceNotRegistered',
     message: `Resource ${missing[0]} is requested but the Node offers none yet`,
@@ -101,7 +112,7 @@ function obstacleOf(context: OperatorContext, node: Node, claim: NodeClaim): Obs
 }
 
 /** Devices count only when pods with resource claims are served at all. */
-function missingDevices({ caches }: OperatorContext, node: Node, claim: NodeClaim): Obstacle | undefined {
+function missingDevices({ caches }: Dependencies, node: Node, claim: NodeClaim): Obstacle | undefined {
   const drivers = claim.metadata.annotations?.[annotations.requestedDraDrivers] ?? ''
   if (caches.resourceSlices === undefined || drivers === '') return undefined
   const slices = caches.resourceSlices.byIndex(indexes.byNode, node.metadata.name)

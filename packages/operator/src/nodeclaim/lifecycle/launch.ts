@@ -1,4 +1,5 @@
 /** The first stage: a claim gets its machine (lifecycle.md 3.1). */
+import type { Clock, Logger } from '@tenon/runtime'
 import {
   type ConditionSet,
   formatResource,
@@ -10,11 +11,25 @@ import {
   type ResourceList,
   type Resources,
 } from '@tenon/api'
-import { withDeadline } from '@tenon/kube'
-import { isProviderError, type ProviderInstance } from '@tenon/provider'
-import type { OperatorContext } from '../../context.ts'
+import { type EventRecorder, type KubeClient, withDeadline } from '@tenon/kube'
+import { type CloudProvider, isProviderError, type ProviderInstance } from '@tenon/provider'
 import { nameProblem } from '../../cluster/nodepools/pool-problems.ts'
 import { deleteClaim } from './delete-claim.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly learning?: CapacityLearning
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 const resultTtlMs = 60 * 60_000
 const messageLimitBytes = 300
@@ -52,17 +67,17 @@ export type StageResult =
 
 /** Launches claims and remembers answers, so that a lagging cache never launches twice. */
 export class Launcher {
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   readonly #results = new Map<string, { readonly instance: ProviderInstance; readonly expiresMs: number }>()
   readonly #failures = new Map<string, { readonly count: number; readonly nextMs: number }>()
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   /** @param isOverdue whether the time for the launch is over already. */
   async run(draft: ClaimDraft, signal: AbortSignal, isOverdue: boolean): Promise<StageResult> {
-    const { clock, logger } = this.#context
+    const { clock, logger } = this.#deps
     const uid = draft.claim.metadata.uid ?? ''
     if (!draft.conditions.isUnknown('Launched')) {
       if (draft.conditions.isTrue('Launched')) this.#results.delete(uid)
@@ -84,7 +99,7 @@ export class Launcher {
         return await this.#failed(draft, error, signal)
       }
       this.#failures.delete(uid)
-      this.#context.state.launchFailures.delete(poolOf(draft.claim))
+      this.#deps.state.launchFailures.delete(poolOf(draft.claim))
       this.#results.set(uid, { instance, expiresMs: clock.now() + resultTtlMs })
     }
     const launched = instance
@@ -112,7 +127,7 @@ export class Launcher {
    * processes that follow each other closely would never come to the end of the claim.
    */
   async #created(claim: NodeClaim, signal: AbortSignal, isOverdue: boolean): Promise<ProviderInstance> {
-    const { provider, clock } = this.#context
+    const { provider, clock } = this.#deps
     if (!isOverdue) return await provider.create(claim, signal)
     const late = () => new Error(`no machine was found within ${overdueLaunchMs / 1000} s`)
     return await withDeadline(clock, { ms: overdueLaunchMs, late, signal }, (limited) =>
@@ -122,7 +137,7 @@ export class Launcher {
 
   /** A machine whose names cannot be label values would never register; none is launched. */
   #refused(draft: ClaimDraft, problems: readonly string[]): StageResult {
-    const { events, clock } = this.#context
+    const { events, clock } = this.#deps
     const message = problems.join('; ')
     events.record({
       object: draft.claim,
@@ -139,7 +154,7 @@ export class Launcher {
   }
 
   async #failed(draft: ClaimDraft, error: unknown, signal: AbortSignal): Promise<StageResult> {
-    const { events, clock, state } = this.#context
+    const { events, clock, state } = this.#deps
     if (signal.aborted) throw error
     const detail = isProviderError(error) ? error.detail : String(error)
     state.launchFailures.set(poolOf(draft.claim), truncated(detail))
@@ -152,11 +167,11 @@ export class Launcher {
         message: `NodeClaim ${draft.claim.metadata.name}: ${truncated(error.message)}`,
         dedupe: [draft.claim.metadata.uid ?? ''],
       })
-      await deleteClaim(this.#context, draft.claim, 'insufficient_capacity')
+      await deleteClaim(this.#deps, draft.claim, 'insufficient_capacity')
       return { kind: 'deleted' }
     }
     if (isProviderError(error, 'nodeClassNotReady')) {
-      await deleteClaim(this.#context, draft.claim, 'nodeclass_not_ready')
+      await deleteClaim(this.#deps, draft.claim, 'nodeclass_not_ready')
       return { kind: 'deleted' }
     }
     const message = error instanceof Error ? error.message : String(error)
@@ -176,7 +191,7 @@ export class Launcher {
 
   /** The claim with no more than its machine will have, as far as that is known. */
   #estimated(claim: NodeClaim): NodeClaim {
-    const { learning } = this.#context
+    const { learning } = this.#deps
     if (learning === undefined) return claim
     const { nodeClassRef } = claim.spec
     const settings = learning.capacity.settingsOf(nodeClassRef)
@@ -196,11 +211,11 @@ export class Launcher {
   #postpone(uid: string): void {
     const count = (this.#failures.get(uid)?.count ?? 0) + 1
     const pauseMs = Math.min(retry.capMs, retry.baseMs * 2 ** (count - 1))
-    this.#failures.set(uid, { count, nextMs: this.#context.clock.now() + pauseMs })
+    this.#failures.set(uid, { count, nextMs: this.#deps.clock.now() + pauseMs })
   }
 
   #sweep(): void {
-    const now = this.#context.clock.now()
+    const now = this.#deps.clock.now()
     for (const [uid, { nextMs }] of this.#failures)
       if (nextMs + resultTtlMs <= now) this.#failures.delete(uid)
     for (const [uid, { expiresMs }] of this.#results) if (expiresMs <= now) this.#results.delete(uid)

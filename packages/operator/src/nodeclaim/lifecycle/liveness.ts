@@ -1,10 +1,27 @@
 /** Gives up on claims that do not become nodes that take pods in time (lifecycle.md 3.5, reports.md 4). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { EventRecorder, KubeClient } from '@tenon/kube'
 import { type ConditionSet, kinds, labels, type NodeClaim } from '@tenon/api'
-import type { OperatorContext } from '../../context.ts'
 import { initializationTimeoutMs } from '../../cluster/nodes/initialization-time.ts'
 import type { RegistrationFailure } from '../../cluster/nodepools/registration-health.ts'
 import { deleteClaim } from './delete-claim.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const unseenPollMs = 60_000
 
@@ -18,42 +35,42 @@ interface Step {
 }
 
 /** Deletes the claim once its launch, its registration or its initialization is overdue. */
-export async function checkLiveness(context: OperatorContext, draft: ClaimDraft): Promise<StageResult> {
+export async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
   const { conditions, claim } = draft
-  const step = stepOf(context, draft)
+  const step = stepOf(deps, draft)
   if (step === undefined || step.timeoutMs === Number.POSITIVE_INFINITY) return { kind: 'continue', draft }
   const { type, sinceMs, timeoutMs, reason } = step
-  const leftMs = sinceMs + timeoutMs - context.clock.now()
+  const leftMs = sinceMs + timeoutMs - deps.clock.now()
   if (leftMs > 0) return { kind: 'continue', draft, requeueMs: leftMs }
-  if (type === 'Registered' && (await isUnseen(context, claim)))
+  if (type === 'Registered' && (await isUnseen(deps, claim)))
     return { kind: 'continue', draft, requeueMs: unseenPollMs }
   const waitedFor = conditions.get(type)?.message ?? ''
-  if (!(await deleteClaim(context, claim, reason))) return { kind: 'deleted' }
-  context.logger.info('deleting nodeclaim that did not become a node in time', {
+  if (!(await deleteClaim(deps, claim, reason))) return { kind: 'deleted' }
+  deps.logger.info('deleting nodeclaim that did not become a node in time', {
     NodeClaim: { name: claim.metadata.name },
     reason,
     waitedFor,
   })
-  if (type === 'Initialized') noteOverdue(context, claim, timeoutMs, waitedFor)
-  else context.state.registrationHealth.record(claim, failureOf(conditions))
+  if (type === 'Initialized') noteOverdue(deps, claim, timeoutMs, waitedFor)
+  else deps.state.registrationHealth.record(claim, failureOf(conditions))
   return { kind: 'deleted' }
 }
 
 /** Whether the claim's next step should have been taken by now. */
-export function isOverdue(context: OperatorContext, draft: ClaimDraft): boolean {
-  const step = stepOf(context, draft)
-  return step !== undefined && step.sinceMs + step.timeoutMs <= context.clock.now()
+export function isOverdue(deps: Dependencies, draft: ClaimDraft): boolean {
+  const step = stepOf(deps, draft)
+  return step !== undefined && step.sinceMs + step.timeoutMs <= deps.clock.now()
 }
 
 /** Whether the Node of a claim that had one is there, although the cache does not show it. */
-async function isUnseen({ client }: OperatorContext, claim: NodeClaim): Promise<boolean> {
+async function isUnseen({ client }: Dependencies, claim: NodeClaim): Promise<boolean> {
   const { nodeName: name = '', providerID } = claim.status ?? {}
   if (name === '') return false
   const node = await client.get(kinds.node, { name })
   return node?.spec?.providerID === providerID
 }
 
-function stepOf({ settings }: OperatorContext, { conditions, claim }: ClaimDraft): Step | undefined {
+function stepOf({ settings }: Dependencies, { conditions, claim }: ClaimDraft): Step | undefined {
   const since = (type: string) =>
     Date.parse(conditions.get(type)?.lastTransitionTime ?? claim.metadata.creationTimestamp ?? '')
   const step = (type: Step['type'], timeoutMs: number, reason: string, sinceMs = since(type)): Step => ({
@@ -75,7 +92,7 @@ function stepOf({ settings }: OperatorContext, { conditions, claim }: ClaimDraft
 }
 
 function noteOverdue(
-  { caches, events, state }: OperatorContext,
+  { caches, events, state }: Dependencies,
   claim: NodeClaim,
   timeoutMs: number,
   why: string,

@@ -1,4 +1,6 @@
 /** The second stage: the claim's Node has appeared and gets its labels and taints (lifecycle.md 3.2). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import {
   apiVersionOf,
   karpenterKinds,
@@ -10,15 +12,28 @@ import {
   terminationFinalizer,
   unregisteredTaint,
 } from '@tenon/api'
-import { isKubeError, type Lane, mergePatchOf } from '@tenon/kube'
-import type { OperatorContext } from '../../context.ts'
-import { indexes } from '../../cluster/caches.ts'
+import { type EventRecorder, isKubeError, type KubeClient, type Lane, mergePatchOf } from '@tenon/kube'
+import { type Caches, indexes } from '../../cluster/caches.ts'
 import { plannedPodsAnnotation } from '../../placement/planned-pods.ts'
 import type { RegistrationHold } from '../../placement/registration-hold.ts'
 import type { ClaimDraft, StageResult } from './launch.ts'
 import { isComplete } from './initialization.ts'
 import { askHooks } from './registration-hooks.ts'
 import { endReplaced, forgotten, standingOf, successorOf, wasRegistered } from './standing.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 /** Pause until the cache shows what the API server has told. */
 const catchUpMs = 1000
@@ -30,42 +45,42 @@ const absentPollMs = 10_000
  * knows which pods the Node is for. A Node that was deleted and has registered again is taken over anew.
  */
 export async function register(
-  context: OperatorContext,
+  deps: Dependencies,
   draft: ClaimDraft,
   hold: RegistrationHold,
   signal: AbortSignal,
 ): Promise<StageResult> {
   const { conditions } = draft
-  if (!conditions.isTrue('Registered')) return await takeOver(context, draft, hold, signal)
-  const standing = await standingOf(context, draft.claim, conditions.isTrue('Initialized'))
+  if (!conditions.isTrue('Registered')) return await takeOver(deps, draft, hold, signal)
+  const standing = await standingOf(deps, draft.claim, conditions.isTrue('Initialized'))
   switch (standing.kind) {
     case 'holds': {
-      const restamped = conditions.restamp('Registered', context.clock.now())
+      const restamped = conditions.restamp('Registered', deps.clock.now())
       return { kind: 'continue', draft: { ...draft, conditions: restamped } }
     }
     case 'unseen':
       return { kind: 'continue', draft, requeueMs: catchUpMs, isLast: true }
     case 'replaced':
-      await endReplaced(context, draft.claim, standing.node)
+      await endReplaced(deps, draft.claim, standing.node)
       return { kind: 'deleted' }
     case 'lost':
-      return await takeOver(context, forgotten(context, draft, standing), hold, signal)
+      return await takeOver(deps, forgotten(deps, draft, standing), hold, signal)
   }
 }
 
 /** Takes the Node of a claim that has none under management, for the first time or anew. */
 async function takeOver(
-  context: OperatorContext,
+  deps: Dependencies,
   draft: ClaimDraft,
   hold: RegistrationHold,
   signal: AbortSignal,
 ): Promise<StageResult> {
-  const { clock, caches, events, provider, logger } = context
+  const { clock, caches, events, provider, logger } = deps
   const { claim, conditions } = draft
   const providerID = claim.status?.providerID ?? ''
   const nodes = providerID === '' ? [] : caches.nodes.byIndex(indexes.byProviderId, providerID)
   const [node, second] = nodes
-  if (node === undefined) return await awaitNode(context, draft)
+  if (node === undefined) return await awaitNode(deps, draft)
   if (second !== undefined) {
     const names = nodes.map((each) => each.metadata.name).toSorted()
     const message = `Several Nodes carry provider ID ${providerID}: ${names.join(', ')}`
@@ -87,9 +102,9 @@ async function takeOver(
   if (holdMs > 0) return { kind: 'continue', draft, requeueMs: holdMs }
   const taken = isPending ? claim : withLabels(claim, hooks.labels)
   const stored = await storeNode(
-    context,
+    deps,
     node,
-    isPending ? syncedNode(node, taken) : initializedIfComplete(context, registeredNode(node, taken), taken),
+    isPending ? syncedNode(node, taken) : initializedIfComplete(deps, registeredNode(node, taken), taken),
     // A pod that is tried between two of them slips onto the first.
     hold.isHolding(claim) ? 'together' : 'urgent',
   )
@@ -111,26 +126,26 @@ async function takeOver(
       node: stored,
     },
     afterStore: () => {
-      tellRegistered(context, taken, node)
+      tellRegistered(deps, taken, node)
     },
   }
 }
 
 /** There is no Node with the claim's provider ID. */
-async function awaitNode(context: OperatorContext, draft: ClaimDraft): Promise<StageResult> {
+async function awaitNode(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
   const { claim } = draft
   const message = 'Node not registered with the cluster yet'
-  const waiting = withCondition(draft, 'Unknown', 'NodeNotFound', message, context.clock.now())
+  const waiting = withCondition(draft, 'Unknown', 'NodeNotFound', message, deps.clock.now())
   if (!wasRegistered(claim)) return waiting
-  const other = await successorOf(context, claim)
+  const other = await successorOf(deps, claim)
   // Nothing wakes the claim for a Node of another machine.
   if (other === undefined) return { ...waiting, requeueMs: absentPollMs }
-  await endReplaced(context, claim, other)
+  await endReplaced(deps, claim, other)
   return { kind: 'deleted' }
 }
 
 /** The Node of a claim that was registered before is not one more. */
-function tellRegistered({ metrics, logger, state }: OperatorContext, claim: NodeClaim, node: Node): void {
+function tellRegistered({ metrics, logger, state }: Dependencies, claim: NodeClaim, node: Node): void {
   if (wasRegistered(claim)) {
     logger.info('registered nodeclaim anew', {
       NodeClaim: { name: claim.metadata.name },
@@ -153,7 +168,7 @@ function tellRegistered({ metrics, logger, state }: OperatorContext, claim: Node
 
 /** @returns the Node as it stands then; undefined when it has changed or gone meanwhile. */
 async function storeNode(
-  { client }: OperatorContext,
+  { client }: Dependencies,
   before: Node,
   after: Node,
   lane: Lane,
@@ -207,8 +222,8 @@ function registeredNode(node: Node, claim: NodeClaim): Node {
 }
 
 /** One write instead of two: many Nodes open at one moment, and each write between them lets pods slip. */
-function initializedIfComplete(context: OperatorContext, node: Node, claim: NodeClaim): Node {
-  if (!isComplete(context, node, claim)) return node
+function initializedIfComplete(deps: Dependencies, node: Node, claim: NodeClaim): Node {
+  if (!isComplete(deps, node, claim)) return node
   const { metadata } = node
   return { ...node, metadata: { ...metadata, labels: { ...metadata.labels, [labels.initialized]: 'true' } } }
 }

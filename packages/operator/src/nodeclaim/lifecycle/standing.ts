@@ -1,9 +1,25 @@
 /** Whether a claim that is registered still has the Node it was registered with (reports.md 4). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
+import type { EventRecorder, KubeClient } from '@tenon/kube'
 import { kinds, labels, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
-import type { OperatorContext } from '../../context.ts'
-import { indexes } from '../../cluster/caches.ts'
+import { type Caches, indexes } from '../../cluster/caches.ts'
 import { deleteClaim } from './delete-claim.ts'
 import type { ClaimDraft } from './launch.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 export type Standing =
   | { readonly kind: 'holds' }
@@ -24,7 +40,7 @@ export function wasRegistered(claim: NodeClaim): boolean {
  * otherwise the API server is asked.
  */
 export async function standingOf(
-  { caches, client, provider }: OperatorContext,
+  { caches, client, provider }: Dependencies,
   claim: NodeClaim,
   isInitialized: boolean,
 ): Promise<Standing> {
@@ -74,7 +90,7 @@ function isOfAnother({ spec }: Node, providerID: string): boolean {
 
 /** The Node of another machine that has the Node name of a claim without a Node. */
 export async function successorOf(
-  { caches, client, provider }: OperatorContext,
+  { caches, client, provider }: Dependencies,
   claim: NodeClaim,
 ): Promise<Node | undefined> {
   const name = claim.status?.nodeName ?? ''
@@ -96,7 +112,7 @@ function lacksMarks({ metadata }: Node, isInitialized: boolean): boolean {
 
 /** The claim as one that waits for its Node. */
 export function forgotten(
-  { clock, logger }: OperatorContext,
+  { clock, logger }: Dependencies,
   draft: ClaimDraft,
   { reason, message }: Extract<Standing, { kind: 'lost' }>,
 ): ClaimDraft {
@@ -112,10 +128,10 @@ export function forgotten(
 }
 
 /** Ends a claim whose Node name another machine has taken. */
-export async function endReplaced(context: OperatorContext, claim: NodeClaim, node: Node): Promise<void> {
-  const { events, logger } = context
+export async function endReplaced(deps: Dependencies, claim: NodeClaim, node: Node): Promise<void> {
+  const { events, logger } = deps
   const message = `Node ${node.metadata.name} belongs to another machine now (provider ID ${node.spec?.providerID}); the claim of the former one ends`
-  if (!(await deleteClaim(context, claim, 'node_replaced'))) return
+  if (!(await deleteClaim(deps, claim, 'node_replaced'))) return
   logger.info('deleting nodeclaim whose node is another machine', {
     NodeClaim: { name: claim.metadata.name },
     Node: { name: node.metadata.name },

@@ -1,13 +1,26 @@
 /** `static.deprovisioning`: deletes the claims that a static NodePool has too many (cluster-state.md 15.4). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, labels, type NodeClaim } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../provisioning/in-parallel.ts'
-import type { OperatorContext } from '../../context.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
 import { isResized, staticPool, staticPoolOf } from './static-pool.ts'
 import { inOrderOfLoss } from './scale-down-order.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 const settledMs = 60_000
 const parallelDeletes = 20
@@ -16,23 +29,23 @@ const parallelDeletes = 20
 export class StaticDeprovisioning implements ControllerSpec {
   readonly name = 'static.deprovisioning'
   readonly concurrency = { least: 10, most: 10 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
 
-  constructor(context: OperatorContext) {
-    this.#context = context
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches } = this.#context
+    const { caches } = this.#deps
     enqueueChanged(caches.nodePools, enqueue, isResized)
     caches.nodeClaims.onChange((change) => {
-      const pool = staticPoolOf(this.#context, change.object)
+      const pool = staticPoolOf(this.#deps, change.object)
       if (pool !== undefined && change.kind === 'added') enqueue(pool)
     })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { state } = this.#context
+    const { state } = this.#deps
     if (this.#excess(name) > 0) {
       const unlaunched = await this.#unlaunched(name, signal)
       // Counted again: claims may have gone while the list was on its way.
@@ -40,18 +53,18 @@ export class StaticDeprovisioning implements ControllerSpec {
       const surplus = this.#victims(active, unlaunched).slice(0, Math.max(0, this.#excess(name)))
       await this.#delete(surplus, signal)
     }
-    return staticPool(this.#context, name) === undefined ? done : { kind: 'after', delayMs: settledMs }
+    return staticPool(this.#deps, name) === undefined ? done : { kind: 'after', delayMs: settledMs }
   }
 
   #excess(name: string): number {
-    const pool = staticPool(this.#context, name)
-    if (pool === undefined || validatePool(pool, this.#context.provider).length > 0) return 0
-    return this.#context.state.poolClaims.of(name).active.length - pool.spec.replicas
+    const pool = staticPool(this.#deps, name)
+    if (pool === undefined || validatePool(pool, this.#deps.provider).length > 0) return 0
+    return this.#deps.state.poolClaims.of(name).active.length - pool.spec.replicas
   }
 
   /** Names of claims without a machine, as the API server lists them; none when it does not. */
   async #unlaunched(name: string, signal: AbortSignal): Promise<readonly string[]> {
-    const { client, logger } = this.#context
+    const { client, logger } = this.#deps
     const labelSelector = { matchLabels: { [labels.nodePool]: name } }
     try {
       const claims = await client.list(karpenterKinds.nodeClaim, { labelSelector, signal })
@@ -70,7 +83,7 @@ export class StaticDeprovisioning implements ControllerSpec {
 
   /** The active claims in the order in which they may go. */
   #victims(active: readonly NodeClaim[], unlaunched: readonly string[]): readonly NodeClaim[] {
-    const { state, clock } = this.#context
+    const { state, clock } = this.#deps
     const readable = active.filter((claim) => !isUnreadable(claim))
     const byName = new Map(readable.map((claim) => [claim.metadata.name, claim]))
     const nodes = state
@@ -90,7 +103,7 @@ export class StaticDeprovisioning implements ControllerSpec {
 
   /** @throws AggregateError of those that failed, after all were tried. */
   async #delete(claims: readonly NodeClaim[], signal: AbortSignal): Promise<void> {
-    const { client, logger, state } = this.#context
+    const { client, logger, state } = this.#deps
     const failures = await inParallel(claims, parallelDeletes, async ({ metadata: { name, uid } }) => {
       const options = { signal, ...(uid !== undefined && { preconditionUid: uid }) }
       try {

@@ -1,10 +1,11 @@
 /** `static.provisioning`: creates the claims that a static NodePool lacks (cluster-state.md 15.3). */
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import { isConditionTrue, karpenterKinds, labels } from '@tenon/api'
-import { done, type ReconcileResult } from '@tenon/kube'
+import { done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { OvertakenError } from '../../cloud/expected-failures.ts'
 import { inParallel } from '../../provisioning/in-parallel.ts'
 import { createStaticClaim, nodeLimit, reserveStaticClaims } from './static-claims.ts'
-import type { OperatorContext } from '../../context.ts'
 import { recordLimitReached } from '../../provisioning/scheduling-report.ts'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
 import { LaunchPauses } from './launch-pauses.ts'
@@ -17,6 +18,24 @@ import {
   staticPoolOf,
 } from './static-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly settings: Settings
+}
 
 const unsyncedMs = 1000
 const settledMs = 60_000
@@ -32,34 +51,34 @@ const batchLimit = 500
 export class StaticProvisioning implements ControllerSpec {
   readonly name = 'static.provisioning'
   readonly concurrency = { least: 10, most: 10 }
-  readonly #context: OperatorContext
+  readonly #deps: Dependencies
   /** UIDs of NodePools whose claims the API server itself was asked for once. */
   readonly #learned = new Set<string>()
   readonly #pauses: LaunchPauses
 
-  constructor(context: OperatorContext) {
-    this.#context = context
-    this.#pauses = new LaunchPauses(context.clock)
-    context.caches.nodeClaims.onChange((change) => {
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    this.#pauses = new LaunchPauses(deps.clock)
+    deps.caches.nodeClaims.onChange((change) => {
       this.#pauses.note(change)
     })
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches } = this.#context
+    const { caches } = this.#deps
     enqueueChanged(caches.nodePools, enqueue, (change) => isResized(change) || isNowReady(change))
     caches.nodeClaims.onChange((change) => {
-      const pool = staticPoolOf(this.#context, change.object)
+      const pool = staticPoolOf(this.#deps, change.object)
       if (pool !== undefined && isNowLeaving(change)) enqueue(pool)
     })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { state, logger } = this.#context
+    const { state, logger } = this.#deps
     const pool = this.#readyPool(name)
     if (pool === undefined) {
       // Without the pool nobody will create these again.
-      if (staticPool(this.#context, name) === undefined)
+      if (staticPool(this.#deps, name) === undefined)
         state.poolClaims.release(...state.poolClaims.unsettled(name))
       return done
     }
@@ -81,7 +100,7 @@ export class StaticProvisioning implements ControllerSpec {
       return { kind: 'after', delayMs: probePollMs }
     const wanted = Math.min(missing, isProbing ? 1 : batchLimit)
     const again = unsettled.slice(0, wanted)
-    const names = [...again, ...reserveStaticClaims(this.#context, pool, wanted - again.length)]
+    const names = [...again, ...reserveStaticClaims(this.#deps, pool, wanted - again.length)]
     await this.#create(pool, names, signal)
     if (unsettled.length > wanted) await this.#settle(name, unsettled.slice(wanted), signal)
     if (missing === 0) return { kind: 'after', delayMs: settledMs }
@@ -92,7 +111,7 @@ export class StaticProvisioning implements ControllerSpec {
         replicas: pool.spec.replicas,
         limit: nodeLimit(pool),
       })
-      recordLimitReached(this.#context, pool, `has ${active.length} of ${pool.spec.replicas} nodes`)
+      recordLimitReached(this.#deps, pool, `has ${active.length} of ${pool.spec.replicas} nodes`)
       return { kind: 'after', delayMs: limitedMs }
     }
     if (isProbing) return { kind: 'after', delayMs: probePollMs }
@@ -100,9 +119,9 @@ export class StaticProvisioning implements ControllerSpec {
   }
 
   #readyPool(name: string): StaticPool | undefined {
-    const pool = staticPool(this.#context, name)
+    const pool = staticPool(this.#deps, name)
     if (pool === undefined || !isConditionTrue(pool, 'Ready')) return undefined
-    return validatePool(pool, this.#context.provider).length === 0 ? pool : undefined
+    return validatePool(pool, this.#deps.provider).length === 0 ? pool : undefined
   }
 
   /**
@@ -110,7 +129,7 @@ export class StaticProvisioning implements ControllerSpec {
    * and would make claims that another has just made.
    */
   async #learn({ metadata }: StaticPool, signal: AbortSignal): Promise<void> {
-    const { client, state } = this.#context
+    const { client, state } = this.#deps
     const labelSelector = { matchLabels: { [labels.nodePool]: metadata.name } }
     const claims = await client.list(karpenterKinds.nodeClaim, { labelSelector, signal })
     for (const claim of claims) state.seed(claim)
@@ -122,10 +141,10 @@ export class StaticProvisioning implements ControllerSpec {
     const failures = await inParallel(names, parallelCreates, async (name) => {
       const current = this.#current(pool)
       if (typeof current === 'string') {
-        this.#context.state.poolClaims.release(name)
+        this.#deps.state.poolClaims.release(name)
         throw new OvertakenError(current)
       }
-      await createStaticClaim(this.#context, current, name, 'provisioned', signal)
+      await createStaticClaim(this.#deps, current, name, 'provisioned', signal)
     })
     if (failures.length === 0) return
     const [first] = failures
@@ -141,14 +160,14 @@ export class StaticProvisioning implements ControllerSpec {
     const current = this.#readyPool(name)
     if (current === undefined || current.metadata.uid !== uid)
       return `NodePool ${name} may not launch any more`
-    if (this.#context.state.poolClaims.occupied(name) > nodeLimit(current))
+    if (this.#deps.state.poolClaims.occupied(name) > nodeLimit(current))
       return `NodePool ${name} exceeds its limit for nodes`
     return current
   }
 
   /** Looks up claims that are wanted no more and may exist; what can still come to be stays held. */
   async #settle(pool: string, names: readonly string[], signal: AbortSignal): Promise<void> {
-    const { client, clock, state } = this.#context
+    const { client, clock, state } = this.#deps
     const ended = new Set(state.poolClaims.unsettled(pool, clock.monotonic() - lateMs))
     for (const name of names.filter((each) => ended.has(each))) {
       const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })

@@ -1,10 +1,25 @@
 /** Creates the claims of static NodePools, for no pod in particular (cluster-state.md 15.3, 15.5). */
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
+import type { KubeClient } from '@tenon/kube'
 import { type NodeClaim, type NodePool, parseResources, wellKnownLabels } from '@tenon/api'
 import { templateClaim } from '@tenon/engine'
-import type { OperatorContext } from '../../context.ts'
 import { nodeDefaults } from '../../provisioning/node-defaults.ts'
 import { staticClaimFor } from '../../provisioning/create-claim.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from '../../provisioning/create-or-adopt.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: KubeClient
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+}
 
 /** How many claims the pool may have at most. */
 export function nodeLimit(pool: NodePool): number {
@@ -16,7 +31,7 @@ export function nodeLimit(pool: NodePool): number {
  * @returns the names of the claims, each for one {@link createStaticClaim} or for a release.
  */
 export function reserveStaticClaims(
-  { state, random }: OperatorContext,
+  { state, random }: Dependencies,
   pool: NodePool,
   wanted: number,
 ): readonly string[] {
@@ -31,16 +46,16 @@ export function reserveStaticClaims(
  * @param reason as in metric `karpenter_nodeclaims_created_total`.
  */
 export async function createStaticClaim(
-  context: OperatorContext,
+  deps: Dependencies,
   pool: NodePool,
   name: string,
   reason: string,
   signal: AbortSignal,
 ): Promise<NodeClaim> {
-  const { clock, state, metrics, logger } = context
+  const { clock, state, metrics, logger } = deps
   let created: NodeClaim
   try {
-    created = await createOrAdopt(context.client, pool, newClaim(context, pool, name), signal)
+    created = await createOrAdopt(deps.client, pool, newClaim(deps, pool, name), signal)
   } catch (error) {
     if (isUnclear(error)) state.poolClaims.leaveUnsettled(name, clock.monotonic())
     else state.poolClaims.release(name)
@@ -56,7 +71,7 @@ export async function createStaticClaim(
   return created
 }
 
-function newClaim({ provider }: OperatorContext, pool: NodePool, name: string) {
+function newClaim({ provider }: Dependencies, pool: NodePool, name: string) {
   const wellKnown = new Set([...wellKnownLabels, ...provider.wellKnownLabels])
   const { defaultTerminationGracePeriodMs: gracePeriodMs } = provider
   const defaults = nodeDefaults(provider, pool)

@@ -1,14 +1,21 @@
+import type { CloudProvider } from '@tenon/provider'
 import { conditionOf, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import type { Change } from '@tenon/kube'
-import type { OperatorContext } from '../../context.ts'
 import { managedPool } from '../managed-pool.ts'
+import type { Caches } from '../../cluster/caches.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly provider: CloudProvider
+}
 
 /** A NodePool that keeps a number of nodes whatever pods ask for. */
 export type StaticPool = NodePool & { readonly spec: { readonly replicas: number } }
 
 /** The static NodePool of that name that this provider serves and that stays. */
-export function staticPool(context: OperatorContext, name: string): StaticPool | undefined {
-  const pool = managedPool(context, name)
+export function staticPool(deps: Dependencies, name: string): StaticPool | undefined {
+  const pool = managedPool(deps, name)
   if (pool === undefined || !isStatic(pool) || pool.metadata.deletionTimestamp !== undefined) return undefined
   return pool
 }
@@ -18,7 +25,7 @@ function isStatic(pool: NodePool): pool is StaticPool {
 }
 
 /** Name of the static NodePool whose claim this is; undefined when there is none. */
-export function staticPoolOf({ caches }: OperatorContext, claim: NodeClaim): string | undefined {
+export function staticPoolOf({ caches }: Dependencies, claim: NodeClaim): string | undefined {
   const name = claim.metadata.labels?.[labels.nodePool] ?? ''
   const pool = caches.nodePools.get({ name })
   return pool !== undefined && isStatic(pool) ? name : undefined
