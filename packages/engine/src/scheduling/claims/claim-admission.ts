@@ -19,6 +19,12 @@ export interface Admission {
   readonly reservations: ReadonlySet<string>
 }
 
+/** What a claim may become under the rules about domains. */
+interface Way {
+  readonly confined: ClaimClass
+  readonly narrowing: Narrowing
+}
+
 const nothing: ReadonlySet<string> = new Set()
 
 export class ClaimAdmission {
@@ -35,6 +41,8 @@ export class ClaimAdmission {
   readonly #compiled: CompiledProblem
   /** By class. */
   readonly #companions: (number | undefined)[] = []
+  /** By shape and class. */
+  readonly #poolCounts: (number | undefined)[][] = []
 
   constructor(compiled: CompiledProblem, topology: PodTopology, reservations: Reservations | undefined) {
     this.#compiled = compiled
@@ -64,7 +72,8 @@ export class ClaimAdmission {
    * `targets` as the rules about domains leave them now, the ways that can be bought. Where a domain must be
    * settled on, the best comes first: the one that the rules prefer, then the cheapest, then the one whose domains
    * are in the fewest other ways, then the one with room for the most such pods, then the one where the most pods
-   * of all may be, then by name (reports.md 12).
+   * of all may be, then the one that the fewest other NodePools offer if this one has limits, then by name
+   * (reports.md 12).
    */
   confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
     if (!this.#topology.concernsDomains(shape)) return targets
@@ -85,7 +94,8 @@ export class ClaimAdmission {
             comparePriceLists(this.#pricesOf(a.confined), this.#pricesOf(b.confined)) ||
             shared(a.narrowing) - shared(b.narrowing) ||
             this.#roomFor(shape, b.confined) - this.#roomFor(shape, a.confined) ||
-            this.#companionsOf(b.confined) - this.#companionsOf(a.confined),
+            this.#companionsOf(b.confined) - this.#companionsOf(a.confined) ||
+            this.#poolsBeside(shape, a) - this.#poolsBeside(shape, b),
         )
       }
       return ways.map((way) => way.confined)
@@ -139,6 +149,23 @@ export class ClaimAdmission {
     return shape
       .required()
       .some((wish) => this.#findTargets(shape, wish, of).some((target) => holdsAlone(target, amounts)))
+  }
+
+  /** How many other NodePools could bring the shape to the domains of a way; 0 if this one is not used up anyway. */
+  #poolsBeside(shape: PodShape, { confined, narrowing }: Way): number {
+    const { template } = confined
+    if (Object.keys(template.nodePool.spec.limits ?? {}).length === 0) return 0
+    const known = (this.#poolCounts[shape.index] ??= [])
+    return (known[confined.index] ??= this.#compiled.templates.filter(
+      (other) => other !== template && this.#bringsTo(narrowing, shape, other),
+    ).length)
+  }
+
+  #bringsTo(narrowing: Narrowing, shape: PodShape, template: Template): boolean {
+    return this.targets(shape, this.#classes.opened(template, template.rows)).some((target) => {
+      const confined = this.#classes.confined(target, narrowing)
+      return confined !== undefined && holdsAlone(confined, shape.amounts)
+    })
   }
 
   /**
@@ -279,9 +306,9 @@ function timesIn(amounts: Amounts, room: Amounts): number {
  * domain of one rule may find only few of the other: these are left to them as long as others do.
  * @param counts whether a way is one for such pods at all.
  */
-function sharedDomains<W extends { readonly narrowing: Narrowing }>(
-  ways: readonly W[],
-  counts: (way: W) => boolean,
+function sharedDomains(
+  ways: readonly Way[],
+  counts: (way: Way) => boolean,
 ): (narrowing: Narrowing) => number {
   if ((ways[0]?.narrowing.length ?? 0) < 2) return () => 0
   const leading = new Map<string, Map<string, number>>()

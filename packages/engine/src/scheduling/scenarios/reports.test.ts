@@ -501,6 +501,18 @@ describe('ties between domains', () => {
     }
   })
 
+  test('RPT-45 a NodePool that is soon used up goes to the zone that no other one offers', () => {
+    const zones = ['a', 'b', 'c']
+    for (const only of zones) {
+      const limited = aPool('limited', { weight: 10, limits: { nodes: '1' } })
+      const open = aPool('open', {}, { requirements: [anExpression(zone, 'NotIn', only)] })
+      const sold = [limited, open].map((pool) => aPoolInput(pool, typesIn(...zones)))
+      const pods = times(3, () => anAppPod('web', spreading(zone, 'web')))
+      const { failures } = schedule(anInput({ pods, pools: sold }))
+      assert.deepEqual(failures, [], only)
+    }
+  })
+
   test('RPT-45 a pod leaves the other zone to one that has to be alone in its own', () => {
     const selectsAll = { labelSelector: {} }
     for (const only of ['a', 'b']) {
