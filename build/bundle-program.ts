@@ -3,8 +3,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { licenseNotices } from './license-notices.ts'
-
-export const repositoryRoot: string = join(import.meta.dirname, '..')
+import { repositoryRoot } from './repository-root.ts'
 
 /**
  * Fills `outdir`, which is emptied first: tenon.mjs, the thread that decides, the parts that commands load when they

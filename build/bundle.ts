@@ -1,7 +1,8 @@
 /** Bundles the `tenon` command with its source maps into `dist/`, or another folder: what the image runs. */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { bundleProgram, repositoryRoot } from './bundle-program.ts'
+import { bundleProgram } from './bundle-program.ts'
+import { repositoryRoot } from './repository-root.ts'
 
 const { values } = parseArgs({
   options: { outdir: { type: 'string', default: join(repositoryRoot, 'dist') } },

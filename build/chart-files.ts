@@ -5,9 +5,8 @@ import type { ProviderModule } from '@tenon/provider'
 import { crdDocuments } from '../packages/cli/src/commands/crds.ts'
 import { builtInProviders } from '../packages/cli/src/providers.ts'
 import { type DocumentedValue, documentedValues } from './documented-values.ts'
+import { repositoryRoot } from './repository-root.ts'
 import { chartedProviders, providerFile, withProviderSchemas, withProviderValues } from './provider-values.ts'
-
-export const repositoryRoot: string = join(import.meta.dirname, '..')
 
 const beginning = '<!-- begin of the values, from values.yaml -->'
 const end = '<!-- end of the values -->'

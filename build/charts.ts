@@ -4,7 +4,8 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { chartFiles, repositoryRoot } from './chart-files.ts'
+import { chartFiles } from './chart-files.ts'
+import { repositoryRoot } from './repository-root.ts'
 
 const isCheck = process.argv.includes('--check')
 const differing = [...(await chartFiles())].filter(([path, text]) => contentOf(path) !== text)

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { repositoryRoot } from './bundle-program.ts'
+import { repositoryRoot } from './repository-root.ts'
 
 const specifier = /(?<=\bfrom ['"]|\bimport\(?\s*['"])[^'"]+(?=['"])/g
 

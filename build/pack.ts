@@ -8,8 +8,9 @@ import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
-import { bundleProgram, repositoryRoot } from './bundle-program.ts'
+import { bundleProgram } from './bundle-program.ts'
 import { writeDeclarations } from './declarations.ts'
+import { repositoryRoot } from './repository-root.ts'
 
 const { values } = parseArgs({
   options: { outdir: { type: 'string', default: join(repositoryRoot, 'dist/npm') } },

@@ -19,6 +19,7 @@ const lanes = Number(process.env['TENON_TEST_PROCESSES'] ?? availableParallelism
 const processLimitMs = 20 * 60_000
 /** What takes longest begins first, in a process of its own. */
 const longestFirst = [
+  'cli/src/install',
   'cli/src/restart',
   'cli/src/up',
   'cli/src/guide',

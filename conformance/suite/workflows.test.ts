@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { loadYaml } from '@kubernetes/client-node'
 import { SystemClock } from '@tenon/runtime'
-import { repositoryRoot } from '../../build/chart-files.ts'
+import { repositoryRoot } from '../../build/repository-root.ts'
 import { ensureBinaries } from '../src/binaries.ts'
 
 interface Step {
