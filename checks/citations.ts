@@ -1,6 +1,6 @@
 /**
  * Finds citations of the behaviour sheets that do not resolve: `scheduling.md 9.2` needs that section in
- * docs/behaviour/scheduling.md, `SCH-12` needs scenario 12 there.
+ * docs/behaviour/scheduling.md, `SCH-12` needs scenario 12 there. Files that ARCHITECTURE.md names must exist.
  * Prints one line per citation and exits 1 if there is any.
  */
 import { execFileSync } from 'node:child_process'
@@ -9,7 +9,8 @@ import { resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '..')
 const sheetFolder = resolve(root, 'docs/behaviour')
-const searched = ['packages', 'conformance', 'bench', 'build', 'checks', 'docs']
+const map = 'ARCHITECTURE.md'
+const searched = [map, 'packages', 'conformance', 'bench', 'build', 'checks', 'docs']
 const text = /\.(?:ts|js|mjs|md|yaml|json)$/
 /** Data from elsewhere. */
 const exempt = /\/testdata\//
@@ -91,6 +92,23 @@ function unresolved(
   return found
 }
 
+/** Files and folders that the map of the code names and that are not there; paths begin in one of its roots. */
+function lostFiles(content: string): readonly Finding[] {
+  const roots = ['', 'packages', 'packages/operator/src']
+  return [...content.matchAll(/`([a-z][a-z-]*(?:\/[a-z-]+)*(?:\.ts|\/))`/g)].flatMap(
+    ({ 1: path = '', index }): readonly Finding[] =>
+      roots.some((folder) => existsSync(resolve(root, folder, path)))
+        ? []
+        : [
+            {
+              line: content.slice(0, index).split('\n').length,
+              citation: path,
+              reason: 'there is no such file',
+            },
+          ],
+  )
+}
+
 if (import.meta.main) {
   const sheets = new Map(
     readdirSync(sheetFolder)
@@ -108,7 +126,10 @@ if (import.meta.main) {
   let count = 0
   for (const path of paths) {
     const content = readFileSync(resolve(root, path), 'utf8')
-    const findings = unresolved(content, sheets, { isCode: !path.endsWith('.md') })
+    const findings = [
+      ...unresolved(content, sheets, { isCode: !path.endsWith('.md') }),
+      ...(path === map ? lostFiles(content) : []),
+    ]
     for (const { line, citation, reason } of findings)
       console.error(`${path}:${line} cites "${citation}", but ${reason}`)
     count += findings.length
