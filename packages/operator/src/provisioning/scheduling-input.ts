@@ -2,6 +2,7 @@
 import {
   conditionOf,
   type DaemonSet,
+  type InstanceType,
   isConditionTrue,
   labels,
   type NodePool,
@@ -121,7 +122,9 @@ export async function gatherRemovalInput(
 ): Promise<GatheredInput> {
   const { caches, clock, state, turns } = deps
   const slicing = { clock, turns, sliceMs }
-  const listed = await Promise.all(eligiblePools(deps).map((pool) => listExpectedTypes(deps, pool, signal)))
+  const listed = await Promise.all(
+    eligiblePools(deps).map((pool) => listTypes(deps, pool, signal, expectedTypes)),
+  )
   const listings = listed.filter((listing) => listing !== undefined)
   await inSlices(state.pods.readUses(caches.nodes.list().map((node) => node.metadata.name)), slicing)
   const moving = removable.flatMap(({ pods }) =>
@@ -305,12 +308,14 @@ function eligiblePools(deps: Dependencies): readonly NodePool[] {
  * are not evaluated for the pool: then nothing is known of its types.
  */
 async function listTypes(
-  { provider, logger }: Dependencies,
+  deps: Dependencies,
   nodePool: NodePool,
   signal: AbortSignal,
+  typesOf: TypeSource = offeredTypes,
 ): Promise<Listing | undefined> {
+  const { provider, logger } = deps
   try {
-    const instanceTypes = await provider.getInstanceTypes(nodePool, signal)
+    const instanceTypes = await typesOf(deps, nodePool, signal)
     const defaults = nodeDefaults(provider, nodePool)
     return {
       nodePool: canonicalPool(nodePool, provider.labelAliases),
@@ -330,25 +335,22 @@ async function listTypes(
   }
 }
 
-/** The same with no more than is to be expected of each type: a pod that runs must not move to where it has no room. */
-async function listExpectedTypes(
+/** The types of a pool as they can be bought. */
+type TypeSource = (
   deps: Dependencies,
   pool: NodePool,
   signal: AbortSignal,
-): Promise<Listing | undefined> {
+) => Promise<readonly InstanceType[]>
+
+const offeredTypes: TypeSource = async ({ provider }, pool, signal) =>
+  await provider.getInstanceTypes(pool, signal)
+
+/** With no more than is to be expected of each: a pod that runs must not move to where it has no room. */
+const expectedTypes: TypeSource = async (deps, pool, signal) => {
   const { learning } = deps
-  const listing = await listTypes(deps, pool, signal)
-  if (listing === undefined || learning?.capacity.knowsMachines !== true) return listing
-  try {
-    const catalogue = await learning.provider.getInstanceTypes(pool, signal)
-    return {
-      ...listing,
-      instanceTypes: learning.capacity.expected(pool, listing.instanceTypes, catalogue),
-    }
-  } catch (error) {
-    if (!isProviderError(error)) throw error
-    return { ...listing, instanceTypes: [] }
-  }
+  const types = await offeredTypes(deps, pool, signal)
+  if (learning?.capacity.knowsMachines !== true) return types
+  return learning.capacity.expected(pool, types, await learning.provider.getInstanceTypes(pool, signal))
 }
 
 /** By list of machines what those of each pool have: the list is the same as long as no machine has changed. */
