@@ -1,16 +1,62 @@
 /** The charts as helm renders them. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { loadYaml, type V1Deployment, type V1Service } from '@kubernetes/client-node'
+import type { ProviderModule } from '@tenon/provider'
+import { kwok } from '@tenon/provider-kwok/module'
 import { chartFiles } from '../../build/chart-files.ts'
 import { repositoryRoot } from '../../build/repository-root.ts'
 import { documentedValues } from '../../build/documented-values.ts'
 import { chartsFolder, Helm, type Values } from '../src/chart/helm.ts'
 import type { RoleObject } from '../src/chart/rights.ts'
 import { grantedRights } from '../src/chart/rights.ts'
+
+/** A cloud that the chart of this repository does not know. */
+const toy: ProviderModule = {
+  ...kwok,
+  name: 'toy',
+  title: 'Toy Cloud',
+  nodeClasses: [
+    {
+      group: 'toy.example.com',
+      version: 'v1',
+      kind: 'ToyNodeClass',
+      plural: 'toynodeclasses',
+      namespaced: false,
+    },
+  ],
+  crds: () => Promise.resolve([]),
+  chart: () =>
+    Promise.resolve({
+      values: [
+        {
+          name: 'zone',
+          meaning: 'Zone of the cluster; needed.',
+          initial: '',
+          needed: 'such as toy-1',
+          to: { kind: 'variable', variable: 'TOY_ZONE' },
+        },
+        {
+          name: 'managementKubeconfig',
+          meaning: 'Secret with the kubeconfig of the other cluster.',
+          initial: '',
+          to: { kind: 'secretFile', variable: 'TOY_KUBECONFIG', entry: 'value' },
+        },
+      ],
+      rules: [],
+      roles: [
+        {
+          name: 'tokens',
+          namespace: 'kube-system',
+          rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['create'] }],
+        },
+      ],
+      note: 'Toys only.',
+    }),
+}
 
 interface Rendered {
   readonly kind: string
@@ -386,6 +432,36 @@ describe('the charts', () => {
     ])
     const additionalClusterRoleRules = [{ apiGroups: ['a.b'], resources: ['c'], verbs: ['get'] }]
     assert.deepEqual(await added({ additionalClusterRoleRules }), ['get a.b/c'])
+  })
+
+  test('a cloud comes into the chart by its module alone, with values, rights and files', async () => {
+    const copy = join(folder, 'tenon')
+    cpSync(chart, copy, { recursive: true })
+    for (const [path, text] of await chartFiles([kwok, toy]))
+      if (/^charts\/tenon\/(values|providers)/.test(path))
+        writeFileSync(join(folder, path.replace(/^charts\//, '')), text)
+    const { err } = await helm.run(['template', 'karpenter', copy], { provider: 'toy' })
+    assert.match(err, /provider toy needs toy\.zone, such as toy-1/)
+    const values = { provider: 'toy', toy: { zone: 'toy-1', managementKubeconfig: 'other' } }
+    const rendered = await helm.objects<Rendered>(copy, values)
+    const deployment = rendered.find(({ kind }) => kind === 'Deployment') as V1Deployment | undefined
+    const { containers = [], volumes } = deployment?.spec?.template.spec ?? {}
+    const variables = containers[0]?.env?.filter(({ name }) => name.startsWith('TOY_'))
+    const path = '/etc/tenon-secrets/managementKubeconfig'
+    assert.deepEqual(variables, [
+      { name: 'TOY_ZONE', value: 'toy-1' },
+      { name: 'TOY_KUBECONFIG', value: `${path}/value` },
+    ])
+    assert.deepEqual(containers[0]?.volumeMounts, [
+      { name: 'management-kubeconfig', mountPath: path, readOnly: true },
+    ])
+    assert.deepEqual(volumes, [{ name: 'management-kubeconfig', secret: { secretName: 'other' } }])
+    const granted = grantedRights(await helm.objects<RoleObject>(copy, values))
+    const rights = new Set(granted.map(({ text }) => text))
+    for (const right of ['watch toy.example.com/toynodeclasses', 'create secrets in kube-system'])
+      assert.ok(rights.has(right), right)
+    const plain = await helm.objects<Rendered>(copy, {})
+    assert.ok(plain.every(({ metadata }) => !metadata.name.endsWith('-tokens')))
   })
 })
 
