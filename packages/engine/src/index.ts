@@ -110,7 +110,7 @@ export { overlaidType, type TypeOverlay } from './overlay/overlaid-type.ts'
 export { type OverlayProblem, renderOverlayProblems } from './overlay/validation.ts'
 export {
   correctedType,
-  type MachineFigures,
+  type InstanceFigures,
   type Shortfall,
   shortfallOf,
 } from './scheduling/types/corrected-type.ts'

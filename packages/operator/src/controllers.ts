@@ -55,11 +55,11 @@ export interface OperatorParts {
   readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
-  /** With the overlays of NodeOverlays, if these are served, and types no larger than their machines. */
+  /** With the overlays of NodeOverlays, if these are served, and types no larger than their instances. */
   readonly provider: CloudProvider
   /** What is beneath; absent without the feature gate. */
   readonly overlays?: OverlayLayer
-  /** What machines really have, and the provider without it; absent with `compatibility: karpenter`. */
+  /** What instances really have, and the provider without it; absent with `compatibility: karpenter`. */
   readonly learning?: CapacityLearning
   /** Knows which offerings failed lately; absent with `compatibility: karpenter`. */
   readonly launchGuard?: LaunchGuard

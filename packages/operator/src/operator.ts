@@ -70,7 +70,7 @@ export class Operator {
   readonly #deps: OperatorDependencies
   /** Knows which offerings failed lately; undefined where decisions are those of Karpenter. */
   readonly launchGuard: LaunchGuard | undefined
-  /** What machines really have; undefined where decisions are those of Karpenter. */
+  /** What instances really have; undefined where decisions are those of Karpenter. */
   readonly learnedCapacity: LearnedCapacity | undefined
   /** How long work has been waiting for a complete pass. */
   readonly passAges: PassAges
@@ -183,7 +183,7 @@ export class Operator {
     return this.launchGuard?.health.troubles(this.#deps.clock.now()) ?? []
   }
 
-  /** Instance types whose machines have less than the catalogue says, by NodePool; nothing while another process leads. */
+  /** Instance types whose instances have less than the catalogue says, by NodePool; nothing while another process leads. */
   async smallerTypes(): Promise<readonly object[]> {
     const { capacity, provider } = this.#learning ?? {}
     if (capacity === undefined || provider === undefined) return []

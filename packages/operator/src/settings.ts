@@ -35,7 +35,7 @@ export interface Settings {
   readonly validationDelayMs: number
   /** Pause between two passes of the disruption loop that found nothing. */
   readonly disruptionPollMs: number
-  /** A machine is compared with what its NodePool and node class ask for this often, and when they change. */
+  /** An instance is compared with what its NodePool and node class ask for this often, and when they change. */
   readonly driftPeriodMs: number
   /** A pending pod asks for another pass this long after the last one. */
   readonly pendingRetryMs: number

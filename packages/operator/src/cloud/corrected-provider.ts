@@ -2,13 +2,13 @@ import type { NodePool } from '@tenon/api'
 import { type CloudProvider, decorated } from '@tenon/provider'
 import { type LearnedCapacity, nodeClassSettingsAnnotation } from '../cluster/nodes/learned-capacity.ts'
 
-/** What machines really have, and the provider that says what they should. */
+/** What instances really have, and the provider that says what they should. */
 export interface CapacityLearning {
   readonly capacity: LearnedCapacity
   readonly provider: CloudProvider
 }
 
-/** The provider with types that are no larger than their machines turned out to be. */
+/** The provider with types that are no larger than their instances turned out to be. */
 export function correctedProvider({ capacity, provider }: CapacityLearning): CloudProvider {
   const getInstanceTypes: CloudProvider['getInstanceTypes'] = async (pool, signal) =>
     capacity.corrected(pool, await provider.getInstanceTypes(pool, signal))

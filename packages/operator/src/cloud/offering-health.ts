@@ -61,7 +61,7 @@ export class OfferingHealth {
     return true
   }
 
-  /** A launch got a machine. */
+  /** A launch got an instance. */
   succeeded(offering: OfferingRef): void {
     this.#entries.delete(keyOf(offering))
   }

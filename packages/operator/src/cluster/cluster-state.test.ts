@@ -60,7 +60,7 @@ test('STA-37 taints of a foreign node always count', () => {
     assert.deepEqual(taintsOf(aState({ claim: undefined, isInitialized })), node.spec?.taints)
 })
 
-test('until it is registered a machine has the taints of its claim', () => {
+test('until it is registered an instance has the taints of its claim', () => {
   const own = [{ key: 'own', effect: 'NoSchedule' }]
   assert.deepEqual(taintsOf(aState({ isRegistered: false, isInitialized: false })), own)
   assert.deepEqual(taintsOf(aState({ node: undefined, isRegistered: false, isInitialized: false })), own)

@@ -16,10 +16,10 @@ import { type Caches, indexes } from './caches.ts'
 import { isUnreadable, isWhole, unreadableText } from './readable.ts'
 import { defaultSettings } from '../settings.ts'
 import { AttachLimits } from './nodes/attach-limits.ts'
-import { ConsolidationState, keyOfNode, type MachineView } from './nodes/consolidation-state.ts'
-import { Machines } from './nodes/machines.ts'
+import { ConsolidationState, keyOfNode, type StateNodeView } from './nodes/consolidation-state.ts'
+import { StateNodes } from './nodes/state-nodes.ts'
 import { MovedPods } from './pods/moved-pods.ts'
-import { FreshMachines } from './nodes/fresh-machines.ts'
+import { RecentlyFilledNodes } from './nodes/recently-filled-nodes.ts'
 import { ReadinessPauses } from './nodepools/readiness-pauses.ts'
 import { Rollouts } from './nodepools/rollouts.ts'
 import { NodeEvidence } from './nodes/node-evidence.ts'
@@ -29,7 +29,7 @@ import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
 import { PodsOnNodes } from './pods/pods-to-move.ts'
 import { PoolClaims } from './nodepools/pool-claims.ts'
-import { PoolRoom } from './nodepools/pool-room.ts'
+import { LimitReservations } from './nodepools/limit-reservations.ts'
 import { PoolCosts } from './nodepools/pool-costs.ts'
 import { RegistrationHealth } from './nodepools/registration-health.ts'
 import { SchedulerWords } from './pods/scheduler-words.ts'
@@ -58,7 +58,7 @@ export class ClusterState {
   readonly #deletedClaims = new Set<string>()
   /** Claims of the cache that are not launched yet, by name: asked for all the time, and mostly none. */
   readonly #unlaunched = new Map<string, NodeClaim>()
-  readonly #machines: Machines
+  readonly #stateNodes: StateNodes
   /** Objects of a cache never change, so that each is read only once. */
   readonly #amounts = new WeakMap<ResourceList, Resources>()
   readonly pods: PodIndex
@@ -88,8 +88,8 @@ export class ClusterState {
   /** The claims of each NodePool, and room set aside for more. */
   readonly poolClaims: PoolClaims
   /** Room below the limits of NodePools that is taken by what is on its way. */
-  readonly poolRoom: PoolRoom
-  /** What the machines of each NodePool cost. */
+  readonly limitReservations: LimitReservations
+  /** What the instances of each NodePool cost. */
   readonly poolCosts: PoolCosts
   /** Whether it may be worth to look for nodes to consolidate again. */
   readonly consolidation: ConsolidationState
@@ -97,7 +97,7 @@ export class ClusterState {
   readonly movedPods: MovedPods
   /** How many volumes nodes attach. */
   readonly attachLimits: AttachLimits
-  readonly freshMachines: FreshMachines
+  readonly recentlyFilledNodes: RecentlyFilledNodes
   /** Replacements of drifted nodes. */
   readonly rollouts: Rollouts
   /** By NodePool what its last launch failed with; gone once one succeeds. */
@@ -116,7 +116,7 @@ export class ClusterState {
     this.#provider = provider
     this.#clock = clock
     // First of all that listens, so that nobody who hears of a change is answered from before it.
-    this.#machines = new Machines(caches, {
+    this.#stateNodes = new StateNodes(caches, {
       isManaged: (claim) => this.isManaged(claim),
       isMarked: (providerID) => this.#marked.has(providerID),
     })
@@ -137,12 +137,12 @@ export class ClusterState {
       isManaged: (claim) => this.isManaged(claim) || isUnreadable(claim),
       isLeaving: (claim) => isDeleted(undefined, claim) || this.#marked.has(claim.status?.providerID ?? ''),
     })
-    this.poolRoom = new PoolRoom(caches.nodeClaims)
+    this.limitReservations = new LimitReservations(caches.nodeClaims)
     this.poolCosts = new PoolCosts(caches, (claim) => this.isManaged(claim))
     this.consolidation = new ConsolidationState(clock)
     this.movedPods = new MovedPods(clock)
     this.attachLimits = new AttachLimits(caches, clock)
-    this.freshMachines = new FreshMachines(clock)
+    this.recentlyFilledNodes = new RecentlyFilledNodes(clock)
     this.rollouts = new Rollouts(caches, clock)
     this.readinessPauses = new ReadinessPauses(caches, clock)
     caches.nodeClaims.onChange((change) => {
@@ -160,7 +160,7 @@ export class ClusterState {
     this.plans.follow(caches)
     this.attachLimits.follow()
     this.consolidation.follow(caches, {
-      machine: (key) => this.#machine(key),
+      stateNode: (key) => this.#stateNode(key),
       isManaged: (object) => this.isManaged(object),
     })
   }
@@ -185,7 +185,7 @@ export class ClusterState {
   dropSeed(name: string): void {
     this.#seeded.delete(name)
     this.poolClaims.unmark(name)
-    this.poolRoom.forget(name)
+    this.limitReservations.forget(name)
     this.plans.dropTarget({ kind: 'claim', name })
   }
 
@@ -263,7 +263,7 @@ export class ClusterState {
 
   /** Every node and every launched claim, in order of name. Nodes that do not say yet what they are count not. */
   stateNodes(): readonly StateNode[] {
-    return this.#machines.all()
+    return this.#stateNodes.all()
   }
 
   /** The Node of a claim; undefined while there is none, or when several claim its provider ID. */
@@ -284,13 +284,13 @@ export class ClusterState {
     return true
   }
 
-  /** What is wrong with a machine's Node that cannot be read, which may not even say whose it is. */
+  /** What is wrong with an instance's Node that cannot be read, which may not even say whose it is. */
   unreadableNodeText({ node, claim }: StateNode): string | undefined {
     const named = node ?? this.#caches.nodes.get({ name: claim?.status?.nodeName ?? '' })
     return named && unreadableText(named)
   }
 
-  #machine(key: string): MachineView | undefined {
+  #stateNode(key: string): StateNodeView | undefined {
     const { nodes, nodeClaims } = this.#caches
     const claim = nodeClaims.byIndex(indexes.byProviderId, key).find((each) => this.isManaged(each))
     const [found = nodes.get({ name: key })] = nodes.byIndex(indexes.byProviderId, key)
@@ -327,16 +327,16 @@ export class ClusterState {
     return this.#caches.pods.byIndex(indexes.byNode, nodeName)
   }
 
-  /** Marks a machine as going away, before any object says so. */
+  /** Marks an instance as going away, before any object says so. */
   mark(providerID: string): void {
     this.#marked.add(providerID)
-    this.#machines.see(providerID)
+    this.#stateNodes.see(providerID)
     this.#unmarkClaims(providerID)
   }
 
   unmark(providerID: string): void {
     this.#marked.delete(providerID)
-    this.#machines.see(providerID)
+    this.#stateNodes.see(providerID)
     this.#unmarkClaims(providerID)
   }
 
@@ -345,7 +345,7 @@ export class ClusterState {
       this.poolClaims.unmark(metadata.name)
   }
 
-  /** Keeps a machine from being disrupted while pods are on their way to it. */
+  /** Keeps an instance from being disrupted while pods are on their way to it. */
   nominate(providerID: string, durationMs: number): void {
     const until = this.#clock.now() + durationMs
     this.#nominatedUntil.set(providerID, Math.max(until, this.#nominatedUntil.get(providerID) ?? 0))
@@ -358,7 +358,7 @@ export class ClusterState {
   #forget(providerID: string | undefined): void {
     if (providerID === undefined) return
     this.#marked.delete(providerID)
-    this.#machines.see(providerID)
+    this.#stateNodes.see(providerID)
     this.#nominatedUntil.delete(providerID)
   }
 

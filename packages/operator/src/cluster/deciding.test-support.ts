@@ -6,7 +6,7 @@ import { eventLoopTurns, silentLogger } from '@tenon/runtime'
 import type { OperatorParts } from '../controllers.ts'
 import { type GatheredInput, gatherSchedulingInput } from '../provisioning/scheduling-input.ts'
 import { defaultSettings } from '../settings.ts'
-import { aPod, aPool } from './nodes/machines.test-support.ts'
+import { aPod, aPool } from './nodes/nodes.test-support.ts'
 import { nodeClassKind, type ObservedCluster } from './observed-cluster.test-support.ts'
 
 const is = (key: string, ...values: string[]) => ({ key, operator: 'In' as const, values })

@@ -11,7 +11,7 @@ import {
   type PodSpec,
 } from '@tenon/api'
 import { aWaitingPod, gathered, places, readyPool } from './deciding.test-support.ts'
-import { aNode, aPod } from './nodes/machines.test-support.ts'
+import { aNode, aPod } from './nodes/nodes.test-support.ts'
 import { ObservedCluster } from './observed-cluster.test-support.ts'
 
 const zone = { [labels.zone]: 'zone-1', [labels.os]: 'linux' }

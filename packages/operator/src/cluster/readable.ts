@@ -3,7 +3,7 @@
  * promises; only pods have a check of their own, as decisions tell them what is wrong.
  *
  * `null` means absent, as it does to Kubernetes. Of an object that cannot be read nothing is believed. Where its
- * absence would mean something (a machine would have no owner, a pod no protection), something stands in its place
+ * absence would mean something (an instance would have no owner, a pod no protection), something stands in its place
  * that nobody acts on.
  */
 import {

@@ -1,7 +1,7 @@
 /** What loops ask for again and again costs nothing while nothing changes. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { aClaim, aNode, aPod } from './nodes/machines.test-support.ts'
+import { aClaim, aNode, aPod } from './nodes/nodes.test-support.ts'
 import { ObservedCluster } from './observed-cluster.test-support.ts'
 
 const node = aNode('node', { providerID: 'p://1', pool: 'default' })
@@ -14,14 +14,14 @@ function cluster(): ObservedCluster {
 }
 
 describe('at rest', () => {
-  test('machines are joined once, whatever becomes of pods', () => {
+  test('instances are joined once, whatever becomes of pods', () => {
     const observed = cluster()
     const before = observed.state.stateNodes()
     observed.see(aPod('pod', 'node'))
     assert.equal(observed.state.stateNodes(), before)
   })
 
-  test('machines are joined anew after each change of a Node, a claim or a mark', () => {
+  test('instances are joined anew after each change of a Node, a claim or a mark', () => {
     const observed = cluster()
     const { state } = observed
     const isMarked = () => state.stateNodes().map(({ isMarkedForDeletion }) => isMarkedForDeletion)
@@ -38,7 +38,7 @@ describe('at rest', () => {
     assert.deepEqual(isMarked(), [])
   })
 
-  test('a mark goes with its claim, and so does what it made of the machine', () => {
+  test('a mark goes with its claim, and so does what it made of the instance', () => {
     const observed = cluster()
     observed.state.mark('p://1')
     assert.equal(observed.state.stateNodes()[0]?.isMarkedForDeletion, true)
@@ -46,7 +46,7 @@ describe('at rest', () => {
     assert.equal(observed.state.stateNodes()[0]?.isMarkedForDeletion, false)
   })
 
-  test('whoever hears of a change of a machine is answered from after it', () => {
+  test('whoever hears of a change of an instance is answered from after it', () => {
     const observed = cluster()
     const { state, caches } = observed
     const seen: (readonly string[])[] = []

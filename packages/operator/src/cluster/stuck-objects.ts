@@ -6,7 +6,7 @@ const failingMs = 30_000
 /** A launch that has not ended yet may still. */
 const slowMs = 2 * 60_000
 
-/** Whether a claim without a machine has been so for too long. */
+/** Whether a claim without an instance has been so for too long. */
 export function isStuckClaim(claim: NodeClaim, nowMs: number): boolean {
   const { status, reason = '' } = conditionOf(claim, 'Launched') ?? {}
   const hasFailed = status === 'Unknown' && reason !== '' && reason !== 'AwaitingReconciliation'

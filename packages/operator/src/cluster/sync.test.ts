@@ -7,7 +7,7 @@ import type { OperatorParts } from '../controllers.ts'
 import { seedCheckMs, StateNodeClaimGC } from '../nodeclaim/seed-check.ts'
 import { reportSync } from '../metrics/sync-report.ts'
 import { Metrics } from '../metrics/metrics.ts'
-import { aClaim, aNode } from './nodes/machines.test-support.ts'
+import { aClaim, aNode } from './nodes/nodes.test-support.ts'
 import { ObservedCluster } from './observed-cluster.test-support.ts'
 
 const unlaunched = aClaim('unlaunched')

@@ -12,14 +12,14 @@ import type {
 import type { Pod } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
-import { Rests } from '../cluster/rests.ts'
+import { FailureBackoff } from '../cluster/failure-backoff.ts'
 import type { DecisionFaults, FaultyPart } from './decision-faults.ts'
 import { type DecisionOptions, type SchedulingDecider } from './decider.ts'
 import { type Attempt, isolate } from './isolate.ts'
 
 const minute = 60_000
 /** What was set aside is tried again after a minute, then after twice as long each time. */
-const rests = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
+const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
 /** Attempts of one decision; what was not judged by then is judged with the next. */
 const mostAttempts = 400
 /** Objects of each kind that are remembered as set aside. */
@@ -45,7 +45,7 @@ type ObjectList = 'pools' | 'daemons' | 'nodes'
  */
 export class IsolatingDecider implements SchedulingDecider {
   readonly #options: IsolatingDeciderOptions
-  readonly #rests: Rests
+  readonly #failures: FailureBackoff
   /** By key, what each object that was set aside failed with. */
   readonly #problems = new Map<string, string>()
   /** UIDs of the pods of the last decision that succeeded. */
@@ -54,7 +54,7 @@ export class IsolatingDecider implements SchedulingDecider {
 
   constructor(options: IsolatingDeciderOptions) {
     this.#options = options
-    this.#rests = new Rests(options.clock, rests)
+    this.#failures = new FailureBackoff(options.clock, backoff)
   }
 
   async decide(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult> {
@@ -227,14 +227,14 @@ export class IsolatingDecider implements SchedulingDecider {
         pods: input.pods.filter((pod) => !left.has(pod)),
         pools: staying('NodePool', input.pools, ({ nodePool }) => nodePool.metadata.name),
         daemons: staying('DaemonSet', input.daemons, ({ name }) => name),
-        nodes: staying('Machine', input.nodes, ({ name }) => name),
+        nodes: staying('StateNode', input.nodes, ({ name }) => name),
       },
       failures,
     }
   }
 
   #isSetAside(key: string): boolean {
-    return this.#problems.has(key) && this.#rests.leftMs(key) > 0
+    return this.#problems.has(key) && this.#failures.leftMs(key) > 0
   }
 
   #setAside(pod: Pod, error: unknown): Failure {
@@ -245,7 +245,7 @@ export class IsolatingDecider implements SchedulingDecider {
   }
 
   #setAsideObject(list: ObjectList, item: Named, error: unknown): void {
-    const kind = { pools: 'NodePool', daemons: 'DaemonSet', nodes: 'Machine' }[list]
+    const kind = { pools: 'NodePool', daemons: 'DaemonSet', nodes: 'StateNode' }[list]
     const pool = 'nodePool' in item ? item.nodePool : undefined
     const name = 'nodePool' in item ? item.nodePool.metadata.name : item.name
     const key = `${kind}/${name}`
@@ -275,11 +275,11 @@ export class IsolatingDecider implements SchedulingDecider {
   #note(key: string, object: Readonly<Record<string, unknown>>, error: unknown): void {
     if (this.#problems.size >= mostTold) this.#problems.clear()
     this.#problems.set(key, textOf(error))
-    this.#rests.note([key])
+    this.#failures.note([key])
     this.#options.logger.error('set aside an object with which every decision fails', {
       ...object,
       problem: textOf(error),
-      seconds: Math.round(this.#rests.leftMs(key) / 1000),
+      seconds: Math.round(this.#failures.leftMs(key) / 1000),
     })
   }
 

@@ -140,7 +140,7 @@ function countsOf({ claims, placements, failures, undecided }: SchedulingResult)
 }
 
 /**
- * Interrupts decisions after more or less time, since nobody knows how fast this machine is, until one
+ * Interrupts decisions after more or less time, since nobody knows how fast this instance is, until one
  * is interrupted when it has placed some pods and not all.
  */
 async function interruptedAmid(

@@ -84,13 +84,13 @@ export function logUnreadableBudgets({ caches, state, clock, logger }: Dependenc
   }
 }
 
-/** By NodePool; the list of machines is the same as long as no machine has changed. */
+/** By NodePool; the list of instances is the same as long as no instance has changed. */
 const countsOf = perObject((nodes: readonly StateNode[]): ReadonlyMap<string, Count> => {
   const counts = new Map<string, Count>()
-  for (const machine of nodes) {
-    const { node, claim, isInitialized, isMarkedForDeletion } = machine
+  for (const stateNode of nodes) {
+    const { node, claim, isInitialized, isMarkedForDeletion } = stateNode
     if (claim === undefined || !isInitialized || isConditionTrue(claim, 'InstanceTerminating')) continue
-    const pool = labelsOf(machine)[labels.nodePool] ?? ''
+    const pool = labelsOf(stateNode)[labels.nodePool] ?? ''
     const count = counts.get(pool) ?? { total: 0, disrupting: 0 }
     counts.set(pool, count)
     count.total++

@@ -62,20 +62,20 @@ export type DisruptionClass = 'graceful' | 'eventual'
 
 /**
  * Finds in steps the nodes that may be disrupted, in order of name; for the others an event says why not.
- * @param isWanted whether a machine is looked at at all.
+ * @param isWanted whether an instance is looked at at all.
  */
 export function* findCandidates(
   deps: Dependencies,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
-  isWanted: (machine: StateNode) => boolean,
+  isWanted: (stateNode: StateNode) => boolean,
 ): Generator<undefined, readonly Candidate[], undefined> {
   const candidates: Candidate[] = []
-  for (const machine of deps.state.stateNodes()) {
+  for (const stateNode of deps.state.stateNodes()) {
     yield
-    const found = isWanted(machine) ? candidateOf(deps, machine, catalogue, disruptionClass) : undefined
+    const found = isWanted(stateNode) ? candidateOf(deps, stateNode, catalogue, disruptionClass) : undefined
     if (found === undefined) continue
-    if ('by' in found) tellBlocked(deps, machine, found.text)
+    if ('by' in found) tellBlocked(deps, stateNode, found.text)
     else candidates.push(found)
   }
   return candidates
@@ -92,19 +92,19 @@ const blocked = (by: Obstacle['by'], text: string): Obstacle => ({ by, text })
 /** The candidate, why the node is none, or nothing when nobody needs to be told. */
 export function candidateOf(
   deps: Dependencies,
-  machine: StateNode,
+  stateNode: StateNode,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
 ): Candidate | Obstacle | undefined {
-  const { node, claim } = machine
+  const { node, claim } = stateNode
   if (claim === undefined) return undefined
   if (node === undefined) return blocked('node', 'the NodeClaim has no Node')
-  const busy = ownObstacle(deps, machine, claim, disruptionClass)
+  const busy = ownObstacle(deps, stateNode, claim, disruptionClass)
   if (busy !== undefined) return busy
   const { doNotDisrupt: key } = annotations
   if (node.metadata.annotations?.[key] === 'true')
     return blocked('annotation', `disruption is blocked by annotation (${key}=true)`)
-  const tags = labelsOf(machine)
+  const tags = labelsOf(stateNode)
   const poolName = tags[labels.nodePool] ?? ''
   if (poolName === '') return blocked('nodePool', `required label is missing (label=${labels.nodePool})`)
   const listed = catalogue.get(poolName)
@@ -120,7 +120,7 @@ export function candidateOf(
   const { pods, movable, disruptionCost } = found
   const type = listed.types.get(tags[labels.instanceType] ?? '')
   return {
-    ...machine,
+    ...stateNode,
     node,
     claim,
     pool: listed.pool,
@@ -142,15 +142,16 @@ function isNewlyQuiet({ clock }: Dependencies, claim: NodeClaim, pool: NodePool)
 /** What the state of a node says against it, whatever is on it. */
 function ownObstacle(
   deps: Dependencies,
-  machine: StateNode,
+  stateNode: StateNode,
   claim: NodeClaim,
   disruptionClass: DisruptionClass,
 ): Obstacle | undefined {
-  const unreadable = deps.state.unreadableNodeText(machine)
+  const unreadable = deps.state.unreadableNodeText(stateNode)
   if (unreadable !== undefined) return blocked('node', `the Node cannot be read: ${unreadable}`)
-  if (!machine.isInitialized) return blocked('node', 'the Node is not initialized')
-  if (machine.isMarkedForDeletion) return blocked('node', 'the Node is being deleted, or about to be')
-  if (deps.state.isNominated(machine.providerID)) return blocked('node', 'the Node is kept for a pending pod')
+  if (!stateNode.isInitialized) return blocked('node', 'the Node is not initialized')
+  if (stateNode.isMarkedForDeletion) return blocked('node', 'the Node is being deleted, or about to be')
+  if (deps.state.isNominated(stateNode.providerID))
+    return blocked('node', 'the Node is kept for a pending pod')
   return disruptionClass === 'graceful' && awaitsPods(deps, claim)
     ? blocked('node', 'the Node is kept for the pods of nodes that it replaces')
     : undefined

@@ -50,8 +50,8 @@ interface Dependencies {
 }
 
 const unsyncedMs = 1000
-/** Machines looked at between two questions whether others are to run. */
-const machinesPerStep = 64
+/** Instances looked at between two questions whether others are to run. */
+const nodesPerStep = 64
 /** What one search has read is good for the next for so long. */
 const seenLastsMs = 1000
 
@@ -151,10 +151,10 @@ export class Disruption implements SingletonSpec {
     const { reason, type, disruptionClass } = method
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
     const start = clock.monotonic()
-    const isWanted = (machine: StateNode) =>
-      !this.commands.has(machine.providerID) &&
-      !this.commands.isResting(machine.providerID) &&
-      method.concerns(machine)
+    const isWanted = (stateNode: StateNode) =>
+      !this.commands.has(stateNode.providerID) &&
+      !this.commands.isBackingOff(stateNode.providerID) &&
+      method.concerns(stateNode)
     if (method.isQuiet?.() === true) return false
     if (!(await inSlices(this.#isAnyOf(isWanted), this.#slicing))) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
@@ -207,10 +207,10 @@ export class Disruption implements SingletonSpec {
     return isFresh ? last.seen : undefined
   }
 
-  *#isAnyOf(isWanted: (machine: StateNode) => boolean): Generator<undefined, boolean, undefined> {
-    for (const [index, machine] of this.#deps.state.stateNodes().entries()) {
-      if (index % machinesPerStep === 0) yield
-      if (isWanted(machine)) return true
+  *#isAnyOf(isWanted: (instance: StateNode) => boolean): Generator<undefined, boolean, undefined> {
+    for (const [index, stateNode] of this.#deps.state.stateNodes().entries()) {
+      if (index % nodesPerStep === 0) yield
+      if (isWanted(stateNode)) return true
     }
     return false
   }
@@ -223,15 +223,15 @@ export class Disruption implements SingletonSpec {
     }
   }
 
-  /** Machines with marks that nothing is under way for, in steps. */
+  /** Instances with marks that nothing is under way for, in steps. */
   *#leftMarked(): Generator<undefined, readonly StateNode[], undefined> {
     const marked: StateNode[] = []
-    for (const [index, machine] of this.#deps.state.stateNodes().entries()) {
-      if (index % machinesPerStep === 0) yield
-      const { node, claim, providerID, isMarkedForDeletion, isInitialized } = machine
+    for (const [index, stateNode] of this.#deps.state.stateNodes().entries()) {
+      if (index % nodesPerStep === 0) yield
+      const { node, claim, providerID, isMarkedForDeletion, isInitialized } = stateNode
       if (isMarkedForDeletion || claim === undefined || this.commands.has(providerID)) continue
       const hasReason = isInitialized && isConditionTrue(claim, 'DisruptionReason')
-      if (hasReason || (node !== undefined && hasLeftTaint(node))) marked.push(machine)
+      if (hasReason || (node !== undefined && hasLeftTaint(node))) marked.push(stateNode)
     }
     return marked
   }

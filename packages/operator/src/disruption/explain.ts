@@ -30,7 +30,7 @@ interface Dependencies {
   readonly settings: Settings
 }
 
-type CommandsUnderWay = Pick<Commands, 'has' | 'isResting'>
+type CommandsUnderWay = Pick<Commands, 'has' | 'isBackingOff'>
 type BudgetText = (pool: NodePool, reason: DisruptionReason) => string | undefined
 
 const unknown: Verdict = {
@@ -69,21 +69,21 @@ export async function explainNodes(
   const catalogue = await readCatalogue(deps, signal)
   const budgetText = budgetTexts(deps)
   const now = clock.now()
-  const machines = state.stateNodes()
-  answers.retain(new Set(machines.map(({ name }) => name)))
-  return machines.flatMap((machine): readonly NodeDecision[] => {
-    const { claim, node } = machine
+  const stateNodes = state.stateNodes()
+  answers.retain(new Set(stateNodes.map(({ name }) => name)))
+  return stateNodes.flatMap((stateNode): readonly NodeDecision[] => {
+    const { claim, node } = stateNode
     if (claim === undefined) return []
     const {
       cause,
       message,
       atMs = now,
-    } = verdictOfCommands(machine, commands) ?? verdictOn(deps, machine, catalogue, budgetText)
+    } = verdictOfCommands(stateNode, commands) ?? verdictOn(deps, stateNode, catalogue, budgetText)
     return [
       {
         ...(node !== undefined && { node: node.metadata.name }),
         nodeClaim: claim.metadata.name,
-        nodePool: labelsOf(machine)[labels.nodePool] ?? '',
+        nodePool: labelsOf(stateNode)[labels.nodePool] ?? '',
         cause,
         message,
         at: rfc3339(atMs),
@@ -95,18 +95,18 @@ export async function explainNodes(
 function verdictOfCommands({ providerID }: StateNode, commands: CommandsUnderWay): Verdict | undefined {
   if (commands.has(providerID))
     return { cause: 'command', message: 'It is being disrupted, as soon as what replaces it is ready' }
-  return commands.isResting(providerID)
+  return commands.isBackingOff(providerID)
     ? { cause: 'failedCommand', message: 'Commands for it came to nothing; it is tried again later' }
     : undefined
 }
 
 function verdictOn(
   deps: Dependencies,
-  machine: StateNode,
+  stateNode: StateNode,
   catalogue: Catalogue,
   budgetText: BudgetText,
 ): Verdict {
-  const found = candidateOf(deps, machine, catalogue, 'graceful')
+  const found = candidateOf(deps, stateNode, catalogue, 'graceful')
   if (found === undefined) return unknown
   return 'by' in found
     ? { cause: found.by, message: sentence(found.text) }

@@ -32,10 +32,10 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
 
 /** Why the node's pods are let alone for a while. */
 export function restOf({ state }: Dependencies, { pods }: Candidate): string | undefined {
-  const resting = state.movedPods.resting(pods)
-  if (resting === undefined) return undefined
-  const minutes = Math.ceil(resting.forMs / 60_000)
-  return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(resting.pod.metadata)})`
+  const backingOff = state.movedPods.backingOff(pods)
+  if (backingOff === undefined) return undefined
+  const minutes = Math.ceil(backingOff.forMs / 60_000)
+  return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(backingOff.pod.metadata)})`
 }
 
 /** Why the node is not consolidated yet though its NodePool would have it: its pods have just started. */
@@ -48,7 +48,7 @@ export function freshnessOf(
   const { lastPodEventTime } = claim.status ?? {}
   const sinceMs =
     lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
-  const leftMs = state.freshMachines.leftMs(
+  const leftMs = state.recentlyFilledNodes.leftMs(
     claim.metadata.name,
     sinceMs ?? clock.now(),
     consolidateAfterMs(pool),

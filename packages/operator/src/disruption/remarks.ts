@@ -165,15 +165,15 @@ export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
   }
 }
 
-/** Name of the NodeClaim of a machine. */
-type ClaimOf = (machine: string) => string | undefined
+/** Name of the NodeClaim of an instance. */
+type ClaimOf = (instance: string) => string | undefined
 
-/** Looks the claims of machines up, all of them when the first is asked for. */
+/** Looks the claims of instances up, all of them when the first is asked for. */
 export function claimNames({ state }: Dependencies): ClaimOf {
   let names: ReadonlyMap<string, string | undefined> | undefined
-  return (machine) => {
+  return (instance) => {
     names ??= new Map(state.stateNodes().map(({ name, claim }) => [name, claim?.metadata.name]))
-    return names.get(machine)
+    return names.get(instance)
   }
 }
 

@@ -141,9 +141,9 @@ function describe({ state }: Dependencies, candidate: Candidate): CandidateInput
 function busyNodes({ state, caches, clock }: Dependencies): ReadonlySet<string> {
   const now = clock.now()
   return new Set(
-    state.stateNodes().flatMap((machine) => {
-      const { claim, isMarkedForDeletion, name } = machine
-      const pool = caches.nodePools.get({ name: labelsOf(machine)[labels.nodePool] ?? '' })
+    state.stateNodes().flatMap((stateNode) => {
+      const { claim, isMarkedForDeletion, name } = stateNode
+      const pool = caches.nodePools.get({ name: labelsOf(stateNode)[labels.nodePool] ?? '' })
       if (claim === undefined || pool === undefined || isMarkedForDeletion) return []
       if (pool.spec.replicas !== undefined || pool.metadata.deletionTimestamp !== undefined) return []
       if (!isConditionTrue(pool, 'Ready') || !isConditionTrue(claim, 'Initialized')) return []

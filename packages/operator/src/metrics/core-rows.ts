@@ -14,7 +14,7 @@ const move = ['decision', 'nodepool', 'policy']
 const call = ['controller', 'method', 'provider']
 const offering = ['instance_type', 'zone', 'capacity_type']
 
-const machines: readonly MetricRow[] = [
+const instances: readonly MetricRow[] = [
   {
     name: 'nodeclaims_created_total',
     type: 'counter',
@@ -274,7 +274,7 @@ const state: readonly MetricRow[] = [
     type: 'gauge',
     labels: [],
     unit: 'nodes',
-    help: 'Machines that decisions take into account',
+    help: 'Instances that decisions take into account',
   },
   {
     name: 'cluster_state_synced',
@@ -383,6 +383,6 @@ const own: readonly MetricRow[] = [
 
 /** Families that are there whatever the settings. */
 export const coreRows: readonly MetricRow[] = [
-  ...prefixed('karpenter_', [...machines, ...scheduling, ...disruption, ...state]),
+  ...prefixed('karpenter_', [...instances, ...scheduling, ...disruption, ...state]),
   ...own,
 ]

@@ -1,4 +1,4 @@
-/** `nodeclaim.consistency`: whether a node is the machine its claim promised (lifecycle.md 7). */
+/** `nodeclaim.consistency`: whether a node is the instance its claim promised (lifecycle.md 7). */
 import type { Clock, Logger } from '@tenon/runtime'
 import {
   ConditionSet,

@@ -1,4 +1,4 @@
-/** `nodeclaim.garbagecollection`: deletes claims whose machine is gone (lifecycle.md 6). */
+/** `nodeclaim.garbagecollection`: deletes claims whose instance is gone (lifecycle.md 6). */
 import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
 import type { EventRecorder, KubeClient, ReconcileResult } from '@tenon/kube'
 import {
@@ -38,8 +38,8 @@ export function claimSweepGuard(clock: Clock): SweepGuard {
 }
 
 /**
- * Compares all claims with the machines of the cloud. No claim goes on the word of the list alone: the cloud is asked
- * for the machine of each one before.
+ * Compares all claims with the instances of the cloud. No claim goes on the word of the list alone: the cloud is asked
+ * for the instance of each one before.
  */
 export class NodeClaimGarbageCollection implements SingletonSpec {
   readonly name = 'nodeclaim.garbagecollection'
@@ -53,7 +53,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
     const { caches, state, provider, logger } = this.#deps
-    // Claims first: one launched between the two lists must not look as if it had no machine. A cache that is
+    // Claims first: one launched between the two lists must not look as if it had no instance. A cache that is
     // behind only knows of fewer launches.
     const claims = caches.nodeClaims
       .list()
@@ -93,14 +93,14 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     return claims.filter((claim) => {
       const providerID = claim.status?.providerID ?? ''
       if (claim.metadata.deletionTimestamp !== undefined || alive.has(providerID)) return false
-      // What denotes no machine cannot be asked for: whose a machine is, its labels say.
+      // What denotes no instance cannot be asked for: whose an instance is, its labels say.
       if (!provider.ownsProviderID(providerID) && owners.has(claim.metadata.name)) return false
       const node = state.nodeOf(claim)
       return node === undefined || !isNodeReady(node)
     })
   }
 
-  /** The second witness. A machine that is on its way out already counts as gone. */
+  /** The second witness. An instance that is on its way out already counts as gone. */
   async #isGone(claim: NodeClaim, signal: AbortSignal): Promise<boolean> {
     const { provider, logger } = this.#deps
     const providerID = claim.status?.providerID ?? ''

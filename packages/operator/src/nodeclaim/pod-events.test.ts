@@ -12,7 +12,7 @@ import { PodEvents } from './pod-events.ts'
 const seconds = 1000
 const minutes = 60 * seconds
 
-function aMachine(lastPodEventTime?: string): readonly [Node, NodeClaim] {
+function anInstance(lastPodEventTime?: string): readonly [Node, NodeClaim] {
   const node: Node = {
     apiVersion: 'v1',
     kind: 'Node',
@@ -59,7 +59,7 @@ async function writesAtStart(pod: (stampedMs: number) => Pod, isStamped = true):
     patch: (_type: unknown, _key: unknown, patch: unknown) => Promise.resolve(void patches.push(patch)),
   }
   const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorParts)
-  cluster.see(pod(stampedMs), ...aMachine(isStamped ? rfc3339(stampedMs) : undefined))
+  cluster.see(pod(stampedMs), ...anInstance(isStamped ? rfc3339(stampedMs) : undefined))
   caches.pods.onChange((change) => {
     assert.equal(events.note(change), 'node-a')
   })
@@ -144,7 +144,7 @@ async function writesForRested(
       return left-- > 0 ? Promise.reject(new KubeError('conflict', 409, 'changed')) : Promise.resolve()
     },
   }
-  const [node, claim] = aMachine()
+  const [node, claim] = anInstance()
   const pool = {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodePool',
@@ -188,7 +188,7 @@ test('while it cannot be written that a pod has left, its node is not at rest', 
   const client = { patch: () => written.promise }
   const context = { caches, state, clock, client } as unknown as OperatorParts
   const events = new PodEvents(context)
-  const [node, bare] = aMachine(rfc3339(clock.now() - 30 * minutes))
+  const [node, bare] = anInstance(rfc3339(clock.now() - 30 * minutes))
   const claim = { ...bare, status: { ...bare.status, conditions: [condition('Consolidatable')] } }
   cluster.see(node, claim, aPod({ status: boundAt(clock.now() - 20 * minutes) }))
   const candidate = { node, claim } as unknown as Candidate
@@ -217,7 +217,7 @@ test('an event that needs no writing is over at once, and the node is looked at 
   const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorParts)
   caches.pods.onChange((change) => void events.note(change))
   const nowMs = clock.now()
-  cluster.see(...aMachine(rfc3339(nowMs)), aPod({ status: boundAt(nowMs + 5 * seconds) }))
+  cluster.see(...anInstance(rfc3339(nowMs)), aPod({ status: boundAt(nowMs + 5 * seconds) }))
   assert.ok(state.unnotedPodEvents.has('node-a'))
   const version = state.consolidation.read()
   await events.reconcile('node-a')

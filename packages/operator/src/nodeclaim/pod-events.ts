@@ -38,12 +38,12 @@ export class PodEvents implements ControllerSpec {
   /** @returns the node that is to be reconciled, if the change matters to one. */
   note(change: Change<Pod>): string | undefined {
     const { nodeName = '' } = change.object.spec
-    const { freshMachines, movedPods } = this.#deps.state
-    if (isDeparture(change)) this.#ofNode(nodeName, (claim) => freshMachines.loosen(claim))
+    const { recentlyFilledNodes, movedPods } = this.#deps.state
+    if (isDeparture(change)) this.#ofNode(nodeName, (claim) => recentlyFilledNodes.loosen(claim))
     if (!isPodEvent(change)) return undefined
     // The scheduler need not put moved pods where room was found for them: they are left alone where they come to.
     if (isArrival(change) && movedPods.isMoved(change.object))
-      this.#ofNode(nodeName, (claim) => freshMachines.fill(claim))
+      this.#ofNode(nodeName, (claim) => recentlyFilledNodes.fill(claim))
     const nowMs = this.#deps.clock.now()
     const atMs = change.kind === 'added' ? (shownMs(change.object) ?? nowMs) : nowMs
     const { unnotedPodEvents: unnoted } = this.#deps.state

@@ -57,7 +57,7 @@ interface StoredType {
   readonly launched: string
   readonly capacity: Readonly<Record<string, string>>
   readonly allocatable: Readonly<Record<string, string>>
-  /** When it is forgotten; absent while there are such machines. */
+  /** When it is forgotten; absent while there are such instances. */
   readonly until?: string
 }
 
@@ -94,7 +94,7 @@ export class NodePoolLearning implements ControllerSpec {
     if (pool === undefined || learning === undefined || isUnreadable(pool)) return done
     this.restore(pool)
     const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined
-    const types = isStored || learning.capacity.knowsMachines ? await this.#types(pool, signal) : undefined
+    const types = isStored || learning.capacity.knowsInstances ? await this.#types(pool, signal) : undefined
     if (types !== undefined) await this.#remember(pool, learning.capacity.corrections(pool, types))
     try {
       await this.#judge(pool)
@@ -239,7 +239,7 @@ function storedType({ type, figures, shortfall, untilMs }: Correction, settings:
   }
 }
 
-/** Whether what is stored will do: machines of a type differ by a little, which is not worth a write each. */
+/** Whether what is stored will do: instances of a type differ by a little, which is not worth a write each. */
 function isCurrent(before: readonly StoredType[], now: readonly StoredType[]): boolean {
   return (
     before.length === now.length &&

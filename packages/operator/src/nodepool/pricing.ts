@@ -56,7 +56,7 @@ export class PoolPricing implements ControllerSpec {
   }
 
   /**
-   * Takes today's prices for every pool that has machines.
+   * Takes today's prices for every pool that has instances.
    * @throws AggregateError naming the pools whose types could not be listed; the others are done.
    */
   async refresh(signal: AbortSignal): Promise<ReconcileResult> {

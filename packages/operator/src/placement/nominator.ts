@@ -78,7 +78,7 @@ export class Nominator implements ControllerSpec {
     caches.pods.onChange((change) => {
       this.#seePod(change)
     })
-    // The Node of a claim, and which machine the claim has, become known in either order.
+    // The Node of a claim, and which instance the claim has, become known in either order.
     caches.nodes.onChange((change) => {
       if (change.kind === 'deleted') return
       const { spec } = change.object

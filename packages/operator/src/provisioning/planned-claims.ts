@@ -11,7 +11,7 @@ import {
   ownValue,
 } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import type { TakenRoom } from '../cluster/nodepools/pool-room.ts'
+import type { LimitReservation } from '../cluster/nodepools/limit-reservations.ts'
 import { OvertakenError } from '../cloud/expected-failures.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
 import type { Caches } from '../cluster/caches.ts'
@@ -41,7 +41,7 @@ export function decidedPool({ caches }: Pick<Dependencies, 'caches'>, name: stri
 
 /**
  * Limits may have been lowered since a decision was made (scheduling.md 10).
- * @param usage what the pool's machines have that count.
+ * @param usage what the pool's instances have that count.
  * @throws Error when it is more than a limit allows already.
  */
 export function refuseAboveLimits({ metadata, spec }: NodePool, usage: Resources): void {
@@ -54,40 +54,40 @@ export function refuseAboveLimits({ metadata, spec }: NodePool, usage: Resources
 }
 
 /**
- * Takes room below the limits of the claim's NodePool: what was decided at the same time may have taken it.
- * @param usage what the pool's machines have that count.
+ * Reserves what the claim takes below the limits of the claim's NodePool: what was decided at the same time may have taken it.
+ * @param usage what the pool's instances have that count.
  * @throws Error when there is none left.
  */
-export function takeRoom(
+export function reserve(
   { state }: Pick<Dependencies, 'state'>,
   pool: NodePool,
   usage: Resources,
   { largest }: Pick<NewClaim, 'largest'>,
-): TakenRoom {
-  const room = state.poolRoom.take({ pool, usage, largest })
-  if (typeof room !== 'string') return room
-  throw noRoomError(pool.metadata.name, room)
+): LimitReservation {
+  const reservation = state.limitReservations.take({ pool, usage, largest })
+  if (typeof reservation !== 'string') return reservation
+  throw limitError(pool.metadata.name, reservation)
 }
 
 /** @param limit name of the amount that is short. */
-export function noRoomError(pool: string, limit: string): Error {
+export function limitError(pool: string, limit: string): Error {
   return new OvertakenError(`NodePool ${pool} has no room left below its limit for ${limit}`)
 }
 
 /**
  * Creates a claim under a name of its own, which is held while it is not known whether it exists: its
  * NodePool launches nothing more before that is settled.
- * @param room given back when there is no claim.
+ * @param reservation given back when there is no claim.
  */
 export async function createPlannedClaim(
   { client, clock, random, state }: Dependencies,
   pool: NodePool,
   object: NewObject<NodeClaim>,
-  room: TakenRoom,
+  reservation: LimitReservation,
   signal: AbortSignal,
 ): Promise<NodeClaim> {
   const name = freshClaimName(pool, random)
-  state.poolRoom.follow(room, name)
+  state.limitReservations.follow(reservation, name)
   const named = { ...object, metadata: { ...object.metadata, name } }
   state.poolClaims.reserve(pool.metadata.name, Number.POSITIVE_INFINITY, [name])
   for (let attempt = 1; ; attempt++) {
@@ -100,7 +100,7 @@ export async function createPlannedClaim(
       if (signal.aborted) throw error
       if (!isUnclear(error)) {
         state.poolClaims.release(name)
-        state.poolRoom.forget(name)
+        state.limitReservations.forget(name)
         throw error
       }
       state.poolClaims.leaveUnsettled(name, clock.monotonic())
@@ -123,7 +123,7 @@ export async function settlePlannedClaims(
       const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
       if (claim !== undefined) state.seed(claim)
       if (claim !== undefined || ended.has(name)) state.poolClaims.release(name)
-      if (claim === undefined && ended.has(name)) state.poolRoom.forget(name)
+      if (claim === undefined && ended.has(name)) state.limitReservations.forget(name)
     }
   }
 }

@@ -10,7 +10,7 @@ import { nodeClaimFor } from './create-claim.ts'
 import {
   createPlannedClaim,
   decidedPool,
-  noRoomError,
+  limitError,
   refuseAboveLimits,
   settlePlannedClaims,
 } from './planned-claims.ts'
@@ -21,7 +21,7 @@ import { podList, SchedulingReport, shortened } from './scheduling-report.ts'
 import { sliceMs } from '../decider/slice.ts'
 import { isWhole } from '../cluster/readable.ts'
 import { Triggers } from './triggers.ts'
-import type { TakenRoom } from '../cluster/nodepools/pool-room.ts'
+import type { LimitReservation } from '../cluster/nodepools/limit-reservations.ts'
 import { ClaimRefusals } from '../cluster/pods/claim-refusals.ts'
 import { isDrifted, labelsOf } from '../cluster/nodes/state-node.ts'
 import { workloadOf } from '../cluster/pods/workloads.ts'
@@ -66,11 +66,11 @@ const unsyncedPollMs = 250
 /** How often the age of a decision under way is told. */
 const unfinishedWorkMs = 1000
 
-interface ClaimWithRoom {
+interface ReservedClaim {
   readonly claim: NewClaim
-  /** What its NodePool had when the room was taken. */
+  /** What its NodePool had when the reservation was made. */
   readonly usage: Resources
-  readonly room: TakenRoom
+  readonly reservation: LimitReservation
 }
 
 /** Runs until `signal` aborts; errors of a pass are logged and the pass is tried again. */
@@ -100,7 +100,7 @@ export class Provisioner implements LoopSpec {
     framework.known(this.name)
     const unfollow = this.#triggers.follow()
     const unjudge = this.#judges ? this.#judge.follow() : () => undefined
-    state.poolRoom.freed.add((pool) => {
+    state.limitReservations.freed.add((pool) => {
       this.#batcher.trigger(`room of ${pool}`)
     })
     let failures = 0
@@ -298,7 +298,7 @@ export class Provisioner implements LoopSpec {
       // Pods that have a node yet may go anywhere; a drifted node need not wait for them.
       if (awaited.has(name) || !isDrifted(target))
         this.#deps.state.nominate(target.providerID, this.#nominationMs)
-      if (target.claim !== undefined) this.#deps.state.freshMachines.fill(target.claim.metadata.name)
+      if (target.claim !== undefined) this.#deps.state.recentlyFilledNodes.fill(target.claim.metadata.name)
     }
   }
 
@@ -350,7 +350,7 @@ export class Provisioner implements LoopSpec {
       placement,
     })
     const failures: unknown[] = []
-    const queue = this.#withRoom(claims, failures)
+    const queue = this.#reserve(claims, failures)
     const worker = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         try {
@@ -394,20 +394,20 @@ export class Provisioner implements LoopSpec {
    * The claims there is room for below the limits of their NodePools, for all at once: meanwhile others may be
    * launched.
    */
-  #withRoom(claims: readonly NewClaim[], failures: unknown[]): ClaimWithRoom[] {
+  #reserve(claims: readonly NewClaim[], failures: unknown[]): ReservedClaim[] {
     const { logger, state } = this.#deps
     const nodes = state.stateNodes()
-    return claims.flatMap((claim): readonly ClaimWithRoom[] => {
+    return claims.flatMap((claim): readonly ReservedClaim[] => {
       try {
         const pool = decidedPool(this.#deps, claim.nodePool)
         const usage = poolUsage(claim.nodePool, nodes, state.parsed)
-        const room = state.poolRoom.take({ pool, usage, largest: claim.largest })
-        if (typeof room !== 'string') return [{ claim, usage, room }]
-        if (!state.poolRoom.want(claim.nodePool)) throw noRoomError(claim.nodePool, room)
+        const reservation = state.limitReservations.take({ pool, usage, largest: claim.largest })
+        if (typeof reservation !== 'string') return [{ claim, usage, reservation }]
+        if (!state.limitReservations.want(claim.nodePool)) throw limitError(claim.nodePool, reservation)
         // An expected outcome: the pods are decided about again once it is known what became of it.
         logger.info('room below the limit of a nodepool is taken by nodes on their way; the pods wait', {
           NodePool: { name: claim.nodePool },
-          limit: room,
+          limit: reservation,
           Pods: podList(claim.pods),
         })
         return []
@@ -419,40 +419,40 @@ export class Provisioner implements LoopSpec {
   }
 
   /** The NodePool, whose limits may have been lowered meanwhile. */
-  #poolWithin(name: string, usage: Resources, room: TakenRoom): NodePool {
+  #poolWithin(name: string, usage: Resources, reservation: LimitReservation): NodePool {
     try {
       const pool = decidedPool(this.#deps, name)
       refuseAboveLimits(pool, usage)
       return pool
     } catch (error) {
-      this.#deps.state.poolRoom.giveBack(room)
+      this.#deps.state.limitReservations.giveBack(reservation)
       throw error
     }
   }
 
   async #createOne(
-    { claim, usage, room }: ClaimWithRoom,
+    { claim, usage, reservation }: ReservedClaim,
     plan: DecisionPlan,
     signal: AbortSignal,
   ): Promise<void> {
     const { metrics, logger, provider, state } = this.#deps
-    const pool = this.#poolWithin(claim.nodePool, usage, room)
+    const pool = this.#poolWithin(claim.nodePool, usage, reservation)
     const object = plan.noted(
       nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, this.#notes(claim, pool)),
       claim.pods,
     )
-    const created = await createPlannedClaim(this.#deps, pool, object, room, signal)
+    const created = await createPlannedClaim(this.#deps, pool, object, reservation, signal)
     plan.launched(created, claim.pods)
     this.#refusals.forget(claim.pods)
     if (claim.pricePerHour === undefined) this.#report.unpriced(created, claim)
-    state.freshMachines.fill(created.metadata.name)
-    const resting = state.movedPods.launchFor(claim.pods)
-    if (resting > 0)
+    state.recentlyFilledNodes.fill(created.metadata.name)
+    const workloads = state.movedPods.launchFor(claim.pods)
+    if (workloads > 0)
       logger.info(
         'consolidation moved pods that needed a new node; their workloads are let alone for a while',
         {
           NodeClaim: { name: created.metadata.name },
-          workloads: resting,
+          workloads,
           Pods: podList(claim.pods),
         },
       )

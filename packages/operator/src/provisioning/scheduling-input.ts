@@ -82,7 +82,7 @@ export interface GatheredInput extends SchedulingInput {
 type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes' | 'defaults'>
 
 /**
- * Pods to place, with the machines that stay and the pools that may launch. Without pods nothing
+ * Pods to place, with the instances that stay and the pools that may launch. Without pods nothing
  * else is gathered.
  */
 export async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): Promise<GatheredInput> {
@@ -103,20 +103,20 @@ export async function gatherSchedulingInput(deps: Dependencies, signal: AbortSig
   return await inSlices(gathering(deps, hasPods, listings), slicing)
 }
 
-/** A machine that may be removed, with the pods that would have to move. */
-export interface RemovableMachine {
+/** An instance that may be removed, with the pods that would have to move. */
+export interface RemovableNode {
   readonly name: string
   readonly pods: readonly Pod[]
 }
 
 /**
- * The same for a question about removing some of the machines: their pods are among those to place, and they
+ * The same for a question about removing some of the instances: their pods are among those to place, and they
  * are among the nodes.
- * @param refusing names of machines that are not to receive pods of candidates.
+ * @param refusing names of instances that are not to receive pods of candidates.
  */
 export async function gatherRemovalInput(
   deps: Dependencies,
-  removable: readonly RemovableMachine[],
+  removable: readonly RemovableNode[],
   refusing: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<GatheredInput> {
@@ -156,7 +156,7 @@ function* gathering(
   const lookups = volumeLookups(caches)
   const stateNodes = hasPods ? state.stateNodes() : []
   const staying = stateNodes.filter(
-    (machine) => !machine.isMarkedForDeletion && state.unreadableNodeText(machine) === undefined,
+    (stateNode) => !stateNode.isMarkedForDeletion && state.unreadableNodeText(stateNode) === undefined,
   )
   const pending = hasPods ? state.pods.waiting() : []
   const leaving = [...podsOfLeavingNodes(deps, stateNodes), ...moving]
@@ -186,7 +186,7 @@ function isLeaving({ isMarkedForDeletion, node }: StateNode): boolean {
   return isMarkedForDeletion && node !== undefined
 }
 
-/** By pod UID the machine that an earlier decision launched, or kept, for the pod. */
+/** By pod UID the instance that an earlier decision launched, or kept, for the pod. */
 function plannedNodes(
   { clock, settings, state }: Dependencies,
   nodes: readonly StateNode[],
@@ -241,7 +241,7 @@ function schedulingPolicy(
   }
 }
 
-/** Inputs less what is attached, with what they were made of: most machines are as they were the last time. */
+/** Inputs less what is attached, with what they were made of: most instances are as they were the last time. */
 const inputs = new WeakMap<StateNode, { readonly use: NodeUse; readonly input: NodeInput }>()
 
 function nodeInputOf(deps: Dependencies, state: StateNode, lookups: VolumeLookups): NodeInput {
@@ -276,10 +276,10 @@ function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): re
   const { caches, clock, settings, state } = deps
   const budgets = caches.podDisruptionBudgets.list()
   const now = clock.now()
-  return nodes.filter(isLeaving).flatMap((machine) => {
-    const isStuck = settings.compatibility !== 'karpenter' && isHeldUp(machine, now)
+  return nodes.filter(isLeaving).flatMap((stateNode) => {
+    const isStuck = settings.compatibility !== 'karpenter' && isHeldUp(stateNode, now)
     return state
-      .podsOn(machine.node?.metadata.name ?? '')
+      .podsOn(stateNode.node?.metadata.name ?? '')
       .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
       .filter((pod) => !isStuck || !isPausedByBudget(pod, budgets, now))
       .map((pod): LeavingPod => ({ pod, origin: 'deleting' }))
@@ -349,15 +349,15 @@ const offeredTypes: TypeSource = async ({ provider }, pool, signal) =>
 const expectedTypes: TypeSource = async (deps, pool, signal) => {
   const { learning } = deps
   const types = await offeredTypes(deps, pool, signal)
-  if (learning?.capacity.knowsMachines !== true) return types
+  if (learning?.capacity.knowsInstances !== true) return types
   return learning.capacity.expected(pool, types, await learning.provider.getInstanceTypes(pool, signal))
 }
 
-/** By list of machines what those of each pool have: the list is the same as long as no machine has changed. */
+/** By list of instances what those of each pool have: the list is the same as long as no instance has changed. */
 const usages = new WeakMap<readonly StateNode[], ReadonlyMap<string, Resources>>()
 
 /**
- * Capacity of a pool's machines that are not going away, `nodes` among it (cluster-state.md 10).
+ * Capacity of a pool's instances that are not going away, `nodes` among it (cluster-state.md 10).
  * @param nodes never changed after it was given.
  */
 export function poolUsage(

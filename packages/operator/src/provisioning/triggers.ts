@@ -90,8 +90,8 @@ export class Triggers {
     return state.pods.isUnplaced(old) && isSameValue(pod.spec, old.spec)
   }
 
-  /** Whether the pod waits for a machine of its own that has yet to come; it will be meant for that again. */
-  #awaitsItsMachine(uid: string): boolean {
+  /** Whether the pod waits for an instance of its own that has yet to come; it will be meant for that again. */
+  #awaitsItsInstance(uid: string): boolean {
     const { state, caches } = this.#deps
     const target = state.plans.get(uid)?.target
     if (target?.kind !== 'claim') return false
@@ -154,8 +154,8 @@ export class Triggers {
         this.#waiting.delete(uid)
         continue
       }
-      // Thousands that wait for the same machines, each due at a time of its own, are one reason to look again.
-      this.#batcher.trigger(this.#awaitsItsMachine(uid) ? 'arrivals' : uid)
+      // Thousands that wait for the same instances, each due at a time of its own, are one reason to look again.
+      this.#batcher.trigger(this.#awaitsItsInstance(uid) ? 'arrivals' : uid)
       this.#rechecks.push({ uid, atMs: now + settings.pendingRetryMs, isDue })
     }
     // One last pass tells the metrics that nothing waits any more.

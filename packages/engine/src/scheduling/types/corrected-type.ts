@@ -3,7 +3,7 @@ import { type InstanceType, type Offering, ownValue, type Resources, setOwn } fr
 import { allocatableOf } from './allocatable.ts'
 
 /** What machines of a type really have, of the resources that are known; canonical units. */
-export interface MachineFigures {
+export interface InstanceFigures {
   readonly capacity: Resources
   readonly allocatable: Resources
 }
@@ -23,7 +23,7 @@ interface Amounts {
  * Where machines have less than their type; undefined when they have all of it. Resources beyond the
  * type's count not, nor does a capacity that takes nothing from pods.
  */
-export function shortfallOf(type: InstanceType, found: MachineFigures): Shortfall | undefined {
+export function shortfallOf(type: InstanceType, found: InstanceFigures): Shortfall | undefined {
   const allocatable = less(allocatableOf(type), found.allocatable)
   const capacity = lessOf(less(type.capacity, found.capacity), allocatable)
   const isShort = Object.keys(capacity).length + Object.keys(allocatable).length > 0
@@ -34,7 +34,7 @@ export function shortfallOf(type: InstanceType, found: MachineFigures): Shortfal
  * The type with no more than its machines have; a fresh object that shares what is not changed. What machines keep
  * from pods is its overhead then, as far as they tell. Offerings that override what the type has for pods keep that.
  */
-export function correctedType(type: InstanceType, found: MachineFigures): InstanceType {
+export function correctedType(type: InstanceType, found: InstanceFigures): InstanceType {
   const { capacity: short = {} } = shortfallOf(type, found) ?? {}
   const capacity = Object.fromEntries(Object.entries(short).map(([name, each]) => [name, each.found]))
   const smaller: InstanceType = {

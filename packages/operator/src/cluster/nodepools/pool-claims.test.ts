@@ -39,7 +39,7 @@ function aLedger(...claims: readonly NodeClaim[]) {
   return { cluster, state, ledger: state.poolClaims, counts }
 }
 
-test('STA-55 STA-56 a claim counts before it has a machine, and only in the pool of its label', () => {
+test('STA-55 STA-56 a claim counts before it has an instance, and only in the pool of its label', () => {
   const { cluster, counts } = aLedger(aClaim('a'))
   assert.deepEqual(counts(), [1, 0, 0])
   const { labels: _, ...unlabelled } = aClaim('b').metadata

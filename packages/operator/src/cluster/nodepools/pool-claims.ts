@@ -17,7 +17,7 @@ export interface ClaimSources {
   readonly unseen: () => Iterable<NodeClaim>
   /** Whether the claim counts: this provider serves it, or it cannot be read. */
   readonly isManaged: (claim: NodeClaim) => boolean
-  /** Whether the claim is being deleted, or its machine is marked for deletion. */
+  /** Whether the claim is being deleted, or its instance is marked for deletion. */
   readonly isLeaving: (claim: NodeClaim) => boolean
 }
 

@@ -7,7 +7,7 @@ import { type LogFields, silentLogger } from '@tenon/runtime'
 import type { OperatorParts } from '../../controllers.ts'
 import { PoolPricing } from '../../nodepool/pricing.ts'
 import { Metrics } from '../../metrics/metrics.ts'
-import { aClaim, aPool } from '../nodes/machines.test-support.ts'
+import { aClaim, aPool } from '../nodes/nodes.test-support.ts'
 import { nodeClassKind, ObservedCluster } from '../observed-cluster.test-support.ts'
 
 const { signal } = new AbortController()

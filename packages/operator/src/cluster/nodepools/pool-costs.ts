@@ -1,4 +1,4 @@
-/** What the machines of each NodePool cost an hour (cluster-state.md 12). */
+/** What the instances of each NodePool cost an hour (cluster-state.md 12). */
 import {
   type InstanceType,
   labels,
@@ -52,7 +52,7 @@ export class PoolCosts {
   }
 
   /**
-   * Price an hour of all machines of a pool, as far as prices are known, and the number of machines whose price is
+   * Price an hour of all instances of a pool, as far as prices are known, and the number of instances whose price is
    * not; those going away cost until they are gone.
    */
   of(pool: string): PriceSum {
@@ -73,12 +73,12 @@ export class PoolCosts {
     return bought !== undefined && this.#prices.get(poolOf(claim))?.has(keyOf(bought)) !== true
   }
 
-  /** Whether the pool has machines that may cost something. */
+  /** Whether the pool has instances that may cost something. */
   hasBought(pool: string): boolean {
     return this.#bought(pool).size > 0
   }
 
-  /** What the pool's machines are and no price was looked for yet. */
+  /** What the pool's instances are and no price was looked for yet. */
   unlooked(pool: string): readonly Bought[] {
     const prices = this.#prices.get(pool)
     return [...this.#bought(pool)]

@@ -3,11 +3,11 @@ import { isConditionTrue, labels, type NodeClaim, type NodeClass, type NodePool 
 import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
-import { Rests } from '../rests.ts'
+import { FailureBackoff } from '../failure-backoff.ts'
 
 const minute = 60_000
 /** One node may fail by chance. */
-const rests = { freeFailures: 1, baseMs: 15 * minute, capMs: 120 * minute, memoryMs: 360 * minute } as const
+const backoff = { freeFailures: 1, baseMs: 15 * minute, capMs: 120 * minute, memoryMs: 360 * minute } as const
 
 /**
  * After two failures in a row nothing is launched for the pool for a while, which grows with each failure. A node
@@ -16,7 +16,7 @@ const rests = { freeFailures: 1, baseMs: 15 * minute, capMs: 120 * minute, memor
 export class ReadinessPauses {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   readonly #caches: Pick<Caches, 'nodePools'>
-  readonly #rests: Rests
+  readonly #failures: FailureBackoff
   /** When the last failure that counts was noted, by NodePool; Unix milliseconds. */
   readonly #failedMs = new Map<string, number>()
 
@@ -26,7 +26,7 @@ export class ReadinessPauses {
   ) {
     this.#clock = clock
     this.#caches = caches
-    this.#rests = new Rests(clock, rests)
+    this.#failures = new FailureBackoff(clock, backoff)
     caches.nodePools.onChange((change) => {
       if (isChanged(change)) this.#forget(change.object.metadata.name)
     })
@@ -47,17 +47,17 @@ export class ReadinessPauses {
     const failedMs = this.#failedMs.get(pool)
     if (failedMs !== undefined && createdMs <= failedMs) return
     this.#failedMs.set(pool, this.#clock.now())
-    this.#rests.note([pool])
+    this.#failures.note([pool])
   }
 
   /** For how many milliseconds nothing is launched for the pool. */
   leftMs(pool: string): number {
-    return this.#rests.leftMs(pool)
+    return this.#failures.leftMs(pool)
   }
 
   #forget(pool: string): void {
     this.#failedMs.delete(pool)
-    this.#rests.forget([pool])
+    this.#failures.forget([pool])
   }
 
   #poolsOf({ kind, metadata }: NodeClass): readonly string[] {

@@ -3,14 +3,14 @@ import { isConditionTrue, labels, type NodeClaim, type NodeClass, type NodePool 
 import type { Change } from '@tenon/kube'
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
-import { Rests } from '../rests.ts'
+import { FailureBackoff } from '../failure-backoff.ts'
 
 const minute = 60_000
 /** Drift that is found later than this has a cause of its own. */
 const bornMs = 30 * minute
 /** After a failure one node is replaced at a time, and the next one once this has shown what became of it. */
 const probeMs = 15 * minute
-const rests = { freeFailures: 0, baseMs: 30 * minute, capMs: 60 * minute, memoryMs: 360 * minute } as const
+const backoff = { freeFailures: 0, baseMs: 30 * minute, capMs: 60 * minute, memoryMs: 360 * minute } as const
 
 /**
  * To replace a node by one that is drifted from the start changes nothing, whatever the reason, and would go on
@@ -20,7 +20,7 @@ const rests = { freeFailures: 0, baseMs: 30 * minute, capMs: 60 * minute, memory
 export class Rollouts {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   readonly #caches: Pick<Caches, 'nodePools'>
-  readonly #rests: Rests
+  readonly #failures: FailureBackoff
   /** When claims were launched in place of drifted ones, by name. */
   readonly #replacements = new Map<string, number>()
   /** Until when it is waited for what becomes of a replacement, by NodePool. */
@@ -36,7 +36,7 @@ export class Rollouts {
   ) {
     this.#clock = clock
     this.#caches = caches
-    this.#rests = new Rests(clock, rests)
+    this.#failures = new FailureBackoff(clock, backoff)
     caches.nodePools.onChange((change) => {
       if (isChanged(change)) this.#restart([change.object])
     })
@@ -56,21 +56,21 @@ export class Rollouts {
     for (const { metadata } of claims) this.#replacements.set(metadata.name, now)
     // Times of objects are whole seconds.
     if (!this.#beganMs.has(pool)) this.#beganMs.set(pool, Math.floor(this.#clock.now() / 1000) * 1000)
-    if (!this.#rests.hasFailed(pool)) return
+    if (!this.#failures.hasFailed(pool)) return
     this.#probes.set(pool, now + probeMs)
     this.changes.notify(pool)
   }
 
   /** Takes up a pause that an earlier process began. @param sinceMs Unix milliseconds. */
   restore(pool: string, sinceMs: number): void {
-    const leftMs = sinceMs + rests.baseMs - this.#clock.now()
-    if (!this.#rests.hasFailed(pool) && leftMs > 0) this.#rests.restore(pool, 1, leftMs)
+    const leftMs = sinceMs + backoff.baseMs - this.#clock.now()
+    if (!this.#failures.hasFailed(pool) && leftMs > 0) this.#failures.restore(pool, 1, leftMs)
   }
 
   /** For how many milliseconds no drifted node of the pool is replaced. */
   leftMs(pool: string): number {
     const probeLeftMs = (this.#probes.get(pool) ?? 0) - this.#clock.monotonic()
-    return Math.max(this.#rests.leftMs(pool), probeLeftMs, 0)
+    return Math.max(this.#failures.leftMs(pool), probeLeftMs, 0)
   }
 
   #note(change: Change<NodeClaim>): void {
@@ -86,7 +86,7 @@ export class Rollouts {
         ? this.#cameInPlace(pool, change.object)
         : this.#clock.monotonic() - launchedMs < bornMs
     if (!isBornDrifted) return
-    this.#rests.note([pool])
+    this.#failures.note([pool])
     this.changes.notify(pool)
   }
 
@@ -108,7 +108,7 @@ export class Rollouts {
     this.#replacements.clear()
     this.#beganMs.clear()
     for (const { metadata } of pools) this.#probes.delete(metadata.name)
-    this.#rests.forget(pools.map(({ metadata }) => metadata.name))
+    this.#failures.forget(pools.map(({ metadata }) => metadata.name))
     for (const { metadata } of pools) this.changes.notify(metadata.name)
   }
 }

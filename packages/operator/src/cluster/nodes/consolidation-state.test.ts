@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { KubeObject, Pod } from '@tenon/api'
-import { aClaim, aNode, aPod, aPool } from './machines.test-support.ts'
+import { aClaim, aNode, aPod, aPool } from './nodes.test-support.ts'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
 
 const minute = 60_000
@@ -9,7 +9,7 @@ const node = aNode('node', { providerID: 'p://1', pool: 'default' })
 const claim = aClaim('claim', { providerID: 'p://1' })
 const time = '2026-01-01T00:00:00Z'
 
-/** A cluster with one machine, and whether things that happen in it ask for another look. */
+/** A cluster with one instance, and whether things that happen in it ask for another look. */
 function watched(...objects: readonly KubeObject[]) {
   const cluster = new ObservedCluster()
   cluster.see(node, claim, ...objects)
@@ -89,7 +89,7 @@ describe('whether consolidation is worth another look', () => {
     assert.equal(miss(aPod('pod')), true)
   })
 
-  test('machines that come, start to work and go ask for it; what they say beside that does not', () => {
+  test('instances that come, start to work and go ask for it; what they say beside that does not', () => {
     const { cluster, isNews, see, miss } = watched()
     const starting = { providerID: 'p://2', labels: { 'node.kubernetes.io/instance-type': 'm' } }
     assert.equal(see(aClaim('second')), false)

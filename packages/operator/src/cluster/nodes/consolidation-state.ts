@@ -8,24 +8,24 @@ import { isTerminal } from '../pods/pods.ts'
 /** Nothing stays unlooked at for longer. */
 const lifetimeMs = 5 * 60_000
 
-/** What the state thinks of a machine whose Node or claim has changed. */
-export interface MachineView {
+/** What the state thinks of an instance whose Node or claim has changed. */
+export interface StateNodeView {
   readonly isInitialized: boolean
   /** Whether its objects say that it goes away. */
   readonly isLeaving: boolean
 }
 
 /** What only the whole state knows. */
-export interface MachineKnowledge {
-  /** The machine with this key as it is now; undefined while it is not tracked. */
-  readonly machine: (key: string) => MachineView | undefined
+export interface StateNodeKnowledge {
+  /** The instance with this key as it is now; undefined while it is not tracked. */
+  readonly stateNode: (key: string) => StateNodeView | undefined
   readonly isManaged: (claim: NodeClaim | NodePool) => boolean
 }
 
 /** A number that is another one after every change that counts. */
 export class ConsolidationState {
   readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #machines = new Map<string, MachineView>()
+  readonly #instances = new Map<string, StateNodeView>()
   #version = 0
   #changedMs: number
 
@@ -48,30 +48,30 @@ export class ConsolidationState {
 
   follow(
     { pods, nodes, nodeClaims, nodePools }: Pick<Caches, 'pods' | 'nodes' | 'nodeClaims' | 'nodePools'>,
-    { machine, isManaged }: MachineKnowledge,
+    { stateNode, isManaged }: StateNodeKnowledge,
   ): void {
     pods.onChange((change) => {
       if (change.kind === 'deleted' || isNewlyBound(change)) this.bump()
     })
-    const seeMachine = (key: string, isGone: boolean): void => {
-      const before = this.#machines.get(key)
-      const now = machine(key)
-      if (now === undefined) this.#machines.delete(key)
-      else this.#machines.set(key, now)
+    const seeNode = (key: string, isGone: boolean): void => {
+      const before = this.#instances.get(key)
+      const now = stateNode(key)
+      if (now === undefined) this.#instances.delete(key)
+      else this.#instances.set(key, now)
       const isChanged = now?.isInitialized !== before?.isInitialized || now?.isLeaving !== before?.isLeaving
       if (isChanged || (isGone && before !== undefined)) this.bump()
     }
     nodes.onChange((change) => {
       const key = keyOfNode(change.object)
       const old = change.kind === 'updated' ? keyOfNode(change.old) : key
-      if (old !== key) seeMachine(old, true)
-      seeMachine(key, change.kind === 'deleted')
+      if (old !== key) seeNode(old, true)
+      seeNode(key, change.kind === 'deleted')
     })
     nodeClaims.onChange((change) => {
       const key = keyOfClaim(change.object)
       const old = change.kind === 'updated' ? keyOfClaim(change.old) : key
-      if (old !== key && old !== '') seeMachine(old, true)
-      if (key !== '' && isManaged(change.object)) seeMachine(key, change.kind === 'deleted')
+      if (old !== key && old !== '') seeNode(old, true)
+      if (key !== '' && isManaged(change.object)) seeNode(key, change.kind === 'deleted')
     })
     nodePools.onChange((change) => {
       if (isManaged(change.object) && isNewGeneration(change)) this.bump()
@@ -79,7 +79,7 @@ export class ConsolidationState {
   }
 }
 
-/** Provider ID of the Node's machine, else the Node's name. */
+/** Provider ID of the Node's instance, else the Node's name. */
 export function keyOfNode({ spec, metadata }: Node): string {
   const providerID = spec?.providerID ?? ''
   return providerID === '' ? metadata.name : providerID

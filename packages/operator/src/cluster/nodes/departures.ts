@@ -1,4 +1,4 @@
-/** How long a machine has been going away, and how long it may. */
+/** How long an instance has been going away, and how long it may. */
 import { annotations, type KubeObject, type NodeClaim } from '@tenon/api'
 import type { StateNode } from './state-node.ts'
 
@@ -11,7 +11,7 @@ export function deadlineMsOf(claim: NodeClaim | undefined): number {
   return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
 }
 
-/** Whether a machine has been going away for ten minutes, and has more than that before it must be empty. */
+/** Whether an instance has been going away for ten minutes, and has more than that before it must be empty. */
 export function isHeldUp({ node, claim }: Pick<StateNode, 'node' | 'claim'>, nowMs: number): boolean {
   const sinceMs = Math.min(deletedAtMs(node), deletedAtMs(claim))
   return nowMs - sinceMs >= heldUpMs && deadlineMsOf(claim) - nowMs > heldUpMs

@@ -1,13 +1,13 @@
-/** Which machines there are, whatever order Nodes and NodeClaims are seen in. */
+/** Which instances there are, whatever order Nodes and NodeClaims are seen in. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels } from '@tenon/api'
 import { poolUsage } from '../../provisioning/scheduling-input.ts'
-import { aClaim, aNode, type SomeClaim } from './machines.test-support.ts'
+import { aClaim, aNode, type SomeClaim } from './nodes.test-support.ts'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
 
-/** `NODE+CLAIM` of each machine, with `-` for what is missing. */
-function machines({ state }: ObservedCluster): readonly string[] {
+/** `NODE+CLAIM` of each instance, with `-` for what is missing. */
+function stateNodes({ state }: ObservedCluster): readonly string[] {
   return state
     .stateNodes()
     .map(({ node, claim }) => `${node?.metadata.name ?? '-'}+${claim?.metadata.name ?? '-'}`)
@@ -20,17 +20,17 @@ function usage({ state }: ObservedCluster, pool = 'default'): Readonly<Record<st
 const node = aNode('node', { providerID: 'p://1', pool: 'default', capacity: { cpu: '3' } })
 const claim = aClaim('claim', { providerID: 'p://1', capacity: { cpu: '4' } })
 
-describe('machines', () => {
-  test('STA-1 a Node and a claim with one provider ID are one machine, whichever is seen first', () => {
+describe('instances', () => {
+  test('STA-1 a Node and a claim with one provider ID are one instance, whichever is seen first', () => {
     for (const order of [
       [node, claim],
       [claim, node],
     ]) {
       const cluster = new ObservedCluster()
       for (const object of order) cluster.see(object)
-      assert.deepEqual(machines(cluster), ['node+claim'])
+      assert.deepEqual(stateNodes(cluster), ['node+claim'])
       for (const object of order) cluster.see(object)
-      assert.deepEqual(machines(cluster), ['node+claim'])
+      assert.deepEqual(stateNodes(cluster), ['node+claim'])
     }
   })
 
@@ -50,9 +50,9 @@ describe('machines', () => {
   test('STA-3 a Node of a pool that has no provider ID is not there', () => {
     const cluster = new ObservedCluster()
     cluster.see(aNode('node', { pool: 'default' }))
-    assert.deepEqual(machines(cluster), [])
+    assert.deepEqual(stateNodes(cluster), [])
     cluster.see(node)
-    assert.deepEqual(machines(cluster), ['node+-'])
+    assert.deepEqual(stateNodes(cluster), ['node+-'])
   })
 
   test('STA-4 a starting Node of a pool is not there until it says its instance type', () => {
@@ -60,27 +60,27 @@ describe('machines', () => {
       aNode('node', { providerID: 'p://1', labels: { [labels.nodePool]: 'default', ...more } })
     const cluster = new ObservedCluster()
     cluster.see(starting())
-    assert.deepEqual(machines(cluster), [])
+    assert.deepEqual(stateNodes(cluster), [])
     cluster.see(claim)
-    assert.deepEqual(machines(cluster), ['-+claim'])
+    assert.deepEqual(stateNodes(cluster), ['-+claim'])
     cluster.see(starting({ [labels.instanceType]: 'medium' }))
-    assert.deepEqual(machines(cluster), ['node+claim'])
+    assert.deepEqual(stateNodes(cluster), ['node+claim'])
     cluster.see(starting({ [labels.initialized]: 'yes' }))
-    assert.deepEqual(machines(cluster), ['node+claim'])
+    assert.deepEqual(stateNodes(cluster), ['node+claim'])
   })
 
   test('STA-5 a Node and a claim of one name go one after the other', () => {
     const cluster = new ObservedCluster()
     const both = [aNode('same', { providerID: 'p://1' }), aClaim('same', { providerID: 'p://1' })] as const
     cluster.see(...both)
-    assert.deepEqual(machines(cluster), ['same+same'])
+    assert.deepEqual(stateNodes(cluster), ['same+same'])
     cluster.miss(both[1])
-    assert.deepEqual(machines(cluster), ['same+-'])
+    assert.deepEqual(stateNodes(cluster), ['same+-'])
     cluster.miss(both[0])
-    assert.deepEqual(machines(cluster), [])
+    assert.deepEqual(stateNodes(cluster), [])
   })
 
-  test('STA-6 without its Node a machine has again what its claim promises', () => {
+  test('STA-6 without its Node an instance has again what its claim promises', () => {
     const cluster = new ObservedCluster()
     cluster.see(node, claim)
     assert.deepEqual(usage(cluster), { cpu: 3000, nodes: 1 })
@@ -88,27 +88,27 @@ describe('machines', () => {
     assert.deepEqual(usage(cluster), { cpu: 4000, nodes: 1 })
   })
 
-  test('STA-7 without its claim a machine has what its Node has', () => {
+  test('STA-7 without its claim an instance has what its Node has', () => {
     const cluster = new ObservedCluster()
     cluster.see(node, claim)
     cluster.miss(claim)
     assert.deepEqual(usage(cluster), { cpu: 3000, nodes: 1 })
   })
 
-  test('STA-8 while a claim has moved on to another machine and its Node has not, both count', () => {
+  test('STA-8 while a claim has moved on to another instance and its Node has not, both count', () => {
     const cluster = new ObservedCluster()
     cluster.see(node, claim)
     cluster.see(aClaim('claim', { providerID: 'p://2', capacity: { cpu: '4' } }))
-    assert.deepEqual(machines(cluster), ['-+claim', 'node+-'])
+    assert.deepEqual(stateNodes(cluster), ['-+claim', 'node+-'])
     assert.deepEqual(usage(cluster), { cpu: 7000, nodes: 2 })
     cluster.see(aNode('node', { providerID: 'p://2', pool: 'default', capacity: { cpu: '3' } }))
-    assert.deepEqual(machines(cluster), ['node+claim'])
+    assert.deepEqual(stateNodes(cluster), ['node+claim'])
     assert.deepEqual(usage(cluster), { cpu: 3000, nodes: 1 })
   })
 })
 
-describe('machines that go away', () => {
-  test('STA-42 the machine of a mark uses nothing of its pool, until the mark is taken back', () => {
+describe('instances that go away', () => {
+  test('STA-42 the instance of a mark uses nothing of its pool, until the mark is taken back', () => {
     const cluster = new ObservedCluster()
     cluster.see(node, claim)
     cluster.state.mark('p://1')
@@ -117,7 +117,7 @@ describe('machines that go away', () => {
     assert.deepEqual(usage(cluster), { cpu: 3000, nodes: 1 })
   })
 
-  test('STA-43 mark, deletion and end of a machine take it off once', () => {
+  test('STA-43 mark, deletion and end of an instance take it off once', () => {
     const cluster = new ObservedCluster()
     const other = aNode('other', { providerID: 'p://2', pool: 'default', capacity: { cpu: '1' } })
     const left = { cpu: 1000, nodes: 1 }
@@ -148,7 +148,7 @@ describe('machines that go away', () => {
     }
   })
 
-  test('STA-44 STA-45 the claim says whether a machine goes away, its Node alone does not', () => {
+  test('STA-44 STA-45 the claim says whether an instance goes away, its Node alone does not', () => {
     const isGoing = (options: SomeClaim, nodeMetadata: object = {}) => {
       const cluster = new ObservedCluster()
       cluster.see(aNode('node', { providerID: 'p://1', pool: 'default', metadata: nodeMetadata }))
@@ -166,7 +166,7 @@ describe('machines that go away', () => {
 describe('what pools use', () => {
   const ofPool = (pool: string) => ({ providerID: 'p://1', pool, capacity: { cpu: '3' } })
 
-  test('STA-53 each pool has its own, and a machine moves with the label of its Node', () => {
+  test('STA-53 each pool has its own, and an instance moves with the label of its Node', () => {
     const cluster = new ObservedCluster()
     const both = () => [usage(cluster, 'default'), usage(cluster, 'other')]
     cluster.see(node, claim)

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { type InstanceType, type KubeObject, labels, type Node, parseResources } from '@tenon/api'
 import { allocatableOf } from '@tenon/engine'
 import { LearnedCapacity, nodeClassSettingsAnnotation } from './learned-capacity.ts'
-import { aClaim, aNode, aPool } from './machines.test-support.ts'
+import { aClaim, aNode, aPool } from './nodes.test-support.ts'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
 
 const day = 24 * 3_600_000
@@ -26,7 +26,7 @@ function nodeClass(spec: object): KubeObject {
   return object
 }
 
-/** A cluster whose machines are told by name, with what they report. */
+/** A cluster whose instances are told by name, with what they report. */
 function aCluster() {
   const cluster = new ObservedCluster()
   const { state, clock, caches } = cluster
@@ -39,10 +39,10 @@ function aCluster() {
   })
   learned.follow()
   const pool = aPool('default')
-  const machine = (
+  const instance = (
     name: string,
     memory: string | undefined,
-    { image = 'one', tags = {}, cpu = '4' }: Machine = {},
+    { image = 'one', tags = {}, cpu = '4' }: Sample = {},
   ) => {
     const settings = learned.settingsOf(pool.spec.template.spec.nodeClassRef)
     const claim = aClaim(name, {
@@ -71,10 +71,10 @@ function aCluster() {
     const capacity = type.capacity['memory'] ?? 0
     return [capacity / 2 ** 20, (capacity - overhead) / 2 ** 20]
   }
-  return { cluster, learned, clock, pool, machine, gone, memory }
+  return { cluster, learned, clock, pool, instance, gone, memory }
 }
 
-interface Machine {
+interface Sample {
   readonly image?: string
   readonly cpu?: string
   readonly tags?: Node['metadata']['labels'] & object
@@ -82,35 +82,35 @@ interface Machine {
 
 const nominal = [8192, 7680] as const
 
-describe('what machines really have', () => {
+describe('what instances really have', () => {
   test('RPT-1 the smallest that was seen counts, and the same types stay the same objects', () => {
-    const { learned, machine, memory, pool } = aCluster()
+    const { learned, instance, memory, pool } = aCluster()
     assert.deepEqual(memory(), nominal)
-    machine('a', '7000Mi')
-    machine('b', '7100Mi')
+    instance('a', '7000Mi')
+    instance('b', '7100Mi')
     assert.deepEqual(memory(), [7000, 7000])
     assert.equal(learned.corrected(pool, [medium])[0], learned.corrected(pool, [medium])[0])
   })
 
-  test('RPT-1 a machine that has all of it changes nothing', () => {
-    const { learned, machine, pool } = aCluster()
-    machine('a', '9Gi')
+  test('RPT-1 an instance that has all of it changes nothing', () => {
+    const { learned, instance, pool } = aCluster()
+    instance('a', '9Gi')
     assert.equal(learned.corrected(pool, [medium])[0], medium)
   })
 
-  test('RPT-1 what is not reported, none at all, or reported before the machine is ready does not count', () => {
-    const { machine, memory, learned, pool } = aCluster()
-    machine('a', undefined)
-    machine('b', '0')
-    machine('c', '1Gi', { tags: { [labels.initialized]: '' } })
-    machine('d', '1Gi', { tags: { [labels.registered]: '' } })
+  test('RPT-1 what is not reported, none at all, or reported before the instance is ready does not count', () => {
+    const { instance, memory, learned, pool } = aCluster()
+    instance('a', undefined)
+    instance('b', '0')
+    instance('c', '1Gi', { tags: { [labels.initialized]: '' } })
+    instance('d', '1Gi', { tags: { [labels.registered]: '' } })
     assert.deepEqual(memory(), nominal)
     assert.equal(learned.corrected(pool, [medium])[0], medium)
   })
 
-  test('RPT-1 it is remembered for a day after the last such machine has gone', async () => {
-    const { clock, gone, machine, memory } = aCluster()
-    machine('a', '7000Mi')
+  test('RPT-1 it is remembered for a day after the last such instance has gone', async () => {
+    const { clock, gone, instance, memory } = aCluster()
+    instance('a', '7000Mi')
     await clock.advance(3 * day)
     assert.deepEqual(memory(), [7000, 7000])
     gone('a')
@@ -120,27 +120,27 @@ describe('what machines really have', () => {
     assert.deepEqual(memory(), nominal)
   })
 
-  test('RPT-1 machines of a newer image say what there is, and so do other settings of the node class', async () => {
-    const { clock, cluster, machine, memory } = aCluster()
-    machine('a', '7000Mi')
+  test('RPT-1 instances of a newer image say what there is, and so do other settings of the node class', async () => {
+    const { clock, cluster, instance, memory } = aCluster()
+    instance('a', '7000Mi')
     await clock.advance(1000)
-    machine('b', '7300Mi', { image: 'two' })
+    instance('b', '7300Mi', { image: 'two' })
     assert.deepEqual(memory(), [7300, 7300])
     cluster.see(nodeClass({ reserved: '1Gi' }))
     assert.deepEqual(memory(), nominal)
-    machine('c', '6500Mi', { image: 'two' })
+    instance('c', '6500Mi', { image: 'two' })
     assert.deepEqual(memory(), [6500, 6500])
   })
 
-  test('RPT-1 a machine that reports more later is believed', () => {
-    const { machine, memory } = aCluster()
-    machine('a', '7000Mi')
-    machine('a', '7600Mi')
+  test('RPT-1 an instance that reports more later is believed', () => {
+    const { instance, memory } = aCluster()
+    instance('a', '7000Mi')
+    instance('a', '7600Mi')
     assert.deepEqual(memory(), [7600, 7600])
   })
 
   test('RPT-1 a move expects of unknown types what the known one most like them has', () => {
-    const { learned, machine, pool } = aCluster()
+    const { learned, instance, pool } = aCluster()
     const types = [
       medium,
       { ...medium, name: 'other' },
@@ -151,9 +151,9 @@ describe('what machines really have', () => {
         .expected(pool, learned.corrected(pool, types), types)
         .map((type) => (allocatableOf(type)['memory'] ?? 0) / 2 ** 20)
     assert.deepEqual(memory(), [7680, 7680, 16_384])
-    machine('a', '3840Mi')
+    instance('a', '3840Mi')
     assert.deepEqual(memory(), [3840, 3840, 8192])
-    machine('b', '16384Mi', { tags: { [labels.instanceType]: 'huge' }, cpu: '64' })
+    instance('b', '16384Mi', { tags: { [labels.instanceType]: 'huge' }, cpu: '64' })
     assert.deepEqual(memory(), [3840, 3840, 16_384])
     assert.equal(learned.corrected(pool, types)[1], types[1], 'pods that wait are not bound to that')
   })

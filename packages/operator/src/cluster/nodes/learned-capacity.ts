@@ -1,7 +1,7 @@
 /**
- * What machines of an instance type really have (reports.md 1, "Learned capacity"). A hypervisor keeps some of the
+ * What instances of an instance type really have (reports.md 1, "Learned capacity"). A hypervisor keeps some of the
  * memory, a kubelet reserves more than its class says, an image allows fewer pods: the catalogue does not tell, the
- * Nodes do. The smallest figures count, of the machines that there are and, for a day, of those that have gone.
+ * Nodes do. The smallest figures count, of the instances that there are and, for a day, of those that have gone.
  */
 import {
   hashString,
@@ -16,44 +16,50 @@ import {
   type InstanceType,
   type Resources,
 } from '@tenon/api'
-import { allocatableOf, correctedType, type MachineFigures, type Shortfall, shortfallOf } from '@tenon/engine'
+import {
+  allocatableOf,
+  correctedType,
+  type InstanceFigures,
+  type Shortfall,
+  shortfallOf,
+} from '@tenon/engine'
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { isNodeReady } from './state-node.ts'
 
-/** On NodeClaims: a hash of the node class as it was at launch, which decides what a machine reserves. */
+/** On NodeClaims: a hash of the node class as it was at launch, which decides what an instance reserves. */
 export const nodeClassSettingsAnnotation = 'tenon.sh/node-class-settings'
-/** How long figures are believed once the last machine that showed them has gone. */
+/** How long figures are believed once the last instance that showed them has gone. */
 const memoryMs = 24 * 3_600_000
 /** Set up by kubelets before they report. Device plugins report later, and how many devices are well changes. */
 const learned: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
 
-/** Figures of machines launched in the same way. */
-interface LearnedFigures extends MachineFigures {
-  /** Image of the machines; empty when it is not known. */
+/** Figures of instances launched in the same way. */
+interface LearnedFigures extends InstanceFigures {
+  /** Image of the instances; empty when it is not known. */
   readonly image: string
-  /** When the youngest of these machines was launched; Unix milliseconds. */
+  /** When the youngest of these instances was launched; Unix milliseconds. */
   readonly launchedMs: number
 }
 
-/** What is remembered of machines that have gone. */
+/** What is remembered of instances that have gone. */
 export interface RememberedFigures extends LearnedFigures {
   /** Unix milliseconds; from then on it counts no more. */
   readonly untilMs: number
 }
 
-/** A type whose machines have less than it says. */
+/** A type whose instances have less than it says. */
 export interface Correction {
   readonly type: InstanceType
   readonly shortfall: Shortfall
   readonly figures: LearnedFigures
-  /** When it is forgotten; absent while there are such machines. */
+  /** When it is forgotten; absent while there are such instances. */
   readonly untilMs?: number
 }
 
 type NodeClassRef = NodePool['spec']['template']['spec']['nodeClassRef']
 
-/** What a type has for pods, and what its machines do. */
+/** What a type has for pods, and what its instances do. */
 interface Yield {
   readonly said: Resources
   readonly found: Resources
@@ -61,7 +67,7 @@ interface Yield {
 
 interface Group {
   /** By claim name. */
-  readonly machines: Map<string, LearnedFigures>
+  readonly instances: Map<string, LearnedFigures>
   remembered: RememberedFigures | undefined
   /** What all of it says; absent when something has changed since. */
   figures?: LearnedFigures & { readonly untilMs?: number }
@@ -78,7 +84,7 @@ export interface LearningOptions {
 export class LearnedCapacity {
   readonly #options: LearningOptions
   readonly #groups = new Map<string, Group>()
-  /** By claim name the key of the group its machine is in. */
+  /** By claim name the key of the group its instance is in. */
   readonly #keys = new Map<string, string>()
   readonly #settings = new WeakMap<NodeClass, string>()
   /** The same correction of the same type is the same object: decisions keep types. */
@@ -119,7 +125,7 @@ export class LearnedCapacity {
     return hash
   }
 
-  /** The types of a pool, no larger than their machines are; those that hold what they promise stay the same objects. */
+  /** The types of a pool, no larger than their instances are; those that hold what they promise stay the same objects. */
   corrected(pool: NodePool, types: readonly InstanceType[]): readonly InstanceType[] {
     if (this.#groups.size === 0) return types
     return types.map((type) => {
@@ -129,7 +135,7 @@ export class LearnedCapacity {
   }
 
   /**
-   * The same for moves that nobody waits for: of types of which no machine is known as little is expected as the
+   * The same for moves that nobody waits for: of types of which no instance is known as little is expected as the
    * known type has that is most like each of them.
    * @param catalogue the types of the pool as the catalogue has them.
    */
@@ -161,7 +167,7 @@ export class LearnedCapacity {
       .toSorted((a, b) => (a.type.name < b.type.name ? -1 : 1))
   }
 
-  /** What machines of a type have, as far as it is known. */
+  /** What instances of a type have, as far as it is known. */
   figuresOf(ref: NodeClassRef, settings: string, type: string): Group['figures'] | undefined {
     const group = this.#groups.get(keyOf(ref, settings, type))
     if (group === undefined) return undefined
@@ -171,19 +177,19 @@ export class LearnedCapacity {
     return figures
   }
 
-  /** Takes up what an earlier process knew of machines that may have gone since. */
+  /** Takes up what an earlier process knew of instances that may have gone since. */
   restore(ref: NodeClassRef, settings: string, type: string, figures: RememberedFigures): void {
     const group = this.#group(keyOf(ref, settings, type))
     group.remembered = merged(group.remembered, figures)
     delete group.figures
   }
 
-  /** Whether any machine has told what it has, or is remembered. */
-  get knowsMachines(): boolean {
+  /** Whether any instance has told what it has, or is remembered. */
+  get knowsInstances(): boolean {
     return this.#groups.size > 0
   }
 
-  /** When figures are forgotten whose last machine goes now; Unix milliseconds. */
+  /** When figures are forgotten whose last instance goes now; Unix milliseconds. */
   memoryEndMs(): number {
     return this.#options.clock.now() + memoryMs
   }
@@ -197,7 +203,7 @@ export class LearnedCapacity {
     return { type, shortfall, figures, ...(untilMs !== undefined && { untilMs }) }
   }
 
-  #correctedType(type: InstanceType, { capacity, allocatable }: MachineFigures): InstanceType {
+  #correctedType(type: InstanceType, { capacity, allocatable }: InstanceFigures): InstanceType {
     const text = JSON.stringify([capacity, allocatable])
     const last = this.#corrected.get(type)
     if (last?.text === text) return last.type
@@ -215,15 +221,15 @@ export class LearnedCapacity {
     const before = this.#keys.get(name)
     if (key === undefined || (before !== undefined && before !== key)) this.#gone(name)
     if (key === undefined) return
-    const { machines } = this.#group(key)
-    if (isSame(machines.get(name), figures)) return
-    machines.set(name, figures)
+    const { instances } = this.#group(key)
+    if (isSame(instances.get(name), figures)) return
+    instances.set(name, figures)
     delete this.#group(key).figures
     this.#keys.set(name, key)
     this.changes.notify()
   }
 
-  /** Undefined when the machine says nothing about those that would be launched now. */
+  /** Undefined when the instance says nothing about those that would be launched now. */
   #keyOf(claim: NodeClaim, node: Node | undefined): string | undefined {
     const ref = claim.spec.nodeClassRef
     const type = node?.metadata.labels?.[labels.instanceType] ?? claim.metadata.labels?.[labels.instanceType]
@@ -237,17 +243,17 @@ export class LearnedCapacity {
   #gone(name: string): void {
     const key = this.#keys.get(name)
     const group = this.#groups.get(key ?? '')
-    const figures = group?.machines.get(name)
+    const figures = group?.instances.get(name)
     this.#keys.delete(name)
     if (group === undefined || figures === undefined) return
-    group.machines.delete(name)
+    group.instances.delete(name)
     group.remembered = merged(group.remembered, { ...figures, untilMs: this.memoryEndMs() })
     delete group.figures
     this.changes.notify()
   }
 
   #group(key: string): Group {
-    const group = this.#groups.get(key) ?? { machines: new Map(), remembered: undefined }
+    const group = this.#groups.get(key) ?? { instances: new Map(), remembered: undefined }
     this.#groups.set(key, group)
     return group
   }
@@ -259,11 +265,11 @@ export class LearnedCapacity {
   }
 }
 
-/** What machines of a group have; undefined when nothing is known of any. */
-function summedUp({ machines, remembered }: Group): Group['figures'] | undefined {
-  const newest = newestOf(machines.values())
+/** What instances of a group have; undefined when nothing is known of any. */
+function summedUp({ instances, remembered }: Group): Group['figures'] | undefined {
+  const newest = newestOf(instances.values())
   if (newest === undefined) return remembered
-  const alike = [...machines.values()].filter(({ image }) => image === newest.image)
+  const alike = [...instances.values()].filter(({ image }) => image === newest.image)
   const old = remembered?.image === newest.image ? [remembered] : []
   return { ...smallest([...alike, ...old]), image: newest.image, launchedMs: newest.launchedMs }
 }
@@ -310,9 +316,9 @@ function isSame(a: LearnedFigures | undefined, b: LearnedFigures): boolean {
   return a !== undefined && JSON.stringify(a) === JSON.stringify(b)
 }
 
-function newestOf(machines: Iterable<LearnedFigures>): LearnedFigures | undefined {
+function newestOf(instances: Iterable<LearnedFigures>): LearnedFigures | undefined {
   let newest: LearnedFigures | undefined
-  for (const each of machines) if (newest === undefined || each.launchedMs > newest.launchedMs) newest = each
+  for (const each of instances) if (newest === undefined || each.launchedMs > newest.launchedMs) newest = each
   return newest
 }
 
@@ -320,7 +326,7 @@ function newestOf(machines: Iterable<LearnedFigures>): LearnedFigures | undefine
 function likelyOf(said: Resources, yields: readonly Yield[]): Resources | undefined {
   const less = Object.entries(said).flatMap(([name, amount]): readonly (readonly [string, number])[] => {
     const share = shareOf(name, amount, yields)
-    // How many pods a kubelet takes does not grow with its machine.
+    // How many pods a kubelet takes does not grow with its instance.
     return share < 1 && name !== 'pods' ? [[name, Math.floor(amount * share)]] : []
   })
   return less.length === 0 ? undefined : Object.fromEntries(less)
@@ -349,7 +355,7 @@ function merged(before: RememberedFigures | undefined, now: RememberedFigures): 
   }
 }
 
-function smallest(all: readonly MachineFigures[]): MachineFigures {
+function smallest(all: readonly InstanceFigures[]): InstanceFigures {
   return {
     capacity: least(all.map(({ capacity }) => capacity)),
     allocatable: least(all.map(({ allocatable }) => allocatable)),

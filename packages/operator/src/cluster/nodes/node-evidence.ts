@@ -15,12 +15,12 @@ import {
 import { podRequests } from '@tenon/engine'
 import { type Clock, Listeners } from '@tenon/runtime'
 import { dependsOnOthers, workloadOf } from '../pods/workloads.ts'
-import { Rests } from '../rests.ts'
+import { FailureBackoff } from '../failure-backoff.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 /** Between launches that are worth a try: doubles from a minute to an hour. */
-const rests = { freeFailures: 0, baseMs: minute, capMs: hour, memoryMs: 24 * hour } as const
+const backoff = { freeFailures: 0, baseMs: minute, capMs: hour, memoryMs: 24 * hour } as const
 /** Of a cause that nothing is known about, nothing suggests that it has gone. */
 const unexplainedMs = hour
 /** Conditions tell whole seconds. */
@@ -76,7 +76,7 @@ export interface UselessFinding
 
 export class NodeEvidence {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly #rests: Rests
+  readonly #failures: FailureBackoff
   /** By key of the workload the last one. */
   readonly #useless = new Map<string, UselessNode>()
   /** By key of the workload the claims that were found to be useless for it. */
@@ -94,7 +94,7 @@ export class NodeEvidence {
 
   constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#clock = clock
-    this.#rests = new Rests(clock, rests)
+    this.#failures = new FailureBackoff(clock, backoff)
   }
 
   /** Notes what NodePools and node classes are like now. */
@@ -114,9 +114,9 @@ export class NodeEvidence {
     this.#found.set(workload, (this.#found.get(workload) ?? new Set()).add(finding.claim))
     if (known !== undefined && isNew && boughtMs !== undefined && boughtMs <= known.atMs)
       return { ...known, ...finding }
-    this.#rests.note([workload])
-    const probeMs = now + this.#rests.leftMs(workload)
-    const failures = this.#rests.failures(workload)
+    this.#failures.note([workload])
+    const probeMs = now + this.#failures.leftMs(workload)
+    const failures = this.#failures.failures(workload)
     // Learning is believed once: a second such node shows that it did not help. Others in the way may move.
     const isLearned = (finding.cause === 'short' || knowledge === 'lasting') && failures === 1
     const mayPass = knowledge !== 'none' && finding.cause === 'refused' && dependsOnOthers(pod.spec)
@@ -147,7 +147,7 @@ export class NodeEvidence {
   restore(entry: UselessNode): void {
     if (this.#useless.has(entry.workload)) return
     this.#useless.set(entry.workload, entry)
-    this.#rests.restore(entry.workload, entry.failures, Math.max(0, entry.probeMs - this.#clock.now()))
+    this.#failures.restore(entry.workload, entry.failures, Math.max(0, entry.probeMs - this.#clock.now()))
   }
 
   /**
@@ -158,7 +158,7 @@ export class NodeEvidence {
     const entry = this.#useless.get(workload)
     if (entry === undefined || boundMs + precisionMs <= entry.atMs) return
     this.#drop(workload)
-    this.#rests.forget([workload])
+    this.#failures.forget([workload])
     this.changes.notify(entry.nodePool)
   }
 
@@ -176,7 +176,7 @@ export class NodeEvidence {
   all(): readonly UselessNode[] {
     const now = this.#clock.now()
     for (const [workload, { untilMs }] of this.#useless)
-      if (now - untilMs >= rests.memoryMs) this.#drop(workload)
+      if (now - untilMs >= backoff.memoryMs) this.#drop(workload)
     return [...this.#useless.values()].toSorted((a, b) => (a.workload < b.workload ? -1 : 1))
   }
 

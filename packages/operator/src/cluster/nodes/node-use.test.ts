@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Pod, PodSpec } from '@tenon/api'
 import { hostPortsOf } from '@tenon/engine'
-import { aClaim, aNode, aPod } from './machines.test-support.ts'
+import { aClaim, aNode, aPod } from './nodes.test-support.ts'
 import { nodeInput } from './state-node.ts'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
 
@@ -110,7 +110,7 @@ describe('what pods take', () => {
     assert.deepEqual([use('one').requests, use('one').daemonRequests], [{ cpu: 1000, pods: 1 }, {}])
   })
 
-  test('STA-27 news of its claim change nothing about ports and volumes of a machine', () => {
+  test('STA-27 news of its claim change nothing about ports and volumes of an instance', () => {
     const { cluster, use } = twoNodes()
     const pod = aPod('pod', 'one', { ...port, ...volume })
     cluster.see(aClaim('claim', { providerID: 'p://1' }), pod)

@@ -1,4 +1,4 @@
-/** One machine: what its Node and its NodeClaim say, and which of them counts (cluster-state.md 2.1, 4). */
+/** One instance: what its Node and its NodeClaim say, and which of them counts (cluster-state.md 2.1, 4). */
 import {
   conditionOf,
   disruptedTaint,
@@ -17,7 +17,7 @@ import {
 import { difference, type NodeInput } from '@tenon/engine'
 import type { NodeUse } from '../pods/pod-index.ts'
 
-/** A machine as the cluster knows it: a Node, a NodeClaim, or both. */
+/** An instance as the cluster knows it: a Node, a NodeClaim, or both. */
 export interface StateNode {
   readonly node: Node | undefined
   readonly claim: NodeClaim | undefined
@@ -28,7 +28,7 @@ export interface StateNode {
   readonly isMarkedForDeletion: boolean
 }
 
-/** A machine of a Node, a claim, or both. @param isMarked whether it goes away before any object says so. */
+/** An instance of a Node, a claim, or both. @param isMarked whether it goes away before any object says so. */
 export function joined(
   node: Node | undefined,
   claim: NodeClaim | undefined,
@@ -63,7 +63,7 @@ export function isTracked({ metadata, spec }: Node): boolean {
   return (tags[labels.initialized] ?? '') !== '' || (tags[labels.instanceType] ?? '') !== ''
 }
 
-/** Whether the objects of a machine say that it goes away; a Node alone does not while its claim stays. */
+/** Whether the objects of an instance say that it goes away; a Node alone does not while its claim stays. */
 export function isDeleted(node: Node | undefined, claim: NodeClaim | undefined): boolean {
   return claim === undefined
     ? node?.metadata.deletionTimestamp !== undefined
@@ -117,10 +117,10 @@ function allocatableOf(state: StateNode, parse: typeof parseResources): Resource
     : parse(node?.status?.allocatable)
 }
 
-/** Which volumes are attached to a machine, and how many can be, by CSI driver. */
+/** Which volumes are attached to an instance, and how many can be, by CSI driver. */
 export type NodeStorage = Pick<NodeInput, 'volumeLimits' | 'volumesInUse'>
 
-/** A machine as the engine sees it, less what the pods bound to it take. */
+/** An instance as the engine sees it, less what the pods bound to it take. */
 export function nodeInput(
   state: StateNode,
   use: NodeUse,
@@ -155,7 +155,7 @@ export function transitionMs(claim: NodeClaim, type: string): number | undefined
   return condition === undefined ? undefined : Date.parse(condition.lastTransitionTime)
 }
 
-/** Whether the machine is not as its NodePool and node class want it any more. */
+/** Whether the instance is not as its NodePool and node class want it any more. */
 export function isDrifted({ claim }: StateNode): boolean {
   return claim !== undefined && isConditionTrue(claim, 'Drifted')
 }

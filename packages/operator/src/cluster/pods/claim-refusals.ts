@@ -1,11 +1,11 @@
 /** Pods for which the API server refuses NodeClaims: found out with few attempts, and left alone for a while. */
 import type { Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
-import { Rests } from '../rests.ts'
+import { FailureBackoff } from '../failure-backoff.ts'
 
 const minute = 60_000
 /** A quota may be raised, a webhook mended: it is looked at again after a minute, then after twice as long each time. */
-const rests = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
+const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
 
 /** Pods of which at least one kind is at fault. */
 interface Suspects {
@@ -27,7 +27,7 @@ export interface Turn {
  * until the pods of a refused claim are all of one kind: these are at fault.
  */
 export class ClaimRefusals {
-  readonly #rests: Rests
+  readonly #failures: FailureBackoff
   /** By pod UID, what the API server said. */
   readonly #messages = new Map<string, string>()
   /** To be decided about one after the other. */
@@ -35,7 +35,7 @@ export class ClaimRefusals {
   #isOthersTurn = true
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#rests = new Rests(clock, rests)
+    this.#failures = new FailureBackoff(clock, backoff)
   }
 
   /** Which of the pods that wait are decided about now. */
@@ -43,7 +43,7 @@ export class ClaimRefusals {
     const refused = new Map<Pod, string>()
     for (const pod of pods) {
       const message = this.#messages.get(uidOf(pod))
-      if (message !== undefined && this.#rests.leftMs(uidOf(pod)) > 0) refused.set(pod, message)
+      if (message !== undefined && this.#failures.leftMs(uidOf(pod)) > 0) refused.set(pod, message)
     }
     const waiting = pods.filter((pod) => !refused.has(pod))
     const known = new Set(waiting.map(uidOf))
@@ -71,7 +71,7 @@ export class ClaimRefusals {
       return []
     }
     const uids = pods.map(uidOf)
-    this.#rests.note(uids)
+    this.#failures.note(uids)
     for (const uid of uids) this.#messages.set(uid, message)
     return pods
   }
@@ -80,7 +80,7 @@ export class ClaimRefusals {
   forget(pods: readonly Pod[]): void {
     if (this.#messages.size === 0) return
     const uids = pods.map(uidOf)
-    this.#rests.forget(uids)
+    this.#failures.forget(uids)
     for (const uid of uids) this.#messages.delete(uid)
   }
 }

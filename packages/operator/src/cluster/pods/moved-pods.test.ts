@@ -22,12 +22,12 @@ function of(owner: string): Pod {
 
 const [web, batch] = [of('web'), of('batch')]
 
-test('a workload rests when a machine is launched for it soon after it was moved, others do not', () => {
+test('a workload backs off when an instance is launched for it soon after it was moved, others do not', () => {
   const moved = new MovedPods(new VirtualClock())
   moved.move([web, batch])
   assert.equal(moved.launchFor([web]), 1)
-  assert.deepEqual(moved.resting([batch]), undefined)
-  assert.deepEqual(moved.resting([batch, web]), { pod: web, forMs: 15 * minutes })
+  assert.deepEqual(moved.backingOff([batch]), undefined)
+  assert.deepEqual(moved.backingOff([batch, web]), { pod: web, forMs: 15 * minutes })
 })
 
 test('a pod of a workload that was moved counts as moved for five minutes', async () => {
@@ -39,28 +39,28 @@ test('a pod of a workload that was moved counts as moved for five minutes', asyn
   assert.equal(moved.isMoved(web), false)
 })
 
-test('a machine for a workload that was not moved, or long ago, changes nothing', async () => {
+test('an instance for a workload that was not moved, or long ago, changes nothing', async () => {
   const clock = new VirtualClock()
   const moved = new MovedPods(clock)
   assert.equal(moved.launchFor([web]), 0)
   moved.move([web])
   await clock.advance(6 * minutes)
   assert.equal(moved.launchFor([web]), 0)
-  assert.equal(moved.resting([web]), undefined)
+  assert.equal(moved.backingOff([web]), undefined)
 })
 
-test('it rests for twice as long each time, four hours at most, and one move counts once', async () => {
+test('it backs off for twice as long each time, four hours at most, and one move counts once', async () => {
   const clock = new VirtualClock()
   const moved = new MovedPods(clock)
-  const rests: number[] = []
+  const minutesOff: number[] = []
   for (let time = 0; time < 6; time++) {
     moved.move([web])
     moved.launchFor([web])
     moved.launchFor([web])
-    const forMs = moved.resting([web])?.forMs ?? 0
-    rests.push(forMs / minutes)
+    const forMs = moved.backingOff([web])?.forMs ?? 0
+    minutesOff.push(forMs / minutes)
     await clock.advance(forMs)
-    assert.equal(moved.resting([web]), undefined)
+    assert.equal(moved.backingOff([web]), undefined)
   }
-  assert.deepEqual(rests, [15, 30, 60, 120, 240, 240])
+  assert.deepEqual(minutesOff, [15, 30, 60, 120, 240, 240])
 })

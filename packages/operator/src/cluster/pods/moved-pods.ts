@@ -2,27 +2,27 @@
 import type { Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import { controllerOf } from './pods.ts'
-import { Rests } from '../rests.ts'
+import { FailureBackoff } from '../failure-backoff.ts'
 
-/** A machine launched so long after a move for a pod of the same workload was launched because of the move. */
+/** An instance launched so long after a move for a pod of the same workload was launched because of the move. */
 const settleMs = 5 * 60_000
 const minute = 60_000
-const rests = { freeFailures: 0, baseMs: 15 * minute, capMs: 240 * minute, memoryMs: 480 * minute } as const
+const backoff = { freeFailures: 0, baseMs: 15 * minute, capMs: 240 * minute, memoryMs: 480 * minute } as const
 
 /**
- * The scheduler need not put pods where consolidation found room for them. When a machine is launched for pods
+ * The scheduler need not put pods where consolidation found room for them. When an instance is launched for pods
  * of a workload that was moved just before, the move has saved nothing, and would be made again as soon as that
- * machine is there: such workloads rest, for longer each time. Keys are the UIDs of the pods' controllers.
+ * instance is there: such workloads rest, for longer each time. Keys are the UIDs of the pods' controllers.
  */
 export class MovedPods {
   readonly #clock: Pick<Clock, 'monotonic'>
   /** When the workload was moved last. */
   readonly #moved = new Map<string, number>()
-  readonly #rests: Rests
+  readonly #failures: FailureBackoff
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock
-    this.#rests = new Rests(clock, rests)
+    this.#failures = new FailureBackoff(clock, backoff)
   }
 
   /** Consolidation takes the node from under these pods. */
@@ -39,7 +39,7 @@ export class MovedPods {
   }
 
   /**
-   * A machine is launched for these pods.
+   * An instance is launched for these pods.
    * @returns how many workloads rest because of that from now on.
    */
   launchFor(pods: readonly Pod[]): number {
@@ -48,16 +48,16 @@ export class MovedPods {
       const atMs = this.#moved.get(key)
       return atMs !== undefined && now - atMs < settleMs
     })
-    // One move is undone once, however many machines that takes.
+    // One move is undone once, however many instances that takes.
     for (const key of undone) this.#moved.delete(key)
-    this.#rests.note(undone)
+    this.#failures.note(undone)
     return undone.length
   }
 
-  /** The first of these pods whose workload rests, with how many milliseconds it still does. */
-  resting(pods: readonly Pod[]): { readonly pod: Pod; readonly forMs: number } | undefined {
+  /** The first of these pods whose workload backs off, with for how many milliseconds it still does. */
+  backingOff(pods: readonly Pod[]): { readonly pod: Pod; readonly forMs: number } | undefined {
     for (const pod of pods) {
-      const forMs = this.#rests.leftMs(controllerOf(pod)?.uid ?? '')
+      const forMs = this.#failures.leftMs(controllerOf(pod)?.uid ?? '')
       if (forMs > 0) return { pod, forMs }
     }
     return undefined

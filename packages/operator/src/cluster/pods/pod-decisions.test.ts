@@ -7,7 +7,7 @@ import type { OperatorParts } from '../../controllers.ts'
 import { SchedulingReport } from '../../provisioning/scheduling-report.ts'
 import { Metrics } from '../../metrics/metrics.ts'
 import { defaultSettings } from '../../settings.ts'
-import { aPod, aPool } from '../nodes/machines.test-support.ts'
+import { aPod, aPool } from '../nodes/nodes.test-support.ts'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
 
 const seconds = 1000

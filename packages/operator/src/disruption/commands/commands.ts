@@ -12,7 +12,7 @@ import { type Clock, Listeners, type Logger, type Random, uuid } from '@tenon/ru
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { isExpectedFailure, OvertakenError } from '../../cloud/expected-failures.ts'
 import { type Caches, indexes } from '../../cluster/caches.ts'
-import { Rests } from '../../cluster/rests.ts'
+import { FailureBackoff } from '../../cluster/failure-backoff.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 import { deleteClaim } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import type { Candidate } from '../candidates.ts'
@@ -42,14 +42,14 @@ const pollMs = 1000
 const wavePollMs = 250
 const perNodeMs = 80
 /** The first time a command comes to nothing its nodes may be tried again at once. */
-const retreatRests = { freeFailures: 1, baseMs: 60_000, capMs: 16 * 60_000, memoryMs: 60 * 60_000 } as const
+const retreatBackoff = { freeFailures: 1, baseMs: 60_000, capMs: 16 * 60_000, memoryMs: 60 * 60_000 } as const
 const leastTimeoutMs = 10 * 60_000
 const longestTimeoutMs = 60 * 60_000
 
 interface UnderWay {
   readonly command: Command
   readonly successors: readonly NodeClaim[]
-  /** Names of successors that have a machine. */
+  /** Names of successors that have an instance. */
   readonly launched: Set<string>
   readonly initialized: Set<string>
   readonly deleted: Set<string>
@@ -69,7 +69,7 @@ export class Commands implements ControllerSpec {
   readonly #deps: Dependencies
   readonly #marks: DisruptionMarks
   /** Nodes whose commands came to nothing, by provider ID. */
-  readonly #retreats: Rests
+  readonly #retreats: FailureBackoff
   readonly #replacements: Replacements
   readonly #underWay = new Map<string, UnderWay>()
   readonly #queued = new Map<string, string>()
@@ -82,7 +82,7 @@ export class Commands implements ControllerSpec {
     this.#deps = deps
     this.#evictions = evictions
     this.#marks = marks
-    this.#retreats = new Rests(deps.clock, retreatRests)
+    this.#retreats = new FailureBackoff(deps.clock, retreatBackoff)
     this.#replacements = new Replacements(deps)
     deps.caches.nodeClaims.onChange(({ kind, object: { metadata } }) => {
       if (kind === 'deleted' || metadata.deletionTimestamp !== undefined) this.#missReplacement(metadata.name)
@@ -105,7 +105,7 @@ export class Commands implements ControllerSpec {
   }
 
   /** Whether the node's last commands came to nothing, and it is not yet time to try again. */
-  isResting(providerID: string): boolean {
+  isBackingOff(providerID: string): boolean {
     return this.#retreats.leftMs(providerID) > 0
   }
 
@@ -159,7 +159,7 @@ export class Commands implements ControllerSpec {
         if (!this.#isDrifted(providerID)) state.nominate(providerID, this.#nominationMs)
       // Pods that are moved are moved once: where they come to they are left alone for a while.
       for (const claim of [...command.destinations.map((each) => each.claim), ...successors])
-        if (claim !== undefined) state.freshMachines.fill(claim.metadata.name)
+        if (claim !== undefined) state.recentlyFilledNodes.fill(claim.metadata.name)
       this.#underWay.set(id, {
         command: { ...command, candidates: going },
         successors,
@@ -351,7 +351,7 @@ export class Commands implements ControllerSpec {
     this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
     const decision = decisionOf(command)
     const late = successors.filter(({ metadata }) => !initialized.has(metadata.name))
-    // One that had a machine and is gone by now was taken away by somebody.
+    // One that had an instance and is gone by now was taken away by somebody.
     const failed = late.filter(({ metadata }) => isLate || !launched.has(metadata.name))
     this.#replacements.failed(failed.map(nodePoolOf))
     // Users of Karpenter know the decision under this label, too (operations.md 9.1).

@@ -9,7 +9,7 @@ import {
   createPlannedClaim,
   decidedPool,
   refuseAboveLimits,
-  takeRoom,
+  reserve,
 } from '../../provisioning/planned-claims.ts'
 import { type CapacityLearning, settingsNote } from '../../cloud/corrected-provider.ts'
 import { poolUsage } from '../../provisioning/scheduling-input.ts'
@@ -53,16 +53,16 @@ export function plannedReplacement(
     create: async (replaced, signal) => {
       const { state, provider, metrics, logger } = deps
       const pool = decidedPool(deps, nodePool)
-      // Here the nodes that go still count (disruption.md 14); what is to come takes their room.
+      // Here the nodes that go still count (disruption.md 14); what is to come takes their share.
       refuseAboveLimits(pool, poolUsage(nodePool, state.stateNodes(), state.parsed))
       const names = new Set(replaced.map(({ metadata }) => metadata.name))
       const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))
-      const room = takeRoom(deps, pool, poolUsage(nodePool, staying, state.parsed), claim)
+      const reservation = reserve(deps, pool, poolUsage(nodePool, staying, state.parsed), claim)
       const object = nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, {
         ...predecessorsAnnotation(replaced),
         ...settingsNote(deps.learning, pool),
       })
-      const created = await createPlannedClaim(deps, pool, object, room, signal)
+      const created = await createPlannedClaim(deps, pool, object, reservation, signal)
       if (deps.placementGate.keepsPlans) {
         const target = { kind: 'claim', name: created.metadata.name } as const
         for (const { metadata, spec } of kept)

@@ -1,7 +1,7 @@
 /** NodePools of which a node that was to replace others did not come up (disruption.md 14). */
 import type { Clock } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
-import { Rests } from '../../cluster/rests.ts'
+import { FailureBackoff } from '../../cluster/failure-backoff.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
@@ -14,22 +14,22 @@ interface Dependencies {
 }
 
 const minute = 60_000
-const rests = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 120 * minute } as const
+const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 120 * minute } as const
 
 /**
  * Whatever kept a replacement from coming up keeps the next one, too, be it for other nodes: a quota that is used
- * up, a cloud that refuses, machines that never join. The NodePool replaces nothing for a while, for longer each
+ * up, a cloud that refuses, instances that never join. The NodePool replaces nothing for a while, for longer each
  * time, and then tries with one node.
  */
 export class Replacements {
   readonly #deps: Dependencies
-  readonly #rests: Rests
+  readonly #failures: FailureBackoff
   /** By NodePool, in Unix milliseconds. */
   readonly #until = new Map<string, number>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#rests = new Rests(deps.clock, rests)
+    this.#failures = new FailureBackoff(deps.clock, backoff)
   }
 
   /** Replacements of these NodePools have not become nodes. */
@@ -37,14 +37,14 @@ export class Replacements {
     // Those that fail together are one failure.
     for (const pool of new Set(pools)) {
       if (this.leftMs(pool) > 0) continue
-      this.#rests.note([pool])
+      this.#failures.note([pool])
       this.#until.set(pool, this.#deps.clock.now() + this.leftMs(pool))
       this.#tell(pool)
     }
   }
 
   succeeded(pool: string): void {
-    this.#rests.forget([pool])
+    this.#failures.forget([pool])
     this.#until.delete(pool)
   }
 
@@ -55,12 +55,12 @@ export class Replacements {
 
   /** For how many milliseconds the NodePool replaces nothing. */
   leftMs(pool: string): number {
-    return this.#rests.leftMs(pool)
+    return this.#failures.leftMs(pool)
   }
 
   /** Whether the last replacement failed, and the next one is to show whether that has changed. */
   hasFailed(pool: string): boolean {
-    return this.#rests.hasFailed(pool)
+    return this.#failures.hasFailed(pool)
   }
 
   #tell(pool: string): void {

@@ -242,14 +242,14 @@ export class Consolidation implements DisruptionMethod {
       const tracked = state.poolCosts.of(name).pricePerHour
       if (tracked > 0) total.cost = tracked
     }
-    for (const machine of state.stateNodes()) {
-      const total = totals.get(labelsOf(machine)[labels.nodePool] ?? '')
+    for (const instance of state.stateNodes()) {
+      const total = totals.get(labelsOf(instance)[labels.nodePool] ?? '')
       if (total === undefined) continue
-      const { node } = machine
+      const { node } = instance
       const pods =
         node === undefined ? [] : state.podsOn(node.metadata.name).filter((pod) => !isDaemonPod(pod))
       total.disruption +=
-        known.get(machine.name)?.disruptionCost ??
+        known.get(instance.name)?.disruptionCost ??
         pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1)
     }
     return totals

@@ -29,8 +29,8 @@ export interface DisruptionMethod {
   readonly disruptionClass: DisruptionClass
   /** Whether there is no use in looking at the nodes now. Absent = there may always be. */
   readonly isQuiet?: () => boolean
-  /** Whether the method may be about this machine, told from little; nothing more is worked out for others. */
-  readonly concerns: (machine: StateNode) => boolean
+  /** Whether the method may be about this instance, told from little; nothing more is worked out for others. */
+  readonly concerns: (stateNode: StateNode) => boolean
   /** Whether the method is about this node; it may tell why not. */
   readonly accepts: (candidate: Candidate) => boolean
   /** @returns whether anything was begun. */

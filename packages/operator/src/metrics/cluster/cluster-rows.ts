@@ -19,21 +19,21 @@ const pools: readonly MetricRow[] = [
     type: 'gauge',
     ...resource,
     labels: ['resource_type', 'nodepool'],
-    help: 'What the machines of a NodePool have, as in its status.resources',
+    help: 'What the instances of a NodePool have, as in its status.resources',
   },
   {
     name: 'nodepools_cost_total',
     type: 'gauge',
     labels: ['nodepool'],
     unit: 'price an hour',
-    help: 'Price an hour of all machines of a NodePool whose price is known',
+    help: 'Price an hour of all instances of a NodePool whose price is known',
   },
   {
     name: 'nodepools_unpriced',
     type: 'gauge',
     labels: ['nodepool'],
-    unit: 'machines',
-    help: 'Machines of a NodePool whose price is not known, which its cost leaves out; no series when there are none',
+    unit: 'instances',
+    help: 'Instances of a NodePool whose price is not known, which its cost leaves out; no series when there are none',
   },
 ]
 

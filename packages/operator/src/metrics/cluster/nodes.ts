@@ -95,8 +95,8 @@ export class NodeMetrics implements SingletonSpec {
     this.#shares.set(name, { allocatable, requests })
     const families = this.#metrics.nodes
     if (families === undefined) return
-    const machine = joined(node, state.claimOf(node), '', false)
-    const shared = this.#labelsOf(machine, families)
+    const stateNode = joined(node, state.claimOf(node), '', false)
+    const shared = this.#labelsOf(stateNode, families)
     const limits = this.#limitsOn(name)
     const shown = [
       [families.allocatable, allocatable],
@@ -114,13 +114,13 @@ export class NodeMetrics implements SingletonSpec {
     )
   }
 
-  #labelsOf(machine: StateNode, { labelKeys }: NodeFamilies): Readonly<Record<string, string>> {
-    const { node, claim } = machine
+  #labelsOf(stateNode: StateNode, { labelKeys }: NodeFamilies): Readonly<Record<string, string>> {
+    const { node, claim } = stateNode
     return nodeLabelValues(labelKeys, {
       name: node?.metadata.name ?? '',
       phase: node?.status?.phase ?? '',
       isManaged: claim !== undefined,
-      labels: labelsOf(machine),
+      labels: labelsOf(stateNode),
     })
   }
 

@@ -194,7 +194,7 @@ function metricLabel(key: string): string {
   return key.replaceAll(/[/.-]/g, '_')
 }
 
-/** 0 for a time that is no time; one that is yet to come by this machine's clock has no age either. */
+/** 0 for a time that is no time; one that is yet to come by this instance's clock has no age either. */
 function ageSince(time: string): KeptSeries['value'] {
   const sinceMs = Date.parse(time)
   return Number.isNaN(sinceMs) ? 0 : { sinceMs }

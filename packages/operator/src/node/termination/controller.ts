@@ -1,4 +1,4 @@
-/** `node.termination`: drains a deleting Node, waits for its volumes, ends its machine (lifecycle.md 4). */
+/** `node.termination`: drains a deleting Node, waits for its volumes, ends its instance (lifecycle.md 4). */
 import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import {
@@ -101,7 +101,7 @@ export class NodeTermination implements ControllerSpec {
       })
   }
 
-  /** A provider ID that denotes no instance says nothing about the machine: it is drained like any other. */
+  /** A provider ID that denotes no instance says nothing about the instance: it is drained like any other. */
   async #isInstanceGone(node: Node, signal: AbortSignal): Promise<boolean> {
     const providerID = node.spec?.providerID ?? ''
     if (!this.#deps.provider.ownsProviderID(providerID)) return false

@@ -1,4 +1,4 @@
-/** What a Node goes through before it may go: drain, volumes, machine (lifecycle.md 4.1, 4.5, 4.6). */
+/** What a Node goes through before it may go: drain, volumes, instance (lifecycle.md 4.1, 4.5, 4.6). */
 import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import type { EventRecorder, KubeClient } from '@tenon/kube'

@@ -114,7 +114,7 @@ export class DisruptionConditions implements ControllerSpec {
     )
   }
 
-  /** @param before what holds on while the cloud does not know the machine. */
+  /** @param before what holds on while the cloud does not know the instance. */
   async #providerDrift(
     claim: NodeClaim,
     signal: AbortSignal,

@@ -76,7 +76,7 @@ export class InstanceTypeDrift {
   }
 }
 
-/** The claim's labels; a reservation that ended leaves a machine that is worth keeping on demand. */
+/** The claim's labels; a reservation that ended leaves an instance that is worth keeping on demand. */
 function ownRequirements(
   tags: Readonly<Record<string, string>>,
   reservationLabel: string | undefined,

@@ -122,7 +122,7 @@ async function unseenNodes(
   return node?.spec?.providerID === providerID ? [node] : []
 }
 
-/** A kubelet that joined before its machine was known to be launched brings no taint that keeps pods away. */
+/** A kubelet that joined before its instance was known to be launched brings no taint that keeps pods away. */
 function isOpen({ metadata, spec }: Node): boolean {
   const isClosed = (spec?.taints ?? []).some((taint) => sameTaint(taint, unregisteredTaint))
   return metadata.labels?.[labels.registered] === 'true' || !isClosed
@@ -162,7 +162,7 @@ async function terminateInstance(
 }
 
 /**
- * The claim with its machine; undefined when it has none. A crash between launch and the status write leaves a machine
+ * The claim with its instance; undefined when it has none. A crash between launch and the status write leaves an instance
  * that only the cloud's own tags tie to the claim, and so does a provider ID that is none: it must not outlive it.
  */
 async function withProviderID(
@@ -211,7 +211,7 @@ export async function isInstanceGone(
   }
 }
 
-/** Sets `InstanceTerminating`, which tells the rest of the core that the machine is as good as gone. */
+/** Sets `InstanceTerminating`, which tells the rest of the core that the instance is as good as gone. */
 async function markTerminating(deps: Dependencies, claim: NodeClaim): Promise<NodeClaim> {
   const before = ConditionSet.of(claim, nodeClaimConditions)
   const after = before.set({ type: 'InstanceTerminating', status: 'True' }, deps.clock.now())

@@ -1,4 +1,4 @@
-/** The first stage: a claim gets its machine (lifecycle.md 3.1). */
+/** The first stage: a claim gets its instance (lifecycle.md 3.1). */
 import type { Clock, Logger } from '@tenon/runtime'
 import {
   type ConditionSet,
@@ -35,7 +35,7 @@ const resultTtlMs = 60 * 60_000
 const messageLimitBytes = 300
 /** Pauses between attempts of one claim; held here because writing the failure wakes the claim again. */
 const retry = { baseMs: 1000, capMs: 60_000 }
-/** A launch that begins when it should be over has this long to find the machine of an earlier one. */
+/** A launch that begins when it should be over has this long to find the instance of an earlier one. */
 const overdueLaunchMs = 60_000
 /** What the CRD takes for a reason; anything else would have the whole status refused. */
 const validReason = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/
@@ -129,13 +129,13 @@ export class Launcher {
   async #created(claim: NodeClaim, signal: AbortSignal, isOverdue: boolean): Promise<ProviderInstance> {
     const { provider, clock } = this.#deps
     if (!isOverdue) return await provider.create(claim, signal)
-    const late = () => new Error(`no machine was found within ${overdueLaunchMs / 1000} s`)
+    const late = () => new Error(`no instance was found within ${overdueLaunchMs / 1000} s`)
     return await withDeadline(clock, { ms: overdueLaunchMs, late, signal }, (limited) =>
       provider.create(claim, limited),
     )
   }
 
-  /** A machine whose names cannot be label values would never register; none is launched. */
+  /** An instance whose names cannot be label values would never register; none is launched. */
   #refused(draft: ClaimDraft, problems: readonly string[]): StageResult {
     const { events, clock } = this.#deps
     const message = problems.join('; ')
@@ -189,7 +189,7 @@ export class Launcher {
     return { kind: 'continue', draft: { ...draft, conditions }, error }
   }
 
-  /** The claim with no more than its machine will have, as far as that is known. */
+  /** The claim with no more than its instance will have, as far as that is known. */
   #estimated(claim: NodeClaim): NodeClaim {
     const { learning } = this.#deps
     if (learning === undefined) return claim

@@ -138,7 +138,7 @@ async function awaitNode(deps: Dependencies, draft: ClaimDraft): Promise<StageRe
   const waiting = withCondition(draft, 'Unknown', 'NodeNotFound', message, deps.clock.now())
   if (!wasRegistered(claim)) return waiting
   const other = await successorOf(deps, claim)
-  // Nothing wakes the claim for a Node of another machine.
+  // Nothing wakes the claim for a Node of another instance.
   if (other === undefined) return { ...waiting, requeueMs: absentPollMs }
   await endReplaced(deps, claim, other)
   return { kind: 'deleted' }

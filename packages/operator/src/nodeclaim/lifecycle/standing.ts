@@ -27,7 +27,7 @@ export type Standing =
   | { readonly kind: 'unseen' }
   /** There is no Node, or one that lacks what registration puts on it. */
   | { readonly kind: 'lost'; readonly reason: string; readonly message: string }
-  /** The Node with the claim's Node name belongs to another machine. */
+  /** The Node with the claim's Node name belongs to another instance. */
   | { readonly kind: 'replaced'; readonly node: Node }
 
 /** Whether the claim had a Node before. */
@@ -54,7 +54,7 @@ export async function standingOf(
   if (nodes.some(isWhole)) return { kind: 'holds' }
   const name = nodes[0]?.metadata.name ?? claim.status?.nodeName ?? ''
   const stored = name === '' ? undefined : await client.get(kinds.node, { name })
-  // An ID that denotes no machine tells nothing about whose the Node is.
+  // An ID that denotes no instance tells nothing about whose the Node is.
   if (!provider.ownsProviderID(providerID) && !isForeign(providerID, stored)) return { kind: 'holds' }
   if (isWhole(stored)) return { kind: 'unseen' }
   if (stored !== undefined && isOfAnother(stored, providerID)) return { kind: 'replaced', node: stored }
@@ -88,7 +88,7 @@ function isOfAnother({ spec }: Node, providerID: string): boolean {
   return other !== '' && other !== providerID
 }
 
-/** The Node of another machine that has the Node name of a claim without a Node. */
+/** The Node of another instance that has the Node name of a claim without a Node. */
 export async function successorOf(
   { caches, client, provider }: Dependencies,
   claim: NodeClaim,
@@ -127,12 +127,12 @@ export function forgotten(
   }
 }
 
-/** Ends a claim whose Node name another machine has taken. */
+/** Ends a claim whose Node name another instance has taken. */
 export async function endReplaced(deps: Dependencies, claim: NodeClaim, node: Node): Promise<void> {
   const { events, logger } = deps
-  const message = `Node ${node.metadata.name} belongs to another machine now (provider ID ${node.spec?.providerID}); the claim of the former one ends`
+  const message = `Node ${node.metadata.name} belongs to another instance now (provider ID ${node.spec?.providerID}); the claim of the former one ends`
   if (!(await deleteClaim(deps, claim, 'node_replaced'))) return
-  logger.info('deleting nodeclaim whose node is another machine', {
+  logger.info('deleting nodeclaim whose node is another instance', {
     NodeClaim: { name: claim.metadata.name },
     Node: { name: node.metadata.name },
     'provider-id': claim.status?.providerID,

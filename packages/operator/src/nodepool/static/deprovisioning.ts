@@ -62,7 +62,7 @@ export class StaticDeprovisioning implements ControllerSpec {
     return this.#deps.state.poolClaims.of(name).active.length - pool.spec.replicas
   }
 
-  /** Names of claims without a machine, as the API server lists them; none when it does not. */
+  /** Names of claims without an instance, as the API server lists them; none when it does not. */
   async #unlaunched(name: string, signal: AbortSignal): Promise<readonly string[]> {
     const { client, logger } = this.#deps
     const labelSelector = { matchLabels: { [labels.nodePool]: name } }
@@ -91,9 +91,9 @@ export class StaticDeprovisioning implements ControllerSpec {
       .filter(
         ({ claim, isMarkedForDeletion }) => !isMarkedForDeletion && byName.has(claim?.metadata.name ?? ''),
       )
-      .map((machine) => {
-        const { node } = machine
-        return { machine, pods: node === undefined ? [] : state.podsOn(node.metadata.name) }
+      .map((stateNode) => {
+        const { node } = stateNode
+        return { stateNode, pods: node === undefined ? [] : state.podsOn(node.metadata.name) }
       })
     return [
       ...unlaunched.flatMap((name) => byName.get(name) ?? []),

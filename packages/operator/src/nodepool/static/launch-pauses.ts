@@ -1,21 +1,21 @@
 import { labels, type NodeClaim } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import { Rests } from '../../cluster/rests.ts'
+import { FailureBackoff } from '../../cluster/failure-backoff.ts'
 import { isNowLeaving } from './static-pool.ts'
 
 const minute = 60_000
-const rests = { freeFailures: 0, baseMs: 1000, capMs: minute, memoryMs: 60 * minute } as const
+const backoff = { freeFailures: 0, baseMs: 1000, capMs: minute, memoryMs: 60 * minute } as const
 
 /**
- * Holds NodePools back whose claims go without ever having had a machine: a cloud that has none would
+ * Holds NodePools back whose claims go without ever having had an instance: a cloud that has none would
  * otherwise be asked again as fast as claims can be written.
  */
 export class LaunchPauses {
-  readonly #rests: Rests
+  readonly #failures: FailureBackoff
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#rests = new Rests(clock, rests)
+    this.#failures = new FailureBackoff(clock, backoff)
   }
 
   note(change: Change<NodeClaim>): void {
@@ -24,20 +24,20 @@ export class LaunchPauses {
     const isLaunched = (status?.providerID ?? '') !== ''
     if (isLaunched) {
       const isNew = change.kind === 'updated' && (change.old.status?.providerID ?? '') === ''
-      if (isNew) this.#rests.forget([pool])
+      if (isNew) this.#failures.forget([pool])
       return
     }
     // Claims that fail together are one failure.
-    if (isNowLeaving(change) && this.leftMs(pool) === 0) this.#rests.note([pool])
+    if (isNowLeaving(change) && this.leftMs(pool) === 0) this.#failures.note([pool])
   }
 
   /** How long nothing should be launched for the pool. */
   leftMs(pool: string): number {
-    return this.#rests.leftMs(pool)
+    return this.#failures.leftMs(pool)
   }
 
-  /** Whether the last launch of the pool failed: one claim is enough to find out whether there are machines again. */
+  /** Whether the last launch of the pool failed: one claim is enough to find out whether there are instances again. */
   isProbing(pool: string): boolean {
-    return this.#rests.hasFailed(pool)
+    return this.#failures.hasFailed(pool)
   }
 }

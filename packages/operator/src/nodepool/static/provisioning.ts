@@ -95,7 +95,7 @@ export class StaticProvisioning implements ControllerSpec {
     const isFull = active.length + pendingDisruption.length >= pool.spec.replicas
     const missing = isFull ? 0 : pool.spec.replicas - active.length
     const isProbing = this.#pauses.isProbing(name)
-    // What becomes of the probe says whether there are machines for the others.
+    // What becomes of the probe says whether there are instances for the others.
     if (missing > 0 && isProbing && active.some(({ status }) => (status?.providerID ?? '') === ''))
       return { kind: 'after', delayMs: probePollMs }
     const wanted = Math.min(missing, isProbing ? 1 : batchLimit)

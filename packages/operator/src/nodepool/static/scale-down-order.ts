@@ -1,51 +1,51 @@
-/** Which machines of a static NodePool are missed least (cluster-state.md 15.4). */
+/** Which instances of a static NodePool are missed least (cluster-state.md 15.4). */
 import { type NodeClaim, parseNillableDuration, type Pod } from '@tenon/api'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import { doNotDisrupt, evictionCost, isDaemonPod } from '../../cluster/pods/pods.ts'
 
-/** A machine and every pod bound to it, ended ones too. */
-export interface LoadedMachine {
-  readonly machine: StateNode
+/** An instance and every pod bound to it, ended ones too. */
+export interface LoadedNode {
+  readonly stateNode: StateNode
   readonly pods: readonly Pod[]
 }
 
-interface Loss extends LoadedMachine {
+interface Loss extends LoadedNode {
   readonly isEmpty: boolean
   readonly isProtected: boolean
   readonly cost: number
 }
 
 /**
- * Machines that hold nothing first, then those without protected pods, then those whose pods cost the
- * least to move for the time the machine has left; among equals those that joined last, then by name.
+ * Instances that hold nothing first, then those without protected pods, then those whose pods cost the
+ * least to move for the time the instance has left; among equals those that joined last, then by name.
  */
-export function inOrderOfLoss(machines: readonly LoadedMachine[], nowMs: number): readonly StateNode[] {
-  const losses = machines.map(({ machine, pods }): Loss => {
+export function inOrderOfLoss(stateNodes: readonly LoadedNode[], nowMs: number): readonly StateNode[] {
+  const losses = stateNodes.map(({ stateNode, pods }): Loss => {
     const isProtected = pods.some((pod) => doNotDisrupt(pod, nowMs).kind === 'active')
     return {
-      machine,
+      stateNode,
       pods,
       isProtected,
       isEmpty: pods.every(isDaemonPod) && !isProtected,
-      cost: pods.reduce((sum, pod) => sum + evictionCost(pod), 0) * lifetimeRemaining(machine.claim, nowMs),
+      cost: pods.reduce((sum, pod) => sum + evictionCost(pod), 0) * lifetimeRemaining(stateNode.claim, nowMs),
     }
   })
-  return losses.toSorted(compareLosses).map(({ machine }) => machine)
+  return losses.toSorted(compareLosses).map(({ stateNode }) => stateNode)
 }
 
 function compareLosses(a: Loss, b: Loss): number {
   if (a.isEmpty !== b.isEmpty) return a.isEmpty ? -1 : 1
   if (!a.isEmpty && a.isProtected !== b.isProtected) return a.isProtected ? 1 : -1
   if (!a.isEmpty && a.cost !== b.cost) return a.cost - b.cost
-  return readiness(a.machine) - readiness(b.machine) || (a.machine.name < b.machine.name ? -1 : 1)
+  return readiness(a.stateNode) - readiness(b.stateNode) || (a.stateNode.name < b.stateNode.name ? -1 : 1)
 }
 
-/** How far a machine has come: 0 before it is a node, 2 when pods may run on it. */
+/** How far an instance has come: 0 before it is a node, 2 when pods may run on it. */
 function readiness({ node, isInitialized }: StateNode): number {
   return node === undefined ? 0 : isInitialized ? 2 : 1
 }
 
-/** From 1 for a new machine to 0 for one that expires now; 1 for one that never does. */
+/** From 1 for a new instance to 0 for one that expires now; 1 for one that never does. */
 function lifetimeRemaining(claim: NodeClaim | undefined, nowMs: number): number {
   const expireAfterMs = parseNillableDuration(claim?.spec.expireAfter)
   if (expireAfterMs === undefined || !Number.isFinite(expireAfterMs)) return 1

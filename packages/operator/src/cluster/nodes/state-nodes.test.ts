@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type Node, type NodeClaim } from '@tenon/api'
 import { integerBetween, SeededRandom } from '@tenon/runtime'
-import { Machines } from './machines.ts'
+import { StateNodes } from './state-nodes.ts'
 import { nodeClassKind, ObservedCluster } from '../observed-cluster.test-support.ts'
 
 const ids = ['', 'p://a', 'p://b', 'p://c', 'node-1']
@@ -26,7 +26,7 @@ function aClaim(name: string, providerID: string, kind: string): NodeClaim {
   }
 }
 
-test('whatever changes, the machines are those that all objects together make', () => {
+test('whatever changes, the instances are those that all objects together make', () => {
   for (let seed = 1; seed <= 40; seed++) {
     const random = new SeededRandom(seed)
     const one = <T>(of: readonly T[]): T => of[integerBetween(random, 0, of.length - 1)] as T
@@ -56,13 +56,13 @@ test('whatever changes, the machines are those that all objects together make', 
       } else
         cluster.see(aClaim(one(['a', 'b', 'c']), id, one([nodeClassKind.kind, nodeClassKind.kind, 'Other'])))
       const isMarked = (providerID: string) => marked.has(providerID)
-      const afresh = new Machines(caches, { isManaged: (claim) => state.isManaged(claim), isMarked })
+      const afresh = new StateNodes(caches, { isManaged: (claim) => state.isManaged(claim), isMarked })
       assert.deepEqual(state.stateNodes(), afresh.all(), `seed ${seed}, step ${step}`)
     }
   }
 })
 
-test('a change of one machine leaves the others the objects that they are', () => {
+test('a change of one instance leaves the others the objects that they are', () => {
   const cluster = new ObservedCluster()
   const { state } = cluster
   cluster.see(aNode('node-1', 'p://a', {}), aNode('node-2', 'p://b', {}), aNode('node-3', 'p://c', {}))

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { VirtualClock } from '@tenon/runtime'
-import { FreshMachines } from './fresh-machines.ts'
+import { RecentlyFilledNodes } from './recently-filled-nodes.ts'
 
 const minute = 60_000
 
-test('RPT-26 a machine that a decision filled is left alone for 15 min after its last pod and consolidateAfter', async () => {
+test('RPT-26 an instance that a decision filled is left alone for 15 min after its last pod and consolidateAfter', async () => {
   const clock = new VirtualClock()
-  const fresh = new FreshMachines(clock)
+  const fresh = new RecentlyFilledNodes(clock)
   const start = clock.now()
   fresh.fill('a')
   assert.equal(fresh.leftMs('a', start, minute), 16 * minute)
@@ -19,9 +19,9 @@ test('RPT-26 a machine that a decision filled is left alone for 15 min after its
   assert.equal(fresh.leftMs('a', start, minute), 0)
 })
 
-test('RPT-26 pods that come without end keep a machine for an hour at most, one that leaves lets it go at once', async () => {
+test('RPT-26 pods that come without end keep an instance for an hour at most, one that leaves lets it go at once', async () => {
   const clock = new VirtualClock()
-  const fresh = new FreshMachines(clock)
+  const fresh = new RecentlyFilledNodes(clock)
   fresh.fill('busy')
   fresh.fill('left')
   fresh.loosen('left')

@@ -21,50 +21,52 @@ function aClaim(status: NodeClaim['status'] = {}): NodeClaim {
   }
 }
 
-test('what is on its way takes room below the limits, until its machine counts by itself', () => {
+test('what is on its way takes room below the limits, until its instance counts by itself', () => {
   const cluster = new ObservedCluster()
-  const { poolRoom } = cluster.state
+  const { limitReservations } = cluster.state
   const ask = { pool: pool({ cpu: '10' }), usage, largest }
-  const room = poolRoom.take(ask)
+  const room = limitReservations.take(ask)
   assert.ok(typeof room !== 'string')
-  assert.equal(poolRoom.take(ask), 'cpu', 'another decision, made from the same usage')
-  assert.notEqual(poolRoom.take({ ...ask, pool: pool({ cpu: '10' }, 'other') }), 'cpu')
-  poolRoom.follow(room, 'one')
+  assert.equal(limitReservations.take(ask), 'cpu', 'another decision, made from the same usage')
+  assert.notEqual(limitReservations.take({ ...ask, pool: pool({ cpu: '10' }, 'other') }), 'cpu')
+  limitReservations.follow(room, 'one')
   cluster.see(aClaim())
-  assert.equal(poolRoom.take(ask), 'cpu', 'not launched yet')
+  assert.equal(limitReservations.take(ask), 'cpu', 'not launched yet')
   cluster.see(aClaim({ providerID: 'fake://one', capacity: { cpu: '2' } }))
-  assert.ok(typeof poolRoom.take(ask) !== 'string', 'it is part of the usage from now on')
+  assert.ok(typeof limitReservations.take(ask) !== 'string', 'it is part of the usage from now on')
 })
 
 test('room is given back when nothing comes', () => {
   const cluster = new ObservedCluster()
-  const { poolRoom } = cluster.state
+  const { limitReservations } = cluster.state
   const ask = { pool: pool({ nodes: '2' }), usage, largest }
-  const room = poolRoom.take(ask)
+  const room = limitReservations.take(ask)
   assert.ok(typeof room !== 'string')
-  assert.equal(poolRoom.take(ask), 'nodes')
-  poolRoom.giveBack(room)
-  const again = poolRoom.take(ask)
+  assert.equal(limitReservations.take(ask), 'nodes')
+  limitReservations.giveBack(room)
+  const again = limitReservations.take(ask)
   assert.ok(typeof again !== 'string')
-  poolRoom.follow(again, 'one')
+  limitReservations.follow(again, 'one')
   cluster.state.dropSeed('one')
-  assert.ok(typeof poolRoom.take(ask) !== 'string')
+  assert.ok(typeof limitReservations.take(ask) !== 'string')
 })
 
 test('who wants room is told once, when any of it is given back', () => {
   const cluster = new ObservedCluster()
-  const { poolRoom } = cluster.state
+  const { limitReservations } = cluster.state
   const told: string[] = []
-  poolRoom.freed.add((name) => told.push(name))
-  assert.equal(poolRoom.want('default'), false, 'nobody has taken any')
-  const [first, second] = [1, 2].map(() => poolRoom.take({ pool: pool({ cpu: '20' }), usage, largest }))
+  limitReservations.freed.add((name) => told.push(name))
+  assert.equal(limitReservations.want('default'), false, 'nobody has taken any')
+  const [first, second] = [1, 2].map(() =>
+    limitReservations.take({ pool: pool({ cpu: '20' }), usage, largest }),
+  )
   assert.ok(first !== undefined && typeof first !== 'string')
   assert.ok(second !== undefined && typeof second !== 'string')
-  assert.equal(poolRoom.want('other'), false)
-  assert.equal(poolRoom.want('default'), true)
-  poolRoom.giveBack(first)
-  poolRoom.giveBack(first)
-  poolRoom.giveBack(second)
+  assert.equal(limitReservations.want('other'), false)
+  assert.equal(limitReservations.want('default'), true)
+  limitReservations.giveBack(first)
+  limitReservations.giveBack(first)
+  limitReservations.giveBack(second)
   assert.deepEqual(told, ['default'])
-  assert.equal(poolRoom.want('default'), false)
+  assert.equal(limitReservations.want('default'), false)
 })

@@ -1,33 +1,33 @@
-/** Machines that a decision has just bought, or filled, for pods. */
+/** Instances that a decision has just bought, or filled, for pods. */
 import type { Clock } from '@tenon/runtime'
 
 /** Pods that have just started are left where they are for so long, beyond consolidateAfter. */
 const settleMs = 15 * 60_000
-/** Pods that come without end do not keep a machine for longer. */
+/** Pods that come without end do not keep an instance for longer. */
 const longestMs = 60 * 60_000
 
 /**
  * A decision does not know in which order its nodes join and where the scheduler puts pods on them, so a search a
  * minute later may know a cheaper set of nodes. Moving pods that have just started is a worse answer than to let
- * them run for a while, unless pods have left the machine since: then there is something new to decide.
+ * them run for a while, unless pods have left the instance since: then there is something new to decide.
  */
-export class FreshMachines {
+export class RecentlyFilledNodes {
   readonly #clock: Pick<Clock, 'now'>
-  /** When a decision last put pods on the machine, by name of its claim. */
+  /** When a decision last put pods on the instance, by name of its claim. */
   readonly #filled = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
   }
 
-  /** A decision was made that pods run on the machine of this claim. */
+  /** A decision was made that pods run on the instance of this claim. */
   fill(claim: string): void {
     const now = this.#clock.now()
     for (const [name, atMs] of this.#filled) if (now - atMs >= longestMs) this.#filled.delete(name)
     this.#filled.set(claim, now)
   }
 
-  /** A pod has left the machine. */
+  /** A pod has left the instance. */
   loosen(claim: string): void {
     this.#filled.delete(claim)
   }

@@ -1,29 +1,29 @@
-/** Every machine, by name: put together anew only where an object of one has changed (cluster-state.md 1). */
+/** Every instance, by name: put together anew only where an object of one has changed (cluster-state.md 1). */
 import type { Node, NodeClaim } from '@tenon/api'
 import { type Caches, indexes } from '../caches.ts'
 import { keyOfNode } from './consolidation-state.ts'
 import { isTracked, joined, type StateNode } from './state-node.ts'
 
-/** What the objects of a machine do not tell. */
-export interface MachineFacts {
+/** What the objects of an instance do not tell. */
+export interface StateNodeFacts {
   readonly isManaged: (claim: NodeClaim) => boolean
-  /** Whether a machine goes away before any object says so. */
+  /** Whether an instance goes away before any object says so. */
   readonly isMarked: (providerID: string) => boolean
 }
 
-/** With thousands of machines, nearly all of them are as they were when they are asked for again. */
-export class Machines {
+/** With thousands of instances, nearly all of them are as they were when they are asked for again. */
+export class StateNodes {
   readonly #caches: Pick<Caches, 'nodes' | 'nodeClaims'>
-  readonly #facts: MachineFacts
+  readonly #facts: StateNodeFacts
   #all: readonly StateNode[] | undefined
-  /** Where in {@link #all} the machine with a key is. */
+  /** Where in {@link #all} the instance with a key is. */
   #places = new Map<string, number>()
-  /** Whether there is a key that several machines have. */
+  /** Whether there is a key that several instances have. */
   #hasTwins = false
-  /** Keys of machines that may have changed since. */
+  /** Keys of instances that may have changed since. */
   readonly #changed = new Set<string>()
 
-  constructor(caches: Pick<Caches, 'nodes' | 'nodeClaims'>, facts: MachineFacts) {
+  constructor(caches: Pick<Caches, 'nodes' | 'nodeClaims'>, facts: StateNodeFacts) {
     this.#caches = caches
     this.#facts = facts
     caches.nodes.onChange((change) => {
@@ -36,7 +36,7 @@ export class Machines {
     })
   }
 
-  /** Something about a machine may have changed. */
+  /** Something about an instance may have changed. */
   see(key: string): void {
     if (this.#all !== undefined) this.#changed.add(key)
   }
@@ -60,7 +60,7 @@ export class Machines {
         if (now !== undefined) added.push(now)
       }
     }
-    const left = updated.filter((machine) => machine !== undefined)
+    const left = updated.filter((stateNode) => stateNode !== undefined)
     if (isReordered) return this.#place([...left, ...added])
     this.#all = left
     this.#changed.clear()
@@ -73,8 +73,8 @@ export class Machines {
     return this.#place([...keys].flatMap((key) => this.#of(key)))
   }
 
-  #place(machines: readonly StateNode[]): readonly StateNode[] {
-    const all = machines.toSorted(byName)
+  #place(stateNodes: readonly StateNode[]): readonly StateNode[] {
+    const all = stateNodes.toSorted(byName)
     this.#all = all
     this.#places = new Map(all.map(({ providerID }, place) => [providerID, place]))
     this.#hasTwins = this.#places.size < all.length
@@ -82,7 +82,7 @@ export class Machines {
     return all
   }
 
-  /** The machines with this key; several where objects contradict each other. */
+  /** The instances with this key; several where objects contradict each other. */
   #of(key: string): readonly StateNode[] {
     if (key === '') return []
     const { nodes, nodeClaims } = this.#caches
