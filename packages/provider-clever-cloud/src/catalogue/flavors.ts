@@ -1,0 +1,27 @@
+/** The flavors of Clever Cloud as this version knows them (clever-cloud.md 5.1, 20). */
+
+/** Size of the nodes of one flavor. */
+export interface FlavorSize {
+  readonly name: string
+  readonly cpu: number
+  /** As the kernel of the current node image sees it. */
+  readonly memoryKi: number
+}
+
+/** From the smallest; the order settles ties. */
+export const builtInFlavors: readonly FlavorSize[] = [
+  { name: '2XS', cpu: 4, memoryKi: 3_715_344 },
+  { name: 'XS', cpu: 6, memoryKi: 7_553_664 },
+  { name: 'S', cpu: 8, memoryKi: 11_385_832 },
+  { name: 'M', cpu: 10, memoryKi: 15_229_256 },
+  { name: 'L', cpu: 12, memoryKi: 22_896_304 },
+  { name: 'XL', cpu: 16, memoryKi: 30_584_176 },
+]
+
+/** Of nodes of every flavor, in the form of the Kubernetes API. */
+export const sharedSize = {
+  ephemeralStorage: '40971488Ki',
+  allocatableEphemeralStorage: '37759323279',
+  pods: '110',
+  kubeReservedMemory: '100Mi',
+} as const
