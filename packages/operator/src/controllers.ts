@@ -61,8 +61,8 @@ export interface OperatorParts {
   readonly overlays?: OverlayLayer
   /** What instances really have, and the provider without it; absent with `compatibility: karpenter`. */
   readonly learning?: CapacityLearning
-  /** Knows which offerings failed lately; absent with `compatibility: karpenter`. */
-  readonly launchGuard?: LaunchGuard
+  /** Knows which offerings failed lately. */
+  readonly launchGuard: LaunchGuard
   readonly events: EventRecorder
   readonly decider: SchedulingDecider
   readonly placementGate: PlacementGate
@@ -152,7 +152,6 @@ function controllerSpecs(parts: OperatorParts, sweep: SweepGuard): readonly Runn
 function measured(parts: OperatorParts, controller: string): OperatorParts {
   const { caches, launchGuard, learning } = parts
   const provider = measuredProvider(parts.provider, controller, parts)
-  if (launchGuard === undefined) return { ...parts, provider }
   return {
     ...parts,
     provider: guardedProvider(

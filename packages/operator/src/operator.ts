@@ -68,8 +68,8 @@ export class Operator {
   readonly caches: Caches
   readonly state: ClusterState
   readonly #deps: OperatorDependencies
-  /** Knows which offerings failed lately; undefined where decisions are those of Karpenter. */
-  readonly launchGuard: LaunchGuard | undefined
+  /** Knows which offerings failed lately; where decisions are those of Karpenter, only by the provider's own word. */
+  readonly launchGuard: LaunchGuard
   /** What instances really have; undefined where decisions are those of Karpenter. */
   readonly learnedCapacity: LearnedCapacity | undefined
   /** How long work has been waiting for a complete pass. */
@@ -90,13 +90,14 @@ export class Operator {
     const { provider, clock, settings, build } = deps
     this.passAges = new PassAges(clock)
     this.#claimSweep = claimSweepGuard(clock)
-    this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
+    this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
     this.metrics = new Metrics({
       clock,
       sources: {
         offeringTroubles: () => this.offerings(),
         passAgesMs: () => this.passAges.agesMs(),
         sweeps: [this.#claimSweep, ...(provider.sweeps ?? [])],
+        provider: provider.metrics ?? [],
       },
       ...(build && { build }),
       ...(settings.clusterStateObservability && {
@@ -158,7 +159,7 @@ export class Operator {
       provider: learning === undefined ? beneath : correctedProvider(learning),
       ...(learning && { learning }),
       ...(overlays && { overlays }),
-      ...(this.launchGuard && { launchGuard: this.launchGuard }),
+      launchGuard: this.launchGuard,
       events,
       decider: this.#decider,
       placementGate: new PlacementGate({ client, settings, clock, logger }),
@@ -180,7 +181,7 @@ export class Operator {
 
   /** Offerings that launches avoid because they had no capacity. */
   offerings(): readonly OfferingTrouble[] {
-    return this.launchGuard?.health.troubles(this.#deps.clock.now()) ?? []
+    return this.launchGuard.health.troubles(this.#deps.clock.now())
   }
 
   /** Instance types whose instances have less than the catalogue says, by NodePool; nothing while another process leads. */
@@ -201,7 +202,7 @@ export class Operator {
   }
 
   #countRefusals(): void {
-    this.launchGuard?.refused.add(({ instanceType, zone, capacityType }) => {
+    this.launchGuard.refused.add(({ instanceType, zone, capacityType }) => {
       this.metrics.offeringRefusals.inc({ instance_type: instanceType, zone, capacity_type: capacityType })
     })
   }
