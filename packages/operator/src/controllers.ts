@@ -43,6 +43,7 @@ import type { DisruptionAnswers } from './disruption/answers.ts'
 import type { PlacementGate } from './placement/gate.ts'
 import type { OverlayLayer } from './nodeoverlay/overlaid-provider.ts'
 import type { SchedulingDecider } from './decider/decider.ts'
+import type { FollowedPods } from './metrics/cluster/followed-pods.ts'
 import type { FrameworkMetrics } from './metrics/framework/framework.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { PassAges } from './metrics/pass-ages.ts'
@@ -69,6 +70,8 @@ export interface OperatorParts {
   /** Why nodes are still there. */
   readonly answers: DisruptionAnswers
   readonly metrics: Metrics
+  /** What the metrics of pods show. */
+  readonly followedPods: FollowedPods
   /** Told what controllers do. */
   readonly framework: FrameworkMetrics
   readonly passAges: PassAges
@@ -135,9 +138,9 @@ function controllerSpecs(parts: OperatorParts, sweep: SweepGuard): readonly Runn
     ...(metrics.cluster === undefined
       ? []
       : [
-          new PodMetrics(parts, metrics.cluster),
-          new NodeMetrics(parts, metrics.cluster),
-          new NodePoolMetrics(parts, metrics.cluster),
+          new PodMetrics({ ...parts, followed: parts.followedPods, metrics: metrics.cluster }),
+          new NodeMetrics({ ...parts, metrics: metrics.cluster }),
+          new NodePoolMetrics({ ...parts, metrics: metrics.cluster }),
         ]),
     ...statusControllers(parts),
     new NodeClaimGarbageCollection(measured(parts, 'nodeclaim.garbagecollection'), sweep),

@@ -16,6 +16,7 @@ import { DecisionFaults } from './decider/decision-faults.ts'
 import { IsolatingDecider } from './decider/isolating-decider.ts'
 import { InlineDecider, type SchedulingDecider } from './decider/decider.ts'
 import { FrameworkMetrics } from './metrics/framework/framework.ts'
+import { FollowedPods } from './metrics/cluster/followed-pods.ts'
 import { RequestMetrics } from './metrics/framework/framework-requests.ts'
 import { type BuildInfo, Metrics } from './metrics/metrics.ts'
 import { PassAges } from './metrics/pass-ages.ts'
@@ -77,6 +78,7 @@ export class Operator {
   readonly #claimSweep: SweepGuard
   readonly #decider: SchedulingDecider
   readonly #unreadable: UnreadableObjects
+  readonly #followedPods: FollowedPods
   readonly #answers = new DisruptionAnswers()
   readonly #stopping = new AbortController()
   #learning: CapacityLearning | undefined
@@ -91,6 +93,8 @@ export class Operator {
     this.passAges = new PassAges(clock)
     this.#claimSweep = claimSweepGuard(clock)
     this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
+    this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
+    this.#followedPods = new FollowedPods({ caches: this.caches, state: this.state, clock })
     this.metrics = new Metrics({
       clock,
       sources: {
@@ -101,10 +105,13 @@ export class Operator {
       },
       ...(build && { build }),
       ...(settings.clusterStateObservability && {
-        cluster: { detail: settings.metricsDetail, providerLabels: provider.wellKnownLabels },
+        cluster: {
+          detail: settings.metricsDetail,
+          providerLabels: provider.wellKnownLabels,
+          podFigures: this.#followedPods,
+        },
       }),
     })
-    this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
     this.learnedCapacity =
       settings.compatibility === 'karpenter'
         ? undefined
@@ -165,6 +172,7 @@ export class Operator {
       placementGate: new PlacementGate({ client, settings, clock, logger }),
       answers: this.#answers,
       metrics: this.metrics,
+      followedPods: this.#followedPods,
       framework: this.framework,
       passAges: this.passAges,
       clock,

@@ -3,7 +3,7 @@ import type { Counter, Gauge, Histogram, Summary } from 'prom-client'
 import type { ProviderMetric, SweepGuard } from '@tenon/provider'
 import { type Clock, eventLoopTurns } from '@tenon/runtime'
 import type { OfferingTrouble } from '../cloud/offering-health.ts'
-import { ClusterMetrics } from './cluster/cluster-metrics.ts'
+import { ClusterMetrics, type PodFigures } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
 import { Families } from './families.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
@@ -42,6 +42,8 @@ export interface MetricsOptions {
     readonly detail: 'full' | 'reduced'
     /** Label keys that the provider adds to the well-known ones. */
     readonly providerLabels: readonly string[]
+    /** Absent where nobody follows pods. */
+    readonly podFigures?: PodFigures
   }
 }
 
