@@ -60,7 +60,13 @@ export {
   sumOfPrices,
 } from './prices.ts'
 export { isKnownEphemeralTaint, sameTaint, taintText, tolerates, untoleratedTaint } from './taints.ts'
-export { hashString, nodePoolHash, nodePoolHashVersion } from './karpenter/hash.ts'
+export {
+  hashRecord,
+  hashString,
+  hashStringMap,
+  nodePoolHash,
+  nodePoolHashVersion,
+} from './karpenter/hash.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'
 export { nodeOverlayCrd } from './crds/nodeoverlay.ts'
 export { nodePoolCrd } from './crds/nodepool.ts'

@@ -1,4 +1,7 @@
 export * from './catalogue/flavors.ts'
 export * from './names.ts'
+export * from './nodeclass/crd.ts'
+export * from './nodeclass/hash.ts'
 export * from './nodeclass/types.ts'
+export * from './nodeclass/validation.ts'
 export * from './nodegroup/types.ts'

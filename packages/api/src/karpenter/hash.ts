@@ -41,7 +41,8 @@ function finish(a: bigint): bigint {
   return fnv(littleEndian(a))
 }
 
-function hashMap(map: Readonly<Record<string, string>>): bigint {
+/** Hash of a map of texts, in whatever order. */
+export function hashStringMap(map: Readonly<Record<string, string>>): bigint {
   let hash = 0n
   for (const [key, value] of Object.entries(map)) hash ^= pair(hashString(key), hashString(value))
   return finish(hash)
@@ -50,7 +51,8 @@ function hashMap(map: Readonly<Record<string, string>>): bigint {
 /** A field's value, or undefined when the field is zero and left out. */
 type Field = readonly [name: string, value: bigint | undefined]
 
-function hashRecord(name: string, fields: readonly Field[]): bigint {
+/** Hash of a struct by the name of its type and its fields. */
+export function hashRecord(name: string, fields: readonly Field[]): bigint {
   let hash = hashString(name)
   for (const [field, value] of fields) {
     if (value !== undefined) hash = finish(hash ^ pair(hashString(field), value))
@@ -109,8 +111,8 @@ export function nodePoolHash(pool: Pick<NodePool, 'spec'>): string {
   const { metadata, spec } = pool.spec.template
   const isMetadataZero = metadata?.labels === undefined && metadata?.annotations === undefined
   const meta = hashRecord('ObjectMeta', [
-    ['Labels', metadata?.labels && hashMap(metadata.labels)],
-    ['Annotations', metadata?.annotations && hashMap(metadata.annotations)],
+    ['Labels', metadata?.labels && hashStringMap(metadata.labels)],
+    ['Annotations', metadata?.annotations && hashStringMap(metadata.annotations)],
   ])
   const ref = spec.nodeClassRef
   const template = hashRecord('NodeClaimTemplateSpec', [

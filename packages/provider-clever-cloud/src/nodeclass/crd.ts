@@ -1,0 +1,37 @@
+/** The CustomResourceDefinition of CleverNodeClass (clever-cloud.md 3). */
+import { conditionsSchema, crd, objectSchema } from '@tenon/api'
+import { cleverNodeClassKind } from './types.ts'
+import { platformPrefixes } from './validation.ts'
+
+const isReserved = platformPrefixes.map((prefix) => `key.startsWith('${prefix}')`).join(' || ')
+
+/** The definition as a plain object, ready to be created or printed. */
+export const cleverNodeClassCrd: Readonly<Record<string, unknown>> = crd({
+  group: cleverNodeClassKind.group,
+  version: cleverNodeClassKind.version,
+  kind: cleverNodeClassKind.kind,
+  plural: cleverNodeClassKind.plural,
+  shortNames: ['cnc', 'cncs'],
+  categories: ['karpenter'],
+  columns: [
+    { name: 'Ready', type: 'string', jsonPath: ".status.conditions[?(@.type=='Ready')].status" },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  description: 'Configures the nodes that NodePools launch on Clever Cloud.',
+  isSpecOptional: true,
+  spec: objectSchema('How nodes are made.', {
+    labels: {
+      type: 'object',
+      description: 'Labels of every node, there from the moment it joins. A change replaces the nodes.',
+      additionalProperties: { type: 'string' },
+      // The length of values is left to the controller: classes that are stored already stay editable.
+      'x-kubernetes-validations': [
+        {
+          rule: `self.all(key, !(${isReserved}))`,
+          message: `keys must not start with ${platformPrefixes.join(', ')}: Clever Cloud refuses them`,
+        },
+      ],
+    },
+  }),
+  status: objectSchema('What was found.', { conditions: conditionsSchema() }),
+})
