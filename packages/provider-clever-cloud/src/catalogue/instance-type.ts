@@ -1,0 +1,129 @@
+/** Flavors in the core's terms (clever-cloud.md 6). */
+import {
+  capacityTypes,
+  type InstanceType,
+  labels,
+  ownValue,
+  parseResource,
+  type PricePerHour,
+  type Requirement,
+  type Resources,
+} from '@tenon/api'
+import { ownNames, platformLabels } from '../names.ts'
+import { type FlavorSize, sharedSize } from './flavors.ts'
+import type { NodeSize } from './reports.ts'
+
+const bytesPerKi = 1024
+const reservedMemory = parseResource('memory', sharedSize.kubeReservedMemory)
+
+/** A flavor with less memory than this would have none left for pods. */
+export const leastMemoryKi: number = Math.floor(reservedMemory / bytesPerKi) + 1
+
+const sharedCapacity: Resources = {
+  'ephemeral-storage': parseResource('ephemeral-storage', sharedSize.ephemeralStorage),
+  pods: parseResource('pods', sharedSize.pods),
+}
+const sharedThreshold: Resources = {
+  'ephemeral-storage':
+    parseResource('ephemeral-storage', sharedSize.ephemeralStorage) -
+    parseResource('ephemeral-storage', sharedSize.allocatableEphemeralStorage),
+}
+
+/** What a type is made from. */
+interface Origin {
+  readonly flavor: string
+  readonly region: string
+  /** Absent when nothing is known of the flavor but its name. */
+  readonly size: Pick<FlavorSize, 'cpu' | 'memoryKi'> | undefined
+  /** What its nodes have reported. */
+  readonly observed: NodeSize | undefined
+}
+
+/** A type that can be bought. */
+export function servedType(origin: Origin, pricePerHour: PricePerHour): InstanceType {
+  return frozen({
+    ...shapeOf(origin),
+    offerings: [{ requirements: offeringRequirements(origin.region), pricePerHour, available: true }],
+  })
+}
+
+/** The type of a node that exists while its flavor cannot be bought: of what is known, nothing below zero. */
+export function unservedType(origin: Origin): InstanceType {
+  return frozen({
+    ...shapeOf(origin),
+    offerings: [
+      {
+        requirements: offeringRequirements(origin.region),
+        pricePerHour: undefined,
+        available: false,
+        unavailability: { because: 'the catalogue of flavors does not list it' },
+      },
+    ],
+  })
+}
+
+function shapeOf({ flavor, region, size, observed }: Origin): Omit<InstanceType, 'offerings'> {
+  const labelled = size ?? (observed && labelledSize(observed))
+  const stated: Resources = {
+    ...(size && { cpu: size.cpu * 1000, memory: size.memoryKi * bytesPerKi }),
+    ...sharedCapacity,
+  }
+  return {
+    name: flavor,
+    requirements: [
+      is(labels.instanceType, flavor),
+      is(labels.arch, 'amd64'),
+      is(labels.os, 'linux'),
+      // The platform knows no regions beside zones; pods that select one would make nodes without end.
+      is(labels.region, region),
+      is(labels.zone, region),
+      is(labels.capacityType, capacityTypes.onDemand),
+      is(platformLabels.flavor, flavor),
+      is(platformLabels.role, 'worker'),
+      ...(labelled
+        ? [
+            is(ownNames.instanceCpu, String(labelled.cpu)),
+            is(ownNames.instanceMemory, String(labelled.memoryKi)),
+          ]
+        : []),
+    ],
+    capacity: observed === undefined ? stated : { ...stated, ...observed.capacity },
+    overhead: {
+      // Nodes report what is left after everything: keeping the threshold would count it twice.
+      kubeReserved: observed === undefined ? (size ? { memory: reservedMemory } : {}) : reservedOf(observed),
+      systemReserved: {},
+      evictionThreshold: observed === undefined ? sharedThreshold : {},
+    },
+  }
+}
+
+function labelledSize({ capacity }: NodeSize): Pick<FlavorSize, 'cpu' | 'memoryKi'> {
+  const amount = (resource: string): number => ownValue(capacity, resource) ?? 0
+  return { cpu: Math.floor(amount('cpu') / 1000), memoryKi: Math.floor(amount('memory') / bytesPerKi) }
+}
+
+function reservedOf({ capacity, allocatable }: NodeSize): Resources {
+  return Object.fromEntries(
+    Object.entries(capacity).map(([resource, amount]) => [
+      resource,
+      amount - (ownValue(allocatable, resource) ?? 0),
+    ]),
+  )
+}
+
+function offeringRequirements(region: string): readonly Requirement[] {
+  return [is(labels.capacityType, capacityTypes.onDemand), is(labels.zone, region)]
+}
+
+function is(key: string, value: string): Requirement {
+  return { key, operator: 'In', values: [value] }
+}
+
+/** Types are shared by all who ask: a change by one would reach the others. */
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    Object.values(value).forEach(frozen)
+    Object.freeze(value)
+  }
+  return value
+}
