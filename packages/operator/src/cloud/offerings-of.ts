@@ -33,10 +33,7 @@ export class OfferingFinder {
   readonly #read = new WeakMap<InstanceType, ReadType>()
   readonly #wellKnown: ReadonlySet<string>
 
-  constructor({
-    wellKnownLabels: own,
-    reservationLabel,
-  }: Pick<CloudProvider, 'wellKnownLabels' | 'reservationLabel'>) {
+  constructor({ wellKnownLabels: own, reservationLabel }: CloudProvider) {
     const reserved = reservationLabel === undefined ? [] : [reservationLabel]
     this.#wellKnown = new Set([...wellKnownLabels, ...own, ...reserved])
   }

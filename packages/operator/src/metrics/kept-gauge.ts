@@ -19,15 +19,6 @@ interface Kept {
   text: string | undefined
 }
 
-/** Knows what a gauge has yet to show. */
-export interface KeptSource {
-  /** Brings in steps what the gauge shows up to date; asked each time before somebody looks. */
-  bringUpToDate(gauge: KeptGauge): Iterable<undefined>
-}
-
-/** Of a gauge that is told everything at once. */
-const nothingLeft: KeptSource = { bringUpToDate: () => [] }
-
 /**
  * Holds the series of objects until these show others or are gone. What changes costs; what stays the same
  * is rendered once, however often it is scraped.
@@ -37,7 +28,8 @@ export class KeptGauge extends Gauge {
   readonly #nowMs: () => number
   /** By the object's name. */
   readonly #kept = new Map<string, Kept>()
-  readonly #source: KeptSource
+  /** Brings in steps what is shown up to date, before anybody looks. */
+  beforeReading: () => Iterable<undefined> = () => []
 
   constructor(
     config: {
@@ -47,12 +39,10 @@ export class KeptGauge extends Gauge {
       readonly registers: Registry[]
     },
     nowMs: () => number,
-    source: KeptSource = nothingLeft,
   ) {
     super({ ...config, labelNames: [...config.labelNames] })
     this.#name = config.name
     this.#nowMs = nowMs
-    this.#source = source
   }
 
   /** Puts these in place of what the object showed. */
@@ -68,7 +58,7 @@ export class KeptGauge extends Gauge {
 
   /** The lines of each object as they are now; what changes while this is read is not in it. */
   *texts(): Generator<string, void, undefined> {
-    for (const _ of this.#source.bringUpToDate(this)) yield ''
+    for (const _ of this.beforeReading()) yield ''
     const nowMs = this.#nowMs()
     // A copy, so that an object that comes back while this is read is not in it twice.
     for (const kept of Array.from(this.#kept.values())) yield kept.text ?? this.#render(kept, nowMs)
@@ -91,7 +81,7 @@ export class KeptGauge extends Gauge {
 
   override async get(): Promise<MetricObjectWithValues<MetricValue<string>>> {
     const metric = await super.get()
-    for (const _ of this.#source.bringUpToDate(this));
+    for (const _ of this.beforeReading());
     const nowMs = this.#nowMs()
     const values = [...this.#kept.values()].flatMap(({ series }) =>
       series.map(({ labels, shared, value }) => ({

@@ -6,7 +6,7 @@ import type { Enqueue } from '../controller.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Caches
-  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly provider: CloudProvider
 }
 
 /** The pool of that name if this provider serves its node class. */

@@ -12,10 +12,7 @@ const leastDoubtMs = 3 * 60_000
  * From registration to initialization, in milliseconds; Infinity when nothing bounds it. What cannot be read in the
  * claim's annotation does not count.
  */
-export function initializationTimeoutMs(
-  claim: NodeClaim,
-  settings: Pick<Settings, 'initializationTimeoutMs'>,
-): number {
+export function initializationTimeoutMs(claim: NodeClaim, settings: Settings): number {
   const text = claim.metadata.annotations?.[initializationTimeoutAnnotation]
   if (text === 'Never') return Number.POSITIVE_INFINITY
   const durationMs = text === undefined ? undefined : parseDuration(text)
@@ -29,7 +26,7 @@ export function initializationTimeoutMs(
  */
 export function isInitializationDoubtful(
   { claim, isRegistered, isInitialized }: Pick<StateNode, 'claim' | 'isRegistered' | 'isInitialized'>,
-  settings: Pick<Settings, 'initializationTimeoutMs'>,
+  settings: Settings,
   now: number,
 ): boolean {
   if (claim === undefined || !isRegistered || isInitialized) return false

@@ -25,11 +25,11 @@ import type { Settings } from '../../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Caches
-  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly provider: CloudProvider
   readonly events: EventRecorder
-  readonly metrics: Pick<Metrics, 'registry'>
+  readonly metrics: Metrics
   readonly clock: Clock
-  readonly settings: Pick<Settings, 'clusterStateObservability' | 'metricsDetail'>
+  readonly settings: Settings
 }
 
 /** What tells of the conditions of each kind; nothing without the setting. */

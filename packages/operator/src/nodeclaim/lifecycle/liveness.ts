@@ -1,41 +1,43 @@
 /** Gives up on claims that do not become nodes that take pods in time (lifecycle.md 3.5, reports.md 4). */
 import type { Clock, Logger } from '@tenon/runtime'
+import type { EventRecorder, KubeClient } from '@tenon/kube'
 import { type ConditionSet, kinds, labels, type NodeClaim } from '@tenon/api'
+import { initializationTimeoutMs } from '../../cluster/nodes/initialization-time.ts'
 import type { RegistrationFailure } from '../../cluster/nodepools/registration-health.ts'
-import type { LifecycleDeadlines } from './deadlines.ts'
-import type { ClaimDeleter } from './delete-claim.ts'
-import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
+import { deleteClaim } from './delete-claim.ts'
+import type { ClaimDraft, StageResult } from './launch.ts'
+import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Kubernetes } from '../../kubernetes.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes
+  readonly client: KubeClient
+  readonly caches: Caches
   readonly state: ClusterState
-  readonly deleter: ClaimDeleter
-  readonly deadlines: LifecycleDeadlines
+  readonly events: EventRecorder
+  readonly metrics: Metrics
   readonly clock: Clock
   readonly logger: Logger
+  readonly settings: Settings
 }
 
 const unseenPollMs = 60_000
 
-/** Deletes the claim once its launch, its registration or its initialization is overdue. */
-export class Liveness implements LifecycleStage {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  run(draft: ClaimDraft): Promise<StageResult> {
-    return checkLiveness(this.#deps, draft)
-  }
+/** A step that a claim has to take in time. */
+interface Step {
+  readonly type: 'Launched' | 'Registered' | 'Initialized'
+  /** Unix milliseconds. */
+  readonly sinceMs: number
+  readonly timeoutMs: number
+  readonly reason: string
 }
 
-async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
+/** Deletes the claim once its launch, its registration or its initialization is overdue. */
+export async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
   const { conditions, claim } = draft
-  const step = deps.deadlines.stepOf(draft)
+  const step = stepOf(deps, draft)
   if (step === undefined || step.timeoutMs === Number.POSITIVE_INFINITY) return { kind: 'continue', draft }
   const { type, sinceMs, timeoutMs, reason } = step
   const leftMs = sinceMs + timeoutMs - deps.clock.now()
@@ -43,7 +45,7 @@ async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<Sta
   if (type === 'Registered' && (await isUnseen(deps, claim)))
     return { kind: 'continue', draft, requeueMs: unseenPollMs }
   const waitedFor = conditions.get(type)?.message ?? ''
-  if (!(await deps.deleter.delete(claim, reason))) return { kind: 'deleted' }
+  if (!(await deleteClaim(deps, claim, reason))) return { kind: 'deleted' }
   deps.logger.info('deleting nodeclaim that did not become a node in time', {
     NodeClaim: { name: claim.metadata.name },
     reason,
@@ -54,16 +56,43 @@ async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<Sta
   return { kind: 'deleted' }
 }
 
+/** Whether the claim's next step should have been taken by now. */
+export function isOverdue(deps: Dependencies, draft: ClaimDraft): boolean {
+  const step = stepOf(deps, draft)
+  return step !== undefined && step.sinceMs + step.timeoutMs <= deps.clock.now()
+}
+
 /** Whether the Node of a claim that had one is there, although the cache does not show it. */
-async function isUnseen({ kubernetes: { client } }: Dependencies, claim: NodeClaim): Promise<boolean> {
+async function isUnseen({ client }: Dependencies, claim: NodeClaim): Promise<boolean> {
   const { nodeName: name = '', providerID } = claim.status ?? {}
   if (name === '') return false
   const node = await client.get(kinds.node, { name })
   return node?.spec?.providerID === providerID
 }
 
+function stepOf({ settings }: Dependencies, { conditions, claim }: ClaimDraft): Step | undefined {
+  const since = (type: string) =>
+    Date.parse(conditions.get(type)?.lastTransitionTime ?? claim.metadata.creationTimestamp ?? '')
+  const step = (type: Step['type'], timeoutMs: number, reason: string, sinceMs = since(type)): Step => ({
+    type,
+    sinceMs,
+    timeoutMs,
+    reason,
+  })
+  if (!conditions.isTrue('Launched')) return step('Launched', settings.launchTimeoutMs, 'launch_timeout')
+  if (!conditions.isTrue('Registered'))
+    return step('Registered', settings.registrationTimeoutMs, 'registration_timeout')
+  if (conditions.isTrue('Initialized')) return undefined
+  return step(
+    'Initialized',
+    initializationTimeoutMs(claim, settings),
+    'initialization_timeout',
+    since('Registered'),
+  )
+}
+
 function noteOverdue(
-  { kubernetes: { caches, events }, state }: Dependencies,
+  { caches, events, state }: Dependencies,
   claim: NodeClaim,
   timeoutMs: number,
   why: string,

@@ -1,0 +1,32 @@
+/** What is known of NodePools and node classes without a cluster. */
+import type { OfflineCatalogue, ProviderEnvironment } from '@tenon/provider'
+import { servedType } from './catalogue/instance-type.ts'
+import { noOverrides, readOverrides } from './catalogue/overrides.ts'
+import { poolRules } from './catalogue/pool-rules.ts'
+import { servedFlavors } from './catalogue/served-flavors.ts'
+import { defaultRegion } from './names.ts'
+import type { CleverNodeClass } from './nodeclass/types.ts'
+import { findingsOf } from './nodeclass/validation.ts'
+
+/**
+ * The built-in flavors with what the file says that `FLAVORS_CONFIG_PATH` names. A file that is not valid is told
+ * and left aside, as the controller does.
+ * @throws Error when the file cannot be read.
+ */
+export async function offlineCatalogue(
+  env: ProviderEnvironment,
+  readText: (path: string) => Promise<string>,
+): Promise<OfflineCatalogue> {
+  const file = env['FLAVORS_CONFIG_PATH'] ?? ''
+  const region = env['CLEVER_CLOUD_REGION'] ?? defaultRegion
+  const { ok = noOverrides, error } = file === '' ? { ok: noOverrides } : readOverrides(await readText(file))
+  const types = servedFlavors(ok).flavors.map((size) =>
+    servedType({ flavor: size.name, region, size, observed: undefined }, size.pricePerHour),
+  )
+  return {
+    rules: poolRules,
+    typesOf: () => ({ offered: types, known: types }),
+    findingsOf: (nodeClass) => findingsOf(nodeClass as CleverNodeClass),
+    problems: error === undefined ? [] : [{ file, message: error }],
+  }
+}
