@@ -119,12 +119,14 @@ export class KubeError extends Error {
   /** `Status.reason` when the server sent one. */
   readonly reason: string | undefined
   readonly retryAfterMs: number | undefined
+  /** Fields that the server names as wrong, such as `spec.replicas`; undefined when it names none. */
+  readonly fields: readonly string[] | undefined
 
   constructor(
     kind: KubeErrorKind,
     status: number,
     message: string,
-    details: { reason?: string; retryAfterMs?: number; cause?: unknown } = {},
+    details: { reason?: string; retryAfterMs?: number; fields?: readonly string[]; cause?: unknown } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'KubeError'
@@ -132,6 +134,7 @@ export class KubeError extends Error {
     this.status = status
     this.reason = details.reason
     this.retryAfterMs = details.retryAfterMs
+    this.fields = details.fields
   }
 }
 

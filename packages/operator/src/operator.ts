@@ -11,11 +11,12 @@ import type { DrainReport } from './node/termination/drain-report.ts'
 import { drainReports } from './node/termination/drain-state.ts'
 import { correctionsShown } from './nodepool/learning.ts'
 import { PlacementGate } from './placement/gate.ts'
-import type { OperatorParts } from './controllers.ts'
+import type { OperatorParts } from './composition/parts.ts'
 import { DecisionFaults } from './decider/decision-faults.ts'
 import { IsolatingDecider } from './decider/isolating-decider.ts'
 import { InlineDecider, type SchedulingDecider } from './decider/decider.ts'
 import { FrameworkMetrics } from './metrics/framework/framework.ts'
+import { FollowedPods } from './metrics/cluster/followed-pods.ts'
 import { RequestMetrics } from './metrics/framework/framework-requests.ts'
 import { type BuildInfo, Metrics } from './metrics/metrics.ts'
 import { PassAges } from './metrics/pass-ages.ts'
@@ -68,8 +69,8 @@ export class Operator {
   readonly caches: Caches
   readonly state: ClusterState
   readonly #deps: OperatorDependencies
-  /** Knows which offerings failed lately; undefined where decisions are those of Karpenter. */
-  readonly launchGuard: LaunchGuard | undefined
+  /** Knows which offerings failed lately; where decisions are those of Karpenter, only by the provider's own word. */
+  readonly launchGuard: LaunchGuard
   /** What instances really have; undefined where decisions are those of Karpenter. */
   readonly learnedCapacity: LearnedCapacity | undefined
   /** How long work has been waiting for a complete pass. */
@@ -77,6 +78,7 @@ export class Operator {
   readonly #claimSweep: SweepGuard
   readonly #decider: SchedulingDecider
   readonly #unreadable: UnreadableObjects
+  readonly #followedPods: FollowedPods
   readonly #answers = new DisruptionAnswers()
   readonly #stopping = new AbortController()
   #learning: CapacityLearning | undefined
@@ -90,20 +92,26 @@ export class Operator {
     const { provider, clock, settings, build } = deps
     this.passAges = new PassAges(clock)
     this.#claimSweep = claimSweepGuard(clock)
-    this.launchGuard = settings.compatibility === 'karpenter' ? undefined : new LaunchGuard(provider, clock)
+    this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
+    this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
+    this.#followedPods = new FollowedPods({ caches: this.caches, state: this.state, clock })
     this.metrics = new Metrics({
       clock,
       sources: {
         offeringTroubles: () => this.offerings(),
         passAgesMs: () => this.passAges.agesMs(),
         sweeps: [this.#claimSweep, ...(provider.sweeps ?? [])],
+        provider: provider.metrics ?? [],
       },
       ...(build && { build }),
       ...(settings.clusterStateObservability && {
-        cluster: { detail: settings.metricsDetail, providerLabels: provider.wellKnownLabels },
+        cluster: {
+          detail: settings.metricsDetail,
+          providerLabels: provider.wellKnownLabels,
+          podFigures: this.#followedPods,
+        },
       }),
     })
-    this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
     this.learnedCapacity =
       settings.compatibility === 'karpenter'
         ? undefined
@@ -158,12 +166,13 @@ export class Operator {
       provider: learning === undefined ? beneath : correctedProvider(learning),
       ...(learning && { learning }),
       ...(overlays && { overlays }),
-      ...(this.launchGuard && { launchGuard: this.launchGuard }),
+      launchGuard: this.launchGuard,
       events,
       decider: this.#decider,
       placementGate: new PlacementGate({ client, settings, clock, logger }),
       answers: this.#answers,
       metrics: this.metrics,
+      followedPods: this.#followedPods,
       framework: this.framework,
       passAges: this.passAges,
       clock,
@@ -180,7 +189,7 @@ export class Operator {
 
   /** Offerings that launches avoid because they had no capacity. */
   offerings(): readonly OfferingTrouble[] {
-    return this.launchGuard?.health.troubles(this.#deps.clock.now()) ?? []
+    return this.launchGuard.health.troubles(this.#deps.clock.now())
   }
 
   /** Instance types whose instances have less than the catalogue says, by NodePool; nothing while another process leads. */
@@ -201,7 +210,7 @@ export class Operator {
   }
 
   #countRefusals(): void {
-    this.launchGuard?.refused.add(({ instanceType, zone, capacityType }) => {
+    this.launchGuard.refused.add(({ instanceType, zone, capacityType }) => {
       this.metrics.offeringRefusals.inc({ instance_type: instanceType, zone, capacity_type: capacityType })
     })
   }

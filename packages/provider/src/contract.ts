@@ -32,6 +32,30 @@ export interface OfferingRef {
   readonly capacityType: string
 }
 
+/** An offering that the cloud refused. */
+export interface RefusedOffering extends OfferingRef {
+  /** How long no launch should try it; for a time that grows with every refusal unless given. */
+  readonly pauseMs?: number
+  /** Whether the pause ends as soon as capacity is given back. */
+  readonly endsOnRelease?: boolean
+}
+
+/** What a provider finds out about its offerings outside launches. */
+export type OfferingNews =
+  /** An instance was refused after its launch had been answered. */
+  | { readonly kind: 'refused'; readonly offerings: readonly RefusedOffering[]; readonly because: string }
+  /** Capacity was given back. */
+  | { readonly kind: 'released' }
+
+/** A metric of a provider, read at each scrape; it has no labels. */
+export interface ProviderMetric {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge'
+  /** Its value now; undefined while there is none to show. */
+  value(): number | undefined
+}
+
 /** A node condition that, once it has lasted longer than is tolerated, makes the node to be replaced. */
 export interface RepairPolicy {
   readonly conditionType: string
@@ -70,7 +94,7 @@ export class ProviderError extends Error {
   readonly reason: string | undefined
   readonly retryAfterMs: number | undefined
   /** Of `insufficientCapacity`: what was tried in vain; empty when it is not offerings that are short. */
-  readonly offerings: readonly OfferingRef[]
+  readonly offerings: readonly RefusedOffering[]
 
   constructor(
     kind: ProviderErrorKind,
@@ -78,7 +102,7 @@ export class ProviderError extends Error {
     details: {
       reason?: string
       retryAfterMs?: number
-      offerings?: readonly OfferingRef[]
+      offerings?: readonly RefusedOffering[]
       cause?: unknown
     } = {},
   ) {
@@ -149,6 +173,9 @@ export interface CloudProvider {
   readonly defaultTerminationGracePeriodMs?: number
   /** Guards of this provider's own sweeps, for metrics. */
   readonly sweeps?: readonly SweepGuard[]
+  readonly metrics?: readonly ProviderMetric[]
+  /** Calls `listener` for what is found out about offerings outside {@link create}. */
+  readonly onOfferingNews?: (listener: (news: OfferingNews) => void) => void
   /**
    * Whether a provider ID has the form of this provider's. A machine whose claim has any other is found by its
    * ownership labels.

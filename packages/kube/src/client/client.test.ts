@@ -186,6 +186,18 @@ test('Retry-After may be a date, or stand in the body only', async () => {
   assert.deepEqual(await got, aPod)
 })
 
+test('an error tells the fields that the server names, whatever else stands among its causes', async () => {
+  const fieldsFor = async (causes: unknown): Promise<readonly string[] | undefined> => {
+    const transport = new ScriptedTransport(json(422, refusal(422, 'Invalid', { details: { causes } })))
+    const client = createKubeClient({ transport, clock: new VirtualClock() })
+    return (await failure(client.create(kinds.pod, aPod))).fields
+  }
+  const named = [{ field: 'spec.flavor' }, { field: 'spec.flavor', reason: 'x' }, { field: 'spec.labels' }]
+  assert.deepEqual(await fieldsFor(named), ['spec.flavor', 'spec.labels'])
+  for (const nothing of [undefined, null, 'spec', [], [null, 1, { field: 7 }, { field: '' }]])
+    assert.equal(await fieldsFor(nothing), undefined, JSON.stringify(nothing))
+})
+
 test('a Retry-After date is measured by the clock of the server that sent it', async () => {
   const clock = new VirtualClock()
   for (const skewMs of [-3_600_000, 3_600_000]) {

@@ -70,7 +70,17 @@ export function errorOfStatus(
   return new KubeError(kind, httpStatus, `${asked}: ${message}`, {
     ...(reason !== undefined && { reason }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...fieldsOf(status),
   })
+}
+
+function fieldsOf({ details }: Status): { readonly fields?: readonly string[] } {
+  const causes: unknown = details?.causes
+  if (!Array.isArray(causes)) return {}
+  const fields = (causes as readonly { readonly field?: unknown }[]).flatMap((cause) =>
+    typeof cause?.field === 'string' && cause.field !== '' ? [cause.field] : [],
+  )
+  return fields.length === 0 ? {} : { fields: [...new Set(fields)] }
 }
 
 /** Wraps whatever a transport threw; a {@link KubeError} stays itself. */

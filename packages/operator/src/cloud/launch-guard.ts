@@ -7,9 +7,11 @@ import type { NewClaim } from '@tenon/engine'
 import {
   type CloudProvider,
   isProviderError,
+  type OfferingNews,
   type OfferingRef,
   ProviderError,
   type ProviderInstance,
+  type RefusedOffering,
 } from '@tenon/provider'
 import { type Clock, Listeners } from '@tenon/runtime'
 import { keyOf, OfferingHealth } from './offering-health.ts'
@@ -25,21 +27,36 @@ const leftToOthers: Unavailability = { because: 'failed lately' }
 
 type Create = (instanceTypes: readonly InstanceType[]) => Promise<ProviderInstance>
 
+/** How far a {@link LaunchGuard} goes. */
+export interface LaunchGuardOptions {
+  /** False to heed only what the provider itself says about how long it refuses. */
+  readonly learns?: boolean
+}
+
 /** One for all launches of a process. */
 export class LaunchGuard {
   readonly health: OfferingHealth = new OfferingHealth()
   readonly #clock: Clock
   readonly #finder: OfferingFinder
   readonly #windows: LaunchWindows
+  readonly #learns: boolean
   /** The same answer for the same type and the same shortages is the same object: decisions keep types. */
   readonly #reduced = new WeakMap<InstanceType, Map<string, InstanceType>>()
   /** Every offering that was refused. */
   readonly refused: Listeners<OfferingRef> = new Listeners()
 
-  constructor(provider: CloudProvider, clock: Clock) {
+  constructor(
+    provider: Pick<CloudProvider, 'wellKnownLabels' | 'reservationLabel' | 'onOfferingNews'>,
+    clock: Clock,
+    { learns = true }: LaunchGuardOptions = {},
+  ) {
     this.#clock = clock
     this.#finder = new OfferingFinder(provider)
     this.#windows = new LaunchWindows(clock)
+    this.#learns = learns
+    provider.onOfferingNews?.((news) => {
+      this.#hear(news)
+    })
   }
 
   /** The types without what decisions should not count on now. */
@@ -64,6 +81,7 @@ export class LaunchGuard {
     const choices = this.#finder.choices(claim.spec.requirements, types)
     // What the core knows nothing of, the provider may.
     if (choices.length === 0) return await create(types)
+    if (!this.#learns) return await this.#launchOnce(types, create)
     for (let attempt = 1; ; attempt++) {
       const choice = await this.#turn(claim, choices, signal)
       const outcome = await this.#try(choice, types, create)
@@ -80,7 +98,7 @@ export class LaunchGuard {
     claims: readonly NewClaim[],
     typesOf: ReadonlyMap<string, readonly InstanceType[]>,
   ): readonly NewClaim[] {
-    if (this.health.troubles(this.#clock.now()).length === 0) return claims
+    if (!this.#learns || this.health.troubles(this.#clock.now()).length === 0) return claims
     const tried = new Set<string>()
     return claims.filter(({ nodePool, requirements }) => {
       const choices = this.#finder.choices(requirements, typesOf.get(nodePool) ?? [])
@@ -90,6 +108,29 @@ export class LaunchGuard {
       for (const key of keys) tried.add(key)
       return true
     })
+  }
+
+  /** A launch as the provider wants it, without what it refuses at the moment. */
+  async #launchOnce(types: readonly InstanceType[], create: Create): Promise<ProviderInstance> {
+    try {
+      return await create(this.usable(types))
+    } catch (error) {
+      if (isProviderError(error, 'insufficientCapacity')) this.#refuse(error.offerings, error.message)
+      throw error
+    }
+  }
+
+  #hear(news: OfferingNews): void {
+    if (news.kind === 'released') this.health.released(this.#clock.now())
+    else this.#refuse(news.offerings, news.because)
+  }
+
+  #refuse(offerings: readonly RefusedOffering[], because: string): void {
+    for (const offering of offerings) {
+      if (!this.#learns && offering.pauseMs === undefined) continue
+      this.health.refused(offering, this.#clock.now(), because)
+      this.refused.notify(offering)
+    }
   }
 
   /** Waits for the turn of a launch and answers with what it may try. */
@@ -144,11 +185,8 @@ export class LaunchGuard {
       return { instance }
     } catch (error) {
       if (!isProviderError(error, 'insufficientCapacity')) return { error, isShort: false }
-      for (const offering of error.offerings) {
-        this.health.refused(offering, this.#clock.now(), error.message)
-        this.refused.notify(offering)
-        if (keyOf(offering) === key) outcome = 'refused'
-      }
+      this.#refuse(error.offerings, error.message)
+      if (error.offerings.some((offering) => keyOf(offering) === key)) outcome = 'refused'
       return { error, isShort: outcome === 'refused' }
     } finally {
       this.health.ended(choice)

@@ -65,3 +65,32 @@ test('a failure of hours ago is forgotten', () => {
   assert.deepEqual(health.troubles(3 * 60 * minute), [])
   assert.equal(health.isTrusted(small), true)
 })
+
+test('a cloud that says how long it refuses is believed: the pause does not grow', () => {
+  const health = new OfferingHealth()
+  let nowMs = 0
+  for (let i = 0; i < 4; i++) {
+    assert.equal(health.begin(small, nowMs), true)
+    health.refused({ ...small, pauseMs: minute }, nowMs, 'no quota')
+    assert.deepEqual(health.unavailability(small, nowMs), { because: 'no quota', untilMs: nowMs + minute })
+    assert.equal(health.isUsable(small, nowMs + minute - 1), false)
+    nowMs += minute
+  }
+})
+
+test('capacity that is given back ends the pauses that wait for it, and no others', () => {
+  const health = new OfferingHealth()
+  const large = { ...small, instanceType: 'large' }
+  const odd = { ...small, instanceType: 'odd' }
+  const unlucky = { ...small, instanceType: 'unlucky' }
+  health.refused({ ...small, pauseMs: minute, endsOnRelease: true }, 0)
+  health.refused({ ...large, pauseMs: 5 * minute }, 0)
+  health.refused({ ...odd, pauseMs: 5 * minute }, 0)
+  health.refused({ ...odd, pauseMs: 6 * minute, endsOnRelease: true }, 0)
+  health.refused(unlucky, 0)
+  health.released(1000)
+  assert.equal(health.isTrusted(small), true)
+  assert.equal(health.unavailability(large, 1000)?.untilMs, 5 * minute)
+  assert.equal(health.unavailability(odd, 1000)?.untilMs, 5 * minute)
+  assert.equal(health.isUsable(unlucky, 1000), false)
+})

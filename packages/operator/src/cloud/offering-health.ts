@@ -1,10 +1,10 @@
 /**
  * Which offerings are out of capacity, as launches have found. An offering is left
  * alone for a time that doubles with every failure; then one launch tries it, and the others follow only
- * when that one has succeeded.
+ * when that one has succeeded. A cloud that says itself how long it refuses is believed.
  */
 import type { Unavailability } from '@tenon/api'
-import type { OfferingRef } from '@tenon/provider'
+import type { OfferingRef, RefusedOffering } from '@tenon/provider'
 
 /** How long an offering is left alone after its first failure, and at most. */
 const firstPauseMs = 3 * 60_000
@@ -30,6 +30,8 @@ interface Entry {
   readonly because: string
   readonly untilMs: number
   readonly isProbed: boolean
+  /** Given when the cloud said how long it refuses: until when it does even if capacity is given back. */
+  readonly firmUntilMs?: number
 }
 
 /** Pure bookkeeping: all times are those of the caller's clock, in Unix milliseconds. */
@@ -70,13 +72,35 @@ export class OfferingHealth {
    * A launch was refused. Refusals while the offering is left alone are of launches already under way.
    * @param because what the cloud said.
    */
-  refused(offering: OfferingRef, nowMs: number, because = 'refused by the cloud'): void {
+  refused(offering: RefusedOffering, nowMs: number, because = 'refused by the cloud'): void {
     const key = keyOf(offering)
     const before = this.#entries.get(key)
+    if (offering.pauseMs !== undefined) {
+      const { instanceType, zone, capacityType, pauseMs, endsOnRelease = false } = offering
+      this.#entries.set(key, {
+        offering: { instanceType, zone, capacityType },
+        failures: before?.failures ?? 1,
+        because,
+        untilMs: Math.max(before?.untilMs ?? 0, nowMs + pauseMs),
+        isProbed: false,
+        firmUntilMs: Math.max(before?.firmUntilMs ?? 0, endsOnRelease ? 0 : nowMs + pauseMs),
+      })
+      return
+    }
     if (before !== undefined && !before.isProbed && before.untilMs > nowMs) return
     const failures = (before?.failures ?? 0) + 1
     const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
     this.#entries.set(key, { offering, failures, because, untilMs: nowMs + pauseMs, isProbed: false })
+  }
+
+  /** Capacity was given back: what the cloud refused for want of it may be tried again. */
+  released(nowMs: number): void {
+    for (const [key, entry] of this.#entries) {
+      const { firmUntilMs } = entry
+      if (firmUntilMs === undefined) continue
+      if (firmUntilMs <= nowMs) this.#entries.delete(key)
+      else this.#entries.set(key, { ...entry, untilMs: firmUntilMs })
+    }
   }
 
   /** A launch ended for another reason and tells nothing: the next one may try. */
@@ -90,7 +114,8 @@ export class OfferingHealth {
   unavailability(offering: OfferingRef, nowMs: number): Unavailability | undefined {
     const entry = this.#entries.get(keyOf(offering))
     if (entry === undefined || this.isUsable(offering, nowMs)) return undefined
-    const { failures, because, untilMs, isProbed } = entry
+    const { failures, because, untilMs, isProbed, firmUntilMs } = entry
+    if (firmUntilMs !== undefined && !isProbed) return { because, untilMs }
     if (isProbed) return { because: `one launch tries it after ${timesText(failures)} (${because})` }
     return { because: `${timesText(failures)} (${because})`, untilMs }
   }

@@ -33,7 +33,10 @@ export class OfferingFinder {
   readonly #read = new WeakMap<InstanceType, ReadType>()
   readonly #wellKnown: ReadonlySet<string>
 
-  constructor({ wellKnownLabels: own, reservationLabel }: CloudProvider) {
+  constructor({
+    wellKnownLabels: own,
+    reservationLabel,
+  }: Pick<CloudProvider, 'wellKnownLabels' | 'reservationLabel'>) {
     const reserved = reservationLabel === undefined ? [] : [reservationLabel]
     this.#wellKnown = new Set([...wellKnownLabels, ...own, ...reserved])
   }

@@ -3,7 +3,7 @@ import { type InstanceType, labels, type NodePool, parseResources, type Pod } fr
 import { schedule } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 import { eventLoopTurns, silentLogger } from '@tenon/runtime'
-import type { OperatorParts } from '../controllers.ts'
+import type { OperatorParts } from '../composition/parts.ts'
 import { type GatheredInput, gatherSchedulingInput } from '../provisioning/scheduling-input.ts'
 import { defaultSettings } from '../settings.ts'
 import { aPod, aPool } from './nodes/nodes.test-support.ts'

@@ -13,6 +13,7 @@ import { logUnreadableBudgets } from './budget.ts'
 import { type Candidate, findCandidates } from './candidates.ts'
 import { readCatalogue } from './catalogue.ts'
 import { Commands } from './commands/commands.ts'
+import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import { Consolidation } from './methods/consolidation.ts'
 import { Drift } from './methods/drift.ts'
 import { Emptiness } from './methods/emptiness.ts'
@@ -33,6 +34,7 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly client: KubeClient
+  readonly deleter: ClaimDeleter
   readonly caches: Caches
   readonly state: ClusterState
   readonly provider: CloudProvider

@@ -1,6 +1,6 @@
 /** Makes families as the table describes them. */
 import { Counter, Gauge, Histogram, type Registry, Summary } from 'prom-client'
-import { KeptGauge } from './kept-gauge.ts'
+import { KeptGauge, type KeptSource } from './kept-gauge.ts'
 import { LiveGauge, type LiveSeries } from './live-gauge.ts'
 import type { MetricRow } from './rows.ts'
 
@@ -35,10 +35,18 @@ export class Families {
     return silentUntilUsed(gauge)
   }
 
-  /** @param extraLabels names of labels that the table does not know. */
-  kept(name: string, nowMs: () => number, extraLabels: readonly string[] = []): KeptGauge {
+  /**
+   * @param extraLabels names of labels that the table does not know.
+   * @param source what the gauge shows is told by this when somebody looks, not only by calls.
+   */
+  kept(
+    name: string,
+    nowMs: () => number,
+    extraLabels: readonly string[] = [],
+    source?: KeptSource,
+  ): KeptGauge {
     const config = this.#config(name, 'gauge')
-    return new KeptGauge({ ...config, labelNames: [...config.labelNames, ...extraLabels] }, nowMs)
+    return new KeptGauge({ ...config, labelNames: [...config.labelNames, ...extraLabels] }, nowMs, source)
   }
 
   /** @param series what there is at the moment of a scrape. */

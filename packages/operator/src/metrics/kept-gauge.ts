@@ -19,6 +19,15 @@ interface Kept {
   text: string | undefined
 }
 
+/** Knows what a gauge has yet to show. */
+export interface KeptSource {
+  /** Brings in steps what the gauge shows up to date; asked each time before somebody looks. */
+  bringUpToDate(gauge: KeptGauge): Iterable<undefined>
+}
+
+/** Of a gauge that is told everything at once. */
+const nothingLeft: KeptSource = { bringUpToDate: () => [] }
+
 /**
  * Holds the series of objects until these show others or are gone. What changes costs; what stays the same
  * is rendered once, however often it is scraped.
@@ -28,8 +37,7 @@ export class KeptGauge extends Gauge {
   readonly #nowMs: () => number
   /** By the object's name. */
   readonly #kept = new Map<string, Kept>()
-  /** Brings in steps what is shown up to date, before anybody looks. */
-  beforeReading: () => Iterable<undefined> = () => []
+  readonly #source: KeptSource
 
   constructor(
     config: {
@@ -39,10 +47,12 @@ export class KeptGauge extends Gauge {
       readonly registers: Registry[]
     },
     nowMs: () => number,
+    source: KeptSource = nothingLeft,
   ) {
     super({ ...config, labelNames: [...config.labelNames] })
     this.#name = config.name
     this.#nowMs = nowMs
+    this.#source = source
   }
 
   /** Puts these in place of what the object showed. */
@@ -58,7 +68,7 @@ export class KeptGauge extends Gauge {
 
   /** The lines of each object as they are now; what changes while this is read is not in it. */
   *texts(): Generator<string, void, undefined> {
-    for (const _ of this.beforeReading()) yield ''
+    for (const _ of this.#source.bringUpToDate(this)) yield ''
     const nowMs = this.#nowMs()
     // A copy, so that an object that comes back while this is read is not in it twice.
     for (const kept of Array.from(this.#kept.values())) yield kept.text ?? this.#render(kept, nowMs)
@@ -81,7 +91,7 @@ export class KeptGauge extends Gauge {
 
   override async get(): Promise<MetricObjectWithValues<MetricValue<string>>> {
     const metric = await super.get()
-    for (const _ of this.beforeReading());
+    for (const _ of this.#source.bringUpToDate(this));
     const nowMs = this.#nowMs()
     const values = [...this.#kept.values()].flatMap(({ series }) =>
       series.map(({ labels, shared, value }) => ({

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { eventLoopTurns, VirtualClock } from '@tenon/runtime'
 import { Counter, Gauge, Histogram, Summary } from 'prom-client'
-import { KeptGauge } from './kept-gauge.ts'
+import { KeptGauge, type KeptSource } from './kept-gauge.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
 import { scrapeResponse } from './scrape.ts'
 
@@ -111,9 +111,9 @@ describe('the page of a scrape', () => {
 })
 
 describe('a gauge that keeps the series of objects', () => {
-  function aKept() {
+  function aKept(source?: KeptSource) {
     const made = aRegistry()
-    const gauge = new KeptGauge({ ...made.of, name: 'g', labelNames: ['x'] }, () => made.clock.now())
+    const gauge = new KeptGauge({ ...made.of, name: 'g', labelNames: ['x'] }, () => made.clock.now(), source)
     const shown = async () => (await made.lines()).filter((line) => line.startsWith('g'))
     return { ...made, gauge, shown }
   }
@@ -145,13 +145,14 @@ describe('a gauge that keeps the series of objects', () => {
   })
 
   test('is brought up to date before anybody looks', async () => {
-    const { gauge, shown } = aKept()
     let looks = 0
-    gauge.beforeReading = function* () {
-      gauge.show('a', [{ labels: { x: '1' }, value: ++looks }])
-      yield
-      gauge.show('b', [{ labels: { x: '2' }, value: looks }])
-    }
+    const { gauge, shown } = aKept({
+      *bringUpToDate(kept) {
+        kept.show('a', [{ labels: { x: '1' }, value: ++looks }])
+        yield undefined
+        kept.show('b', [{ labels: { x: '2' }, value: looks }])
+      },
+    })
     assert.deepEqual(await shown(), ['g{x="1"} 1', 'g{x="2"} 1'])
     const { values } = await gauge.get()
     assert.deepEqual(

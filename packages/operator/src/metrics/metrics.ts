@@ -1,12 +1,13 @@
 /** The metrics of the running operator: one family for each row of the table (operations.md 9). */
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client'
-import type { SweepGuard } from '@tenon/provider'
+import type { ProviderMetric, SweepGuard } from '@tenon/provider'
 import { type Clock, eventLoopTurns } from '@tenon/runtime'
 import type { OfferingTrouble } from '../cloud/offering-health.ts'
-import { ClusterMetrics } from './cluster/cluster-metrics.ts'
+import { ClusterMetrics, type PodFigures } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
 import { Families } from './families.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
+import { showProviderMetrics } from './provider-metrics.ts'
 
 /** What `karpenter_build_info` tells of this program. */
 export interface BuildInfo {
@@ -27,6 +28,8 @@ interface MetricsSources {
   readonly passAgesMs: () => ReadonlyMap<string, number>
   /** Everything that deletes what nobody seems to own. */
   readonly sweeps: readonly Pick<SweepGuard, 'name' | 'held'>[]
+  /** Those of the provider. */
+  readonly provider: readonly ProviderMetric[]
 }
 
 export interface MetricsOptions {
@@ -39,6 +42,8 @@ export interface MetricsOptions {
     readonly detail: 'full' | 'reduced'
     /** Label keys that the provider adds to the well-known ones. */
     readonly providerLabels: readonly string[]
+    /** Absent where nobody follows pods. */
+    readonly podFigures?: PodFigures
   }
 }
 
@@ -163,6 +168,7 @@ export class Metrics {
     make.gauge('tenon_sweep_held_objects', (gauge) => {
       for (const { name, held } of sources?.sweeps ?? []) gauge.set({ sweep: name }, held)
     })
+    showProviderMetrics(this.registry, sources?.provider ?? [])
     this.cluster = cluster && new ClusterMetrics(this.registry, { ...cluster, nowMs: () => clock.now() })
   }
 }

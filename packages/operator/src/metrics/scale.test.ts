@@ -4,10 +4,10 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { labels, type Node, type Pod } from '@tenon/api'
 import { eventLoopTurns, SystemClock } from '@tenon/runtime'
-import type { OperatorParts } from '../controllers.ts'
 import { NodeMetrics } from './cluster/nodes.ts'
 import { NodePoolMetrics } from './cluster/nodepools.ts'
 import { statusControllers } from './conditions/kinds.ts'
+import { FollowedPods } from './cluster/followed-pods.ts'
 import { PodMetrics } from './cluster/pods.ts'
 import { aClaim, aNode, aPod, aPool } from '../cluster/nodes/nodes.test-support.ts'
 import { nodeClassKind, ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
@@ -71,26 +71,20 @@ async function shown(detail: 'full' | 'reduced') {
   const cluster = new ObservedCluster()
   const { caches, state } = cluster
   const clock = new SystemClock()
-  const metrics = new Metrics({ clock, cluster: { detail, providerLabels: [] } })
+  const followed = new FollowedPods({ caches, state, clock })
+  const metrics = new Metrics({ clock, cluster: { detail, providerLabels: [], podFigures: followed } })
   assert.ok(metrics.cluster)
   const provider = { nodeClasses: [nodeClassKind] }
-  const context = {
-    caches,
-    state,
-    metrics,
-    provider,
-    clock,
-    turns: eventLoopTurns,
-  } as unknown as OperatorParts
+  const context = { caches, state, clock, turns: eventLoopTurns }
   const stopping = new AbortController()
   const told = {
     events: { record: () => undefined },
     settings: { metricsDetail: detail, clusterStateObservability: true },
   }
-  for (const status of statusControllers({ ...context, ...told } as unknown as OperatorParts))
+  for (const status of statusControllers({ ...context, ...told, metrics, provider }))
     status.watch((name) => void status.reconcile(name, stopping.signal))
-  const podMetrics = new PodMetrics(context, metrics.cluster)
-  const nodeMetrics = new NodeMetrics(context, metrics.cluster)
+  const podMetrics = new PodMetrics({ ...context, followed, metrics: metrics.cluster })
+  const nodeMetrics = new NodeMetrics({ ...context, metrics: metrics.cluster })
   for (let i = 0; i < pools; i++) cluster.see(aPool(`pool-${i}`))
   for (let i = 0; i < nodes; i++) {
     cluster.see(
@@ -105,7 +99,7 @@ async function shown(detail: 'full' | 'reduced') {
   }
   await podMetrics.run()
   await nodeMetrics.run()
-  await new NodePoolMetrics(context, metrics.cluster).run()
+  await new NodePoolMetrics({ caches, state, provider, metrics: metrics.cluster }).run()
   return { cluster, metrics, nodeMetrics }
 }
 

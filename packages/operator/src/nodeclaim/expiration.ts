@@ -2,22 +2,20 @@
 import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import { labels, type NodeClaim, parseNillableDuration } from '@tenon/api'
-import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { done, type ReconcileResult } from '@tenon/kube'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
-import { deleteClaim } from './lifecycle/delete-claim.ts'
+import type { ClaimDeleter } from './lifecycle/delete-claim.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
   readonly provider: CloudProvider
-  readonly metrics: Metrics
+  readonly deleter: ClaimDeleter
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -42,7 +40,7 @@ export class NodeClaimExpiration implements ControllerSpec {
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { caches, state, clock, logger, provider } = this.#deps
+    const { caches, state, clock, deleter, logger, provider } = this.#deps
     const claim = caches.nodeClaims.get({ name })
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined || !state.isManaged(claim))
       return done
@@ -53,7 +51,7 @@ export class NodeClaimExpiration implements ControllerSpec {
     const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
     if (pool !== undefined && validatePool(pool, provider).length > 0)
       return { kind: 'after', delayMs: invalidPoolMs }
-    if (await deleteClaim(this.#deps, claim, 'expired')) {
+    if (await deleter.delete(claim, 'expired')) {
       logger.info('deleting expired nodeclaim', { NodeClaim: { name }, expireAfter: claim.spec.expireAfter })
     }
     return done

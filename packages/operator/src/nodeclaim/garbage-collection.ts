@@ -1,6 +1,6 @@
 /** `nodeclaim.garbagecollection`: deletes claims whose instance is gone (lifecycle.md 6). */
 import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
-import type { EventRecorder, KubeClient, ReconcileResult } from '@tenon/kube'
+import type { ReconcileResult } from '@tenon/kube'
 import {
   type CloudProvider,
   heldMessage,
@@ -11,21 +11,19 @@ import {
 } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 import { isNodeReady } from '../cluster/nodes/state-node.ts'
-import { deleteClaim } from './lifecycle/delete-claim.ts'
+import type { ClaimDeleter } from './lifecycle/delete-claim.ts'
 import { wasRegistered } from './lifecycle/standing.ts'
 import type { SingletonSpec } from '../controller.ts'
-import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { Metrics } from '../metrics/metrics.ts'
+import type { Kubernetes } from '../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
+  readonly kubernetes: Pick<Kubernetes, 'caches' | 'events'>
   readonly state: ClusterState
   readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly deleter: ClaimDeleter
+  readonly sweep: SweepGuard
   readonly logger: Logger
 }
 
@@ -44,18 +42,16 @@ export function claimSweepGuard(clock: Clock): SweepGuard {
 export class NodeClaimGarbageCollection implements SingletonSpec {
   readonly name = 'nodeclaim.garbagecollection'
   readonly #deps: Dependencies
-  readonly #guard: SweepGuard
 
-  constructor(deps: Dependencies, guard: SweepGuard) {
+  constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#guard = guard
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, state, provider, logger } = this.#deps
+    const { deleter, kubernetes, state, sweep, provider, logger } = this.#deps
     // Claims first: one launched between the two lists must not look as if it had no instance. A cache that is
     // behind only knows of fewer launches.
-    const claims = caches.nodeClaims
+    const claims = kubernetes.caches.nodeClaims
       .list()
       .filter(
         (claim) => state.isManaged(claim) && (isConditionTrue(claim, 'Registered') || wasRegistered(claim)),
@@ -68,7 +64,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
         .filter(([, claim]) => state.nodeOf(claim) !== undefined || !isConditionTrue(claim, 'Registered'))
         .map(([name]) => name),
     )
-    const round = this.#guard.admit(
+    const round = sweep.admit(
       [...lost.keys()].filter((name) => !silent.has(name)),
       claims.length,
     )
@@ -76,7 +72,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     for (const name of [...silent, ...round.admitted]) {
       const claim = lost.get(name)
       if (claim === undefined || !(await this.#isGone(claim, signal))) continue
-      if (!(await deleteClaim(this.#deps, claim, 'garbage_collected'))) continue
+      if (!(await deleter.delete(claim, 'garbage_collected'))) continue
       logger.info('deleting nodeclaim whose instance is gone', {
         NodeClaim: { name },
         'provider-id': claim.status?.providerID,
@@ -120,7 +116,8 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
 
   #tell(round: SweepRound, lost: ReadonlyMap<string, NodeClaim>, present: number): void {
     if (round.held.length === 0) return
-    const { caches, events, logger } = this.#deps
+    const { kubernetes, logger } = this.#deps
+    const { caches, events } = kubernetes
     const message = heldMessage('NodeClaims have no instance', round, present)
     logger.info(message, { held: round.held.slice(0, 20) })
     const pools = new Set(round.held.map((name) => lost.get(name)?.metadata.labels?.[labels.nodePool] ?? ''))

@@ -6,7 +6,7 @@ import type { Enqueue } from '../controller.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Caches
-  readonly provider: CloudProvider
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
 }
 
 /** The pool of that name if this provider serves its node class. */

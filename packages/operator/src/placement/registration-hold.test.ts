@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Node, type NodeClaim, type Pod, unregisteredTaint } from '@tenon/api'
-import type { OperatorParts } from '../controllers.ts'
 import { defaultSettings } from '../settings.ts'
 import { ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
 import { RegistrationHold } from './registration-hold.ts'
+import { WishHold } from './wish-hold.ts'
 
 const aClaim = (name: string, status: NodeClaim['status'] = {}): NodeClaim => ({
   apiVersion: 'karpenter.sh/v1',
@@ -39,18 +39,29 @@ const aPod = (name: string, nominatedNodeName?: string): Pod => ({
   },
 })
 
+/** With nominations on, and nobody who wishes to be apart from others. */
+function holdOf({ caches, clock, state }: ObservedCluster): RegistrationHold {
+  const observed = { caches, clock, state }
+  const wishes = new WishHold({ ...observed, placementGate: { keepsPlans: false } })
+  return new RegistrationHold({
+    ...observed,
+    settings: defaultSettings,
+    placementGate: { isOn: true },
+    wishes,
+  })
+}
+
 /** A decision that launched these claims, each for one pod; their Nodes have not come. */
 function held(...names: readonly string[]) {
   const cluster = new ObservedCluster()
-  const { clock, caches, state } = cluster
+  const { clock, state } = cluster
   const batch = new Set<string>()
   for (const name of names) {
     cluster.see(aClaim(name), aPod(`for-${name}`))
     state.plans.launched(name, batch)
     state.plans.set(`uid-for-${name}`, { target: { kind: 'claim', name }, steering: 'told' })
   }
-  const context = { clock, caches, state, settings: defaultSettings, placementGate: { isOn: true } }
-  const hold = new RegistrationHold(context as unknown as OperatorParts, () => undefined)
+  const hold = holdOf(cluster)
   return { clock, waitMs: (name: string) => hold.waitMs(aClaim(name)) }
 }
 
@@ -80,7 +91,7 @@ test('nobody asks again later than the bound', async () => {
 /** A decision whose Nodes are Ready, each for so many pods that were all nominated for it a moment ago. */
 function nominated(pods: Readonly<Record<string, number>>, fillers = 0) {
   const cluster = new ObservedCluster()
-  const { clock, caches, state } = cluster
+  const { clock, state } = cluster
   const batch = new Set<string>()
   const claims = new Map<string, NodeClaim>()
   const names = new Map<string, readonly string[]>()
@@ -107,8 +118,7 @@ function nominated(pods: Readonly<Record<string, number>>, fillers = 0) {
       state.plans.set(`uid-${claim}-filler-${index}`, { target, steering: 'filler' })
     }
   }
-  const context = { clock, caches, state, settings: defaultSettings, placementGate: { isOn: true } }
-  const hold = new RegistrationHold(context as unknown as OperatorParts, () => undefined)
+  const hold = holdOf(cluster)
   const each = <T>(answer: (claim: NodeClaim) => T) => [...claims.values()].map(answer)
   return {
     clock,

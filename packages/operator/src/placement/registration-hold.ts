@@ -1,9 +1,9 @@
 /** Keeps a new node closed until the scheduler knows which pods it is for (planned-placement.md). */
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Listeners } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
 import { canOpen, isSteered, standingOf } from './standing-nominations.ts'
-import { WishHold } from './wish-hold.ts'
+import type { WishHold } from './wish-hold.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
@@ -13,9 +13,10 @@ import type { Settings } from '../settings.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly placementGate: PlacementGate
-  readonly clock: Clock
-  readonly settings: Settings
+  readonly placementGate: Pick<PlacementGate, 'isOn'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly settings: Pick<Settings, 'nominationHoldMs'>
+  readonly wishes: Pick<WishHold, 'due' | 'waitMs'>
 }
 
 /** From the decision to open until the first Node does, so that the later ones are not late. */
@@ -50,14 +51,14 @@ export class RegistrationHold {
   readonly #batches = new WeakMap<ReadonlySet<string>, BatchState>()
   /** The claim of each batch that asks for all of it, and when it last did. */
   readonly #scouts = new WeakMap<ReadonlySet<string>, { readonly name: string; readonly atMs: number }>()
-  readonly #wake: (claim: string, afterMs: number) => void
-  readonly #wishes: WishHold
+  /** Claims to ask for again after so long, or earlier. */
+  readonly due = new Listeners<{ readonly name: string; readonly afterMs: number }>()
 
-  /** @param wake has a claim ask again after so long, or earlier. */
-  constructor(deps: Dependencies, wake: (claim: string, afterMs: number) => void) {
+  constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#wake = wake
-    this.#wishes = new WishHold(deps, wake)
+    deps.wishes.due.add((claim) => {
+      this.due.notify(claim)
+    })
     deps.caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
     })
@@ -72,8 +73,8 @@ export class RegistrationHold {
    */
   waitMs(claim: NodeClaim): number {
     const { name, uid = '' } = claim.metadata
-    const { clock, settings, state, placementGate } = this.#deps
-    const forWishesMs = this.#wishes.waitMs(claim)
+    const { clock, settings, state, placementGate, wishes } = this.#deps
+    const forWishesMs = wishes.waitMs(claim)
     if (forWishesMs > 0) return forWishesMs
     if (!placementGate.isOn || !isSteered(state, name)) return 0
     const now = clock.now()
@@ -130,7 +131,7 @@ export class RegistrationHold {
     const { opensAtMs, order, isFirstDone, lagging } = next
     if (opensAtMs !== undefined && (known?.opensAtMs !== opensAtMs || known.isFirstDone !== isFirstDone)) {
       for (const name of isFirstDone ? batch : order.first)
-        this.#wake(name, opensAtMs + rankOf(name, order, lagging) - atMs)
+        this.due.notify({ name, afterMs: opensAtMs + rankOf(name, order, lagging) - atMs })
     }
     return next
   }

@@ -11,7 +11,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Opens the nodes at one moment that were bought so that pods can keep away from each other where they wish to. */
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Listeners } from '@tenon/runtime'
 import type { NodeClaim, PodSpec } from '@tenon/api'
 import { canOpen } from './standing-nominations.ts'
 import type { Caches } from '../cluster/caches.ts'
@@ -10,8 +10,8 @@ import type { PlacementGate } from './gate.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly placementGate: PlacementGate
-  readonly clock: Clock
+  readonly placementGate: Pick<PlacementGate, 'keepsPlans'>
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** A node waits so long for the others of its decision at most: one of them may never join. */
@@ -30,12 +30,11 @@ export class WishHold {
   readonly #since = new Map<string, number>()
   /** When the claims of a decision open. */
   readonly #opensAt = new WeakMap<ReadonlySet<string>, number>()
-  readonly #wake: (claim: string, afterMs: number) => void
+  /** Claims to ask for again after so long, or earlier. */
+  readonly due = new Listeners<{ readonly name: string; readonly afterMs: number }>()
 
-  /** @param wake has a claim ask again after so long, or earlier. */
-  constructor(deps: Dependencies, wake: (claim: string, afterMs: number) => void) {
+  constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#wake = wake
     deps.caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
     })
@@ -57,7 +56,7 @@ export class WishHold {
     const isComplete = [...batch].every((each) => !this.#hasWishes(each) || this.#canOpen(each))
     if (!isComplete) return Math.min(leftMs, pollMs)
     this.#opensAt.set(batch, now + wakingMs)
-    for (const each of batch) this.#wake(each, wakingMs)
+    for (const each of batch) this.due.notify({ name: each, afterMs: wakingMs })
     return wakingMs
   }
 

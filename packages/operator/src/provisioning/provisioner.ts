@@ -46,7 +46,7 @@ interface Dependencies {
   readonly state: ClusterState
   readonly provider: CloudProvider
   readonly learning?: CapacityLearning
-  readonly launchGuard?: LaunchGuard
+  readonly launchGuard: LaunchGuard
   readonly events: EventRecorder
   readonly decider: SchedulingDecider
   readonly placementGate: PlacementGate
@@ -232,7 +232,6 @@ export class Provisioner implements LoopSpec {
   /** Leaves pods for later whose claims would all stand or fall with one that is on trial. */
   #withoutCrowds({ pools }: GatheredInput, result: SchedulingResult): SchedulingResult {
     const { launchGuard } = this.#deps
-    if (launchGuard === undefined) return result
     const types = new Map(pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]))
     const claims = launchGuard.withoutCrowds(result.claims, types)
     if (claims.length === result.claims.length) return result

@@ -12,7 +12,10 @@ const leastDoubtMs = 3 * 60_000
  * From registration to initialization, in milliseconds; Infinity when nothing bounds it. What cannot be read in the
  * claim's annotation does not count.
  */
-export function initializationTimeoutMs(claim: NodeClaim, settings: Settings): number {
+export function initializationTimeoutMs(
+  claim: NodeClaim,
+  settings: Pick<Settings, 'initializationTimeoutMs'>,
+): number {
   const text = claim.metadata.annotations?.[initializationTimeoutAnnotation]
   if (text === 'Never') return Number.POSITIVE_INFINITY
   const durationMs = text === undefined ? undefined : parseDuration(text)
@@ -26,7 +29,7 @@ export function initializationTimeoutMs(claim: NodeClaim, settings: Settings): n
  */
 export function isInitializationDoubtful(
   { claim, isRegistered, isInitialized }: Pick<StateNode, 'claim' | 'isRegistered' | 'isInitialized'>,
-  settings: Settings,
+  settings: Pick<Settings, 'initializationTimeoutMs'>,
   now: number,
 ): boolean {
   if (claim === undefined || !isRegistered || isInitialized) return false

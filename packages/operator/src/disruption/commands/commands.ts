@@ -7,14 +7,14 @@ import {
   type Pod,
   type Unavailability,
 } from '@tenon/api'
-import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { done, type EventRecorder, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { type Clock, Listeners, type Logger, type Random, uuid } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { isExpectedFailure, OvertakenError } from '../../cloud/expected-failures.ts'
 import { type Caches, indexes } from '../../cluster/caches.ts'
 import { FailureBackoff } from '../../cluster/failure-backoff.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
-import { deleteClaim } from '../../nodeclaim/lifecycle/delete-claim.ts'
+import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import type { Candidate } from '../candidates.ts'
 import { type Command, decisionOf, logFields, policyLabel, poolsOf, type Replacement } from './command.ts'
 import type { DisruptionMarks } from './marks.ts'
@@ -26,7 +26,7 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
+  readonly deleter: ClaimDeleter
   readonly caches: Caches
   readonly state: ClusterState
   readonly events: EventRecorder
@@ -319,7 +319,7 @@ export class Commands implements ControllerSpec {
           const policy = reason === 'Drifted' ? '' : policyLabel(pool.spec.disruption?.consolidationPolicy)
           try {
             const account = { policy, movedPods: waves.movedFrom(node.metadata.name) }
-            if (await deleteClaim(this.#deps, claim, reason.toLowerCase(), undefined, account))
+            if (await this.#deps.deleter.delete(claim, reason.toLowerCase(), undefined, account))
               for (const object of [node, claim])
                 this.#tell(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
           } catch (error) {

@@ -2,7 +2,7 @@
 import type { Gauge, Histogram, Registry, Summary } from 'prom-client'
 import { clusterRows } from './cluster-rows.ts'
 import { Families } from '../families.ts'
-import type { KeptGauge } from '../kept-gauge.ts'
+import type { KeptGauge, KeptSource } from '../kept-gauge.ts'
 import type { LiveGauge, LiveSeries } from '../live-gauge.ts'
 import { nodeLabelKeys, nodeLabelNames } from './node-labels.ts'
 
@@ -11,6 +11,8 @@ export interface ClusterMetricsOptions {
   /** Label keys that the provider adds to the well-known ones. */
   readonly providerLabels: readonly string[]
   readonly nowMs: () => number
+  /** Absent where nobody follows pods: their families show nothing. */
+  readonly podFigures?: PodFigures
 }
 
 /** There is a series for each of a node's resources, in each family but the last. */
@@ -36,8 +38,13 @@ export interface PodFamilies {
   readonly undecided: LiveGauge
 }
 
-/** How long pods have been waiting for what they have not got, each family's series; no pod is twice in one. */
-export type PodAges = { readonly [Family in keyof Omit<PodFamilies, 'state'>]: () => Iterable<LiveSeries> }
+/**
+ * What the families of pods show when somebody looks: how long pods have been waiting for what they have not got,
+ * by family and no pod twice in one, and what has changed about where they are.
+ */
+export type PodFigures = KeptSource & {
+  readonly [Family in keyof Omit<PodFamilies, 'state'>]: () => Iterable<LiveSeries>
+}
 
 export class ClusterMetrics {
   readonly poolLimit: KeptGauge
@@ -53,10 +60,9 @@ export class ClusterMetrics {
   readonly nodes: NodeFamilies | undefined
   /** Absent with reduced detail. */
   readonly pods: PodFamilies | undefined
-  /** Set by who follows pods. */
-  podAges: PodAges | undefined
 
-  constructor(registry: Registry, { detail, providerLabels, nowMs }: ClusterMetricsOptions) {
+  constructor(registry: Registry, options: ClusterMetricsOptions) {
+    const { detail, providerLabels, nowMs, podFigures } = options
     const make = new Families(registry, clusterRows)
     const kept = (name: string, labels?: readonly string[]) => make.kept(`karpenter_${name}`, nowMs, labels)
     this.poolLimit = kept('nodepools_limit')
@@ -80,10 +86,10 @@ export class ClusterMetrics {
       daemonLimits: kept('nodes_total_daemon_limits', names),
       currentLifetime: kept('nodes_current_lifetime_seconds', names),
     }
-    const age = (name: string, family: keyof PodAges) =>
-      make.live(`karpenter_pods_${name}_time_seconds`, () => this.podAges?.[family]() ?? [])
+    const age = (name: string, family: keyof Omit<PodFamilies, 'state'>) =>
+      make.live(`karpenter_pods_${name}_time_seconds`, () => podFigures?.[family]() ?? [])
     this.pods = {
-      state: kept('pods_state'),
+      state: make.kept('karpenter_pods_state', nowMs, [], podFigures),
       unstarted: age('unstarted', 'unstarted'),
       unbound: age('unbound', 'unbound'),
       provisioningUnbound: age('provisioning_unbound', 'provisioningUnbound'),

@@ -14,7 +14,8 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly metrics: ClusterMetrics
 }
 
 const periodMs = 10_000
@@ -23,12 +24,10 @@ const periodMs = 10_000
 export class NodePoolMetrics implements SingletonSpec {
   readonly name = 'metrics.nodepool'
   readonly #deps: Dependencies
-  readonly #metrics: ClusterMetrics
   readonly #shown = new Map<string, NodePool>()
 
-  constructor(deps: Dependencies, metrics: ClusterMetrics) {
+  constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#metrics = metrics
     deps.caches.nodePools.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#drop(object.metadata.name)
     })
@@ -44,13 +43,13 @@ export class NodePoolMetrics implements SingletonSpec {
         continue
       }
       const { pricePerHour, unpriced } = state.poolCosts.of(name)
-      this.#metrics.poolCost.show(name, [{ labels: { nodepool: name }, value: pricePerHour }])
-      if (unpriced === 0) this.#metrics.poolUnpriced.drop(name)
-      else this.#metrics.poolUnpriced.show(name, [{ labels: { nodepool: name }, value: unpriced }])
+      this.#deps.metrics.poolCost.show(name, [{ labels: { nodepool: name }, value: pricePerHour }])
+      if (unpriced === 0) this.#deps.metrics.poolUnpriced.drop(name)
+      else this.#deps.metrics.poolUnpriced.show(name, [{ labels: { nodepool: name }, value: unpriced }])
       if (this.#shown.get(name) === pool) continue
       this.#shown.set(name, pool)
-      this.#show(this.#metrics.poolLimit, name, pool.spec.limits)
-      this.#show(this.#metrics.poolUsage, name, pool.status?.resources)
+      this.#show(this.#deps.metrics.poolLimit, name, pool.spec.limits)
+      this.#show(this.#deps.metrics.poolUsage, name, pool.status?.resources)
     }
     return Promise.resolve({ kind: 'after', delayMs: periodMs })
   }
@@ -67,7 +66,7 @@ export class NodePoolMetrics implements SingletonSpec {
 
   #drop(name: string): void {
     this.#shown.delete(name)
-    const { poolLimit, poolUsage, poolCost, poolUnpriced } = this.#metrics
+    const { poolLimit, poolUsage, poolCost, poolUnpriced } = this.#deps.metrics
     for (const gauge of [poolLimit, poolUsage, poolCost, poolUnpriced]) gauge.drop(name)
   }
 }

@@ -21,6 +21,7 @@ interface Dependencies {
   readonly state: ClusterState
   readonly clock: Clock
   readonly turns: Turns
+  readonly metrics: ClusterMetrics
 }
 
 const periodMs = 5000
@@ -35,7 +36,6 @@ interface Share {
 export class NodeMetrics implements SingletonSpec {
   readonly name = 'metrics.node'
   readonly #deps: Dependencies
-  readonly #metrics: ClusterMetrics
   /** By name. */
   readonly #changed = new Set<string>()
   readonly #shares = new Map<string, Share>()
@@ -43,9 +43,8 @@ export class NodeMetrics implements SingletonSpec {
   /** By containers, which cached pods of one workload share with all that counts beside them. */
   readonly #podLimits = new WeakMap<readonly Container[], Resources>()
 
-  constructor(deps: Dependencies, metrics: ClusterMetrics) {
+  constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#metrics = metrics
     const { caches, state } = deps
     caches.nodes.onChange(({ object }) => {
       this.#changed.add(object.metadata.name)
@@ -87,13 +86,13 @@ export class NodeMetrics implements SingletonSpec {
     const node = caches.nodes.get({ name })
     if (node === undefined || !isTracked(node)) {
       this.#shares.delete(name)
-      for (const gauge of gaugesOf(this.#metrics.nodes)) gauge.drop(name)
+      for (const gauge of gaugesOf(this.#deps.metrics.nodes)) gauge.drop(name)
       return
     }
     const allocatable = state.parsed(node.status?.allocatable)
     const { requests, daemonRequests } = state.pods.useOf(name)
     this.#shares.set(name, { allocatable, requests })
-    const families = this.#metrics.nodes
+    const families = this.#deps.metrics.nodes
     if (families === undefined) return
     const stateNode = joined(node, state.claimOf(node), '', false)
     const shared = this.#labelsOf(stateNode, families)
@@ -151,7 +150,7 @@ export class NodeMetrics implements SingletonSpec {
       accumulate(allocatable, share.allocatable)
       accumulate(requests, share.requests)
     }
-    const { utilization } = this.#metrics
+    const { utilization } = this.#deps.metrics
     const shown = Object.entries(allocatable).filter(([, amount]) => amount > 0)
     const names = new Set(shown.map(([name]) => name))
     for (const name of this.#utilized)

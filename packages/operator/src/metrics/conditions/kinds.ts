@@ -25,11 +25,11 @@ import type { Settings } from '../../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Caches
-  readonly provider: CloudProvider
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
   readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'registry'>
   readonly clock: Clock
-  readonly settings: Settings
+  readonly settings: Pick<Settings, 'clusterStateObservability' | 'metricsDetail'>
 }
 
 /** What tells of the conditions of each kind; nothing without the setting. */

@@ -1,33 +1,22 @@
 /** `node.health`: replaces nodes that stay unhealthy, unless too many are (lifecycle.md 11). */
 import type { CloudProvider } from '@tenon/provider'
-import {
-  annotations,
-  karpenterKinds,
-  labels,
-  type Node,
-  type NodeClaim,
-  nodeClassLabel,
-  ownValue,
-} from '@tenon/api'
-import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
-import { deleteClaim } from '../../nodeclaim/lifecycle/delete-claim.ts'
-import { ailmentOf, isHealthChange, snakeCase } from './unhealthy.ts'
+import { labels, type Node, type NodeClaim, nodeClassLabel, ownValue } from '@tenon/api'
+import { done, type EventRecorder, type ReconcileResult } from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import type { NodeRepair } from './repair.ts'
+import { ailmentOf, isHealthChange } from './unhealthy.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
   readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly state: Pick<ClusterState, 'claimOf'>
+  readonly provider: Pick<CloudProvider, 'nodeClasses' | 'repairPolicies'>
   readonly events: EventRecorder
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly logger: Logger
+  readonly repair: NodeRepair
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** Of the nodes considered, rounded up; with more, something else than the nodes is broken. */
@@ -60,7 +49,7 @@ export class NodeHealth implements ControllerSpec {
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
-    const { caches, clock, provider, state } = this.#deps
+    const { caches, clock, provider, repair, state } = this.#deps
     const node = caches.nodes.get({ name })
     if (node === undefined || !this.#isManaged(node)) return done
     const claim = state.claimOf(node)
@@ -74,7 +63,7 @@ export class NodeHealth implements ControllerSpec {
       this.#tellBlocked(node, scope, unhealthy.length)
       return { kind: 'after', delayMs: blockedMs }
     }
-    await this.#repair(node, claim, ailment.conditionType)
+    await repair.run(node, claim, ailment.conditionType)
     return done
   }
 
@@ -109,44 +98,5 @@ export class NodeHealth implements ControllerSpec {
         dedupeTtlMs: blockedEventTtlMs,
       })
     }
-  }
-
-  async #repair(node: Node, claim: NodeClaim, conditionType: string): Promise<void> {
-    const { logger, metrics } = this.#deps
-    try {
-      await this.#endGracePeriod(claim)
-    } catch (error) {
-      if (isKubeError(error, 'notFound')) return
-      throw error
-    }
-    if (claim.metadata.deletionTimestamp !== undefined) return
-    const tags = node.metadata.labels ?? {}
-    if (!(await deleteClaim(this.#deps, claim, 'unhealthy', tags))) return
-    logger.info('deleting unhealthy node', {
-      Node: { name: node.metadata.name },
-      NodeClaim: { name: claim.metadata.name },
-      reason: conditionType,
-    })
-    metrics.nodeClaimsUnhealthyDisrupted.inc({
-      condition: snakeCase(conditionType),
-      nodepool: tags[labels.nodePool] ?? '',
-      capacity_type: tags[labels.capacityType] ?? '',
-      image_id: claim.status?.imageID ?? '',
-    })
-  }
-
-  /** A node that is not well cannot be drained politely: its pods get no grace beyond this moment. */
-  async #endGracePeriod({ metadata }: NodeClaim): Promise<void> {
-    const { client, clock, logger } = this.#deps
-    const key = annotations.terminationTimestamp
-    const now = clock.now()
-    if (Date.parse(metadata.annotations?.[key] ?? '') <= now) return
-    const deadline = rfc3339(now)
-    await client.patch(
-      karpenterKinds.nodeClaim,
-      { name: metadata.name },
-      { metadata: { annotations: { [key]: deadline } } },
-    )
-    logger.info('annotated nodeclaim', { NodeClaim: { name: metadata.name }, [key]: deadline })
   }
 }

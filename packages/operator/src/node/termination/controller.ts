@@ -1,5 +1,4 @@
 /** `node.termination`: drains a deleting Node, waits for its volumes, ends its instance (lifecycle.md 4). */
-import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import {
   annotations,
@@ -12,37 +11,27 @@ import {
   type NodeClaim,
   terminationFinalizer,
 } from '@tenon/api'
-import {
-  done,
-  type EventRecorder,
-  isKubeError,
-  type KubeClient,
-  mergePatchOf,
-  type ReconcileResult,
-} from '@tenon/kube'
+import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import { deadlineMsOf } from '../../cluster/nodes/departures.ts'
 import { isDisrupted, isNodeReady } from '../../cluster/nodes/state-node.ts'
 import { nodeClaimConditions } from '../../nodeclaim/lifecycle/conditions.ts'
 import { isInstanceGone } from '../../nodeclaim/lifecycle/finalize.ts'
 import { isTerminatingNode } from './drain-state.ts'
-import type { EvictionQueue } from './eviction-queue.ts'
 import type { Departure } from './departure.ts'
-import { type TerminationStage, terminationStages } from './stages.ts'
+import type { TerminationReport } from './report.ts'
+import type { TerminationStage } from './stages.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly logger: Logger
+  readonly kubernetes: Kubernetes
+  readonly state: Pick<ClusterState, 'claimOf'>
+  readonly provider: Pick<CloudProvider, 'get' | 'nodeClasses' | 'ownsProviderID'>
+  /** In order; each is looked at again in every pass. */
+  readonly stages: readonly TerminationStage[]
+  readonly report: TerminationReport
 }
 
 const backoff: ReconcileResult = { kind: 'backoff' }
@@ -56,23 +45,21 @@ export class NodeTermination implements ControllerSpec {
   readonly backoff = { baseMs: 100, capMs: 10_000 }
   readonly perSecond = 10
   readonly #deps: Dependencies
-  readonly #stages: readonly TerminationStage[]
 
-  constructor(deps: Dependencies, evictions: EvictionQueue) {
+  constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#stages = terminationStages(deps, evictions)
   }
 
   watch(enqueue: Enqueue): void {
     enqueueChanged(
-      this.#deps.caches.nodes,
+      this.#deps.kubernetes.caches.nodes,
       enqueue,
       ({ object }) => object.metadata.deletionTimestamp !== undefined,
     )
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const node = this.#deps.caches.nodes.get({ name })
+    const node = this.#deps.kubernetes.caches.nodes.get({ name })
     if (node === undefined || !isTerminatingNode(node, this.#deps.provider.nodeClasses)) return done
     try {
       return await this.#terminate(node, signal)
@@ -94,7 +81,7 @@ export class NodeTermination implements ControllerSpec {
   }
 
   async #deleteClaim(claim: NodeClaim): Promise<void> {
-    await this.#deps.client
+    await this.#deps.kubernetes.client
       .delete(karpenterKinds.nodeClaim, { name: claim.metadata.name })
       .catch((error: unknown) => {
         if (!isKubeError(error, 'notFound')) throw error
@@ -105,7 +92,7 @@ export class NodeTermination implements ControllerSpec {
   async #isInstanceGone(node: Node, signal: AbortSignal): Promise<boolean> {
     const providerID = node.spec?.providerID ?? ''
     if (!this.#deps.provider.ownsProviderID(providerID)) return false
-    return await isInstanceGone(this.#deps, providerID, signal)
+    return await isInstanceGone(this.#deps.provider, providerID, signal)
   }
 
   #deadlineOf(node: Node, claim: NodeClaim | undefined): number {
@@ -117,7 +104,7 @@ export class NodeTermination implements ControllerSpec {
         `NodeClaim ${claim?.metadata.name}: annotation ${annotations.terminationTimestamp} "${text}" is no RFC 3339 time; correct or remove it`,
       )
     }
-    this.#deps.events.record({
+    this.#deps.kubernetes.events.record({
       object: node,
       type: 'Warning',
       reason: 'TerminationGracePeriodExpiring',
@@ -146,10 +133,15 @@ export class NodeTermination implements ControllerSpec {
     }
     const patch = mergePatchOf(node, wanted)
     if (patch === undefined) return node
-    const tainted = await this.#deps.client.patch(kinds.node, { name: node.metadata.name }, patch, {
-      resourceVersion: node.metadata.resourceVersion ?? '',
-    })
-    this.#deps.logger.info('tainted node', { Node: { name: node.metadata.name } })
+    const tainted = await this.#deps.kubernetes.client.patch(
+      kinds.node,
+      { name: node.metadata.name },
+      patch,
+      {
+        resourceVersion: node.metadata.resourceVersion ?? '',
+      },
+    )
+    this.#deps.report.tainted(node)
     return tainted
   }
 
@@ -160,7 +152,7 @@ export class NodeTermination implements ControllerSpec {
     let conditions = before
     let requeueMs: number | undefined
     try {
-      for (const stage of this.#stages) {
+      for (const stage of this.#deps.stages) {
         const outcome = await stage(departure, conditions, signal)
         conditions = outcome.conditions
         requeueMs = outcome.requeueMs
@@ -178,9 +170,9 @@ export class NodeTermination implements ControllerSpec {
     before: ConditionSet | undefined,
     after: ConditionSet | undefined,
   ): Promise<void> {
-    const { client, metrics } = this.#deps
+    const { kubernetes, report } = this.#deps
     try {
-      await client.patch(
+      await kubernetes.client.patch(
         karpenterKinds.nodeClaim,
         { name: claim.metadata.name },
         { status: { conditions: after?.conditions } },
@@ -190,30 +182,18 @@ export class NodeTermination implements ControllerSpec {
       if (!isKubeError(error, 'notFound')) throw error
       return
     }
-    if (after?.isTrue('Drained') === true && before?.isTrue('Drained') !== true)
-      metrics.nodesDrained.inc({ nodepool: claim.metadata.labels?.[labels.nodePool] ?? '' })
+    if (after?.isTrue('Drained') === true && before?.isTrue('Drained') !== true) report.drained(claim)
   }
 
   async #finish(node: Node): Promise<ReconcileResult> {
     const finalizers = (node.metadata.finalizers ?? []).filter((name) => name !== terminationFinalizer)
-    await this.#deps.client.patch(
+    await this.#deps.kubernetes.client.patch(
       kinds.node,
       { name: node.metadata.name },
       { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },
       { resourceVersion: node.metadata.resourceVersion ?? '' },
     )
-    const tags = node.metadata.labels ?? {}
-    const nodepool = tags[labels.nodePool] ?? ''
-    const { clock, metrics } = this.#deps
-    const secondsSince = (time: string | undefined) =>
-      Math.max(0, clock.now() - Date.parse(time ?? '')) / 1000
-    metrics.nodesTerminated.inc({ nodepool, zone: tags[labels.zone] ?? '' })
-    metrics.nodesTermination.observe({ nodepool }, secondsSince(node.metadata.deletionTimestamp))
-    metrics.nodesLifetime.observe({ nodepool }, secondsSince(node.metadata.creationTimestamp))
-    this.#deps.logger.info('deleted node', {
-      Node: { name: node.metadata.name },
-      'provider-id': node.spec?.providerID,
-    })
+    this.#deps.report.finished(node)
     return done
   }
 }

@@ -1,28 +1,24 @@
 /** What a Node goes through before it may go: drain, volumes, instance (lifecycle.md 4.1, 4.5, 4.6). */
-import type { Clock, Logger } from '@tenon/runtime'
+import type { Clock } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
-import type { EventRecorder, KubeClient } from '@tenon/kube'
 import type { ConditionSet } from '@tenon/api'
 import { deletesInstance } from '../../nodeclaim/lifecycle/finalize.ts'
 import type { Departure } from './departure.ts'
 import { isDrainable, planDrain } from './drain.ts'
-import { drainEventMs, DrainEvents } from './drain-events.ts'
+import { drainEventMs, type DrainEvents } from './drain-events.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
 import { pendingVolumes } from './volumes.ts'
-import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly kubernetes: Pick<Kubernetes, 'caches' | 'events'>
+  readonly state: Pick<ClusterState, 'podsOn'>
   readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly evictions: Pick<EvictionQueue, 'add' | 'addForced'>
+  readonly drainEvents: DrainEvents
   readonly clock: Clock
-  readonly logger: Logger
 }
 
 const pollMs = 1000
@@ -46,18 +42,16 @@ export type TerminationStage = (
 ) => Promise<StageOutcome> | StageOutcome
 
 /** The stages, in order; each is looked at again in every pass. */
-export function terminationStages(deps: Dependencies, evictions: EvictionQueue): readonly TerminationStage[] {
-  const story = new DrainEvents(deps)
+export function terminationStages(deps: Dependencies): readonly TerminationStage[] {
   return [
-    (departure, conditions) => drain(deps, { evictions, story }, departure, conditions),
+    (departure, conditions) => drain(deps, departure, conditions),
     (departure, conditions) => detachVolumes(deps, departure, conditions),
     (departure, conditions, signal) => endInstance(deps, departure, conditions, signal),
   ]
 }
 
 function drain(
-  { clock, state }: Dependencies,
-  { evictions, story }: { readonly evictions: EvictionQueue; readonly story: DrainEvents },
+  { clock, drainEvents, evictions, state }: Dependencies,
   departure: Departure,
   before: ConditionSet | undefined,
 ): StageOutcome {
@@ -69,7 +63,7 @@ function drain(
   if (plan.waiting.length > 0) {
     evictions.addForced(plan.force, deadlineMs)
     evictions.add(plan.evict, deadlineMs)
-    story.tell(departure, plan)
+    drainEvents.tell(departure, plan)
     // In time for the next pod that the deadline overtakes: it has no more than its grace period left.
     const forceMs = Math.max(1, plan.nextForceMs - now + 1)
     return { conditions, requeueMs: Math.min(pollMs, forceMs) }
@@ -81,7 +75,7 @@ function drain(
 }
 
 function detachVolumes(
-  { caches, clock, state, events }: Dependencies,
+  { clock, kubernetes: { caches, events }, state }: Dependencies,
   { node, deadlineMs }: Departure,
   conditions: ConditionSet | undefined,
 ): StageOutcome {
@@ -117,7 +111,7 @@ async function endInstance(
   signal: AbortSignal,
 ): Promise<StageOutcome> {
   if (claim === undefined) return { conditions }
-  const isGone = await deletesInstance(deps, claim, signal)
+  const isGone = await deletesInstance(deps.provider, claim, signal)
   return {
     conditions: conditions?.set({ type: 'InstanceTerminating', status: 'True' }, deps.clock.now()),
     ...(!isGone && { requeueMs: instancePollMs }),

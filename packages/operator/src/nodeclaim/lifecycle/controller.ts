@@ -1,45 +1,33 @@
 /** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
-import type { CloudProvider } from '@tenon/provider'
 import { ConditionSet, karpenterKinds, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import {
   compareResourceVersions,
   done,
-  type EventRecorder,
   isKubeError,
   type KubeClient,
   mergePatchOf,
   type ReconcileResult,
 } from '@tenon/kube'
-import { type Clock, Listeners, type Logger } from '@tenon/runtime'
+import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes, nodeNamesOf } from '../../cluster/caches.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
-import { RegistrationHold } from '../../placement/registration-hold.ts'
 import { nodeClaimConditions } from './conditions.ts'
-import { finalize } from './finalize.ts'
-import { initialize } from './initialization.ts'
-import { type ClaimDraft, Launcher, type StageResult } from './launch.ts'
-import { checkLiveness, isOverdue } from './liveness.ts'
-import { register } from './registration.ts'
+import type { ClaimFinalizer } from './finalize.ts'
+import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import { isOfItsLife } from '../../cluster/nodes/claim-changes.ts'
 import { claimNamesOf, isMoreThanHeartbeat } from '../../cluster/nodes/node-changes.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { PlacementGate } from '../../placement/gate.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
-import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly placementGate: PlacementGate
-  readonly metrics: Metrics
+  readonly state: Pick<ClusterState, 'isManaged'>
   readonly clock: Clock
-  readonly logger: Logger
-  readonly settings: Settings
+  /** In the order of a claim's life. */
+  readonly stages: readonly LifecycleStage[]
+  readonly finalizer: ClaimFinalizer
 }
 
 const backoff: ReconcileResult = { kind: 'backoff' }
@@ -55,26 +43,19 @@ export class NodeClaimLifecycle implements ControllerSpec {
   readonly backoff = { baseMs: 1000, capMs: 60_000 }
   readonly perSecond = 10
   readonly #deps: Dependencies
-  readonly #launcher: Launcher
-  readonly #hold: RegistrationHold
-  /** Claims to look at again once the nominations of their pods are written. */
-  readonly #due = new Listeners<{ readonly name: string; readonly afterMs: number }>()
   /** What passes wrote last, by claim name, until the cache shows it. */
   readonly #written = new Map<string, { readonly claim: NodeClaim; readonly untilMs: number }>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#launcher = new Launcher(deps)
-    this.#hold = new RegistrationHold(deps, (name, afterMs) => {
-      this.#due.notify({ name, afterMs })
-    })
   }
 
   watch(enqueue: Enqueue): void {
     const { nodeClaims, nodes, resourceSlices } = this.#deps.caches
-    this.#due.add(({ name, afterMs }) => {
-      enqueue(name, afterMs)
-    })
+    for (const { due } of this.#deps.stages)
+      due?.add(({ name, afterMs }) => {
+        enqueue(name, afterMs)
+      })
     enqueueChanged(nodeClaims, enqueue, isOfItsLife)
     nodes.onChange((change) => {
       if (isMoreThanHeartbeat(change)) this.#enqueueClaimsOf(change.object, enqueue)
@@ -92,13 +73,13 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, state } = this.#deps
+    const { caches, finalizer, state } = this.#deps
     const cached = caches.nodeClaims.get({ name })
     const settlingMs = this.#settlingMs(name, cached)
     if (cached === undefined || !state.isManaged(cached)) return done
     // An older claim would lead to the same writes again, and to conflicts.
     if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
-    if (cached.metadata.deletionTimestamp !== undefined) return await finalize(this.#deps, cached, signal)
+    if (cached.metadata.deletionTimestamp !== undefined) return await finalizer.run(cached, signal)
     // Of a Node that cannot be read nobody knows what it lacks; its claim must not end for it.
     if (nodesOf(caches, cached).some((node) => isUnreadable(node))) return done
     const claim = await this.#withFinalizer(cached)
@@ -140,21 +121,15 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 
   async #advance(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
-    const stages: readonly ((draft: ClaimDraft) => Promise<StageResult>)[] = [
-      (draft) => this.#launcher.run(draft, signal, isOverdue(this.#deps, draft)),
-      (draft) => register(this.#deps, draft, this.#hold, signal),
-      (draft) => initialize(this.#deps, draft),
-      (draft) => checkLiveness(this.#deps, draft),
-    ]
     let draft: ClaimDraft = { claim, conditions: ConditionSet.of(claim, nodeClaimConditions) }
     let requeueMs = Number.POSITIVE_INFINITY
     let isBackingOff = false
     const errors: unknown[] = []
     const afterStore: (() => Promise<void> | void)[] = []
-    for (const stage of stages) {
-      const result = await stage(draft).catch(
-        (error: unknown): StageResult => ({ kind: 'continue', draft, error }),
-      )
+    for (const stage of this.#deps.stages) {
+      const result = await stage
+        .run(draft, signal)
+        .catch((error: unknown): StageResult => ({ kind: 'continue', draft, error }))
       if (result.kind === 'deleted') return done
       draft = result.draft
       requeueMs = Math.min(requeueMs, result.requeueMs ?? Number.POSITIVE_INFINITY)

@@ -6,9 +6,9 @@ import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly state: ClusterState
-  readonly metrics: Metrics
+  readonly client: Pick<KubeClient, 'delete'>
+  readonly state: Pick<ClusterState, 'podsOn' | 'noteDeletion'>
+  readonly metrics: Pick<Metrics, 'nodeClaimsDisrupted' | 'podsDisruptionInitiated'>
 }
 
 /** Causes that hit claims with pods on them, whose number is counted too. */
@@ -36,42 +36,51 @@ export interface DeletionAccount {
   readonly movedPods?: number
 }
 
-/**
- * Deletes a claim and counts why. One that goes or is gone already is fine and not counted.
- * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
- * @param tags labels that tell the NodePool and the capacity type.
- * @returns whether this call did it.
- */
-export async function deleteClaim(
-  deps: Dependencies,
-  claim: NodeClaim,
-  reason: string,
-  tags: Readonly<Record<string, string>> = claim.metadata.labels ?? {},
-  { policy = '', movedPods = 0 }: DeletionAccount = {},
-): Promise<boolean> {
-  const nodeName = claim.status?.nodeName ?? ''
-  const pods = nodeName === '' ? [] : deps.state.podsOn(nodeName).filter(isReschedulable)
-  try {
-    await deps.client.delete(
-      karpenterKinds.nodeClaim,
-      { name: claim.metadata.name },
-      claim.metadata.uid === undefined ? {} : { preconditionUid: claim.metadata.uid },
-    )
-  } catch (error) {
-    // A conflict says that the name belongs to another claim by now.
-    if (isKubeError(error, 'notFound', 'conflict')) return false
-    throw error
+/** Deletes NodeClaims, and counts why. */
+export class ClaimDeleter {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
-  // A cache that is behind lets several find the same claim; it goes once.
-  if (!deps.state.noteDeletion(claim)) return false
-  const series = {
-    reason,
-    nodepool: tags[labels.nodePool] ?? '',
-    capacity_type: tags[labels.capacityType] ?? '',
-    consolidation_policy: policy,
-    termination_mode: terminationMode(claim),
+
+  /**
+   * A claim that goes or is gone already is fine and not counted.
+   * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
+   * @param tags labels that tell the NodePool and the capacity type.
+   * @returns whether this call did it.
+   */
+  async delete(
+    claim: NodeClaim,
+    reason: string,
+    tags: Readonly<Record<string, string>> = claim.metadata.labels ?? {},
+    { policy = '', movedPods = 0 }: DeletionAccount = {},
+  ): Promise<boolean> {
+    const { client, metrics, state } = this.#deps
+    const nodeName = claim.status?.nodeName ?? ''
+    const pods = nodeName === '' ? [] : state.podsOn(nodeName).filter(isReschedulable)
+    try {
+      await client.delete(
+        karpenterKinds.nodeClaim,
+        { name: claim.metadata.name },
+        claim.metadata.uid === undefined ? {} : { preconditionUid: claim.metadata.uid },
+      )
+    } catch (error) {
+      // A conflict says that the name belongs to another claim by now.
+      if (isKubeError(error, 'notFound', 'conflict')) return false
+      throw error
+    }
+    // A cache that is behind lets several find the same claim; it goes once.
+    if (!state.noteDeletion(claim)) return false
+    const series = {
+      reason,
+      nodepool: tags[labels.nodePool] ?? '',
+      capacity_type: tags[labels.capacityType] ?? '',
+      consolidation_policy: policy,
+      termination_mode: terminationMode(claim),
+    }
+    metrics.nodeClaimsDisrupted.inc(series)
+    if (causesWithPods.has(reason)) metrics.podsDisruptionInitiated.inc(series, pods.length + movedPods)
+    return true
   }
-  deps.metrics.nodeClaimsDisrupted.inc(series)
-  if (causesWithPods.has(reason)) deps.metrics.podsDisruptionInitiated.inc(series, pods.length + movedPods)
-  return true
 }

@@ -13,21 +13,20 @@ import {
   terminationFinalizer,
   unregisteredTaint,
 } from '@tenon/api'
-import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
-import { type Caches, indexes } from '../../cluster/caches.ts'
+import { indexes } from '../../cluster/caches.ts'
 import { transitionMs } from '../../cluster/nodes/state-node.ts'
 import { nodeClaimConditions } from './conditions.ts'
 import { wasRegistered } from './standing.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
+  readonly kubernetes: Kubernetes
   readonly provider: CloudProvider
-  readonly events: EventRecorder
   readonly metrics: Metrics
   readonly clock: Clock
   readonly logger: Logger
@@ -36,12 +35,21 @@ interface Dependencies {
 const backoff: ReconcileResult = { kind: 'backoff' }
 const terminatingPollMs = 5000
 
-/** One step of taking a deleting claim apart. */
-export async function finalize(
-  deps: Dependencies,
-  claim: NodeClaim,
-  signal: AbortSignal,
-): Promise<ReconcileResult> {
+/** Takes deleting claims apart. */
+export class ClaimFinalizer {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** One step. */
+  run(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
+    return finalize(this.#deps, claim, signal)
+  }
+}
+
+async function finalize(deps: Dependencies, claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
   if (!(claim.metadata.finalizers ?? []).includes(terminationFinalizer)) return done
   try {
     const stamped = await stampDeadline(deps, claim)
@@ -73,13 +81,13 @@ async function stampDeadline(deps: Dependencies, claim: NodeClaim): Promise<Node
   if (grace === undefined || metadata.annotations?.[annotations.terminationTimestamp] !== undefined)
     return claim
   const deadline = rfc3339(Date.parse(metadata.deletionTimestamp ?? '') + (parseDuration(grace) ?? 0))
-  const patched = await deps.client.patch(
+  const patched = await deps.kubernetes.client.patch(
     karpenterKinds.nodeClaim,
     { name: metadata.name },
     { metadata: { annotations: { [annotations.terminationTimestamp]: deadline } } },
     metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion },
   )
-  deps.events.record({
+  deps.kubernetes.events.record({
     object: claim,
     type: 'Warning',
     reason: 'TerminationGracePeriodExpiring',
@@ -94,7 +102,7 @@ async function deletesNodes(deps: Dependencies, claim: NodeClaim): Promise<boole
   const providerID = claim.status?.providerID ?? ''
   if (providerID === '') return false
   // A Node that is open may hold pods, although nobody could store yet that its claim is registered.
-  const known = deps.caches.nodes.byIndex(indexes.byProviderId, providerID)
+  const known = deps.kubernetes.caches.nodes.byIndex(indexes.byProviderId, providerID)
   const nodes = (known.length > 0 ? known : await unseenNodes(deps, claim, providerID)).filter(
     (node) => wasRegistered(claim) || isConditionTrue(claim, 'Registered') || isOpen(node),
   )
@@ -102,7 +110,7 @@ async function deletesNodes(deps: Dependencies, claim: NodeClaim): Promise<boole
     if (node.metadata.deletionTimestamp !== undefined) continue
     await keepUntilDrained(deps, node, claim)
     try {
-      await deps.client.delete(kinds.node, { name: node.metadata.name })
+      await deps.kubernetes.client.delete(kinds.node, { name: node.metadata.name })
       deps.logger.info('deleted node', { Node: { name: node.metadata.name } })
     } catch (error) {
       if (!isKubeError(error, 'notFound')) throw error
@@ -113,7 +121,7 @@ async function deletesNodes(deps: Dependencies, claim: NodeClaim): Promise<boole
 
 /** The Node of a registered claim, when the cache does not show it yet: it may have registered again just now. */
 async function unseenNodes(
-  { client }: Dependencies,
+  { kubernetes: { client } }: Dependencies,
   claim: NodeClaim,
   providerID: string,
 ): Promise<readonly Node[]> {
@@ -129,7 +137,11 @@ function isOpen({ metadata, spec }: Node): boolean {
 }
 
 /** A Node that has registered again lacks what makes its deletion wait for its drain, and what tells whose it is. */
-async function keepUntilDrained({ client }: Dependencies, node: Node, claim: NodeClaim): Promise<void> {
+async function keepUntilDrained(
+  { kubernetes: { client } }: Dependencies,
+  node: Node,
+  claim: NodeClaim,
+): Promise<void> {
   const { name, finalizers = [], resourceVersion } = node.metadata
   if (finalizers.includes(terminationFinalizer)) return
   await client.patch(
@@ -156,7 +168,7 @@ async function terminateInstance(
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<InstanceEnd> {
-  const isGone = await deletesInstance(deps, claim, signal)
+  const isGone = await deletesInstance(deps.provider, claim, signal)
   const marked = await markTerminating(deps, claim)
   return isGone ? { kind: 'gone', sinceMs: transitionMs(marked, 'InstanceTerminating') } : { kind: 'waits' }
 }
@@ -182,23 +194,23 @@ async function withProviderID(
  * instance, as a finalizer goes for it.
  */
 export async function deletesInstance(
-  deps: Dependencies,
+  provider: Pick<CloudProvider, 'delete' | 'get' | 'ownsProviderID'>,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    await deps.provider.delete(claim, signal)
+    await provider.delete(claim, signal)
     return false
   } catch (error) {
     if (!isProviderError(error, 'nodeClaimNotFound')) throw error
   }
   const providerID = claim.status?.providerID ?? ''
-  return !deps.provider.ownsProviderID(providerID) || (await isInstanceGone(deps, providerID, signal))
+  return !provider.ownsProviderID(providerID) || (await isInstanceGone(provider, providerID, signal))
 }
 
 /** Whether the cloud, asked for this one instance, does not know it. */
 export async function isInstanceGone(
-  { provider }: Pick<Dependencies, 'provider'>,
+  provider: Pick<CloudProvider, 'get'>,
   providerID: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -216,7 +228,7 @@ async function markTerminating(deps: Dependencies, claim: NodeClaim): Promise<No
   const before = ConditionSet.of(claim, nodeClaimConditions)
   const after = before.set({ type: 'InstanceTerminating', status: 'True' }, deps.clock.now())
   if (before === after) return claim
-  return await deps.client.patch(
+  return await deps.kubernetes.client.patch(
     karpenterKinds.nodeClaim,
     { name: claim.metadata.name },
     { status: { conditions: after.conditions } },
@@ -231,13 +243,13 @@ async function markTerminating(deps: Dependencies, claim: NodeClaim): Promise<No
 
 /** @returns whether this call removed it. */
 async function removesFinalizer(deps: Dependencies, claim: NodeClaim): Promise<boolean> {
-  const current = await deps.client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
+  const current = await deps.kubernetes.client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
   if (current === undefined || current.metadata.uid !== claim.metadata.uid) return false
   const before = current.metadata.finalizers ?? []
   // The cache may show the claim as it was before an earlier pass, for as long as another finalizer holds it.
   if (!before.includes(terminationFinalizer)) return false
   const finalizers = before.filter((name) => name !== terminationFinalizer)
-  await deps.client.patch(
+  await deps.kubernetes.client.patch(
     karpenterKinds.nodeClaim,
     { name: claim.metadata.name },
     { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },

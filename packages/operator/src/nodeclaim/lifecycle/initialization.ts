@@ -16,17 +16,20 @@ import {
 import { type Caches, indexes } from '../../cluster/caches.ts'
 import { isNodeReady } from '../../cluster/nodes/state-node.ts'
 import { unpublishedDriver } from './device-pools.ts'
-import type { ClaimDraft, StageResult } from './launch.ts'
+import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: DeviceCaches
+  readonly state: Pick<ClusterState, 'nodeOf'>
   readonly clock: Clock
   readonly logger: Logger
 }
+
+/** Devices are published as ResourceSlices, where these are served. */
+type DeviceCaches = Pick<Caches, 'resourceSlices'>
 
 interface Obstacle {
   readonly reason: string
@@ -34,7 +37,19 @@ interface Obstacle {
 }
 
 /** Marks the claim and its Node initialized once nothing is missing any more. */
-export async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
+export class Initialization implements LifecycleStage {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  run(draft: ClaimDraft): Promise<StageResult> {
+    return initialize(this.#deps, draft)
+  }
+}
+
+async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
   const { clock, state, client, logger } = deps
   const { claim, conditions } = draft
   if (!conditions.isUnknown('Initialized')) {
@@ -45,7 +60,7 @@ export async function initialize(deps: Dependencies, draft: ClaimDraft): Promise
   }
   if (!conditions.isTrue('Registered')) return { kind: 'continue', draft }
   const node = draft.node ?? state.nodeOf(claim)
-  const obstacle = node === undefined ? nodeNotFound : obstacleOf(deps, node, claim)
+  const obstacle = node === undefined ? nodeNotFound : obstacleOf(deps.caches, node, claim)
   if (node === undefined || obstacle !== undefined) {
     const set = conditions.set({ type: 'Initialized', status: 'Unknown', ...obstacle }, clock.now())
     return { kind: 'continue', draft: { ...draft, conditions: set } }
@@ -74,11 +89,11 @@ export async function initialize(deps: Dependencies, draft: ClaimDraft): Promise
 const nodeNotFound: Obstacle = { reason: 'NodeNotFound', message: 'Node not registered with the cluster' }
 
 /** Whether nothing keeps the Node, as it will be, from being initialized. */
-export function isComplete(deps: Dependencies, node: Node, claim: NodeClaim): boolean {
-  return obstacleOf(deps, node, claim) === undefined
+export function isComplete(caches: DeviceCaches, node: Node, claim: NodeClaim): boolean {
+  return obstacleOf(caches, node, claim) === undefined
 }
 
-function obstacleOf(deps: Dependencies, node: Node, claim: NodeClaim): Obstacle | undefined {
+function obstacleOf(caches: DeviceCaches, node: Node, claim: NodeClaim): Obstacle | undefined {
   if (!isNodeReady(node)) return { reason: 'NodeNotReady', message: 'Node status is not Ready' }
   const taints = node.spec?.taints ?? []
   const startup = taints.find((taint) =>
@@ -104,7 +119,7 @@ function obstacleOf(deps: Dependencies, node: Node, claim: NodeClaim): Obstacle 
         parseResource(name, quantity) > 0 &&
         parseResource(name, ownValue(node.status?.allocatable, name) ?? '0') === 0,
     )
-  if (missing === undefined) return missingDevices(deps, node, claim)
+  if (missing === undefined) return missingDevices(caches, node, claim)
   return {
     reason: 'ResourceNotRegistered',
     message: `Resource ${missing[0]} is requested but the Node offers none yet`,
@@ -112,7 +127,7 @@ function obstacleOf(deps: Dependencies, node: Node, claim: NodeClaim): Obstacle 
 }
 
 /** Devices count only when pods with resource claims are served at all. */
-function missingDevices({ caches }: Dependencies, node: Node, claim: NodeClaim): Obstacle | undefined {
+function missingDevices(caches: DeviceCaches, node: Node, claim: NodeClaim): Obstacle | undefined {
   const drivers = claim.metadata.annotations?.[annotations.requestedDraDrivers] ?? ''
   if (caches.resourceSlices === undefined || drivers === '') return undefined
   const slices = caches.resourceSlices.byIndex(indexes.byNode, node.metadata.name)

@@ -1,86 +1,47 @@
 /** The first stage: a claim gets its instance (lifecycle.md 3.1). */
 import type { Clock, Logger } from '@tenon/runtime'
 import {
-  type ConditionSet,
   formatResource,
   labels,
-  type Node,
   type NodeClaim,
   ownValue,
   parseResource,
   type ResourceList,
   type Resources,
 } from '@tenon/api'
-import { type EventRecorder, type KubeClient, withDeadline } from '@tenon/kube'
-import { type CloudProvider, isProviderError, type ProviderInstance } from '@tenon/provider'
+import type { EventRecorder } from '@tenon/kube'
+import { isProviderError, type ProviderInstance } from '@tenon/provider'
 import { nameProblem } from '../../cluster/nodepools/pool-problems.ts'
-import { deleteClaim } from './delete-claim.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClaimDeleter } from './delete-claim.ts'
+import { type InstanceLaunches, truncated } from './instance-launches.ts'
+import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly learning?: CapacityLearning
+  readonly launches: InstanceLaunches
+  readonly learning: CapacityLearning | undefined
   readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly deleter: ClaimDeleter
   readonly clock: Clock
   readonly logger: Logger
 }
 
-const resultTtlMs = 60 * 60_000
-const messageLimitBytes = 300
-/** Pauses between attempts of one claim; held here because writing the failure wakes the claim again. */
-const retry = { baseMs: 1000, capMs: 60_000 }
-/** A launch that begins when it should be over has this long to find the instance of an earlier one. */
-const overdueLaunchMs = 60_000
 /** What the CRD takes for a reason; anything else would have the whole status refused. */
 const validReason = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/
 
-/** What the stages work on: the claim with its changes so far, and its conditions. */
-export interface ClaimDraft {
-  readonly claim: NodeClaim
-  readonly conditions: ConditionSet
-  /** The claim's Node as this pass stored it; the cache may show an older one. */
-  readonly node?: Node
-}
-
-/** How a stage of a claim ended: on to the next one, or no further. */
-export type StageResult =
-  | {
-      readonly kind: 'continue'
-      readonly draft: ClaimDraft
-      readonly requeueMs?: number
-      /** Asks for another pass with growing pauses. */
-      readonly isBackingOff?: boolean
-      readonly error?: unknown
-      /** Told once the draft is stored, so that a pass that has to be repeated counts nothing twice. */
-      readonly afterStore?: () => Promise<void> | void
-      /** Later stages have to wait for another pass: this one worked on old data. */
-      readonly isLast?: boolean
-    }
-  /** The claim is being deleted; nothing more to do in this pass. */
-  | { readonly kind: 'deleted' }
-
-/** Launches claims and remembers answers, so that a lagging cache never launches twice. */
-export class Launcher {
+/** Has the cloud launch claims, and tells what came of it. */
+export class Launcher implements LifecycleStage {
   readonly #deps: Dependencies
-  readonly #results = new Map<string, { readonly instance: ProviderInstance; readonly expiresMs: number }>()
-  readonly #failures = new Map<string, { readonly count: number; readonly nextMs: number }>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
   }
 
-  /** @param isOverdue whether the time for the launch is over already. */
-  async run(draft: ClaimDraft, signal: AbortSignal, isOverdue: boolean): Promise<StageResult> {
-    const { clock, logger } = this.#deps
-    const uid = draft.claim.metadata.uid ?? ''
+  async run(draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
+    const { clock, launches, logger } = this.#deps
     if (!draft.conditions.isUnknown('Launched')) {
-      if (draft.conditions.isTrue('Launched')) this.#results.delete(uid)
+      if (draft.conditions.isTrue('Launched')) launches.forget(draft.claim)
       return {
         kind: 'continue',
         draft: { ...draft, conditions: draft.conditions.restamp('Launched', clock.now()) },
@@ -88,21 +49,10 @@ export class Launcher {
     }
     const invalid = nameProblems(draft.claim)
     if (invalid.length > 0) return this.#refused(draft, invalid)
-    this.#sweep()
-    let instance = this.#results.get(uid)?.instance
-    if (instance === undefined) {
-      const waitMs = (this.#failures.get(uid)?.nextMs ?? 0) - clock.now()
-      if (waitMs > 0) return { kind: 'continue', draft, requeueMs: waitMs }
-      try {
-        instance = await this.#created(draft.claim, signal, isOverdue)
-      } catch (error) {
-        return await this.#failed(draft, error, signal)
-      }
-      this.#failures.delete(uid)
-      this.#deps.state.launchFailures.delete(poolOf(draft.claim))
-      this.#results.set(uid, { instance, expiresMs: clock.now() + resultTtlMs })
-    }
-    const launched = instance
+    const outcome = await launches.launch(draft, signal)
+    if (outcome.kind === 'postponed') return { kind: 'continue', draft, requeueMs: outcome.forMs }
+    if (outcome.kind === 'failed') return await this.#failed(draft, outcome.error)
+    const { instance: launched } = outcome
     return {
       kind: 'continue',
       afterStore: () => {
@@ -116,23 +66,10 @@ export class Launcher {
         })
       },
       draft: {
-        claim: this.#estimated(withInstance(draft.claim, instance)),
+        claim: this.#estimated(withInstance(draft.claim, launched)),
         conditions: draft.conditions.set({ type: 'Launched', status: 'True' }, clock.now()),
       },
     }
-  }
-
-  /**
-   * Providers may wait for long. A process that finds an overdue claim does not begin that wait anew, or
-   * processes that follow each other closely would never come to the end of the claim.
-   */
-  async #created(claim: NodeClaim, signal: AbortSignal, isOverdue: boolean): Promise<ProviderInstance> {
-    const { provider, clock } = this.#deps
-    if (!isOverdue) return await provider.create(claim, signal)
-    const late = () => new Error(`no instance was found within ${overdueLaunchMs / 1000} s`)
-    return await withDeadline(clock, { ms: overdueLaunchMs, late, signal }, (limited) =>
-      provider.create(claim, limited),
-    )
   }
 
   /** An instance whose names cannot be label values would never register; none is launched. */
@@ -153,12 +90,8 @@ export class Launcher {
     }
   }
 
-  async #failed(draft: ClaimDraft, error: unknown, signal: AbortSignal): Promise<StageResult> {
-    const { events, clock, state } = this.#deps
-    if (signal.aborted) throw error
-    const detail = isProviderError(error) ? error.detail : String(error)
-    state.launchFailures.set(poolOf(draft.claim), truncated(detail))
-    this.#postpone(draft.claim.metadata.uid ?? '')
+  async #failed(draft: ClaimDraft, error: unknown): Promise<StageResult> {
+    const { events, clock, deleter } = this.#deps
     if (isProviderError(error, 'insufficientCapacity')) {
       events.record({
         object: draft.claim,
@@ -167,11 +100,11 @@ export class Launcher {
         message: `NodeClaim ${draft.claim.metadata.name}: ${truncated(error.message)}`,
         dedupe: [draft.claim.metadata.uid ?? ''],
       })
-      await deleteClaim(this.#deps, draft.claim, 'insufficient_capacity')
+      await deleter.delete(draft.claim, 'insufficient_capacity')
       return { kind: 'deleted' }
     }
     if (isProviderError(error, 'nodeClassNotReady')) {
-      await deleteClaim(this.#deps, draft.claim, 'nodeclass_not_ready')
+      await deleter.delete(draft.claim, 'nodeclass_not_ready')
       return { kind: 'deleted' }
     }
     const message = error instanceof Error ? error.message : String(error)
@@ -206,19 +139,6 @@ export class Launcher {
         ...(status?.allocatable && { allocatable: atMost(status.allocatable, found?.allocatable) }),
       },
     }
-  }
-
-  #postpone(uid: string): void {
-    const count = (this.#failures.get(uid)?.count ?? 0) + 1
-    const pauseMs = Math.min(retry.capMs, retry.baseMs * 2 ** (count - 1))
-    this.#failures.set(uid, { count, nextMs: this.#deps.clock.now() + pauseMs })
-  }
-
-  #sweep(): void {
-    const now = this.#deps.clock.now()
-    for (const [uid, { nextMs }] of this.#failures)
-      if (nextMs + resultTtlMs <= now) this.#failures.delete(uid)
-    for (const [uid, { expiresMs }] of this.#results) if (expiresMs <= now) this.#results.delete(uid)
   }
 }
 
@@ -264,14 +184,4 @@ function atMost(amounts: ResourceList, most: Resources = {}): ResourceList {
 
 function conditionReason(reason: string | undefined): string {
   return reason !== undefined && validReason.test(reason) ? reason : 'LaunchFailed'
-}
-
-/** Cut by bytes, as Karpenter does, at the end of a whole character. */
-const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''
-
-function truncated(text: string): string {
-  const head = new Uint8Array(messageLimitBytes)
-  const { read, written } = new TextEncoder().encodeInto(text, head)
-  const isShort = read === text.length && written < messageLimitBytes
-  return isShort ? text : `${text.slice(0, read)}...`
 }

@@ -1,43 +1,41 @@
 /** Gives up on claims that do not become nodes that take pods in time (lifecycle.md 3.5, reports.md 4). */
 import type { Clock, Logger } from '@tenon/runtime'
-import type { EventRecorder, KubeClient } from '@tenon/kube'
 import { type ConditionSet, kinds, labels, type NodeClaim } from '@tenon/api'
-import { initializationTimeoutMs } from '../../cluster/nodes/initialization-time.ts'
 import type { RegistrationFailure } from '../../cluster/nodepools/registration-health.ts'
-import { deleteClaim } from './delete-claim.ts'
-import type { ClaimDraft, StageResult } from './launch.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import type { LifecycleDeadlines } from './deadlines.ts'
+import type { ClaimDeleter } from './delete-claim.ts'
+import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
-import type { Settings } from '../../settings.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
+  readonly kubernetes: Kubernetes
   readonly state: ClusterState
-  readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly deleter: ClaimDeleter
+  readonly deadlines: LifecycleDeadlines
   readonly clock: Clock
   readonly logger: Logger
-  readonly settings: Settings
 }
 
 const unseenPollMs = 60_000
 
-/** A step that a claim has to take in time. */
-interface Step {
-  readonly type: 'Launched' | 'Registered' | 'Initialized'
-  /** Unix milliseconds. */
-  readonly sinceMs: number
-  readonly timeoutMs: number
-  readonly reason: string
+/** Deletes the claim once its launch, its registration or its initialization is overdue. */
+export class Liveness implements LifecycleStage {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  run(draft: ClaimDraft): Promise<StageResult> {
+    return checkLiveness(this.#deps, draft)
+  }
 }
 
-/** Deletes the claim once its launch, its registration or its initialization is overdue. */
-export async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
+async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
   const { conditions, claim } = draft
-  const step = stepOf(deps, draft)
+  const step = deps.deadlines.stepOf(draft)
   if (step === undefined || step.timeoutMs === Number.POSITIVE_INFINITY) return { kind: 'continue', draft }
   const { type, sinceMs, timeoutMs, reason } = step
   const leftMs = sinceMs + timeoutMs - deps.clock.now()
@@ -45,7 +43,7 @@ export async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Prom
   if (type === 'Registered' && (await isUnseen(deps, claim)))
     return { kind: 'continue', draft, requeueMs: unseenPollMs }
   const waitedFor = conditions.get(type)?.message ?? ''
-  if (!(await deleteClaim(deps, claim, reason))) return { kind: 'deleted' }
+  if (!(await deps.deleter.delete(claim, reason))) return { kind: 'deleted' }
   deps.logger.info('deleting nodeclaim that did not become a node in time', {
     NodeClaim: { name: claim.metadata.name },
     reason,
@@ -56,43 +54,16 @@ export async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Prom
   return { kind: 'deleted' }
 }
 
-/** Whether the claim's next step should have been taken by now. */
-export function isOverdue(deps: Dependencies, draft: ClaimDraft): boolean {
-  const step = stepOf(deps, draft)
-  return step !== undefined && step.sinceMs + step.timeoutMs <= deps.clock.now()
-}
-
 /** Whether the Node of a claim that had one is there, although the cache does not show it. */
-async function isUnseen({ client }: Dependencies, claim: NodeClaim): Promise<boolean> {
+async function isUnseen({ kubernetes: { client } }: Dependencies, claim: NodeClaim): Promise<boolean> {
   const { nodeName: name = '', providerID } = claim.status ?? {}
   if (name === '') return false
   const node = await client.get(kinds.node, { name })
   return node?.spec?.providerID === providerID
 }
 
-function stepOf({ settings }: Dependencies, { conditions, claim }: ClaimDraft): Step | undefined {
-  const since = (type: string) =>
-    Date.parse(conditions.get(type)?.lastTransitionTime ?? claim.metadata.creationTimestamp ?? '')
-  const step = (type: Step['type'], timeoutMs: number, reason: string, sinceMs = since(type)): Step => ({
-    type,
-    sinceMs,
-    timeoutMs,
-    reason,
-  })
-  if (!conditions.isTrue('Launched')) return step('Launched', settings.launchTimeoutMs, 'launch_timeout')
-  if (!conditions.isTrue('Registered'))
-    return step('Registered', settings.registrationTimeoutMs, 'registration_timeout')
-  if (conditions.isTrue('Initialized')) return undefined
-  return step(
-    'Initialized',
-    initializationTimeoutMs(claim, settings),
-    'initialization_timeout',
-    since('Registered'),
-  )
-}
-
 function noteOverdue(
-  { caches, events, state }: Dependencies,
+  { kubernetes: { caches, events }, state }: Dependencies,
   claim: NodeClaim,
   timeoutMs: number,
   why: string,

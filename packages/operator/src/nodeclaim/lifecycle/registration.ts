@@ -1,5 +1,5 @@
 /** The second stage: the claim's Node has appeared and gets its labels and taints (lifecycle.md 3.2). */
-import type { Clock, Logger } from '@tenon/runtime'
+import type { Clock } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import {
   apiVersionOf,
@@ -12,27 +12,25 @@ import {
   terminationFinalizer,
   unregisteredTaint,
 } from '@tenon/api'
-import { type EventRecorder, isKubeError, type KubeClient, type Lane, mergePatchOf } from '@tenon/kube'
-import { type Caches, indexes } from '../../cluster/caches.ts'
+import { isKubeError, type Lane, mergePatchOf } from '@tenon/kube'
+import { indexes } from '../../cluster/caches.ts'
 import { plannedPodsAnnotation } from '../../placement/planned-pods.ts'
 import type { RegistrationHold } from '../../placement/registration-hold.ts'
-import type { ClaimDraft, StageResult } from './launch.ts'
 import { isComplete } from './initialization.ts'
 import { askHooks } from './registration-hooks.ts'
-import { endReplaced, forgotten, standingOf, successorOf, wasRegistered } from './standing.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
+import type { RegistrationReport } from './registration-report.ts'
+import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
+import { type ClaimStanding, wasRegistered } from './standing.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly kubernetes: Pick<Kubernetes, 'client' | 'caches'>
+  readonly provider: Pick<CloudProvider, 'registrationHooks'>
   readonly clock: Clock
-  readonly logger: Logger
+  readonly hold: RegistrationHold
+  readonly standing: ClaimStanding
+  readonly report: RegistrationReport
 }
 
 /** Pause until the cache shows what the API server has told. */
@@ -44,15 +42,27 @@ const absentPollMs = 10_000
  * Takes the claim's Node under management, once every hook of the provider has passed and the scheduler
  * knows which pods the Node is for. A Node that was deleted and has registered again is taken over anew.
  */
-export async function register(
-  deps: Dependencies,
-  draft: ClaimDraft,
-  hold: RegistrationHold,
-  signal: AbortSignal,
-): Promise<StageResult> {
+export class Registration implements LifecycleStage {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Claims whose Nodes the scheduler knows about. */
+  get due(): RegistrationHold['due'] {
+    return this.#deps.hold.due
+  }
+
+  run(draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
+    return register(this.#deps, draft, signal)
+  }
+}
+
+async function register(deps: Dependencies, draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
   const { conditions } = draft
-  if (!conditions.isTrue('Registered')) return await takeOver(deps, draft, hold, signal)
-  const standing = await standingOf(deps, draft.claim, conditions.isTrue('Initialized'))
+  if (!conditions.isTrue('Registered')) return await takeOver(deps, draft, signal)
+  const standing = await deps.standing.of(draft.claim, conditions.isTrue('Initialized'))
   switch (standing.kind) {
     case 'holds': {
       const restamped = conditions.restamp('Registered', deps.clock.now())
@@ -61,24 +71,19 @@ export async function register(
     case 'unseen':
       return { kind: 'continue', draft, requeueMs: catchUpMs, isLast: true }
     case 'replaced':
-      await endReplaced(deps, draft.claim, standing.node)
+      await deps.standing.endReplaced(draft.claim, standing.node)
       return { kind: 'deleted' }
     case 'lost':
-      return await takeOver(deps, forgotten(deps, draft, standing), hold, signal)
+      return await takeOver(deps, deps.standing.forgotten(draft, standing), signal)
   }
 }
 
 /** Takes the Node of a claim that has none under management, for the first time or anew. */
-async function takeOver(
-  deps: Dependencies,
-  draft: ClaimDraft,
-  hold: RegistrationHold,
-  signal: AbortSignal,
-): Promise<StageResult> {
-  const { clock, caches, events, provider, logger } = deps
+async function takeOver(deps: Dependencies, draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
+  const { clock, hold, kubernetes, provider, report } = deps
   const { claim, conditions } = draft
   const providerID = claim.status?.providerID ?? ''
-  const nodes = providerID === '' ? [] : caches.nodes.byIndex(indexes.byProviderId, providerID)
+  const nodes = providerID === '' ? [] : kubernetes.caches.nodes.byIndex(indexes.byProviderId, providerID)
   const [node, second] = nodes
   if (node === undefined) return await awaitNode(deps, draft)
   if (second !== undefined) {
@@ -86,16 +91,7 @@ async function takeOver(
     const message = `Several Nodes carry provider ID ${providerID}: ${names.join(', ')}`
     return withCondition(draft, 'False', 'MultipleNodesFound', message, clock.now())
   }
-  if (isMissingTaint(node)) {
-    logger.warn('node joined without the unregistered taint', { Node: { name: node.metadata.name } })
-    events.record({
-      object: claim,
-      type: 'Warning',
-      reason: 'UnregisteredTaintMissing',
-      message: `Node ${node.metadata.name} joined without taint karpenter.sh/unregistered:NoExecute; pods may have been bound before its taints were complete`,
-      dedupe: [claim.metadata.uid ?? ''],
-    })
-  }
+  if (isMissingTaint(node)) report.taintMissing(claim, node)
   const hooks = await askHooks(provider.registrationHooks ?? [], claim, signal)
   const isPending = hooks.pending.length > 0
   const holdMs = isPending ? 0 : hold.waitMs(claim)
@@ -126,7 +122,7 @@ async function takeOver(
       node: stored,
     },
     afterStore: () => {
-      tellRegistered(deps, taken, node)
+      report.registered(taken, node)
     },
   }
 }
@@ -137,38 +133,16 @@ async function awaitNode(deps: Dependencies, draft: ClaimDraft): Promise<StageRe
   const message = 'Node not registered with the cluster yet'
   const waiting = withCondition(draft, 'Unknown', 'NodeNotFound', message, deps.clock.now())
   if (!wasRegistered(claim)) return waiting
-  const other = await successorOf(deps, claim)
+  const other = await deps.standing.successorOf(claim)
   // Nothing wakes the claim for a Node of another instance.
   if (other === undefined) return { ...waiting, requeueMs: absentPollMs }
-  await endReplaced(deps, claim, other)
+  await deps.standing.endReplaced(claim, other)
   return { kind: 'deleted' }
-}
-
-/** The Node of a claim that was registered before is not one more. */
-function tellRegistered({ metrics, logger, state }: Dependencies, claim: NodeClaim, node: Node): void {
-  if (wasRegistered(claim)) {
-    logger.info('registered nodeclaim anew', {
-      NodeClaim: { name: claim.metadata.name },
-      Node: { name: node.metadata.name },
-      'provider-id': claim.status?.providerID,
-    })
-    return
-  }
-  state.registrationHealth.record(claim)
-  metrics.nodesCreated.inc({
-    nodepool: claim.metadata.labels?.[labels.nodePool] ?? '',
-    zone: claim.metadata.labels?.[labels.zone] ?? '',
-  })
-  logger.info('registered nodeclaim', {
-    NodeClaim: { name: claim.metadata.name },
-    Node: { name: node.metadata.name },
-    'provider-id': claim.status?.providerID,
-  })
 }
 
 /** @returns the Node as it stands then; undefined when it has changed or gone meanwhile. */
 async function storeNode(
-  { client }: Dependencies,
+  { kubernetes: { client } }: Dependencies,
   before: Node,
   after: Node,
   lane: Lane,
@@ -223,7 +197,7 @@ function registeredNode(node: Node, claim: NodeClaim): Node {
 
 /** One write instead of two: many Nodes open at one moment, and each write between them lets pods slip. */
 function initializedIfComplete(deps: Dependencies, node: Node, claim: NodeClaim): Node {
-  if (!isComplete(deps, node, claim)) return node
+  if (!isComplete(deps.kubernetes.caches, node, claim)) return node
   const { metadata } = node
   return { ...node, metadata: { ...metadata, labels: { ...metadata.labels, [labels.initialized]: 'true' } } }
 }

@@ -1,22 +1,17 @@
 /** Whether a claim that is registered still has the Node it was registered with (reports.md 4). */
 import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
-import type { EventRecorder, KubeClient } from '@tenon/kube'
 import { kinds, labels, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
-import { type Caches, indexes } from '../../cluster/caches.ts'
-import { deleteClaim } from './delete-claim.ts'
-import type { ClaimDraft } from './launch.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
+import { indexes } from '../../cluster/caches.ts'
+import type { ClaimDeleter } from './delete-claim.ts'
+import type { ClaimDraft } from './stage.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly kubernetes: Kubernetes
+  readonly provider: Pick<CloudProvider, 'ownsProviderID'>
+  readonly deleter: ClaimDeleter
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -35,12 +30,40 @@ export function wasRegistered(claim: NodeClaim): boolean {
   return (claim.status?.nodeName ?? '') !== ''
 }
 
+/** Follows claims that were registered, and their Nodes. */
+export class ClaimStanding {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  of(claim: NodeClaim, isInitialized: boolean): Promise<Standing> {
+    return standingOf(this.#deps, claim, isInitialized)
+  }
+
+  /** The Node of another instance that has the Node name of a claim without a Node. */
+  successorOf(claim: NodeClaim): Promise<Node | undefined> {
+    return successorOf(this.#deps, claim)
+  }
+
+  /** The claim as one that waits for its Node. */
+  forgotten(draft: ClaimDraft, standing: Extract<Standing, { kind: 'lost' }>): ClaimDraft {
+    return forgotten(this.#deps, draft, standing)
+  }
+
+  /** Ends a claim whose Node name another instance has taken. */
+  endReplaced(claim: NodeClaim, node: Node): Promise<void> {
+    return endReplaced(this.#deps, claim, node)
+  }
+}
+
 /**
  * Compares a registered claim with its Node. What the cache shows is believed only where it agrees with the claim:
  * otherwise the API server is asked.
  */
-export async function standingOf(
-  { caches, client, provider }: Dependencies,
+async function standingOf(
+  { kubernetes: { caches, client }, provider }: Dependencies,
   claim: NodeClaim,
   isInitialized: boolean,
 ): Promise<Standing> {
@@ -88,9 +111,8 @@ function isOfAnother({ spec }: Node, providerID: string): boolean {
   return other !== '' && other !== providerID
 }
 
-/** The Node of another instance that has the Node name of a claim without a Node. */
-export async function successorOf(
-  { caches, client, provider }: Dependencies,
+async function successorOf(
+  { kubernetes: { caches, client }, provider }: Dependencies,
   claim: NodeClaim,
 ): Promise<Node | undefined> {
   const name = claim.status?.nodeName ?? ''
@@ -110,8 +132,7 @@ function lacksMarks({ metadata }: Node, isInitialized: boolean): boolean {
   )
 }
 
-/** The claim as one that waits for its Node. */
-export function forgotten(
+function forgotten(
   { clock, logger }: Dependencies,
   draft: ClaimDraft,
   { reason, message }: Extract<Standing, { kind: 'lost' }>,
@@ -127,17 +148,16 @@ export function forgotten(
   }
 }
 
-/** Ends a claim whose Node name another instance has taken. */
-export async function endReplaced(deps: Dependencies, claim: NodeClaim, node: Node): Promise<void> {
-  const { events, logger } = deps
+async function endReplaced(deps: Dependencies, claim: NodeClaim, node: Node): Promise<void> {
+  const { deleter, kubernetes, logger } = deps
   const message = `Node ${node.metadata.name} belongs to another instance now (provider ID ${node.spec?.providerID}); the claim of the former one ends`
-  if (!(await deleteClaim(deps, claim, 'node_replaced'))) return
+  if (!(await deleter.delete(claim, 'node_replaced'))) return
   logger.info('deleting nodeclaim whose node is another instance', {
     NodeClaim: { name: claim.metadata.name },
     Node: { name: node.metadata.name },
     'provider-id': claim.status?.providerID,
   })
-  events.record({
+  kubernetes.events.record({
     object: claim,
     type: 'Warning',
     reason: 'NodeReplaced',

@@ -1,0 +1,34 @@
+/** Builds the lifecycle of NodeClaims from its stages. */
+import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
+import { NodeClaimLifecycle } from '../nodeclaim/lifecycle/controller.ts'
+import { LifecycleDeadlines } from '../nodeclaim/lifecycle/deadlines.ts'
+import { ClaimFinalizer } from '../nodeclaim/lifecycle/finalize.ts'
+import { Initialization } from '../nodeclaim/lifecycle/initialization.ts'
+import { InstanceLaunches } from '../nodeclaim/lifecycle/instance-launches.ts'
+import { Launcher } from '../nodeclaim/lifecycle/launch.ts'
+import { Liveness } from '../nodeclaim/lifecycle/liveness.ts'
+import { Registration } from '../nodeclaim/lifecycle/registration.ts'
+import { RegistrationReport } from '../nodeclaim/lifecycle/registration-report.ts'
+import { ClaimStanding } from '../nodeclaim/lifecycle/standing.ts'
+import { RegistrationHold } from '../placement/registration-hold.ts'
+import { WishHold } from '../placement/wish-hold.ts'
+import type { OperatorParts } from './parts.ts'
+
+export function lifecycleOf(parts: OperatorParts, deleter: ClaimDeleter): NodeClaimLifecycle {
+  const { learning, ...rest } = parts
+  const deadlines = new LifecycleDeadlines(parts)
+  const launches = new InstanceLaunches({ ...parts, deadlines })
+  const hold = new RegistrationHold({ ...parts, wishes: new WishHold(parts) })
+  const standing = new ClaimStanding({ ...parts, kubernetes: parts, deleter })
+  const report = new RegistrationReport(parts)
+  return new NodeClaimLifecycle({
+    ...parts,
+    stages: [
+      new Launcher({ ...rest, launches, learning, deleter }),
+      new Registration({ ...parts, kubernetes: parts, hold, standing, report }),
+      new Initialization(parts),
+      new Liveness({ ...parts, kubernetes: parts, deleter, deadlines }),
+    ],
+    finalizer: new ClaimFinalizer({ ...parts, kubernetes: parts }),
+  })
+}

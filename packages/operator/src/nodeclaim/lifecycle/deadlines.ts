@@ -1,0 +1,57 @@
+/** By when a claim has to take its next step (lifecycle.md 3.5, reports.md 4). */
+import type { Clock } from '@tenon/runtime'
+import { initializationTimeoutMs } from '../../cluster/nodes/initialization-time.ts'
+import type { ClaimDraft } from './stage.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly clock: Pick<Clock, 'now'>
+  readonly settings: Pick<Settings, 'launchTimeoutMs' | 'registrationTimeoutMs' | 'initializationTimeoutMs'>
+}
+
+/** A step that a claim has to take in time. */
+export interface Step {
+  readonly type: 'Launched' | 'Registered' | 'Initialized'
+  /** Unix milliseconds. */
+  readonly sinceMs: number
+  readonly timeoutMs: number
+  readonly reason: string
+}
+
+export class LifecycleDeadlines {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Whether the claim's next step should have been taken by now. */
+  isOverdue(draft: ClaimDraft): boolean {
+    const step = this.stepOf(draft)
+    return step !== undefined && step.sinceMs + step.timeoutMs <= this.#deps.clock.now()
+  }
+
+  /** The next step; undefined once all are taken. */
+  stepOf({ conditions, claim }: ClaimDraft): Step | undefined {
+    const { settings } = this.#deps
+    const since = (type: string) =>
+      Date.parse(conditions.get(type)?.lastTransitionTime ?? claim.metadata.creationTimestamp ?? '')
+    const step = (type: Step['type'], timeoutMs: number, reason: string, sinceMs = since(type)): Step => ({
+      type,
+      sinceMs,
+      timeoutMs,
+      reason,
+    })
+    if (!conditions.isTrue('Launched')) return step('Launched', settings.launchTimeoutMs, 'launch_timeout')
+    if (!conditions.isTrue('Registered'))
+      return step('Registered', settings.registrationTimeoutMs, 'registration_timeout')
+    if (conditions.isTrue('Initialized')) return undefined
+    return step(
+      'Initialized',
+      initializationTimeoutMs(claim, settings),
+      'initialization_timeout',
+      since('Registered'),
+    )
+  }
+}
