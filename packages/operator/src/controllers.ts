@@ -9,7 +9,17 @@ import { healthOf, terminationOf } from './composition/node.ts'
 import { lifecycleOf } from './composition/nodeclaim.ts'
 import type { OperatorParts } from './composition/parts.ts'
 import { measuredDecider } from './decider/measured-decider.ts'
-import { Disruption } from './disruption/controller.ts'
+import { provisionerOf } from './composition/provisioning.ts'
+import type { NodeExplainer } from './disruption/explain.ts'
+import { disruptionOf } from './composition/disruption.ts'
+import { sliceMs } from './decider/slice.ts'
+import { LaunchPauses } from './nodepool/static/launch-pauses.ts'
+import { StaticClaims } from './nodepool/static/static-claims.ts'
+import { StaticPools } from './nodepool/static/static-pool.ts'
+import { ClaimCreations } from './provisioning/claim-creations.ts'
+import { ClaimObjects } from './provisioning/claim-objects.ts'
+import { LimitReport } from './provisioning/limit-report.ts'
+import { PlannedClaims } from './provisioning/planned-claims.ts'
 import { NodeMetrics } from './metrics/cluster/nodes.ts'
 import { NodePoolMetrics } from './metrics/cluster/nodepools.ts'
 import { PodMetrics } from './metrics/cluster/pods.ts'
@@ -36,35 +46,48 @@ import { NodePoolRollout } from './nodepool/rollout.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
 import { Nominator } from './placement/nominator.ts'
-import { Provisioner } from './provisioning/provisioner.ts'
+
+/** What runs, and what answers questions about it. */
+interface Controllers {
+  readonly runnables: readonly Runnable[]
+  readonly explainer: NodeExplainer
+}
 
 /** Builds every controller and subscribes it to what it watches. Nothing runs before `start`. */
-export function buildControllers(parts: OperatorParts, sweep: SweepGuard): readonly Runnable[] {
+export function buildControllers(parts: OperatorParts, sweep: SweepGuard): Controllers {
   const { clock, logger, random, framework, settings } = parts
   const deps = { clock, logger, random, metrics: framework, isExpected: isExpectedFailure }
   reportSync(parts)
-  return runnables(controllerSpecs(parts, sweep), settings.cpuRequestsMillis, {
-    ...deps,
-    pace: new TurnPace(clock),
-  })
+  const { specs, explainer } = controllerSpecs(parts, sweep)
+  const pace = new TurnPace(clock)
+  return { runnables: runnables(specs, settings.cpuRequestsMillis, { ...deps, pace }), explainer }
 }
 
 /** In the order in which they are told of a change and started. */
-function controllerSpecs(parts: OperatorParts, sweep: SweepGuard): readonly RunnableSpec[] {
+function controllerSpecs(
+  parts: OperatorParts,
+  sweep: SweepGuard,
+): { readonly specs: readonly RunnableSpec[]; readonly explainer: NodeExplainer } {
   const { learning, metrics, overlays, provider } = parts
   const { nodeRepair, staticCapacity } = parts.settings.featureGates
   const evictions = new EvictionQueue(parts)
   const deleter = new ClaimDeleter(parts)
-  const disruption = new Disruption(
+  const slicing = { clock: parts.clock, turns: parts.turns, sliceMs }
+  const plannedClaims = new PlannedClaims(parts)
+  const creations = new ClaimCreations(parts)
+  const limits = new LimitReport(parts)
+  const staticPools = new StaticPools(parts)
+  const objects = new ClaimObjects(parts)
+  const staticClaims = new StaticClaims({ ...parts, objects, creations })
+  const { commands, disruption, explainer } = disruptionOf(
     {
       ...measured(parts, 'disruption'),
-      deleter,
       decider: measuredDecider(parts.decider, 'disruption', parts),
     },
-    evictions,
+    { evictions, deleter, plannedClaims, creations, staticPools, staticClaims, slicing },
   )
   const pricing = new PoolPricing(measured(parts, 'state.pricing'))
-  return [
+  const specs = [
     new DisruptionConditions(measured(parts, 'nodeclaim.disruption')),
     lifecycleOf(measured(parts, 'nodeclaim.lifecycle'), deleter),
     terminationOf(measured(parts, 'node.termination'), evictions),
@@ -82,7 +105,18 @@ function controllerSpecs(parts: OperatorParts, sweep: SweepGuard): readonly Runn
             provider: measuredProvider(overlays.provider, 'nodeoverlay.controller', parts),
           }),
         ]),
-    ...(staticCapacity ? [new StaticDeprovisioning(parts), new StaticProvisioning(parts)] : []),
+    ...(staticCapacity
+      ? [
+          new StaticDeprovisioning({ ...parts, pools: staticPools }),
+          new StaticProvisioning({
+            ...parts,
+            pools: staticPools,
+            claims: staticClaims,
+            pauses: new LaunchPauses(parts.clock),
+            limits,
+          }),
+        ]
+      : []),
     new StateNodeClaimGC(parts),
     new PodEvents(parts),
     new Nominator(parts),
@@ -92,7 +126,7 @@ function controllerSpecs(parts: OperatorParts, sweep: SweepGuard): readonly Runn
     new NodePoolRollout(parts),
     ...(learning === undefined ? [] : [new NodePoolLearning(parts)]),
     pricing,
-    { name: 'state.pricing', run: (signal) => pricing.refresh(signal) },
+    { name: 'state.pricing', run: (signal: AbortSignal) => pricing.refresh(signal) },
     ...(metrics.cluster === undefined
       ? []
       : [
@@ -108,10 +142,11 @@ function controllerSpecs(parts: OperatorParts, sweep: SweepGuard): readonly Runn
       sweep,
     }),
     new NodePoolCounter(parts),
-    disruption.commands,
+    commands,
     disruption,
-    new Provisioner(measured(parts, 'provisioner')),
+    provisionerOf(measured(parts, 'provisioner'), plannedClaims, limits),
   ]
+  return { specs, explainer }
 }
 
 /** The parts of one controller, whose calls to the cloud are measured under its name. */

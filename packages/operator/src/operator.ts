@@ -7,6 +7,7 @@ import { LaunchGuard } from './cloud/launch-guard.ts'
 import { checkedPrices } from './cloud/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.ts'
 import { DisruptionAnswers, type NodeDecision } from './disruption/answers.ts'
+import type { NodeExplainer } from './disruption/explain.ts'
 import type { DrainReport } from './node/termination/drain-report.ts'
 import { drainReports } from './node/termination/drain-state.ts'
 import { correctionsShown } from './nodepool/learning.ts'
@@ -79,10 +80,10 @@ export class Operator {
   readonly #decider: SchedulingDecider
   readonly #unreadable: UnreadableObjects
   readonly #followedPods: FollowedPods
-  readonly #answers = new DisruptionAnswers()
   readonly #stopping = new AbortController()
   #learning: CapacityLearning | undefined
   #controllers: readonly Runnable[] = []
+  #explainer: NodeExplainer | undefined
   #closed: Promise<void> | undefined
 
   constructor(deps: OperatorDependencies) {
@@ -170,7 +171,7 @@ export class Operator {
       events,
       decider: this.#decider,
       placementGate: new PlacementGate({ client, settings, clock, logger }),
-      answers: this.#answers,
+      answers: new DisruptionAnswers(),
       metrics: this.metrics,
       followedPods: this.#followedPods,
       framework: this.framework,
@@ -181,7 +182,9 @@ export class Operator {
       logger,
       settings,
     }
-    this.#controllers = buildControllers(context, this.#claimSweep)
+    const { runnables, explainer } = buildControllers(context, this.#claimSweep)
+    this.#controllers = runnables
+    this.#explainer = explainer
     this.#countRefusals()
     for (const controller of this.#controllers) controller.start()
     this.#deps.provider.startControllers(this.#stopping.signal)
@@ -240,7 +243,7 @@ export class Operator {
 
   /** Why each node is still there; nothing while another process leads. */
   async decisions(): Promise<readonly NodeDecision[]> {
-    return await this.#answers.ask(this.#stopping.signal)
+    return (await this.#explainer?.explain(this.#stopping.signal)) ?? []
   }
 
   /** Every drain under way, with what it waits for. */

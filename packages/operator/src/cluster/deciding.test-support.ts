@@ -3,8 +3,7 @@ import { type InstanceType, labels, type NodePool, parseResources, type Pod } fr
 import { schedule } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 import { eventLoopTurns, silentLogger } from '@tenon/runtime'
-import type { OperatorParts } from '../composition/parts.ts'
-import { type GatheredInput, gatherSchedulingInput } from '../provisioning/scheduling-input.ts'
+import { type GatheredInput, SchedulingInputs } from '../provisioning/scheduling-input.ts'
 import { defaultSettings } from '../settings.ts'
 import { aPod, aPool } from './nodes/nodes.test-support.ts'
 import { nodeClassKind, type ObservedCluster } from './observed-cluster.test-support.ts'
@@ -59,7 +58,7 @@ export function aWaitingPod(
 
 /** What is known of the cluster now, as the engine gets it. */
 export async function gathered({ caches, clock, state }: ObservedCluster): Promise<GatheredInput> {
-  const context = {
+  const inputs = new SchedulingInputs({
     caches,
     clock,
     state,
@@ -68,8 +67,8 @@ export async function gathered({ caches, clock, state }: ObservedCluster): Promi
     provider,
     logger: silentLogger,
     placementGate: { improvementFor: () => ({}) },
-  }
-  return await gatherSchedulingInput(context as unknown as OperatorParts, new AbortController().signal)
+  })
+  return await inputs.forPending(new AbortController().signal)
 }
 
 /** Where each waiting pod goes: to the node of a name, to a new one, or nowhere. */

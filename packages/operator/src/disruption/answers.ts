@@ -1,4 +1,6 @@
 /** Why each node is still there, for whoever asks: what is known, and what searches said last. */
+import type { ConsolidationRemark, NodeRefusal } from '@tenon/engine'
+import { type ClaimOf, refusalText, sentence } from './refusals.ts'
 
 /** What keeps a node from being touched at all. */
 export type ObstacleCause = 'node' | 'annotation' | 'nodePool' | 'pod' | 'podDisruptionBudget'
@@ -42,11 +44,25 @@ export interface Verdict extends Pick<NodeDecision, 'cause' | 'message'> {
 export class DisruptionAnswers {
   /** By name of the node. */
   readonly #verdicts = new Map<string, Verdict>()
-  /** Set by the disruption loop: answers for every node, as things are now. */
-  ask: (signal: AbortSignal) => Promise<readonly NodeDecision[]> = () => Promise.resolve([])
 
   keep(node: string, verdict: Required<Verdict>): void {
     this.#verdicts.set(node, verdict)
+  }
+
+  /**
+   * Keeps what a search for consolidation said of single nodes.
+   * @param claimOf names the claims of instances.
+   */
+  keepRemarks(remarks: readonly ConsolidationRemark[], claimOf: ClaimOf, atMs: number): void {
+    for (const remark of remarks) {
+      if (remark.kind === 'refused') {
+        const message = sentence(refusalText(remark.refusal, claimOf))
+        this.keep(remark.node, { cause: causeOf(remark.refusal), message, atMs })
+      } else if (remark.kind === 'scored' && !remark.isApproved) {
+        const message = 'What it would save is not worth the disruption (consolidationPolicy=Balanced)'
+        for (const node of remark.nodes) this.keep(node, { cause: 'score', message, atMs })
+      }
+    }
   }
 
   verdictOn(node: string): Verdict | undefined {
@@ -57,4 +73,10 @@ export class DisruptionAnswers {
   retain(names: ReadonlySet<string>): void {
     for (const name of this.#verdicts.keys()) if (!names.has(name)) this.#verdicts.delete(name)
   }
+}
+
+function causeOf({ kind }: NodeRefusal): NodeDecision['cause'] {
+  if (kind === 'undecided') return 'unknown'
+  if (kind === 'busyNodes') return 'policy'
+  return kind === 'stranded' || kind === 'severalNodes' ? 'pods' : 'price'
 }

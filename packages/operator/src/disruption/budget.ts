@@ -21,6 +21,11 @@ interface Dependencies {
 const defaultBudgets = [{ nodes: '10%' }]
 const eventDedupeMs = 60_000
 
+interface BudgetState {
+  readonly allowed: number
+  readonly disrupting: number
+}
+
 const noNodes = { total: 0, disrupting: 0 }
 
 interface Count {
@@ -28,11 +33,46 @@ interface Count {
   disrupting: number
 }
 
-/**
- * How many more nodes of each NodePool may be disrupted now, by its name. Nodes that are gone, going or not
- * Ready use budgets up. Shows the figures, and tells of budgets that allow nothing.
- */
-export function remainingDisruptions(
+/** What budgets allow, and what of that is used up. */
+export class DisruptionBudgets {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * How many more nodes of each NodePool may be disrupted now, by its name. Nodes that are gone, going or not
+   * Ready use budgets up. Shows the figures, and tells of budgets that allow nothing.
+   */
+  remaining(reason: DisruptionReason): Map<string, number> {
+    return remainingDisruptions(this.#deps, reason)
+  }
+
+  /** How many nodes of the NodePool may be disrupted at a time, and how many are. */
+  stateOf(pool: NodePool, reason: DisruptionReason): BudgetState {
+    const { clock, state } = this.#deps
+    const { total, disrupting } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
+    const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
+    return { allowed: allowedDisruptions(budgets, reason, total, clock.now()), disrupting }
+  }
+
+  /** Says of every NodePool with a budget that cannot be read which one it is. */
+  logUnreadable(): void {
+    const { caches, clock, logger, state } = this.#deps
+    for (const pool of caches.nodePools.list()) {
+      if (!state.isManaged(pool)) continue
+      const budget = unreadableBudget(pool.spec.disruption?.budgets ?? [], clock.now())
+      if (budget === undefined) continue
+      logger.error('a disruption budget cannot be read, so that no node of the nodepool is disrupted', {
+        NodePool: { name: pool.metadata.name },
+        budget,
+      })
+    }
+  }
+}
+
+function remainingDisruptions(
   { caches, state, clock, metrics, events }: Dependencies,
   reason: DisruptionReason,
 ): Map<string, number> {
@@ -58,30 +98,6 @@ export function remainingDisruptions(
     })
   }
   return remaining
-}
-
-/** How many nodes of the NodePool may be disrupted at a time, and how many are. */
-export function budgetState(
-  { state, clock }: Pick<Dependencies, 'state' | 'clock'>,
-  pool: NodePool,
-  reason: DisruptionReason,
-): { readonly allowed: number; readonly disrupting: number } {
-  const { total, disrupting } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
-  const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
-  return { allowed: allowedDisruptions(budgets, reason, total, clock.now()), disrupting }
-}
-
-/** Says of every NodePool with a budget that cannot be read which one it is. */
-export function logUnreadableBudgets({ caches, state, clock, logger }: Dependencies): void {
-  for (const pool of caches.nodePools.list()) {
-    if (!state.isManaged(pool)) continue
-    const budget = unreadableBudget(pool.spec.disruption?.budgets ?? [], clock.now())
-    if (budget === undefined) continue
-    logger.error('a disruption budget cannot be read, so that no node of the nodepool is disrupted', {
-      NodePool: { name: pool.metadata.name },
-      budget,
-    })
-  }
 }
 
 /** By NodePool; the list of instances is the same as long as no instance has changed. */

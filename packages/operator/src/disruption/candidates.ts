@@ -60,11 +60,37 @@ export type Candidate = StateNode & {
  */
 export type DisruptionClass = 'graceful' | 'eventual'
 
-/**
- * Finds in steps the nodes that may be disrupted, in order of name; for the others an event says why not.
- * @param isWanted whether an instance is looked at at all.
- */
-export function* findCandidates(
+/** Finds nodes that may be disrupted. */
+export class CandidateFinder {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Finds in steps the nodes that may be disrupted, in order of name; for the others an event says why not.
+   * @param isWanted whether an instance is looked at at all.
+   */
+  find(
+    catalogue: Catalogue,
+    disruptionClass: DisruptionClass,
+    isWanted: (stateNode: StateNode) => boolean,
+  ): Generator<undefined, readonly Candidate[], undefined> {
+    return findCandidates(this.#deps, catalogue, disruptionClass, isWanted)
+  }
+
+  /** The candidate, why the node is none, or nothing when nobody needs to be told. */
+  of(
+    stateNode: StateNode,
+    catalogue: Catalogue,
+    disruptionClass: DisruptionClass,
+  ): Candidate | Obstacle | undefined {
+    return candidateOf(this.#deps, stateNode, catalogue, disruptionClass)
+  }
+}
+
+function* findCandidates(
   deps: Dependencies,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
@@ -75,7 +101,7 @@ export function* findCandidates(
     yield
     const found = isWanted(stateNode) ? candidateOf(deps, stateNode, catalogue, disruptionClass) : undefined
     if (found === undefined) continue
-    if ('by' in found) tellBlocked(deps, stateNode, found.text)
+    if ('by' in found) tellBlocked(deps.events, stateNode, found.text)
     else candidates.push(found)
   }
   return candidates
@@ -89,8 +115,7 @@ export interface Obstacle {
 
 const blocked = (by: Obstacle['by'], text: string): Obstacle => ({ by, text })
 
-/** The candidate, why the node is none, or nothing when nobody needs to be told. */
-export function candidateOf(
+function candidateOf(
   deps: Dependencies,
   stateNode: StateNode,
   catalogue: Catalogue,
@@ -187,7 +212,7 @@ export function isEmpty({ pods }: Candidate): boolean {
 }
 
 /** Says on the Node and its claim why they stay. */
-export function tellBlocked({ events }: Dependencies, { node, claim }: StateNode, reason: string): void {
+export function tellBlocked(events: EventRecorder, { node, claim }: StateNode, reason: string): void {
   for (const object of [node, claim]) {
     if (object === undefined) continue
     events.record({

@@ -17,7 +17,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly provider: Pick<CloudProvider, 'getInstanceTypes'>
   readonly logger: Logger
 }
 
@@ -29,8 +29,21 @@ interface ListedPool {
 
 export type Catalogue = ReadonlyMap<string, ListedPool>
 
-/** Every NodePool that this provider serves, by name, ready or not. */
-export async function readCatalogue(deps: Dependencies, signal: AbortSignal): Promise<Catalogue> {
+/** Reads what NodePools sell. */
+export class CatalogueReader {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Every NodePool that this provider serves, by name, ready or not. */
+  read(signal: AbortSignal): Promise<Catalogue> {
+    return readCatalogue(this.#deps, signal)
+  }
+}
+
+async function readCatalogue(deps: Dependencies, signal: AbortSignal): Promise<Catalogue> {
   const { caches, state, provider, logger } = deps
   const pools = caches.nodePools.list().filter((pool) => state.isManaged(pool))
   const listed = await Promise.all(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Pod } from '@tenon/api'
 import type { NodeRefusal } from '@tenon/engine'
-import { refusalText } from './remarks.ts'
+import { refusalText } from './refusals.ts'
 
 const said = (refusal: NodeRefusal) => refusalText(refusal, (node) => `claim-of-${node}`)
 

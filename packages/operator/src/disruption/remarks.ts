@@ -1,76 +1,29 @@
 /** What users are told of a search for consolidation (disruption.md 10, 12, 18). */
-import type { Logger } from '@tenon/runtime'
-import type { EventRecorder } from '@tenon/kube'
+import type { Clock, Logger } from '@tenon/runtime'
 import type { KubeObject } from '@tenon/api'
-import {
-  balancedThreshold,
-  type ConsolidationRemark,
-  type NodeRefusal,
-  renderPodReason,
-  renderShortage,
-  type RemovalResult,
-  type Verdict,
-} from '@tenon/engine'
-import { keyOf } from '../cluster/pods/pods.ts'
-import type { Candidate } from './candidates.ts'
-import type { Caches } from '../cluster/caches.ts'
+import { balancedThreshold, type ConsolidationRemark, type RemovalResult, type Verdict } from '@tenon/engine'
+import type { DisruptionAnswers } from './answers.ts'
+import { type Candidate, tellBlocked } from './candidates.ts'
+import { type ClaimOf, refusalText, sentence, strandedText } from './refusals.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { StateNode } from '../cluster/nodes/state-node.ts'
+import type { Kubernetes } from '../kubernetes.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly events: EventRecorder
+  readonly kubernetes: Pick<Kubernetes, 'caches' | 'events'>
+  readonly state: Pick<ClusterState, 'stateNodes'>
+  readonly answers: DisruptionAnswers
   readonly metrics: Metrics
+  readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger
 }
 
 /** Why a node is left alone is not told again within this time. */
 export const unconsolidatableMs = 15 * 60_000
-const listedPods = 5
 /** Doubles the threshold to one: what a move must save per share of the disruption (disruption.md 1). */
 const balancedFactor = 2
-
-/** Says on the Node and its claim why consolidation leaves them alone. */
-export function tellUnconsolidatable(deps: Dependencies, candidate: Candidate, reason: string): void {
-  tell(deps, [candidate.node, candidate.claim], {
-    reason: 'Unconsolidatable',
-    message: reason.charAt(0).toUpperCase() + reason.slice(1),
-    values: [],
-    dedupeTtlMs: unconsolidatableMs,
-  })
-}
-
-/** Tells of what a search came across, and counts it. */
-export function tellRemarks(
-  deps: Dependencies,
-  remarks: readonly ConsolidationRemark[],
-  candidates: ReadonlyMap<string, Candidate>,
-): void {
-  const claimOf = claimNames(deps)
-  for (const remark of remarks) {
-    if (remark.kind === 'refused') {
-      const candidate = candidates.get(remark.node)
-      if (candidate !== undefined) tellUnconsolidatable(deps, candidate, refusalText(remark.refusal, claimOf))
-      continue
-    }
-    const nodes = remark.nodes.flatMap((name) => candidates.get(name) ?? [])
-    if (remark.kind === 'possible') {
-      if (remark.replacements > 0) tellCommand(deps, 'ConsolidationCandidate', nodes, remark)
-    } else tellScores(deps, nodes, remark)
-  }
-}
-
-/** Says on every node of a command that was decided and then not begun why that is. */
-export function tellRejected(
-  deps: Dependencies,
-  nodes: readonly Candidate[],
-  command: CommandSummary,
-  because: string,
-): void {
-  tellCommand(deps, 'ConsolidationRejected', nodes, command, because)
-}
 
 interface CommandSummary {
   readonly replacements: number
@@ -78,54 +31,154 @@ interface CommandSummary {
   readonly savings: number
 }
 
-function tellCommand(
-  deps: Dependencies,
-  reason: string,
-  nodes: readonly Candidate[],
-  { replacements, savings }: CommandSummary,
-  because?: string,
-): void {
-  for (const { node, claim } of nodes) {
-    const into = replacements === 0 ? '' : ` -> [${replacements} replacement${replacements > 1 ? 's' : ''}]`
-    const part = nodes.length > 1 ? `, part of ${nodes.length}` : ''
-    const command = `${replacements === 0 ? 'delete' : 'replace'}: [${node.metadata.name}${part}]${into}`
-    tell(deps, [node, claim], {
-      reason,
-      message:
-        `${command} (savings: $${savings.toFixed(2)})` +
-        (because === undefined ? '' : `, rejected: ${because}`),
-      values: because === undefined ? [command] : [command, because],
+/** Says on objects what keeps nodes where they are, counts it, and keeps it for who asks later. */
+export class DisruptionRemarks {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Says on the Node and its claim why consolidation leaves them alone. */
+  unconsolidatable({ node, claim }: Candidate, reason: string): void {
+    this.#tell([node, claim], {
+      reason: 'Unconsolidatable',
+      message: sentence(reason),
+      values: [],
+      dedupeTtlMs: unconsolidatableMs,
     })
   }
-}
 
-function tellScores(
-  deps: Dependencies,
-  nodes: readonly Candidate[],
-  { verdicts, isApproved, nodes: names }: Extract<ConsolidationRemark, { kind: 'scored' }>,
-): void {
-  const { metrics, caches, logger } = deps
-  for (const verdict of verdicts) {
-    const { nodePool: nodepool, policy, score } = verdict
-    const decided = (approved: boolean) => (approved ? 'approved' : 'rejected')
-    metrics.consolidationMoves.inc({ decision: decided(isApproved), nodepool, policy })
-    if (policy === 'Balanced')
-      metrics.consolidationScore.observe({ decision: decided(verdict.isApproved), nodepool, policy }, score)
-    logger.debug('scored a consolidation move', {
-      ...verdict,
-      threshold: balancedThreshold,
-      candidates: names,
-    })
-    if (policy !== 'Balanced' || !verdict.isApproved) continue
-    const pool = caches.nodePools.get({ name: nodepool })
-    const [only] = nodes
-    const objects: readonly (KubeObject | undefined)[] =
-      names.length === 1 ? [only?.node, only?.claim] : [pool]
-    tell(
-      deps,
-      objects.filter((object) => object !== undefined),
-      { reason: 'ConsolidationApproved', message: scoreText(verdict), values: [] },
-    )
+  /** Says on the Node and its claim why they stay. */
+  blocked(stateNode: StateNode, reason: string): void {
+    tellBlocked(this.#deps.kubernetes.events, stateNode, reason)
+  }
+
+  /** The pods of a drifted node have no other place. */
+  stranded(candidate: Candidate, failures: RemovalResult['stranded']): void {
+    this.stays(candidate, strandedText(failures, this.#claimNames()))
+  }
+
+  /** A drifted node stays for the sake of its pods. */
+  stays(candidate: Candidate, reason: string): void {
+    const { answers, clock } = this.#deps
+    this.blocked(candidate, reason)
+    answers.keep(candidate.name, { cause: 'pods', message: sentence(reason), atMs: clock.now() })
+  }
+
+  /** A search for consolidation did not come to an end in its time. */
+  timedOut(type: string): void {
+    this.#deps.metrics.consolidationTimeouts.inc({ consolidation_type: type })
+  }
+
+  /** What a search for consolidation came across. */
+  found(remarks: readonly ConsolidationRemark[], candidates: ReadonlyMap<string, Candidate>): void {
+    const { answers, clock } = this.#deps
+    const claimOf = this.#claimNames()
+    for (const remark of remarks) {
+      if (remark.kind === 'refused') {
+        const candidate = candidates.get(remark.node)
+        if (candidate !== undefined) this.unconsolidatable(candidate, refusalText(remark.refusal, claimOf))
+        continue
+      }
+      const nodes = remark.nodes.flatMap((name) => candidates.get(name) ?? [])
+      if (remark.kind === 'possible') {
+        if (remark.replacements > 0) this.#tellCommand('ConsolidationCandidate', nodes, remark)
+      } else this.#tellScores(nodes, remark)
+    }
+    answers.keepRemarks(remarks, claimOf, clock.now())
+  }
+
+  /**
+   * Says on every node of a command that was decided and then not begun why that is.
+   * @param type as in metric `karpenter_voluntary_disruption_failed_validations_total`, where it counts.
+   */
+  rejected(nodes: readonly Candidate[], command: CommandSummary, because: string, type?: string): void {
+    this.#tellCommand('ConsolidationRejected', nodes, command, because)
+    if (type !== undefined) this.unvalidated(type, nodes.length)
+  }
+
+  /** So many nodes may not go any more, although it was decided that they do. */
+  unvalidated(type: string, nodes: number): void {
+    this.#deps.metrics.failedValidations.inc({ consolidation_type: type }, nodes)
+  }
+
+  #tellCommand(
+    reason: string,
+    nodes: readonly Candidate[],
+    { replacements, savings }: CommandSummary,
+    because?: string,
+  ): void {
+    for (const { node, claim } of nodes) {
+      const into = replacements === 0 ? '' : ` -> [${replacements} replacement${replacements > 1 ? 's' : ''}]`
+      const part = nodes.length > 1 ? `, part of ${nodes.length}` : ''
+      const command = `${replacements === 0 ? 'delete' : 'replace'}: [${node.metadata.name}${part}]${into}`
+      this.#tell([node, claim], {
+        reason,
+        message:
+          `${command} (savings: $${savings.toFixed(2)})` +
+          (because === undefined ? '' : `, rejected: ${because}`),
+        values: because === undefined ? [command] : [command, because],
+      })
+    }
+  }
+
+  #tellScores(
+    nodes: readonly Candidate[],
+    { verdicts, isApproved, nodes: names }: Extract<ConsolidationRemark, { kind: 'scored' }>,
+  ): void {
+    const { metrics, kubernetes, logger } = this.#deps
+    for (const verdict of verdicts) {
+      const { nodePool: nodepool, policy, score } = verdict
+      const decided = (approved: boolean) => (approved ? 'approved' : 'rejected')
+      metrics.consolidationMoves.inc({ decision: decided(isApproved), nodepool, policy })
+      if (policy === 'Balanced')
+        metrics.consolidationScore.observe({ decision: decided(verdict.isApproved), nodepool, policy }, score)
+      logger.debug('scored a consolidation move', {
+        ...verdict,
+        threshold: balancedThreshold,
+        candidates: names,
+      })
+      if (policy !== 'Balanced' || !verdict.isApproved) continue
+      const pool = kubernetes.caches.nodePools.get({ name: nodepool })
+      const [only] = nodes
+      const objects: readonly (KubeObject | undefined)[] =
+        names.length === 1 ? [only?.node, only?.claim] : [pool]
+      this.#tell(
+        objects.filter((object) => object !== undefined),
+        { reason: 'ConsolidationApproved', message: scoreText(verdict), values: [] },
+      )
+    }
+  }
+
+  #tell(
+    objects: readonly KubeObject[],
+    event: {
+      readonly reason: string
+      readonly message: string
+      readonly values: readonly string[]
+      readonly dedupeTtlMs?: number
+    },
+  ): void {
+    const { reason, message, values, dedupeTtlMs } = event
+    for (const object of objects)
+      this.#deps.kubernetes.events.record({
+        object,
+        type: 'Normal',
+        reason,
+        message,
+        dedupe: [object.metadata.uid ?? object.metadata.name, ...values],
+        ...(dedupeTtlMs !== undefined && { dedupeTtlMs }),
+      })
+  }
+
+  /** Looks the claims of instances up, all of them when the first is asked for. */
+  #claimNames(): ClaimOf {
+    let names: ReadonlyMap<string, string | undefined> | undefined
+    return (instance) => {
+      names ??= new Map(this.#deps.state.stateNodes().map(({ name, claim }) => [name, claim?.metadata.name]))
+      return names.get(instance)
+    }
   }
 }
 
@@ -135,77 +188,4 @@ function scoreText({ score, savingsFraction, disruptionFraction }: Verdict): str
     `Score ${score.toFixed(2)} reaches the threshold ${balancedThreshold.toFixed(2)} (k=${balancedFactor}): ` +
     `saves ${percent(savingsFraction)} of the NodePool's price for ${percent(disruptionFraction)} of its disruption cost`
   )
-}
-
-/** Why a node stays, in words. */
-export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
-  switch (refusal.kind) {
-    case 'stranded':
-      return strandedText(refusal.pods, claimOf)
-    case 'severalNodes':
-      return refusal.short === undefined
-        ? `its pods would need ${refusal.count} nodes in its place`
-        : `its pods would need ${refusal.count} nodes in its place now, as single ones that hold them are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
-    case 'minValues':
-      return `no cheaper set of instance types keeps minValues (${[...refusal.missing]
-        .map(([key, found]) => `${key} has ${found}`)
-        .join(', ')})`
-    case 'noCheaper':
-      return refusal.short === undefined
-        ? "can't replace with a cheaper node"
-        : `can't replace with a cheaper node now: cheaper ones are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
-    case 'busyNodes':
-      return 'its pods have room on nodes that are still under consolidateAfter; it is tried again by itself'
-    case 'spotToSpotDisabled':
-      return 'replacing a spot node with a cheaper spot node is disabled (feature gate SpotToSpotConsolidation)'
-    case 'spotToSpotTypes':
-      return `replacing a spot node with a spot node requires 15 cheaper instance types, had ${refusal.found}`
-    case 'undecided':
-      return 'there was no time to look for a place for its pods'
-  }
-}
-
-/** Name of the NodeClaim of an instance. */
-type ClaimOf = (instance: string) => string | undefined
-
-/** Looks the claims of instances up, all of them when the first is asked for. */
-export function claimNames({ state }: Dependencies): ClaimOf {
-  let names: ReadonlyMap<string, string | undefined> | undefined
-  return (instance) => {
-    names ??= new Map(state.stateNodes().map(({ name, claim }) => [name, claim?.metadata.name]))
-    return names.get(instance)
-  }
-}
-
-/** Pods that would lose their place, the first few by name. */
-export function strandedText(failures: RemovalResult['stranded'], claimOf: ClaimOf): string {
-  const listed = failures.slice(0, listedPods).map(({ pod, reason }) => {
-    const claim = reason.kind === 'uninitializedNode' ? claimOf(reason.node) : undefined
-    const where = claim === undefined ? '' : ` (NodeClaim ${claim})`
-    return `${keyOf(pod.metadata)} => ${renderPodReason(reason)}${where}`
-  })
-  const rest = failures.length - listed.length
-  return `not all pods would schedule, ${listed.join('; ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
-}
-
-function tell(
-  { events }: Dependencies,
-  objects: readonly KubeObject[],
-  event: {
-    readonly reason: string
-    readonly message: string
-    readonly values: readonly string[]
-    readonly dedupeTtlMs?: number
-  },
-): void {
-  const { reason, message, values, dedupeTtlMs } = event
-  for (const object of objects)
-    events.record({
-      object,
-      type: 'Normal',
-      reason,
-      message,
-      dedupe: [object.metadata.uid ?? object.metadata.name, ...values],
-      ...(dedupeTtlMs !== undefined && { dedupeTtlMs }),
-    })
 }

@@ -1,30 +1,24 @@
 /** Asks the engine what becomes of the pods without some nodes (disruption.md 11). */
-import type { Clock, Logger, Turns } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
+import type { Clock } from '@tenon/runtime'
 import { isConditionTrue, labels } from '@tenon/api'
 import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
-import { type GatheredInput, gatherRemovalInput } from '../provisioning/scheduling-input.ts'
+import type { GatheredInput, SchedulingInputs } from '../provisioning/scheduling-input.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
-import type { PlanTarget } from '../cluster/pods/pod-plans.ts'
 import { capacityOf, labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
 import type { Candidate } from './candidates.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { SchedulingDecider } from '../decider/decider.ts'
-import type { PlacementGate } from '../placement/gate.ts'
 import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
+  readonly inputs: SchedulingInputs
+  readonly decider: Pick<SchedulingDecider, 'examine'>
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly decider: SchedulingDecider
-  readonly placementGate: PlacementGate
-  readonly clock: Clock
-  readonly turns: Turns
-  readonly logger: Logger
-  readonly settings: Settings
+  readonly clock: Pick<Clock, 'now'>
+  readonly settings: Pick<Settings, 'solveTimeoutMs'>
 }
 
 /** The cluster as it is, with the pods of candidates that may have to move. */
@@ -36,11 +30,42 @@ export interface RemovalGround {
   readonly described: readonly CandidateInput[]
 }
 
-/**
- * @param sparesBusyNodes whether nodes under `consolidateAfter` are not to receive pods: for consolidation.
- * @throws when no NodePool can launch anything: then nothing can be said about replacements.
- */
-export async function removalGround(
+/** Asks what becomes of pods without the nodes they are on. */
+export class RemovalSimulation {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * @param sparesBusyNodes whether nodes under `consolidateAfter` are not to receive pods: for consolidation.
+   * @throws when no NodePool can launch anything: then nothing can be said about replacements.
+   */
+  ground(
+    candidates: readonly Candidate[],
+    sparesBusyNodes: boolean,
+    signal: AbortSignal,
+  ): Promise<RemovalGround> {
+    return removalGround(this.#deps, candidates, sparesBusyNodes, signal)
+  }
+
+  /**
+   * What becomes of the pods without all of these nodes.
+   * @param plan where pods are to go if they can; they find other places if not.
+   * @returns undefined when there was no time.
+   */
+  without(
+    ground: RemovalGround,
+    candidates: readonly Candidate[],
+    signal: AbortSignal,
+    plan: RemovalResult['placements'] = [],
+  ): Promise<RemovalResult | undefined> {
+    return withoutNodes(this.#deps, ground, candidates, signal, plan)
+  }
+}
+
+async function removalGround(
   deps: Dependencies,
   candidates: readonly Candidate[],
   sparesBusyNodes: boolean,
@@ -48,7 +73,7 @@ export async function removalGround(
 ): Promise<RemovalGround> {
   const removable = candidates.map(({ name, movable: pods }) => ({ name, pods }))
   const busy = sparesBusyNodes ? busyNodes(deps) : new Set<string>()
-  const input = await gatherRemovalInput(deps, removable, busy, signal)
+  const input = await deps.inputs.forRemoval(removable, busy, signal)
   if (!input.hasEligiblePool)
     throw new Error('no NodePool is ready to launch nodes, so nothing can be said about replacements')
   const unjudged = new Set(input.refused.map(({ pod }) => pod.metadata.uid ?? ''))
@@ -65,17 +90,12 @@ export async function removalGround(
   }
 }
 
-/**
- * What becomes of the pods without all of these nodes.
- * @param plan where pods are to go if they can; they find other places if not.
- * @returns undefined when there was no time.
- */
-export async function withoutNodes(
+async function withoutNodes(
   deps: Dependencies,
   ground: RemovalGround,
   candidates: readonly Candidate[],
   signal: AbortSignal,
-  plan: RemovalResult['placements'] = [],
+  plan: RemovalResult['placements'],
 ): Promise<RemovalResult | undefined> {
   const question: DisruptionQuestion = {
     kind: 'remove',
@@ -93,21 +113,6 @@ function withPlan(input: GatheredInput, plan: RemovalResult['placements']): Gath
   const planned = new Map(input.planned)
   for (const { pod, node } of plan) planned.set(pod.metadata.uid ?? '', node)
   return { ...input, planned }
-}
-
-/** Keeps where pods are to go: what is decided meanwhile would pack them otherwise, and launch more. */
-export function keepHomes(
-  { state, placementGate }: Dependencies,
-  { input }: RemovalGround,
-  placements: RemovalResult['placements'],
-): void {
-  if (!placementGate.keepsPlans) return
-  for (const { pod, node } of placements) {
-    const claim = input.stateNodes.get(node)?.claim
-    const target: PlanTarget =
-      claim === undefined ? { kind: 'node', name: node } : { kind: 'claim', name: claim.metadata.name }
-    state.plans.set(pod.metadata.uid ?? '', { target, steering: 'free', spec: pod.spec })
-  }
 }
 
 /** Nodes that take pods. */

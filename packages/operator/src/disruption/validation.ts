@@ -1,6 +1,4 @@
 /** The second look: whether a move of consolidation still holds after a while (disruption.md 13). */
-import type { Clock, Logger, Turns } from '@tenon/runtime'
-import type { EventRecorder } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { labels, sumOfPrices, wellKnownLabels } from '@tenon/api'
 import {
@@ -10,62 +8,68 @@ import {
   type RemovalResult,
   worstLaunchPrice,
 } from '@tenon/engine'
-import { remainingDisruptions } from './budget.ts'
 import type { Candidate } from './candidates.ts'
-import { readCatalogue } from './catalogue.ts'
+import type { CatalogueReader } from './catalogue.ts'
 import type { Pass } from './methods/method.ts'
-import { removalGround, withoutNodes } from './simulation.ts'
-import type { Caches } from '../cluster/caches.ts'
+import type { RemovalSimulation } from './simulation.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { SchedulingDecider } from '../decider/decider.ts'
-import type { PlacementGate } from '../placement/gate.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly decider: SchedulingDecider
-  readonly placementGate: PlacementGate
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly turns: Turns
-  readonly logger: Logger
-  readonly settings: Settings
+  readonly provider: Pick<CloudProvider, 'wellKnownLabels'>
+  readonly simulation: RemovalSimulation
+  readonly catalogue: CatalogueReader
 }
 
 /** Why a move does not hold any more. */
 type Rejection = 'budget' | 'scheduling' | 'churn' | 'price' | 'unknown'
 
-const reason = 'Underutilized'
+/** What may have changed since a decision. */
+type Now = Pick<Pass, 'find' | 'budgets'>
 
-/**
- * @param isPacked whether the move was packed otherwise than a simulation would by itself: then its pods only
- * have to find places, where it says or elsewhere, for less.
- * @returns why the move is not to be carried out; undefined when it is.
- */
-export async function rejectionOf(
+/** Looks at moves once more. */
+export class MoveValidation {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * @param isPacked whether the move was packed otherwise than a simulation would by itself: then its pods only
+   * have to find places, where it says or elsewhere, for less.
+   * @returns why the move is not to be carried out; undefined when it is.
+   */
+  rejectionOf(
+    move: PlannedMove,
+    pass: Now,
+    isPacked: boolean,
+    signal: AbortSignal,
+  ): Promise<Rejection | undefined> {
+    return rejectionOf(this.#deps, move, pass, isPacked, signal)
+  }
+}
+
+async function rejectionOf(
   deps: Dependencies,
   move: PlannedMove,
-  find: Pass['find'],
+  pass: Now,
   isPacked: boolean,
   signal: AbortSignal,
 ): Promise<Rejection | undefined> {
   if (!deps.state.decidable()) return 'churn'
-  const nodes = await stillThere(deps, move, find)
+  const nodes = await stillThere(deps, move, pass)
   if (typeof nodes === 'string') return nodes
-  const ground = await removalGround(deps, nodes, true, signal)
+  const ground = await deps.simulation.ground(nodes, true, signal)
   if (ground.candidates.size < nodes.length) return 'scheduling'
   const plan = isPacked ? move.placements : []
-  const removal = await withoutNodes(deps, ground, nodes, signal, plan)
+  const removal = await deps.simulation.without(ground, nodes, signal, plan)
   if (removal === undefined) return 'unknown'
   if (removal.stranded.length > 0 || !(isPacked ? isCovered(removal, move, nodes) : isSame(removal, move)))
     return 'scheduling'
   if (!(await isStillCheaper(deps, move, nodes, signal))) return 'price'
-  const again = await stillThere(deps, move, find)
+  const again = await stillThere(deps, move, pass)
   return typeof again === 'string' ? again : undefined
 }
 
@@ -102,7 +106,7 @@ async function isStillCheaper(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (claims.length === 0) return true
-  const catalogue = await readCatalogue(deps, signal)
+  const catalogue = await deps.catalogue.read(signal)
   const wellKnown = new Set([...wellKnownLabels, ...deps.provider.wellKnownLabels])
   const dearest = claims.map(({ nodePool, instanceTypes, requirements }) => {
     const types = catalogue.get(nodePool)?.types
@@ -122,12 +126,12 @@ async function isStillCheaper(
 async function stillThere(
   deps: Dependencies,
   { candidates }: PlannedMove,
-  find: Pass['find'],
+  { budgets, find }: Now,
 ): Promise<readonly Candidate[] | Rejection> {
   const names = new Set(candidates)
   const nodes = (await find()).filter(({ name }) => names.has(name))
   if (nodes.length < names.size) return 'churn'
-  const remaining = remainingDisruptions(deps, reason)
+  const remaining = new Map(budgets())
   for (const { providerID, claim } of nodes) {
     const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
     const left = remaining.get(pool) ?? 0

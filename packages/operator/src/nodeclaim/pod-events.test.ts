@@ -3,12 +3,14 @@ import { test } from 'node:test'
 import { type Condition, labels, type Node, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import { KubeError, type PatchOptions } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
-import type { OperatorParts } from '../composition/parts.ts'
 import { ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
-import type { Candidate } from '../disruption/candidates.ts'
-import { isAtRest } from '../disruption/policy.ts'
+import { ConsolidationPolicy } from '../disruption/policy.ts'
+import { defaultSettings } from '../settings.ts'
 import { PodEvents } from './pod-events.ts'
 
+/** What the API server answers to a write; nobody looks at it. */
+const unread = undefined as never
+const accepted: Promise<never> = Promise.resolve(unread)
 const seconds = 1000
 const minutes = 60 * seconds
 
@@ -56,9 +58,12 @@ async function writesAtStart(pod: (stampedMs: number) => Pod, isStamped = true):
   await clock.advance(30 * minutes)
   const patches: unknown[] = []
   const client = {
-    patch: (_type: unknown, _key: unknown, patch: unknown) => Promise.resolve(void patches.push(patch)),
+    patch: (_type: unknown, _key: unknown, patch: unknown) => {
+      patches.push(patch)
+      return accepted
+    },
   }
-  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorParts)
+  const events = new PodEvents({ caches, state, clock, client })
   cluster.see(pod(stampedMs), ...anInstance(isStamped ? rfc3339(stampedMs) : undefined))
   caches.pods.onChange((change) => {
     assert.equal(events.note(change), 'node-a')
@@ -138,10 +143,10 @@ async function writesForRested(
   const patches: unknown[] = []
   let left = refusals
   const client = {
-    patch: (_type: unknown, _key: unknown, patch: unknown, options: PatchOptions) => {
+    patch: (_type: unknown, _key: unknown, patch: unknown, options: PatchOptions = {}) => {
       const { subresource, resourceVersion } = options
       patches.push([patch, { subresource, resourceVersion }])
-      return left-- > 0 ? Promise.reject(new KubeError('conflict', 409, 'changed')) : Promise.resolve()
+      return left-- > 0 ? Promise.reject(new KubeError('conflict', 409, 'changed')) : accepted
     },
   }
   const [node, claim] = anInstance()
@@ -157,7 +162,7 @@ async function writesForRested(
     metadata: { ...claim.metadata, resourceVersion: '7', labels: { [labels.nodePool]: 'general' } },
     status: { ...claim.status, conditions },
   } as NodeClaim)
-  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorParts)
+  const events = new PodEvents({ caches, state, clock, client })
   assert.equal(events.note({ kind: 'added', object: aPod({}) }), 'node-a')
   await events.reconcile('node-a')
   const now = { lastPodEventTime: rfc3339(clock.now()) }
@@ -184,18 +189,17 @@ test('it is noted alone where Consolidatable stays, or the claim has changed mea
 test('while it cannot be written that a pod has left, its node is not at rest', async () => {
   const cluster = new ObservedCluster()
   const { caches, state, clock } = cluster
-  const written = Promise.withResolvers<undefined>()
+  const written = Promise.withResolvers<never>()
   const client = { patch: () => written.promise }
-  const context = { caches, state, clock, client } as unknown as OperatorParts
-  const events = new PodEvents(context)
+  const events = new PodEvents({ caches, state, clock, client })
+  const policy = new ConsolidationPolicy({ state, clock, settings: defaultSettings })
   const [node, bare] = anInstance(rfc3339(clock.now() - 30 * minutes))
   const claim = { ...bare, status: { ...bare.status, conditions: [condition('Consolidatable')] } }
   cluster.see(node, claim, aPod({ status: boundAt(clock.now() - 20 * minutes) }))
-  const candidate = { node, claim } as unknown as Candidate
   caches.pods.onChange((change) => {
     if (change.kind === 'updated') events.note(change)
   })
-  assert.ok(isAtRest(context, candidate))
+  assert.ok(policy.isAtRest({ node, claim }))
   cluster.see(
     aPod({
       metadata: { deletionTimestamp: rfc3339(clock.now()) },
@@ -203,18 +207,18 @@ test('while it cannot be written that a pod has left, its node is not at rest', 
     }),
   )
   const reconciled = events.reconcile('node-a')
-  assert.ok(!isAtRest(context, candidate))
-  written.resolve(undefined)
+  assert.ok(!policy.isAtRest({ node, claim }))
+  written.resolve(unread)
   await reconciled
   // From now on the claim tells.
-  assert.ok(isAtRest(context, candidate))
+  assert.ok(policy.isAtRest({ node, claim }))
 })
 
 test('an event that needs no writing is over at once, and the node is looked at again', async () => {
   const cluster = new ObservedCluster()
   const { caches, state, clock } = cluster
   const client = { patch: () => assert.fail('nothing is to be written') }
-  const events = new PodEvents({ caches, state, clock, client } as unknown as OperatorParts)
+  const events = new PodEvents({ caches, state, clock, client })
   caches.pods.onChange((change) => void events.note(change))
   const nowMs = clock.now()
   cluster.see(...anInstance(rfc3339(nowMs)), aPod({ status: boundAt(nowMs + 5 * seconds) }))

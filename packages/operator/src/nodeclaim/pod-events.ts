@@ -10,7 +10,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Caches
   readonly state: ClusterState
   readonly clock: Clock

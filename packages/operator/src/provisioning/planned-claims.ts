@@ -32,11 +32,83 @@ const lateCreationMs = 60_000
 const creationAttempts = 3
 const creationPauseMs = 500
 
-/** @throws Error when the NodePool of a decision is gone by now. */
-export function decidedPool({ caches }: Pick<Dependencies, 'caches'>, name: string): NodePool {
-  const pool = caches.nodePools.get({ name })
-  if (pool === undefined) throw new OvertakenError(`NodePool ${name} is gone`)
-  return pool
+/** Creates claims, and keeps account of those that may exist. */
+export class PlannedClaims {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** @throws Error when the NodePool of a decision is gone by now. */
+  pool(name: string): NodePool {
+    const pool = this.#deps.caches.nodePools.get({ name })
+    if (pool === undefined) throw new OvertakenError(`NodePool ${name} is gone`)
+    return pool
+  }
+
+  /**
+   * Reserves what the claim takes below the limits of the claim's NodePool: what was decided at the same time may have taken it.
+   * @param usage what the pool's instances have that count.
+   * @throws Error when there is none left.
+   */
+  reserve(pool: NodePool, usage: Resources, { largest }: Pick<NewClaim, 'largest'>): LimitReservation {
+    const reservation = this.#deps.state.limitReservations.take({ pool, usage, largest })
+    if (typeof reservation !== 'string') return reservation
+    throw limitError(pool.metadata.name, reservation)
+  }
+
+  /**
+   * Creates a claim under a name of its own, which is held while it is not known whether it exists: its
+   * NodePool launches nothing more before that is settled.
+   * @param reservation given back when there is no claim.
+   */
+  async create(
+    pool: NodePool,
+    object: NewObject<NodeClaim>,
+    reservation: LimitReservation,
+    signal: AbortSignal,
+  ): Promise<NodeClaim> {
+    const { client, clock, random, state } = this.#deps
+    const name = freshClaimName(pool, random)
+    state.limitReservations.follow(reservation, name)
+    const named = { ...object, metadata: { ...object.metadata, name } }
+    state.poolClaims.reserve(pool.metadata.name, Number.POSITIVE_INFINITY, [name])
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const created = await createOrAdopt(client, pool, named, signal)
+        state.seed(created)
+        state.poolClaims.release(name)
+        return created
+      } catch (error) {
+        if (signal.aborted) throw error
+        if (!isUnclear(error)) {
+          state.poolClaims.release(name)
+          state.limitReservations.forget(name)
+          throw error
+        }
+        state.poolClaims.leaveUnsettled(name, clock.monotonic())
+        if (attempt === creationAttempts) throw error
+      }
+      await clock.sleep(creationPauseMs * attempt, signal)
+    }
+  }
+
+  /** Finds out what became of creations without an answer; those that may still be carried out stay held. */
+  async settle(signal: AbortSignal): Promise<void> {
+    const { caches, client, clock, state } = this.#deps
+    const lateMs = clock.monotonic() - lateCreationMs
+    for (const { metadata, spec } of caches.nodePools.list()) {
+      if (spec.replicas !== undefined) continue
+      const ended = new Set(state.poolClaims.unsettled(metadata.name, lateMs))
+      for (const name of state.poolClaims.unsettled(metadata.name)) {
+        const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
+        if (claim !== undefined) state.seed(claim)
+        if (claim !== undefined || ended.has(name)) state.poolClaims.release(name)
+        if (claim === undefined && ended.has(name)) state.limitReservations.forget(name)
+      }
+    }
+  }
 }
 
 /**
@@ -53,77 +125,7 @@ export function refuseAboveLimits({ metadata, spec }: NodePool, usage: Resources
     throw new OvertakenError(`NodePool ${metadata.name} exceeds its limit for ${exceeded}`)
 }
 
-/**
- * Reserves what the claim takes below the limits of the claim's NodePool: what was decided at the same time may have taken it.
- * @param usage what the pool's instances have that count.
- * @throws Error when there is none left.
- */
-export function reserve(
-  { state }: Pick<Dependencies, 'state'>,
-  pool: NodePool,
-  usage: Resources,
-  { largest }: Pick<NewClaim, 'largest'>,
-): LimitReservation {
-  const reservation = state.limitReservations.take({ pool, usage, largest })
-  if (typeof reservation !== 'string') return reservation
-  throw limitError(pool.metadata.name, reservation)
-}
-
 /** @param limit name of the amount that is short. */
 export function limitError(pool: string, limit: string): Error {
   return new OvertakenError(`NodePool ${pool} has no room left below its limit for ${limit}`)
-}
-
-/**
- * Creates a claim under a name of its own, which is held while it is not known whether it exists: its
- * NodePool launches nothing more before that is settled.
- * @param reservation given back when there is no claim.
- */
-export async function createPlannedClaim(
-  { client, clock, random, state }: Dependencies,
-  pool: NodePool,
-  object: NewObject<NodeClaim>,
-  reservation: LimitReservation,
-  signal: AbortSignal,
-): Promise<NodeClaim> {
-  const name = freshClaimName(pool, random)
-  state.limitReservations.follow(reservation, name)
-  const named = { ...object, metadata: { ...object.metadata, name } }
-  state.poolClaims.reserve(pool.metadata.name, Number.POSITIVE_INFINITY, [name])
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const created = await createOrAdopt(client, pool, named, signal)
-      state.seed(created)
-      state.poolClaims.release(name)
-      return created
-    } catch (error) {
-      if (signal.aborted) throw error
-      if (!isUnclear(error)) {
-        state.poolClaims.release(name)
-        state.limitReservations.forget(name)
-        throw error
-      }
-      state.poolClaims.leaveUnsettled(name, clock.monotonic())
-      if (attempt === creationAttempts) throw error
-    }
-    await clock.sleep(creationPauseMs * attempt, signal)
-  }
-}
-
-/** Finds out what became of creations without an answer; those that may still be carried out stay held. */
-export async function settlePlannedClaims(
-  { caches, client, clock, state }: Dependencies,
-  signal: AbortSignal,
-): Promise<void> {
-  const lateMs = clock.monotonic() - lateCreationMs
-  for (const { metadata, spec } of caches.nodePools.list()) {
-    if (spec.replicas !== undefined) continue
-    const ended = new Set(state.poolClaims.unsettled(metadata.name, lateMs))
-    for (const name of state.poolClaims.unsettled(metadata.name)) {
-      const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
-      if (claim !== undefined) state.seed(claim)
-      if (claim !== undefined || ended.has(name)) state.poolClaims.release(name)
-      if (claim === undefined && ended.has(name)) state.limitReservations.forget(name)
-    }
-  }
 }

@@ -17,7 +17,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>
 }
 
 /** A NodePool that is not valid, with what its template says of each label, contradictions included. */

@@ -7,16 +7,11 @@ import { type Clock, inSlices, type Logger, type Random, type Turns, uuid } from
 import { type CapacityLearning, settingsNote } from '../cloud/corrected-provider.ts'
 import { isExpectedFailure } from '../cloud/expected-failures.ts'
 import { nodeClaimFor } from './create-claim.ts'
-import {
-  createPlannedClaim,
-  decidedPool,
-  limitError,
-  refuseAboveLimits,
-  settlePlannedClaims,
-} from './planned-claims.ts'
+import { limitError, type PlannedClaims, refuseAboveLimits } from './planned-claims.ts'
+import type { LimitReport } from './limit-report.ts'
 import type { LoopSpec } from '../controller.ts'
 import { Batcher } from './batcher.ts'
-import { type GatheredInput, gatherSchedulingInput, poolUsage, unreadyPools } from './scheduling-input.ts'
+import { type GatheredInput, poolUsage, type SchedulingInputs, unreadyPools } from './scheduling-input.ts'
 import { podList, SchedulingReport, shortened } from './scheduling-report.ts'
 import { sliceMs } from '../decider/slice.ts'
 import { isWhole } from '../cluster/readable.ts'
@@ -42,6 +37,9 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly client: KubeClient
+  readonly plannedClaims: PlannedClaims
+  readonly inputs: SchedulingInputs
+  readonly limits: LimitReport
   readonly caches: Caches
   readonly state: ClusterState
   readonly provider: CloudProvider
@@ -111,7 +109,7 @@ export class Provisioner implements LoopSpec {
         startedMs = clock.monotonic()
         passAges.waiting(this.name)
         await this.#learn(signal)
-        await settlePlannedClaims(this.#deps, signal)
+        await this.#deps.plannedClaims.settle(signal)
         await this.#synced(signal)
         await this.#pass(signal)
         passAges.complete(this.name)
@@ -169,7 +167,7 @@ export class Provisioner implements LoopSpec {
   ): Promise<{ readonly input: GatheredInput; readonly result: SchedulingResult } | undefined> {
     const { clock, logger } = this.#deps
     const start = clock.monotonic()
-    const input = this.#inTurn(await gatherSchedulingInput(this.#deps, signal))
+    const input = this.#inTurn(await this.#deps.inputs.forPending(signal))
     this.#report.ignored(input.ignored)
     if (input.pods.length + input.refused.length === 0) {
       this.#report.nothingToDo()
@@ -398,7 +396,7 @@ export class Provisioner implements LoopSpec {
     const nodes = state.stateNodes()
     return claims.flatMap((claim): readonly ReservedClaim[] => {
       try {
-        const pool = decidedPool(this.#deps, claim.nodePool)
+        const pool = this.#deps.plannedClaims.pool(claim.nodePool)
         const usage = poolUsage(claim.nodePool, nodes, state.parsed)
         const reservation = state.limitReservations.take({ pool, usage, largest: claim.largest })
         if (typeof reservation !== 'string') return [{ claim, usage, reservation }]
@@ -420,7 +418,7 @@ export class Provisioner implements LoopSpec {
   /** The NodePool, whose limits may have been lowered meanwhile. */
   #poolWithin(name: string, usage: Resources, reservation: LimitReservation): NodePool {
     try {
-      const pool = decidedPool(this.#deps, name)
+      const pool = this.#deps.plannedClaims.pool(name)
       refuseAboveLimits(pool, usage)
       return pool
     } catch (error) {
@@ -440,7 +438,7 @@ export class Provisioner implements LoopSpec {
       nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, this.#notes(claim, pool)),
       claim.pods,
     )
-    const created = await createPlannedClaim(this.#deps, pool, object, reservation, signal)
+    const created = await this.#deps.plannedClaims.create(pool, object, reservation, signal)
     plan.launched(created, claim.pods)
     this.#refusals.forget(claim.pods)
     if (claim.pricePerHour === undefined) this.#report.unpriced(created, claim)

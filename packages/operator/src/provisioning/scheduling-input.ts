@@ -57,7 +57,7 @@ interface Dependencies {
   readonly state: ClusterState
   readonly provider: CloudProvider
   readonly learning?: CapacityLearning
-  readonly placementGate: PlacementGate
+  readonly placementGate: Pick<PlacementGate, 'improvementFor'>
   readonly clock: Clock
   readonly turns: Turns
   readonly logger: Logger
@@ -81,11 +81,37 @@ export interface GatheredInput extends SchedulingInput {
 
 type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes' | 'defaults'>
 
-/**
- * Pods to place, with the instances that stay and the pools that may launch. Without pods nothing
- * else is gathered.
- */
-export async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): Promise<GatheredInput> {
+/** Gathers inputs. */
+export class SchedulingInputs {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Pods to place, with the instances that stay and the pools that may launch. Without pods nothing
+   * else is gathered.
+   */
+  forPending(signal: AbortSignal): Promise<GatheredInput> {
+    return gatherSchedulingInput(this.#deps, signal)
+  }
+
+  /**
+   * The same for a question about removing some of the instances: their pods are among those to place, and they
+   * are among the nodes.
+   * @param refusing names of instances that are not to receive pods of candidates.
+   */
+  forRemoval(
+    removable: readonly RemovableNode[],
+    refusing: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<GatheredInput> {
+    return gatherRemovalInput(this.#deps, removable, refusing, signal)
+  }
+}
+
+async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): Promise<GatheredInput> {
   const { caches, clock, state, turns } = deps
   const slicing = { clock, turns, sliceMs }
   const hasPods = state.pods.waitingCount > 0 || state.stateNodes().some(isLeaving)
@@ -109,12 +135,7 @@ export interface RemovableNode {
   readonly pods: readonly Pod[]
 }
 
-/**
- * The same for a question about removing some of the instances: their pods are among those to place, and they
- * are among the nodes.
- * @param refusing names of instances that are not to receive pods of candidates.
- */
-export async function gatherRemovalInput(
+async function gatherRemovalInput(
   deps: Dependencies,
   removable: readonly RemovableNode[],
   refusing: ReadonlySet<string>,

@@ -13,6 +13,7 @@ import {
 } from '@tenon/engine'
 import { keyOf } from '../cluster/pods/pods.ts'
 import { poolsAside } from './pools-aside.ts'
+import type { LimitReport } from './limit-report.ts'
 import type { IgnoredPod, RefusedPod } from './eligible-pods.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -23,12 +24,13 @@ import type { Settings } from '../settings.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>
   readonly events: EventRecorder
   readonly metrics: Metrics
   readonly clock: Clock
   readonly logger: Logger
   readonly settings: Settings
+  readonly limits: Pick<LimitReport, 'reached'>
 }
 
 const controller = 'provisioner'
@@ -150,7 +152,7 @@ export class SchedulingReport {
     }
     for (const name of names) {
       const pool = this.#deps.caches.nodePools.get({ name })
-      if (pool !== undefined) recordLimitReached(this.#deps, pool, 'pods wait that it could take')
+      if (pool !== undefined) this.#deps.limits.reached(pool, 'pods wait that it could take')
     }
   }
 
@@ -239,23 +241,6 @@ export class SchedulingReport {
   #observe(waitedMs: number | undefined): void {
     if (waitedMs !== undefined) this.#deps.metrics.schedulingDecisionDuration.observe(waitedMs / 1000)
   }
-}
-
-/** Tells that a pool may not grow although it should; not where Karpenter would be silent. */
-export function recordLimitReached(
-  { events, settings }: Pick<Dependencies, 'events' | 'settings'>,
-  pool: NodePool,
-  consequence: string,
-): void {
-  if (settings.compatibility === 'karpenter') return
-  events.record({
-    object: pool,
-    type: 'Warning',
-    reason: 'LimitReached',
-    message: `NodePool ${pool.metadata.name} has reached its limits and ${consequence}; raise spec.limits`,
-    dedupe: [pool.metadata.uid ?? ''],
-    dedupeTtlMs: failedDedupeMs,
-  })
 }
 
 function hinderingWishes({ spec }: Pod): readonly string[] {

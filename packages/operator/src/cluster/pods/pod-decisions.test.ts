@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { NodePool } from '@tenon/api'
 import { silentLogger } from '@tenon/runtime'
-import type { OperatorParts } from '../../composition/parts.ts'
 import { SchedulingReport } from '../../provisioning/scheduling-report.ts'
 import { Metrics } from '../../metrics/metrics.ts'
 import { defaultSettings } from '../../settings.ts'
 import { aPod, aPool } from '../nodes/nodes.test-support.ts'
-import { ObservedCluster } from '../observed-cluster.test-support.ts'
+import { nodeClassKind, ObservedCluster } from '../observed-cluster.test-support.ts'
 
 const seconds = 1000
 const waiting = aPod('pod')
@@ -33,7 +32,8 @@ function reporting() {
   const { clock, state, caches } = cluster
   cluster.see(waiting)
   const metrics = new Metrics({ clock })
-  const context = {
+  const limits = { reached: () => undefined }
+  const report = new SchedulingReport({
     clock,
     state,
     caches,
@@ -41,8 +41,9 @@ function reporting() {
     logger: silentLogger,
     settings: defaultSettings,
     events: { record: () => undefined },
-  }
-  const report = new SchedulingReport(context as unknown as OperatorParts)
+    provider: { nodeClasses: [nodeClassKind], wellKnownLabels: [] },
+    limits,
+  })
   const fail = () => {
     const refused = [{ pod: waiting, reason: 'no room' }]
     const result = { failures: [], undecided: [] }

@@ -1,5 +1,6 @@
 /** NodePools of which a node that was to replace others did not come up (disruption.md 14). */
 import type { Clock } from '@tenon/runtime'
+import type { Unavailability } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import { FailureBackoff } from '../../cluster/failure-backoff.ts'
 import type { Caches } from '../../cluster/caches.ts'
@@ -48,19 +49,22 @@ export class Replacements {
     this.#until.delete(pool)
   }
 
-  /** Until when, in Unix milliseconds, the NodePool replaces nothing; undefined when it may. */
-  untilMs(pool: string): number | undefined {
-    return this.leftMs(pool) > 0 ? this.#until.get(pool) : undefined
+  /**
+   * Why the NodePool replaces nothing for now: the last node did not come up, and it is not yet time for the next one,
+   * or not yet known what becomes of it.
+   * @param isAwaited whether a node of the NodePool is on its way in place of others.
+   */
+  whyNone(pool: string, isAwaited: () => boolean): Unavailability | undefined {
+    const untilMs = this.leftMs(pool) > 0 ? this.#until.get(pool) : undefined
+    const failure = this.#deps.state.launchFailures.get(pool)
+    const because = `the last node to replace others did not come up${failure === undefined ? '' : `: ${failure}`}`
+    if (untilMs !== undefined) return { because, untilMs }
+    return this.#failures.hasFailed(pool) && isAwaited() ? { because } : undefined
   }
 
   /** For how many milliseconds the NodePool replaces nothing. */
   leftMs(pool: string): number {
     return this.#failures.leftMs(pool)
-  }
-
-  /** Whether the last replacement failed, and the next one is to show whether that has changed. */
-  hasFailed(pool: string): boolean {
-    return this.#failures.hasFailed(pool)
   }
 
   #tell(pool: string): void {

@@ -18,7 +18,12 @@ class Scene {
           this.pods.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === owner)),
       },
     },
-  } as unknown as ConstructorParameters<typeof Waves>[0]
+    evictions: {
+      add: (pods: readonly Pod[]) => {
+        this.evicted.push(pods.map(({ metadata }) => metadata.name))
+      },
+    },
+  }
 
   pod(name: string, owner: string, nodeName: string, spec: Partial<Pod['spec']> = {}): Pod {
     const reference = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: owner, uid: owner, controller: true }
@@ -41,9 +46,7 @@ class Scene {
   }
 
   waves(...waves: readonly (readonly Pod[])[]): Waves {
-    return new Waves(this.context, waves, (pods) => {
-      this.evicted.push(pods.map(({ metadata }) => metadata.name))
-    })
+    return new Waves(this.context, waves)
   }
 }
 

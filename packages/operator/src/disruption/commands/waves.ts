@@ -4,26 +4,27 @@
  */
 import type { Clock } from '@tenon/runtime'
 import type { Pod } from '@tenon/api'
+import type { Candidate } from '../candidates.ts'
 import { type Caches, indexes } from '../../cluster/caches.ts'
 import { controllerOf, isActive, isTerminal, isTerminating } from '../../cluster/pods/pods.ts'
+import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 import { drainTier, isDrainable } from '../../node/termination/drain.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly clock: Clock
+  readonly caches: { readonly pods: Pick<Caches['pods'], 'get' | 'byIndex'> }
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>
+  /** Evicts pods within their PDBs. */
+  readonly evictions: Pick<EvictionQueue, 'add'>
 }
 
 /** A wave whose pods have no successors by then is not waited for any longer. */
 const longestWaveMs = 5000
 
-type Context = Dependencies
-
 /** The pods of one command, wave by wave; each wave waits until those before it have found their places. */
 export class Waves {
-  readonly #deps: Context
+  readonly #deps: Dependencies
   readonly #waves: readonly (readonly Pod[])[]
-  readonly #evict: (pods: readonly Pod[]) => void
   #next = 0
   #sinceMs = 0
   #under: readonly Pod[] = []
@@ -32,11 +33,9 @@ export class Waves {
   /** Pods that were told to go, by the name of their node. */
   readonly #told = new Map<string, Pod[]>()
 
-  /** @param evict asks for the eviction of pods, within their PDBs. */
-  constructor(deps: Context, waves: readonly (readonly Pod[])[], evict: (pods: readonly Pod[]) => void) {
+  constructor(deps: Dependencies, waves: readonly (readonly Pod[])[]) {
     this.#deps = deps
     this.#waves = waves
-    this.#evict = evict
   }
 
   /** Begins the next wave if it is time. @returns whether all pods have moved, or are left to the drain. */
@@ -54,7 +53,7 @@ export class Waves {
         const node = pod.spec.nodeName ?? ''
         this.#told.set(node, [...(this.#told.get(node) ?? []), pod])
       }
-      this.#evict(this.#under)
+      this.#deps.evictions.add(this.#under, Number.POSITIVE_INFINITY)
       return false
     }
     return false
@@ -93,6 +92,22 @@ export class Waves {
       drainTier(pod) === 'pods' &&
       isDrainable(pod, this.#deps.clock.now())
     )
+  }
+}
+
+/** Moves the pods of commands. */
+export class PodMoves {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** The pods of these nodes, wave by wave; a node that could not be marked stays, and so do its pods. */
+  of(going: readonly Pick<Candidate, 'node'>[], waves: readonly (readonly Pod[])[] = []): Waves {
+    const names = new Set(going.map(({ node }) => node.metadata.name))
+    const moving = waves.map((wave) => wave.filter(({ spec }) => names.has(spec.nodeName ?? '')))
+    return new Waves(this.#deps, moving)
   }
 }
 

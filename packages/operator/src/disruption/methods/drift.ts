@@ -1,42 +1,20 @@
 /** `disruption`, method Drift: replaces drifted nodes, one after the other (disruption.md 8). */
-import type { Clock, Logger, Random, Turns } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
-import type { EventRecorder, KubeClient } from '@tenon/kube'
 import { isConditionTrue } from '@tenon/api'
 import type { RemovalResult } from '@tenon/engine'
 import { type StateNode, transitionMs } from '../../cluster/nodes/state-node.ts'
-import { remainingDisruptions } from '../budget.ts'
-import { type Candidate, tellBlocked } from '../candidates.ts'
-import { keepStranded } from '../explain.ts'
+import type { Candidate } from '../candidates.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
-import { plannedReplacement } from '../commands/planned-replacement.ts'
-import { heldBackText, isRolloutPaused } from './rollout-pause.ts'
-import { claimNames, strandedText } from '../remarks.ts'
-import { destinationsOf, type RemovalGround, removalGround, withoutNodes } from '../simulation.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { SchedulingDecider } from '../../decider/decider.ts'
-import type { PlacementGate } from '../../placement/gate.ts'
-import type { DisruptionAnswers } from '../answers.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
-import type { Settings } from '../../settings.ts'
+import type { PlannedReplacements } from '../commands/planned-replacement.ts'
+import { heldBackText, type RolloutPause } from './rollout-pause.ts'
+import type { DisruptionRemarks } from '../remarks.ts'
+import { destinationsOf, type RemovalGround, type RemovalSimulation } from '../simulation.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly decider: SchedulingDecider
-  readonly placementGate: PlacementGate
-  readonly answers: DisruptionAnswers
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly turns: Turns
-  readonly random: Random
-  readonly logger: Logger
-  readonly settings: Settings
+  readonly simulation: RemovalSimulation
+  readonly replacements: PlannedReplacements
+  readonly remarks: DisruptionRemarks
+  readonly rolloutPause: RolloutPause
 }
 
 const reason = 'Drifted'
@@ -58,23 +36,21 @@ export class Drift implements DisruptionMethod {
   accepts(candidate: Candidate): boolean {
     const { pool, claim } = candidate
     if (pool.spec.replicas !== undefined || !isConditionTrue(claim, 'Drifted')) return false
-    return !isRolloutPaused(this.#deps, candidate)
+    return !this.#deps.rolloutPause.holds(candidate)
   }
 
-  async pass({ candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<boolean> {
-    const deps = this.#deps
-    const remaining = remainingDisruptions(deps, reason)
+  async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+    const { remarks, replacements, simulation } = this.#deps
+    const remaining = budgets()
     const allowed = candidates.filter(({ pool }) => (remaining.get(pool.metadata.name) ?? 0) > 0)
     if (allowed.length === 0) return false
-    const ground = await removalGround(deps, allowed, false, signal)
+    const ground = await simulation.ground(allowed, false, signal)
     for (const candidate of inOrder([...ground.candidates.values()])) {
       const removal = await this.#without(ground, candidate, signal)
       if (removal === 'failed') continue
       if (removal === undefined) return false
       if (removal.stranded.length > 0) {
-        const text = strandedText(removal.stranded, claimNames(deps))
-        tellBlocked(deps, candidate, text)
-        keepStranded(deps, candidate.name, text)
+        remarks.stranded(candidate, removal.stranded)
         continue
       }
       // Nodes for other pods are launched by the provisioner; this node need not wait for them.
@@ -84,14 +60,14 @@ export class Drift implements DisruptionMethod {
       )
       const held = claims.find(({ nodePool }) => mayNotLaunch(nodePool))
       if (held !== undefined) {
-        tellBlocked(deps, candidate, heldBackText(held.nodePool))
+        remarks.blocked(candidate, heldBackText(held.nodePool))
         continue
       }
       await begin({
         reason,
         type: '',
         candidates: [candidate],
-        replacements: claims.map((claim) => plannedReplacement(deps, claim, reason)),
+        replacements: claims.map((claim) => replacements.of(claim, reason)),
         destinations: destinationsOf(ground, removal.placements),
       })
       return true
@@ -106,12 +82,11 @@ export class Drift implements DisruptionMethod {
     signal: AbortSignal,
   ): Promise<RemovalResult | 'failed' | undefined> {
     try {
-      return await withoutNodes(this.#deps, ground, [candidate], signal)
+      return await this.#deps.simulation.without(ground, [candidate], signal)
     } catch (error) {
       if (signal.aborted) throw error
       const text = `working out where its pods would go fails: ${error instanceof Error ? error.message : String(error)}`
-      tellBlocked(this.#deps, candidate, text)
-      keepStranded(this.#deps, candidate.name, text)
+      this.#deps.remarks.stays(candidate, text)
       return 'failed'
     }
   }

@@ -16,6 +16,10 @@ export interface Pass {
   readonly ground: () => Promise<RemovalGround>
   /** The method's candidates as they are by now. */
   readonly find: () => Promise<readonly Candidate[]>
+  /** How many more nodes of each NodePool may go for the method's reason now, by its name. */
+  readonly budgets: () => ReadonlyMap<string, number>
+  /** Resolves when it is time to look once more at what was decided. */
+  readonly delay: () => Promise<void>
   /** Whether no node of the NodePool is launched in place of others now. */
   readonly mayNotLaunch: (pool: string) => boolean
   /** @throws as Commands.begin does. */

@@ -1,37 +1,26 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
-import type { Clock, Logger, Random } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
-import type { EventRecorder, KubeClient } from '@tenon/kube'
-import { isConditionTrue, karpenterKinds } from '@tenon/api'
+import { isConditionTrue } from '@tenon/api'
 import { OvertakenError } from '../../cloud/expected-failures.ts'
-import { createStaticClaim, nodeLimit, reserveStaticClaims } from '../../nodepool/static/static-claims.ts'
+import { nodeLimit, type StaticClaims } from '../../nodepool/static/static-claims.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import { type StaticPool, staticPool } from '../../nodepool/static/static-pool.ts'
-import { remainingDisruptions } from '../budget.ts'
-import { type Candidate, tellBlocked } from '../candidates.ts'
+import type { StaticPool, StaticPools } from '../../nodepool/static/static-pool.ts'
+import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
 import type { DisruptionMethod, Pass } from './method.ts'
-import { heldBackText, isRolloutPaused } from './rollout-pause.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import type { DisruptionRemarks } from '../remarks.ts'
+import { heldBackText, type RolloutPause } from './rollout-pause.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
+  readonly state: Pick<ClusterState, 'poolClaims'>
+  readonly pools: StaticPools
+  readonly claims: StaticClaims
+  readonly remarks: DisruptionRemarks
+  readonly rolloutPause: RolloutPause
 }
 
 const reason = 'Drifted'
-/** A request without an answer is taken to have ended, one way or the other, after this long. */
-const lateMs = 60_000
 
 /** Replaces nodes one by one within budgets and limits; each only goes once its successor is initialized. */
 export class StaticDrift implements DisruptionMethod {
@@ -53,22 +42,23 @@ export class StaticDrift implements DisruptionMethod {
   accepts(candidate: Candidate): boolean {
     const { pool, claim } = candidate
     if (pool.spec.replicas === undefined || !isConditionTrue(claim, 'Drifted')) return false
-    return !isRolloutPaused(this.#deps, candidate)
+    return !this.#deps.rolloutPause.holds(candidate)
   }
 
   /**
    * @returns whether anything was begun.
    * @throws AggregateError of the replacements that could not be begun, after all were tried.
    */
-  async pass({ candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+  async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+    const { pools, remarks } = this.#deps
     await this.#settle(signal)
     const byPool = Map.groupBy(candidates, ({ pool }) => pool.metadata.name)
-    const remaining = remainingDisruptions(this.#deps, reason)
+    const remaining = budgets()
     const commands = [...byPool].flatMap(([name, nodes]) => {
-      const pool = staticPool(this.#deps, name)
+      const pool = pools.get(name)
       if (pool === undefined) return []
       if (!mayNotLaunch(name)) return this.#commands(pool, nodes, remaining.get(name) ?? 0)
-      for (const node of nodes) tellBlocked(this.#deps, node, heldBackText(name))
+      for (const node of nodes) remarks.blocked(node, heldBackText(name))
       return []
     })
     const outcomes = await Promise.allSettled(commands.map(begin))
@@ -88,7 +78,7 @@ export class StaticDrift implements DisruptionMethod {
     const { active, pendingDisruption } = this.#deps.state.poolClaims.of(pool.metadata.name)
     // There are nodes too many: those that go first may be these.
     if (active.length + pendingDisruption.length > pool.spec.replicas) return []
-    const names = reserveStaticClaims(this.#deps, pool, Math.min(nodes.length, remaining))
+    const names = this.#deps.claims.reserve(pool, Math.min(nodes.length, remaining))
     return names.flatMap((name, i) => {
       const candidate = nodes[i]
       if (candidate === undefined) return []
@@ -98,7 +88,7 @@ export class StaticDrift implements DisruptionMethod {
   }
 
   #replacement(pool: StaticPool, name: string): Replacement {
-    const { state } = this.#deps
+    const { claims, pools, state } = this.#deps
     const { name: poolName, uid } = pool.metadata
     const abandon = () => {
       state.poolClaims.release(name)
@@ -109,7 +99,7 @@ export class StaticDrift implements DisruptionMethod {
       instanceTypes: [],
       abandon,
       create: async (_, signal) => {
-        const current = staticPool(this.#deps, poolName)
+        const current = pools.get(poolName)
         if (current === undefined || current.metadata.uid !== uid) {
           abandon()
           throw new OvertakenError(`NodePool ${poolName} is gone or being deleted`)
@@ -119,7 +109,7 @@ export class StaticDrift implements DisruptionMethod {
           throw new OvertakenError(`NodePool ${poolName} exceeds its limit for nodes`)
         }
         try {
-          return await createStaticClaim(this.#deps, current, name, reason.toLowerCase(), signal)
+          return await claims.create(current, name, reason.toLowerCase(), signal)
         } catch (error) {
           if (state.poolClaims.unsettled(poolName).includes(name)) this.#unclear.set(name, poolName)
           throw error
@@ -130,15 +120,10 @@ export class StaticDrift implements DisruptionMethod {
 
   /** Looks up claims that may have been created although nobody said so, and gives their room back. */
   async #settle(signal: AbortSignal): Promise<void> {
-    const { client, clock, state } = this.#deps
+    const { claims, state } = this.#deps
     for (const [name, pool] of this.#unclear) {
-      if (state.poolClaims.unsettled(pool).includes(name)) {
-        // What can still come to be keeps its room.
-        if (!state.poolClaims.unsettled(pool, clock.monotonic() - lateMs).includes(name)) continue
-        const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
-        if (claim !== undefined) state.seed(claim)
-        state.poolClaims.release(name)
-      }
+      const isUnsettled = state.poolClaims.unsettled(pool).includes(name)
+      if (isUnsettled && !(await claims.settle(pool, name, signal))) continue
       this.#unclear.delete(name)
     }
   }

@@ -1,12 +1,10 @@
 /** `static.deprovisioning`: deletes the claims that a static NodePool has too many (cluster-state.md 15.4). */
 import type { Clock, Logger } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, labels, type NodeClaim } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../provisioning/in-parallel.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
-import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
-import { isResized, staticPool, staticPoolOf } from './static-pool.ts'
+import { isResized, type StaticPools } from './static-pool.ts'
 import { inOrderOfLoss } from './scale-down-order.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import type { Caches } from '../../cluster/caches.ts'
@@ -17,8 +15,8 @@ interface Dependencies {
   readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly clock: Clock
+  readonly pools: StaticPools
+  readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger
 }
 
@@ -36,10 +34,10 @@ export class StaticDeprovisioning implements ControllerSpec {
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches } = this.#deps
+    const { caches, pools } = this.#deps
     enqueueChanged(caches.nodePools, enqueue, isResized)
     caches.nodeClaims.onChange((change) => {
-      const pool = staticPoolOf(this.#deps, change.object)
+      const pool = pools.nameOf(change.object)
       if (pool !== undefined && change.kind === 'added') enqueue(pool)
     })
   }
@@ -53,12 +51,12 @@ export class StaticDeprovisioning implements ControllerSpec {
       const surplus = this.#victims(active, unlaunched).slice(0, Math.max(0, this.#excess(name)))
       await this.#delete(surplus, signal)
     }
-    return staticPool(this.#deps, name) === undefined ? done : { kind: 'after', delayMs: settledMs }
+    return this.#deps.pools.get(name) === undefined ? done : { kind: 'after', delayMs: settledMs }
   }
 
   #excess(name: string): number {
-    const pool = staticPool(this.#deps, name)
-    if (pool === undefined || validatePool(pool, this.#deps.provider).length > 0) return 0
+    const pool = this.#deps.pools.valid(name)
+    if (pool === undefined) return 0
     return this.#deps.state.poolClaims.of(name).active.length - pool.spec.replicas
   }
 

@@ -1,48 +1,30 @@
 /** `static.provisioning`: creates the claims that a static NodePool lacks (cluster-state.md 15.3). */
-import type { Clock, Logger, Random } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
-import { isConditionTrue, karpenterKinds, labels } from '@tenon/api'
-import { done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { isConditionTrue } from '@tenon/api'
+import { done, type ReconcileResult } from '@tenon/kube'
 import { OvertakenError } from '../../cloud/expected-failures.ts'
 import { inParallel } from '../../provisioning/in-parallel.ts'
-import { createStaticClaim, nodeLimit, reserveStaticClaims } from './static-claims.ts'
-import { recordLimitReached } from '../../provisioning/scheduling-report.ts'
-import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
-import { LaunchPauses } from './launch-pauses.ts'
-import {
-  isNowLeaving,
-  isNowReady,
-  isResized,
-  type StaticPool,
-  staticPool,
-  staticPoolOf,
-} from './static-pool.ts'
+import type { LimitReport } from '../../provisioning/limit-report.ts'
+import { nodeLimit, type StaticClaims } from './static-claims.ts'
+import type { LaunchPauses } from './launch-pauses.ts'
+import { isNowLeaving, isNowReady, isResized, type StaticPool, type StaticPools } from './static-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
-import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly events: EventRecorder
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
-  readonly settings: Settings
+  readonly pools: StaticPools
+  readonly claims: StaticClaims
+  readonly pauses: LaunchPauses
+  readonly limits: LimitReport
 }
 
 const unsyncedMs = 1000
 const settledMs = 60_000
 const limitedMs = 30_000
 const probePollMs = 1000
-/** A request without an answer is taken to have ended, one way or the other, after this long. */
-const lateMs = 60_000
 const parallelCreates = 20
 /** Claims created in one go, at most; the next go follows at once. */
 const batchLimit = 500
@@ -54,64 +36,56 @@ export class StaticProvisioning implements ControllerSpec {
   readonly #deps: Dependencies
   /** UIDs of NodePools whose claims the API server itself was asked for once. */
   readonly #learned = new Set<string>()
-  readonly #pauses: LaunchPauses
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#pauses = new LaunchPauses(deps.clock)
     deps.caches.nodeClaims.onChange((change) => {
-      this.#pauses.note(change)
+      deps.pauses.note(change)
     })
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches } = this.#deps
+    const { caches, pools } = this.#deps
     enqueueChanged(caches.nodePools, enqueue, (change) => isResized(change) || isNowReady(change))
     caches.nodeClaims.onChange((change) => {
-      const pool = staticPoolOf(this.#deps, change.object)
+      const pool = pools.nameOf(change.object)
       if (pool !== undefined && isNowLeaving(change)) enqueue(pool)
     })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { state, logger } = this.#deps
+    const { claims, limits, pauses, pools, state } = this.#deps
     const pool = this.#readyPool(name)
     if (pool === undefined) {
       // Without the pool nobody will create these again.
-      if (staticPool(this.#deps, name) === undefined)
-        state.poolClaims.release(...state.poolClaims.unsettled(name))
+      if (pools.get(name) === undefined) state.poolClaims.release(...state.poolClaims.unsettled(name))
       return done
     }
     if (!this.#learned.has(pool.metadata.uid ?? '')) {
       // Later claims of others hold nothing up: what is here of this pool is known by then.
       if (!state.hasSynced && !state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
-      await this.#learn(pool, signal)
+      await claims.learn(pool, signal)
+      this.#learned.add(pool.metadata.uid ?? '')
       return { kind: 'after', delayMs: 0 }
     }
-    const pauseMs = Math.max(this.#pauses.leftMs(name), state.readinessPauses.leftMs(name))
+    const pauseMs = Math.max(pauses.leftMs(name), state.readinessPauses.leftMs(name))
     if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
     const { active, pendingDisruption } = state.poolClaims.of(name)
     const unsettled = state.poolClaims.unsettled(name)
     const isFull = active.length + pendingDisruption.length >= pool.spec.replicas
     const missing = isFull ? 0 : pool.spec.replicas - active.length
-    const isProbing = this.#pauses.isProbing(name)
+    const isProbing = pauses.isProbing(name)
     // What becomes of the probe says whether there are instances for the others.
     if (missing > 0 && isProbing && active.some(({ status }) => (status?.providerID ?? '') === ''))
       return { kind: 'after', delayMs: probePollMs }
     const wanted = Math.min(missing, isProbing ? 1 : batchLimit)
     const again = unsettled.slice(0, wanted)
-    const names = [...again, ...reserveStaticClaims(this.#deps, pool, wanted - again.length)]
+    const names = [...again, ...claims.reserve(pool, wanted - again.length)]
     await this.#create(pool, names, signal)
     if (unsettled.length > wanted) await this.#settle(name, unsettled.slice(wanted), signal)
     if (missing === 0) return { kind: 'after', delayMs: settledMs }
     if (names.length === 0) {
-      logger.info('nodepool has reached its limit for nodes', {
-        NodePool: { name },
-        nodes: active.length,
-        replicas: pool.spec.replicas,
-        limit: nodeLimit(pool),
-      })
-      recordLimitReached(this.#deps, pool, `has ${active.length} of ${pool.spec.replicas} nodes`)
+      limits.ofNodes(pool, { nodes: active.length, replicas: pool.spec.replicas, limit: nodeLimit(pool) })
       return { kind: 'after', delayMs: limitedMs }
     }
     if (isProbing) return { kind: 'after', delayMs: probePollMs }
@@ -119,21 +93,8 @@ export class StaticProvisioning implements ControllerSpec {
   }
 
   #readyPool(name: string): StaticPool | undefined {
-    const pool = staticPool(this.#deps, name)
-    if (pool === undefined || !isConditionTrue(pool, 'Ready')) return undefined
-    return validatePool(pool, this.#deps.provider).length === 0 ? pool : undefined
-  }
-
-  /**
-   * Makes the state know every claim of the pool. A process that takes over may watch with a delay,
-   * and would make claims that another has just made.
-   */
-  async #learn({ metadata }: StaticPool, signal: AbortSignal): Promise<void> {
-    const { client, state } = this.#deps
-    const labelSelector = { matchLabels: { [labels.nodePool]: metadata.name } }
-    const claims = await client.list(karpenterKinds.nodeClaim, { labelSelector, signal })
-    for (const claim of claims) state.seed(claim)
-    this.#learned.add(metadata.uid ?? '')
+    const pool = this.#deps.pools.valid(name)
+    return pool !== undefined && isConditionTrue(pool, 'Ready') ? pool : undefined
   }
 
   /** @throws AggregateError of those that failed, after all were tried. */
@@ -144,7 +105,7 @@ export class StaticProvisioning implements ControllerSpec {
         this.#deps.state.poolClaims.release(name)
         throw new OvertakenError(current)
       }
-      await createStaticClaim(this.#deps, current, name, 'provisioned', signal)
+      await this.#deps.claims.create(current, name, 'provisioned', signal)
     })
     if (failures.length === 0) return
     const [first] = failures
@@ -167,12 +128,6 @@ export class StaticProvisioning implements ControllerSpec {
 
   /** Looks up claims that are wanted no more and may exist; what can still come to be stays held. */
   async #settle(pool: string, names: readonly string[], signal: AbortSignal): Promise<void> {
-    const { client, clock, state } = this.#deps
-    const ended = new Set(state.poolClaims.unsettled(pool, clock.monotonic() - lateMs))
-    for (const name of names.filter((each) => ended.has(each))) {
-      const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
-      if (claim !== undefined) state.seed(claim)
-      state.poolClaims.release(name)
-    }
+    for (const name of names) await this.#deps.claims.settle(pool, name, signal)
   }
 }

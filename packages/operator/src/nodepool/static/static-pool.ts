@@ -1,6 +1,7 @@
 import type { CloudProvider } from '@tenon/provider'
 import { conditionOf, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import type { Change } from '@tenon/kube'
+import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
 import { managedPool } from '../managed-pool.ts'
 import type { Caches } from '../../cluster/caches.ts'
 
@@ -13,22 +14,38 @@ interface Dependencies {
 /** A NodePool that keeps a number of nodes whatever pods ask for. */
 export type StaticPool = NodePool & { readonly spec: { readonly replicas: number } }
 
-/** The static NodePool of that name that this provider serves and that stays. */
-export function staticPool(deps: Dependencies, name: string): StaticPool | undefined {
-  const pool = managedPool(deps, name)
-  if (pool === undefined || !isStatic(pool) || pool.metadata.deletionTimestamp !== undefined) return undefined
-  return pool
+/** The static NodePools. */
+export class StaticPools {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** The one of that name that this provider serves and that stays. */
+  get(name: string): StaticPool | undefined {
+    const pool = managedPool(this.#deps, name)
+    if (pool === undefined || !isStatic(pool) || pool.metadata.deletionTimestamp !== undefined)
+      return undefined
+    return pool
+  }
+
+  /** As {@link get}, unless what it says is wrong. */
+  valid(name: string): StaticPool | undefined {
+    const pool = this.get(name)
+    return pool === undefined || validatePool(pool, this.#deps.provider).length > 0 ? undefined : pool
+  }
+
+  /** Name of the static NodePool whose claim this is; undefined when there is none. */
+  nameOf(claim: NodeClaim): string | undefined {
+    const name = claim.metadata.labels?.[labels.nodePool] ?? ''
+    const pool = this.#deps.caches.nodePools.get({ name })
+    return pool !== undefined && isStatic(pool) ? name : undefined
+  }
 }
 
 function isStatic(pool: NodePool): pool is StaticPool {
   return pool.spec.replicas !== undefined
-}
-
-/** Name of the static NodePool whose claim this is; undefined when there is none. */
-export function staticPoolOf({ caches }: Dependencies, claim: NodeClaim): string | undefined {
-  const name = claim.metadata.labels?.[labels.nodePool] ?? ''
-  const pool = caches.nodePools.get({ name })
-  return pool !== undefined && isStatic(pool) ? name : undefined
 }
 
 /** Whether a change of a NodePool is one of its size, or its first appearance. */

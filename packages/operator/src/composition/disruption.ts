@@ -1,0 +1,135 @@
+/** Builds the disruption loop: its methods, and the commands that carry out what they decide. */
+import type { Clock, Slicing } from '@tenon/runtime'
+import { soldOutProvider } from '../cloud/sold-out-provider.ts'
+import { DisruptionBudgets } from '../disruption/budget.ts'
+import { CandidateFinder } from '../disruption/candidates.ts'
+import { CatalogueReader } from '../disruption/catalogue.ts'
+import { CommandEnd } from '../disruption/commands/command-end.ts'
+import { CommandReport } from '../disruption/commands/command-report.ts'
+import { CommandStart } from '../disruption/commands/command-start.ts'
+import { CommandTraces } from '../disruption/commands/command-traces.ts'
+import { Commands } from '../disruption/commands/commands.ts'
+import { DisruptionMarks } from '../disruption/commands/marks.ts'
+import { PlannedReplacements } from '../disruption/commands/planned-replacement.ts'
+import { Replacements } from '../disruption/commands/replacements.ts'
+import { PodMoves } from '../disruption/commands/waves.ts'
+import { Disruption } from '../disruption/controller.ts'
+import { NodeExplainer } from '../disruption/explain.ts'
+import { LeftMarks } from '../disruption/left-marks.ts'
+import { type MethodTurn, MethodTurns } from '../disruption/method-turns.ts'
+import { Consolidation } from '../disruption/methods/consolidation.ts'
+import { ConsolidationAdmission } from '../disruption/methods/consolidation-admission.ts'
+import { ConsolidationMoves } from '../disruption/methods/consolidation-moves.ts'
+import { ConsolidationSearch } from '../disruption/methods/consolidation-search.ts'
+import { Drift } from '../disruption/methods/drift.ts'
+import { Emptiness } from '../disruption/methods/emptiness.ts'
+import { RolloutPause } from '../disruption/methods/rollout-pause.ts'
+import { SearchMemory } from '../disruption/methods/search-memory.ts'
+import { StaticDrift } from '../disruption/methods/static-drift.ts'
+import { PassReader } from '../disruption/pass-reader.ts'
+import { ConsolidationPolicy } from '../disruption/policy.ts'
+import { DisruptionRemarks } from '../disruption/remarks.ts'
+import { RemovalSimulation } from '../disruption/simulation.ts'
+import { MoveValidation } from '../disruption/validation.ts'
+import { NodeVerdicts } from '../disruption/verdicts.ts'
+import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
+import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
+import type { StaticClaims } from '../nodepool/static/static-claims.ts'
+import type { StaticPools } from '../nodepool/static/static-pool.ts'
+import { KeptPlans } from '../placement/kept-plans.ts'
+import type { ClaimCreations } from '../provisioning/claim-creations.ts'
+import { ClaimObjects } from '../provisioning/claim-objects.ts'
+import type { PlannedClaims } from '../provisioning/planned-claims.ts'
+import { SchedulingInputs } from '../provisioning/scheduling-input.ts'
+import type { OperatorParts } from './parts.ts'
+
+/** What the disruption loop shares with other controllers. */
+export interface Shared {
+  readonly evictions: EvictionQueue
+  readonly deleter: ClaimDeleter
+  readonly plannedClaims: PlannedClaims
+  readonly creations: ClaimCreations
+  readonly staticPools: StaticPools
+  readonly staticClaims: StaticClaims
+  readonly slicing: Slicing & { readonly clock: Clock }
+}
+
+interface DisruptionLoop {
+  readonly commands: Commands
+  readonly disruption: Disruption
+  /** Tells of each node why it is still there. */
+  readonly explainer: NodeExplainer
+}
+
+export function disruptionOf(parts: OperatorParts, shared: Shared): DisruptionLoop {
+  const { featureGates, compatibility } = parts.settings
+  const { plannedClaims, slicing } = shared
+  const marks = new DisruptionMarks(parts)
+  const commands = commandsOf(parts, shared, marks)
+  const budgets = new DisruptionBudgets(parts)
+  const policy = new ConsolidationPolicy(parts)
+  const remarks = new DisruptionRemarks({ ...parts, kubernetes: parts })
+  const rolloutPause = new RolloutPause(parts)
+  const any = readersOf(parts, budgets, slicing)
+  // Where nothing is for sale that may not be launched in place of nodes now.
+  const provider = soldOutProvider(parts.provider, (pool) => commands.whyNoLaunch(pool))
+  const cheaper = readersOf({ ...parts, provider }, budgets, slicing)
+  const plans = new KeptPlans(parts)
+  const common = { ...parts, plans, claims: plannedClaims, creations: shared.creations }
+  const replacements = new PlannedReplacements({ ...common, objects: new ClaimObjects(parts) })
+  const admission = () => new ConsolidationAdmission({ policy, remarks, clock: parts.clock })
+  const moves = new ConsolidationMoves({ replacements, plans })
+  const validation = new MoveValidation({ ...parts, ...cheaper })
+  const consolidation = (kind: 'global' | 'multi' | 'single'): MethodTurn => ({
+    reader: cheaper.reader,
+    method: new Consolidation({
+      admission: admission(),
+      memory: new SearchMemory(parts, kind === 'global'),
+      search: new ConsolidationSearch({ ...parts, simulation: cheaper.simulation }, kind),
+      validation,
+      moves,
+      remarks,
+    }),
+  })
+  const drift = { simulation: any.simulation, replacements, remarks, rolloutPause }
+  const staticDrift = { ...drift, state: parts.state, pools: shared.staticPools, claims: shared.staticClaims }
+  const methods: readonly MethodTurn[] = [
+    { method: new Emptiness({ ...parts, policy, remarks }), reader: any.reader },
+    { method: new StaticDrift(staticDrift), reader: any.reader },
+    { method: new Drift(drift), reader: any.reader },
+    ...(featureGates.globalConsolidation && compatibility !== 'karpenter'
+      ? [consolidation('global')]
+      : [consolidation('multi'), consolidation('single')]),
+  ]
+  const leftovers = [plannedClaims, new LeftMarks({ ...parts, commands, marks, slicing })]
+  const turns = new MethodTurns({ ...parts, commands, slicing, methods })
+  const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy })
+  return {
+    commands,
+    disruption: new Disruption({ ...parts, budgets, leftovers, turns }),
+    explainer: new NodeExplainer({ ...parts, catalogue: any.catalogue, commands, verdicts }),
+  }
+}
+
+function commandsOf(parts: OperatorParts, { deleter, evictions }: Shared, marks: DisruptionMarks): Commands {
+  const replacements = new Replacements(parts)
+  const report = new CommandReport(parts)
+  const traces = new CommandTraces(parts)
+  return new Commands({
+    start: new CommandStart({ ...parts, marks, replacements, report }),
+    end: new CommandEnd({ traces, marks, deleter, report }),
+    traces,
+    replacements,
+    moves: new PodMoves({ ...parts, evictions }),
+    clock: parts.clock,
+  })
+}
+
+/** What reads the cluster for methods, with what this provider sells. */
+function readersOf(parts: OperatorParts, budgets: DisruptionBudgets, slicing: Slicing) {
+  const catalogue = new CatalogueReader(parts)
+  const candidates = new CandidateFinder(parts)
+  const simulation = new RemovalSimulation({ ...parts, inputs: new SchedulingInputs(parts) })
+  const reader = new PassReader({ ...parts, catalogue, candidates, budgets, simulation, slicing })
+  return { catalogue, candidates, simulation, reader }
+}

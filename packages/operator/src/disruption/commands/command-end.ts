@@ -1,0 +1,91 @@
+/** How a command goes on and ends: replacements come up, and the claims of its nodes go (disruption.md 15). */
+import type { NodeClaim } from '@tenon/api'
+import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
+import type { Candidate } from '../candidates.ts'
+import { type Command, policyLabel } from './command.ts'
+import type { CommandReport } from './command-report.ts'
+import type { CommandTraces } from './command-traces.ts'
+import type { DisruptionMarks } from './marks.ts'
+import type { Waves } from './waves.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly traces: CommandTraces
+  readonly marks: DisruptionMarks
+  readonly deleter: ClaimDeleter
+  readonly report: CommandReport
+}
+
+/** A command that has begun. */
+export interface UnderWay {
+  readonly command: Command
+  readonly successors: readonly NodeClaim[]
+  /** Names of successors that have an instance. */
+  readonly launched: Set<string>
+  readonly initialized: Set<string>
+  readonly deleted: Set<string>
+  readonly sinceMs: number
+  readonly waves: Waves
+}
+
+export class CommandEnd {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** A replacement is being launched. */
+  launching(claim: NodeClaim, { reason }: Command): void {
+    this.#deps.report.tell(claim, 'DisruptionLaunching', `Launching NodeClaim: ${reason}`, reason)
+  }
+
+  /** A replacement cannot take pods yet. */
+  waiting(claim: NodeClaim): void {
+    const { report } = this.#deps
+    report.tell(claim, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
+  }
+
+  /** Deletes the claims of the nodes that go, unless others have. */
+  async finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
+    const { deleter, report, traces } = this.#deps
+    const { reason, candidates } = command
+    // Replacements may have taken long.
+    traces.moved(command)
+    const outcomes = await Promise.all(
+      candidates.map(async ({ claim, node, pool }) => {
+        const { name } = claim.metadata
+        if (deleted.has(name)) return true
+        const current = traces.known(claim)
+        if (current !== undefined && current.metadata.deletionTimestamp === undefined) {
+          const policy = reason === 'Drifted' ? '' : policyLabel(pool.spec.disruption?.consolidationPolicy)
+          try {
+            const account = { policy, movedPods: waves.movedFrom(node.metadata.name) }
+            if (await deleter.delete(claim, reason.toLowerCase(), undefined, account))
+              for (const object of [node, claim])
+                report.tell(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
+          } catch (error) {
+            report.deletionFailed(name, error)
+            return false
+          }
+        }
+        deleted.add(name)
+        return true
+      }),
+    )
+    return outcomes.every(Boolean)
+  }
+
+  /** Takes the marks of a node off that stays. */
+  takeOff({ node, claim }: Candidate): Promise<void> {
+    return this.#deps.marks.takeOff(node, claim)
+  }
+
+  succeeded(id: string): void {
+    this.#deps.report.succeeded(id)
+  }
+
+  gaveUp(id: string, command: Command, outcome: { readonly late: number; readonly because: string }): void {
+    this.#deps.report.gaveUp(id, command, outcome)
+  }
+}

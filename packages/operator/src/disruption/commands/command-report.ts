@@ -1,0 +1,85 @@
+/** Tells of commands: events, metrics and the log (disruption.md 18). */
+import type { KubeObject, Node } from '@tenon/api'
+import type { EventRecorder } from '@tenon/kube'
+import type { Logger } from '@tenon/runtime'
+import { isExpectedFailure } from '../../cloud/expected-failures.ts'
+import { type Command, decisionOf, logFields, poolsOf } from './command.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly events: EventRecorder
+  readonly metrics: Pick<
+    Metrics,
+    'disruptionDecisions' | 'disruptionDecisionsByPool' | 'disruptionQueueFailures'
+  >
+  readonly logger: Logger
+}
+
+export class CommandReport {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  begun(id: string, command: Command): void {
+    this.#deps.logger.info('disrupting node(s)', logFields(id, command))
+    this.#count(command)
+  }
+
+  marksStay({ metadata: { name } }: Node, error: unknown): void {
+    const fields = { Node: { name }, error }
+    this.#deps.logger.debug('marks of a command that was not begun stay until the next pass', fields)
+  }
+
+  /** @param name of a NodeClaim. */
+  deletionFailed(name: string, error: unknown): void {
+    const { logger } = this.#deps
+    const fields = { NodeClaim: { name }, error }
+    if (isExpectedFailure(error)) logger.warn('deleting a disrupted nodeclaim failed', fields)
+    else logger.error('deleting a disrupted nodeclaim failed', fields)
+  }
+
+  succeeded(id: string): void {
+    this.#deps.logger.debug('command succeeded', { 'command-id': id })
+  }
+
+  /** @param late number of replacements that did not come up. */
+  gaveUp(
+    id: string,
+    command: Command,
+    { late, because }: { readonly late: number; readonly because: string },
+  ): void {
+    const { logger, metrics } = this.#deps
+    const decision = decisionOf(command)
+    // Users of Karpenter know the decision under this label, too (operations.md 9.1).
+    const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: decision }
+    metrics.disruptionQueueFailures.inc(series, late)
+    logger.warn('failed to disrupt node(s)', {
+      'command-id': id,
+      Nodes: command.candidates.map(({ node }) => node.metadata.name),
+      error: new Error(because),
+    })
+  }
+
+  /** @param value what the event is about beside the object: another one is told again. */
+  tell(object: KubeObject, eventReason: string, message: string, value: string): void {
+    const { uid, name } = object.metadata
+    this.#deps.events.record({
+      object,
+      type: 'Normal',
+      reason: eventReason,
+      message,
+      dedupe: value === '' ? [uid ?? name] : [uid ?? name, value],
+    })
+  }
+
+  #count(command: Command): void {
+    const { metrics } = this.#deps
+    const decision = decisionOf(command)
+    const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: command.type }
+    metrics.disruptionDecisions.inc(series)
+    for (const nodepool of poolsOf(command)) metrics.disruptionDecisionsByPool.inc({ nodepool, ...series })
+  }
+}

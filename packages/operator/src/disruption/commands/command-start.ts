@@ -1,0 +1,91 @@
+/** How a command begins: marks on its nodes, and claims in their place (disruption.md 14). */
+import type { NodeClaim } from '@tenon/api'
+import { isKubeError } from '@tenon/kube'
+import { type Random, uuid } from '@tenon/runtime'
+import type { Candidate } from '../candidates.ts'
+import type { Command, Replacement } from './command.ts'
+import type { CommandReport } from './command-report.ts'
+import type { DisruptionMarks } from './marks.ts'
+import type { Replacements } from './replacements.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: Pick<ClusterState, 'poolClaims'>
+  readonly marks: DisruptionMarks
+  readonly replacements: Replacements
+  readonly report: CommandReport
+  readonly random: Random
+}
+
+export class CommandStart {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  newId(): string {
+    return uuid(this.#deps.random)
+  }
+
+  /** The candidates that carry the marks; all of them where something has to come in their place. */
+  async mark({ candidates, replacements, reason }: Command): Promise<readonly Candidate[]> {
+    const { caches, marks, state } = this.#deps
+    const outcomes = await Promise.allSettled(
+      candidates.map(async ({ node, claim, pool }) => {
+        await marks.taint(node, true)
+        await marks.setReason(claim, reason)
+        if (caches.nodePools.get({ name: pool.metadata.name })?.spec.replicas !== undefined)
+          state.poolClaims.markPendingDisruption(claim.metadata.name)
+      }),
+    )
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    const marked = candidates.filter((_, index) => outcomes[index]?.status === 'fulfilled')
+    if (failed !== undefined && (replacements.length > 0 || marked.length === 0)) throw failed.reason
+    return marked
+  }
+
+  /** @param untried replacements of which nothing was tried yet; those that are tried are taken out. */
+  async create(
+    { replacements, candidates }: Command,
+    untried: Set<Replacement>,
+    signal: AbortSignal,
+  ): Promise<readonly NodeClaim[]> {
+    const replaced = candidates.map(({ claim }) => claim)
+    const outcomes = await Promise.allSettled(
+      replacements.map((replacement) => {
+        untried.delete(replacement)
+        return replacement.create(replaced, signal)
+      }),
+    )
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (failed !== undefined) {
+      if (!signal.aborted && !isKubeError(failed.reason, 'conflict'))
+        this.#deps.replacements.failed(replacements.map(({ nodePool }) => nodePool))
+      throw failed.reason
+    }
+    return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  }
+
+  /** Undoes what was done so far, as well as that goes. */
+  async retreat({ candidates }: Command): Promise<void> {
+    const { marks, report, state } = this.#deps
+    await Promise.all(
+      candidates.map(async ({ node, claim }) => {
+        state.poolClaims.unmark(claim.metadata.name)
+        try {
+          await marks.takeOff(node, claim)
+        } catch (error) {
+          report.marksStay(node, error)
+        }
+      }),
+    )
+  }
+
+  tell(id: string, command: Command): void {
+    this.#deps.report.begun(id, command)
+  }
+}

@@ -1,0 +1,125 @@
+/** Gives each disruption method its turn (disruption.md 2). */
+import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
+import type { StateNode } from '../cluster/nodes/state-node.ts'
+import type { Candidate } from './candidates.ts'
+import type { Commands } from './commands/commands.ts'
+import { Consolidation } from './methods/consolidation.ts'
+import type { DisruptionMethod } from './methods/method.ts'
+import type { PassReader, Seen } from './pass-reader.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Settings } from '../settings.ts'
+
+/** A method, and what reads for it. */
+export interface MethodTurn {
+  readonly method: DisruptionMethod
+  readonly reader: PassReader
+}
+
+/** What this file works with. */
+interface Dependencies {
+  readonly state: ClusterState
+  readonly commands: Commands
+  readonly metrics: Pick<Metrics, 'disruptionEligibleNodes' | 'disruptionEvaluation'>
+  readonly slicing: Slicing & { readonly clock: Clock }
+  readonly settings: Pick<Settings, 'validationDelayMs'>
+  /** In the order of their turns. */
+  readonly methods: readonly MethodTurn[]
+}
+
+/** What the methods of one pass have from each other. */
+export interface Round {
+  /** What the method before has read, and of which state of the cluster. */
+  last?: {
+    readonly by: DisruptionMethod
+    readonly version: number
+    readonly atMs: number
+    readonly seen: Seen
+  }
+}
+
+/** Instances looked at between two questions whether others are to run. */
+const nodesPerStep = 64
+/** What one search has read is good for the next for so long. */
+const seenLastsMs = 1000
+
+export class MethodTurns {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** In their order. */
+  get methods(): readonly MethodTurn[] {
+    return this.#deps.methods
+  }
+
+  /** Reads what the methods ask for at a stretch, in steps. */
+  prepare(): Promise<void> {
+    const { slicing, state } = this.#deps
+    const nodes = state.stateNodes().flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name]))
+    return inSlices(state.podsOnNodes.reading(nodes), slicing)
+  }
+
+  /** @returns whether the method has begun anything. */
+  async take({ method, reader }: MethodTurn, round: Round, signal: AbortSignal): Promise<boolean> {
+    const { commands, metrics, settings, slicing, state } = this.#deps
+    const { clock } = slicing
+    const { reason, type } = method
+    const series = { reason: reason.toLowerCase(), consolidation_type: type }
+    const start = clock.monotonic()
+    const isWanted = (stateNode: StateNode) =>
+      !commands.has(stateNode.providerID) &&
+      !commands.isBackingOff(stateNode.providerID) &&
+      method.concerns(stateNode)
+    if (method.isQuiet?.() === true) return false
+    if (!(await inSlices(this.#isAnyOf(isWanted), slicing))) {
+      metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
+      metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
+      return false
+    }
+    const read = () => reader.read(method, isWanted, signal)
+    try {
+      let seen = this.#seenFor(method, round)
+      if (seen === undefined) {
+        const version = state.consolidation.read()
+        seen = await read()
+        round.last = { by: method, version, atMs: start, seen }
+      }
+      if (seen.candidates.length === 0) return false
+      const find = async (): Promise<readonly Candidate[]> => (await read()).candidates
+      return await method.pass(
+        {
+          ...seen,
+          find,
+          budgets: () => reader.budgetsOf(method),
+          delay: () => clock.sleep(settings.validationDelayMs, signal),
+          mayNotLaunch: (pool) => commands.whyNoLaunch(pool) !== undefined,
+          begin: (command) => commands.begin(command, signal),
+        },
+        signal,
+      )
+    } finally {
+      metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
+    }
+  }
+
+  /** What another search for consolidation has just read, if nothing has changed since. */
+  #seenFor(method: DisruptionMethod, { last }: Round): Seen | undefined {
+    const { slicing, state } = this.#deps
+    if (last === undefined || !(last.by instanceof Consolidation) || !(method instanceof Consolidation))
+      return undefined
+    const isFresh =
+      last.version === state.consolidation.read() && slicing.clock.monotonic() - last.atMs < seenLastsMs
+    return isFresh ? last.seen : undefined
+  }
+
+  *#isAnyOf(isWanted: (instance: StateNode) => boolean): Generator<undefined, boolean, undefined> {
+    for (const [index, stateNode] of this.#deps.state.stateNodes().entries()) {
+      if (index % nodesPerStep === 0) yield
+      if (isWanted(stateNode)) return true
+    }
+    return false
+  }
+}

@@ -1,0 +1,44 @@
+/** Which nodes consolidation is about; the others are told why not. */
+import type { NodeClaim } from '@tenon/api'
+import type { Clock } from '@tenon/runtime'
+import { type Candidate, isEmpty } from '../candidates.ts'
+import { type ConsolidationPolicy, unconsolidatable } from '../policy.ts'
+import { type DisruptionRemarks, unconsolidatableMs } from '../remarks.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly policy: ConsolidationPolicy
+  readonly remarks: Pick<DisruptionRemarks, 'unconsolidatable'>
+  readonly clock: Pick<Clock, 'monotonic'>
+}
+
+export class ConsolidationAdmission {
+  readonly #deps: Dependencies
+  /** What was told last of each claim, as it is now. */
+  readonly #told = new WeakMap<NodeClaim, { readonly because: string; readonly atMs: number }>()
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  accepts(candidate: Candidate): boolean {
+    const { policy } = this.#deps
+    if (candidate.pool.spec.replicas !== undefined) return false
+    const because = unconsolidatable(candidate) ?? policy.restOf(candidate)
+    if (because !== undefined) this.#tellWhyNot(candidate, because)
+    else if (!isEmpty(candidate))
+      return policy.isAtRest(candidate) && policy.freshnessOf(candidate) === undefined
+    return false
+  }
+
+  /** From pass to pass the same is true of nearly all nodes, and has been told. */
+  #tellWhyNot(candidate: Candidate, because: string): void {
+    const { clock, remarks } = this.#deps
+    const { claim } = candidate
+    const nowMs = clock.monotonic()
+    const told = this.#told.get(claim)
+    if (told?.because === because && nowMs - told.atMs < unconsolidatableMs) return
+    this.#told.set(claim, { because, atMs: nowMs })
+    remarks.unconsolidatable(candidate, because)
+  }
+}

@@ -1,0 +1,46 @@
+/** Moves of consolidation as commands. */
+import type { ConsolidationResult } from '@tenon/engine'
+import type { KeptPlans } from '../../placement/kept-plans.ts'
+import type { Command } from '../commands/command.ts'
+import type { PlannedReplacements } from '../commands/planned-replacement.ts'
+import { destinationsOf, type RemovalGround } from '../simulation.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly replacements: PlannedReplacements
+  readonly plans: KeptPlans
+}
+
+type Move = ConsolidationResult['moves'][number]
+
+export class ConsolidationMoves {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  commandFor(
+    move: Move,
+    ground: RemovalGround,
+    { candidates, reason, type }: Pick<Command, 'candidates' | 'reason' | 'type'>,
+  ): Command {
+    const { replacements } = this.#deps
+    return {
+      reason,
+      type,
+      candidates,
+      replacements: move.claims.map((claim) =>
+        replacements.of(claim, reason, move.waves === undefined ? [] : claim.pods),
+      ),
+      destinations: destinationsOf(ground, move.placements),
+      savings: move.savings,
+      ...(move.waves && { waves: move.waves }),
+    }
+  }
+
+  /** The move has begun. */
+  begun({ placements, waves }: Move, { input }: RemovalGround): void {
+    if (waves !== undefined) this.#deps.plans.keepPlacements(placements, input.stateNodes)
+  }
+}

@@ -1,0 +1,131 @@
+/** Asks the engine for moves that save money (disruption.md 9 to 12). */
+import { labels } from '@tenon/api'
+import type { ConsolidationQuestion, ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
+import { evictionCost, isDaemonPod } from '../../cluster/pods/pods.ts'
+import { labelsOf } from '../../cluster/nodes/state-node.ts'
+import type { SchedulingDecider } from '../../decider/decider.ts'
+import type { PlacementGate } from '../../placement/gate.ts'
+import type { RemovalGround, RemovalSimulation } from '../simulation.ts'
+import { type Circumstances, LookedAt } from './looked-at.ts'
+import type { Pass } from './method.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly decider: Pick<SchedulingDecider, 'examine'>
+  readonly placementGate: Pick<PlacementGate, 'improvementFor'>
+  readonly simulation: RemovalSimulation
+  readonly state: ClusterState
+  readonly settings: Pick<Settings, 'featureGates'>
+}
+
+/** What is asked of one ground. */
+type Question = Pick<ConsolidationQuestion, 'budgets' | 'leastSavings' | 'unchanged' | 'settled'>
+
+/** A move waits to be confirmed; one that saves this much more by then is decided for anew. */
+const outdoneBy = 2
+const limitsMs = { global: 60_000, multi: 60_000, single: 3 * 60_000 } as const
+
+export class ConsolidationSearch {
+  readonly #deps: Dependencies
+  readonly kind: keyof typeof limitsMs
+  /** NodePools that the last search did not reach. */
+  #unseenPools: readonly string[] = []
+
+  /** @param kind nodes all together, several of them, or one. */
+  constructor(deps: Dependencies, kind: keyof typeof limitsMs) {
+    this.#deps = deps
+    this.kind = kind
+  }
+
+  /**
+   * @param all every node that may be disrupted.
+   * @returns undefined when there was no time at all.
+   */
+  async find(
+    ground: RemovalGround,
+    all: Pass['all'],
+    question: Question,
+    signal: AbortSignal,
+  ): Promise<ConsolidationResult | undefined> {
+    const { decider, placementGate, settings } = this.#deps
+    const result = await decider.examine(
+      ground.input,
+      {
+        kind: 'consolidate',
+        search: this.kind,
+        ...placementGate.improvementFor(0),
+        candidates: ground.described,
+        totals: this.#totals(all),
+        spotToSpot: settings.featureGates.spotToSpotConsolidation,
+        unseenPools: this.#unseenPools,
+        ...question,
+      },
+      { deadlineMs: limitsMs[this.kind], signal },
+    )
+    return result?.kind === 'consolidation' ? result : undefined
+  }
+
+  /** The next search begins with the NodePools that this one did not reach. */
+  reached({ unseenPools }: ConsolidationResult): void {
+    this.#unseenPools = unseenPools
+  }
+
+  /**
+   * Whether the cluster has changed so much in the meantime that the move stands in the way of a far better one:
+   * while a workload is being scaled down, each look finds more to save, and nodes that receive pods are no
+   * candidates for a while.
+   * @param then what the move was found in: what is as it was has no better one.
+   */
+  async isOutdone(
+    { savings }: PlannedMove,
+    { budgets: budgetsNow, find, all, catalogue }: Pass,
+    then: Omit<Circumstances, 'nowMs'>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const candidates = await find()
+    const ground = await this.#deps.simulation.ground(candidates, true, signal)
+    if (ground.described.length === 0) return false
+    const budgets = budgetsNow()
+    const leastSavings = outdoneBy * savings
+    const seen = LookedAt.inVain(then)
+    const { settled } = seen.unchanged({
+      candidates: ground.candidates.values(),
+      budgets,
+      catalogue,
+      nowMs: 0,
+    })
+    const result = await this.find(ground, all, { budgets, leastSavings, settled }, signal)
+    const best = result?.moves[0]
+    return best !== undefined && best.savings >= leastSavings
+  }
+
+  /** What moves of Balanced NodePools are weighed against (disruption.md 12). */
+  #totals(all: Pass['all']): ReadonlyMap<string, PoolTotals> {
+    const { state } = this.#deps
+    const totals = new Map<string, { cost: number; disruption: number }>()
+    const known = new Map(all.map((candidate) => [candidate.name, candidate]))
+    for (const candidate of all) {
+      const name = candidate.pool.metadata.name
+      if (!totals.has(name)) totals.set(name, { cost: 0, disruption: 0 })
+      const total = totals.get(name)
+      if (total !== undefined) total.cost += candidate.pricePerHour ?? 0
+    }
+    for (const [name, total] of totals) {
+      const tracked = state.poolCosts.of(name).pricePerHour
+      if (tracked > 0) total.cost = tracked
+    }
+    for (const instance of state.stateNodes()) {
+      const total = totals.get(labelsOf(instance)[labels.nodePool] ?? '')
+      if (total === undefined) continue
+      const { node } = instance
+      const pods =
+        node === undefined ? [] : state.podsOn(node.metadata.name).filter((pod) => !isDaemonPod(pod))
+      total.disruption +=
+        known.get(instance.name)?.disruptionCost ??
+        pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1)
+    }
+    return totals
+  }
+}

@@ -1,0 +1,52 @@
+/** Why nodes stay, in words. */
+import type { NodeRefusal, RemovalResult } from '@tenon/engine'
+import { renderPodReason, renderShortage } from '@tenon/engine'
+import { keyOf } from '../cluster/pods/pods.ts'
+
+const listedPods = 5
+
+/** Why a node stays, in words. */
+export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
+  switch (refusal.kind) {
+    case 'stranded':
+      return strandedText(refusal.pods, claimOf)
+    case 'severalNodes':
+      return refusal.short === undefined
+        ? `its pods would need ${refusal.count} nodes in its place`
+        : `its pods would need ${refusal.count} nodes in its place now, as single ones that hold them are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
+    case 'minValues':
+      return `no cheaper set of instance types keeps minValues (${[...refusal.missing]
+        .map(([key, found]) => `${key} has ${found}`)
+        .join(', ')})`
+    case 'noCheaper':
+      return refusal.short === undefined
+        ? "can't replace with a cheaper node"
+        : `can't replace with a cheaper node now: cheaper ones are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
+    case 'busyNodes':
+      return 'its pods have room on nodes that are still under consolidateAfter; it is tried again by itself'
+    case 'spotToSpotDisabled':
+      return 'replacing a spot node with a cheaper spot node is disabled (feature gate SpotToSpotConsolidation)'
+    case 'spotToSpotTypes':
+      return `replacing a spot node with a spot node requires 15 cheaper instance types, had ${refusal.found}`
+    case 'undecided':
+      return 'there was no time to look for a place for its pods'
+  }
+}
+
+/** Name of the NodeClaim of an instance. */
+export type ClaimOf = (instance: string) => string | undefined
+
+/** Pods that would lose their place, the first few by name. */
+export function strandedText(failures: RemovalResult['stranded'], claimOf: ClaimOf): string {
+  const listed = failures.slice(0, listedPods).map(({ pod, reason }) => {
+    const claim = reason.kind === 'uninitializedNode' ? claimOf(reason.node) : undefined
+    const where = claim === undefined ? '' : ` (NodeClaim ${claim})`
+    return `${keyOf(pod.metadata)} => ${renderPodReason(reason)}${where}`
+  })
+  const rest = failures.length - listed.length
+  return `not all pods would schedule, ${listed.join('; ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+}
+
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,46 @@
+/** Tells of NodePools that may not grow although they should. */
+import type { NodePool } from '@tenon/api'
+import type { EventRecorder } from '@tenon/kube'
+import type { Logger } from '@tenon/runtime'
+import type { Settings } from '../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly events: EventRecorder
+  readonly settings: Pick<Settings, 'compatibility'>
+  readonly logger: Logger
+}
+
+const dedupeTtlMs = 5 * 60_000
+
+export class LimitReport {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Tells that a pool has reached its limits; not where Karpenter would be silent. */
+  reached(pool: NodePool, consequence: string): void {
+    const { events, settings } = this.#deps
+    if (settings.compatibility === 'karpenter') return
+    events.record({
+      object: pool,
+      type: 'Warning',
+      reason: 'LimitReached',
+      message: `NodePool ${pool.metadata.name} has reached its limits and ${consequence}; raise spec.limits`,
+      dedupe: [pool.metadata.uid ?? ''],
+      dedupeTtlMs,
+    })
+  }
+
+  /** The same of a static NodePool, which is limited in its number of nodes. */
+  ofNodes(
+    pool: NodePool,
+    figures: { readonly nodes: number; readonly replicas: number; readonly limit: number },
+  ): void {
+    const { name } = pool.metadata
+    this.#deps.logger.info('nodepool has reached its limit for nodes', { NodePool: { name }, ...figures })
+    this.reached(pool, `has ${figures.nodes} of ${figures.replicas} nodes`)
+  }
+}
