@@ -1,0 +1,129 @@
+/** A simulated Clever Kubernetes Engine: the platform behind the NodeGroups of one cluster. */
+import type { SimulatorParts } from '@tenon/devcluster'
+import type { SimulatedMachine } from '@tenon/provider'
+import type { Transport } from '@tenon/runtime'
+import { nodeGroupKind } from '../nodegroup/types.ts'
+import { type ControlPlane, outside, startControlPlane } from './control-plane.ts'
+import { Faults } from './faults.ts'
+import { GroupKeeper } from './group-keeper.ts'
+import { type Decision, type GroupRecord, stayingMachines } from './group-record.ts'
+import { resize, vanish } from './late-effects.ts'
+import { MachineRoom } from './machines.ts'
+import { OwnAutoscaler } from './own-autoscaler.ts'
+import { groupOf, type Platform, usedQuota } from './platform.ts'
+import { installNodeGroupKind } from './platform-crd.ts'
+import { pricePerHour } from './prices.ts'
+import { type RecordedCall, Requests } from './requests.ts'
+import { type CleverCloudSettings, defaultSettings, type QuotaAmount } from './settings.ts'
+
+export interface CleverCloudOptions {
+  readonly settings?: Partial<CleverCloudSettings>
+  /** Outside the cluster when absent. */
+  readonly controlPlane?: ControlPlane
+}
+
+/** A NodeGroup as a person at the platform sees it. */
+export interface GroupSnapshot {
+  readonly name: string
+  readonly uid: string
+  readonly flavor: string
+  readonly decision: Decision['kind']
+  readonly phase: string | undefined
+  readonly isReady: boolean
+  readonly isEnding: boolean
+  /** What its object asks for; undefined when the object is gone. */
+  readonly nodesWanted: number | undefined
+  /** Names of the nodes whose machines stay. */
+  readonly nodes: readonly string[]
+}
+
+export interface CleverCloud {
+  /** May be changed at any time. */
+  readonly settings: CleverCloudSettings
+  readonly faults: Faults
+  /** In the order of their creation. */
+  groups(): readonly GroupSnapshot[]
+  /** Workers that are billed, in the order of their groups. */
+  machines(): readonly SimulatedMachine[]
+  /** What the organisation has of its quota, the control plane and leaked reservations included. */
+  quota(): { readonly used: QuotaAmount; readonly limit: QuotaAmount }
+  /** Requests that went {@link through}, oldest first; at least the last 10 000. */
+  calls(): readonly RecordedCall[]
+  /** The API server with the faults of requests on the way to it. */
+  through(server: Transport): Transport
+  /** A user asks for another number of nodes of a group. */
+  resize(group: string, nodeCount: number): void
+  /** A group is removed upstream and its object with it; nothing tells why. */
+  vanish(group: string): void
+  /** Ends every timer and kubelet. */
+  stop(): void
+}
+
+/** Starts the platform of a cluster, with what an earlier run left in it. */
+export function startCleverCloud(parts: SimulatorParts, options: CleverCloudOptions = {}): CleverCloud {
+  const { apiAs, clock, kubelets, kubernetesVersion, logger } = parts
+  const { controlPlane = outside } = options
+  const random = parts.random.fork('clever-cloud')
+  const api = apiAs('clever-cloud-operator')
+  const settings = { ...defaultSettings(), ...options.settings }
+  const faults = new Faults(random.fork('faults'))
+  const room = new MachineRoom({ api, kubelets, random: random.fork('machines'), kubernetesVersion })
+  const platform: Platform = {
+    api,
+    userApi: apiAs('kubectl'),
+    clock,
+    random: random.fork('groups'),
+    logger,
+    settings,
+    faults,
+    room,
+    controlPlane: controlPlane.counts,
+    records: new Map(),
+    leaks: [],
+  }
+  installNodeGroupKind(api)
+  const requests = new Requests(faults, clock)
+  const keeper = new GroupKeeper(platform)
+  const ownAutoscaler = new OwnAutoscaler(platform)
+  const stopControlPlane = startControlPlane(room, controlPlane.nodes)
+  keeper.start()
+  ownAutoscaler.start()
+  return {
+    settings,
+    faults,
+    groups: () => [...platform.records.values()].map((record) => snapshotOf(platform, record)),
+    machines: () => [...platform.records.values()].flatMap(machinesOf),
+    quota: () => ({ used: usedQuota(platform), limit: settings.quota }),
+    calls: () => requests.calls(),
+    through: (server) => requests.through(server),
+    resize: (group, nodeCount) => resize(platform, group, nodeCount),
+    vanish: (group) => {
+      if (api.get(nodeGroupKind, undefined, group) !== undefined) vanish(platform, group)
+    },
+    stop() {
+      ownAutoscaler.stop()
+      keeper.stop()
+      stopControlPlane()
+    },
+  }
+}
+
+function snapshotOf(platform: Platform, record: GroupRecord): GroupSnapshot {
+  const group = groupOf(platform, record)
+  return {
+    name: record.name,
+    uid: record.uid,
+    flavor: record.flavor.name,
+    decision: record.decision.kind,
+    phase: group?.status?.phase,
+    isReady: record.isSynced,
+    isEnding: group?.metadata.deletionTimestamp !== undefined,
+    nodesWanted: group?.spec.nodeCount,
+    nodes: stayingMachines(record).map(({ nodeName }) => nodeName),
+  }
+}
+
+function machinesOf({ flavor, machines }: GroupRecord): readonly SimulatedMachine[] {
+  const price = pricePerHour(flavor.name)
+  return [...machines.values()].map(({ nodeName }) => ({ name: nodeName, pricePerHour: price }))
+}
