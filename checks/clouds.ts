@@ -18,7 +18,7 @@ const allowed: readonly (readonly [RegExp, string])[] = [
   [/^packages\/world\/src\//, 'the test bed plays the faults of one cloud, and its findings are kept'],
   [/^(bench|conformance)\//, 'they measure and test with the nodes of a cloud'],
   [/^(docs|examples)\/|(^|\/)[A-Z]+\.md$/, 'documents and examples'],
-  [/^charts\/[a-z-]+\/(crds|templates)\/[a-z]+\.[a-z.]+\.yaml$/, 'definitions, written by npm run charts'],
+  [/^charts\/[a-z-]+\/(crds|templates)\/[a-z]+\.[a-z.-]+\.yaml$/, 'definitions, written by npm run charts'],
   [/^charts\/tenon\/(providers\/|values\.)/, 'written from the modules by npm run charts'],
   [/^packages\/api\/src\/crds\/template\.ts$/, "a label domain that Karpenter's own definitions restrict"],
 ]

@@ -1,6 +1,7 @@
 /** The clouds that Tenon knows: one line each. */
 import type { ProviderModule } from '@tenon/provider'
+import { cleverCloud } from '@tenon/provider-clever-cloud/module'
 import { exoscale } from '@tenon/provider-exoscale/module'
 import { kwok } from '@tenon/provider-kwok/module'
 
-export const builtInProviders: readonly ProviderModule[] = [exoscale, kwok]
+export const builtInProviders: readonly ProviderModule[] = [exoscale, cleverCloud, kwok]

@@ -15,7 +15,8 @@ import {
   ownValue,
 } from '@tenon/api'
 import { integerBetween, type Random, randomString } from '@tenon/runtime'
-import { offeringAllows, singleValues, valuesOf } from './matching.ts'
+import { singleValues } from '@tenon/provider'
+import { offeringAllows, valuesOf } from './matching.ts'
 
 /** How provider IDs of this provider begin; the name of the node follows. */
 export const providerIdPrefix = 'kwok://'

@@ -7,15 +7,6 @@ export function valuesOf(requirements: readonly Requirement[], key: string): rea
   )
 }
 
-/** Labels that requirements fix to one value. */
-export function singleValues(requirements: readonly Requirement[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    requirements.flatMap(({ key, operator, values = [] }) =>
-      operator === 'In' && values.length === 1 ? [[normalizedLabel(key), values[0] as string]] : [],
-    ),
-  )
-}
-
 /** Whether each of the labels of an offering, or of an instance type, can have a value that is allowed. */
 export function offeringAllows(
   requirements: readonly Requirement[],

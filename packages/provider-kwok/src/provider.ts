@@ -11,13 +11,13 @@ import {
   parseDuration,
   type ResourceType,
 } from '@tenon/api'
-import { type Cache, isKubeError, type KubeClient, type KubeErrorKind, type ReadFields } from '@tenon/kube'
+import { type Cache, isKubeError, type KubeClient, type ReadFields } from '@tenon/kube'
 import {
   type CloudProvider,
   ProviderError,
-  type ProviderErrorKind,
   type ProviderInstance,
   type RepairPolicy,
+  withProviderErrors,
 } from '@tenon/provider'
 import { type Clock, integerBetween, type Logger, type Random, unit } from '@tenon/runtime'
 import { defaultCatalogue } from './catalogue.ts'
@@ -105,7 +105,7 @@ export class KwokProvider implements CloudProvider {
     signal?: AbortSignal,
     instanceTypes?: readonly InstanceType[],
   ): Promise<ProviderInstance> {
-    return await speak(() => this.#launch(claim, signal, instanceTypes), signal)
+    return await withProviderErrors(() => this.#launch(claim, signal, instanceTypes), signal)
   }
 
   async #launch(
@@ -159,7 +159,7 @@ export class KwokProvider implements CloudProvider {
 
   /** There is no machine beside the Node: one that never registered goes with this call. */
   async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
-    await speak(() => this.#delete(claim, signal), signal)
+    await withProviderErrors(() => this.#delete(claim, signal), signal)
   }
 
   async #delete(claim: NodeClaim, signal: AbortSignal | undefined): Promise<void> {
@@ -198,7 +198,7 @@ export class KwokProvider implements CloudProvider {
     const node =
       name === ''
         ? undefined
-        : await speak(() => this.#deps.client.get(kinds.node, { name }, options), signal)
+        : await withProviderErrors(() => this.#deps.client.get(kinds.node, { name }, options), signal)
     const isEnding = this.#failures.isEnding(providerID)
     if (node === undefined || (node.metadata.deletionTimestamp !== undefined && !isEnding)) {
       throw new ProviderError('nodeClaimNotFound', `no instance ${providerID}`)
@@ -207,7 +207,7 @@ export class KwokProvider implements CloudProvider {
   }
 
   async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
-    return (await speak(() => this.#nodes(signal), signal)).map(instanceOf)
+    return (await withProviderErrors(() => this.#nodes(signal), signal)).map(instanceOf)
   }
 
   getInstanceTypes(pool: NodePool): Promise<readonly InstanceType[]> {
@@ -316,26 +316,6 @@ export class KwokProvider implements CloudProvider {
 /** The name of the Node in a provider ID; empty when the ID is another provider's. */
 function nodeNameIn(providerID: string): string {
   return providerID.startsWith(providerIdPrefix) ? providerID.slice(providerIdPrefix.length) : ''
-}
-
-/** Lets nothing but the contract's errors, and the caller's own abort, out. */
-async function speak<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    signal?.throwIfAborted()
-    if (!isKubeError(error)) throw error
-    const { retryAfterMs } = error
-    const details = { cause: error, ...(retryAfterMs !== undefined && { retryAfterMs }) }
-    const kind = contractKinds[error.kind] ?? 'other'
-    throw new ProviderError(kind, `Kubernetes API: ${error.message}`, details)
-  }
-}
-
-const contractKinds: Partial<Readonly<Record<KubeErrorKind, ProviderErrorKind>>> = {
-  tooManyRequests: 'throttled',
-  unauthorized: 'unauthorized',
-  forbidden: 'unauthorized',
 }
 
 function instanceOf(node: Node): ProviderInstance {

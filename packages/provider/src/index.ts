@@ -98,6 +98,15 @@ export {
   type RepairPolicy,
 } from './contract.ts'
 export { decorated } from './decorated.ts'
+export { withProviderErrors } from './kube-errors.ts'
+export {
+  allocatableOf,
+  isSuitable,
+  launchChoices,
+  type LaunchChoice,
+  offeringRef,
+  singleValues,
+} from './suitable-types.ts'
 export { heldMessage, SweepGuard, type SweepGuardOptions, type SweepRound } from './sweep-guard.ts'
 export {
   isProviderSettingError,

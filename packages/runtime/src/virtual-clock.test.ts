@@ -46,7 +46,9 @@ test('time moves on however small the steps of a loop are', async () => {
 test('advanceUntil gives up at its limit', async () => {
   const clock = new VirtualClock(0)
   clock.after(500, () => undefined)
+  const start = clock.monotonic()
   assert.equal(await clock.advanceUntil(() => false, 100), false)
+  assert.equal(clock.monotonic(), start + 100)
 })
 
 test('with one turn all promises settle between two timers, however long their chain', async () => {

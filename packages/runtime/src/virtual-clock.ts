@@ -71,7 +71,7 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Advances from timer to timer until `done()` holds.
+   * Advances from timer to timer until `done()` holds, or to the limit.
    * @returns whether it held before `limitMs` of virtual time had passed.
    */
   async advanceUntil(done: () => boolean, limitMs: number): Promise<boolean> {
@@ -79,7 +79,10 @@ export class VirtualClock implements Clock {
     await settle(this.#turns)
     while (!done()) {
       const next = this.#peek()
-      if (next === undefined || next.at > end) return false
+      if (next === undefined || next.at > end) {
+        this.#now = end
+        return false
+      }
       this.#pop()
       this.#now = next.at
       next.callback()

@@ -81,6 +81,11 @@ export class Catalogue {
     return this.#entries.get(flavor)?.flavor
   }
 
+  /** Sizes of all flavors that are sold, as the catalogue has them. */
+  sizes(): readonly FlavorSize[] {
+    return [...this.#entries.values()].map(({ flavor }) => flavor)
+  }
+
   /** Takes what a node tells, if it can be believed. The smallest of all nodes of a flavor counts. */
   observe(report: NodeReport): ReportVerdict {
     const entry = this.#entries.get(report.flavor)

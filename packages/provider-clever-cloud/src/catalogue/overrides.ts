@@ -6,7 +6,7 @@ import { leastMemoryKi } from './instance-type.ts'
 import { type ReadYaml, readYaml } from './yaml-text.ts'
 
 /** What the file says of one flavor; what it does not say stays as it is built in. */
-export interface FlavorOverride {
+interface FlavorOverride {
   readonly name: string
   readonly cpu?: number
   readonly memoryKi?: number

@@ -1,21 +1,11 @@
 /** Which instance type a claim gets. */
-import {
-  admitsValue,
-  comparePrices,
-  type InstanceType,
-  labels,
-  type NodeClaim,
-  parseResources,
-  type Requirement,
-  ownValue,
-} from '@tenon/api'
+import { admitsValue, comparePrices, type InstanceType, labels, type NodeClaim, ownValue } from '@tenon/api'
+import { isSuitable } from '@tenon/provider'
 
 /** Types the claim admits, cheapest first, ties by name; unpriced ones last. */
 export function suitableTypes(claim: NodeClaim, types: readonly InstanceType[]): InstanceType[] {
-  const requests = parseResources(claim.spec.resources?.requests)
   return types
-    .filter((type) => claim.spec.requirements.every((requirement) => admits(requirement, type)))
-    .filter((type) => holdsAll(type, requests))
+    .filter((type) => isSuitable(claim, type))
     .sort((a, b) => {
       const byPrice = comparePrices(a.offerings[0]?.pricePerHour, b.offerings[0]?.pricePerHour)
       return byPrice || (a.name < b.name ? -1 : 1)
@@ -51,29 +41,4 @@ export function impossibleRequirement(claim: NodeClaim): string | undefined {
     }
   }
   return undefined
-}
-
-/** Keys a type says nothing about are labels of the pool and do not narrow the choice. */
-function admits(requirement: Requirement, type: InstanceType): boolean {
-  const own = type.requirements.find((candidate) => candidate.key === requirement.key)
-  if (own === undefined) return true
-  if (own.operator === 'DoesNotExist') {
-    return requirement.operator === 'DoesNotExist' || requirement.operator === 'NotIn'
-  }
-  if (own.operator === 'Exists') return requirement.operator !== 'DoesNotExist'
-  return (own.values ?? []).some((value) => admitsValue(requirement, value))
-}
-
-/** Resources the type does not know (added by an overlay, say) are not judged here. */
-function holdsAll(type: InstanceType, requests: Readonly<Record<string, number>>): boolean {
-  const { kubeReserved, systemReserved, evictionThreshold } = type.overhead
-  return Object.entries(requests).every(([name, amount]) => {
-    const capacity = ownValue(type.capacity, name)
-    if (capacity === undefined) return !name.startsWith('nvidia.com/') || amount === 0
-    const reserved =
-      (ownValue(kubeReserved, name) ?? 0) +
-      (ownValue(systemReserved, name) ?? 0) +
-      (ownValue(evictionThreshold, name) ?? 0)
-    return amount <= capacity - reserved
-  })
 }

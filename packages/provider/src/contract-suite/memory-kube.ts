@@ -102,10 +102,14 @@ export class MemoryKube implements KubeClient {
     return this.put(type, merged)
   }
 
-  async delete(type: ResourceType, key: ObjectKey, _options?: DeleteOptions): Promise<void> {
+  async delete(type: ResourceType, key: ObjectKey, options: DeleteOptions = {}): Promise<void> {
     this.#write('delete', type, key.name)
     const object = await this.get(type, key)
     if (object === undefined) throw new KubeError('notFound', 404, `${key.name} not found`)
+    const { preconditionUid = object.metadata.uid, preconditionResourceVersion } = options
+    const { uid, resourceVersion } = object.metadata
+    if (preconditionUid !== uid || (preconditionResourceVersion ?? resourceVersion) !== resourceVersion)
+      throw new KubeError('conflict', 409, 'the object is another one, or has been modified')
     if ((object.metadata.finalizers ?? []).length === 0) this.#remove(type, object)
     else
       this.put(type, {

@@ -1,0 +1,158 @@
+/** What the platform says to a new NodeGroup (clever-cloud.md 9, 20). */
+import { type Cache, type Change, isKubeError, type KubeClient } from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import { type NodeGroupState, stateOf } from '../nodegroup/state.ts'
+import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
+
+/** How long a launch waits for an answer. */
+const patienceMs = 15_000
+/** How long the cache may be silent before the server is asked. */
+const silenceMs = 5000
+
+/** How a launch ends. */
+export type Decision =
+  | Extract<NodeGroupState, { kind: 'ready' | 'accepted' | 'retrying' | 'overQuota' | 'refused' }>
+  /** It was there, and is no more. */
+  | { readonly kind: 'vanished' }
+  /** No answer in 15 s. */
+  | { readonly kind: 'silent' }
+
+/** What an {@link Acceptance} works with. */
+export interface AcceptanceDependencies {
+  readonly kube: Pick<KubeClient, 'get'>
+  /** NodeGroups as this process follows them, from the first call on. */
+  readonly nodeGroups: () => Cache<NodeGroup>
+  readonly clock: Clock
+}
+
+/** Waits for the platform's decision about single NodeGroups. */
+export class Acceptance {
+  readonly #deps: AcceptanceDependencies
+  /** By the group's name. */
+  readonly #watched = new Map<string, Set<WatchedGroup>>()
+  #isFollowing = false
+
+  constructor(deps: AcceptanceDependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Resolves with the decision about a group, at the latest after 15 s.
+   * @throws KubeError when the server cannot be asked, the signal's reason when it aborts.
+   */
+  async decisionOn(group: NodeGroup, signal?: AbortSignal): Promise<Decision> {
+    const { clock } = this.#deps
+    const endMs = clock.monotonic() + patienceMs
+    const watched = this.#watch(group)
+    try {
+      for (;;) {
+        const decision = decisive(watched.state)
+        if (decision?.kind === 'vanished') {
+          // A cache alone proves nothing.
+          const now = await this.#read(group, signal)
+          if (now === undefined || stateOf(now).kind === 'terminating') return decision
+          watched.show(now)
+        } else if (decision !== undefined) return decision
+        const leftMs = endMs - clock.monotonic()
+        if (leftMs <= 0) return { kind: 'silent' }
+        if (await watched.changed(Math.min(silenceMs, leftMs), signal)) continue
+        const now = await this.#read(group, signal)
+        if (now !== undefined) watched.show(now)
+        // What was never seen may have to appear first.
+        else if (watched.wasSeen) return { kind: 'vanished' }
+      }
+    } finally {
+      this.#unwatch(group, watched)
+    }
+  }
+
+  #watch(group: NodeGroup): WatchedGroup {
+    const { name } = group.metadata
+    const watched = new WatchedGroup(this.#deps.clock, group)
+    const all = this.#watched.get(name) ?? new Set()
+    this.#watched.set(name, all.add(watched))
+    const cache = this.#deps.nodeGroups()
+    if (!this.#isFollowing) {
+      this.#isFollowing = true
+      cache.onChange((change) => {
+        for (const each of this.#watched.get(change.object.metadata.name) ?? []) each.hear(change)
+      })
+    }
+    const cached = cache.get({ name })
+    if (cached !== undefined) watched.hear({ kind: 'added', object: cached })
+    return watched
+  }
+
+  #unwatch({ metadata: { name } }: NodeGroup, watched: WatchedGroup): void {
+    const all = this.#watched.get(name)
+    all?.delete(watched)
+    if (all?.size === 0) this.#watched.delete(name)
+  }
+
+  async #read(group: NodeGroup, signal: AbortSignal | undefined): Promise<NodeGroup | undefined> {
+    signal?.throwIfAborted()
+    const { name, uid } = group.metadata
+    const options = signal === undefined ? {} : { signal }
+    try {
+      const now = await this.#deps.kube.get(nodeGroupKind, { name }, options)
+      return now?.metadata.uid === uid ? now : undefined
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (isKubeError(error, 'notFound')) return undefined
+      throw error
+    }
+  }
+}
+
+/** A NodeGroup as a cache and the server show it. */
+class WatchedGroup {
+  readonly #clock: Clock
+  readonly #uid: string | undefined
+  #wake: (() => void) | undefined
+  #isNews = false
+  wasSeen = false
+  state: NodeGroupState | { readonly kind: 'vanished' }
+
+  constructor(clock: Clock, group: NodeGroup) {
+    this.#clock = clock
+    this.#uid = group.metadata.uid
+    this.state = stateOf(group)
+  }
+
+  show(group: NodeGroup): void {
+    this.wasSeen = true
+    this.state = stateOf(group)
+  }
+
+  hear({ kind, object }: Change<NodeGroup>): void {
+    if (object.metadata.uid !== this.#uid) return
+    this.show(object)
+    if (kind === 'deleted') this.state = { kind: 'vanished' }
+    this.#isNews = true
+    this.#wake?.()
+  }
+
+  /** Resolves with whether the cache showed something new before `ms` had passed. */
+  async changed(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
+    if (!this.#isNews) {
+      const waiting = new AbortController()
+      this.#wake = () => {
+        waiting.abort()
+      }
+      const ended = signal === undefined ? waiting.signal : AbortSignal.any([waiting.signal, signal])
+      await this.#clock.sleep(ms, ended).catch((error: unknown) => {
+        if (!ended.aborted) throw error
+      })
+      this.#wake = undefined
+      signal?.throwIfAborted()
+    }
+    const isNews = this.#isNews
+    this.#isNews = false
+    return isNews
+  }
+}
+
+function decisive(state: WatchedGroup['state']): Decision | undefined {
+  if (state.kind === 'pending') return undefined
+  return state.kind === 'terminating' ? { kind: 'vanished' } : state
+}

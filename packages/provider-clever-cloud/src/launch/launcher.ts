@@ -1,0 +1,181 @@
+/** From a NodeClaim to an accepted NodeGroup (clever-cloud.md 8.1, 9, 20). */
+import { conditionOf, type InstanceType, type NodeClaim } from '@tenon/api'
+import { type Cache, isKubeError, type KubeClient } from '@tenon/kube'
+import { launchChoices, offeringRef, ProviderError } from '@tenon/provider'
+import type { EventRecorder } from '@tenon/kube'
+import type { Logger } from '@tenon/runtime'
+import type { CleverMetrics } from '../metrics.ts'
+import { type CleverNodeClass, cleverNodeClassKind } from '../nodeclass/types.ts'
+import { isOwnedBy } from '../nodegroup/ownership.ts'
+import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
+import type { Acceptance } from './acceptance.ts'
+import { newGroup } from './new-group.ts'
+import type { Refusal, Refusals } from './refusals.ts'
+
+/** What a {@link Launcher} works with. */
+export interface LauncherDependencies {
+  readonly kube: Pick<KubeClient, 'create' | 'delete' | 'get'>
+  readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'get'>
+  readonly acceptance: Acceptance
+  readonly refusals: Refusals
+  readonly metrics: Pick<CleverMetrics, 'acceptanceTimeouts'>
+  readonly events: EventRecorder
+  readonly logger: Logger
+}
+
+/** Launches nodes. All methods may be repeated after a crash at any point. */
+export class Launcher {
+  readonly #deps: LauncherDependencies
+
+  constructor(deps: LauncherDependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * The NodeGroup of a claim, accepted by the platform: the one it has, else a new one.
+   * @param types the types the claim may choose from.
+   * @throws ProviderError when the claim gets none, KubeError when the API server fails.
+   */
+  async launch(claim: NodeClaim, types: readonly InstanceType[], signal?: AbortSignal): Promise<NodeGroup> {
+    const { kube } = this.#deps
+    const options = signal === undefined ? {} : { signal }
+    const existing = await kube.get(nodeGroupKind, { name: claim.metadata.name }, options)
+    const group = existing ?? (await this.#create(claim, types, signal))
+    if (!isOwnedBy(group, claim)) throw foreignGroup(group, claim)
+    if (group.metadata.deletionTimestamp !== undefined) throw goingGroup(group)
+    return await this.#accepted(claim, group, signal)
+  }
+
+  async #create(
+    claim: NodeClaim,
+    types: readonly InstanceType[],
+    signal: AbortSignal | undefined,
+  ): Promise<NodeGroup> {
+    const { kube, refusals } = this.#deps
+    const options = signal === undefined ? {} : { signal }
+    const nodeClass = await this.#nodeClass(claim, signal)
+    const [choice] = launchChoices(claim, types)
+    if (choice === undefined)
+      throw new ProviderError(
+        'insufficientCapacity',
+        `NodeClaim ${claim.metadata.name}: no flavor that it allows is available and large enough`,
+      )
+    const flavor = offeringRef(choice).instanceType
+    const wanted = newGroup(claim, nodeClass, flavor)
+    try {
+      return await kube.create(nodeGroupKind, wanted, options)
+    } catch (error) {
+      if (isKubeError(error, 'alreadyExists')) {
+        const group = await kube.get(nodeGroupKind, { name: claim.metadata.name }, options)
+        if (group !== undefined) return group
+      }
+      if (isKubeError(error, 'invalid') && isAboutFlavorAlone(error.fields))
+        throw refusals.note(claim, flavor, { kind: 'refused', reason: '', message: error.message })
+      throw error
+    }
+  }
+
+  async #nodeClass(claim: NodeClaim, signal: AbortSignal | undefined): Promise<CleverNodeClass> {
+    const { kube, nodeClasses } = this.#deps
+    const { name } = claim.spec.nodeClassRef
+    const options = signal === undefined ? {} : { signal }
+    const nodeClass = nodeClasses.get({ name }) ?? (await kube.get(cleverNodeClassKind, { name }, options))
+    if (nodeClass === undefined)
+      throw new ProviderError('insufficientCapacity', `CleverNodeClass ${name} does not exist`)
+    const ready = conditionOf(nodeClass, 'Ready')
+    if (ready?.status !== 'True') {
+      const why = ready?.message ?? ''
+      throw new ProviderError(
+        'nodeClassNotReady',
+        `CleverNodeClass ${name} is not ready${why === '' ? '' : `: ${why}`}`,
+      )
+    }
+    return nodeClass
+  }
+
+  async #accepted(claim: NodeClaim, group: NodeGroup, signal: AbortSignal | undefined): Promise<NodeGroup> {
+    const { acceptance, metrics, events, logger } = this.#deps
+    const { name } = group.metadata
+    const decision = await acceptance.decisionOn(group, signal)
+    switch (decision.kind) {
+      case 'ready':
+      case 'accepted':
+        return group
+      case 'retrying':
+        events.record({ object: claim, type: 'Warning', ...transientFailure(group, decision.message) })
+        return group
+      case 'silent':
+        metrics.acceptanceTimeouts.count()
+        logger.warn('Clever Cloud said nothing about a NodeGroup for 15 s; the launch goes on', {
+          nodeGroup: name,
+        })
+        events.record({
+          object: claim,
+          type: 'Warning',
+          reason: 'NodeGroupAcceptanceTimeout',
+          message: `Clever Cloud said nothing about NodeGroup ${name} for 15 s; the launch goes on`,
+          dedupe: [claim.metadata.name],
+        })
+        return group
+      case 'overQuota':
+      case 'refused':
+      case 'vanished':
+        throw await this.#refused(claim, group, decision, signal)
+    }
+  }
+
+  /** A refused group goes at once. If that fails it goes with its claim: the refusal is what has to be told. */
+  async #refused(
+    claim: NodeClaim,
+    group: NodeGroup,
+    refusal: Refusal,
+    signal: AbortSignal | undefined,
+  ): Promise<ProviderError> {
+    const { kube, refusals, logger } = this.#deps
+    const { name, uid } = group.metadata
+    const error = refusals.note(claim, group.spec.flavor, refusal)
+    if (refusal.kind === 'vanished') return error
+    const options = {
+      ...(signal !== undefined && { signal }),
+      ...(uid !== undefined && { preconditionUid: uid }),
+    }
+    try {
+      await kube.delete(nodeGroupKind, { name }, options)
+    } catch (cause) {
+      if (!isKubeError(cause, 'notFound'))
+        logger.warn('a refused NodeGroup could not be deleted; it goes with its NodeClaim', {
+          nodeGroup: name,
+          error: cause,
+        })
+    }
+    return error
+  }
+}
+
+/** Told of a group that the platform has trouble with and tries again. */
+export function transientFailure(
+  { metadata: { name } }: NodeGroup,
+  message: string,
+): { readonly reason: string; readonly message: string; readonly dedupe: readonly string[] } {
+  return {
+    reason: 'NodeGroupTransientFailure',
+    message: `Clever Cloud failed to make the node of NodeGroup ${name} and tries again${message === '' ? '' : `: ${message}`}`,
+    dedupe: [name],
+  }
+}
+
+function foreignGroup({ metadata: { name } }: NodeGroup, claim: NodeClaim): ProviderError {
+  return new ProviderError(
+    'create',
+    `NodeGroup ${name} exists and is not owned by NodeClaim ${claim.metadata.name}; delete or rename the NodeGroup`,
+    { reason: 'NodeGroupNotOwned' },
+  )
+}
+
+function goingGroup({ metadata: { name } }: NodeGroup): ProviderError {
+  return new ProviderError('create', `NodeGroup ${name} is being deleted`, { reason: 'NodeGroupTerminating' })
+}
+
+function isAboutFlavorAlone(fields: readonly string[] | undefined): boolean {
+  return fields?.length === 1 && fields[0] === 'spec.flavor'
+}

@@ -1,0 +1,87 @@
+/** What the provider measures of itself (clever-cloud.md 12, 20). */
+import type { ProviderMetric } from '@tenon/provider'
+
+const prefix = 'karpenter_clevercloud_'
+
+class Figure implements ProviderMetric {
+  readonly name: string
+  readonly help: string
+  readonly type: ProviderMetric['type']
+  #value = 0
+
+  constructor(type: ProviderMetric['type'], name: string, help: string) {
+    this.name = `${prefix}${name}`
+    this.help = help
+    this.type = type
+  }
+
+  value(): number {
+    return this.#value
+  }
+
+  /** Of a counter. */
+  count(): void {
+    this.#value++
+  }
+
+  /** Of a gauge. */
+  set(value: number): void {
+    this.#value = value
+  }
+}
+
+const counter = (name: string, help: string) => new Figure('counter', name, help)
+const gauge = (name: string, help: string) => new Figure('gauge', name, help)
+
+/** All metrics of one provider; each is there from the start. */
+export class CleverMetrics {
+  readonly acceptanceTimeouts = counter(
+    'nodegroup_acceptance_timeouts_total',
+    'NodeGroups about which the platform said nothing for 15 s; the launch went on.',
+  )
+  readonly quotaRejections = counter(
+    'nodegroup_quota_rejections_total',
+    'NodeGroups refused for want of quota.',
+  )
+  readonly rejections = counter(
+    'nodegroup_rejections_total',
+    'NodeGroups refused for another reason than quota.',
+  )
+  readonly vanished = counter(
+    'nodegroup_vanished_total',
+    'NodeGroups that disappeared before their node registered.',
+  )
+  readonly externalResizes = gauge(
+    'nodegroup_external_resizes',
+    'NodeGroups of Tenon with another nodeCount than 1.',
+  )
+  readonly syncOverdue = gauge(
+    'nodegroup_sync_overdue',
+    'Accepted NodeGroups without a ready node after 5 minutes.',
+  )
+  readonly reaped = counter(
+    'gc_reaped_nodegroups_total',
+    'NodeGroups deleted because their NodeClaim is gone.',
+  )
+  readonly refused = gauge(
+    'gc_refused_nodegroups',
+    'NodeGroups without a NodeClaim that are kept because their ownership is not clear.',
+  )
+  readonly flavorsInvalid = gauge(
+    'instancetype_flavors_config_invalid',
+    '1 when the file of flavors cannot be used, else 0.',
+  )
+  readonly unknownFlavors = counter(
+    'instancetype_unknown_flavor_lookups_total',
+    'NodeGroups read whose flavor is not in the catalogue.',
+  )
+  readonly capacityRejections = counter(
+    'instancetype_observed_capacity_rejections_total',
+    'Nodes whose capacity is not believed.',
+  )
+
+  /** For the contract of providers. */
+  all(): readonly ProviderMetric[] {
+    return Object.values(this).filter((each) => each instanceof Figure)
+  }
+}

@@ -1,0 +1,58 @@
+/** The provider with its settings, which are environment variables (clever-cloud.md 11). */
+import { readFile } from 'node:fs/promises'
+import { karpenterKinds, kinds } from '@tenon/api'
+import { type Cache, createController } from '@tenon/kube'
+import type { CloudProvider, ProviderDependencies } from '@tenon/provider'
+import type { Logger } from '@tenon/runtime'
+import { Catalogue } from './catalogue/catalogue.ts'
+import { type FlavorOverrides, noOverrides, readOverrides } from './catalogue/overrides.ts'
+import { createCleverCloudProvider } from './create-provider.ts'
+import { CleverMetrics } from './metrics.ts'
+import { defaultRegion } from './names.ts'
+import { cleverNodeClassKind } from './nodeclass/types.ts'
+import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
+
+/** Makes the provider of `tenon controller`. A file of flavors that cannot be used is told, and left aside. */
+export async function openCleverCloud({
+  env,
+  kube,
+  registry,
+  ...parts
+}: ProviderDependencies): Promise<CloudProvider> {
+  const { clock, logger, random } = parts
+  const region = env['CLEVER_CLOUD_REGION'] ?? defaultRegion
+  const metrics = new CleverMetrics()
+  const overrides = await readFlavors(env['FLAVORS_CONFIG_PATH'] ?? '', logger)
+  metrics.flavorsInvalid.set(overrides === undefined ? 1 : 0)
+  // A cluster without the kind must not keep this process from starting: it is followed once it is needed.
+  let nodeGroups: Cache<NodeGroup> | undefined
+  return createCleverCloudProvider({
+    ...parts,
+    kube,
+    region,
+    metrics,
+    catalogue: new Catalogue({ region, overrides: overrides ?? noOverrides, logger }),
+    caches: {
+      nodeClasses: registry.cache(cleverNodeClassKind),
+      nodeClaims: registry.cache(karpenterKinds.nodeClaim),
+      nodes: registry.cache(kinds.node),
+      nodeGroups: () => (nodeGroups ??= registry.cache(nodeGroupKind)),
+    },
+    createController: (options) => createController(options, { clock, logger, random }),
+  })
+}
+
+/** What the file says; undefined when it cannot be used. */
+async function readFlavors(path: string, logger: Logger): Promise<FlavorOverrides | undefined> {
+  if (path === '') return noOverrides
+  const read = await readFile(path, 'utf8').then(readOverrides, (error: unknown) => ({
+    ok: undefined,
+    error: error instanceof Error ? error.message : String(error),
+  }))
+  if (read.error === undefined) return read.ok
+  logger.error('FLAVORS_CONFIG_PATH cannot be used; the built-in flavors are offered', {
+    path,
+    error: read.error,
+  })
+  return undefined
+}

@@ -1,0 +1,210 @@
+/** Clever Kubernetes Engine as the core sees it (clever-cloud.md 8). */
+import {
+  formatResources,
+  type InstanceType,
+  labels,
+  type NodeClaim,
+  type NodeClass,
+  type NodePool,
+  ownValue,
+  type ResourceType,
+} from '@tenon/api'
+import { type Cache, isKubeError, type KubeClient } from '@tenon/kube'
+import {
+  allocatableOf,
+  type CloudProvider,
+  type NodeDefaults,
+  type OfferingNews,
+  ProviderError,
+  type ProviderInstance,
+  type ProviderMetric,
+  type RepairPolicy,
+  singleValues,
+  type SweepGuard,
+  withProviderErrors,
+} from '@tenon/provider'
+import type { Listeners } from '@tenon/runtime'
+import type { Catalogue } from './catalogue/catalogue.ts'
+import { poolRules } from './catalogue/pool-rules.ts'
+import type { CleverControllers } from './controllers.ts'
+import type { Launcher } from './launch/launcher.ts'
+import { nodeLabels } from './launch/node-labels.ts'
+import type { CleverMetrics } from './metrics.ts'
+import { nodeGroupIn, ownNames, providerIdOf } from './names.ts'
+import { hashOf, hashVersion } from './nodeclass/hash.ts'
+import { type CleverNodeClass, cleverNodeClassKind } from './nodeclass/types.ts'
+import { isManaged, isOwnedBy, labelledClaim, owningClaims } from './nodegroup/ownership.ts'
+import { mayHoldCapacity } from './nodegroup/state.ts'
+import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
+
+const repairTolerationMs = 10 * 60_000
+
+/** What a {@link CleverCloudProvider} works with. */
+export interface CleverCloudDependencies {
+  readonly kube: Pick<KubeClient, 'delete' | 'get' | 'list'>
+  readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'get'>
+  readonly catalogue: Catalogue
+  readonly launcher: Launcher
+  readonly controllers: CleverControllers
+  /** Heard by the core. */
+  readonly news: Listeners<OfferingNews>
+  readonly metrics: CleverMetrics
+}
+
+/** The provider `clevercloud`: a node is a NodeGroup of one, called like its claim. */
+export class CleverCloudProvider implements CloudProvider {
+  readonly name = 'clevercloud'
+  readonly nodeClasses: readonly ResourceType<NodeClass>[] = [cleverNodeClassKind]
+  readonly wellKnownLabels: readonly string[] = poolRules.wellKnownLabels
+  readonly restrictedDomains: readonly string[] = poolRules.restrictedDomains
+  readonly repairPolicies: readonly RepairPolicy[] = (['False', 'Unknown'] as const).map(
+    (conditionStatus) => ({ conditionType: 'Ready', conditionStatus, tolerationMs: repairTolerationMs }),
+  )
+  readonly #deps: CleverCloudDependencies
+
+  constructor(deps: CleverCloudDependencies) {
+    this.#deps = deps
+  }
+
+  get sweeps(): readonly SweepGuard[] {
+    return this.#deps.controllers.sweeps
+  }
+
+  get metrics(): readonly ProviderMetric[] {
+    return this.#deps.metrics.all()
+  }
+
+  onOfferingNews(listener: (news: OfferingNews) => void): void {
+    this.#deps.news.add(listener)
+  }
+
+  ownsProviderID(providerID: string): boolean {
+    return nodeGroupIn(providerID) !== undefined
+  }
+
+  async create(
+    claim: NodeClaim,
+    signal?: AbortSignal,
+    instanceTypes?: readonly InstanceType[],
+  ): Promise<ProviderInstance> {
+    const { launcher, catalogue } = this.#deps
+    const types = instanceTypes ?? catalogue.types()
+    return this.#instanceOf(await withProviderErrors(() => launcher.launch(claim, types, signal), signal))
+  }
+
+  async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
+    await withProviderErrors(() => this.#delete(claim, signal), signal)
+  }
+
+  async #delete(claim: NodeClaim, signal: AbortSignal | undefined): Promise<void> {
+    const { kube, news } = this.#deps
+    const own = nodeGroupIn(claim.status?.providerID ?? '')
+    const name = own ?? claim.metadata.name
+    const group = await this.#read(name, signal)
+    if (group === undefined) throw notFound(name)
+    if (!isManaged(group)) {
+      // The claim names it, so a provider ID was made up; one without an ID never had this group.
+      if (own === undefined) throw notFound(name)
+      throw new ProviderError('other', `NodeGroup ${name} is not managed by Tenon: it is not deleted`)
+    }
+    if (own === undefined ? !isOwnedBy(group, claim) : !isClaimedBy(group, claim)) throw notFound(name)
+    if (group.metadata.deletionTimestamp !== undefined) return
+    const { uid } = group.metadata
+    const options = {
+      ...(signal !== undefined && { signal }),
+      ...(uid !== undefined && { preconditionUid: uid }),
+    }
+    try {
+      await kube.delete(nodeGroupKind, { name }, options)
+    } catch (error) {
+      if (isKubeError(error, 'notFound')) throw notFound(name)
+      throw error
+    }
+    if (mayHoldCapacity(group)) news.notify({ kind: 'released' })
+  }
+
+  async get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance> {
+    const name = nodeGroupIn(providerID)
+    if (name === undefined)
+      throw new ProviderError('other', `"${providerID}" is not a provider ID of Clever Cloud`)
+    const group = await withProviderErrors(() => this.#read(name, signal), signal)
+    // The platform ends a group only after its Node is gone, which waits for this answer.
+    if (group === undefined || !isManaged(group) || group.metadata.deletionTimestamp !== undefined)
+      throw notFound(name)
+    return this.#instanceOf(group)
+  }
+
+  async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
+    const { kube } = this.#deps
+    const labelSelector = { matchLabels: { [ownNames.managed]: 'true' } }
+    const options = { labelSelector, ...(signal !== undefined && { signal }) }
+    const groups = await withProviderErrors(() => kube.list(nodeGroupKind, options), signal)
+    return groups.filter(isManaged).map((group) => this.#instanceOf(group))
+  }
+
+  getInstanceTypes(): Promise<readonly InstanceType[]> {
+    return Promise.resolve(this.#deps.catalogue.types())
+  }
+
+  nodeDefaults({ spec }: NodePool): NodeDefaults {
+    const nodeClass = this.#deps.nodeClasses.get({ name: spec.template.spec.nodeClassRef.name })
+    return { labels: nodeLabels(nodeClass?.spec?.labels ?? {}, {}), taints: [] }
+  }
+
+  async isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined> {
+    const name = nodeGroupIn(claim.status?.providerID ?? '')
+    const nodeClass = this.#deps.nodeClasses.get({ name: claim.spec.nodeClassRef.name })
+    if (name === undefined || nodeClass === undefined) return undefined
+    const group = await withProviderErrors(() => this.#read(name, signal), signal)
+    const hash = ownValue(group?.metadata.annotations, ownNames.hash)
+    // Hashes of other generations were computed otherwise.
+    const version = ownValue(group?.metadata.annotations, ownNames.hashVersion) ?? 'v1'
+    if (hash === undefined || version !== hashVersion) return undefined
+    return hash === hashOf(nodeClass.spec) ? undefined : 'NodeClassDrifted'
+  }
+
+  startControllers(signal: AbortSignal): void {
+    this.#deps.controllers.start(signal)
+  }
+
+  async #read(name: string, signal: AbortSignal | undefined): Promise<NodeGroup | undefined> {
+    return await this.#deps.kube.get(nodeGroupKind, { name }, signal === undefined ? {} : { signal })
+  }
+
+  #instanceOf(group: NodeGroup): ProviderInstance {
+    const { metadata } = group
+    const type = this.#typeOf(group)
+    const nodePool = ownValue(metadata.labels, ownNames.nodePool)
+    return {
+      providerID: providerIdOf(metadata.name),
+      labels: {
+        ...singleValues(type.requirements),
+        ...(nodePool !== undefined && { [labels.nodePool]: nodePool }),
+      },
+      capacity: formatResources(type.capacity),
+      allocatable: formatResources(allocatableOf(type)),
+      nodeClaimName: labelledClaim(group),
+      deleting: metadata.deletionTimestamp !== undefined,
+      ...(metadata.creationTimestamp !== undefined && {
+        createdAtMs: Date.parse(metadata.creationTimestamp),
+      }),
+    }
+  }
+
+  #typeOf({ spec }: NodeGroup): InstanceType {
+    const { catalogue, metrics } = this.#deps
+    const flavor = typeof spec?.flavor === 'string' ? spec.flavor : ''
+    const { isServed, type } = catalogue.typeOf(flavor)
+    if (!isServed) metrics.unknownFlavors.count()
+    return type
+  }
+}
+
+/** The label or an owner reference names the claim, whose provider ID names the group. */
+function isClaimedBy(group: NodeGroup, { metadata: { name } }: NodeClaim): boolean {
+  return labelledClaim(group) === name || owningClaims(group).some((owner) => owner.name === name)
+}
+
+function notFound(name: string): ProviderError {
+  return new ProviderError('nodeClaimNotFound', `NodeGroup ${name} does not exist`)
+}

@@ -1,0 +1,25 @@
+/** For clouds that are used through the API of the cluster. */
+import { isKubeError, type KubeErrorKind } from '@tenon/kube'
+import { ProviderError, type ProviderErrorKind } from './contract.ts'
+
+const kinds: Partial<Readonly<Record<KubeErrorKind, ProviderErrorKind>>> = {
+  tooManyRequests: 'throttled',
+  unauthorized: 'unauthorized',
+  forbidden: 'unauthorized',
+}
+
+/**
+ * Does `work` and turns errors of the Kubernetes API into those of the contract. Other errors pass; once `signal`
+ * is aborted, its reason is what is thrown.
+ */
+export async function withProviderErrors<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (!isKubeError(error)) throw error
+    const { retryAfterMs } = error
+    const details = { cause: error, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+    throw new ProviderError(kinds[error.kind] ?? 'other', `Kubernetes API: ${error.message}`, details)
+  }
+}
