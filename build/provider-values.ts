@@ -1,5 +1,5 @@
 /** What the modules of clouds add to the chart: its values, their schema, and the data its templates read. */
-import type { ProviderChart, ProviderModule } from '@tenon/provider'
+import type { FormerChart, ProviderChart, ProviderModule } from '@tenon/provider'
 import { yamlDocument } from '../packages/cli/src/commands/crds.ts'
 
 /** A cloud that can be installed with the chart. */
@@ -30,9 +30,23 @@ export function providerFile({ module, chart }: ChartedProvider): string {
     values: chart.values.map(({ name, needed, to }) => ({ name, ...(needed && { needed }), ...to })),
     clusterRoleRules: [...reading, ...chart.rules],
     roles: chart.roles,
+    ...(chart.preferredNodes && { preferredNodes: expressionsOf(chart.preferredNodes) }),
+    ...(chart.takesOver && { takesOver: takenOver(chart.takesOver) }),
     ...(chart.note && { note: chart.note }),
   }
   return `# ${notice}\n${yamlDocument(data)}`
+}
+
+function expressionsOf(labels: Readonly<Record<string, readonly string[]>>): readonly object[] {
+  return Object.entries(labels).map(([key, values]) => ({ key, operator: 'In', values }))
+}
+
+function takenOver({ images, renamed, ignored }: FormerChart): object {
+  return {
+    images,
+    renamed: Object.entries(renamed).map(([from, to]) => ({ from, to })),
+    ignored: Object.entries(ignored).map(([from, because]) => ({ from, because })),
+  }
 }
 
 const providerComment = /^# -- Cloud that nodes are launched in: .*$/m
@@ -46,8 +60,9 @@ export function withProviderValues(yaml: string, providers: readonly ChartedProv
   const [own, rest] = yaml.split(valuesBegin)
   if (own === undefined || rest === undefined || !providerComment.test(own))
     throw new Error(`values.yaml lacks a comment of provider, or the line "${valuesBegin.trim()}"`)
-  const names = providers.map(({ module: { name, title } }) => `\`${name}\` (${title})`).join(' or ')
-  const comment = `# -- Cloud that nodes are launched in: ${names}.`
+  const names = providers.map(({ module: { name, title } }) => `\`${name}\` (${title})`)
+  const others = names.slice(0, -1).join(', ')
+  const comment = `# -- Cloud that nodes are launched in: ${others === '' ? '' : `${others} or `}${names.at(-1)}.`
   const sections = providers.map(({ module, chart }) => {
     const values = chart.values.map(
       ({ name, meaning, initial }) => `${commentOf(meaning)}  ${name}:${yamlOf(initial)}\n`,
@@ -74,24 +89,65 @@ function commentOf(meaning: string): string {
 }
 
 function yamlOf(initial: string | readonly string[]): string {
+  if (initial.length === 0) return typeof initial === 'string' ? " ''" : ' []'
   if (typeof initial !== 'string') return initial.map((item) => `\n    - ${item}`).join('')
-  return initial === '' ? " ''" : ` ${yamlDocument(initial).trim()}`
+  return ` ${yamlDocument(initial).trim()}`
 }
 
 interface Schema {
-  readonly properties: Readonly<Record<string, { readonly description?: string }>>
+  readonly $ref?: string
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
 }
 
 /** `values.schema.json` with the values of these clouds. */
 export function withProviderSchemas(json: string, providers: readonly ChartedProvider[]): string {
-  const schema = JSON.parse(json) as Schema
-  const own = Object.entries(schema.properties).filter(([, { description }]) => description !== notice)
-  const properties = {
+  const schema = withoutReferences(JSON.parse(json) as Schema)
+  const own = Object.entries(schema.properties ?? {}).filter(([, { description }]) => description !== notice)
+  const properties: Readonly<Record<string, object>> = {
     ...Object.fromEntries(own),
     provider: { enum: providers.map(({ module }) => module.name) },
     ...Object.fromEntries(providers.map(({ module, chart }) => [module.name, schemaOf(chart)])),
   }
-  return `${jsonText({ ...schema, properties }, 0)}\n`
+  const references = providers.flatMap(({ chart }) => formerReferences(chart))
+  const whole = references.reduce<Schema>(withReference, { ...schema, properties })
+  return `${jsonText(whole, 0)}\n`
+}
+
+const toValue = '#/properties/'
+
+/** Without the values of other charts that an earlier run has written. */
+function withoutReferences(schema: Schema): Schema {
+  if (schema.properties === undefined) return schema
+  const kept = Object.entries(schema.properties).filter(([, { $ref }]) => !$ref?.startsWith(toValue))
+  const properties = Object.fromEntries(kept.map(([name, each]) => [name, withoutReferences(each)]))
+  return { ...schema, properties }
+}
+
+interface FormerReference {
+  readonly path: readonly string[]
+  readonly $ref: string
+}
+
+/** Where values of the chart that is taken over have their schema: that of the value they are here. */
+function formerReferences({ takesOver }: ProviderChart): readonly FormerReference[] {
+  if (takesOver === undefined) return []
+  const renamed = Object.entries(takesOver.renamed).map(([from, to]) => ({
+    path: from.split('.'),
+    $ref: `${toValue}${to.replaceAll('.', '/properties/')}`,
+  }))
+  const ignored = Object.keys(takesOver.ignored).map((from) => ({
+    path: from.split('.'),
+    $ref: '#/definitions/renamed',
+  }))
+  return [...renamed, ...ignored]
+}
+
+function withReference(schema: Schema, { path, $ref }: FormerReference): Schema {
+  const [name = '', ...rest] = path
+  const below = new Map(Object.entries(schema.properties ?? {}))
+  below.set(name, rest.length === 0 ? { $ref } : withReference(below.get(name) ?? {}, { path: rest, $ref }))
+  return { ...schema, properties: Object.fromEntries(below) }
 }
 
 function schemaOf({ values }: ProviderChart): object {

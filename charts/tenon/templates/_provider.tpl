@@ -5,11 +5,16 @@
 {{- end }}
 
 {{/* The value of an entry of `values`. Arguments: the context and the entry. Text, the items of a list with
-     commas between them; nothing where it is empty. */}}
+     commas between them, or as YAML where it is a file; nothing where it is empty. */}}
 {{- define "tenon.providerValue" -}}
 {{- $context := index . 0 -}}
-{{- $value := index (index $context.Values $context.Values.provider) (index . 1).name -}}
-{{- if kindIs "slice" $value }}{{ join "," $value }}{{ else }}{{ $value }}{{ end -}}
+{{- $entry := index . 1 -}}
+{{- $value := index (index $context.Values $context.Values.provider) $entry.name -}}
+{{- if not (kindIs "slice" $value) -}}
+{{- $value -}}
+{{- else if $value -}}
+{{- if eq $entry.kind "file" }}{{ toYaml $value }}{{ else }}{{ join "," $value }}{{ end -}}
+{{- end -}}
 {{- end }}
 
 {{/* Ends the rendering when a value is missing, or is not what it has to be. */}}

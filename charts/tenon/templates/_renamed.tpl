@@ -1,5 +1,5 @@
 {{/* Values of the charts of other providers: one that would be passed over in silence ends the rendering
-     with the name it has here. */}}
+     with the name it has here. Those of the chart that this provider takes over are none of them. */}}
 {{- define "tenon.refuseRenamed" -}}
 {{- $renamed := list
   (list "replicaCount" "replicas")
@@ -32,19 +32,14 @@
   (list "env.featureGates" "settings.featureGates, a map")
   (list "env" "controller.env")
   (list "settings.region" "the provider's own value")
+  (list "settings.flavors" "the provider's own value")
+  (list "settings.pricing" "the provider's own value")
+  (list "settings.logLevel" "logLevel")
   (list "logEncoding" "nothing: lines are JSON")
 -}}
+{{- $takenOver := include "tenon.takenOver" . -}}
 {{- range $renamed -}}
-{{- $found := $.Values -}}
-{{- $isGiven := true -}}
-{{- range splitList "." (index . 0) -}}
-{{- if and $isGiven (kindIs "map" $found) (hasKey $found .) -}}
-{{- $found = index $found . -}}
-{{- else -}}
-{{- $isGiven = false -}}
-{{- end -}}
-{{- end -}}
-{{- if $isGiven -}}
+{{- if and (include "tenon.isGiven" (list $.Values (index . 0))) (not (contains (printf ",%s," (index . 0)) $takenOver)) -}}
 {{- fail (printf "\n\nvalue %s is not one of this chart: use %s" (index . 0) (index . 1)) -}}
 {{- end -}}
 {{- end -}}

@@ -9,9 +9,18 @@
 {{- end -}}
 {{- end }}
 
-{{/* The affinity, every pod term with a selector. */}}
+{{/* The affinity, every pod term with a selector. Unless it prefers nodes itself, it prefers those that the
+     provider has for controllers. */}}
 {{- define "tenon.affinity" -}}
 {{- $affinity := deepCopy .Values.affinity -}}
+{{- with (include "tenon.provider" . | fromYaml).preferredNodes -}}
+{{- $nodes := $affinity.nodeAffinity | default dict -}}
+{{- if not (hasKey $nodes "preferredDuringSchedulingIgnoredDuringExecution") -}}
+{{- $term := dict "weight" 100 "preference" (dict "matchExpressions" .) -}}
+{{- $_ := set $nodes "preferredDuringSchedulingIgnoredDuringExecution" (list $term) -}}
+{{- $_ := set $affinity "nodeAffinity" $nodes -}}
+{{- end -}}
+{{- end -}}
 {{- range $kind := list "podAffinity" "podAntiAffinity" -}}
 {{- with index $affinity $kind -}}
 {{- range .requiredDuringSchedulingIgnoredDuringExecution -}}

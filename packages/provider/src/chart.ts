@@ -16,7 +16,7 @@ export type ChartTarget =
   | { readonly kind: 'secretVariables'; readonly variables: readonly string[] }
   /** The value names a Secret; the variable gets the path of a file with one of its entries. */
   | { readonly kind: 'secretFile'; readonly variable: string; readonly entry: string }
-  /** The value is the text of a file; the variable gets its path. */
+  /** The value is the text of a file, or a list that is written into it as YAML; the variable gets its path. */
   | {
       readonly kind: 'file'
       readonly variable: string
@@ -40,6 +40,18 @@ export interface ChartValue {
   readonly to: ChartTarget
 }
 
+/** A chart of another project, whose values files install Tenon as they are. */
+export interface FormerChart {
+  /** Its name; that of the chart of its definitions ends with `-crd`. Tenon has both under these names too. */
+  readonly name: string
+  /** Matches the images that the other project calls its own; they are not run, whatever `image` says. */
+  readonly images: string
+  /** Where its values are here, path by path, such as `settings.region` at `my-cloud.region`. */
+  readonly renamed: Readonly<Record<string, string>>
+  /** Its values without effect here, path by path, with what is told about each after an installation. */
+  readonly ignored: Readonly<Record<string, string>>
+}
+
 /** What a cloud adds to the chart. */
 export interface ProviderChart {
   readonly values: readonly ChartValue[]
@@ -52,6 +64,10 @@ export interface ProviderChart {
     readonly namespace: string
     readonly rules: readonly AccessRule[]
   }[]
+  /** Labels, with their values, of nodes that the controller prefers to run on. */
+  readonly preferredNodes?: Readonly<Record<string, readonly string[]>>
+  /** Given when Tenon takes the place of another chart. */
+  readonly takesOver?: FormerChart
   /** Told after an installation. */
   readonly note?: string
 }

@@ -80,7 +80,7 @@ export {
   uuid,
 } from '@tenon/runtime'
 export { CatalogueGate, catalogueRecheckMs, type CatalogueVerdict } from './catalogue-gate.ts'
-export type { AccessRule, ChartTarget, ChartValue, ProviderChart } from './chart.ts'
+export type { AccessRule, ChartTarget, ChartValue, FormerChart, ProviderChart } from './chart.ts'
 export {
   type CloudProvider,
   isProviderError,

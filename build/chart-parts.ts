@@ -1,0 +1,52 @@
+/** Parts that every chart of `charts/` has, made from the chart `tenon` and from modules. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ProviderModule } from '@tenon/provider'
+import { crdDocuments } from '../packages/cli/src/commands/crds.ts'
+import {
+  type ChartedProvider,
+  providerFile,
+  withProviderSchemas,
+  withProviderValues,
+} from './provider-values.ts'
+import { repositoryRoot } from './repository-root.ts'
+
+/** The chart that the others are made from; that of its definitions ends with `-crd`. */
+export const ownChart = 'tenon'
+
+/** Texts of files by their paths from the repository's root. */
+export type Files = Map<string, string>
+
+/** A file of the repository. */
+export function read(path: string): string {
+  return readFileSync(join(repositoryRoot, path), 'utf8')
+}
+
+/** Adds to a chart the values of these clouds and what its templates read of them. */
+export function addProviders(files: Files, chart: string, providers: readonly ChartedProvider[]): void {
+  const values = read(`charts/${ownChart}/values.yaml`)
+  files.set(`charts/${chart}/values.yaml`, withProviderValues(values, providers))
+  const schema = read(`charts/${ownChart}/values.schema.json`)
+  files.set(`charts/${chart}/values.schema.json`, withProviderSchemas(schema, providers))
+  for (const each of providers)
+    files.set(`charts/${chart}/providers/${each.module.name}.yaml`, providerFile(each))
+}
+
+/** Adds the definitions to a chart, which installs them once, and to the one beside it, which upgrades them. */
+export async function addDefinitions(
+  files: Files,
+  chart: string,
+  modules: readonly ProviderModule[],
+): Promise<void> {
+  for (const { name, yaml } of await crdDocuments(modules)) {
+    files.set(`charts/${chart}/crds/${name}.yaml`, yaml)
+    files.set(`charts/${chart}-crd/templates/${name}.yaml`, asTemplate(yaml))
+  }
+}
+
+/** The definition with room for labels and annotations; braces in descriptions stay text. */
+function asTemplate(yaml: string): string {
+  const [head, tail] = yaml.replaceAll('{{', '{{ "{{" }}').split(/(?<=^metadata:\n {2}name: .*\n)/m)
+  if (tail === undefined) throw new Error('a definition begins with metadata.name')
+  return `${head}  {{- include "tenon-crd.metadata" . | nindent 2 }}\n${tail}`
+}
