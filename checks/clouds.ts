@@ -19,7 +19,8 @@ const allowed: readonly (readonly [RegExp, string])[] = [
   [/^(bench|conformance)\//, 'they measure and test with the nodes of a cloud'],
   [/^(docs|examples)\/|(^|\/)[A-Z]+\.md$/, 'documents and examples'],
   [/^charts\/[a-z-]+\/(crds|templates)\/[a-z]+\.[a-z.-]+\.yaml$/, 'definitions, written by npm run charts'],
-  [/^charts\/tenon\/(providers\/|values\.)/, 'written from the modules by npm run charts'],
+  [/^charts\/[a-z-]+\/(providers\/|values\.|Chart\.)/, 'written from the modules by npm run charts'],
+  [/^monitoring\/[a-z]+\/(tenon-)?[a-z]+-cloud\./, 'rules and dashboards of single clouds'],
   [/^packages\/api\/src\/crds\/template\.ts$/, "a label domain that Karpenter's own definitions restrict"],
 ]
 

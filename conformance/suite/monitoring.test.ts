@@ -195,21 +195,9 @@ describe('monitoring', { skip }, () => {
       const [code, said] = await promtool(args)
       assert.equal(code, 0, said)
     }
+    for (const file of files.filter((name) => !name.includes('.test.') && name !== 'recording-rules.yaml'))
+      everyAlertIsTested(file)
     const alerts = readFileSync(new URL('alerts.yaml', rules), 'utf8')
-    const tests = readFileSync(new URL('alerts.test.yaml', rules), 'utf8')
-    for (const [, name = ''] of alerts.matchAll(/- alert: (\w+)/g)) {
-      const cases = [
-        ...tests.matchAll(new RegExp(`alertname: ${name}\\n\\s+(exp_alerts: \\[\\]|exp_alerts:)`, 'g')),
-      ]
-      assert.ok(
-        cases.some(([, expected]) => expected === 'exp_alerts:'),
-        `${name} is never seen to fire`,
-      )
-      assert.ok(
-        cases.some(([, expected]) => expected === 'exp_alerts: []'),
-        `${name} is never seen to be silent`,
-      )
-    }
     const families = familiesOf(await scrape())
     const recording = readFileSync(new URL('recording-rules.yaml', rules), 'utf8')
     const recorded = new Set([...recording.matchAll(/record: (\S+)/g)].map(([, name = '']) => name))
@@ -226,6 +214,24 @@ describe('monitoring', { skip }, () => {
       [],
     )
   })
+
+  function everyAlertIsTested(file: string): void {
+    const tests = readFileSync(new URL(file.replace('.yaml', '.test.yaml'), rules), 'utf8')
+    const alerts = readFileSync(new URL(file, rules), 'utf8').matchAll(/- alert: (\w+)/g)
+    for (const [, name = ''] of alerts) {
+      const cases = [
+        ...tests.matchAll(new RegExp(`alertname: ${name}\\n\\s+(exp_alerts: \\[\\]|exp_alerts:)`, 'g')),
+      ]
+      assert.ok(
+        cases.some(([, expected]) => expected === 'exp_alerts:'),
+        `${name} is never seen to fire`,
+      )
+      assert.ok(
+        cases.some(([, expected]) => expected === 'exp_alerts: []'),
+        `${name} is never seen to be silent`,
+      )
+    }
+  }
 
   test('every query of the dashboard answers something', async () => {
     const file = readFileSync(new URL('grafana/tenon.json', monitoring), 'utf8')
