@@ -10,7 +10,7 @@ import { describe, test } from 'node:test'
 import { type KubeObject, kinds } from '@tenon/api'
 import { readExoscaleOptions } from '@tenon/provider-exoscale'
 import { World } from '../world.ts'
-import { applyYaml } from './apply-yaml.test-support.ts'
+import { applyYaml } from '../apply-yaml.test-support.ts'
 import { blogNodeClass, blogNodePool } from './blog-manifests.test-support.ts'
 import { nodeClassKind } from './manifests.test-support.ts'
 

@@ -1,6 +1,6 @@
 /** Applies YAML as `kubectl apply` does, unknown fields refused. */
 import { readText } from '@tenon/runtime'
-import type { World } from '../world.ts'
+import type { World } from './world.ts'
 
 interface Applied {
   readonly status: number
@@ -12,9 +12,12 @@ const paths: Readonly<Record<string, string>> = {
   ExoscaleNodeClass: '/apis/karpenter.exoscale.com/v1/exoscalenodeclasses',
   NodePool: '/apis/karpenter.sh/v1/nodepools',
   NodeOverlay: '/apis/karpenter.sh/v1alpha1/nodeoverlays',
+  CleverNodeClass: '/apis/karpenter.clever-cloud.com/v1alpha1/clevernodeclasses',
+  Deployment: '/apis/apps/v1/namespaces/default/deployments',
+  PodDisruptionBudget: '/apis/policy/v1/namespaces/default/poddisruptionbudgets',
 }
 
-/** Applies one document; an object of a namespace has to name it. */
+/** Applies one document, in namespace `default`. */
 export async function applyYaml(world: World, yaml: string): Promise<Applied> {
   const kind = /^kind: (\w+)$/m.exec(yaml)?.[1] ?? ''
   const name = /^metadata:\n(?: +#.*\n)* +name: (\S+)$/m.exec(yaml)?.[1] ?? ''
