@@ -115,11 +115,14 @@ export function withProviderSchemas(json: string, providers: readonly ChartedPro
 }
 
 const toValue = '#/properties/'
+const toIgnored = '#/definitions/ignored'
 
 /** Without the values of other charts that an earlier run has written. */
 function withoutReferences(schema: Schema): Schema {
   if (schema.properties === undefined) return schema
-  const kept = Object.entries(schema.properties).filter(([, { $ref }]) => !$ref?.startsWith(toValue))
+  const kept = Object.entries(schema.properties).filter(
+    ([, { $ref }]) => !$ref?.startsWith(toValue) && $ref !== toIgnored,
+  )
   const properties = Object.fromEntries(kept.map(([name, each]) => [name, withoutReferences(each)]))
   return { ...schema, properties }
 }
@@ -138,7 +141,7 @@ function formerReferences({ takesOver }: ProviderChart): readonly FormerReferenc
   }))
   const ignored = Object.keys(takesOver.ignored).map((from) => ({
     path: from.split('.'),
-    $ref: '#/definitions/renamed',
+    $ref: toIgnored,
   }))
   return [...renamed, ...ignored]
 }

@@ -125,6 +125,16 @@ const goldens: Readonly<Record<string, Values>> = {
     },
     kwok: { instanceTypes: '[]', partitions: ['a', 'b'] },
   },
+  'clever-cloud': {
+    provider: 'clever-cloud',
+    'clever-cloud': {
+      region: 'par',
+      flavors: [
+        { name: 'M', priceHourly: 0.11 },
+        { name: '3XL', cpu: 32, memoryKi: 61_000_000, priceHourly: 0.5 },
+      ],
+    },
+  },
   exoscale: {
     provider: 'exoscale',
     networkPolicy: { enabled: true, probesFrom: [{ podSelector: {} }] },
@@ -143,7 +153,9 @@ const goldens: Readonly<Record<string, Values>> = {
 describe('the charts', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenon-chart-'))
   const chart = join(chartsFolder, 'tenon')
-  const crdChart = join(chartsFolder, 'tenon-crd')
+  const allCharts = ['tenon', 'tenon-crd', 'karpenter', 'karpenter-crd'].map((name) =>
+    join(chartsFolder, name),
+  )
   let helm: Helm
 
   before(async () => {
@@ -179,7 +191,7 @@ describe('the charts', () => {
   })
 
   test('helm lint has nothing to say', async () => {
-    for (const each of [chart, crdChart]) {
+    for (const each of allCharts) {
       const said = await helm.must(['lint', '--strict', each])
       assert.doesNotMatch(said, /WARNING|ERROR/)
     }
@@ -195,7 +207,7 @@ describe('the charts', () => {
   }
 
   test('the schema knows every value, and nothing else', () => {
-    for (const each of [chart, crdChart]) {
+    for (const each of allCharts) {
       const schema = JSON.parse(readFileSync(join(each, 'values.schema.json'), 'utf8')) as Schema
       const yaml = readFileSync(join(each, 'values.yaml'), 'utf8')
       const known = schemaPaths(schema).filter((path) => path !== 'global')
@@ -214,7 +226,7 @@ describe('the charts', () => {
     )
     assert.match(await refusal({ settings: { batchMaxDuration: 'soon' } }), /\/settings\/batchMaxDuration/)
     assert.match(await refusal({ logLevel: 'warn' }), /\/logLevel/)
-    assert.match(await refusal({ provider: 'gcp' }), /\/provider.*'exoscale', 'kwok'/)
+    assert.match(await refusal({ provider: 'gcp' }), /\/provider.*'exoscale', 'clever-cloud', 'kwok'/)
     assert.match(
       await refusal({ controller: { image: { digest: 'sha256:1' } } }),
       /\/controller\/image\/digest/,
@@ -470,10 +482,10 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
 }
 
-/** Paths of all properties; those of an object that has properties of its own instead of the object's. */
+/** Paths of all properties of the chart's own; those of an object that has some instead of the object's. */
 function schemaPaths(schema: Schema): readonly string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
-    if (property.$ref?.endsWith('/renamed')) return []
+    if (/\/(renamed|ignored)$|^#\/properties\//.test(property.$ref ?? '')) return []
     const below = schemaPaths(property)
     return below.length === 0 ? [name] : below.map((path) => `${name}.${path}`)
   })

@@ -140,12 +140,14 @@ describe('workflows', () => {
     for (const [, command = ''] of steps) assert.ok(run.includes(command), `test.yml lacks: ${command}`)
   })
 
-  test('the release finds the values that it replaces in the chart', () => {
-    const values = textOf('charts/tenon/values.yaml')
+  test('the release finds the values that it replaces in the charts', () => {
     const release = texts.get('release.yml') ?? ''
     for (const line of ['    repository: tenon', "    digest: ''"]) {
       assert.ok(release.includes(`s|^${line}\\$|`), line)
-      assert.equal(values.split('\n').filter((other) => other === line).length, 1, line)
+      for (const chart of ['tenon', 'karpenter']) {
+        const values = textOf(`charts/${chart}/values.yaml`)
+        assert.equal(values.split('\n').filter((other) => other === line).length, 1, `${chart}: ${line}`)
+      }
     }
   })
 

@@ -41,6 +41,10 @@ export const cleverCloud: ProviderModule = {
     const { cleverNodeClassCrd } = await import('./nodeclass/crd.ts')
     return [cleverNodeClassCrd]
   },
+  chart: async () => {
+    const { chart } = await import('./chart.ts')
+    return chart
+  },
   open: async (dependencies) => {
     const { openCleverCloud } = await import('./open.ts')
     return await openCleverCloud(dependencies)

@@ -64,6 +64,10 @@ test('the shipped examples hold no error', async () => {
   const { code, err } = await runCommand(args, { cwd })
   assert.equal(code, 0)
   assert.match(err, /^\d+ objects in \d+ files checked; .*; 0 errors, /)
+  const others = ['examples/clever-cloud', 'examples/clever-cloud/workloads']
+  const other = await runCommand(['validate', ...others], { cwd })
+  assert.equal(other.code, 0, other.err)
+  assert.match(other.err, /^\d+ objects in 17 files checked; (.*; )?0 errors, /)
 })
 
 test('the guide shows what is printed', async (t) => {

@@ -1,0 +1,105 @@
+{{/* Every gate with a value: one without would end the start. */}}
+{{- define "tenon.featureGates" -}}
+{{- $gates := list -}}
+{{- range $name, $value := .Values.settings.featureGates -}}
+{{- $isOn := $value | toString -}}
+{{- if eq $value nil -}}{{- $isOn = "false" -}}{{- end -}}
+{{- $gates = append $gates (printf "%s=%s" (title $name) $isOn) -}}
+{{- end -}}
+{{- join "," $gates -}}
+{{- end }}
+
+{{/* Text of the scheduler configuration; empty without one. */}}
+{{- define "tenon.schedulerConfig" -}}
+{{- with .Values.settings.schedulerConfig -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ toYaml . }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{/* All variables. Those of `controller.env` come last and take the place of the chart's own of the same
+     name: twice in the list, server-side apply would refuse them. */}}
+{{- define "tenon.env" -}}
+{{- $names := list -}}
+{{- range .Values.controller.env }}{{ $names = append $names .name }}{{ end -}}
+{{- $all := list -}}
+{{- range include "tenon.ownEnv" . | fromYamlArray -}}
+{{- if not (has .name $names) }}{{ $all = append $all . }}{{ end -}}
+{{- end -}}
+{{- toYaml (concat $all .Values.controller.env) -}}
+{{- end }}
+
+{{- define "tenon.ownEnv" -}}
+- name: LOG_LEVEL
+  value: {{ .Values.logLevel | quote }}
+{{- with .Values.logOutputPaths }}
+- name: LOG_OUTPUT_PATHS
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.logErrorOutputPaths }}
+- name: LOG_ERROR_OUTPUT_PATHS
+  value: {{ . | quote }}
+{{- end }}
+- name: METRICS_PORT
+  value: {{ .Values.controller.metrics.port | quote }}
+- name: HEALTH_PROBE_PORT
+  value: {{ .Values.controller.healthProbe.port | quote }}
+- name: DEBUG_PORT
+  value: {{ .Values.controller.debug.port | quote }}
+- name: MAX_CONNECTIONS
+  value: {{ .Values.controller.maxConnections | quote }}
+- name: LEADER_ELECTION_NAME
+  value: {{ .Values.settings.leaderElectionName | quote }}
+- name: LEADER_ELECTION_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: DISABLE_LEADER_ELECTION
+  value: {{ .Values.settings.disableLeaderElection | quote }}
+- name: MEMORY_LIMIT
+  valueFrom:
+    resourceFieldRef:
+      containerName: controller
+      divisor: '0'
+      resource: limits.memory
+- name: CPU_REQUESTS
+  valueFrom:
+    resourceFieldRef:
+      containerName: controller
+      divisor: 1m
+      resource: requests.cpu
+- name: FEATURE_GATES
+  value: {{ include "tenon.featureGates" . | quote }}
+- name: BATCH_MAX_DURATION
+  value: {{ .Values.settings.batchMaxDuration | quote }}
+- name: BATCH_IDLE_DURATION
+  value: {{ .Values.settings.batchIdleDuration | quote }}
+- name: INITIALIZATION_TIMEOUT
+  value: {{ .Values.settings.initializationTimeout | quote }}
+- name: PREFERENCE_POLICY
+  value: {{ .Values.settings.preferencePolicy | quote }}
+- name: MIN_VALUES_POLICY
+  value: {{ .Values.settings.minValuesPolicy | quote }}
+- name: IGNORE_DRA_REQUESTS
+  value: {{ .Values.settings.ignoreDRARequests | quote }}
+- name: COMPATIBILITY
+  value: {{ .Values.settings.compatibility | quote }}
+- name: DISABLE_CLUSTER_STATE_OBSERVABILITY
+  value: {{ .Values.settings.disableClusterStateObservability | quote }}
+- name: ENABLE_PROFILING
+  value: {{ .Values.settings.enableProfiling | quote }}
+{{- with .Values.settings.kubeClientQPS }}
+- name: KUBE_CLIENT_QPS
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.settings.kubeClientBurst }}
+- name: KUBE_CLIENT_BURST
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "tenon.schedulerConfig" . }}
+- name: SCHEDULER_CONFIG
+  value: {{ . | quote }}
+{{- end }}
+{{- with include "tenon.providerEnv" . }}
+{{ . }}
+{{- end }}
+{{- end }}
