@@ -16,10 +16,10 @@ import { sliceMs } from './decider/slice.ts'
 import { LaunchPauses } from './nodepool/static/launch-pauses.ts'
 import { StaticClaims } from './nodepool/static/static-claims.ts'
 import { StaticPools } from './nodepool/static/static-pool.ts'
-import { ClaimCreations } from './provisioning/claim-creations.ts'
-import { ClaimObjects } from './provisioning/claim-objects.ts'
-import { LimitReport } from './provisioning/limit-report.ts'
-import { PlannedClaims } from './provisioning/planned-claims.ts'
+import { ClaimCreations } from './provisioning/claims/claim-creations.ts'
+import { ClaimObjects } from './provisioning/claims/claim-objects.ts'
+import { LimitReport } from './provisioning/reports/limit-report.ts'
+import { PlannedClaims } from './provisioning/claims/planned-claims.ts'
 import { NodeMetrics } from './metrics/cluster/nodes.ts'
 import { NodePoolMetrics } from './metrics/cluster/nodepools.ts'
 import { PodMetrics } from './metrics/cluster/pods.ts'
@@ -75,7 +75,7 @@ function controllerSpecs(
   const slicing = { clock: parts.clock, turns: parts.turns, sliceMs }
   const plannedClaims = new PlannedClaims(parts)
   const creations = new ClaimCreations(parts)
-  const limits = new LimitReport(parts)
+  const limits = new LimitReport({ ...parts, kubernetes: parts })
   const staticPools = new StaticPools(parts)
   const objects = new ClaimObjects(parts)
   const staticClaims = new StaticClaims({ ...parts, objects, creations })
@@ -144,7 +144,7 @@ function controllerSpecs(
     new NodePoolCounter(parts),
     commands,
     disruption,
-    provisionerOf(measured(parts, 'provisioner'), plannedClaims, limits),
+    provisionerOf(measured(parts, 'provisioner'), { plannedClaims, creations, limits, slicing }),
   ]
   return { specs, explainer }
 }

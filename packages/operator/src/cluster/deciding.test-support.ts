@@ -1,9 +1,13 @@
 /** Decisions about what a cluster state shows. */
 import { type InstanceType, labels, type NodePool, parseResources, type Pod } from '@tenon/api'
 import { schedule } from '@tenon/engine'
-import type { CloudProvider } from '@tenon/provider'
 import { eventLoopTurns, silentLogger } from '@tenon/runtime'
-import { type GatheredInput, SchedulingInputs } from '../provisioning/scheduling-input.ts'
+import { sliceMs } from '../decider/slice.ts'
+import { ClusterInput } from '../provisioning/input/cluster-input.ts'
+import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
+import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
+import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts'
+import { type GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { defaultSettings } from '../settings.ts'
 import { aPod, aPool } from './nodes/nodes.test-support.ts'
 import { nodeClassKind, type ObservedCluster } from './observed-cluster.test-support.ts'
@@ -28,7 +32,7 @@ const provider = {
   nodeClasses: [nodeClassKind],
   wellKnownLabels: [],
   getInstanceTypes: () => Promise.resolve([type]),
-} as unknown as CloudProvider
+}
 
 /** NodePool `default`, ready to launch nodes of 16 cores in `zone-1`. */
 export const readyPool: NodePool = {
@@ -58,15 +62,15 @@ export function aWaitingPod(
 
 /** What is known of the cluster now, as the engine gets it. */
 export async function gathered({ caches, clock, state }: ObservedCluster): Promise<GatheredInput> {
+  const observed = { caches, clock, state, settings: defaultSettings, provider, logger: silentLogger }
+  const placementGate = { improvementFor: () => ({}) }
   const inputs = new SchedulingInputs({
-    caches,
-    clock,
     state,
-    turns: eventLoopTurns,
-    settings: defaultSettings,
-    provider,
-    logger: silentLogger,
-    placementGate: { improvementFor: () => ({}) },
+    cluster: new ClusterInput(observed),
+    pools: new EligiblePools(observed),
+    pods: new PodEligibility(observed),
+    policies: new SchedulingPolicies({ ...observed, placementGate }),
+    slicing: { clock, turns: eventLoopTurns, sliceMs },
   })
   return await inputs.forPending(new AbortController().signal)
 }

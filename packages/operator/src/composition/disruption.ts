@@ -37,11 +37,11 @@ import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import type { StaticClaims } from '../nodepool/static/static-claims.ts'
 import type { StaticPools } from '../nodepool/static/static-pool.ts'
 import { KeptPlans } from '../placement/kept-plans.ts'
-import type { ClaimCreations } from '../provisioning/claim-creations.ts'
-import { ClaimObjects } from '../provisioning/claim-objects.ts'
-import type { PlannedClaims } from '../provisioning/planned-claims.ts'
-import { SchedulingInputs } from '../provisioning/scheduling-input.ts'
+import type { ClaimCreations } from '../provisioning/claims/claim-creations.ts'
+import { ClaimObjects } from '../provisioning/claims/claim-objects.ts'
+import type { PlannedClaims } from '../provisioning/claims/planned-claims.ts'
 import type { OperatorParts } from './parts.ts'
+import { inputsOf } from './provisioning.ts'
 
 /** What the disruption loop shares with other controllers. */
 export interface Shared {
@@ -129,7 +129,7 @@ function commandsOf(parts: OperatorParts, { deleter, evictions }: Shared, marks:
 function readersOf(parts: OperatorParts, budgets: DisruptionBudgets, slicing: Slicing) {
   const catalogue = new CatalogueReader(parts)
   const candidates = new CandidateFinder(parts)
-  const simulation = new RemovalSimulation({ ...parts, inputs: new SchedulingInputs(parts) })
+  const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts, slicing) })
   const reader = new PassReader({ ...parts, catalogue, candidates, budgets, simulation, slicing })
   return { catalogue, candidates, simulation, reader }
 }

@@ -1,14 +1,102 @@
-/** Builds the provisioner. */
-import type { LimitReport } from '../provisioning/limit-report.ts'
-import type { PlannedClaims } from '../provisioning/planned-claims.ts'
+/** Builds what decides about pods that wait, and launches nodes for them. */
+import type { Clock, Slicing } from '@tenon/runtime'
+import { ClaimRefusals } from '../cluster/pods/claim-refusals.ts'
+import { StoredPods } from '../cluster/pods/stored-pods.ts'
+import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
+import { Planner } from '../placement/planner.ts'
+import { Batcher } from '../provisioning/batcher.ts'
+import type { ClaimCreations } from '../provisioning/claims/claim-creations.ts'
+import { ClaimLaunches } from '../provisioning/claims/claim-launches.ts'
+import { ClaimObjects } from '../provisioning/claims/claim-objects.ts'
+import { ClaimReservations } from '../provisioning/claims/claim-reservations.ts'
+import { ClusterInput } from '../provisioning/input/cluster-input.ts'
+import { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
+import { DecisionTrim } from '../provisioning/decision-trim.ts'
+import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
+import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
+import { KnownClaims } from '../provisioning/known-claims.ts'
+import { LaunchReport } from '../provisioning/claims/launch-report.ts'
+import type { LimitReport } from '../provisioning/reports/limit-report.ts'
+import { OutcomeReport } from '../provisioning/reports/outcome-report.ts'
+import { PassAccount } from '../provisioning/pass-account.ts'
+import { PassDecision } from '../provisioning/pass-decision.ts'
+import { PassMeasure } from '../provisioning/pass-measure.ts'
+import { PendingClaimObjects } from '../provisioning/claims/pending-claim-objects.ts'
+import type { PlannedClaims } from '../provisioning/claims/planned-claims.ts'
+import { PoolsAside } from '../provisioning/reports/pools-aside.ts'
+import { PreferenceWarnings } from '../provisioning/reports/preference-warnings.ts'
 import { Provisioner } from '../provisioning/provisioner.ts'
-import { SchedulingInputs } from '../provisioning/scheduling-input.ts'
+import { RefusedClaims } from '../provisioning/claims/refused-claims.ts'
+import { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
+import { SchedulingPass } from '../provisioning/scheduling-pass.ts'
+import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts'
+import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
+import { StateSync } from '../provisioning/state-sync.ts'
+import { TimedDecider } from '../provisioning/timed-decider.ts'
+import { Triggers } from '../provisioning/triggers.ts'
 import type { OperatorParts } from './parts.ts'
 
-export function provisionerOf(
-  parts: OperatorParts,
-  plannedClaims: PlannedClaims,
-  limits: LimitReport,
-): Provisioner {
-  return new Provisioner({ ...parts, plannedClaims, inputs: new SchedulingInputs(parts), limits })
+/** What the provisioner shares with other controllers. */
+interface Shared {
+  readonly plannedClaims: PlannedClaims
+  readonly creations: ClaimCreations
+  readonly limits: LimitReport
+  readonly slicing: Slicing & { readonly clock: Clock }
+}
+
+export function inputsOf(parts: OperatorParts, slicing: Slicing): SchedulingInputs {
+  return new SchedulingInputs({
+    state: parts.state,
+    cluster: new ClusterInput(parts),
+    pools: new EligiblePools(parts),
+    pods: new PodEligibility(parts),
+    policies: new SchedulingPolicies(parts),
+    slicing,
+  })
+}
+
+export function provisionerOf(parts: OperatorParts, shared: Shared): Provisioner {
+  const { clock, logger, settings } = parts
+  const { plannedClaims, creations, limits, slicing } = shared
+  const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
+  const judge = settings.compatibility === 'karpenter' ? undefined : new NodeEvidenceJudge(parts)
+  const refused = new RefusedClaims({ refusals: new ClaimRefusals(clock), batcher, logger })
+  const report = new SchedulingReport({
+    ...parts,
+    limits,
+    aside: new PoolsAside(parts),
+    memory: new DecisionMemory(parts),
+  })
+  const storedPods = new StoredPods(parts)
+  const trim = new DecisionTrim({ ...parts, judge, storedPods })
+  const pass = new SchedulingPass({
+    judge,
+    decision: new PassDecision({
+      inputs: inputsOf(parts, slicing),
+      refused,
+      preferences: new PreferenceWarnings(parts),
+      decider: new TimedDecider({ ...parts, trim }),
+      report,
+      slicing,
+    }),
+    planner: new Planner({ ...parts, slicing }),
+    outcome: new OutcomeReport({ ...parts, report, slicing }),
+    launches: new ClaimLaunches({
+      reservations: new ClaimReservations({ ...parts, plannedClaims }),
+      plannedClaims,
+      objects: new PendingClaimObjects({ ...parts, objects: new ClaimObjects(parts), storedPods }),
+      refused,
+      report: new LaunchReport({ ...parts, report, creations }),
+      logger,
+    }),
+    measure: new PassMeasure(parts),
+  })
+  return new Provisioner({
+    batcher,
+    followers: [new Triggers({ ...parts, batcher }), ...(judge === undefined ? [] : [judge])],
+    preparations: [new KnownClaims(parts), plannedClaims, new StateSync(parts)],
+    pass,
+    account: new PassAccount(parts),
+    clock,
+  })
 }

@@ -2,7 +2,7 @@
 import type { Clock } from '@tenon/runtime'
 import { isConditionTrue, labels } from '@tenon/api'
 import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
-import type { GatheredInput, SchedulingInputs } from '../provisioning/scheduling-input.ts'
+import type { GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
 import { capacityOf, labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
 import type { Candidate } from './candidates.ts'

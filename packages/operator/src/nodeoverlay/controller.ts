@@ -22,7 +22,7 @@ import { type Cache, type Change, isKubeError, type KubeClient, type ReconcileRe
 import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
 import { isUnreadable } from '../cluster/readable.ts'
-import { eligibilityPolicy } from '../provisioning/eligible-pods.ts'
+import { eligibilityPolicy } from '../provisioning/input/eligible-pods.ts'
 import { sliceMs } from '../decider/slice.ts'
 import type { OverlayLayer } from './overlaid-provider.ts'
 import type { Caches } from '../cluster/caches.ts'

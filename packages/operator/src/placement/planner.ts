@@ -1,9 +1,9 @@
 /** Keeps what a decision planned. */
 import type { NewObject, NodeClaim, Pod } from '@tenon/api'
 import type { SchedulingResult } from '@tenon/engine'
-import { type Clock, inSlices, type Turns } from '@tenon/runtime'
-import type { GatheredInput } from '../provisioning/scheduling-input.ts'
-import { sliceMs } from '../decider/slice.ts'
+import { inSlices, type Slicing } from '@tenon/runtime'
+import type { GatheredInput } from '../provisioning/input/scheduling-input.ts'
+import { isDrifted } from '../cluster/nodes/state-node.ts'
 import type { PlanTarget } from '../cluster/pods/pod-plans.ts'
 import { withPlannedPods } from './planned-pods.ts'
 import { nominationOrder } from './nomination-order.ts'
@@ -11,14 +11,53 @@ import { needsSteering } from './steering.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
+import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'pods'>
   readonly state: ClusterState
   readonly placementGate: PlacementGate
-  readonly clock: Clock
-  readonly turns: Turns
+  readonly slicing: Slicing
+  readonly settings: Pick<Settings, 'batchMaxMs'>
+}
+
+/** Makes plans of decisions. */
+export class Planner {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Resolves when it is known whether the scheduler follows plans. */
+  settled(): Promise<void> {
+    return this.#deps.placementGate.settled()
+  }
+
+  /** Keeps the nodes for pods that are to go there. */
+  keepNodes(
+    { stateNodes, origins }: Pick<GatheredInput, 'stateNodes' | 'origins'>,
+    { placements }: SchedulingResult,
+  ): void {
+    const { settings, state } = this.#deps
+    const nominationMs = Math.max(2 * settings.batchMaxMs, 10_000)
+    const awaited = new Set(
+      placements.filter(({ pod }) => origins?.has(pod.metadata.uid ?? '') !== true).map(({ node }) => node),
+    )
+    for (const name of new Set(placements.map(({ node }) => node))) {
+      const target = stateNodes.get(name)
+      if (target === undefined) continue
+      // Pods that have a node yet may go anywhere; a drifted node need not wait for them.
+      if (awaited.has(name) || !isDrifted(target)) state.nominate(target.providerID, nominationMs)
+      if (target.claim !== undefined) state.recentlyFilledNodes.fill(target.claim.metadata.name)
+    }
+  }
+
+  /** Keeps the placements of the decision; its claims are kept as they are launched. */
+  plan(input: Pick<GatheredInput, 'stateNodes' | 'policy'>, result: SchedulingResult): Promise<DecisionPlan> {
+    return DecisionPlan.of(this.#deps, input, result)
+  }
 }
 
 /** The plan of one decision, while it is carried out. */
@@ -40,8 +79,7 @@ export class DecisionPlan {
     { stateNodes, policy }: Pick<GatheredInput, 'stateNodes' | 'policy'>,
     result: SchedulingResult,
   ): Promise<DecisionPlan> {
-    const { clock, turns, placementGate } = deps
-    const slicing = { clock, turns, sliceMs }
+    const { placementGate, slicing } = deps
     // A plan that holds wherever pods land, as one for too many pods does, is not told to anybody.
     const isTight = !placementGate.isOn || policy.improvement === 'planned'
     const matters = placementGate.keepsPlans && isTight && (await inSlices(needsSteering(result), slicing))

@@ -1,7 +1,7 @@
 /** `/metrics`, what can be looked at under `/debug`, `/healthz` and `/readyz` (operations.md 5). */
 import { ownValue } from '@tenon/api'
 import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
-import { shortened } from '../provisioning/scheduling-report.ts'
+import { shortened } from '../provisioning/reports/scheduling-report.ts'
 import { scrapeResponse } from '../metrics/scrape.ts'
 import type { Operator } from '../operator.ts'
 import { type Check, serveChecks } from './checks.ts'

@@ -13,8 +13,9 @@ import type { Settings } from '../settings.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
+  readonly batcher: Batcher
   readonly clock: Clock
-  readonly settings: Settings
+  readonly settings: Pick<Settings, 'pendingRetryMs'>
 }
 
 /** One object that is looked at again later. */
@@ -28,15 +29,13 @@ interface Recheck {
 /** Triggers for every object as long as it asks for a decision: at each change, and every so often. */
 export class Triggers {
   readonly #deps: Dependencies
-  readonly #batcher: Batcher
   /** In order of time: every recheck is the same time away from its trigger. */
   #rechecks: Recheck[] = []
   readonly #waiting = new Set<string>()
   #cancelTimer: (() => void) | undefined
 
-  constructor(deps: Dependencies, batcher: Batcher) {
+  constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#batcher = batcher
   }
 
   /** Follows the caches until the returned function is called. */
@@ -56,13 +55,16 @@ export class Triggers {
       }),
       // Pods that were on their way to a node that will not come need another one at once.
       state.plans.onDropped((uids) => {
-        for (const uid of uids) if (state.pods.unplaced(uid) !== undefined) this.#batcher.trigger(uid)
+        for (const uid of uids) if (state.pods.unplaced(uid) !== undefined) this.#deps.batcher.trigger(uid)
       }),
       // A pool that has just become usable may serve pods that wait: they are not left to wait longer.
       caches.nodePools.onChange(() => {
-        if (this.#waiting.size > 0) this.#batcher.trigger('nodepools')
+        if (this.#waiting.size > 0) this.#deps.batcher.trigger('nodepools')
       }),
     ]
+    state.limitReservations.freed.add((pool) => {
+      this.#deps.batcher.trigger(`room of ${pool}`)
+    })
     return () => {
       for (const stop of stops) stop()
       this.#cancelTimer?.()
@@ -102,7 +104,7 @@ export class Triggers {
   /** Whoever kept room on this node for a pod keeps it no longer. */
   #seeGone({ metadata }: Node): void {
     for (const pod of this.#deps.state.pods.nominatedTo(metadata.name))
-      this.#batcher.trigger(pod.metadata.uid ?? '')
+      this.#deps.batcher.trigger(pod.metadata.uid ?? '')
   }
 
   #seeNode(node: Node): void {
@@ -116,7 +118,7 @@ export class Triggers {
   }
 
   #trigger(uid: string, isDue: () => boolean): void {
-    this.#batcher.trigger(uid)
+    this.#deps.batcher.trigger(uid)
     this.#remember(uid, isDue)
   }
 
@@ -155,11 +157,11 @@ export class Triggers {
         continue
       }
       // Thousands that wait for the same instances, each due at a time of its own, are one reason to look again.
-      this.#batcher.trigger(this.#awaitsItsInstance(uid) ? 'arrivals' : uid)
+      this.#deps.batcher.trigger(this.#awaitsItsInstance(uid) ? 'arrivals' : uid)
       this.#rechecks.push({ uid, atMs: now + settings.pendingRetryMs, isDue })
     }
     // One last pass tells the metrics that nothing waits any more.
-    if (this.#waiting.size === 0) this.#batcher.trigger('nothing')
+    if (this.#waiting.size === 0) this.#deps.batcher.trigger('nothing')
     this.#arm()
   }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels } from '@tenon/api'
-import { poolUsage } from '../../provisioning/scheduling-input.ts'
+import { poolUsage } from '../nodepools/pool-usage.ts'
 import { aClaim, aNode, type SomeClaim } from './nodes.test-support.ts'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
 

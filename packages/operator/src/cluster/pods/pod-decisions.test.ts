@@ -3,7 +3,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { NodePool } from '@tenon/api'
 import { silentLogger } from '@tenon/runtime'
-import { SchedulingReport } from '../../provisioning/scheduling-report.ts'
+import { DecisionMemory } from '../../provisioning/reports/decision-memory.ts'
+import { LimitReport } from '../../provisioning/reports/limit-report.ts'
+import { PoolsAside } from '../../provisioning/reports/pools-aside.ts'
+import { SchedulingReport } from '../../provisioning/reports/scheduling-report.ts'
 import { Metrics } from '../../metrics/metrics.ts'
 import { defaultSettings } from '../../settings.ts'
 import { aPod, aPool } from '../nodes/nodes.test-support.ts'
@@ -32,17 +35,16 @@ function reporting() {
   const { clock, state, caches } = cluster
   cluster.see(waiting)
   const metrics = new Metrics({ clock })
-  const limits = { reached: () => undefined }
+  const events = { record: () => undefined }
+  const provider = { nodeClasses: [nodeClassKind], wellKnownLabels: [] }
+  const logger = silentLogger
   const report = new SchedulingReport({
-    clock,
-    state,
-    caches,
+    events,
     metrics,
-    logger: silentLogger,
-    settings: defaultSettings,
-    events: { record: () => undefined },
-    provider: { nodeClasses: [nodeClassKind], wellKnownLabels: [] },
-    limits,
+    logger,
+    limits: new LimitReport({ kubernetes: { caches, events }, settings: defaultSettings, logger }),
+    aside: new PoolsAside({ caches, state, provider }),
+    memory: new DecisionMemory({ caches, state, metrics, clock }),
   })
   const fail = () => {
     const refused = [{ pod: waiting, reason: 'no room' }]

@@ -2,7 +2,7 @@
 import type { Clock, Logger } from '@tenon/runtime'
 import { karpenterKinds, labels, type NodeClaim } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { inParallel } from '../../provisioning/in-parallel.ts'
+import { inParallel } from '../../provisioning/claims/in-parallel.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
 import { isResized, type StaticPools } from './static-pool.ts'
 import { inOrderOfLoss } from './scale-down-order.ts'

@@ -2,9 +2,9 @@
 import type { Clock, Random } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
 import { karpenterKinds, labels, type NodeClaim, type NodePool, parseResources } from '@tenon/api'
-import type { ClaimCreations } from '../../provisioning/claim-creations.ts'
-import type { ClaimObjects } from '../../provisioning/claim-objects.ts'
-import { createOrAdopt, freshClaimName, isUnclear } from '../../provisioning/create-or-adopt.ts'
+import type { ClaimCreations } from '../../provisioning/claims/claim-creations.ts'
+import type { ClaimObjects } from '../../provisioning/claims/claim-objects.ts'
+import { createOrAdopt, freshClaimName, isUnclear } from '../../provisioning/claims/create-or-adopt.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */

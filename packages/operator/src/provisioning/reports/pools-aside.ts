@@ -9,9 +9,9 @@ import {
   requiredAlternatives,
   type Requirements,
 } from '@tenon/engine'
-import { validatePool } from '../cluster/nodepools/pool-problems.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -27,11 +27,24 @@ interface PoolAside {
   readonly statements: ReadonlyMap<string, readonly Requirements[]>
 }
 
-/**
- * Answers for a pod with a sentence about the NodePools that could serve it, judged by labels and taints, once
- * they were valid; undefined when there is none.
- */
-export function poolsAside(deps: Dependencies): (pod: Pod) => string | undefined {
+/** Tells of NodePools that are not valid. */
+export class PoolsAside {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Answers for a pod with a sentence about the NodePools that could serve it, judged by labels and taints, once
+   * they were valid; undefined when there is none.
+   */
+  now(): (pod: Pod) => string | undefined {
+    return poolsAside(this.#deps)
+  }
+}
+
+function poolsAside(deps: Dependencies): (pod: Pod) => string | undefined {
   const { caches, provider, state } = deps
   const aside = caches.nodePools.list().flatMap((pool): readonly PoolAside[] => {
     if (!state.isManaged(pool) || pool.spec.replicas !== undefined) return []

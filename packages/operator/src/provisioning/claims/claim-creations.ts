@@ -1,5 +1,5 @@
 import type { Logger, LogFields } from '@tenon/runtime'
-import type { Metrics } from '../metrics/metrics.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -2,11 +2,12 @@
 import type { NodePool } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
-import type { Settings } from '../settings.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly events: EventRecorder
+  readonly kubernetes: { readonly caches: Pick<Caches, 'nodePools'>; readonly events: EventRecorder }
   readonly settings: Pick<Settings, 'compatibility'>
   readonly logger: Logger
 }
@@ -22,9 +23,9 @@ export class LimitReport {
 
   /** Tells that a pool has reached its limits; not where Karpenter would be silent. */
   reached(pool: NodePool, consequence: string): void {
-    const { events, settings } = this.#deps
+    const { kubernetes, settings } = this.#deps
     if (settings.compatibility === 'karpenter') return
-    events.record({
+    kubernetes.events.record({
       object: pool,
       type: 'Warning',
       reason: 'LimitReached',
@@ -32,6 +33,12 @@ export class LimitReport {
       dedupe: [pool.metadata.uid ?? ''],
       dedupeTtlMs,
     })
+  }
+
+  /** As {@link reached}, by name; of a NodePool that is gone nothing is told. */
+  reachedBy(name: string, consequence: string): void {
+    const pool = this.#deps.kubernetes.caches.nodePools.get({ name })
+    if (pool !== undefined) this.reached(pool, consequence)
   }
 
   /** The same of a static NodePool, which is limited in its number of nodes. */

@@ -18,18 +18,18 @@ import {
 } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 import { applicationLookups } from './application-lookups.ts'
-import { uselessText } from '../cluster/nodes/useless-text.ts'
-import { canonicalPod } from '../decider/canonical-keys.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { Settings } from '../settings.ts'
+import { uselessText } from '../../cluster/nodes/useless-text.ts'
+import { canonicalPod } from '../../decider/canonical-keys.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly settings: Settings
+  readonly provider: RulesOfProvider
+  readonly settings: Pick<Settings, 'defaultSpread' | 'ignoreDraRequests'>
 }
 
 /** A pending pod that is left out of this round. */
@@ -61,8 +61,19 @@ export interface EligiblePods {
   readonly refused: readonly RefusedPod[]
 }
 
+/** What a provider says about labels and topologies that pods may ask for. */
+type RulesOfProvider = Pick<
+  CloudProvider,
+  | 'wellKnownLabels'
+  | 'restrictedLabels'
+  | 'restrictedDomains'
+  | 'unsupportedProvisioners'
+  | 'unsupportedTopologyKeys'
+  | 'labelAliases'
+>
+
 /** What pods may ask on this provider's nodes. */
-export function eligibilityPolicy(provider: CloudProvider): EligibilityPolicy {
+export function eligibilityPolicy(provider: RulesOfProvider): EligibilityPolicy {
   const { restrictedDomains, labelAliases } = provider
   return {
     wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
@@ -74,11 +85,28 @@ export function eligibilityPolicy(provider: CloudProvider): EligibilityPolicy {
   }
 }
 
-/**
- * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes only what
- * is needed to read them is checked.
- */
-export function* eligiblePods(
+/** Finds out which pods are decided about. */
+export class PodEligibility {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes only what
+   * is needed to read them is checked.
+   */
+  sorted(
+    pending: readonly Pod[],
+    leaving: readonly LeavingPod[],
+    lookups: VolumeLookups,
+  ): Generator<undefined, EligiblePods, undefined> {
+    return eligiblePods(this.#deps, pending, leaving, lookups)
+  }
+}
+
+function* eligiblePods(
   { provider, settings, caches, state }: Dependencies,
   pending: readonly Pod[],
   leaving: readonly LeavingPod[],

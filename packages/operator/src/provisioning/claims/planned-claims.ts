@@ -11,11 +11,11 @@ import {
   ownValue,
 } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import type { LimitReservation } from '../cluster/nodepools/limit-reservations.ts'
-import { OvertakenError } from '../cloud/expected-failures.ts'
+import type { LimitReservation } from '../../cluster/nodepools/limit-reservations.ts'
+import { OvertakenError } from '../../cloud/expected-failures.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

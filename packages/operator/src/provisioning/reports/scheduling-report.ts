@@ -1,42 +1,34 @@
 /** Tells what a scheduling pass decided: events, metrics, and the state's memory of pods (scheduling.md 12). */
-import type { Clock, Logger } from '@tenon/runtime'
+import type { Logger } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
-import { isConditionTrue, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
+import type { NodeClaim, NodePool, Pod } from '@tenon/api'
 import {
   effectiveZone,
-  type NewClaim,
   type PodReason,
   renderPodReason,
   type SchedulingInput,
   type SchedulingResult,
 } from '@tenon/engine'
-import { keyOf } from '../cluster/pods/pods.ts'
-import { poolsAside } from './pools-aside.ts'
+import { keyOf } from '../../cluster/pods/pods.ts'
+import { type DecisionMemory, isUnbound } from './decision-memory.ts'
+import type { PoolsAside } from './pools-aside.ts'
 import type { LimitReport } from './limit-report.ts'
-import type { IgnoredPod, RefusedPod } from './eligible-pods.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import type { Settings } from '../settings.ts'
+import type { IgnoredPod, RefusedPod } from '../input/eligible-pods.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>
   readonly events: EventRecorder
-  readonly metrics: Metrics
-  readonly clock: Clock
+  readonly metrics: Pick<Metrics, 'ignoredPods' | 'pendingPodsByZone' | 'unschedulablePods'>
   readonly logger: Logger
-  readonly settings: Settings
-  readonly limits: Pick<LimitReport, 'reached'>
+  readonly limits: LimitReport
+  readonly aside: PoolsAside
+  readonly memory: DecisionMemory
 }
 
 const controller = 'provisioner'
 const failedDedupeMs = 5 * 60_000
 const poolDedupeMs = 60_000
-const warningPauseMs = 24 * 3_600_000
 
 export class SchedulingReport {
   readonly #deps: Dependencies
@@ -50,24 +42,22 @@ export class SchedulingReport {
   ignored(pods: readonly IgnoredPod[]): void {
     this.#deps.metrics.ignoredPods.set(pods.length)
     for (const { pod, reason, isSilent } of pods) {
-      this.#remember(pod, reason)
+      this.#deps.memory.failed(pod, reason)
       if (!isSilent) this.#failed(pod, `This pod is left out until it is mended: ${reason}`)
     }
   }
 
-  /** Wishes about other pods keep nodes apart that could be one: users may not expect that. */
-  preferences(pods: readonly Pod[]): void {
-    const { clock, logger, settings, state } = this.#deps
-    if (settings.preferences !== 'Respect') return
-    for (const pod of pods) {
-      const wishes = hinderingWishes(pod)
-      if (wishes.length === 0) continue
-      if (!state.podDecisions.mayWarn(pod.metadata.uid ?? '', clock.now(), warningPauseMs)) continue
-      logger.info('pod has preferences that can keep nodes from being consolidated', {
-        Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
-        preferences: wishes.join(', '),
-      })
-    }
+  /** @param waiting NodePools with what they wait for. */
+  noPools(waiting: readonly string[]): void {
+    this.#deps.logger.info('no nodepool can launch', { waiting })
+  }
+
+  /** @param tookMs milliseconds from the beginning of the pass. */
+  decided(pods: readonly Pod[], tookMs: number): void {
+    this.#deps.logger.info('found provisionable pod(s)', {
+      Pods: podList(pods),
+      duration: `${tookMs.toFixed(1)}ms`,
+    })
   }
 
   /** There is nothing to place: what the last pass measured no longer holds. */
@@ -84,11 +74,11 @@ export class SchedulingReport {
   *withoutPools(pods: readonly Pod[]): Generator<undefined, void, undefined> {
     this.#deps.metrics.unschedulablePods.set({ controller }, pods.length)
     const reason = renderPodReason({ kind: 'noPools' })
-    const asideFor = poolsAside(this.#deps)
+    const asideFor = this.#deps.aside.now()
     for (const pod of pods) {
       yield
       const aside = asideFor(pod)
-      this.#remember(pod, aside ?? reason)
+      this.#deps.memory.failed(pod, aside ?? reason)
       if (aside !== undefined) this.#failed(pod, `No node can be launched for this pod: ${aside}`)
     }
   }
@@ -119,18 +109,18 @@ export class SchedulingReport {
     for (const { pod, reason } of result.failures) {
       const text = texts.get(reason) ?? renderPodReason(reason)
       texts.set(reason, text)
-      if (reason.kind === 'reservationDeferred') this.#remember(pod, text)
+      if (reason.kind === 'reservationDeferred') this.#deps.memory.failed(pod, text)
       else failures.push({ pod, reason: text })
       yield
     }
     this.#limitsReached(texts.keys())
     this.#deps.metrics.unschedulablePods.set({ controller }, failures.length)
-    const asideFor = poolsAside(this.#deps)
+    const asideFor = this.#deps.aside.now()
     for (const { pod, reason: why } of failures) {
       yield
       const aside = asideFor(pod)
       const reason = aside === undefined ? why : `${why}; ${aside}`
-      this.#remember(pod, reason)
+      this.#deps.memory.failed(pod, reason)
       const message = `No node can be launched for this pod: ${reason}`
       this.#deps.logger.debug('could not schedule pod', {
         Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
@@ -151,18 +141,13 @@ export class SchedulingReport {
         if (why.kind === 'nodeLimit' || why.kind === 'limits') names.add(nodePool)
     }
     for (const name of names) {
-      const pool = this.#deps.caches.nodePools.get({ name })
-      if (pool !== undefined) this.#deps.limits.reached(pool, 'pods wait that it could take')
+      this.#deps.limits.reachedBy(name, 'pods wait that it could take')
     }
   }
 
-  /** A pod has a place; pods that move off a leaving node were decided about long ago. */
+  /** As {@link DecisionMemory.placed}. */
   placed(pod: Pod, pool: NodePool | undefined, nodeClaim: string | undefined): void {
-    if (!this.#isWaiting(pod)) return
-    const { state, clock } = this.#deps
-    const isPoolHealthy = pool !== undefined && isConditionTrue(pool, 'NodeRegistrationHealthy')
-    const place = { nodeClaim, isPoolHealthy }
-    this.#observe(state.podDecisions.placed(pod.metadata.uid ?? '', place, clock.now()))
+    this.#deps.memory.placed(pod, pool, nodeClaim)
   }
 
   nominated(pod: Pod, claim: NodeClaim | undefined, node: string | undefined): void {
@@ -177,24 +162,6 @@ export class SchedulingReport {
       reason: 'Nominated',
       message: `Pod should schedule on: ${targets.join(', ')}`,
       dedupe: [pod.metadata.uid ?? ''],
-    })
-  }
-
-  /** A claim was made although nobody knows what it will cost. */
-  unpriced(claim: NodeClaim, { nodePool, instanceTypes }: NewClaim): void {
-    const what = `No price is known for any instance type that holds the pods of this NodeClaim (${shortened(instanceTypes)})`
-    const consequence = 'its cost is left out of all sums, and it is not replaced to save money'
-    this.#deps.logger.warn('bought without a known price', {
-      NodePool: { name: nodePool },
-      NodeClaim: { name: claim.metadata.name },
-      'instance-types': shortened(instanceTypes),
-    })
-    this.#deps.events.record({
-      object: claim,
-      type: 'Warning',
-      reason: 'PriceUnknown',
-      message: `${what}; ${consequence}. A NodeOverlay with spec.price gives it one`,
-      dedupe: [claim.metadata.uid ?? claim.metadata.name],
     })
   }
 
@@ -221,41 +188,6 @@ export class SchedulingReport {
       dedupeTtlMs: failedDedupeMs,
     })
   }
-
-  #remember(pod: Pod, reason: string): void {
-    if (!this.#isWaiting(pod)) return
-    const { state, clock } = this.#deps
-    this.#observe(state.podDecisions.failed(pod.metadata.uid ?? '', reason, clock.now()))
-  }
-
-  /** A pod that went, or began to serve, while it was decided about is forgotten already, and stays so. */
-  #isWaiting(pod: Pod): boolean {
-    const { name, namespace, uid } = pod.metadata
-    const key = namespace === undefined ? { name } : { name, namespace }
-    const { caches, state } = this.#deps
-    const current = caches.pods.get(key)
-    if (current === undefined || current.metadata.uid !== uid) return false
-    return isUnbound(pod) && !state.pods.isSettled(current)
-  }
-
-  #observe(waitedMs: number | undefined): void {
-    if (waitedMs !== undefined) this.#deps.metrics.schedulingDecisionDuration.observe(waitedMs / 1000)
-  }
-}
-
-function hinderingWishes({ spec }: Pod): readonly string[] {
-  const wishes: string[] = []
-  if ((spec.affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).length > 0)
-    wishes.push('preferred pod anti-affinity')
-  if ((spec.topologySpreadConstraints ?? []).some((c) => c.whenUnsatisfiable === 'ScheduleAnyway'))
-    wishes.push('topology spread with ScheduleAnyway')
-  return wishes
-}
-
-/** Pods that move off a leaving node are bound still. */
-function isUnbound(pod: Pod): boolean {
-  const spec = pod.spec as Partial<Pod['spec']> | null | undefined
-  return (spec?.nodeName ?? '') === ''
 }
 
 /** `namespace/name` of the first pods. */

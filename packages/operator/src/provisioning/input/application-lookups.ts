@@ -1,7 +1,7 @@
 /** What stands behind pods, as the caches hold it. */
 import type { Service } from '@tenon/api'
 import type { SelectorLookups } from '@tenon/engine'
-import { type ApplicationCaches, indexes } from '../cluster/caches.ts'
+import { type ApplicationCaches, indexes } from '../../cluster/caches.ts'
 
 /** Lookups for one pass: Services of a namespace are collected once. */
 export function applicationLookups(caches: ApplicationCaches): SelectorLookups {

@@ -1,0 +1,32 @@
+/** NodeClaims for pods that wait, with notes for later processes. */
+import type { NewObject, NodeClaim, NodePool } from '@tenon/api'
+import type { NewClaim } from '@tenon/engine'
+import type { StoredPods } from '../../cluster/pods/stored-pods.ts'
+import { launchedFor } from '../../node/evidence/launched-for.ts'
+import type { ClaimObjects } from './claim-objects.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly objects: ClaimObjects
+  readonly storedPods: StoredPods
+  readonly settings: Pick<Settings, 'compatibility'>
+}
+
+export class PendingClaimObjects {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  of(claim: NewClaim, pool: NodePool): NewObject<NodeClaim> {
+    return this.#deps.objects.planned(claim, this.#notes(claim, pool))
+  }
+
+  #notes({ pods }: NewClaim, pool: NodePool): Readonly<Record<string, string>> {
+    const { objects, settings, storedPods } = this.#deps
+    if (settings.compatibility === 'karpenter') return {}
+    return { ...objects.settingsNote(pool), ...launchedFor(pods.map((pod) => storedPods.of(pod))) }
+  }
+}

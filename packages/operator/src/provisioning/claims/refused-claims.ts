@@ -1,0 +1,49 @@
+/** Pods of claims that the API server refuses: those at fault are found out, and the others go on. */
+import type { Pod } from '@tenon/api'
+import type { NewClaim } from '@tenon/engine'
+import type { Logger } from '@tenon/runtime'
+import type { ClaimRefusals } from '../../cluster/pods/claim-refusals.ts'
+import type { Batcher } from '../batcher.ts'
+import type { GatheredInput } from '../input/scheduling-input.ts'
+import { podList } from '../reports/scheduling-report.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly refusals: ClaimRefusals
+  readonly batcher: Pick<Batcher, 'trigger'>
+  readonly logger: Logger
+}
+
+export class RefusedClaims {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** The input with those pods that are decided about now: some for whom claims were refused have to wait. */
+  inTurn(input: GatheredInput): GatheredInput {
+    const { pods, refused, hasMore } = this.#deps.refusals.turn(input.pods)
+    if (hasMore) this.#deps.batcher.trigger('refused claims')
+    if (pods.length === input.pods.length) return input
+    const more = Array.from(refused, ([pod, reason]) => ({ pod, reason }))
+    return { ...input, pods, refused: [...input.refused, ...more] }
+  }
+
+  /** The API server will not have the claim, however often it is asked: its pods are found out about. */
+  note({ nodePool: name, pods }: NewClaim, message: string): void {
+    const atFault = this.#deps.refusals.note(pods, `the API server refuses its NodeClaim: ${message}`)
+    this.#deps.logger.warn('the API server refuses a nodeclaim', {
+      NodePool: { name },
+      Pods: podList(pods),
+      ...(atFault.length === 0 && { next: 'its pods are decided about in two halves' }),
+      error: message,
+    })
+    this.#deps.batcher.trigger('refused claims')
+  }
+
+  /** These pods have a claim now. */
+  forget(pods: readonly Pod[]): void {
+    this.#deps.refusals.forget(pods)
+  }
+}

@@ -1,0 +1,230 @@
+/** What the engine is told of the cluster as it is: nodes, plans, DaemonSets, and where pods are. */
+import { type DaemonSet, labels, type Pod } from '@tenon/api'
+import {
+  type DaemonInput,
+  type NodeInput,
+  shapeProblems,
+  type TopologyInput,
+  type VolumeLookups,
+  withRequestsFromLimits,
+} from '@tenon/engine'
+import type { Clock } from '@tenon/runtime'
+import { type Caches, indexes } from '../../cluster/caches.ts'
+import { isHeldUp } from '../../cluster/nodes/departures.ts'
+import { isInitializationDoubtful } from '../../cluster/nodes/initialization-time.ts'
+import { labelsOf, nodeInput, type NodeStorage, type StateNode } from '../../cluster/nodes/state-node.ts'
+import { type NodeUse, useOf } from '../../cluster/pods/pod-index.ts'
+import { isCurrentlyReschedulable, isPausedByBudget } from '../../cluster/pods/pods.ts'
+import { workloadOf } from '../../cluster/pods/workloads.ts'
+import { workloadsOf } from '../../node/evidence/launched-for.ts'
+import type { LeavingPod } from './eligible-pods.ts'
+import { nodeStorage, volumeLookups } from './volume-lookups.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Settings } from '../../settings.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly clock: Pick<Clock, 'now'>
+  readonly settings: Pick<Settings, 'compatibility' | 'ignoreDraRequests' | 'initializationTimeoutMs'>
+}
+
+export class ClusterInput {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  nodeNames(): readonly string[] {
+    return this.#deps.caches.nodes.list().map((node) => node.metadata.name)
+  }
+
+  volumeLookups(): VolumeLookups {
+    return volumeLookups(this.#deps.caches)
+  }
+
+  /** One instance that stays. */
+  node(stateNode: StateNode, lookups: VolumeLookups): NodeInput {
+    return nodeInputOf(this.#deps, stateNode, lookups)
+  }
+
+  /** By pod UID the instance that an earlier decision launched, or kept, for the pod. */
+  planned(staying: readonly StateNode[], pending: readonly Pod[]): ReadonlyMap<string, string> {
+    return plannedNodes(this.#deps, staying, pending)
+  }
+
+  /**
+   * The pods that need a place because their node goes. Where PDBs hold up a drain, what they do not let go now is
+   * left out: room for it would stay empty, be taken away, and be bought once more.
+   */
+  leavingPods(stateNodes: readonly StateNode[]): readonly LeavingPod[] {
+    return podsOfLeavingNodes(this.#deps, stateNodes)
+  }
+
+  /** One pod per DaemonSet: its newest, else what its template would make. */
+  daemons(): readonly DaemonInput[] {
+    return daemonInputs(this.#deps)
+  }
+
+  /** Where the pods of the cluster are, as far as rules about other pods need it. */
+  topology(staying: readonly StateNode[]): TopologyInput {
+    return topologyInput(this.#deps, staying)
+  }
+}
+
+/** Whether the pods of the instance need another place. */
+export function isLeaving({ isMarkedForDeletion, node }: StateNode): boolean {
+  return isMarkedForDeletion && node !== undefined
+}
+
+function plannedNodes(
+  { clock, settings, state }: Dependencies,
+  nodes: readonly StateNode[],
+  pending: readonly Pod[],
+): ReadonlyMap<string, string> {
+  const names = { claim: new Map<string, string>(), node: new Map<string, string>() }
+  for (const { name, claim, node } of nodes) {
+    if (claim !== undefined) names.claim.set(claim.metadata.name, name)
+    if (node !== undefined) names.node.set(node.metadata.name, name)
+  }
+  const planned = new Map<string, string>()
+  for (const [uid, { target }] of state.plans.entries()) {
+    const name = names[target.kind].get(target.name)
+    if (name !== undefined) planned.set(uid, name)
+  }
+  const doubtful = nodes.filter((node) => isInitializationDoubtful(node, settings, clock.now()))
+  if (doubtful.length > 0) stayWithTheirNodes(doubtful, pending, planned)
+  return planned
+}
+
+/** Pods for which a node was launched stay with it where nothing else is planned for them. */
+function stayWithTheirNodes(
+  nodes: readonly StateNode[],
+  pending: readonly Pod[],
+  planned: Map<string, string>,
+): void {
+  const unplanned = Map.groupBy(
+    pending.filter(({ metadata: { uid = '' } }) => !planned.has(uid)),
+    workloadOf,
+  )
+  for (const { name, claim } of nodes) {
+    if (claim === undefined) continue
+    for (const [workload, count] of workloadsOf(claim))
+      for (const { metadata } of unplanned.get(workload)?.splice(0, count) ?? [])
+        planned.set(metadata.uid ?? '', name)
+  }
+}
+
+/** Inputs less what is attached, with what they were made of: most instances are as they were the last time. */
+const inputs = new WeakMap<StateNode, { readonly use: NodeUse; readonly input: NodeInput }>()
+
+function nodeInputOf(deps: Dependencies, state: StateNode, lookups: VolumeLookups): NodeInput {
+  const { pods, parsed, attachLimits } = deps.state
+  const instanceType = labelsOf(state)[labels.instanceType] ?? ''
+  const expected = state.isInitialized ? {} : attachLimits.expectedOf(instanceType)
+  if (state.node === undefined) return nodeInput(state, useOf([]), withLimits(expected), parsed)
+  const { name } = state.node.metadata
+  const use = pods.useOf(name)
+  let known = inputs.get(state)
+  if (known?.use !== use) {
+    known = { use, input: nodeInput(state, use, {}, parsed) }
+    inputs.set(state, known)
+  }
+  const isDoubtful = isInitializationDoubtful(state, deps.settings, deps.clock.now())
+  return {
+    ...known.input,
+    ...nodeStorage(deps.caches, name, use.podsWithVolumes, lookups, expected),
+    ...(isDoubtful && { takesOnlyPlanned: true }),
+  }
+}
+
+function withLimits(volumeLimits: Readonly<Record<string, number>>): NodeStorage {
+  return Object.keys(volumeLimits).length === 0 ? {} : { volumeLimits }
+}
+
+function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): readonly LeavingPod[] {
+  const { caches, clock, settings, state } = deps
+  const budgets = caches.podDisruptionBudgets.list()
+  const now = clock.now()
+  return nodes.filter(isLeaving).flatMap((stateNode) => {
+    const isStuck = settings.compatibility !== 'karpenter' && isHeldUp(stateNode, now)
+    return state
+      .podsOn(stateNode.node?.metadata.name ?? '')
+      .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
+      .filter((pod) => !isStuck || !isPausedByBudget(pod, budgets, now))
+      .map((pod): LeavingPod => ({ pod, origin: 'deleting' }))
+  })
+}
+
+function topologyInput({ caches, state }: Dependencies, staying: readonly StateNode[]): TopologyInput {
+  const candidates = new Set(staying.map(({ node }) => node?.metadata.name))
+  return {
+    pods: state.pods.bound(),
+    nodes: new Map(
+      caches.nodes.list().map((node) => [
+        node.metadata.name,
+        {
+          hostname: node.metadata.labels?.['kubernetes.io/hostname'] ?? node.metadata.name,
+          labels: node.metadata.labels ?? {},
+          taints: node.spec?.taints ?? [],
+          isCandidate: candidates.has(node.metadata.name),
+        },
+      ]),
+    ),
+    namespaces: new Map(
+      caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
+    ),
+  }
+}
+
+function daemonInputs(deps: Dependencies): readonly DaemonInput[] {
+  const { caches, settings, state } = deps
+  return caches.daemonSets
+    .list()
+    .filter((daemonSet) => daemonSet.metadata.deletionTimestamp === undefined)
+    .flatMap((daemonSet): readonly DaemonInput[] => {
+      const { metadata, spec } = daemonSet.spec.template
+      const name = `${daemonSet.metadata.namespace ?? ''}/${daemonSet.metadata.name}`
+      if (shapeProblems({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec }) !== undefined) return []
+      const newest = newestOf(
+        caches.pods.byIndex(indexes.byOwner, daemonSet.metadata.uid ?? ''),
+        (pod) => isControlledBy(pod, daemonSet) && state.isWellFormed(pod),
+      )
+      const base = newest?.spec ?? withRequestsFromLimits(spec)
+      if (settings.ignoreDraRequests && (base.resourceClaims ?? []).length > 0) return []
+      const { nodeAffinity, ...otherAffinity } = base.affinity ?? {}
+      const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+      const ownPin = newest === undefined ? nodeAffinity : undefined
+      const affinity =
+        required === undefined ? ownPin : { requiredDuringSchedulingIgnoredDuringExecution: required }
+      const { nodeName: _, ...unbound } = base
+      return [
+        {
+          name,
+          namespace: daemonSet.metadata.namespace ?? '',
+          labels: metadata?.labels ?? {},
+          spec: { ...unbound, affinity: { ...otherAffinity, ...(affinity && { nodeAffinity: affinity }) } },
+        },
+      ]
+    })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** The first of those that were created last. */
+function newestOf(pods: readonly Pod[], isOne: (pod: Pod) => boolean): Pod | undefined {
+  let newest: Pod | undefined
+  for (const pod of pods) {
+    // Asked last, as it takes the longest and there are as many as nodes.
+    if (newest !== undefined && createdOf(pod) <= createdOf(newest)) continue
+    if (isOne(pod)) newest = pod
+  }
+  return newest
+}
+
+const createdOf = ({ metadata }: Pod): string => metadata.creationTimestamp ?? ''
+
+function isControlledBy({ metadata }: Pod, { metadata: { uid } }: DaemonSet): boolean {
+  return (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid)
+}

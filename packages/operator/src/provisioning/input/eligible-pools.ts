@@ -1,0 +1,136 @@
+/** NodePools that decisions may launch nodes of, with what they sell. */
+import { conditionOf, type InstanceType, isConditionTrue, type NodePool } from '@tenon/api'
+import type { PoolInput } from '@tenon/engine'
+import { type CloudProvider, isProviderError, type PoolRules } from '@tenon/provider'
+import type { Logger } from '@tenon/runtime'
+import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
+import { isExpectedFailure } from '../../cloud/expected-failures.ts'
+import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
+import { canonicalPool } from '../../decider/canonical-keys.ts'
+import { nodeDefaults } from './node-defaults.ts'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: ClusterState
+  readonly provider: Pick<
+    CloudProvider,
+    'getInstanceTypes' | 'labelAliases' | 'nodeClasses' | 'nodeDefaults' | keyof PoolRules
+  >
+  readonly learning?: CapacityLearning
+  readonly logger: Logger
+}
+
+/** A NodePool with what it sells. */
+export type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes' | 'defaults'>
+
+export class EligiblePools {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Pools that may launch: managed, dynamic, ready, valid and staying (scheduling.md 3), not stuck and not paused. */
+  list(): readonly NodePool[] {
+    return eligiblePools(this.#deps)
+  }
+
+  /**
+   * A pool with the types its provider lists; none when it cannot list them now. Undefined while overlays
+   * are not evaluated for the pool: then nothing is known of its types.
+   */
+  offered(pool: NodePool, signal: AbortSignal): Promise<Listing | undefined> {
+    return listTypes(this.#deps, pool, signal, offeredTypes)
+  }
+
+  /** As {@link offered}, with no more than is to be expected of each type. */
+  expected(pool: NodePool, signal: AbortSignal): Promise<Listing | undefined> {
+    return listTypes(this.#deps, pool, signal, expectedTypes)
+  }
+
+  /** Why no pool is eligible, for the log: the pools that cannot launch and what they wait for. */
+  unready(): readonly string[] {
+    return unreadyPools(this.#deps)
+  }
+}
+
+function eligiblePools(deps: Dependencies): readonly NodePool[] {
+  const stuck = deps.state.stuckPools()
+  return deps.caches.nodePools.list().filter((pool) => {
+    const ref = pool.spec.template.spec.nodeClassRef
+    return (
+      deps.provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind) &&
+      pool.spec.replicas === undefined &&
+      !stuck.has(pool.metadata.name) &&
+      deps.state.readinessPauses.leftMs(pool.metadata.name) === 0 &&
+      isConditionTrue(pool, 'Ready') &&
+      validatePool(pool, deps.provider).length === 0 &&
+      pool.metadata.deletionTimestamp === undefined
+    )
+  })
+}
+
+async function listTypes(
+  deps: Dependencies,
+  nodePool: NodePool,
+  signal: AbortSignal,
+  typesOf: TypeSource,
+): Promise<Listing | undefined> {
+  const { provider, logger } = deps
+  try {
+    const instanceTypes = await typesOf(deps, nodePool, signal)
+    const defaults = nodeDefaults(provider, nodePool)
+    return {
+      nodePool: canonicalPool(nodePool, provider.labelAliases),
+      instanceTypes,
+      ...(defaults && { defaults }),
+    }
+  } catch (error) {
+    if (signal.aborted) throw error
+    const details = { NodePool: { name: nodePool.metadata.name }, error }
+    if (isProviderError(error, 'unevaluatedNodePool')) {
+      logger.debug('skipping nodepool, node overlays are not evaluated for it', details)
+      return undefined
+    }
+    if (isExpectedFailure(error)) logger.warn('skipping nodepool, listing its instance types failed', details)
+    else logger.error('skipping nodepool, listing its instance types failed', details)
+    return { nodePool, instanceTypes: [] }
+  }
+}
+
+/** The types of a pool as they can be bought. */
+type TypeSource = (
+  deps: Dependencies,
+  pool: NodePool,
+  signal: AbortSignal,
+) => Promise<readonly InstanceType[]>
+
+const offeredTypes: TypeSource = async ({ provider }, pool, signal) =>
+  await provider.getInstanceTypes(pool, signal)
+
+/** With no more than is to be expected of each: a pod that runs must not move to where it has no room. */
+const expectedTypes: TypeSource = async (deps, pool, signal) => {
+  const { learning } = deps
+  const types = await offeredTypes(deps, pool, signal)
+  if (learning?.capacity.knowsInstances !== true) return types
+  return learning.capacity.expected(pool, types, await learning.provider.getInstanceTypes(pool, signal))
+}
+
+function unreadyPools({ caches, provider, state }: Dependencies): readonly string[] {
+  const stuck = state.stuckPools()
+  return caches.nodePools
+    .list()
+    .flatMap((pool) => {
+      const { name } = pool.metadata
+      if (stuck.has(name)) return [`${name}: a NodeClaim of it cannot be launched`]
+      const [problem] = state.isManaged(pool) ? validatePool(pool, provider) : []
+      if (problem !== undefined) return [`${name}: ${problem}`]
+      if (state.readinessPauses.leftMs(name) > 0) return [`${name}: its last nodes did not take pods`]
+      if (isConditionTrue(pool, 'Ready')) return []
+      return [`${name}: ${conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet'}`]
+    })
+    .toSorted()
+}

@@ -1,0 +1,156 @@
+/** Gathers what the engine needs for one decision. */
+import type { NodePool, Pod } from '@tenon/api'
+import type { SchedulingInput } from '@tenon/engine'
+import { inSlices, type Slicing } from '@tenon/runtime'
+import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
+import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import { type ClusterInput, isLeaving } from './cluster-input.ts'
+import type { IgnoredPod, LeavingPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
+import type { EligiblePools, Listing } from './eligible-pools.ts'
+import type { SchedulingPolicies } from './scheduling-policies.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly state: ClusterState
+  readonly cluster: ClusterInput
+  readonly pools: EligiblePools
+  readonly pods: PodEligibility
+  readonly policies: SchedulingPolicies
+  readonly slicing: Slicing
+}
+
+/** The engine's input with what the engine needs not know. */
+export interface GatheredInput extends SchedulingInput {
+  readonly stateNodes: ReadonlyMap<string, StateNode>
+  /** Pending pods that are left out of this round. */
+  readonly ignored: readonly IgnoredPod[]
+  /** Pods that fail without being decided about. */
+  readonly refused: readonly RefusedPod[]
+  /** Whether any NodePool may launch at all. */
+  readonly hasEligiblePool: boolean
+  /** Eligible pools for which the provider lists no types. */
+  readonly poolsWithoutListing: readonly NodePool[]
+}
+
+/** Gathers inputs. */
+export class SchedulingInputs {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Pods to place, with the instances that stay and the pools that may launch. Without pods nothing
+   * else is gathered.
+   */
+  forPending(signal: AbortSignal): Promise<GatheredInput> {
+    return gatherSchedulingInput(this.#deps, signal)
+  }
+
+  /** Why there is nothing to launch, for the log. */
+  unreadyPools(): readonly string[] {
+    return this.#deps.pools.unready()
+  }
+
+  /**
+   * The same for a question about removing some of the instances: their pods are among those to place, and they
+   * are among the nodes.
+   * @param refusing names of instances that are not to receive pods of candidates.
+   */
+  forRemoval(
+    removable: readonly RemovableNode[],
+    refusing: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<GatheredInput> {
+    return gatherRemovalInput(this.#deps, removable, refusing, signal)
+  }
+}
+
+async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): Promise<GatheredInput> {
+  const { cluster, pools, slicing, state } = deps
+  const hasPods = state.pods.waitingCount > 0 || state.stateNodes().some(isLeaving)
+  const eligible = hasPods ? pools.list() : []
+  // The provider is asked before anything is read, so that what is read is of one moment.
+  const listed = await Promise.all(eligible.map((pool) => pools.offered(pool, signal)))
+  const listings = listed.filter((listing) => listing !== undefined)
+  if (hasPods) {
+    // Most of the work there is for nodes nobody has asked about: done before the moment that counts.
+    await inSlices(state.pods.readUses(cluster.nodeNames()), slicing)
+  }
+  // What is read from here on is in this decision; all of it is read before anything else can happen.
+  state.pods.decided()
+  return await inSlices(gathering(deps, hasPods, listings), slicing)
+}
+
+/** An instance that may be removed, with the pods that would have to move. */
+export interface RemovableNode {
+  readonly name: string
+  readonly pods: readonly Pod[]
+}
+
+async function gatherRemovalInput(
+  deps: Dependencies,
+  removable: readonly RemovableNode[],
+  refusing: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<GatheredInput> {
+  const { cluster, pools, slicing, state } = deps
+  const listed = await Promise.all(pools.list().map((pool) => pools.expected(pool, signal)))
+  const listings = listed.filter((listing) => listing !== undefined)
+  await inSlices(state.pods.readUses(cluster.nodeNames()), slicing)
+  const moving = removable.flatMap(({ pods }) =>
+    pods.map(
+      (pod): LeavingPod => ({ pod, origin: pod.status?.phase === 'Pending' ? 'starting' : 'candidate' }),
+    ),
+  )
+  const { policy, nodes, ...input } = await inSlices(gathering(deps, true, listings, moving), slicing)
+  const { improvement: _, reservations, ...rules } = policy
+  return {
+    ...input,
+    nodes: nodes.map((node) => (refusing.has(node.name) ? { ...node, refusesCandidatePods: true } : node)),
+    policy: {
+      ...rules,
+      simulation: 'disruption',
+      ...(reservations && { reservations: { ...reservations, mode: 'Fallback' } }),
+    },
+  }
+}
+
+/** Reads everything in its first step; what becomes of each pod is worked out in those after it. */
+function* gathering(
+  deps: Dependencies,
+  hasPods: boolean,
+  listings: readonly Listing[],
+  moving: readonly LeavingPod[] = [],
+): Generator<undefined, GatheredInput, undefined> {
+  const { cluster, policies, pods, state } = deps
+  const lookups = cluster.volumeLookups()
+  const stateNodes = hasPods ? state.stateNodes() : []
+  const staying = stateNodes.filter(
+    (stateNode) => !stateNode.isMarkedForDeletion && state.unreadableNodeText(stateNode) === undefined,
+  )
+  const pending = hasPods ? state.pods.waiting() : []
+  const leaving = [...cluster.leavingPods(stateNodes), ...moving]
+  const input = {
+    nodes: staying.map((node) => cluster.node(node, lookups)),
+    pools: listings.flatMap(({ nodePool, ...listing }) =>
+      listing.instanceTypes.length === 0
+        ? []
+        : [{ nodePool, ...listing, usage: poolUsage(nodePool.metadata.name, stateNodes, state.parsed) }],
+    ),
+    daemons: cluster.daemons(),
+    topology: cluster.topology(staying),
+    policy: policies.of(pending.length),
+    planned: cluster.planned(staying, pending),
+    attachLimits: state.attachLimits.current(),
+    stateNodes: new Map(staying.map((node) => [node.name, node])),
+    hasEligiblePool: listings.length > 0,
+    poolsWithoutListing: listings
+      .filter(({ instanceTypes }) => instanceTypes.length === 0)
+      .map(({ nodePool }) => nodePool),
+  }
+  yield
+  return { ...input, ...(yield* pods.sorted(pending, leaving, lookups)) }
+}

@@ -1,0 +1,58 @@
+/** Remembers what was decided about each pod, for as long as it waits. */
+import { isConditionTrue, type NodePool, type Pod } from '@tenon/api'
+import type { Clock } from '@tenon/runtime'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Pick<Caches, 'pods'>
+  readonly state: Pick<ClusterState, 'podDecisions' | 'pods'>
+  readonly metrics: Pick<Metrics, 'schedulingDecisionDuration'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+export class DecisionMemory {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** A pod has a place; pods that move off a leaving node were decided about long ago. */
+  placed(pod: Pod, pool: NodePool | undefined, nodeClaim: string | undefined): void {
+    if (!this.#isWaiting(pod)) return
+    const { state, clock } = this.#deps
+    const isPoolHealthy = pool !== undefined && isConditionTrue(pool, 'NodeRegistrationHealthy')
+    const place = { nodeClaim, isPoolHealthy }
+    this.#observe(state.podDecisions.placed(pod.metadata.uid ?? '', place, clock.now()))
+  }
+
+  /** A pod has no place. */
+  failed(pod: Pod, reason: string): void {
+    if (!this.#isWaiting(pod)) return
+    const { state, clock } = this.#deps
+    this.#observe(state.podDecisions.failed(pod.metadata.uid ?? '', reason, clock.now()))
+  }
+
+  /** A pod that went, or began to serve, while it was decided about is forgotten already, and stays so. */
+  #isWaiting(pod: Pod): boolean {
+    const { name, namespace, uid } = pod.metadata
+    const key = namespace === undefined ? { name } : { name, namespace }
+    const { caches, state } = this.#deps
+    const current = caches.pods.get(key)
+    if (current === undefined || current.metadata.uid !== uid) return false
+    return isUnbound(pod) && !state.pods.isSettled(current)
+  }
+
+  #observe(waitedMs: number | undefined): void {
+    if (waitedMs !== undefined) this.#deps.metrics.schedulingDecisionDuration.observe(waitedMs / 1000)
+  }
+}
+
+/** Pods that move off a leaving node are bound still. */
+export function isUnbound(pod: Pod): boolean {
+  const spec = pod.spec as Partial<Pod['spec']> | null | undefined
+  return (spec?.nodeName ?? '') === ''
+}

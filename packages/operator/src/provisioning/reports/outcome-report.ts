@@ -1,0 +1,53 @@
+/** Tells in steps what a scheduling pass decided. */
+import { labels } from '@tenon/api'
+import type { SchedulingResult } from '@tenon/engine'
+import { inSlices, type Logger, type Slicing } from '@tenon/runtime'
+import { labelsOf } from '../../cluster/nodes/state-node.ts'
+import type { GatheredInput } from '../input/scheduling-input.ts'
+import type { SchedulingReport } from './scheduling-report.ts'
+import type { Caches } from '../../cluster/caches.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly report: SchedulingReport
+  readonly slicing: Slicing
+  readonly logger: Logger
+}
+
+export class OutcomeReport {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  tell(input: GatheredInput, result: SchedulingResult): Promise<void> {
+    return inSlices(this.#telling(input, result), this.#deps.slicing)
+  }
+
+  *#telling(input: GatheredInput, result: SchedulingResult): Generator<undefined, void, undefined> {
+    const { caches, logger, report } = this.#deps
+    for (const { pod, node } of result.placements) {
+      yield
+      const target = input.stateNodes.get(node)
+      if (target === undefined) continue
+      const pool = caches.nodePools.get({ name: labelsOf(target)[labels.nodePool] ?? '' })
+      report.placed(pod, pool, target.claim?.metadata.name)
+      report.nominated(pod, target.claim, target.node?.metadata.name)
+    }
+    for (const { pool, pods } of result.claims) {
+      const current = caches.nodePools.get({ name: pool.metadata.name })
+      for (const pod of pods) report.placed(pod, current, undefined)
+      yield
+    }
+    yield* report.failures(result, input.refused)
+    for (const pool of input.poolsWithoutListing) report.poolWithoutTypes(pool, false)
+    for (const { nodePool: name, becauseOfMinValues } of result.poolsWithoutTypes) {
+      const pool = caches.nodePools.get({ name })
+      if (pool !== undefined) report.poolWithoutTypes(pool, becauseOfMinValues)
+    }
+    for (const object of result.malformed)
+      logger.error('left out an object that cannot be read', { ...object })
+  }
+}

@@ -1,0 +1,51 @@
+/** One scheduling pass: decide, plan, tell, launch. */
+import type { NodeEvidenceJudge, OnTrial } from '../node/evidence/judge.ts'
+import type { Planner } from '../placement/planner.ts'
+import { withTwinsInTurn } from '../placement/twin-order.ts'
+import type { ClaimLaunches } from './claims/claim-launches.ts'
+import type { OutcomeReport } from './reports/outcome-report.ts'
+import type { Decided, PassDecision } from './pass-decision.ts'
+import type { PassMeasure } from './pass-measure.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  /** Absent where it is not looked at what becomes of nodes. */
+  readonly judge: Pick<NodeEvidenceJudge, 'run'> | undefined
+  readonly decision: PassDecision
+  readonly planner: Planner
+  readonly outcome: OutcomeReport
+  readonly launches: ClaimLaunches
+  readonly measure: PassMeasure
+}
+
+const nothingOnTrial: OnTrial = new Map()
+
+export class SchedulingPass {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { decision, judge, launches, measure, outcome, planner } = this.#deps
+    await planner.settled()
+    const observe = measure.begin()
+    const onTrial = judge === undefined ? nothingOnTrial : await judge.run(signal)
+    let decided: Decided | undefined
+    try {
+      decided = await decision.make(onTrial, signal)
+    } finally {
+      // Beside the decision itself, and where there is nothing to decide (operations.md 9.1).
+      observe()
+    }
+    if (decided === undefined) return
+    const { input } = decided
+    const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
+    const result = placement === 'planned' ? withTwinsInTurn(decided.result) : decided.result
+    planner.keepNodes(input, result)
+    const plan = await planner.plan(input, result)
+    await outcome.tell(input, result)
+    if (result.claims.length > 0) await launches.create(result.claims, { plan, placement }, signal)
+  }
+}
