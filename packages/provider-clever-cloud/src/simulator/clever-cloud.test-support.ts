@@ -13,11 +13,15 @@ import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
 import type { CleverCloud, CleverCloudOptions } from './clever-cloud.ts'
 import { type CleverCloudCluster, cleverCloudSimulator } from './simulator.ts'
 
-/** Every duration is known: an answer after 1 s, a node after 28 s, ready after 45 s, gone 35 s after its deletion. */
+/**
+ * Every duration is known: an answer after 1 s, a node after 28 s, ready after 45 s, without
+ * power 2 s after its deletion, and gone after 35 s.
+ */
 const steady: CleverCloudOptions['settings'] = {
   answerDelay: { minMs: 1_000, maxMs: 1_000 },
   nodeDelay: { minMs: 28_000, maxMs: 28_000 },
   syncDelay: { minMs: 45_000, maxMs: 45_000 },
+  powerOffDelay: { minMs: 2_000, maxMs: 2_000 },
   deletionDelay: { minMs: 35_000, maxMs: 35_000 },
   emptyDeletionDelay: { minMs: 1_000, maxMs: 1_000 },
   leakDelay: { minMs: 120_000, maxMs: 120_000 },

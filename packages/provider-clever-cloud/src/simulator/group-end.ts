@@ -1,7 +1,7 @@
 /** The deletion of a NodeGroup: its nodes go first (clever-cloud.md 2.3). */
 import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
 import { effectOf, type GroupRecord } from './group-record.ts'
-import { clearNodes, cutUnregistered } from './group-nodes.ts'
+import { clearNodes, cutUnregistered, powerOff } from './group-nodes.ts'
 import { type Platform, platformFinalizer } from './platform.ts'
 import { amountOf } from './quota.ts'
 import { drawDelay } from './settings.ts'
@@ -15,9 +15,12 @@ export function endGroup(platform: Platform, group: NodeGroup, record: GroupReco
   const finalizers = group.metadata.finalizers ?? []
   if (!finalizers.includes(platformFinalizer)) return undefined
   const nowMs = clock.monotonic()
-  record.endsAtMs ??= planEnd(platform, group, record)
+  record.end ??= planEnd(platform, group, record)
+  const { powerOffAtMs, atMs } = record.end
   cutUnregistered(platform, record)
-  if (nowMs < record.endsAtMs) return record.endsAtMs
+  if (nowMs < powerOffAtMs) return powerOffAtMs
+  powerOff(platform, record)
+  if (nowMs < atMs) return atMs
   if (!clearNodes(platform, record)) return nowMs + lookAgainMs
   const others = finalizers.filter((finalizer) => finalizer !== platformFinalizer)
   api.patch(nodeGroupKind, undefined, record.name, {
@@ -26,7 +29,9 @@ export function endGroup(platform: Platform, group: NodeGroup, record: GroupReco
   return undefined
 }
 
-function planEnd(platform: Platform, group: NodeGroup, record: GroupRecord): number {
+type End = NonNullable<GroupRecord['end']>
+
+function planEnd(platform: Platform, group: NodeGroup, record: GroupRecord): End {
   const { clock, leaks, random, settings } = platform
   const nowMs = clock.monotonic()
   const sinceMs = nowMs - Math.max(0, clock.now() - Date.parse(group.metadata.deletionTimestamp ?? ''))
@@ -37,5 +42,6 @@ function planEnd(platform: Platform, group: NodeGroup, record: GroupRecord): num
       untilMs: nowMs + drawDelay(random, settings.leakDelay),
     })
   const range = record.machines.size === 0 ? settings.emptyDeletionDelay : settings.deletionDelay
-  return sinceMs + drawDelay(random, range) + (effectOf(record, 'slowDeletion')?.moreMs ?? 0)
+  const atMs = sinceMs + drawDelay(random, range) + (effectOf(record, 'slowDeletion')?.moreMs ?? 0)
+  return { powerOffAtMs: Math.min(atMs, sinceMs + drawDelay(random, settings.powerOffDelay)), atMs }
 }

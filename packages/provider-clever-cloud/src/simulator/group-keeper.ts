@@ -81,7 +81,7 @@ export class GroupKeeper {
   #hear(node: Node): void {
     const group = ownValue(node.metadata.labels, platformLabels.nodeGroup)
     const record = group === undefined ? undefined : this.#platform.records.get(group)
-    if (record !== undefined && (record.endsAtMs !== undefined || !record.isSynced || !isSettled(record)))
+    if (record !== undefined && (record.end !== undefined || !record.isSynced || !isSettled(record)))
       this.#reconcile(record.name)
   }
 

@@ -43,6 +43,15 @@ export function clearNodes({ room }: Platform, record: GroupRecord): boolean {
   return numbers.map((number) => room.removeNode(nodeNameOf(record, number))).every((isGone) => isGone)
 }
 
+/** The machines of a group that is being deleted lose power. */
+export function powerOff({ room, settings }: Platform, record: GroupRecord): void {
+  for (const machine of record.machines.values()) {
+    if (machine.kubelet === undefined) continue
+    room.cut(machine)
+    if (settings.nodesReportPowerOff) room.reportPowerOff(machine.nodeName)
+  }
+}
+
 /** Machines whose Node is deleted register no more: they are being taken down. */
 export function cutUnregistered({ room }: Platform, record: GroupRecord): void {
   for (const machine of record.machines.values())

@@ -35,8 +35,8 @@ export interface GroupRecord {
   /** A number of nodes that the quota did not allow. */
   refusedCount: number | undefined
   isSynced: boolean
-  /** When its machines end, once it is being deleted. */
-  endsAtMs: number | undefined
+  /** When its machines lose power, and when its Nodes are deleted; undefined until it is being deleted. */
+  end: { readonly powerOffAtMs: number; readonly atMs: number } | undefined
 }
 
 /** The effect of a kind that strikes a group, if one does. */

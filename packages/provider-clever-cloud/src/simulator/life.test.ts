@@ -112,6 +112,31 @@ test('a deleted group says so, keeps its node for half a minute, and goes when t
   assert.deepEqual(world.cloud.machines(), [])
 })
 
+test('a node loses power soon after the deletion of its group, and is missed by the cluster or says so', async (t) => {
+  const silent = await CleverCloudFixture.start({
+    settings: { deletionDelay: { minMs: 90_000, maxMs: 90_000 } },
+  })
+  const open = await CleverCloudFixture.start({ settings: { nodesReportPowerOff: true } })
+  t.after(() => {
+    silent.stop()
+    open.stop()
+  })
+  const isReady = (world: CleverCloudFixture) =>
+    world.node('a-node0')?.status?.conditions?.find(({ type }) => type === 'Ready')?.status
+  for (const world of [silent, open]) {
+    world.create('a')
+    await world.seconds(60)
+    world.delete('a')
+    await world.seconds(1.9)
+    assert.deepEqual([world.cluster.kubelets.running(), isReady(world)], [['a-node0'], 'True'])
+    await world.seconds(0.2)
+    assert.deepEqual(world.cluster.kubelets.running(), [])
+  }
+  assert.deepEqual([isReady(silent), isReady(open)], ['True', 'False'])
+  await silent.seconds(42)
+  assert.equal(isReady(silent), 'Unknown')
+})
+
 test('a group waits for a node that finalizers hold, and goes as soon as they are gone', async (t) => {
   const world = await CleverCloudFixture.start()
   t.after(() => world.stop())

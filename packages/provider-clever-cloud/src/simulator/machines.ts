@@ -75,6 +75,15 @@ export class MachineRoom {
     machine.kubelet = undefined
   }
 
+  /** The last thing a node says. */
+  reportPowerOff(nodeName: string): void {
+    const { conditions = [] } = this.node(nodeName)?.status ?? {}
+    if (conditions.length === 0) return
+    const last = { status: 'False', reason: 'KubeletNotReady', message: 'node is shutting down' }
+    const told = conditions.map((each) => (each.type === 'Ready' ? { ...each, ...last } : each))
+    this.#api.patch(kinds.node, undefined, nodeName, { status: { conditions: told } }, 'status')
+  }
+
   node(name: string): Node | undefined {
     return this.#api.get(kinds.node, undefined, name)
   }

@@ -42,7 +42,7 @@ export function newRecord(
     machines: new Map(),
     refusedCount: undefined,
     isSynced: false,
-    endsAtMs: undefined,
+    end: undefined,
   }
 }
 

@@ -28,7 +28,7 @@ export class OwnAutoscaler {
 
   #resizeOne(): void {
     const { random, records, settings } = this.#platform
-    const ready = [...records.values()].filter(({ isSynced, endsAtMs }) => isSynced && endsAtMs === undefined)
+    const ready = [...records.values()].filter(({ isSynced, end }) => isSynced && end === undefined)
     if (settings.ownAutoscaler === undefined || ready.length === 0) return
     const group = ready[integerBetween(random, 0, ready.length - 1)]
     const nodeCount = integerBetween(random, 1, settings.ownAutoscaler.mostNodes)

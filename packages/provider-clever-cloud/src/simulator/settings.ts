@@ -23,7 +23,14 @@ export interface CleverCloudSettings {
   nodeDelay: DelayRange
   /** From the creation of a group to `Ready=True`, if its nodes are ready by then. */
   syncDelay: DelayRange
-  /** From the deletion of a group to the end of its machines. */
+  /**
+   * From the deletion of a group to the moment at which its machines lose power. Their Nodes are not ready once the
+   * cluster has missed them for long enough.
+   */
+  powerOffDelay: DelayRange
+  /** Whether nodes report that they are not ready when they lose power, so that nobody has to miss them first. */
+  nodesReportPowerOff: boolean
+  /** From the deletion of a group to the deletion of its Nodes; until then its machines count. */
   deletionDelay: DelayRange
   /** From the deletion of a group without machines to its end. */
   emptyDeletionDelay: DelayRange
@@ -47,6 +54,8 @@ export function defaultSettings(): CleverCloudSettings {
     answerDelay: { minMs: 800, maxMs: 1_200 },
     nodeDelay: { minMs: 26_000, maxMs: 30_000 },
     syncDelay: { minMs: 38_000, maxMs: 58_000 },
+    powerOffDelay: { minMs: 1_000, maxMs: 3_000 },
+    nodesReportPowerOff: false,
     deletionDelay: { minMs: 30_000, maxMs: 40_000 },
     emptyDeletionDelay: { minMs: 500, maxMs: 1_500 },
     quota: { cpu: 40, memoryGb: 40 },
