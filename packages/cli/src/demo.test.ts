@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { createCredentials, startDevCluster } from '@tenon/devcluster'
+import type { CloudProvider, ProviderDependencies, ProviderModule, SimulatedProvider } from '@tenon/provider'
+import { cleverCloud } from '@tenon/provider-clever-cloud/module'
 import { exoscale } from '@tenon/provider-exoscale/module'
 import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
 import { defaultSettings, InlineDecider, Operator } from '@tenon/operator'
@@ -31,13 +33,30 @@ function anIo(write: (text: string) => void, isTerminal: boolean, env: Io['env']
   }
 }
 
+type Open = (dependencies: ProviderDependencies, cloud: SimulatedProvider) => Promise<CloudProvider>
+
+/** Its own `open` would reach the cloud through a socket. */
+const openSimulatedExoscale: Open = async ({ env, server, ...parts }, { api }) => {
+  const options = readExoscaleOptions(env)
+  assert.ok('ok' in options && api !== undefined)
+  return await openExoscale({
+    ...parts,
+    options: options.ok,
+    connect: () => ({ send: api.handle }),
+    clusterEndpoint: server,
+  })
+}
+
 /** Plays the whole demonstration on virtual time; answers what it said and how long it took. */
-async function played(): Promise<{ readonly text: string; readonly ms: number }> {
+async function played(
+  module: ProviderModule,
+  open: Open,
+): Promise<{ readonly text: string; readonly ms: number }> {
   const clock = new VirtualClock()
   const random = new SeededRandom('demo')
   const logger = silentLogger
   const credentials = await createCredentials(clock.now())
-  const simulator = await exoscale.simulator?.()
+  const simulator = await module.simulator?.()
   const tour = simulator?.tour
   assert.ok(simulator !== undefined && tour !== undefined)
   const cluster = startDevCluster({
@@ -48,10 +67,8 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
     simulator: simulator.cloud({ isHurried: true }),
   })
   cluster.announce('127.0.0.1', apiPort)
-  const { api } = cluster.cloud
-  assert.ok(api !== undefined)
-  const cloudUrl = `http://127.0.0.1${api.path}`
-  api.announce(cloudUrl)
+  const cloudUrl = `http://127.0.0.1${cluster.cloud.api?.path ?? ''}`
+  cluster.cloud.api?.announce(cloudUrl)
   const apiUrl = `https://127.0.0.1:${apiPort}`
   let text = ''
   const io = anIo((part) => (text += part), false)
@@ -61,19 +78,21 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
     const client = createKubeClient({ transport: cluster.transport, clock, userAgent: 'karpenter/demo' })
     const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })
-    const options = readExoscaleOptions(simulator.settings({ apiUrl, cloudUrl, kubeconfig: '/nowhere' }))
-    assert.ok('ok' in options)
-    const provider = await openExoscale({
-      options: options.ok,
-      connect: () => ({ send: api.handle }),
-      kube: client,
-      registry,
-      events,
-      clock,
-      random,
-      logger,
-      clusterEndpoint: apiUrl,
-    })
+    const provider = await open(
+      {
+        env: simulator.settings({ apiUrl, cloudUrl, kubeconfig: '/nowhere' }),
+        kube: client,
+        registry,
+        events,
+        clock,
+        random,
+        logger,
+        server: apiUrl,
+        fenced: (transport) => transport,
+        userAgent: 'tenon/demo',
+      },
+      cluster.cloud,
+    )
     const settings = { ...defaultSettings, ...demoPace }
     const decider = new InlineDecider(clock)
     const operator = new Operator({
@@ -96,11 +115,12 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
     await playDemo({
       cluster,
       tour,
-      nodeClasses: exoscale.nodeClasses,
+      nodeClasses: module.nodeClasses,
       apply: (yaml) => apply(parseManifests('demonstration', yaml)),
       clock,
       narrator: new Narrator(io),
       pauseMs: 2000,
+      again: 'npm start',
       signal: io.interrupted,
     })
     return { operator, ms: clock.monotonic() - from }
@@ -118,7 +138,7 @@ async function played(): Promise<{ readonly text: string; readonly ms: number }>
 }
 
 test('the demonstration tells of seven steps, which node came for what at which price, and ends in about two minutes', async (t) => {
-  const { text, ms } = await played()
+  const { text, ms } = await played(exoscale, openSimulatedExoscale)
   t.diagnostic(`${ms / 1000} s`)
   assert.ok(ms < 140_000, `${ms} ms`)
   assert.equal(stripVTControlCharacters(text), text, 'no control characters in a pipe')
@@ -138,6 +158,21 @@ test('the demonstration tells of seven steps, which node came for what at which 
   assert.match(gpu, /gpua30\.small, 1\.1681 EUR\/h\n +for training: 1 GPU\n +the cheapest type/)
   assert.match(gpu, /\(gpua30\.small, 1\.1681 EUR\/h\) is removed: no pod needs it any more \(Empty\)/)
   assert.match(text, /\d instances became 3, 0\.\d+ EUR\/h became 0\.1400 EUR\/h/)
+  assert.match(text, /\d instances were launched and \d removed; 2 are left, for the system pods/)
+})
+
+test('in a cloud without GPUs the demonstration tells of a team instead, with the prices of that cloud', async (t) => {
+  const { text, ms } = await played(cleverCloud, (dependencies) => cleverCloud.open(dependencies))
+  t.diagnostic(`${ms / 1000} s`)
+  assert.ok(ms < 140_000, `${ms} ms`)
+  assert.equal([...text.matchAll(/^(\d)\/7 {2}/gm)].length, 7)
+  assert.doesNotMatch(text, /GPU|EUR/)
+  const first = text.slice(text.indexOf('3/7'), text.indexOf('4/7'))
+  assert.equal(first.match(/instance for NodeClaim \S+: 2XS, 1\.0000 2XS-equivalents\/h/g)?.length, 2)
+  const team = text.slice(text.indexOf('5/7'), text.indexOf('6/7'))
+  assert.match(team, /for report: 1 CPU and 1\.0 GiB/)
+  assert.match(team, /\* team-\S+ \(2XS, .*\) is removed: no pod needs it any more \(Empty\)/)
+  assert.match(text, /\d instances became 2, \d\.\d+ 2XS-equivalents\/h became 2\.0000 2XS-equivalents\/h/)
   assert.match(text, /\d instances were launched and \d removed; 2 are left, for the system pods/)
 })
 

@@ -1,6 +1,7 @@
 /** The commands of `tenon`, their options and their help. Each loads what it is made of when it runs. */
 import { parseDuration } from '@tenon/api'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { CliError } from './errors.ts'
 import type { Io } from './io.ts'
 import { version } from './version.ts'
 import { controllerHelp } from './options/help.ts'
@@ -66,6 +67,7 @@ function addUp(program: Command, io: Io): void {
       'Brings up an embedded Kubernetes API, a simulated cloud and the autoscaler in one process, applies manifests, and shows the cluster until Ctrl-C. Without -f it applies a small demonstration.',
     )
     .option('--provider <name>', simulatedProvider)
+    .option('--cloud <name>', 'another spelling of --provider')
     .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
     .option('--no-apply', 'apply nothing but the CustomResourceDefinitions')
     .option('--demo', 'play a guided demonstration of about two minutes, explain each step, and end')
@@ -96,10 +98,24 @@ function addUp(program: Command, io: Io): void {
         'export KUBECONFIG=.tenon/kubeconfig; kubectl get nodeclaims -w',
       ),
     )
-    .action(async (options: UpOptions) => {
+    .action(async (options: UpOptions & CloudFlag) => {
       const { runUp } = await import('./commands/up.ts')
-      await runUp(io, options)
+      await runUp(io, withProvider(options))
     })
+}
+
+interface CloudFlag {
+  readonly provider?: string
+  readonly cloud?: string
+}
+
+/** Reads `--cloud` as `--provider`. */
+function withProvider<O extends CloudFlag>({ cloud, ...options }: O): Omit<O, 'cloud'> {
+  if (cloud === undefined) return options
+  const { provider = cloud } = options
+  if (provider !== cloud)
+    throw new CliError(`--cloud=${cloud} and --provider=${provider} name two clouds; give one of them`)
+  return { ...options, provider }
 }
 
 function addDevCluster(program: Command, io: Io): void {
@@ -110,6 +126,7 @@ function addDevCluster(program: Command, io: Io): void {
       'Brings up the embedded Kubernetes API and a simulated cloud without the autoscaler, prints the settings for `tenon controller`, and runs until Ctrl-C.',
     )
     .option('--provider <name>', simulatedProvider)
+    .option('--cloud <name>', 'another spelling of --provider')
     .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
     .option('--port <number>', `port of the simulated cloud's API (${usually(defaultPorts.cloud)})`, port)
     .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
@@ -127,9 +144,9 @@ function addDevCluster(program: Command, io: Io): void {
         'tenon devcluster --boot-delay 2s',
       ),
     )
-    .action(async (options: DevClusterFlags) => {
+    .action(async (options: DevClusterFlags & CloudFlag) => {
       const { runDevCluster } = await import('./commands/devcluster.ts')
-      await runDevCluster(io, options)
+      await runDevCluster(io, withProvider(options))
     })
 }
 

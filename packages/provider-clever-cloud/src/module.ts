@@ -53,4 +53,8 @@ export const cleverCloud: ProviderModule = {
     const { offlineCatalogue } = await import('./offline.ts')
     return await offlineCatalogue(env, readText)
   },
+  simulator: async () => {
+    const { simulator } = await import('./simulator/provider-simulator.ts')
+    return simulator
+  },
 }

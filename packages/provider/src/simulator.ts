@@ -7,7 +7,7 @@ import type { HttpHandler } from '@tenon/runtime'
 export interface SimulatedMachine {
   /** That of its Node. */
   readonly name: string
-  /** EUR; undefined when the price is not known. */
+  /** In the cloud's {@link SimulatedProvider.priceUnit}; undefined when the price is not known. */
   readonly pricePerHour: PricePerHour
 }
 
@@ -21,6 +21,8 @@ export interface SimulatedProvider extends SimulatedCloud {
     /** Is told where the API is reached: `http://host:port` and {@link path}. */
     readonly announce: (url: string) => void
   }
+  /** What its prices are told in; `EUR` when absent. */
+  readonly priceUnit?: string
   /** In the order of their creation. */
   machines(): readonly SimulatedMachine[]
 }
@@ -53,12 +55,22 @@ export interface GuidedTour {
   readonly nodePool: string
   /** Why the node class becomes ready. */
   readonly whyReady: string
-  /** The type with 2 CPUs and 4 GiB that the small workload ends on. */
+  /** The cheapest type of the NodePool, on which the small workload ends. */
   readonly smallType: string
-  /** EUR per hour of an instance type. */
+  /** How many of that type hold the system pods and three pods of 1 CPU and 1 GiB; two at least. */
+  readonly smallInstances: number
+  /** Price of an instance type for one hour, in the cloud's {@link SimulatedProvider.priceUnit}. */
   readonly priceOf: (instanceType: string) => PricePerHour
-  /** A second NodePool named `gpu`, with the taint `nvidia.com/gpu`, that goes as soon as it is empty. */
-  readonly gpu: { readonly manifests: string; readonly families: string }
+  /**
+   * A second NodePool named `gpu`, with the taint `nvidia.com/gpu`, that goes as soon as it is empty; absent in a
+   * cloud without GPUs.
+   */
+  readonly gpu?: { readonly manifests: string; readonly families: string }
+  /**
+   * A second NodePool named `team`, with label and taint `team=platform`, that goes as soon as it is empty: the step
+   * of a cloud without GPUs.
+   */
+  readonly team?: { readonly manifests: string }
   /** Where to read on, as a path in the repository. */
   readonly readOn: string
 }

@@ -84,7 +84,16 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
       running.whereabouts,
     ].join('\n')
     if (isDemo && tour !== undefined)
-      return await demonstrate({ io, pauseMs: options.pause, running, cloud, tour, clock, header })
+      return await demonstrate({
+        io,
+        asked: options.provider ?? '',
+        pauseMs: options.pause,
+        running,
+        cloud,
+        tour,
+        clock,
+        header,
+      })
     if (!io.isTerminal) io.out(`${header}\n`)
     await display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)
   } finally {
@@ -95,6 +104,8 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
 
 interface Demonstration {
   readonly io: Io
+  /** The cloud that was asked for; empty for the usual one. */
+  readonly asked: string
   readonly pauseMs: number
   readonly running: RunningCluster
   readonly cloud: ChosenCloud
@@ -104,7 +115,7 @@ interface Demonstration {
 }
 
 async function demonstrate(demonstration: Demonstration): Promise<void> {
-  const { io, pauseMs, running, cloud, tour, clock, header } = demonstration
+  const { asked, io, pauseMs, running, cloud, tour, clock, header } = demonstration
   const { cluster } = running
   const narrator = new Narrator(io)
   narrator.say(`Tenon grows and shrinks a cluster on a simulated ${cloud.title}, in about two minutes.`)
@@ -119,6 +130,7 @@ async function demonstrate(demonstration: Demonstration): Promise<void> {
       clock,
       narrator,
       pauseMs,
+      again: asked === '' ? 'npm start' : `npm start -- --provider ${asked}`,
       signal: io.interrupted,
     })
   } catch (error) {

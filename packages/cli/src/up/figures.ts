@@ -36,12 +36,18 @@ export function figuresOf({ server, cloud }: Cluster): ClusterFigures {
           )
       : [],
     pricePerHour: priceOfMachines(machines),
+    priceUnit: priceUnitOf(cloud),
     unpriced: machines.filter(({ pricePerHour }) => pricePerHour === undefined).length,
     instances: machines.length,
   }
 }
 
-/** EUR per hour of the machines whose price is known. */
+/** What the prices of a cloud are told in. */
+export function priceUnitOf({ priceUnit = 'EUR' }: Cluster['cloud']): string {
+  return priceUnit
+}
+
+/** Price per hour of the machines whose price is known. */
 export function priceOfMachines(machines: readonly SimulatedMachine[]): number {
   return machines.reduce((sum, { pricePerHour = 0 }) => sum + pricePerHour, 0)
 }

@@ -4,8 +4,10 @@ export interface ClusterFigures {
   readonly nodes: readonly NodeRow[]
   /** Claims without a Node yet. */
   readonly claimsStarting: readonly ClaimRow[]
-  /** EUR per hour; instances without a known price are counted apart. */
+  /** Instances without a known price are counted apart. */
   readonly pricePerHour: number
+  /** Such as `EUR`. */
+  readonly priceUnit: string
   readonly unpriced: number
   /** Instances the cloud bills for. */
   readonly instances: number
@@ -40,9 +42,9 @@ export function plainLine(figures: ClusterFigures): string {
   ].join('   ')
 }
 
-function priceText({ pricePerHour, unpriced }: ClusterFigures): string {
+function priceText({ pricePerHour, priceUnit, unpriced }: ClusterFigures): string {
   const unknown = unpriced === 0 ? '' : ` + ${unpriced} without a known price`
-  return `${pricePerHour.toFixed(3)} EUR/hour${unknown}`
+  return `${pricePerHour.toFixed(3)} ${priceUnit}/hour${unknown}`
 }
 
 const hoursPerMonth = 8760 / 12
@@ -54,7 +56,7 @@ export function screen(figures: ClusterFigures, columns: number, rows: number): 
   const cpuTotal = nodes.reduce((sum, node) => sum + node.cpuTotal, 0)
   const monthly = (figures.pricePerHour * hoursPerMonth).toFixed(2)
   const header = [
-    `${nodes.length} nodes  ${cores(cpuUsed)}/${cores(cpuTotal)} cpu  ${bar(cpuUsed, cpuTotal, 20)} ${percent(cpuUsed, cpuTotal)}  ${priceText(figures)}  (${monthly} EUR/month)`,
+    `${nodes.length} nodes  ${cores(cpuUsed)}/${cores(cpuTotal)} cpu  ${bar(cpuUsed, cpuTotal, 20)} ${percent(cpuUsed, cpuTotal)}  ${priceText(figures)}  (${monthly} ${figures.priceUnit}/month)`,
     `${pods.running + pods.pending + pods.other} pods  ${pods.pending} pending  ${pods.running} running  ${pods.other} other   ${claimsStarting.length} nodeclaims starting   ${figures.instances} instances`,
     '',
   ]

@@ -1,6 +1,9 @@
 /** What the machines of the simulated platform cost (clever-cloud.md 20). */
 import { builtInFlavors } from '../catalogue/flavors.ts'
-import { relativePrice } from '../catalogue/prices.ts'
+import { type PriceUnit, relativePrice } from '../catalogue/prices.ts'
+
+/** What prices are told in. */
+export const priceUnit: PriceUnit = '2XS-equivalents'
 
 /** One hour of a flavor, in hours of a 2XS; undefined for an unknown flavor. */
 export function pricePerHour(flavor: string): number | undefined {

@@ -71,6 +71,7 @@ export const simulator: ProviderSimulator = {
     nodePool: tourNodePool,
     whyReady: "the image of the control plane's version and security group sks-nodes were found",
     smallType: 'standard.medium',
+    smallInstances: 3,
     priceOf,
     gpu: { manifests: tourGpuPool, families: 'gpua30 and gpu3' },
     readOn: 'docs/exoscale/',

@@ -14,7 +14,7 @@ import {
 import type { GuidedTour } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import type { Cluster } from '../cluster.ts'
-import { priceOfMachines } from '../figures.ts'
+import { priceOfMachines, priceUnitOf } from '../figures.ts'
 import type { Narrator } from './narrator.ts'
 
 type PriceOf = GuidedTour['priceOf']
@@ -32,9 +32,9 @@ interface EventObject extends KubeObject {
   readonly involvedObject?: { readonly kind?: string; readonly name?: string }
 }
 
-/** Euros for one hour, as they are written in a sentence. */
-export function euros(pricePerHour: PricePerHour): string {
-  return pricePerHour === undefined ? 'price not known' : `${pricePerHour.toFixed(4)} EUR/h`
+/** The price of one hour, as it is written in a sentence. */
+export function priceText(pricePerHour: PricePerHour, unit: string): string {
+  return pricePerHour === undefined ? 'price not known' : `${pricePerHour.toFixed(4)} ${unit}/h`
 }
 
 /** Follows claims from their launch to their end. Look from time to time. */
@@ -71,9 +71,7 @@ export class Chronicle {
     for (const [name, { type }] of this.#launches) {
       if (alive.has(name) || this.#gone.has(name)) continue
       this.#gone.add(name)
-      this.#narrator.done(
-        `${name} (${type}, ${euros(this.#priceOf(type))}) is removed: ${this.#whyGone(name)}`,
-      )
+      this.#narrator.done(`${name} (${type}, ${this.#priceText(type)}) is removed: ${this.#whyGone(name)}`)
     }
     this.#dearest = Math.max(this.#dearest, priceOfMachines(this.#cluster.cloud.machines()))
   }
@@ -85,7 +83,7 @@ export class Chronicle {
     const created = Date.parse(claim.metadata.creationTimestamp ?? '')
     this.#launches.set(name, { type, startedMs: created, isReady: false })
     const pods = this.#podsFor(name)
-    this.#narrator.done(`instance for NodeClaim ${name}: ${type}, ${euros(this.#priceOf(type))}`)
+    this.#narrator.done(`instance for NodeClaim ${name}: ${type}, ${this.#priceText(type)}`)
     if (pods.length > 0) this.#narrator.because(`for ${named(pods)}: ${asked(pods)}`)
     const types = claim.spec.requirements.find(({ key }) => key === labels.instanceType)?.values ?? []
     this.#narrator.because(whyType(type, types, this.#priceOf))
@@ -98,6 +96,10 @@ export class Chronicle {
     launch.isReady = true
     const seconds = Math.round((this.#clock.now() - launch.startedMs) / 1000)
     this.#narrator.done(`node ${claim.status?.nodeName ?? ''} is ready, ${seconds} s after it was asked for`)
+  }
+
+  #priceText(type: string): string {
+    return priceText(this.#priceOf(type), priceUnitOf(this.#cluster.cloud))
   }
 
   #podsFor(claim: string): readonly Pod[] {

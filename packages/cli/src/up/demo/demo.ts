@@ -13,9 +13,9 @@ import type { GuidedTour } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
 import type { Cluster } from '../cluster.ts'
-import { priceOfMachines } from '../figures.ts'
-import { Chronicle, euros } from './chronicle.ts'
-import { gpuJob, shop, systemPods } from './manifests.ts'
+import { priceOfMachines, priceUnitOf } from '../figures.ts'
+import { Chronicle, priceText } from './chronicle.ts'
+import { gpuJob, shop, systemPods, teamJob } from './manifests.ts'
 import type { Narrator } from './narrator.ts'
 
 export interface DemoStage {
@@ -30,6 +30,8 @@ export interface DemoStage {
   readonly narrator: Narrator
   /** Time to read a chapter, in milliseconds. */
   readonly pauseMs: number
+  /** The command that starts the same cluster without the demonstration. */
+  readonly again: string
   readonly signal: AbortSignal
 }
 
@@ -49,9 +51,7 @@ const lookMs = 200
 /** A chapter that takes longer has gone wrong. */
 const patienceMs = 180_000
 const shopPods = { many: 12, few: 3 } as const
-/** Instances that the small workload needs beside the system pods. */
-const smallInstances = 3
-/** EUR per hour; sums are not exact. */
+/** Sums of prices are not exact. */
 const priceTolerance = 0.0001
 
 /**
@@ -60,6 +60,7 @@ const priceTolerance = 0.0001
  */
 export async function playDemo(stage: DemoStage): Promise<void> {
   const tale = new Tale(stage)
+  const chapters = chaptersOf(stage.tour)
   for (const [index, { title, play }] of chapters.entries()) {
     stage.narrator.title(`${index + 1}/${chapters.length}  ${title}`)
     await play(tale)
@@ -89,6 +90,10 @@ class Tale {
     return priceOfMachines(this.stage.cluster.cloud.machines())
   }
 
+  priceText(price: number = this.price()): string {
+    return priceText(price, priceUnitOf(this.stage.cluster.cloud))
+  }
+
   instances(): number {
     return this.stage.cluster.cloud.machines().length
   }
@@ -116,7 +121,7 @@ class Tale {
   async shrunk(what: string, instances: number): Promise<void> {
     const { cluster, tour } = this.stage
     const { local } = cluster.server
-    const price = smallInstances * (tour.priceOf(tour.smallType) ?? 0) + priceTolerance
+    const price = tour.smallInstances * (tour.priceOf(tour.smallType) ?? 0) + priceTolerance
     await this.until(
       what,
       () =>
@@ -127,9 +132,24 @@ class Tale {
     )
   }
 
+  /** Starts a job that has a NodePool of its own, and waits until it has run and its instance is gone. */
+  async job(
+    manifest: string,
+    { app, pool, instance }: { readonly app: string; readonly pool: string; readonly instance: string },
+  ): Promise<void> {
+    const { apply, cluster, narrator } = this.stage
+    await apply(manifest)
+    await this.until('the job runs', () => this.pods(app).some(({ status }) => status?.phase === 'Running'))
+    narrator.done('the job runs, and ends after some seconds')
+    const claims = () => cluster.server.local.list(karpenterKinds.nodeClaim)
+    await this.until(`${instance} is gone`, () =>
+      claims().every(({ metadata }) => metadata.labels?.[labels.nodePool] !== pool),
+    )
+  }
+
   #figures(): string {
     const pending = this.pods().filter(({ status }) => status?.phase === 'Pending').length
-    return `${pending} pods pending, ${this.instances()} instances, ${euros(this.price())}`
+    return `${pending} pods pending, ${this.instances()} instances, ${this.priceText()}`
   }
 }
 
@@ -137,7 +157,7 @@ function isDone({ status }: Pod): boolean {
   return status?.phase === 'Running' || status?.phase === 'Succeeded'
 }
 
-const chapters: readonly Chapter[] = [
+const growing: readonly Chapter[] = [
   {
     title: 'An empty cluster',
     play: async (tale) => {
@@ -173,7 +193,7 @@ const chapters: readonly Chapter[] = [
     play: async (tale) => {
       const { narrator } = tale.stage
       await tale.until('all system pods run', () => tale.pods().every(isDone) && tale.pods().length === 6)
-      narrator.done(`all ${tale.pods().length} system pods run, for ${euros(tale.price())}`)
+      narrator.done(`all ${tale.pods().length} system pods run, for ${tale.priceText()}`)
       for (const name of ['coredns', 'konnectivity-agent']) {
         const nodes = new Set(tale.pods(name).map(({ spec }) => spec.nodeName))
         narrator.because(`${name} runs on ${[...nodes].join(' and ')}`)
@@ -190,46 +210,51 @@ const chapters: readonly Chapter[] = [
       await apply(shop(shopPods.many))
       const runs = () => tale.pods('shop').length === shopPods.many && tale.pods('shop').every(isDone)
       await tale.until('the workload runs', runs)
-      narrator.done(`all ${shopPods.many} pods run; ${euros(before)} became ${euros(tale.price())}`)
+      narrator.done(`all ${shopPods.many} pods run; ${tale.priceText(before)} became ${tale.priceText()}`)
     },
   },
-  {
-    title: 'A job with a GPU',
-    play: async (tale) => {
-      const { narrator, apply, cluster, tour } = tale.stage
-      narrator.say(
-        `A second NodePool may launch GPU instances of the families ${tour.gpu.families}. A taint keeps`,
-      )
-      narrator.say('other pods away, and its instances go as soon as they are empty.')
-      await apply(tour.gpu.manifests)
-      await apply(gpuJob)
-      await tale.until('the job runs', () =>
-        tale.pods('training').some(({ status }) => status?.phase === 'Running'),
-      )
-      narrator.done('the job runs, and ends after some seconds')
-      const claims = () => cluster.server.local.list(karpenterKinds.nodeClaim)
-      await tale.until('the GPU instance is gone', () =>
-        claims().every(({ metadata }) => metadata.labels?.[labels.nodePool] !== 'gpu'),
-      )
-    },
+]
+
+const withGpu = (gpu: NonNullable<GuidedTour['gpu']>): Chapter => ({
+  title: 'A job with a GPU',
+  play: async (tale) => {
+    const { narrator, apply } = tale.stage
+    narrator.say(`A second NodePool may launch GPU instances of the families ${gpu.families}. A taint keeps`)
+    narrator.say('other pods away, and its instances go as soon as they are empty.')
+    await apply(gpu.manifests)
+    await tale.job(gpuJob, { app: 'training', pool: 'gpu', instance: 'the GPU instance' })
   },
+})
+
+const withTeam = (team: NonNullable<GuidedTour['team']>): Chapter => ({
+  title: 'A job of a team with its own nodes',
+  play: async (tale) => {
+    const { narrator, apply } = tale.stage
+    narrator.say('A second NodePool is for the pods of one team only. A taint keeps other pods away, a label')
+    narrator.say('leads the pods of the team there, and its instances go as soon as they are empty.')
+    await apply(team.manifests)
+    await tale.job(teamJob, { app: 'report', pool: 'team', instance: 'the instance of the team' })
+  },
+})
+
+const shrinking: readonly Chapter[] = [
   {
     title: `The workload shrinks to ${shopPods.few} pods`,
     play: async (tale) => {
-      const { narrator, apply } = tale.stage
+      const { narrator, apply, tour } = tale.stage
       const [instances, price] = [tale.instances(), tale.price()]
       narrator.say(`$ kubectl scale deployment shop --replicas=${shopPods.few}`)
       await apply(shop(shopPods.few))
-      await tale.shrunk('nodes that are not needed go', smallInstances)
+      await tale.shrunk('nodes that are not needed go', tour.smallInstances)
       narrator.done(
-        `${instances} instances became ${tale.instances()}, ${euros(price)} became ${euros(tale.price())}; no pod was lost`,
+        `${instances} instances became ${tale.instances()}, ${tale.priceText(price)} became ${tale.priceText()}; no pod was lost`,
       )
     },
   },
   {
     title: 'The end',
     play: async (tale) => {
-      const { narrator, apply, tour } = tale.stage
+      const { narrator, again, apply, tour } = tale.stage
       narrator.say('$ kubectl scale deployment shop --replicas=0')
       await apply(shop(0))
       await tale.until('the pods are gone', () => tale.pods('shop').length === 0)
@@ -238,9 +263,15 @@ const chapters: readonly Chapter[] = [
       narrator.done(
         `${launched} instances were launched and ${removed} removed; ${tale.instances()} are left, for the system pods`,
       )
-      narrator.because(`the price was ${euros(dearest)} at its height and is ${euros(tale.price())} now`)
+      narrator.because(
+        `the price was ${tale.priceText(dearest)} at its height and is ${tale.priceText()} now`,
+      )
       narrator.say('')
-      narrator.say(`Next: npm start (the same cluster to play with), ${tour.readOn} (your own cluster).`)
+      narrator.say(`Next: ${again} (the same cluster to play with), ${tour.readOn} (your own cluster).`)
     },
   },
 ]
+
+function chaptersOf({ gpu, team }: GuidedTour): readonly Chapter[] {
+  return [...growing, ...(gpu ? [withGpu(gpu)] : []), ...(team ? [withTeam(team)] : []), ...shrinking]
+}

@@ -56,23 +56,43 @@ spec:
 `
 
 /** Runs on the NodePool `gpu`. */
-export const gpuJob = `
+export const gpuJob: string = job(
+  'training',
+  `
+      tolerations:
+        - key: nvidia.com/gpu
+          operator: Exists`,
+  '{ limits: { nvidia.com/gpu: "1" } }',
+)
+
+/** Runs on the NodePool `team`. */
+export const teamJob: string = job(
+  'report',
+  `
+      nodeSelector:
+        team: platform
+      tolerations:
+        - key: team
+          value: platform`,
+  '{ requests: { cpu: "1", memory: 1Gi } }',
+)
+
+function job(name: string, placement: string, resources: string): string {
+  return `
 apiVersion: batch/v1
 kind: Job
-metadata: { name: training, namespace: default }
+metadata: { name: ${name}, namespace: default }
 spec:
   template:
     metadata:
-      labels: { app: training }
+      labels: { app: ${name} }
       annotations: { tenon.sh/run-seconds: "4" }
     spec:
       restartPolicy: Never
-      terminationGracePeriodSeconds: 1
-      tolerations:
-        - key: nvidia.com/gpu
-          operator: Exists
+      terminationGracePeriodSeconds: 1${placement}
       containers:
-        - name: training
+        - name: ${name}
           image: registry.k8s.io/pause
-          resources: { limits: { nvidia.com/gpu: "1" } }
+          resources: ${resources}
 `
+}
