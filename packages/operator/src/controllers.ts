@@ -9,6 +9,8 @@ import { healthOf, terminationOf } from './composition/node.ts'
 import { lifecycleOf } from './composition/nodeclaim.ts'
 import type { OperatorParts } from './composition/parts.ts'
 import { measuredDecider } from './decider/measured-decider.ts'
+import { learningOf } from './composition/nodepool.ts'
+import { nominatorOf } from './composition/placement.ts'
 import { provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
 import { disruptionOf } from './composition/disruption.ts'
@@ -38,14 +40,12 @@ import { StateNodeClaimGC } from './nodeclaim/seed-check.ts'
 import { NodeOverlayController } from './nodeoverlay/controller.ts'
 import { NodePoolCounter } from './nodepool/counter.ts'
 import { NodePoolHash } from './nodepool/hash.ts'
-import { NodePoolLearning } from './nodepool/learning.ts'
 import { PoolPricing } from './nodepool/pricing.ts'
 import { NodePoolReadiness } from './nodepool/readiness.ts'
 import { NodePoolRegistrationHealth } from './nodepool/registration-health.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
-import { Nominator } from './placement/nominator.ts'
 
 /** What runs, and what answers questions about it. */
 interface Controllers {
@@ -119,12 +119,12 @@ function controllerSpecs(
       : []),
     new StateNodeClaimGC(parts),
     new PodEvents(parts),
-    new Nominator(parts),
+    nominatorOf(parts),
     new NodePoolHash(parts),
     new NodePoolReadiness(parts),
     new NodePoolRegistrationHealth(parts),
     new NodePoolRollout(parts),
-    ...(learning === undefined ? [] : [new NodePoolLearning(parts)]),
+    ...(learning === undefined ? [] : [learningOf(parts, learning)]),
     pricing,
     { name: 'state.pricing', run: (signal: AbortSignal) => pricing.refresh(signal) },
     ...(metrics.cluster === undefined

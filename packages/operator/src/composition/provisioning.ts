@@ -2,6 +2,13 @@
 import type { Clock, Slicing } from '@tenon/runtime'
 import { ClaimRefusals } from '../cluster/pods/claim-refusals.ts'
 import { StoredPods } from '../cluster/pods/stored-pods.ts'
+import { DecidedPods } from '../node/evidence/decided-pods.ts'
+import { EvidenceReport } from '../node/evidence/evidence-report.ts'
+import { EvidenceFindings } from '../node/evidence/findings.ts'
+import { PlaceVerdicts } from '../node/evidence/place-verdicts.ts'
+import { PlaceVolumes } from '../node/evidence/place-volumes.ts'
+import { PodRefusals } from '../node/evidence/pod-refusals.ts'
+import { Shortfalls } from '../node/evidence/shortfalls.ts'
 import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import { Planner } from '../placement/planner.ts'
 import { Batcher } from '../provisioning/batcher.ts'
@@ -55,11 +62,24 @@ export function inputsOf(parts: OperatorParts, slicing: Slicing): SchedulingInpu
   })
 }
 
+/** Looks at what becomes of nodes. */
+function judgeOf(parts: OperatorParts, slicing: Shared['slicing']): NodeEvidenceJudge {
+  const verdicts = new PlaceVerdicts({
+    ...parts,
+    volumes: new PlaceVolumes(parts),
+    decided: new DecidedPods(),
+    refusals: new PodRefusals(parts),
+  })
+  const report = new EvidenceReport(parts)
+  const findings = new EvidenceFindings({ ...parts, verdicts, shortfalls: new Shortfalls(parts), report })
+  return new NodeEvidenceJudge({ ...parts, verdicts, findings, report, slicing })
+}
+
 export function provisionerOf(parts: OperatorParts, shared: Shared): Provisioner {
   const { clock, logger, settings } = parts
   const { plannedClaims, creations, limits, slicing } = shared
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
-  const judge = settings.compatibility === 'karpenter' ? undefined : new NodeEvidenceJudge(parts)
+  const judge = settings.compatibility === 'karpenter' ? undefined : judgeOf(parts, slicing)
   const refused = new RefusedClaims({ refusals: new ClaimRefusals(clock), batcher, logger })
   const report = new SchedulingReport({
     ...parts,

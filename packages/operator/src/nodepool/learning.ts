@@ -3,25 +3,21 @@
  * instance types are smaller than they say, and which nodes were launched in vain (reports.md 1).
  */
 import {
-  ConditionSet,
-  conditionOf,
   formatResources,
   type InstanceType,
   isQuantity,
-  karpenterKinds,
-  type NewCondition,
   type NodePool,
   ownValue,
   parseResources,
 } from '@tenon/api'
-import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
-import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
+import { rfc3339 } from '@tenon/runtime'
 import { isUnreadable } from '../cluster/readable.ts'
 import type { Correction, LearnedCapacity } from '../cluster/nodes/learned-capacity.ts'
 import type { UselessNode } from '../cluster/nodes/node-evidence.ts'
-import { uselessText } from '../cluster/nodes/useless-text.ts'
-import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
+import type { LearningReport } from './learning-report.ts'
+import type { PoolMemory } from './pool-memory.ts'
 import { managedPool } from './managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import type { Caches } from '../cluster/caches.ts'
@@ -30,20 +26,17 @@ import type { CapacityLearning } from '../cloud/corrected-provider.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
   readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly learning?: CapacityLearning
-  readonly events: EventRecorder
-  readonly clock: Clock
-  readonly logger: Logger
+  readonly state: Pick<ClusterState, 'evidence'>
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly learning: CapacityLearning
+  readonly memory: PoolMemory
+  readonly report: LearningReport
 }
 
 /** On NodePools, for the next process. */
 const capacityAnnotation = 'tenon.sh/learned-capacity'
 const uselessAnnotation = 'tenon.sh/launched-in-vain'
-const conditionType = 'LaunchesServePods'
 /** What is remembered ends without any event. */
 const periodMs = 5 * 60_000
 /** Bounds the annotations to some 50 kB. */
@@ -83,7 +76,7 @@ export class NodePoolLearning implements ControllerSpec {
     for (const pool of caches.nodePools.list()) this.restore(pool)
     enqueueChanged(caches.nodePools, enqueue)
     state.evidence.changes.add(enqueue)
-    learning?.capacity.changes.add(() => {
+    learning.capacity.changes.add(() => {
       for (const { metadata } of caches.nodePools.list()) enqueue(metadata.name, pauseMs)
     })
   }
@@ -91,7 +84,7 @@ export class NodePoolLearning implements ControllerSpec {
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { learning } = this.#deps
     const pool = managedPool(this.#deps, name)
-    if (pool === undefined || learning === undefined || isUnreadable(pool)) return done
+    if (pool === undefined || isUnreadable(pool)) return done
     this.restore(pool)
     const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined
     const types = isStored || learning.capacity.knowsInstances ? await this.#types(pool, signal) : undefined
@@ -110,7 +103,7 @@ export class NodePoolLearning implements ControllerSpec {
   restore(pool: NodePool): void {
     const { learning, state } = this.#deps
     const { uid = pool.metadata.name, annotations = {} } = pool.metadata
-    if (learning === undefined || this.#restored.has(uid)) return
+    if (this.#restored.has(uid)) return
     this.#restored.add(uid)
     const ref = pool.spec.template.spec.nodeClassRef
     for (const each of storedTypes(annotations[capacityAnnotation])) {
@@ -128,7 +121,7 @@ export class NodePoolLearning implements ControllerSpec {
 
   async #types(pool: NodePool, signal: AbortSignal): Promise<readonly InstanceType[] | undefined> {
     try {
-      return await this.#deps.learning?.provider.getInstanceTypes(pool, signal)
+      return await this.#deps.learning.provider.getInstanceTypes(pool, signal)
     } catch (error) {
       // Decisions tell of it, and nothing is forgotten for it.
       if (!isProviderError(error)) throw error
@@ -137,42 +130,30 @@ export class NodePoolLearning implements ControllerSpec {
   }
 
   async #remember(pool: NodePool, corrections: readonly Correction[]): Promise<void> {
-    const { learning, logger } = this.#deps
-    if (learning === undefined) return
+    const { learning, memory } = this.#deps
     const settings = learning.capacity.settingsOf(pool.spec.template.spec.nodeClassRef)
     const before = storedTypes(pool.metadata.annotations?.[capacityAnnotation])
     const now = corrections.slice(0, most).map((each) => storedType(each, settings))
-    if (!isCurrent(before, now)) await this.#annotate(pool, capacityAnnotation, now)
+    if (!isCurrent(before, now)) await memory.annotate(pool, capacityAnnotation, now)
     const told = new Set(before.map(({ type }) => type))
     for (const correction of corrections) {
       const key = `${pool.metadata.uid ?? ''}/${correction.type.name}`
       if (told.has(correction.type.name) || this.#told.has(key)) continue
       this.#told.add(key)
-      const text = shortfallText(correction)
-      logger.warn('instance type is smaller than its catalogue says', {
-        NodePool: { name: pool.metadata.name },
-        'instance-type': correction.type.name,
-        found: text,
-      })
-      this.#deps.events.record({
-        object: pool,
-        type: 'Warning',
-        reason: 'InstanceTypeSmaller',
-        message: `Nodes of instance type ${correction.type.name} have ${text}; decisions count on that from now on`,
-        dedupe: [pool.metadata.uid ?? '', correction.type.name],
-      })
+      this.#deps.report.smaller(pool, correction.type.name, shortfallText(correction))
     }
   }
 
   async #judge(pool: NodePool): Promise<void> {
-    const { evidence } = this.#deps.state
+    const { memory, state } = this.#deps
+    const { evidence } = state
     const { name } = pool.metadata
     const all = evidence.all().filter(({ nodePool }) => nodePool === name)
     const kept = all.toSorted((a, b) => b.atMs - a.atMs).slice(0, most)
     const text = kept.length === 0 ? undefined : JSON.stringify(kept)
     if (text !== pool.metadata.annotations?.[uselessAnnotation])
-      await this.#annotate(pool, uselessAnnotation, kept)
-    await this.#tell(
+      await memory.annotate(pool, uselessAnnotation, kept)
+    await memory.tell(
       pool,
       kept.filter((entry) => this.#counts(entry)),
     )
@@ -181,47 +162,6 @@ export class NodePoolLearning implements ControllerSpec {
   /** Whether pods still wait because of it. */
   #counts({ workload }: UselessNode): boolean {
     return this.#deps.state.evidence.isAwaited(workload)
-  }
-
-  async #tell(pool: NodePool, useless: readonly UselessNode[]): Promise<void> {
-    const { client, clock } = this.#deps
-    const stored = conditionOf(pool, conditionType)
-    if (useless.length === 0 && stored === undefined) return
-    const wanted: NewCondition =
-      useless.length === 0
-        ? { type: conditionType, status: 'True' }
-        : {
-            type: conditionType,
-            status: 'False',
-            reason: 'NodeRefused',
-            message: useless
-              .slice(0, 3)
-              .map((each) => uselessText(each))
-              .join('; ')
-              .slice(0, 2000),
-          }
-    const isSame = wanted.status === stored?.status && (wanted.message ?? '') === (stored.message ?? '')
-    if (isSame) return
-    const { conditions } = ConditionSet.of(pool, nodePoolConditions).set(wanted, clock.now())
-    await client.patch(
-      karpenterKinds.nodePool,
-      { name: pool.metadata.name },
-      { status: { conditions } },
-      { subresource: 'status', resourceVersion: pool.metadata.resourceVersion ?? '' },
-    )
-  }
-
-  async #annotate(pool: NodePool, key: string, list: readonly object[]): Promise<void> {
-    const value = list.length === 0 ? null : JSON.stringify(list)
-    try {
-      await this.#deps.client.patch(
-        karpenterKinds.nodePool,
-        { name: pool.metadata.name },
-        { metadata: { annotations: { [key]: value } } },
-      )
-    } catch (error) {
-      if (!isKubeError(error, 'notFound')) throw error
-    }
   }
 }
 

@@ -9,7 +9,7 @@ import type { PlacementGate } from './gate.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly placementGate: PlacementGate
+  readonly placementGate: Pick<PlacementGate, 'keepsPlans'>
   readonly clock: Clock
 }
 
@@ -30,8 +30,21 @@ export function withPlannedPods(claim: NewObject<NodeClaim>, pods: readonly Pod[
   return { ...claim, metadata: { ...claim.metadata, annotations } }
 }
 
-/** Takes up the plans of the process before this one, as far as its claims tell them. */
-export function resumePlans({ caches, state, placementGate, clock }: Dependencies): void {
+/** Plans of the process before this one. */
+export class ResumedPlans {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Takes them up, as far as claims tell them. */
+  resume(): void {
+    resumePlans(this.#deps)
+  }
+}
+
+function resumePlans({ caches, state, placementGate, clock }: Dependencies): void {
   if (!placementGate.keepsPlans) return
   const claims = caches.nodeClaims
     .list()
