@@ -1,17 +1,22 @@
 /**
- * Holds what a product file of the operator may ask for: an interface or type named `Dependencies` (or ending so) has
- * few fields, so that a class takes what it uses, and nothing is filled in after it was made: what two objects share is
- * made before both. Prints the widest such interface and the number of slots; exits 1 if there is too much of either.
+ * Holds what product files of the operator ask for. A class is given few objects, each of which it uses: an interface
+ * of dependencies, with what else the constructor takes, has at most six fields, and only the files that put everything
+ * together see all of it. Nothing is filled in after it was made: what two objects share is made before both.
+ * Prints the widest interface and the number of slots; exits 1 if there is too much of either.
  */
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Class, parseSync, type TSSignature, type TSType, Visitor } from 'oxc-parser'
 
-/** Fields of one interface of dependencies at most. */
-const mostFields = 20
+/** What one class or function may ask for at most. */
+const mostFields = 6
+/** Interfaces that list dependencies. */
+const dependencies = /(Dependencies|Parts)$/
+/** Puts objects together, and is given all that there is. */
+const composition = /^packages\/operator\/src\/(composition\/[^/]+|controllers|operator)\.ts$/
 
-/** An interface of dependencies. */
+/** What an interface of dependencies lists, or a class is given. */
 export interface Asked {
   readonly name: string
   readonly line: number
@@ -28,6 +33,8 @@ export interface Slot {
 export interface Findings {
   readonly asked: readonly Asked[]
   readonly slots: readonly Slot[]
+  /** Lines that import what only the composition may know. */
+  readonly reaching: readonly number[]
 }
 
 /** Reads one source file. */
@@ -35,41 +42,93 @@ export function findingsIn(path: string, text: string): Findings {
   const asked: Asked[] = []
   const slots: Slot[] = []
   const lineOf = (offset: number) => text.slice(0, offset).split('\n').length
-  const ask = (name: string, start: number, members: readonly TSSignature[]) => {
-    if (!/(Dependencies|Parts)$/.test(name)) return
-    asked.push({ name, line: lineOf(start), fields: members.length })
+  const widths = new Map<string, number>()
+  const list = (name: string, start: number, fields: number) => {
+    if (!dependencies.test(name)) return
+    widths.set(name, fields)
+    asked.push({ name, line: lineOf(start), fields })
   }
-  const look = ({ body: { body } }: Class) => {
-    for (const member of body) {
-      if (member.type !== 'PropertyDefinition' || member.readonly || member.static) continue
-      const { key, value, typeAnnotation } = member
-      if (key.type !== 'Identifier' || member.accessibility === 'private') continue
-      const isCallable =
-        value?.type === 'ArrowFunctionExpression' ||
-        value?.type === 'FunctionExpression' ||
-        mayBeCalled(typeAnnotation?.typeAnnotation)
-      if (isCallable) slots.push({ name: key.name, line: lineOf(member.start) })
-    }
+  const classes: Class[] = []
+  const see = (node: Class) => {
+    classes.push(node)
+    slots.push(...slotsOf(node).map(({ name, start }) => ({ name, line: lineOf(start) })))
   }
+  const { program, module } = parseSync(path, text)
   new Visitor({
-    TSInterfaceDeclaration({ id, body, start }) {
-      ask(id.name, start, body.body)
+    TSInterfaceDeclaration({ id, body, start, extends: bases }) {
+      // What another one lists is not seen here: it counts as too much.
+      list(id.name, start, bases.length > 0 ? Number.POSITIVE_INFINITY : body.body.length)
+      for (const member of body.body)
+        if (isSlotSignature(member)) slots.push({ name: id.name, line: lineOf(member.start) })
     },
-    TSTypeAliasDeclaration({ id, typeAnnotation, start }) {
-      if (typeAnnotation.type === 'TSTypeLiteral') ask(id.name, start, typeAnnotation.members)
+    TSTypeAliasDeclaration({ id, typeAnnotation: type, start }) {
+      const isLiteral = type.type === 'TSTypeLiteral'
+      list(id.name, start, isLiteral ? type.members.length : Number.POSITIVE_INFINITY)
     },
-    ClassDeclaration: look,
-    ClassExpression: look,
-  }).visit(parseSync(path, text).program)
-  return { asked, slots }
+    ClassDeclaration: see,
+    ClassExpression: see,
+  }).visit(program)
+  for (const { id, start, fields } of classes.map((node) => givenTo(node, widths)))
+    if (fields > 0) asked.push({ name: id, line: lineOf(start), fields })
+  const reaching = module.staticImports
+    .filter(({ moduleRequest: { value } }) => /(^|\/)composition\/[^/]+$/.test(value))
+    .map(({ start }) => lineOf(start))
+  return { asked, slots, reaching }
 }
 
-/** Whether something of this type is a function, or an object of a type with a name, which may have one. */
-function mayBeCalled(type: TSType | undefined): boolean {
+/** What the constructor takes beside an interface of dependencies, together with what that lists. */
+function givenTo(
+  { id, body: { body }, start }: Class,
+  widths: ReadonlyMap<string, number>,
+): { readonly id: string; readonly start: number; readonly fields: number } {
+  const name = id?.name ?? 'class'
+  for (const member of body) {
+    if (member.type !== 'MethodDefinition' || member.kind !== 'constructor') continue
+    const { params } = member.value
+    const [first] = params
+    const type = first !== undefined && 'typeAnnotation' in first ? first.typeAnnotation : undefined
+    const listed = widths.get(nameOf(type?.typeAnnotation) ?? '')
+    if (listed !== undefined) return { id: name, start, fields: listed + params.length - 1 }
+  }
+  return { id: name, start, fields: 0 }
+}
+
+function nameOf(type: TSType | undefined): string | undefined {
+  return type?.type === 'TSTypeReference' && type.typeName.type === 'Identifier'
+    ? type.typeName.name
+    : undefined
+}
+
+/** Members of a class that others may set, and that are functions or may have some. */
+function slotsOf({ body: { body } }: Class): readonly { readonly name: string; readonly start: number }[] {
+  return body.flatMap((member) => {
+    if (member.type !== 'PropertyDefinition' || member.readonly || member.static) return []
+    const { key, value, typeAnnotation, accessibility, start } = member
+    if (key.type !== 'Identifier' || accessibility === 'private') return []
+    const isFunction = value?.type === 'ArrowFunctionExpression' || value?.type === 'FunctionExpression'
+    const type = typeAnnotation?.typeAnnotation
+    const isSlot = isFunction || isFunctionType(type) || isNamedType(type)
+    return isSlot ? [{ name: key.name, start }] : []
+  })
+}
+
+/** Whether an object may be given this function after it was made. */
+function isSlotSignature(member: TSSignature): boolean {
+  if (member.type !== 'TSPropertySignature' || member.readonly) return false
+  return isFunctionType(member.typeAnnotation?.typeAnnotation)
+}
+
+function isFunctionType(type: TSType | undefined): boolean {
   if (type === undefined) return false
-  if (type.type === 'TSUnionType') return type.types.some(mayBeCalled)
-  if (type.type === 'TSParenthesizedType') return mayBeCalled(type.typeAnnotation)
-  return type.type === 'TSFunctionType' || type.type === 'TSTypeReference'
+  if (type.type === 'TSUnionType') return type.types.some(isFunctionType)
+  if (type.type === 'TSParenthesizedType') return isFunctionType(type.typeAnnotation)
+  return type.type === 'TSFunctionType'
+}
+
+/** Something of a type with a name may have functions. */
+function isNamedType(type: TSType | undefined): boolean {
+  if (type?.type === 'TSUnionType') return type.types.some(isNamedType)
+  return type?.type === 'TSTypeReference'
 }
 
 async function check(): Promise<void> {
@@ -77,23 +136,24 @@ async function check(): Promise<void> {
   let widest = { fields: 0, place: 'nothing' }
   let slotCount = 0
   let violations = 0
-  for await (const path of glob('packages/operator/src/**/*.ts', { cwd: root })) {
+  for await (const found of glob('packages/operator/src/**/*.ts', { cwd: root })) {
+    const path = found.replaceAll('\\', '/')
     if (/\.test\.ts$|\.test-support\.ts$/.test(path)) continue
-    const { asked, slots } = findingsIn(path, readFileSync(resolve(root, path), 'utf8'))
+    const { asked, slots, reaching } = findingsIn(path, readFileSync(resolve(root, path), 'utf8'))
     for (const { name, line, fields } of asked) {
       const place = `${path}:${line} ${name}`
       if (fields > widest.fields) widest = { fields, place }
       if (fields <= mostFields) continue
       violations++
-      console.error(
-        `${place} has ${fields} fields; at most ${mostFields} are to be there: take fewer collaborators`,
-      )
+      console.error(`${place} asks for ${fields} objects, at most ${mostFields}: take collaborators instead`)
     }
     for (const { name, line } of slots) {
       slotCount++
-      console.error(
-        `${path}:${line} "${name}" is filled in later; make what is shared before both, and readonly`,
-      )
+      console.error(`${path}:${line} "${name}" is filled in later: make what is shared before both`)
+    }
+    for (const line of composition.test(path) ? [] : reaching) {
+      violations++
+      console.error(`${path}:${line} imports from composition/, which is given everything: take what is used`)
     }
   }
   console.log(`dependencies: widest ${widest.fields} (${widest.place}), ${slotCount} callback slot(s)`)

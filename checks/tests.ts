@@ -1,5 +1,5 @@
 /**
- * All tests of the packages, or those whose paths contain one of the words given. Most files share a
+ * All tests of the packages and the checks, or those whose paths contain one of the words given. Most files share a
  * process with others: to load the code, and to run it until it is fast, costs more than most tests do.
  * Arguments with a dash go on to `node --test`. One report is printed, and 1 is the exit code if a test fails.
  */
@@ -144,7 +144,7 @@ function watchers(): readonly string[] {
 async function main(): Promise<number> {
   const options = [...watchers(), ...process.argv.slice(2).filter((argument) => argument.startsWith('-'))]
   const words = process.argv.slice(2).filter((argument) => !argument.startsWith('-'))
-  const files = globSync('packages/*/src/**/*.test.ts', { cwd: root })
+  const files = globSync(['packages/*/src/**/*.test.ts', 'checks/*.test.ts'], { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
     .sort()

@@ -80,14 +80,14 @@ export class DrainStand {
       rate,
     })
     this.operator = new Operator({
-      client,
-      registry: createCacheRegistry({ client, clock, logger, random }),
+      kubernetes: {
+        client,
+        registry: createCacheRegistry({ client, clock, logger, random }),
+        events: createEventRecorder({ client, clock, logger, random }),
+      },
+      runtime: { clock, random, logger },
       provider: new KwokProvider({ client, clock, random, logger }),
-      events: createEventRecorder({ client, clock, logger, random }),
       decider: new ThreadDecider({ clock, turns: eventLoopTurns, logger }),
-      clock,
-      random,
-      logger,
       settings: defaultSettings,
     })
   }

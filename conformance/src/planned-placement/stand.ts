@@ -121,14 +121,10 @@ export class Stand {
     const logger = notes
     notes.events = createEventRecorder({ client, clock, logger, random })
     const operator = new Operator({
-      client,
-      registry: createCacheRegistry({ client, clock, logger, random }),
+      kubernetes: { client, registry: createCacheRegistry({ client, clock, logger, random }), events: notes },
+      runtime: { clock, random, logger },
       provider: new KwokProvider({ client, clock, random, logger }),
-      events: notes,
       decider: new ThreadDecider({ clock, turns: eventLoopTurns, logger }),
-      clock,
-      random,
-      logger,
       settings: { ...defaultSettings, ...settings },
     })
     await operator.observe(AbortSignal.timeout(20_000))

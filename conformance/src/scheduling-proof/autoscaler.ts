@@ -88,13 +88,9 @@ export class Autoscaler {
     const registry = createCacheRegistry({ client, clock, logger: journal, random })
     const provider = new ShutteredProvider({ client, clock, random, logger: journal })
     const operator = new Operator({
-      client,
-      registry,
+      kubernetes: { client, registry, events: journal },
+      runtime: { clock, random, logger: journal },
       provider,
-      events: journal,
-      clock,
-      random,
-      logger: journal,
       settings: {
         ...defaultSettings,
         // Short, so that several passes look at a launch before its nodes are there.

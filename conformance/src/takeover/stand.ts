@@ -64,13 +64,13 @@ export class Stand {
       userAgent: fieldManager,
     })
     const operator = new Operator({
-      client,
-      registry: createCacheRegistry({ client, clock, logger, random }),
+      kubernetes: {
+        client,
+        registry: createCacheRegistry({ client, clock, logger, random }),
+        events: createEventRecorder({ client, clock, logger, random, component: 'karpenter' }),
+      },
+      runtime: { clock, random, logger },
       provider: new KwokProvider({ client, clock, random, logger }),
-      events: createEventRecorder({ client, clock, logger, random, component: 'karpenter' }),
-      clock,
-      random,
-      logger,
       settings: { ...defaultSettings, featureGates: gates },
     })
     await operator.observe(AbortSignal.timeout(20_000))

@@ -96,14 +96,10 @@ async function played(
     const settings = { ...defaultSettings, ...demoPace }
     const decider = new InlineDecider(clock)
     const operator = new Operator({
-      client,
-      registry,
+      kubernetes: { client, registry, events },
+      runtime: { clock, random, logger },
       provider,
-      events,
       decider,
-      clock,
-      random,
-      logger,
       settings,
     })
     await operator.observe()

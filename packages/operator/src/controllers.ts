@@ -7,14 +7,13 @@ import { measuredProvider } from './cloud/measured-provider.ts'
 import { type Runnable, type RunnableSpec, runnables } from './controller.ts'
 import { healthOf, terminationOf } from './composition/node.ts'
 import { lifecycleOf } from './composition/nodeclaim.ts'
-import type { OperatorParts } from './composition/parts.ts'
+import { type Assembly, assemblyOf, type OperatorParts } from './composition/parts.ts'
 import { measuredDecider } from './decider/measured-decider.ts'
 import { learningOf } from './composition/nodepool.ts'
 import { nominatorOf } from './composition/placement.ts'
 import { provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
 import { disruptionOf } from './composition/disruption.ts'
-import { sliceMs } from './decider/slice.ts'
 import { LaunchPauses } from './nodepool/static/launch-pauses.ts'
 import { StaticClaims } from './nodepool/static/static-claims.ts'
 import { StaticPools } from './nodepool/static/static-pool.ts'
@@ -54,7 +53,8 @@ interface Controllers {
 }
 
 /** Builds every controller and subscribes it to what it watches. Nothing runs before `start`. */
-export function buildControllers(parts: OperatorParts, sweep: SweepGuard): Controllers {
+export function buildControllers(given: OperatorParts, sweep: SweepGuard): Controllers {
+  const parts = assemblyOf(given)
   const { clock, logger, random, framework, settings } = parts
   const deps = { clock, logger, random, metrics: framework, isExpected: isExpectedFailure }
   reportSync(parts)
@@ -65,17 +65,16 @@ export function buildControllers(parts: OperatorParts, sweep: SweepGuard): Contr
 
 /** In the order in which they are told of a change and started. */
 function controllerSpecs(
-  parts: OperatorParts,
+  parts: Assembly,
   sweep: SweepGuard,
 ): { readonly specs: readonly RunnableSpec[]; readonly explainer: NodeExplainer } {
   const { learning, metrics, overlays, provider } = parts
   const { nodeRepair, staticCapacity } = parts.settings.featureGates
   const evictions = new EvictionQueue(parts)
   const deleter = new ClaimDeleter(parts)
-  const slicing = { clock: parts.clock, turns: parts.turns, sliceMs }
   const plannedClaims = new PlannedClaims(parts)
   const creations = new ClaimCreations(parts)
-  const limits = new LimitReport({ ...parts, kubernetes: parts })
+  const limits = new LimitReport(parts)
   const staticPools = new StaticPools(parts)
   const objects = new ClaimObjects(parts)
   const staticClaims = new StaticClaims({ ...parts, objects, creations })
@@ -84,7 +83,7 @@ function controllerSpecs(
       ...measured(parts, 'disruption'),
       decider: measuredDecider(parts.decider, 'disruption', parts),
     },
-    { evictions, deleter, plannedClaims, creations, staticPools, staticClaims, slicing },
+    { evictions, deleter, plannedClaims, creations, staticPools, staticClaims },
   )
   const pricing = new PoolPricing(measured(parts, 'state.pricing'))
   const specs = [
@@ -100,9 +99,12 @@ function controllerSpecs(
     ...(overlays === undefined
       ? []
       : [
-          new NodeOverlayController(parts, {
-            ...overlays,
-            provider: measuredProvider(overlays.provider, 'nodeoverlay.controller', parts),
+          new NodeOverlayController({
+            ...parts,
+            layer: {
+              ...overlays,
+              provider: measuredProvider(overlays.provider, 'nodeoverlay.controller', parts),
+            },
           }),
         ]),
     ...(staticCapacity
@@ -137,20 +139,19 @@ function controllerSpecs(
     ...statusControllers(parts),
     new NodeClaimGarbageCollection({
       ...measured(parts, 'nodeclaim.garbagecollection'),
-      kubernetes: parts,
       deleter,
       sweep,
     }),
     new NodePoolCounter(parts),
     commands,
     disruption,
-    provisionerOf(measured(parts, 'provisioner'), { plannedClaims, creations, limits, slicing }),
+    provisionerOf(measured(parts, 'provisioner'), { plannedClaims, creations, limits }),
   ]
   return { specs, explainer }
 }
 
 /** The parts of one controller, whose calls to the cloud are measured under its name. */
-function measured(parts: OperatorParts, controller: string): OperatorParts {
+function measured(parts: Assembly, controller: string): Assembly {
   const { caches, launchGuard, learning } = parts
   const provider = measuredProvider(parts.provider, controller, parts)
   return {

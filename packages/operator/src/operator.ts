@@ -12,7 +12,6 @@ import type { DrainReport } from './node/termination/drain-report.ts'
 import { drainReports } from './node/termination/drain-state.ts'
 import { correctionsShown } from './nodepool/learning.ts'
 import { PlacementGate } from './placement/gate.ts'
-import type { OperatorParts } from './composition/parts.ts'
 import { DecisionFaults } from './decider/decision-faults.ts'
 import { IsolatingDecider } from './decider/isolating-decider.ts'
 import { InlineDecider, type SchedulingDecider } from './decider/decider.ts'
@@ -33,19 +32,29 @@ import { buildControllers } from './controllers.ts'
 
 /** What an operator runs on. */
 export interface OperatorDependencies {
-  readonly client: KubeClient
-  /** Caches not started yet; the operator adds its own and starts all of them. */
-  readonly registry: CacheRegistry
+  readonly kubernetes: OperatorApi
   readonly provider: CloudProvider
-  readonly events: EventRecorder
   /** Closed when the operator stops; without one, decisions are made in this thread. */
   readonly decider?: SchedulingDecider
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
+  readonly runtime: OperatorRuntime
   readonly settings: Settings
   /** What the metrics say of this program. */
   readonly build?: BuildInfo
+}
+
+/** The Kubernetes API of an operator. */
+interface OperatorApi {
+  readonly client: KubeClient
+  /** Caches not started yet; the operator adds its own and starts all of them. */
+  readonly registry: CacheRegistry
+  readonly events: EventRecorder
+}
+
+/** What an operator takes from its process. */
+interface OperatorRuntime {
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
 }
 
 /** Why nothing may be happening. */
@@ -88,9 +97,10 @@ export class Operator {
 
   constructor(deps: OperatorDependencies) {
     this.#deps = deps
-    this.#unreadable = new UnreadableObjects(deps.logger)
-    this.caches = openCaches(deps.registry, deps.provider, deps.settings, this.#unreadable.note)
-    const { provider, clock, settings, build } = deps
+    const { clock, logger } = deps.runtime
+    this.#unreadable = new UnreadableObjects(logger)
+    this.caches = openCaches(deps.kubernetes.registry, deps.provider, deps.settings, this.#unreadable.note)
+    const { provider, settings, build } = deps
     this.passAges = new PassAges(clock)
     this.#claimSweep = claimSweepGuard(clock)
     this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
@@ -130,27 +140,29 @@ export class Operator {
     this.#decider = new IsolatingDecider({
       inner: deps.decider ?? new InlineDecider(clock),
       clock,
-      logger: deps.logger,
-      events: deps.events,
-      faults: new DecisionFaults({ logger: deps.logger, metrics: this.metrics }),
+      logger,
+      events: deps.kubernetes.events,
+      faults: new DecisionFaults({ logger, metrics: this.metrics }),
     })
   }
 
   /** Starts watching. Resolves when every cache holds a complete list; rejects when `signal` aborts. */
   async observe(signal?: AbortSignal): Promise<void> {
-    const { registry } = this.#deps
+    const { registry } = this.#deps.kubernetes
     registry.start(this.#stopping.signal)
     await this.synced(signal)
   }
 
   /** Resolves when every cache holds a complete list; rejects when `signal` aborts. */
   async synced(signal?: AbortSignal): Promise<void> {
-    await this.#deps.registry.synced(signal)
+    await this.#deps.kubernetes.registry.synced(signal)
   }
 
   /** Starts deciding and acting; call it once this process leads and has observed. */
   lead(): void {
-    const { client, events, clock, random, logger, settings } = this.#deps
+    const { kubernetes, runtime, settings } = this.#deps
+    const { client, events } = kubernetes
+    const { clock, random, logger } = runtime
     this.#unreadable.lead(events)
     const provider = checkedPrices(this.#deps.provider, logger)
     const overlays = overlayLayer(this.caches, provider)
@@ -160,31 +172,33 @@ export class Operator {
       provider: beneath,
     }
     this.#learning = learning
-    const context: OperatorParts = {
-      client,
-      caches: this.caches,
-      state: this.state,
-      provider: learning === undefined ? beneath : correctedProvider(learning),
-      ...(learning && { learning }),
-      ...(overlays && { overlays }),
-      launchGuard: this.launchGuard,
-      events,
-      decider: this.#decider,
-      placementGate: new PlacementGate({ client, settings, clock, logger }),
-      answers: new DisruptionAnswers(),
-      metrics: this.metrics,
-      followedPods: this.#followedPods,
-      framework: this.framework,
-      passAges: this.passAges,
-      clock,
-      turns: eventLoopTurns,
-      random,
-      logger,
-      settings,
-    }
-    const { runnables, explainer } = buildControllers(context, this.#claimSweep)
-    this.#controllers = runnables
-    this.#explainer = explainer
+    const controllers = buildControllers(
+      {
+        kubernetes: { client, caches: this.caches, events },
+        state: this.state,
+        cloud: {
+          provider: learning === undefined ? beneath : correctedProvider(learning),
+          launchGuard: this.launchGuard,
+          ...(learning && { learning }),
+          ...(overlays && { overlays }),
+        },
+        decisions: {
+          decider: this.#decider,
+          placementGate: new PlacementGate({ client, settings, clock, logger }),
+          answers: new DisruptionAnswers(),
+        },
+        telemetry: {
+          metrics: this.metrics,
+          followedPods: this.#followedPods,
+          framework: this.framework,
+          passAges: this.passAges,
+        },
+        process: { clock, turns: eventLoopTurns, random, logger, settings },
+      },
+      this.#claimSweep,
+    )
+    this.#controllers = controllers.runnables
+    this.#explainer = controllers.explainer
     this.#countRefusals()
     for (const controller of this.#controllers) controller.start()
     this.#deps.provider.startControllers(this.#stopping.signal)
@@ -192,7 +206,7 @@ export class Operator {
 
   /** Offerings that launches avoid because they had no capacity. */
   offerings(): readonly OfferingTrouble[] {
-    return this.launchGuard.health.troubles(this.#deps.clock.now())
+    return this.launchGuard.health.troubles(this.#deps.runtime.clock.now())
   }
 
   /** Instance types whose instances have less than the catalogue says, by NodePool; nothing while another process leads. */
@@ -220,12 +234,12 @@ export class Operator {
 
   /** Types of objects whose first list has not arrived. */
   get waitingFor(): readonly string[] {
-    return this.#deps.registry.waitingFor
+    return this.#deps.kubernetes.registry.waitingFor
   }
 
   /** How many objects have arrived of each of those types. */
   get arrivals(): ReadonlyMap<string, number> {
-    return this.#deps.registry.arrivals
+    return this.#deps.kubernetes.registry.arrivals
   }
 
   /** What decisions wait for, or go on without. */
@@ -248,8 +262,8 @@ export class Operator {
 
   /** Every drain under way, with what it waits for. */
   drains(): readonly DrainReport[] {
-    const { clock, provider } = this.#deps
-    return drainReports(this, provider.nodeClasses, clock.now())
+    const { provider, runtime } = this.#deps
+    return drainReports(this, provider.nodeClasses, runtime.clock.now())
   }
 
   /**

@@ -224,14 +224,10 @@ export class World {
     void connected()
     await clock.advanceUntil(() => provider !== undefined, 60_000)
     const operator = new Operator({
-      client,
-      registry,
+      kubernetes: { client, registry, events },
+      runtime: { clock, random, logger },
       provider: await connecting,
-      events,
       decider: (this.#options.decider ?? inline)(clock),
-      clock,
-      random,
-      logger,
       settings: { ...defaultSettings, ...this.#options.settings },
     })
     const observing = operator.observe()

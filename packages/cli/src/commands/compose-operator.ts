@@ -67,14 +67,10 @@ export async function composeOperator(plan: OperatorPlan): Promise<ComposedOpera
   const provider = await createProvider(plan, client, registry, events)
   const decider = new ThreadDecider({ clock, turns: eventLoopTurns, logger })
   operator = new Operator({
-    client,
-    registry,
+    kubernetes: { client, registry, events },
+    runtime: { clock, random, logger },
     provider,
-    events,
     decider,
-    clock,
-    random,
-    logger,
     settings,
     build: { ...build, commit: plan.commit ?? '' },
   })

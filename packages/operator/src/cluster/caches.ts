@@ -100,8 +100,8 @@ const podGatherMs = 50
  * @param onRead told of every object but pods, as it enters.
  */
 export function openCaches(
-  registry: CacheRegistry,
-  provider: CloudProvider,
+  registry: Pick<CacheRegistry, 'cache'>,
+  provider: Pick<CloudProvider, 'nodeClasses'>,
   settings: Pick<Settings, 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'>,
   onRead: Reading = () => undefined,
 ): Caches {
@@ -180,7 +180,7 @@ function claimKeysOf(pod: Pod): readonly string[] {
   return claimedVolumes(pod).map(({ claimName }) => `${pod.metadata.namespace ?? ''}/${claimName}`)
 }
 
-function openApplications(registry: CacheRegistry, onRead: Reading): ApplicationCaches {
+function openApplications(registry: Pick<CacheRegistry, 'cache'>, onRead: Reading): ApplicationCaches {
   const services = registry.cache(kinds.service, {
     transform: readable<Service>(kinds.service.kind, selectorIfAny, onRead),
   })
@@ -199,7 +199,7 @@ function openApplications(registry: CacheRegistry, onRead: Reading): Application
   }
 }
 
-function openResourceSlices(registry: CacheRegistry, onRead: Reading): Cache<ResourceSlice> {
+function openResourceSlices(registry: Pick<CacheRegistry, 'cache'>, onRead: Reading): Cache<ResourceSlice> {
   const trim = ({ apiVersion, kind, metadata, spec }: ResourceSlice): ResourceSlice => ({
     apiVersion,
     kind,

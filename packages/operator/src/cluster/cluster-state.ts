@@ -48,7 +48,7 @@ export interface SyncAnswer {
 /** Joins what the caches hold and remembers what no object tells: marks, nominations, fresh claims. */
 export class ClusterState {
   readonly #caches: Caches
-  readonly #provider: CloudProvider
+  readonly #provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>
   readonly #clock: Clock
   readonly #marked = new Set<string>()
   readonly #nominatedUntil = new Map<string, number>()
@@ -108,7 +108,7 @@ export class ClusterState {
   /** @param planAgeMs how long a plan is held on to that is not carried out. */
   constructor(
     caches: Caches,
-    provider: CloudProvider,
+    provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>,
     clock: Clock,
     planAgeMs: number = defaultSettings.registrationTimeoutMs,
   ) {

@@ -1,7 +1,6 @@
 /** A state over caches that are told what they hold, as a watch would tell them. */
 import type { KubeObject, ResourceType } from '@tenon/api'
-import type { Cache, CacheRegistry, Change, ObjectKey } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
+import type { Cache, Change, ObjectKey } from '@tenon/kube'
 import { VirtualClock } from '@tenon/runtime'
 import { type Caches, openCaches } from './caches.ts'
 import { defaultSettings } from '../settings.ts'
@@ -19,7 +18,7 @@ export const nodeClassKind: ResourceType = {
 const provider = {
   nodeClasses: [nodeClassKind],
   wellKnownLabels: [],
-} as unknown as CloudProvider
+}
 
 const keyOf = ({ namespace = '', name }: ObjectKey) => `${namespace}/${name}`
 
@@ -109,12 +108,13 @@ export class ObservedCluster {
   readonly clock = new VirtualClock()
   readonly caches: Caches
   readonly state: ClusterState
-  readonly #caches = new Map<string, ToldCache>()
+  /** By kind, each of the type of its kind. */
+  readonly #caches = new Map<string, unknown>()
 
   constructor() {
     const registry = {
-      cache: (type: ResourceType) => this.#cache(type),
-    } as unknown as CacheRegistry
+      cache: <T extends KubeObject>(type: ResourceType<T>): Cache<T> => this.#cache(type),
+    }
     this.caches = openCaches(registry, provider, defaultSettings)
     this.state = new ClusterState(this.caches, provider, this.clock)
   }
@@ -129,8 +129,8 @@ export class ObservedCluster {
     this.#cache({ kind: object.kind } as ResourceType).remove(object.metadata)
   }
 
-  #cache(type: ResourceType): ToldCache {
-    let cache = this.#caches.get(type.kind)
+  #cache<T extends KubeObject>(type: ResourceType<T>): ToldCache<T> {
+    let cache = this.#caches.get(type.kind) as ToldCache<T> | undefined
     if (cache === undefined) {
       cache = new ToldCache(type)
       this.#caches.set(type.kind, cache)

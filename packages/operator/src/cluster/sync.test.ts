@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type NodeClaim } from '@tenon/api'
 import { type LogFields, silentLogger } from '@tenon/runtime'
-import type { OperatorParts } from '../composition/parts.ts'
 import { seedCheckMs, StateNodeClaimGC } from '../nodeclaim/seed-check.ts'
 import { reportSync } from '../metrics/sync-report.ts'
 import { Metrics } from '../metrics/metrics.ts'
@@ -96,8 +95,8 @@ describe('synced', () => {
 
 describe('the check of claims that no cache has shown', () => {
   function check({ state }: ObservedCluster, inApi: NodeClaim | undefined): StateNodeClaimGC {
-    const client = { get: () => Promise.resolve(inApi) }
-    return new StateNodeClaimGC({ state, client, logger: silentLogger } as unknown as OperatorParts)
+    const client = { get: (): Promise<never> => Promise.resolve(inApi as never) }
+    return new StateNodeClaimGC({ state, client, logger: silentLogger })
   }
   const { signal } = new AbortController()
 

@@ -1,5 +1,4 @@
 /** Builds the disruption loop: its methods, and the commands that carry out what they decide. */
-import type { Clock, Slicing } from '@tenon/runtime'
 import { soldOutProvider } from '../cloud/sold-out-provider.ts'
 import { DisruptionBudgets } from '../disruption/budget.ts'
 import { CandidateFinder } from '../disruption/candidates.ts'
@@ -40,7 +39,7 @@ import { KeptPlans } from '../placement/kept-plans.ts'
 import type { ClaimCreations } from '../provisioning/claims/claim-creations.ts'
 import { ClaimObjects } from '../provisioning/claims/claim-objects.ts'
 import type { PlannedClaims } from '../provisioning/claims/planned-claims.ts'
-import type { OperatorParts } from './parts.ts'
+import type { Assembly } from './parts.ts'
 import { inputsOf } from './provisioning.ts'
 
 /** What the disruption loop shares with other controllers. */
@@ -51,7 +50,6 @@ export interface Shared {
   readonly creations: ClaimCreations
   readonly staticPools: StaticPools
   readonly staticClaims: StaticClaims
-  readonly slicing: Slicing & { readonly clock: Clock }
 }
 
 interface DisruptionLoop {
@@ -61,19 +59,19 @@ interface DisruptionLoop {
   readonly explainer: NodeExplainer
 }
 
-export function disruptionOf(parts: OperatorParts, shared: Shared): DisruptionLoop {
+export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
   const { featureGates, compatibility } = parts.settings
-  const { plannedClaims, slicing } = shared
+  const { plannedClaims } = shared
   const marks = new DisruptionMarks(parts)
   const commands = commandsOf(parts, shared, marks)
   const budgets = new DisruptionBudgets(parts)
   const policy = new ConsolidationPolicy(parts)
-  const remarks = new DisruptionRemarks({ ...parts, kubernetes: parts })
+  const remarks = new DisruptionRemarks({ ...parts })
   const rolloutPause = new RolloutPause(parts)
-  const any = readersOf(parts, budgets, slicing)
+  const any = readersOf(parts, budgets)
   // Where nothing is for sale that may not be launched in place of nodes now.
   const provider = soldOutProvider(parts.provider, (pool) => commands.whyNoLaunch(pool))
-  const cheaper = readersOf({ ...parts, provider }, budgets, slicing)
+  const cheaper = readersOf({ ...parts, provider }, budgets)
   const plans = new KeptPlans(parts)
   const common = { ...parts, plans, claims: plannedClaims, creations: shared.creations }
   const replacements = new PlannedReplacements({ ...common, objects: new ClaimObjects(parts) })
@@ -101,8 +99,8 @@ export function disruptionOf(parts: OperatorParts, shared: Shared): DisruptionLo
       ? [consolidation('global')]
       : [consolidation('multi'), consolidation('single')]),
   ]
-  const leftovers = [plannedClaims, new LeftMarks({ ...parts, commands, marks, slicing })]
-  const turns = new MethodTurns({ ...parts, commands, slicing, methods })
+  const leftovers = [plannedClaims, new LeftMarks({ ...parts, commands, marks })]
+  const turns = new MethodTurns({ ...parts, commands, methods })
   const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy })
   return {
     commands,
@@ -111,7 +109,7 @@ export function disruptionOf(parts: OperatorParts, shared: Shared): DisruptionLo
   }
 }
 
-function commandsOf(parts: OperatorParts, { deleter, evictions }: Shared, marks: DisruptionMarks): Commands {
+function commandsOf(parts: Assembly, { deleter, evictions }: Shared, marks: DisruptionMarks): Commands {
   const replacements = new Replacements(parts)
   const report = new CommandReport(parts)
   const traces = new CommandTraces(parts)
@@ -126,10 +124,10 @@ function commandsOf(parts: OperatorParts, { deleter, evictions }: Shared, marks:
 }
 
 /** What reads the cluster for methods, with what this provider sells. */
-function readersOf(parts: OperatorParts, budgets: DisruptionBudgets, slicing: Slicing) {
+function readersOf(parts: Assembly, budgets: DisruptionBudgets) {
   const catalogue = new CatalogueReader(parts)
   const candidates = new CandidateFinder(parts)
-  const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts, slicing) })
-  const reader = new PassReader({ ...parts, catalogue, candidates, budgets, simulation, slicing })
+  const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts) })
+  const reader = new PassReader({ ...parts, catalogue, candidates, budgets, simulation })
   return { catalogue, candidates, simulation, reader }
 }

@@ -7,18 +7,17 @@ import { DrainEvents } from '../node/termination/drain-events.ts'
 import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
 import { TerminationReport } from '../node/termination/report.ts'
 import { terminationStages } from '../node/termination/stages.ts'
-import type { OperatorParts } from './parts.ts'
+import type { Assembly } from './parts.ts'
 
-export function terminationOf(parts: OperatorParts, evictions: EvictionQueue): NodeTermination {
+export function terminationOf(parts: Assembly, evictions: EvictionQueue): NodeTermination {
   const drainEvents = new DrainEvents(parts)
   return new NodeTermination({
     ...parts,
-    kubernetes: parts,
-    stages: terminationStages({ ...parts, kubernetes: parts, evictions, drainEvents }),
+    stages: terminationStages({ ...parts, evictions, drainEvents }),
     report: new TerminationReport(parts),
   })
 }
 
-export function healthOf(parts: OperatorParts, deleter: ClaimDeleter): NodeHealth {
+export function healthOf(parts: Assembly, deleter: ClaimDeleter): NodeHealth {
   return new NodeHealth({ ...parts, repair: new NodeRepair({ ...parts, deleter }) })
 }

@@ -12,23 +12,23 @@ import { RegistrationReport } from '../nodeclaim/lifecycle/registration-report.t
 import { ClaimStanding } from '../nodeclaim/lifecycle/standing.ts'
 import { RegistrationHold } from '../placement/registration-hold.ts'
 import { WishHold } from '../placement/wish-hold.ts'
-import type { OperatorParts } from './parts.ts'
+import type { Assembly } from './parts.ts'
 
-export function lifecycleOf(parts: OperatorParts, deleter: ClaimDeleter): NodeClaimLifecycle {
+export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLifecycle {
   const { learning, ...rest } = parts
   const deadlines = new LifecycleDeadlines(parts)
   const launches = new InstanceLaunches({ ...parts, deadlines })
   const hold = new RegistrationHold({ ...parts, wishes: new WishHold(parts) })
-  const standing = new ClaimStanding({ ...parts, kubernetes: parts, deleter })
+  const standing = new ClaimStanding({ ...parts, deleter })
   const report = new RegistrationReport(parts)
   return new NodeClaimLifecycle({
     ...parts,
     stages: [
       new Launcher({ ...rest, launches, learning, deleter }),
-      new Registration({ ...parts, kubernetes: parts, hold, standing, report }),
+      new Registration({ ...parts, hold, standing, report }),
       new Initialization(parts),
-      new Liveness({ ...parts, kubernetes: parts, deleter, deadlines }),
+      new Liveness({ ...parts, deleter, deadlines }),
     ],
-    finalizer: new ClaimFinalizer({ ...parts, kubernetes: parts }),
+    finalizer: new ClaimFinalizer({ ...parts }),
   })
 }

@@ -3,9 +3,9 @@ import type { CapacityLearning } from '../cloud/corrected-provider.ts'
 import { NodePoolLearning } from '../nodepool/learning.ts'
 import { LearningReport } from '../nodepool/learning-report.ts'
 import { PoolMemory } from '../nodepool/pool-memory.ts'
-import type { OperatorParts } from './parts.ts'
+import type { Assembly } from './parts.ts'
 
-export function learningOf(parts: OperatorParts, learning: CapacityLearning): NodePoolLearning {
+export function learningOf(parts: Assembly, learning: CapacityLearning): NodePoolLearning {
   return new NodePoolLearning({
     ...parts,
     learning,

@@ -1,25 +1,23 @@
-import type { EventRecorder, KubeClient } from '@tenon/kube'
+/** What controllers are put together from. No file outside this folder is given all of it. */
 import type { CloudProvider } from '@tenon/provider'
-import type { Clock, Logger, Random, Turns } from '@tenon/runtime'
+import type { Clock, Logger, Random, Slicing, Turns } from '@tenon/runtime'
 import type { CapacityLearning } from '../cloud/corrected-provider.ts'
 import type { LaunchGuard } from '../cloud/launch-guard.ts'
-import type { DisruptionAnswers } from '../disruption/answers.ts'
-import type { PlacementGate } from '../placement/gate.ts'
-import type { OverlayLayer } from '../nodeoverlay/overlaid-provider.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { SchedulingDecider } from '../decider/decider.ts'
+import { sliceMs } from '../decider/slice.ts'
+import type { DisruptionAnswers } from '../disruption/answers.ts'
+import type { Kubernetes } from '../kubernetes.ts'
 import type { FollowedPods } from '../metrics/cluster/followed-pods.ts'
 import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { PassAges } from '../metrics/pass-ages.ts'
-import type { Caches } from '../cluster/caches.ts'
+import type { OverlayLayer } from '../nodeoverlay/overlaid-provider.ts'
+import type { PlacementGate } from '../placement/gate.ts'
 import type { Settings } from '../settings.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
 
-/** What controllers are built from; each takes what it uses. */
-export interface OperatorParts {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+/** The cloud, and what is known of it. */
+interface Cloud {
   /** With the overlays of NodeOverlays, if these are served, and types no larger than their instances. */
   readonly provider: CloudProvider
   /** What is beneath; absent without the feature gate. */
@@ -28,20 +26,63 @@ export interface OperatorParts {
   readonly learning?: CapacityLearning
   /** Knows which offerings failed lately. */
   readonly launchGuard: LaunchGuard
-  readonly events: EventRecorder
+}
+
+/** What makes decisions, and what is kept of them. */
+interface Decisions {
   readonly decider: SchedulingDecider
   readonly placementGate: PlacementGate
   /** Why nodes are still there. */
   readonly answers: DisruptionAnswers
+}
+
+/** What is measured. */
+interface Telemetry {
   readonly metrics: Metrics
   /** What the metrics of pods show. */
   readonly followedPods: FollowedPods
   /** Told what controllers do. */
   readonly framework: FrameworkMetrics
   readonly passAges: PassAges
+}
+
+/** What this process gives to everyone who asks. */
+interface ProcessParts {
   readonly clock: Clock
   readonly turns: Turns
   readonly random: Random
   readonly logger: Logger
   readonly settings: Settings
+}
+
+export interface OperatorParts {
+  readonly kubernetes: Kubernetes
+  readonly state: ClusterState
+  readonly cloud: Cloud
+  readonly decisions: Decisions
+  readonly telemetry: Telemetry
+  readonly process: ProcessParts
+}
+
+/** All parts side by side, for each object to be given those that it names. */
+export type Assembly = Kubernetes &
+  Pick<OperatorParts, 'kubernetes' | 'state'> &
+  Cloud &
+  Decisions &
+  Telemetry &
+  ProcessParts & { readonly slicing: Slicing & { readonly clock: Clock } }
+
+export function assemblyOf(parts: OperatorParts): Assembly {
+  const { kubernetes, state, cloud, decisions, telemetry, process } = parts
+  const { clock, turns } = process
+  return {
+    kubernetes,
+    ...kubernetes,
+    state,
+    ...cloud,
+    ...decisions,
+    ...telemetry,
+    ...process,
+    slicing: { clock, turns, sliceMs },
+  }
 }

@@ -1,5 +1,4 @@
 /** Builds what decides about pods that wait, and launches nodes for them. */
-import type { Clock, Slicing } from '@tenon/runtime'
 import { ClaimRefusals } from '../cluster/pods/claim-refusals.ts'
 import { StoredPods } from '../cluster/pods/stored-pods.ts'
 import { DecidedPods } from '../node/evidence/decided-pods.ts'
@@ -41,29 +40,28 @@ import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
 import { StateSync } from '../provisioning/state-sync.ts'
 import { TimedDecider } from '../provisioning/timed-decider.ts'
 import { Triggers } from '../provisioning/triggers.ts'
-import type { OperatorParts } from './parts.ts'
+import type { Assembly } from './parts.ts'
 
 /** What the provisioner shares with other controllers. */
 interface Shared {
   readonly plannedClaims: PlannedClaims
   readonly creations: ClaimCreations
   readonly limits: LimitReport
-  readonly slicing: Slicing & { readonly clock: Clock }
 }
 
-export function inputsOf(parts: OperatorParts, slicing: Slicing): SchedulingInputs {
+export function inputsOf(parts: Assembly): SchedulingInputs {
   return new SchedulingInputs({
     state: parts.state,
     cluster: new ClusterInput(parts),
     pools: new EligiblePools(parts),
     pods: new PodEligibility(parts),
     policies: new SchedulingPolicies(parts),
-    slicing,
+    slicing: parts.slicing,
   })
 }
 
 /** Looks at what becomes of nodes. */
-function judgeOf(parts: OperatorParts, slicing: Shared['slicing']): NodeEvidenceJudge {
+function judgeOf(parts: Assembly): NodeEvidenceJudge {
   const verdicts = new PlaceVerdicts({
     ...parts,
     volumes: new PlaceVolumes(parts),
@@ -72,14 +70,14 @@ function judgeOf(parts: OperatorParts, slicing: Shared['slicing']): NodeEvidence
   })
   const report = new EvidenceReport(parts)
   const findings = new EvidenceFindings({ ...parts, verdicts, shortfalls: new Shortfalls(parts), report })
-  return new NodeEvidenceJudge({ ...parts, verdicts, findings, report, slicing })
+  return new NodeEvidenceJudge({ ...parts, verdicts, findings, report })
 }
 
-export function provisionerOf(parts: OperatorParts, shared: Shared): Provisioner {
-  const { clock, logger, settings } = parts
-  const { plannedClaims, creations, limits, slicing } = shared
+export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
+  const { clock, logger, settings, slicing } = parts
+  const { plannedClaims, creations, limits } = shared
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
-  const judge = settings.compatibility === 'karpenter' ? undefined : judgeOf(parts, slicing)
+  const judge = settings.compatibility === 'karpenter' ? undefined : judgeOf(parts)
   const refused = new RefusedClaims({ refusals: new ClaimRefusals(clock), batcher, logger })
   const report = new SchedulingReport({
     ...parts,
@@ -92,7 +90,7 @@ export function provisionerOf(parts: OperatorParts, shared: Shared): Provisioner
   const pass = new SchedulingPass({
     judge,
     decision: new PassDecision({
-      inputs: inputsOf(parts, slicing),
+      inputs: inputsOf(parts),
       refused,
       preferences: new PreferenceWarnings(parts),
       decider: new TimedDecider({ ...parts, trim }),

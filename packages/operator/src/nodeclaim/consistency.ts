@@ -21,11 +21,11 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Caches
   readonly state: ClusterState
   readonly events: EventRecorder
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger
 }
 

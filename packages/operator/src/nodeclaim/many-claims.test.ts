@@ -1,9 +1,8 @@
 /** What controllers remember of claims is cleared away as they go; that must not cost all claims for each of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { labels, type NodeClaim, type NodePool } from '@tenon/api'
-import { rfc3339, VirtualClock } from '@tenon/runtime'
-import type { OperatorParts } from '../composition/parts.ts'
+import { type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon/api'
+import { rfc3339, silentLogger, VirtualClock } from '@tenon/runtime'
 import { nodeClassKind, ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
 import { NodeClaimConsistency } from './consistency.ts'
 import { InstanceTypeDrift } from './disruption/instance-type-drift.ts'
@@ -46,11 +45,19 @@ async function assertLinear(fresh: () => (claim: NodeClaim) => Promise<unknown>)
 }
 
 test('the look at instance types costs the same for each claim, however many there are', async () => {
-  const types = [{ name: 't', offerings: [{ requirements: [] }] }]
+  const types: readonly InstanceType[] = [
+    {
+      name: 't',
+      requirements: [],
+      offerings: [{ requirements: [], pricePerHour: 1, available: true }],
+      capacity: {},
+      overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+    },
+  ]
   const provider = { getInstanceTypes: () => Promise.resolve(types), wellKnownLabels: [] }
   await assertLinear(() => {
     const clock = new VirtualClock(Date.UTC(2026, 0, 1))
-    const drift = new InstanceTypeDrift({ clock, provider } as unknown as OperatorParts)
+    const drift = new InstanceTypeDrift({ clock, provider })
     return async (claim) => {
       const reason = await drift.reasonFor(claim, {} as NodePool, new AbortController().signal)
       assert.equal(reason, undefined)
@@ -61,7 +68,17 @@ test('the look at instance types costs the same for each claim, however many the
 test('so does the look at what claims were promised', async () => {
   await assertLinear(() => {
     const cluster = new ObservedCluster()
-    const consistency = new NodeClaimConsistency(cluster as unknown as OperatorParts)
+    const { caches, clock, state } = cluster
+    const client = { patch: () => assert.fail('nothing is to be written') }
+    const events = { record: () => assert.fail('there is nothing to tell') }
+    const consistency = new NodeClaimConsistency({
+      client,
+      caches,
+      state,
+      events,
+      clock,
+      logger: silentLogger,
+    })
     return async (claim) => {
       cluster.see(claim)
       assert.equal((await consistency.reconcile(claim.metadata.name)).kind, 'done')

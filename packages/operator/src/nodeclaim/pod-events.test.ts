@@ -150,12 +150,13 @@ async function writesForRested(
     },
   }
   const [node, claim] = anInstance()
-  const pool = {
+  const { nodeClassRef } = claim.spec
+  const pool: NodePool = {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodePool',
     metadata: { name: 'general', uid: 'pool' },
-    spec: { disruption, template: { spec: { nodeClassRef: claim.spec.nodeClassRef } }, ...more },
-  } as unknown as NodePool
+    spec: { disruption, template: { spec: { nodeClassRef, requirements: [] } }, ...more },
+  }
   const conditions = ['Launched', 'Registered', 'Initialized', 'Consolidatable', 'Ready'].map(condition)
   cluster.see(pool, node, {
     ...claim,

@@ -7,8 +7,8 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'get'>
+  readonly state: Pick<ClusterState, 'dropSeed' | 'seedOf' | 'seeds'>
   readonly logger: Logger
 }
 

@@ -19,11 +19,10 @@ import {
   renderOverlayProblems,
 } from '@tenon/engine'
 import { type Cache, type Change, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { type Clock, inSlices, type Turns } from '@tenon/runtime'
+import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
 import { isUnreadable } from '../cluster/readable.ts'
 import { eligibilityPolicy } from '../provisioning/input/eligible-pods.ts'
-import { sliceMs } from '../decider/slice.ts'
 import type { OverlayLayer } from './overlaid-provider.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -34,8 +33,8 @@ interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
   readonly provider: CloudProvider
-  readonly clock: Clock
-  readonly turns: Turns
+  readonly layer: OverlayLayer
+  readonly slicing: Slicing & { readonly clock: Clock }
 }
 
 const periodMs = 6 * 60 * 60_000
@@ -51,11 +50,9 @@ export class NodeOverlayController implements ControllerSpec {
   readonly backoff = { baseMs: 100, capMs: 60_000 }
   readonly perSecond = 10
   readonly #deps: Dependencies
-  readonly #layer: OverlayLayer
 
-  constructor(deps: Dependencies, layer: OverlayLayer) {
+  constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#layer = layer
   }
 
   /** All overlays are evaluated at once, for every change of a spec that an evaluation depends on. */
@@ -66,7 +63,7 @@ export class NodeOverlayController implements ControllerSpec {
         if (isNewGeneration(change)) enqueue(allOverlays)
       })
     }
-    follow(this.#layer.overlays)
+    follow(this.#deps.layer.overlays)
     follow(nodePools)
     for (const cache of nodeClasses) follow(cache)
     enqueue(allOverlays)
@@ -77,15 +74,15 @@ export class NodeOverlayController implements ControllerSpec {
    * @throws AggregateError naming every pool whose types could not be listed; the others are evaluated.
    */
   async reconcile(_: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, clock, state, turns } = this.#deps
-    const { store, overlays } = this.#layer
+    const { caches, slicing, state } = this.#deps
+    const { store, overlays } = this.#deps.layer
     const { offered, failures } = await this.#offeredPools(
       caches.nodePools.list().filter((pool) => !isUnreadable(pool)),
       signal,
     )
     const { outcomes, byPool } = await inSlices(
       evaluateOverlaysInSteps(overlays.list(), offered, eligibilityPolicy(this.#deps.provider)),
-      { clock, turns, sliceMs },
+      slicing,
     )
     for (const [overlay, outcome] of outcomes) {
       signal.throwIfAborted()
@@ -109,7 +106,7 @@ export class NodeOverlayController implements ControllerSpec {
       try {
         offered.push({
           nodePool,
-          instanceTypes: await this.#layer.provider.getInstanceTypes(nodePool, signal),
+          instanceTypes: await this.#deps.layer.provider.getInstanceTypes(nodePool, signal),
         })
       } catch (cause) {
         signal.throwIfAborted()
@@ -126,8 +123,8 @@ export class NodeOverlayController implements ControllerSpec {
 
   /** Writes the outcome if it is news; false when the overlay has changed or gone meanwhile. */
   async #tell(overlay: NodeOverlay, outcome: OverlayOutcome): Promise<boolean> {
-    const { client, clock } = this.#deps
-    const { conditions } = ConditionSet.of(overlay, schema).set(conditionFor(outcome), clock.now())
+    const { client, slicing } = this.#deps
+    const { conditions } = ConditionSet.of(overlay, schema).set(conditionFor(outcome), slicing.clock.now())
     if (conditions.every((condition) => isSame(condition, conditionOf(overlay, condition.type)))) return true
     try {
       await client.patch(

@@ -13,7 +13,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 interface Dependencies {
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly provider: Pick<CloudProvider, 'getInstanceTypes' | 'nodeClasses'>
   readonly metrics: Metrics
   readonly logger: Logger
 }

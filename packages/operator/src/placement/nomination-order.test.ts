@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Pod, PodSpec } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
 import { nominationOrder } from './nomination-order.ts'
 
 function aPod(name: string, cpu: string, memory: string, spec: Partial<PodSpec> = {}): Pod {
@@ -14,7 +13,7 @@ function aPod(name: string, cpu: string, memory: string, spec: Partial<PodSpec> 
 }
 
 const inTurn = (pods: readonly Pod[]): readonly string[] => {
-  const result = { placements: [], claims: [{ pods } as unknown as NewClaim] }
+  const result = { placements: [], claims: [{ pods }] }
   const steps = nominationOrder(result)
   let step = steps.next()
   while (step.done !== true) step = steps.next()

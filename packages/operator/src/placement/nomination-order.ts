@@ -1,10 +1,16 @@
 /** In which order the scheduler is told about the pods of a decision (planned-placement.md). */
 import { type Pod, type Resources, ownValue } from '@tenon/api'
-import { hostPortsOf, podRequests, type SchedulingResult, sum } from '@tenon/engine'
+import { type NewClaim, hostPortsOf, podRequests, type SchedulingResult, sum } from '@tenon/engine'
 import { shapeOf } from './steering.ts'
 
 /** How many pods of a decision, and which share of them: fewer are not worth that one may be left over. */
 const leastFillers = { count: 100, share: 1 / 3 } as const
+
+/** Of a decision, what the order depends on. */
+interface Decided {
+  readonly placements: SchedulingResult['placements']
+  readonly claims: readonly Pick<NewClaim, 'pods'>[]
+}
 
 /**
  * Works out in steps whose turn it is when: first pods about which more than amounts decides, then the largest.
@@ -14,11 +20,7 @@ const leastFillers = { count: 100, share: 1 / 3 } as const
 export function* nominationOrder({
   placements,
   claims,
-}: Pick<SchedulingResult, 'placements' | 'claims'>): Generator<
-  undefined,
-  ReadonlyMap<string, number>,
-  undefined
-> {
+}: Decided): Generator<undefined, ReadonlyMap<string, number>, undefined> {
   const pods = [...placements.map(({ pod }) => pod), ...claims.flatMap((claim) => claim.pods)].filter(
     ({ spec }) => (spec.nodeName ?? '') === '',
   )

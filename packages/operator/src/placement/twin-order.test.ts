@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type Pod } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
 import { withTwinsInTurn } from './twin-order.ts'
 
 /** @param refused the resource version that the scheduler's last refusal left. */
@@ -28,8 +27,8 @@ function replica(name: string, refused: number, topologyKey: string, owner = 'on
 /** Names of the pods of each claim once twins have traded places. */
 function traded(plan: readonly (readonly [zone: string, ...pods: readonly Pod[]])[]): readonly string[][] {
   const claims = plan.map(([zone, ...pods]) => {
-    const requirements = [{ key: labels.zone, operator: 'In', values: [zone] }]
-    return { requirements, pods } as unknown as NewClaim
+    const requirements = [{ key: labels.zone, operator: 'In' as const, values: [zone] }]
+    return { requirements, pods }
   })
   return withTwinsInTurn({ claims }).claims.map(({ pods }) => pods.map(({ metadata }) => metadata.name))
 }

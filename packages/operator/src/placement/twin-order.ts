@@ -1,10 +1,13 @@
 /** Which of several pods that are alike goes where, so that spreading refuses none of them (planned-placement.md). */
 import { labels, type Pod, type Requirement } from '@tenon/api'
-import type { NewClaim, SchedulingResult } from '@tenon/engine'
+import type { NewClaim } from '@tenon/engine'
 import { compareResourceVersions } from '@tenon/kube'
 import { controllerOf } from '../cluster/pods/pods.ts'
 import { hardSpreadOf } from './spread-turn.ts'
 import { likenessOf } from './steering.ts'
+
+/** A claim, as far as it matters here. */
+type Twins = Pick<NewClaim, 'pods' | 'requirements'>
 
 /** A pod's place in a plan. */
 interface Slot {
@@ -24,10 +27,10 @@ interface Group {
  * scheduler tries first go where they come first in their domain. It tries pods in the order in which it
  * refused them last, and one whose nomination breaks the allowed skew for the moment loses it.
  */
-export function withTwinsInTurn<T extends Pick<SchedulingResult, 'claims'>>(result: T): T {
+export function withTwinsInTurn<T extends { readonly claims: readonly Twins[] }>(result: T): T {
   const turns = turnsOf(result.claims)
   if (turns.size === 0) return result
-  const claims = result.claims.map((claim): NewClaim => {
+  const claims = result.claims.map((claim): Twins => {
     if (!claim.pods.some((pod) => turns.has(pod))) return claim
     return { ...claim, pods: claim.pods.map((pod) => turns.get(pod) ?? pod) }
   })
@@ -35,7 +38,7 @@ export function withTwinsInTurn<T extends Pick<SchedulingResult, 'claims'>>(resu
 }
 
 /** Which pod takes the place of which other one. */
-function turnsOf(claims: readonly NewClaim[]): ReadonlyMap<Pod, Pod> {
+function turnsOf(claims: readonly Twins[]): ReadonlyMap<Pod, Pod> {
   const groups = new Map<string, Group>()
   for (const [index, claim] of claims.entries()) {
     for (const pod of claim.pods) {
@@ -60,7 +63,7 @@ function turnsOf(claims: readonly NewClaim[]): ReadonlyMap<Pod, Pod> {
 }
 
 /** Undefined where each node is a domain of its own, or the domain is left open. */
-function domainOf({ requirements }: NewClaim, topologyKey: string): string | undefined {
+function domainOf({ requirements }: Twins, topologyKey: string): string | undefined {
   if (topologyKey === labels.hostname) return undefined
   const single = requirements.find(
     ({ key, operator, values }: Requirement) =>

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type HttpHandler, readText } from '@tenon/runtime'
-import type { Operator } from '../operator.ts'
 import { probesHandler } from './probes.ts'
 import { crdProblem } from './crd.ts'
 
@@ -24,7 +23,7 @@ function stage() {
       })
       await Promise.race([filled.promise, aborted])
     },
-  } as unknown as Operator
+  }
   return {
     operator,
     seen,

@@ -12,7 +12,7 @@ type Page = (
 ) => Promise<HttpResponse> | HttpResponse
 
 /** Answers scrapes: `/metrics` and nothing else. */
-export function scrapeHandler(operator: Operator): HttpHandler {
+export function scrapeHandler(operator: Pick<Operator, 'metrics'>): HttpHandler {
   return async (request) =>
     pathOf(request.path) === '/metrics'
       ? scrapeResponse(operator.metrics.registry, request)
@@ -41,6 +41,9 @@ export function metricsHandler(operator: Operator, others: HttpHandler = notFoun
   }
 }
 
+/** Of an operator, what probes ask. */
+type Probed = Pick<Operator, 'blockage' | 'synced' | 'waitingFor'>
+
 export interface ProbeOptions {
   /**
    * Why NodePools and NodeClaims are not served, or nothing when they are. Without it they count as served
@@ -53,7 +56,7 @@ export interface ProbeOptions {
  * Answers liveness and readiness probes. Beyond what Karpenter checks, `state` says in a listing what
  * decisions wait for: that alone makes nobody less ready.
  */
-export function probesHandler(operator: Operator, options: ProbeOptions = {}): HttpHandler {
+export function probesHandler(operator: Probed, options: ProbeOptions = {}): HttpHandler {
   const crdProblem = options.crdProblem ?? (() => Promise.resolve(unlistedCrds(operator)))
   const healthz: readonly Check[] = [{ name: 'healthz', run: alwaysOk }]
   const readyz: readonly Check[] = [
@@ -73,14 +76,14 @@ export function probesHandler(operator: Operator, options: ProbeOptions = {}): H
 
 const alwaysOk = () => Promise.resolve(undefined)
 
-function unlistedCrds(operator: Operator): string | undefined {
+function unlistedCrds(operator: Probed): string | undefined {
   const missing = operator.waitingFor.filter((plural) => plural === 'nodeclaims' || plural === 'nodepools')
   return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`
 }
 
 /** Waits until all caches are filled, unless that cannot be without the definitions. */
 async function unsynced(
-  operator: Operator,
+  operator: Probed,
   crdProblem: () => Promise<string | undefined>,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
@@ -96,7 +99,7 @@ async function unsynced(
   }
 }
 
-function stateRemark(operator: Operator): string {
+function stateRemark(operator: Probed): string {
   const { objects, nodePools } = operator.blockage()
   if (objects.length === 0) return ''
   const stuck = nodePools.length === 0 ? '' : `; going on without NodePools ${shortened(nodePools)}`

@@ -157,7 +157,12 @@ async function aReplica(world: World, name: string): Promise<Operator> {
     options: exoscaleOptions(),
     connect: () => ({ send: world.cluster.cloud.handle }),
   })
-  const operator = new Operator({ ...common, client, registry, provider, events, settings: defaultSettings })
+  const operator = new Operator({
+    kubernetes: { client, registry, events },
+    runtime: common,
+    provider,
+    settings: defaultSettings,
+  })
   const observing = operator.observe()
   await clock.advanceUntil(() => operator.waitingFor.length === 0, minute)
   await observing

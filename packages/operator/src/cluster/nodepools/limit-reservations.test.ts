@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { karpenterKinds, type NodeClaim, type NodePool, parseResources } from '@tenon/api'
+import { type NodeClaim, type NodePool, parseResources } from '@tenon/api'
+import { aPool } from '../nodes/nodes.test-support.ts'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
 
-const pool = (limits: Readonly<Record<string, string>>, name = 'default') =>
-  ({ kind: karpenterKinds.nodePool.kind, metadata: { name }, spec: { limits } }) as unknown as NodePool
+const pool = (limits: Readonly<Record<string, string>>, name = 'default'): NodePool => {
+  const { spec, ...rest } = aPool(name)
+  return { ...rest, spec: { ...spec, limits } }
+}
 const usage = parseResources({ cpu: '4', nodes: '1' })
 const largest = parseResources({ cpu: '4', nodes: '1' })
 

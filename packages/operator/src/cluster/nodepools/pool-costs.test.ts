@@ -4,7 +4,6 @@ import { describe, test } from 'node:test'
 import { type InstanceType, labels, type NodeClaim, type NodePool, type PricePerHour } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type LogFields, silentLogger } from '@tenon/runtime'
-import type { OperatorParts } from '../../composition/parts.ts'
 import { PoolPricing } from '../../nodepool/pricing.ts'
 import { Metrics } from '../../metrics/metrics.ts'
 import { aClaim, aPool } from '../nodes/nodes.test-support.ts'
@@ -55,7 +54,7 @@ function shop(...types: readonly InstanceType[]) {
   }
   const { caches, state } = cluster
   const logger = { ...silentLogger, warn: (_: string, fields: LogFields = {}) => errors.push(fields) }
-  const pricing = new PoolPricing({ caches, state, metrics, provider, logger } as unknown as OperatorParts)
+  const pricing = new PoolPricing({ caches, state, metrics, provider, logger })
   cluster.see(aPool(), aPool('other'))
   const see = async (...claims: readonly NodeClaim[]) => {
     cluster.see(...claims)

@@ -24,7 +24,13 @@ function sold(...prices: readonly (number | undefined)[]): Circumstances['catalo
     pricePerHour: price,
     available: price !== 9,
   }))
-  const type = { name: 'large', offerings } as unknown as InstanceType
+  const type: InstanceType = {
+    name: 'large',
+    requirements: [],
+    offerings,
+    capacity: {},
+    overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+  }
   return new Map([['default', { pool: seen('', '').pool, types: new Map([['large', type]]) }]])
 }
 

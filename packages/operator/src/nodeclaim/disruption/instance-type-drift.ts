@@ -20,8 +20,8 @@ import {
 
 /** What this file works with. */
 interface Dependencies {
-  readonly provider: CloudProvider
-  readonly clock: Clock
+  readonly provider: Pick<CloudProvider, 'getInstanceTypes' | 'reservationLabel' | 'wellKnownLabels'>
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** Offers that come and go while a fleet launches say nothing about young claims. */

@@ -21,7 +21,7 @@ const pool: NodePool = {
     },
   },
 }
-const planned = {
+const planned: NewClaim = {
   nodePool: 'default',
   labels: { 'karpenter.sh/nodepool': 'default' },
   taints: [
@@ -33,7 +33,12 @@ const planned = {
   minValuesRelaxed: false,
   overlaid: { price: false, capacity: false },
   pool,
-} as unknown as NewClaim
+  instanceTypes: [],
+  largest: {},
+  pricePerHour: undefined,
+  reservationIds: [],
+  pods: [],
+}
 
 /** The plan for a pool whose template says something else. */
 function plannedFor(template: Partial<NodePool['spec']['template']['spec']>): NewClaim {

@@ -133,14 +133,10 @@ export class OperatorProcess {
     })
     const decider = new InlineDecider(clock)
     const operator = new Operator({
-      client,
-      registry,
+      kubernetes: { client, registry, events },
+      runtime: { clock, random, logger },
       provider: bug?.provider?.(opened, { world }) ?? opened,
-      events,
       decider: bug?.decider?.(decider) ?? decider,
-      clock,
-      random,
-      logger,
       settings: { ...defaultSettings, ...settings, ...bug?.settings },
     })
     bug?.operator?.(operator, { world })
