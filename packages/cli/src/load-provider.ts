@@ -50,9 +50,10 @@ async function importModule(asked: string, cwd: string): Promise<unknown> {
   try {
     path = isPath ? resolve(cwd, asked) : createRequire(join(cwd, 'index.js')).resolve(asked)
   } catch (cause) {
-    const names = builtInProviders.map(({ name }) => name).join(' or ')
+    const names = builtInProviders.map(({ name }) => name)
+    const known = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
     throw new CliError(
-      `--provider=${asked}: give ${names}, the path of a provider module such as ./my-cloud.js, or an installed package`,
+      `--provider=${asked}: give ${known}, the path of a provider module such as ./my-cloud.js, or an installed package`,
       { cause },
     )
   }

@@ -208,7 +208,12 @@ test('usage errors are one line and suggest the nearest word', async (t) => {
   await refused(t, cwd, ['up', '--port', '70000'], /--port .*Give a port from 0 to 65535/)
   await refused(t, cwd, ['up', '--boot-delay', '5'], /--boot-delay .*Give a duration such as 2s or 1m30s/)
   await refused(t, cwd, ['controller'], /^tenon: name the cloud to launch nodes in: --provider=/)
-  await refused(t, cwd, ['controller', '--provider', 'ovh'], /^tenon: --provider=ovh: give exoscale or kwok/)
+  await refused(
+    t,
+    cwd,
+    ['controller', '--provider', 'ovh'],
+    /^tenon: --provider=ovh: give exoscale, clever-cloud or kwok/,
+  )
 })
 
 test('a controller without a cluster or with wrong settings says so in one line', async (t) => {

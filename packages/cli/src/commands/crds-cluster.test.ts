@@ -27,6 +27,7 @@ const kinds = [
   'nodeclaims.karpenter.sh',
   'nodeoverlays.karpenter.sh',
   'exoscalenodeclasses.karpenter.exoscale.com',
+  'clevernodeclasses.karpenter.clever-cloud.com',
   'kwoknodeclasses.karpenter.kwok.sh',
 ]
 

@@ -374,7 +374,7 @@ test('what cannot be read or is asked wrongly exits with 2', async () => {
   for (const [args, message] of [
     [['nowhere.yaml'], /^tenon: cannot read nowhere\.yaml: no such file or directory/],
     [[], /missing required argument 'path'/],
-    [['-', '--provider', 'ovh'], /give exoscale or kwok, the path of a provider module/],
+    [['-', '--provider', 'ovh'], /give exoscale, clever-cloud or kwok, the path of a provider module/],
     [['-', '--feature-gates', 'NodeOverlay'], /--feature-gates: "NodeOverlay": give NAME=true/],
     [
       ['-', '--zone', 'de-mars-1'],
