@@ -4,7 +4,7 @@ import { JsonLogger, SystemClock, SystemRandom } from '@tenon/runtime'
 import type { Io } from '../io.ts'
 import { readManifests } from '../manifests.ts'
 import { applyManifests } from '../up/apply.ts'
-import { type ClusterPorts, startCluster } from '../up/cluster.ts'
+import { aligned, type ClusterPorts, startCluster } from '../up/cluster.ts'
 import { display } from '../up/display.ts'
 import { figuresOf } from '../up/figures.ts'
 import { settingsText } from '../up/settings-file.ts'
@@ -30,12 +30,13 @@ export async function runDevCluster(io: Io, options: DevClusterFlags): Promise<v
       KUBECONFIG: resolve(io.cwd, running.kubeconfig),
       ...running.settings,
     })
-    const header = [
-      `Kubernetes API      ${running.apiUrl}`,
-      `kubeconfig          ${running.kubeconfig}`,
-      running.whereabouts,
-      `for the controller  set -a; . ${settings}; set +a; tenon controller --provider ${cloud.asked} --disable-leader-election`,
-    ].join('\n')
+    const controller = `tenon controller --provider ${cloud.asked} --disable-leader-election`
+    const header = aligned([
+      ['Kubernetes API', running.apiUrl],
+      ['kubeconfig', running.kubeconfig],
+      ...running.whereabouts,
+      ['for the controller', `set -a; . ${settings}; set +a; ${controller}`],
+    ])
     io.out(`${header}\n`)
     await display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)
   } finally {

@@ -17,7 +17,7 @@ import { providerDefaults } from '../options/read.ts'
 import { allCrds } from './crds.ts'
 import { composeOperator } from './compose-operator.ts'
 import { applyManifests } from '../up/apply.ts'
-import { type ClusterPorts, startCluster, type RunningCluster } from '../up/cluster.ts'
+import { aligned, type ClusterPorts, startCluster, type RunningCluster } from '../up/cluster.ts'
 import { demoPace, playDemo } from '../up/demo/demo.ts'
 import { Narrator } from '../up/demo/narrator.ts'
 import { display } from '../up/display.ts'
@@ -78,11 +78,11 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     operator = composed.operator
     await operator.observe(io.interrupted)
     operator.lead()
-    const header = [
-      `Kubernetes API      ${running.apiUrl}`,
-      `kubeconfig          ${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`,
-      running.whereabouts,
-    ].join('\n')
+    const header = aligned([
+      ['Kubernetes API', running.apiUrl],
+      ['kubeconfig', `${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`],
+      ...running.whereabouts,
+    ])
     if (isDemo && tour !== undefined)
       return await demonstrate({
         io,

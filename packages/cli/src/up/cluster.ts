@@ -34,14 +34,23 @@ export interface ClusterPorts {
   readonly isHurried?: boolean
 }
 
+/** What something is, and where it is found. */
+export type Whereabouts = readonly [what: string, place: string]
+
+/** One line for each, places below each other. */
+export function aligned(rows: readonly Whereabouts[]): string {
+  const width = Math.max(...rows.map(([what]) => what.length)) + 2
+  return rows.map(([what, place]) => `${what.padEnd(width)}${place}`).join('\n')
+}
+
 /** A cluster that answers on sockets. */
 export interface RunningCluster {
   readonly cluster: Cluster
   readonly apiUrl: string
   /** Path to show to the user. */
   readonly kubeconfig: string
-  /** What is said of the cloud's whereabouts. */
-  readonly whereabouts: string
+  /** Where the cloud is, and other pages: what it is, and its place. */
+  readonly whereabouts: readonly Whereabouts[]
   /** Variables for the provider. */
   readonly settings: Readonly<Record<string, string>>
   stop(): Promise<void>
@@ -160,11 +169,15 @@ function announceCloud({ cloud }: Cluster, pages: SocketServer | undefined): str
   return url
 }
 
-function whereaboutsOf(title: string, cloudUrl: string | undefined, pages: SocketServer | undefined): string {
-  const name = `simulated ${title}`.padEnd(18)
-  if (cloudUrl !== undefined) return `${name}  ${cloudUrl}`
-  const within = `${name}  in the cluster itself`
-  return pages === undefined ? within : `${within}\nmetrics and probes  ${pages.url}`
+function whereaboutsOf(
+  title: string,
+  cloudUrl: string | undefined,
+  pages: SocketServer | undefined,
+): readonly Whereabouts[] {
+  const name = `simulated ${title}`
+  if (cloudUrl !== undefined) return [[name, cloudUrl]]
+  const within: Whereabouts = [name, 'in the cluster itself']
+  return pages === undefined ? [within] : [within, ['metrics and probes', pages.url]]
 }
 
 interface Listener {
