@@ -2,7 +2,6 @@
 import type { SimulatorParts } from '@tenon/devcluster'
 import type { SimulatedMachine } from '@tenon/provider'
 import type { Transport } from '@tenon/runtime'
-import { nodeGroupKind } from '../nodegroup/types.ts'
 import { type ControlPlane, outside, startControlPlane } from './control-plane.ts'
 import { Faults } from './faults.ts'
 import { GroupKeeper } from './group-keeper.ts'
@@ -97,9 +96,7 @@ export function startCleverCloud(parts: SimulatorParts, options: CleverCloudOpti
     calls: () => requests.calls(),
     through: (server) => requests.through(server),
     resize: (group, nodeCount) => resize(platform, group, nodeCount),
-    vanish: (group) => {
-      if (api.get(nodeGroupKind, undefined, group) !== undefined) vanish(platform, group)
-    },
+    vanish: (group) => vanish(platform, group),
     stop() {
       ownAutoscaler.stop()
       keeper.stop()

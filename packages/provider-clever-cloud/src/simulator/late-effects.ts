@@ -41,17 +41,22 @@ function befall(platform: Platform, record: GroupRecord, effect: GroupEffect): v
 
 /** Someone asks for another number of nodes; not heard when the group is gone. */
 export function resize({ userApi }: Platform, group: string, nodeCount: number): void {
-  if (userApi.get(nodeGroupKind, undefined, group) === undefined) return
-  userApi.patch(nodeGroupKind, undefined, group, { spec: { nodeCount } })
+  unlessGone(() => userApi.patch(nodeGroupKind, undefined, group, { spec: { nodeCount } }))
 }
 
 /** A group is removed upstream and its object with it; nothing tells why. */
 export function vanish({ api }: Platform, group: string): void {
-  try {
+  unlessGone(() => {
     api.patch(nodeGroupKind, undefined, group, { metadata: { finalizers: null } })
-    api.delete(nodeGroupKind, undefined, group)
-  } catch (error) {
     // Without finalizers, a group that was being deleted is gone already.
+    api.delete(nodeGroupKind, undefined, group)
+  })
+}
+
+function unlessGone(act: () => void): void {
+  try {
+    act()
+  } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 404) throw error
   }
 }

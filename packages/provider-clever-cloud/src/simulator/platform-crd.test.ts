@@ -1,9 +1,19 @@
 /** What the API server of the platform takes for a NodeGroup. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { ResourceType } from '@tenon/api'
 import { ApiError } from '@tenon/devcluster'
 import { nodeGroupKind } from '../nodegroup/types.ts'
 import { CleverCloudFixture } from './clever-cloud.test-support.ts'
+import { cleverCloudSimulator } from './simulator.ts'
+
+const crdKind: ResourceType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}
 
 const refusal = (act: () => unknown): string => {
   try {
@@ -56,6 +66,25 @@ test('a group has from 0 to 16 nodes', async (t) => {
     )
   world.create('a', { nodeCount: 0 })
   world.create('b', { nodeCount: 16 })
+})
+
+test('groups go with their kind, and new ones are served when it is back', async (t) => {
+  const world = await CleverCloudFixture.start()
+  t.after(() => world.stop())
+  world.create('a')
+  await world.seconds(60)
+  world.api.delete(crdKind, undefined, 'nodegroups.api.clever-cloud.com')
+  await world.seconds(60)
+  assert.deepEqual([world.nodes(), world.cloud.groups()], [[], []])
+  assert.match(
+    refusal(() => world.group('a')),
+    /not find the requested resource/,
+  )
+  world.cloud.vanish('a')
+  cleverCloudSimulator().prepare(world.api)
+  world.create('a')
+  await world.seconds(60)
+  assert.equal(world.brief('a'), 'Synced Ready')
 })
 
 test('only the number of nodes can be changed', async (t) => {

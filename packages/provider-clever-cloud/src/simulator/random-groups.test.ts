@@ -1,7 +1,7 @@
 /** Random groups, faults and deaths of the process against what has to hold of the platform at any time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isConditionTrue, kinds, type Node } from '@tenon/api'
+import { conditionOf, isConditionTrue, kinds, type Node } from '@tenon/api'
 import { ApiError } from '@tenon/devcluster'
 import { integerBetween, SeededRandom, unit } from '@tenon/runtime'
 import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
@@ -188,13 +188,28 @@ class Story {
 
 const isReady = (group: NodeGroup | undefined) => group !== undefined && isConditionTrue(group, 'Ready')
 
-/** Everything heals: a group that fits gets ready, and what is deleted goes. */
+/** A ready group has the nodes that it asks for, or that it had when the quota refused more. */
+function unfinished(world: CleverCloudFixture): readonly string[] {
+  return world.api.list(nodeGroupKind).flatMap((group) => {
+    const { metadata, spec, status } = group
+    if (!isReady(group) || metadata.deletionTimestamp !== undefined) return []
+    const nodes = world.api.list(kinds.node).filter((node) => groupOf(node) === metadata.name)
+    const asked = [spec.nodeCount, status?.targetNodeCount, status?.nodeCount, nodes.length]
+    const isRefused = conditionOf(group, 'ReconcileFailed')?.reason === 'QuotaExceeded'
+    const isRight = new Set(isRefused ? asked.slice(1) : asked).size === 1
+    return isRight ? [] : [`${metadata.name} has ${asked.join(', ')}`]
+  })
+}
+
+/** Everything heals: groups get their nodes, one that fits gets ready, and what is deleted goes. */
 async function settled(world: CleverCloudFixture): Promise<void> {
   world.cloud.faults.clear()
-  for (const { metadata } of world.api.list(nodeGroupKind))
-    if (metadata.deletionTimestamp === undefined) world.delete(metadata.name)
   for (const name of world.nodes())
     world.api.patch(kinds.node, undefined, name, { metadata: { finalizers: null } })
+  await world.clock.advance(400_000)
+  assert.deepEqual(unfinished(world), [])
+  for (const { metadata } of world.api.list(nodeGroupKind))
+    if (metadata.deletionTimestamp === undefined) world.delete(metadata.name)
   await world.clock.advance(400_000)
   assert.deepEqual(
     world.api.list(nodeGroupKind).map(({ metadata }) => metadata.name),
