@@ -45,6 +45,7 @@ const plurals: Readonly<Record<string, string>> = {
   NodePool: 'nodepools',
   NodeClaim: 'nodeclaims',
   NodeOverlay: 'nodeoverlays',
+  CleverNodeClass: 'clevernodeclasses',
   ExoscaleNodeClass: 'exoscalenodeclasses',
   KWOKNodeClass: 'kwoknodeclasses',
 }

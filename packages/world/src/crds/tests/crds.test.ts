@@ -15,6 +15,7 @@ import {
   fieldErrorText,
   kubeconfigYaml,
 } from '@tenon/devcluster'
+import { cleverNodeClassCrd } from '@tenon/provider-clever-cloud'
 import { exoscaleNodeClassCrd } from '@tenon/provider-exoscale'
 import { kwokNodeClassCrd } from '@tenon/provider-kwok'
 import {
@@ -37,7 +38,14 @@ import {
   showsColumns,
 } from './kubectl-story.test-support.ts'
 
-const crds = [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]
+const crds = [
+  nodePoolCrd,
+  nodeClaimCrd,
+  nodeOverlayCrd,
+  cleverNodeClassCrd,
+  exoscaleNodeClassCrd(),
+  kwokNodeClassCrd,
+]
 const crdsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 let credentials: Credentials

@@ -138,9 +138,11 @@ export async function explains(kubectl: Kubectl): Promise<void> {
   assert.match(budgets, /nodes <string>/)
   assert.match(budgets, /percentage of the nodes of this pool/)
   assert.match(await explain('exoscalenodeclass.spec.kubelet'), /Settings of the kubelet/)
+  assert.match(await explain('cnc.spec.labels'), /Labels of every node, there from the moment it joins/)
   assert.match(await explain('nodeclaim.status.providerID'), /as the cloud names it/)
   const resources = await ok(kubectl, 'api-resources --categories=karpenter --no-headers -o name')
   assert.deepEqual(lines(resources).sort(), [
+    'clevernodeclasses.karpenter.clever-cloud.com',
     'exoscalenodeclasses.karpenter.exoscale.com',
     'kwoknodeclasses.karpenter.kwok.sh',
     'nodeclaims.karpenter.sh',

@@ -63,6 +63,16 @@ export function aKwokNodeClass(rest: Fields = {}): Manifest {
   return { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass', metadata: {}, ...rest }
 }
 
+/** A CleverNodeClass without a spec, and what is given. */
+export function aCleverNodeClass(rest: Fields = {}): Manifest {
+  return {
+    apiVersion: 'karpenter.clever-cloud.com/v1alpha1',
+    kind: 'CleverNodeClass',
+    metadata: {},
+    ...rest,
+  }
+}
+
 /** A requirement on a label. */
 export function requirement(operator: string, values?: readonly string[], more: Fields = {}): Fields {
   return { key: 'example.com/tier', operator, ...(values && { values }), ...more }

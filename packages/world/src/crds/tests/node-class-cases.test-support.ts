@@ -1,6 +1,6 @@
-/** ExoscaleNodeClass (exoscale.md A3) and KWOKNodeClass (operations.md 12.1). */
+/** ExoscaleNodeClass (exoscale.md A3), KWOKNodeClass (operations.md 12.1), CleverNodeClass (clever-cloud.md 3). */
 import { accepts, type CrdCase, numbered, refuses } from './crd-case.test-support.ts'
-import { aKwokNodeClass, anExoscaleNodeClass } from './manifests.test-support.ts'
+import { aCleverNodeClass, aKwokNodeClass, anExoscaleNodeClass } from './manifests.test-support.ts'
 
 const uuid = '3f0c8e3e-3b1a-4a52-9d4e-1c5f5f7a9b10'
 const kubeletDefaults = {
@@ -255,6 +255,62 @@ const kwok: readonly CrdCase[] = [
   ),
 ]
 
+const labelled = (labels: unknown) => aCleverNodeClass({ spec: { labels } })
+
+const cleverCloud: readonly CrdCase[] = [
+  ...accepts('CleverNodeClass', [undefined, {}, { labels: {} }], (spec) => aCleverNodeClass({ spec })),
+  {
+    name: 'CLV-46 labels that are absent, and labels that are empty, stay as they are',
+    create: labelled({}),
+    stored: { 'spec.labels': {}, status: undefined },
+  },
+  ...refuses(
+    'CLV-67 reserved label',
+    /spec\.labels.* keys must not start with kubernetes\.io\/, node\.kubernetes\.io\/, clever-cloud\.com\//,
+    [
+      { 'kubernetes.io/os': 'linux' },
+      { 'node.kubernetes.io/instance-type': 'M' },
+      { team: 'data', 'clever-cloud.com/flavor': 'M' },
+    ],
+    labelled,
+  ),
+  ...accepts(
+    'CLV-67 what the controller judges',
+    [
+      { team: 'x'.repeat(64) },
+      { 'not a key': '' },
+      { 'topology.kubernetes.io/zone': 'par' },
+      { 'karpenter.clever-cloud.com/team': 'data' },
+      Object.fromEntries(numbered('label-', 500).map((key) => [key, 'x'])),
+    ],
+    labelled,
+  ),
+  ...refuses('labels', /spec\.labels\.team.* must be of type string/, [{ team: 1 }], labelled),
+  ...refuses('CleverNodeClass', /unknown field "spec\.taints"/, [{ taints: [] }], (spec) =>
+    aCleverNodeClass({ spec }),
+  ),
+  {
+    name: 'CLV-66 the conditions of a CleverNodeClass are kept',
+    create: aCleverNodeClass(),
+    change: {
+      subresource: 'status',
+      manifest: aCleverNodeClass({
+        status: { conditions: [condition('ValidationSucceeded'), condition('Ready')] },
+      }),
+    },
+    stored: { 'status.conditions': [condition('ValidationSucceeded'), condition('Ready')] },
+  },
+  {
+    name: 'a condition of a CleverNodeClass needs a reason',
+    create: aCleverNodeClass(),
+    change: {
+      subresource: 'status',
+      manifest: aCleverNodeClass({ status: { conditions: [{ ...condition('Ready'), reason: '' }] } }),
+    },
+    refused: /status\.conditions\[0\]\.reason/,
+  },
+]
+
 export const nodeClassCases: readonly CrdCase[] = [
   ...templates,
   ...disk,
@@ -263,4 +319,5 @@ export const nodeClassCases: readonly CrdCase[] = [
   ...formerFields,
   ...statuses,
   ...kwok,
+  ...cleverCloud,
 ]
