@@ -1,2 +1,6 @@
+/** The provider for Clever Kubernetes Engine. */
+export { ownNames, platformLabels } from './names.ts'
+export { cleverNodeClassCrd } from './nodeclass/crd.ts'
 export { type CleverNodeClass, cleverNodeClassKind } from './nodeclass/types.ts'
 export { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
+export { openCleverCloud } from './open.ts'

@@ -37,6 +37,18 @@ import {
 } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import {
+  cleverNodeClassCrd,
+  type NodeGroup,
+  nodeGroupKind,
+  openCleverCloud,
+  ownNames,
+} from '@tenon/provider-clever-cloud'
+import {
+  type CleverCloud,
+  type CleverCloudOptions,
+  cleverCloudSimulator,
+} from '@tenon/provider-clever-cloud/simulator'
+import {
   type ExoscaleOptions,
   exoscaleNodeClassCrd,
   openExoscale,
@@ -98,7 +110,9 @@ export function exoscaleOptions(zone: string = cloud.zone): ExoscaleOptions {
 export interface WorldOptions {
   readonly seed: number
   /** A provider by name, or one that a test plays itself. */
-  readonly provider: 'exoscale' | 'kwok' | CloudProvider
+  readonly provider: 'exoscale' | 'kwok' | 'clever-cloud' | CloudProvider
+  /** The platform behind the provider `clever-cloud`. */
+  readonly cleverCloud?: CleverCloudOptions
   /** Part of the memory of their type that machines of the provider `kwok` see, in percent. */
   readonly kwokMemoryPercent?: number
   /** Settings of the provider `kwok`. */
@@ -152,6 +166,7 @@ export class World {
   readonly #random: SeededRandom
   readonly #logger: Logger
   readonly #adminToken: Secret
+  #cleverCloud: CleverCloud | undefined
   readonly #kwokNodes = new Map<string, KubeletHandle>()
   #operators = 0
 
@@ -173,23 +188,44 @@ export class World {
   static async start(options: WorldOptions): Promise<World> {
     const clock = new VirtualClock(undefined, options.turns)
     const credentials = options.credentials ?? (await createCredentials(clock.now()))
+    let cleverCloud: CleverCloud | undefined
+    const exoscaleZone = exoscaleSimulator({
+      ...cloud,
+      ...(options.zone !== undefined && { zone: options.zone }),
+      secret: new Secret(cloud.secret),
+      ...(options.cloudSettings && { settings: options.cloudSettings }),
+    })
+    const platform = cleverCloudSimulator(options.cleverCloud)
     const cluster = startDevCluster({
       clock,
       random: new SeededRandom(`cluster-${options.seed}`),
       logger: options.logger ?? silentLogger,
       credentials,
       ...options.cluster,
-      simulator: exoscaleSimulator({
-        ...cloud,
-        ...(options.zone !== undefined && { zone: options.zone }),
-        secret: new Secret(cloud.secret),
-        ...(options.cloudSettings && { settings: options.cloudSettings }),
-      }),
+      simulator: {
+        prepare: (api) => {
+          exoscaleZone.prepare(api)
+          if (options.provider === 'clever-cloud') platform.prepare(api)
+        },
+        start: (parts) => {
+          if (options.provider === 'clever-cloud') cleverCloud = platform.start(parts)
+          return exoscaleZone.start(parts)
+        },
+      },
     })
     cluster.announce(host, apiPort)
     cluster.cloud.setBaseUrl(`http://${host}/v2`)
     const world = new World(options, clock, cluster, credentials.adminToken)
-    for (const crd of [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, exoscaleNodeClassCrd(), kwokNodeClassCrd]) {
+    world.#cleverCloud = cleverCloud
+    const classes = options.provider === 'clever-cloud' ? [cleverNodeClassCrd] : []
+    for (const crd of [
+      nodePoolCrd,
+      nodeClaimCrd,
+      nodeOverlayCrd,
+      exoscaleNodeClassCrd(),
+      kwokNodeClassCrd,
+      ...classes,
+    ]) {
       cluster.server.local.create(crdKind, crd as unknown as KubeObject)
     }
     world.#playKwok()
@@ -237,6 +273,16 @@ export class World {
     return { operator, process }
   }
 
+  /** The platform behind the provider `clever-cloud`. */
+  get cleverCloud(): CleverCloud {
+    if (this.#cleverCloud === undefined) throw new Error('this world is of another provider')
+    return this.#cleverCloud
+  }
+
+  nodeGroups(): readonly NodeGroup[] {
+    return this.cluster.server.local.list(nodeGroupKind)
+  }
+
   /** Ends an operator that has died, as its process would end. */
   async bury({ operator, process }: RunningOperator): Promise<void> {
     process.crash()
@@ -271,6 +317,12 @@ export class World {
       const alive = this.cluster.cloud.instances()
       return grouped(alive.map(({ id, labels }) => [labels['exoscale.com/node-claim'] ?? '', id]))
     }
+    if (this.#options.provider === 'clever-cloud') {
+      const alive = this.nodeGroups().filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      return grouped(
+        alive.map(({ metadata }) => [metadata.labels?.[ownNames.nodeClaim] ?? '', metadata.name]),
+      )
+    }
     const nodes = this.nodes().filter((node) => node.spec?.providerID?.startsWith('kwok://') === true)
     return grouped(
       nodes.map((node) => [
@@ -281,6 +333,7 @@ export class World {
   }
 
   async stop(): Promise<void> {
+    this.#cleverCloud?.stop()
     this.cluster.stop()
     await this.clock.advance(1000)
   }
@@ -307,6 +360,10 @@ export class World {
     if (this.#options.provider === 'kwok') {
       const nodeClasses = registry.cache(kwokNodeClassKind)
       return new KwokProvider({ client, nodeClasses, clock, random, logger, ...this.#options.kwok })
+    }
+    if (this.#options.provider === 'clever-cloud') {
+      const process = { server: clusterEndpoint, fenced: direct, userAgent: 'karpenter/world', env: {} }
+      return await openCleverCloud({ ...process, kube: client, registry, events, clock, random, logger })
     }
     const cloudPath = this.#options.cloudPath ?? direct
     const cloudTransport = deps.process.guard(cloudPath({ send: this.cluster.cloud.handle }))
