@@ -208,8 +208,13 @@ export class World {
           if (options.provider === 'clever-cloud') platform.prepare(api)
         },
         start: (parts) => {
-          if (options.provider === 'clever-cloud') cleverCloud = platform.start(parts)
-          return exoscaleZone.start(parts)
+          const exoscale = exoscaleZone.start(parts)
+          if (options.provider === 'clever-cloud') {
+            // Its cloud controller would remove the nodes of another cloud.
+            exoscale.stop()
+            cleverCloud = platform.start(parts)
+          }
+          return exoscale
         },
       },
     })
