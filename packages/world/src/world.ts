@@ -253,7 +253,8 @@ export class World {
     const random = this.#random.fork(`operator-${this.#operators++}`)
     const logger = this.#logger
     const process = new Mortality(crashAt, when)
-    const transport = process.guard((this.#options.apiPath ?? direct)(this.kubeTransport()))
+    const server = this.#cleverCloud?.through(this.kubeTransport()) ?? this.kubeTransport()
+    const transport = process.guard((this.#options.apiPath ?? direct)(server))
     const client = createKubeClient({ transport, clock, userAgent: 'karpenter/world', ...(rate && { rate }) })
     const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })

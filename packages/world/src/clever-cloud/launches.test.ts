@@ -90,8 +90,9 @@ test('CLV-89 a change of labels of the class rolls the nodes', async (t) => {
   stage.deploy('web', 2, { cpu: '3', memory: '1Gi' })
   assert.ok(await stage.until(() => stage.allRun(2), 5 * minutes))
   const before = new Set(stage.groups().map(({ metadata }) => metadata.name))
-  const spec = { labels: { team: 'data' } }
-  stage.world.cluster.server.local.patch(cleverNodeClassKind, undefined, 'default', { spec })
+  stage.world.cluster.server.local.patch(cleverNodeClassKind, undefined, 'default', {
+    spec: { labels: { team: 'data' } },
+  })
   const hasRolled = () =>
     stage.groups().length > 0 &&
     stage.groups().every(({ metadata }) => !before.has(metadata.name)) &&

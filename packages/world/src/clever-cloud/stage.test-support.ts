@@ -19,7 +19,7 @@ export const minutes = 60 * seconds
 export const plenty = { cpu: 100_000, memoryGb: 100_000 }
 
 /** The class `default`. */
-export const nodeClass: CleverNodeClass = {
+const nodeClass: CleverNodeClass = {
   apiVersion: 'karpenter.clever-cloud.com/v1alpha1',
   kind: 'CleverNodeClass',
   metadata: { name: 'default' },

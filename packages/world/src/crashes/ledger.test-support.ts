@@ -58,7 +58,7 @@ export class Ledger {
 
   /** Remembers how things were, and answers what to look at once the server has acted. */
   #judgeOf(request: HttpRequest): () => void {
-    if (request.method === 'POST' && request.path === '/api/v1/nodes') {
+    if (request.method === 'POST' && /^\/api\/v1\/nodes$|\/nodegroups$/.test(request.path)) {
       return () => {
         this.#judgeInstances()
       }

@@ -1,5 +1,6 @@
 /** A cluster with one of the real providers, small and quick, in which controllers die. */
 import {
+  apiVersionOf,
   karpenterKinds,
   type KubeObject,
   kinds,
@@ -10,6 +11,7 @@ import {
   type Pod,
 } from '@tenon/api'
 import type { Credentials } from '@tenon/devcluster'
+import { cleverNodeClassKind } from '@tenon/provider-clever-cloud'
 import { exoscaleNodeClassKind } from '@tenon/provider-exoscale'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import type { Death } from '../mortality.ts'
@@ -19,7 +21,7 @@ import { Ledger } from './ledger.test-support.ts'
 export const seconds = 1000
 export const minutes = 60_000
 
-export type ProviderName = 'kwok' | 'exoscale'
+export type ProviderName = 'kwok' | 'exoscale' | 'clever-cloud'
 
 /** What differs between the providers. */
 const flavours = {
@@ -27,11 +29,22 @@ const flavours = {
     nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' },
     types: ['c-1x-amd64-linux', 's-2x-amd64-linux'],
     largest: 's-2x-amd64-linux',
+    nodeClassKind: kwokNodeClassKind,
+    nodeClassSpec: {},
+  },
+  'clever-cloud': {
+    nodeClassRef: { group: 'karpenter.clever-cloud.com', kind: 'CleverNodeClass', name: 'default' },
+    types: ['2XS', 'XS'],
+    largest: 'XS',
+    nodeClassKind: cleverNodeClassKind,
+    nodeClassSpec: {},
   },
   exoscale: {
     nodeClassRef: { group: 'karpenter.exoscale.com', kind: 'ExoscaleNodeClass', name: 'default' },
     types: ['standard.medium', 'standard.large'],
     largest: 'standard.large',
+    nodeClassKind: exoscaleNodeClassKind,
+    nodeClassSpec: { imageTemplateSelector: {}, diskSize: 50 },
   },
 } as const
 
@@ -39,6 +52,15 @@ const flavours = {
 const quickCloud = {
   operationDelay: { minMs: 300, maxMs: 900 },
   bootDelay: { minMs: 2500, maxMs: 4000 },
+} as const
+
+/** As quick, and without a quota in the way. */
+const quickPlatform = {
+  quota: { cpu: 1000, memoryGb: 1000 },
+  answerDelay: { minMs: 300, maxMs: 900 },
+  nodeDelay: { minMs: 2500, maxMs: 4000 },
+  syncDelay: { minMs: 3000, maxMs: 5000 },
+  deletionDelay: { minMs: 300, maxMs: 900 },
 } as const
 
 type Metadata = Partial<KubeObject['metadata']>
@@ -74,6 +96,7 @@ export class Stand {
       apiPath: (inner) => ledger.watchKubernetes(inner),
       cloudPath: (inner) => ledger.watchCloud(inner),
       cloudSettings: quickCloud,
+      cleverCloud: { settings: quickPlatform },
       // What is told of conditions is acted upon by nobody: to die at each of these events would take long.
       settings: { clusterStateObservability: false, ...settings },
       ...options,
@@ -177,17 +200,16 @@ export class Stand {
   async close(): Promise<void> {
     await this.world.bury(this.operator)
     this.world.cluster.stop()
+    if (this.provider === 'clever-cloud') this.world.cleverCloud.stop()
   }
 
   #createPool(spec: Partial<NodePool['spec']> = {}): void {
-    const { nodeClassRef, types } = flavours[this.provider]
-    const isKwok = this.provider === 'kwok'
-    const { group, kind, name } = nodeClassRef
-    this.world.create(isKwok ? kwokNodeClassKind : exoscaleNodeClassKind, {
-      apiVersion: `${group}/${isKwok ? 'v1alpha1' : 'v1'}`,
-      kind,
-      metadata: { name },
-      spec: isKwok ? {} : { imageTemplateSelector: {}, diskSize: 50 },
+    const { nodeClassRef, types, nodeClassKind, nodeClassSpec } = flavours[this.provider]
+    this.world.create(nodeClassKind, {
+      apiVersion: apiVersionOf(nodeClassKind),
+      kind: nodeClassRef.kind,
+      metadata: { name: nodeClassRef.name },
+      spec: nodeClassSpec,
     } as KubeObject)
     const requirements = [{ key: labels.instanceType, operator: 'In' as const, values: [...types] }]
     this.world.create(
