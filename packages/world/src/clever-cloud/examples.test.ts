@@ -2,10 +2,17 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
-import { karpenterKinds, type KubeObject, kinds, type NodePool, type Pod } from '@tenon/api'
-import { type CleverNodeClass, cleverNodeClassKind } from '@tenon/provider-clever-cloud'
-import { cleverCloud } from '@tenon/provider-clever-cloud/module'
+import { test, type TestContext } from 'node:test'
+import {
+  karpenterKinds,
+  type KubeObject,
+  kinds,
+  type NodePool,
+  type Pod,
+  type ResourceType,
+} from '@tenon/api'
+import { type CleverNodeClass, cleverNodeClassKind, ownNames } from '@tenon/provider-clever-cloud'
+import { inside } from '@tenon/provider-clever-cloud/simulator'
 import { applyYaml } from '../apply-yaml.test-support.ts'
 import { deploymentKind, World } from '../world.ts'
 
@@ -21,21 +28,17 @@ function manifestsIn(path: string): ReadonlyMap<string, readonly string[]> {
 const pools = manifestsIn(folder)
 const workloads = manifestsIn(join(folder, 'workloads'))
 
-/** A world that has taken every document. */
-async function worldWith(...all: readonly ReadonlyMap<string, readonly string[]>[]): Promise<World> {
-  const world = await World.start({ seed: 1, provider: 'kwok' })
-  const [definition] = await cleverCloud.crds()
-  const { status } = await world.kubeTransport().send({
-    method: 'POST',
-    path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(definition),
+const manifest = (name: string): readonly string[] => pools.get(name) ?? workloads.get(name) ?? []
+
+/** A cluster, with nodes of the control plane, that has taken every document. */
+async function worldWith(documents: readonly string[]): Promise<World> {
+  const world = await World.start({
+    seed: 1,
+    provider: 'clever-cloud',
+    cleverCloud: { controlPlane: inside },
   })
-  assert.equal(status, 201)
-  await world.clock.advance(1000)
-  for (const [name, documents] of all.flatMap((each) => [...each]))
-    for (const document of documents)
-      assert.deepEqual(await applyYaml(world, document), { status: 201, message: '' }, `${name}: ${document}`)
+  for (const document of documents)
+    assert.deepEqual(await applyYaml(world, document), { status: 201, message: '' }, document)
   return world
 }
 
@@ -75,7 +78,7 @@ function summaryOf(pool: NodePool): string {
 const consolidated = 'WhenEmptyOrUnderutilized 30s'
 
 test('every NodePool and node class is admitted, and is what the list of examples says', async () => {
-  const world = await worldWith(pools)
+  const world = await worldWith([...pools.values()].flat())
   const stored = world.cluster.server.local.list(karpenterKinds.nodePool)
   const summaries = Object.fromEntries(stored.map((pool) => [pool.metadata.name, summaryOf(pool)]))
   assert.deepEqual(summaries, {
@@ -106,7 +109,7 @@ test('every NodePool and node class is admitted, and is what the list of example
 })
 
 test('every workload is admitted, starts with nothing, and is what the list of examples says', async () => {
-  const world = await worldWith(workloads)
+  const world = await worldWith([...workloads.values()].flat())
   const stored = world.cluster.server.local.list(deploymentKind)
   const summaries = stored.map((deployment) => {
     const { replicas, template } = (deployment as Deployment).spec
@@ -144,4 +147,93 @@ test('the page of the examples lists every file once, with the limits that it ha
   for (const [name, documents] of pools)
     for (const [, cpu, memory] of documents.join('').matchAll(/limits:\n +cpu: (\d+)\n +memory: (\w+)/g))
       assert.ok(rows.get(name)?.includes(`${cpu} CPUs, ${memory}`), name)
+})
+
+interface EventObject extends KubeObject {
+  readonly message: string
+  readonly involvedObject: { readonly name: string }
+}
+
+const eventKind: ResourceType<EventObject> = {
+  group: '',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  namespaced: true,
+}
+
+interface Played {
+  readonly world: World
+  /** Running pods. */
+  readonly running: number
+  /** Flavors of the NodeGroups with their NodePools, sorted. */
+  readonly nodes: readonly string[]
+}
+
+/** A NodePool's file and a workload with so many replicas, until nothing changes any more. */
+async function played(t: TestContext, pool: string, workload: string, replicas: number): Promise<Played> {
+  const world = await worldWith([...manifest(`${pool}.yaml`), ...manifest(`${workload}.yaml`)])
+  const operator = await world.startOperator()
+  t.after(async () => {
+    await world.bury(operator)
+    await world.stop()
+  })
+  world.scale(workload, replicas)
+  await world.clock.advance(3 * 60_000)
+  const running = world.pods().filter(({ status }) => status?.phase === 'Running').length
+  const nodes = world
+    .nodeGroups()
+    .map(({ metadata, spec }) => `${spec.flavor} of ${metadata.labels?.[ownNames.nodePool]}`)
+  return { world, running, nodes: nodes.toSorted() }
+}
+
+const stories: readonly (readonly [
+  pool: string,
+  workload: string,
+  replicas: number,
+  nodes: readonly string[],
+])[] = [
+  ['general-purpose', 'inflate', 3, ['XS of general-purpose']],
+  ['small-flavors', 'inflate', 6, ['2XS of small-flavors', 'XS of small-flavors']],
+  ['large-instances', 'inflate', 6, ['M of large-instances']],
+  ['flavor-pinned', 'flavor-selector', 2, ['XS of flavor-pinned']],
+  ['team-dedicated', 'team-workload', 2, ['2XS of team-platform']],
+  [
+    'weighted-nodepools',
+    'one-pod-per-node',
+    3,
+    ['2XS of fallback-any', '2XS of preferred-small', '2XS of preferred-small'],
+  ],
+  ['min-values', 'inflate', 3, ['XS of min-values']],
+  ['max-node-lifetime', 'do-not-disrupt', 2, ['2XS of max-node-lifetime']],
+  ['disruption-budgets', 'disruption-budget', 2, ['2XS of disruption-budgets']],
+  ['general-purpose', 'prefer-small', 2, ['2XS of general-purpose']],
+]
+
+for (const [pool, workload, replicas, expected] of stories)
+  test(`${pool} gives ${replicas} pods of ${workload} ${expected.join(', ')}`, async (t) => {
+    const { running, nodes } = await played(t, pool, workload, replicas)
+    assert.deepEqual({ running, nodes }, { running: replicas, nodes: expected })
+  })
+
+test('cpu-limit ends at two nodes, and the third pod says why it waits', async (t) => {
+  const { world, running, nodes } = await played(t, 'cpu-limit', 'one-pod-per-node', 3)
+  assert.deepEqual({ running, nodes }, { running: 2, nodes: ['2XS of cpu-limit', '2XS of cpu-limit'] })
+  const waiting = world.pods().find(({ status }) => status?.phase !== 'Running')?.metadata.name
+  const said = world.cluster.server.local
+    .list(eventKind)
+    .filter(({ involvedObject }) => involvedObject.name === waiting)
+    .map(({ message }) => message)
+  assert.ok(
+    said.some((message) => /limits?\b.*cpu/.test(message)),
+    said.join('\n'),
+  )
+})
+
+test('nodes of team-dedicated have the labels and the taint of the team', async (t) => {
+  const { world } = await played(t, 'team-dedicated', 'team-workload', 1)
+  const node = world.nodes().find(({ spec }) => spec?.providerID !== undefined)
+  assert.equal(node?.metadata.labels?.['team'], 'platform')
+  assert.equal(node.metadata.labels['cost-center'], 'platform-eng')
+  assert.deepEqual(node.spec?.taints, [{ key: 'team', value: 'platform', effect: 'NoSchedule' }])
 })
