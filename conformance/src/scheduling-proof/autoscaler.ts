@@ -227,9 +227,14 @@ interface Definition extends KubeObject {
 }
 
 /** Serves Tenon's kinds; those that are served already stay. */
-export async function applyCrds(client: KubeClient, clock: Clock): Promise<void> {
+export async function applyCrds(
+  client: KubeClient,
+  clock: Clock,
+  more: readonly object[] = [],
+): Promise<void> {
   const type = proofKinds.customResourceDefinition as ResourceType<Definition>
-  const definitions = [nodePoolCrd, nodeClaimCrd, kwokNodeClassCrd] as unknown as readonly Definition[]
+  const all = [nodePoolCrd, nodeClaimCrd, kwokNodeClassCrd, ...more]
+  const definitions = all as unknown as readonly Definition[]
   for (const definition of definitions) {
     await client.create(type, definition).catch((error: unknown) => {
       if (!isKubeError(error, 'alreadyExists')) throw error

@@ -10,8 +10,9 @@ import {
   loadKubeConfig,
 } from '@tenon/kube'
 import { defaultSettings, Operator } from '@tenon/operator'
+import type { CloudProvider, ProviderDependencies } from '@tenon/provider'
 import { KwokProvider, kwokNodeClassKind } from '@tenon/provider-kwok'
-import { type LogFields, type Logger, SeededRandom, SystemClock } from '@tenon/runtime'
+import { type LogFields, type Logger, SeededRandom, SystemClock, type Transport } from '@tenon/runtime'
 import { budgetKind } from '../../../packages/world/src/takeover/recorded-cluster.test-support.ts'
 import { WriteLog } from '../../../packages/world/src/takeover/write-log.test-support.ts'
 import { applyCrds } from '../scheduling-proof/autoscaler.ts'
@@ -23,6 +24,14 @@ const gates = { ...defaultSettings.featureGates, staticCapacity: true, nodeRepai
 /** The field manager under which the API server knows what the operator wrote. */
 export const fieldManager = 'tenon-under-test'
 
+/** A cloud that a stand is of; KWOK unless given. */
+export interface StandCloud {
+  readonly crds: readonly object[]
+  /** Kinds whose objects tests make, beside those of every stand. */
+  readonly kinds: readonly ResourceType[]
+  readonly open: (parts: Omit<ProviderDependencies, 'env'>) => Promise<CloudProvider>
+}
+
 /** A cluster as an administrator sees it, and an operator that is started once the cluster is as it should be. */
 export class Stand {
   readonly clock = new SystemClock()
@@ -32,10 +41,12 @@ export class Stand {
   readonly #journal = new Journal()
   readonly #kubeconfigPath: string
   readonly #close: () => void
+  readonly #cloud: StandCloud | undefined
   #operator: { readonly operator: Operator; readonly close: () => void } | undefined
 
-  private constructor(kubeconfigPath: string) {
+  private constructor(kubeconfigPath: string, cloud: StandCloud | undefined) {
     this.#kubeconfigPath = kubeconfigPath
+    this.#cloud = cloud
     const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock: this.clock })
     this.admin = createKubeClient({
       transport: config.transport,
@@ -46,9 +57,9 @@ export class Stand {
   }
 
   /** Serves the CRDs; nothing else is there yet. */
-  static async open(kubeconfigPath: string): Promise<Stand> {
-    const stand = new Stand(kubeconfigPath)
-    await applyCrds(stand.admin, stand.clock)
+  static async open(kubeconfigPath: string, cloud?: StandCloud): Promise<Stand> {
+    const stand = new Stand(kubeconfigPath, cloud)
+    await applyCrds(stand.admin, stand.clock, cloud?.crds)
     return stand
   }
 
@@ -63,14 +74,21 @@ export class Stand {
       clock,
       userAgent: fieldManager,
     })
+    const registry = createCacheRegistry({ client, clock, logger, random })
+    const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
+    const runtime = { clock, random, logger }
+    const process = {
+      server: 'https://cluster',
+      fenced: (inner: Transport) => inner,
+      userAgent: fieldManager,
+    }
+    const provider =
+      (await this.#cloud?.open({ ...process, ...runtime, kube: client, registry, events })) ??
+      new KwokProvider({ client, ...runtime })
     const operator = new Operator({
-      kubernetes: {
-        client,
-        registry: createCacheRegistry({ client, clock, logger, random }),
-        events: createEventRecorder({ client, clock, logger, random, component: 'karpenter' }),
-      },
-      runtime: { clock, random, logger },
-      provider: new KwokProvider({ client, clock, random, logger }),
+      kubernetes: { client, registry, events },
+      runtime,
+      provider,
       settings: { ...defaultSettings, featureGates: gates },
     })
     await operator.observe(AbortSignal.timeout(20_000))
@@ -115,6 +133,7 @@ export class Stand {
       karpenterKinds.nodeClaim,
       kinds.node,
       kwokNodeClassKind,
+      ...(this.#cloud?.kinds ?? []),
       kinds.pod,
     ]
     await this.until('the cluster is empty', clearingMs / 1000, async () => {

@@ -8,6 +8,7 @@ export {
 export { type ControlPlane, inside, outside } from './control-plane.ts'
 export type { ApiEffect, ApiFault, ApiVerb, GroupEffect, GroupFault } from './faults.ts'
 export { platformFinalizer } from './platform.ts'
+export { nodeGroupCrd } from './platform-crd.ts'
 export type { RecordedCall } from './requests.ts'
 export type { CleverCloudSettings, DelayRange, QuotaAmount } from './settings.ts'
 export { type CleverCloudCluster, cleverCloudSimulator } from './simulator.ts'

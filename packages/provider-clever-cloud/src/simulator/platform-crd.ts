@@ -58,7 +58,8 @@ const taints = (description: string): CrdSchema =>
     { maxItems: 50 },
   )
 
-function nodeGroupCrd(): Readonly<Record<string, unknown>> {
+/** The definition as a plain object. */
+export function nodeGroupCrd(): Readonly<Record<string, unknown>> {
   return crd({
     ...nodeGroupKind,
     description: 'A number of like nodes of the cluster.',
