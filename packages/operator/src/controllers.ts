@@ -152,14 +152,15 @@ function controllerSpecs(
 
 /** The parts of one controller, whose calls to the cloud are measured under its name. */
 function measured(parts: Assembly, controller: string): Assembly {
-  const { caches, launchGuard, learning } = parts
+  const { caches, launchGuard, learning, overlays } = parts
   const provider = measuredProvider(parts.provider, controller, parts)
   return {
     ...parts,
     provider: guardedProvider(
       provider,
-      // A provider makes an instance of what it sells, whatever such instances turned out to have.
-      learning?.provider ?? parts.provider,
+      // A provider makes an instance of what it sells, whatever such instances turned out to have. As Karpenter
+      // does it, that is without the overlays, which order only what decisions choose.
+      learning?.provider ?? overlays?.provider ?? parts.provider,
       launchGuard,
       caches.nodePools,
     ),
