@@ -10,6 +10,7 @@ import { GarbageCollection } from './garbage-collection.ts'
 import { Acceptance } from './launch/acceptance.ts'
 import { Launcher } from './launch/launcher.ts'
 import { Refusals } from './launch/refusals.ts'
+import { Turns } from './launch/turns.ts'
 import { CleverMetrics } from './metrics.ts'
 import { NodeClassStatus } from './nodeclass/status-controller.ts'
 import { CleverCloudProvider } from './provider.ts'
@@ -50,7 +51,12 @@ export function createCleverCloudProvider({
   return new CleverCloudProvider({
     ...deps,
     news,
-    launcher: new Launcher({ ...deps, refusals, acceptance: new Acceptance(deps) }),
+    launcher: new Launcher({
+      ...deps,
+      refusals,
+      acceptance: new Acceptance(deps),
+      turns: new Turns(parts.clock),
+    }),
     controllers: new CleverControllers(loops, caches, createController),
   })
 }

@@ -350,6 +350,34 @@ describe('the decision of the platform', () => {
     assert.equal(stage.platform.groups().length, 1)
   })
 
+  test('CLV-24 launches of a flavor that was refused lately take turns, each until it is answered', async () => {
+    const stage = new Stage()
+    let room = 2
+    stage.platform.answer = () => (room-- > 0 ? statuses.accepted : statuses.overQuota)
+    const claims = ['a', 'b', 'c', 'd', 'e'].map((name) =>
+      stage.kube.put(karpenterKinds.nodeClaim, aClaim(name, { flavors: ['XL'] })),
+    )
+    room = 0
+    await rejected(stage, aClaim('first', { flavors: ['XL'] }))
+    room = 2
+    await stage.clock.advance(60_000)
+    const created: number[] = []
+    stage.kube.cache(nodeGroupKind).onChange(({ kind }) => {
+      if (kind === 'added') created.push(stage.clock.monotonic())
+    })
+    const works = claims.map((claim) => stage.provider.create(claim))
+    const ends = await stage.settled(Promise.allSettled(works))
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'rejected', 'rejected', 'rejected'],
+    )
+    assert.equal(created.length, 3, 'those that still waited when one was refused asked for nothing')
+    created.forEach((atMs, i) => {
+      assert.ok(atMs - (created[i - 1] ?? 0) >= 1000)
+    })
+    assert.equal(stage.value('quotaRejections'), 2)
+  })
+
   for (const [title, fields, kind] of [
     ['CLV-104 a flavor that is refused at admission', ['spec.flavor'], 'insufficientCapacity'],
     ['an admission error about more than the flavor', ['spec.flavor', 'spec.labels'], 'other'],

@@ -1,5 +1,5 @@
 /** From a NodeClaim to an accepted NodeGroup (clever-cloud.md 8.1, 9, 20). */
-import { conditionOf, type InstanceType, type NodeClaim } from '@tenon/api'
+import { conditionOf, type InstanceType, type NewObject, type NodeClaim } from '@tenon/api'
 import { type Cache, isKubeError, type KubeClient } from '@tenon/kube'
 import { launchChoices, offeringRef, ProviderError } from '@tenon/provider'
 import type { EventRecorder } from '@tenon/kube'
@@ -11,6 +11,7 @@ import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
 import type { Acceptance } from './acceptance.ts'
 import { newGroup } from './new-group.ts'
 import type { Refusal, Refusals } from './refusals.ts'
+import type { Turns } from './turns.ts'
 
 /** What a {@link Launcher} works with. */
 export interface LauncherDependencies {
@@ -18,6 +19,7 @@ export interface LauncherDependencies {
   readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'get'>
   readonly acceptance: Acceptance
   readonly refusals: Refusals
+  readonly turns: Turns
   readonly metrics: Pick<CleverMetrics, 'acceptanceTimeouts'>
   readonly events: EventRecorder
   readonly logger: Logger
@@ -37,22 +39,10 @@ export class Launcher {
    * @throws ProviderError when the claim gets none, KubeError when the API server fails.
    */
   async launch(claim: NodeClaim, types: readonly InstanceType[], signal?: AbortSignal): Promise<NodeGroup> {
-    const { kube } = this.#deps
+    const { kube, turns } = this.#deps
     const options = signal === undefined ? {} : { signal }
     const existing = await kube.get(nodeGroupKind, { name: claim.metadata.name }, options)
-    const group = existing ?? (await this.#create(claim, types, signal))
-    if (!isOwnedBy(group, claim)) throw foreignGroup(group, claim)
-    if (group.metadata.deletionTimestamp !== undefined) throw goingGroup(group)
-    return await this.#accepted(claim, group, signal)
-  }
-
-  async #create(
-    claim: NodeClaim,
-    types: readonly InstanceType[],
-    signal: AbortSignal | undefined,
-  ): Promise<NodeGroup> {
-    const { kube, refusals } = this.#deps
-    const options = signal === undefined ? {} : { signal }
+    if (existing !== undefined) return await this.#accepted(claim, existing, signal)
     const nodeClass = await this.#nodeClass(claim, signal)
     const [choice] = launchChoices(claim, types)
     if (choice === undefined)
@@ -62,6 +52,17 @@ export class Launcher {
       )
     const flavor = offeringRef(choice).instanceType
     const wanted = newGroup(claim, nodeClass, flavor)
+    const create = async () => await this.#accepted(claim, await this.#create(claim, wanted, signal), signal)
+    return await turns.take(flavor, create, signal)
+  }
+
+  async #create(
+    claim: NodeClaim,
+    wanted: NewObject<NodeGroup>,
+    signal: AbortSignal | undefined,
+  ): Promise<NodeGroup> {
+    const { kube, refusals } = this.#deps
+    const options = signal === undefined ? {} : { signal }
     try {
       return await kube.create(nodeGroupKind, wanted, options)
     } catch (error) {
@@ -70,7 +71,11 @@ export class Launcher {
         if (group !== undefined) return group
       }
       if (isKubeError(error, 'invalid') && isAboutFlavorAlone(error.fields))
-        throw refusals.note(claim, flavor, { kind: 'refused', reason: '', message: error.message })
+        throw refusals.note(claim, wanted.spec.flavor, {
+          kind: 'refused',
+          reason: '',
+          message: error.message,
+        })
       throw error
     }
   }
@@ -94,6 +99,8 @@ export class Launcher {
   }
 
   async #accepted(claim: NodeClaim, group: NodeGroup, signal: AbortSignal | undefined): Promise<NodeGroup> {
+    if (!isOwnedBy(group, claim)) throw foreignGroup(group, claim)
+    if (group.metadata.deletionTimestamp !== undefined) throw goingGroup(group)
     const { acceptance, metrics, events, logger } = this.#deps
     const { name } = group.metadata
     const decision = await acceptance.decisionOn(group, signal)
@@ -131,9 +138,10 @@ export class Launcher {
     refusal: Refusal,
     signal: AbortSignal | undefined,
   ): Promise<ProviderError> {
-    const { kube, refusals, logger } = this.#deps
+    const { kube, refusals, turns, logger } = this.#deps
     const { name, uid } = group.metadata
     const error = refusals.note(claim, group.spec.flavor, refusal)
+    if (refusal.kind !== 'refused') turns.refused(group.spec.flavor)
     if (refusal.kind === 'vanished') return error
     const options = {
       ...(signal !== undefined && { signal }),
