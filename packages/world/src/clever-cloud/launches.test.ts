@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isConditionTrue, karpenterKinds, kinds, labels } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { cleverNodeClassKind, nodeGroupKind, ownNames } from '@tenon/provider-clever-cloud'
+import { cleverNodeClassKind, type NodeGroup, nodeGroupKind, ownNames } from '@tenon/provider-clever-cloud'
 import { deploymentKind } from '../world.ts'
 import { aPool, CleverStage, minutes, plenty, seconds } from './stage.test-support.ts'
+
+const isReady = (group: NodeGroup): boolean => isConditionTrue(group, 'Ready')
 
 test('pods get nodes, and the nodes go with them', async (t) => {
   const stage = await CleverStage.open(t)
@@ -147,4 +149,16 @@ test('with one flavor out of quota the rest launch at once, at the price of five
   t.diagnostic(`150 groups after ${tookMs} ms, ${stage.told('NodeGroupQuotaExceeded')} refusals`)
   assert.ok(tookMs < 60 * seconds)
   assert.ok(stage.told('NodeGroupQuotaExceeded') <= 5)
+})
+
+test('what the quota has room for is filled within minutes, also by many pods at once', async (t) => {
+  const stage = await CleverStage.open(t, { cleverCloud: { settings: { quota: { cpu: 40, memoryGb: 40 } } } })
+  stage.deploy('web', 60, { cpu: '900m', memory: '512Mi' })
+  const startMs = stage.world.clock.now()
+  const { limit } = stage.platform.quota()
+  const isFull = () => limit.cpu - stage.platform.quota().used.cpu < 4 && stage.groups().every(isReady)
+  assert.ok(await stage.until(isFull, 10 * minutes))
+  t.diagnostic(
+    `full after ${(stage.world.clock.now() - startMs) / 1000} s with ${stage.flavors().join()}, ${stage.told('NodeGroupQuotaExceeded')} refusals`,
+  )
 })
