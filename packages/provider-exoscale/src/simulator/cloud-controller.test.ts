@@ -89,6 +89,13 @@ for (const [what, spec, nodeInfo] of [
   })
 }
 
+test('a node without provider ID that waits for no cloud is left alone', async () => {
+  const world = new ExoscaleFixture()
+  addNode(world, { taints: [other] }, { nodeInfo: { systemUUID: nobody }, ...ready('False') })
+  await world.clock.advance(60_000)
+  assert.deepEqual(taintKeys(world), [other.key])
+})
+
 test('a stopped cloud looks at no node any more', async () => {
   const world = new ExoscaleFixture()
   const id = await world.instance()

@@ -102,11 +102,17 @@ function sameAddresses(a: readonly Address[], b: readonly Address[]): boolean {
   )
 }
 
-/** The instance a node says it is: by provider ID, else by system UUID; undefined for foreign nodes. */
+/**
+ * The instance a node says it is: by provider ID, else by system UUID while it waits for its cloud; undefined for
+ * foreign nodes.
+ */
 function instanceIdOf(node: Node): string | undefined {
   const providerId = node.spec?.providerID ?? ''
   const systemUuid = node.status?.nodeInfo?.['systemUUID'] ?? ''
   if (providerId !== '' && !providerId.startsWith(providerPrefix)) return undefined
+  // A kubelet that expects no cloud is of another one, or of none.
+  const isWaiting = (node.spec?.taints ?? []).some(({ key }) => key === uninitializedTaint)
+  if (providerId === '' && !isWaiting) return undefined
   const id = providerId === '' ? systemUuid.toLowerCase() : providerId.slice(providerPrefix.length)
   return uuidPattern.test(id) ? id : undefined
 }
