@@ -3,12 +3,13 @@ import { type KubeObject, kinds as kubeKinds } from '@tenon/api'
 import { JsonLogger, type Logger, SeededRandom } from '@tenon/runtime'
 import { defaultSettings } from '@tenon/operator'
 import { World } from '../world.ts'
+import { cloudIn, cloudSetup } from './cloud/clouds.ts'
+import type { WorldCloud } from './cloud/world-cloud.ts'
 import { ControllerLogs } from './controller-logs.ts'
 import { EventLog } from './event-log.ts'
 import { EventNotes } from './event-notes.ts'
 import { faultyApi } from './faults/api-faults.ts'
-import { CloudAdministrator } from './faults/cloud-administrator.ts'
-import { faultyCloud, playCloudFaults, usualCloud } from './faults/cloud-faults.ts'
+import { faultyCloud } from './faults/cloud-faults.ts'
 import { playMachineFaults } from './faults/machine-faults.ts'
 import { playProcessFaults } from './faults/process-faults.ts'
 import { Weather } from './faults/weather.ts'
@@ -75,11 +76,10 @@ export async function simulate(
   const pace = paceOf(story)
   const world = await World.start({
     seed: story.seed,
-    provider: 'exoscale',
+    ...cloudSetup(story, pace, random.fork('guests')),
     cluster: pace.cluster,
     // Everything here waits for promises only.
     turns: 1,
-    cloudSettings: { ...usualCloud(story, random.fork('guests')), ...pace.cloud },
   })
   const logs = new ControllerLogs(world.secrets(), (line) => {
     if (!repeats(fleet)) checker.logged(line)
@@ -88,7 +88,8 @@ export async function simulate(
   const logger: Logger = new JsonLogger(clock, (line) => logs.write(line), { value: 'info' })
   const log = new EventLog(clock)
   const weather = new Weather(clock, random.fork('weather'), story)
-  const checker = new Checker(world, log, { story, weather })
+  const cloud = cloudIn(world, story, { clock, random: random.fork('administrator'), logger })
+  const checker = new Checker(world, log, { story, weather, cloud })
   checker.start()
   const faults = { weather, clock, log }
   const kinds = kindsOf(story, random.fork('workload'))
@@ -97,6 +98,7 @@ export async function simulate(
   const notes = pace.writesEvents ? undefined : new EventNotes(clock)
   const fleet = new OperatorFleet({
     world,
+    worldCloud: cloud,
     clock,
     random: random.fork('fleet'),
     logger,
@@ -130,12 +132,11 @@ export async function simulate(
   })
   let isCalm = false
   const isOver = (): boolean => isCalm
-  playWorkload(world, story, { kinds, clock, random: random.fork('workload'), log, isOver })
+  playWorkload(world, story, { cloud, kinds, clock, random: random.fork('workload'), log, isOver })
   fleet.start()
-  const administrator = new CloudAdministrator(world, { clock, random: random.fork('administrator'), logger })
   const stopFaults = [
-    playCloudFaults(world, faults),
-    playMachineFaults(world, administrator, faults),
+    cloud.playFaults(faults),
+    playMachineFaults(world, cloud, faults),
     playProcessFaults(fleet, faults),
   ]
   const census = new Census(world)
@@ -165,7 +166,7 @@ export async function simulate(
   weather.clearUp()
   for (const stop of stopFaults) stop()
   log.record('fault', 'calm')
-  const calmMs = await untilWell(world, { checker, fleet }, step)
+  const calmMs = await untilWell(world, { cloud, checker, fleet }, step)
   const clusterEvents = notes?.lines ?? newestEvents(world, 200)
   fleet.stop()
   await world.stop()
@@ -221,7 +222,11 @@ const repeats = ({ settings }: OperatorFleet): boolean => settings.compatibility
 /** Goes on until everything has been well for a while, or should have been. @returns how long it took. */
 async function untilWell(
   world: World,
-  { checker, fleet }: { readonly checker: Checker; readonly fleet: OperatorFleet },
+  {
+    cloud,
+    checker,
+    fleet,
+  }: { readonly cloud: WorldCloud; readonly checker: Checker; readonly fleet: OperatorFleet },
   step: () => Promise<boolean>,
 ): Promise<number> {
   const { clock } = world
@@ -231,7 +236,7 @@ async function untilWell(
     const verdict = settling.look({
       nowMs: clock.monotonic(),
       fleet: fleetOf(world),
-      wrong: unrest(world),
+      wrong: unrest(world, cloud),
       launches: checker.launches - launchesThen,
       launchesOfAge: launchesOfAge(world, calmBoundMs),
       repeats: repeats(fleet),

@@ -5,6 +5,11 @@ export type FaultLevel = 'none' | 'low' | 'high' | 'storm'
 
 export const faultLevels: readonly FaultLevel[] = ['none', 'low', 'high', 'storm']
 
+/** Clouds that a story may be played at. */
+export const cloudNames = ['exoscale', 'clever-cloud'] as const
+
+export type CloudName = (typeof cloudNames)[number]
+
 /** What may go wrong; each kind draws from a random source of its own, so one can be left out. */
 export const faultKinds = [
   /** 409 to a write. */
@@ -46,6 +51,20 @@ export const faultKinds = [
   'neverReady',
   /** Guests see less memory than their type has: a little in three of four worlds, more of it for a while. */
   'smallGuests',
+  /** Clever Cloud: what the platform tries again by itself. */
+  'upstreamError',
+  /** Clever Cloud: nodes come minutes late. */
+  'slowSync',
+  /** Clever Cloud: accepted NodeGroups vanish. */
+  'groupVanishes',
+  /** Clever Cloud: a user deletes a NodeGroup. */
+  'groupDeleted',
+  /** Clever Cloud: a user asks for another number of nodes of a NodeGroup. */
+  'groupResized',
+  /** Clever Cloud: the platform's own autoscaler is on. */
+  'ownAutoscaler',
+  /** Clever Cloud: a user makes a NodeGroup with the labels of a claim's own. */
+  'foreignGroup',
   /** Instances vanish. */
   'instanceDeath',
   /** Kubelets fall silent, for seconds or for minutes. */
@@ -122,9 +141,14 @@ export interface Story {
   readonly withoutWorkloads: readonly WorkloadKind[]
   /** Kinds that play a part whatever the seed says. */
   readonly withWorkloads?: readonly WorkloadKind[]
+  /** The cloud, unless it is Exoscale. */
+  readonly provider?: CloudName
   /** Name of a planted bug. */
   readonly mutation?: string
 }
+
+/** The cloud that a story is played at. */
+export const cloudOfStory = ({ provider = 'exoscale' }: Pick<Story, 'provider'>): CloudName => provider
 
 /** Whether a world is so large that what costs much and shows little is coarser in it. */
 export const isLarge = ({ nodes }: Pick<Story, 'nodes'>): boolean => nodes >= 50
@@ -138,7 +162,8 @@ export function aStory(seed: number, change: Partial<Story> = {}): Story {
 export function parseStory(value: unknown): Story {
   const fields = value as Partial<Record<keyof Story, unknown>> | null
   if (typeof fields !== 'object' || fields === null) throw new Error('the trace holds no story')
-  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, withWorkloads, mutation } = fields
+  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, withWorkloads, provider, mutation } =
+    fields
   return {
     seed: numberField('seed', seed),
     hours: numberField('hours', hours),
@@ -149,6 +174,7 @@ export function parseStory(value: unknown): Story {
     ...(withWorkloads !== undefined && {
       withWorkloads: listField('withWorkloads', withWorkloads, workloadKinds),
     }),
+    ...(provider !== undefined && { provider: oneOf('provider', provider, cloudNames) }),
     ...(typeof mutation === 'string' && { mutation }),
   }
 }

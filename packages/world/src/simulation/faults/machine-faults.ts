@@ -1,27 +1,23 @@
 /** Machines that vanish, and kubelets that fall silent. */
 import { integerBetween } from '@tenon/runtime'
 import type { World } from '../../world.ts'
+import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { FaultDependencies } from './api-faults.ts'
-import type { CloudAdministrator } from './cloud-administrator.ts'
 
 const minute = 60_000
 
 /** Looks once a minute whether something strikes. Call the result to stop. */
 export function playMachineFaults(
   world: World,
-  administrator: CloudAdministrator,
+  cloud: Pick<WorldCloud, 'loseOne'>,
   { weather, clock, log }: FaultDependencies,
 ): () => void {
   let isStopped = false
   const step = (): void => {
     if (isStopped) return
     if (weather.strikes('instanceDeath')) {
-      const alive = world.cluster.cloud.instances().filter(({ state }) => state === 'running')
-      const victim = alive[weather.source('instanceDeath').uint32() % Math.max(1, alive.length)]
-      if (victim !== undefined) {
-        log.record('fault', `instanceDeath ${victim.name}`)
-        void administrator.deleteInstance(victim.id)
-      }
+      const victim = cloud.loseOne(weather.source('instanceDeath'))
+      if (victim !== undefined) log.record('fault', `instanceDeath ${victim}`)
     }
     if (weather.strikes('silentKubelet')) {
       const names = world.cluster.kubelets.running()

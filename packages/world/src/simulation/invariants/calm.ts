@@ -1,6 +1,7 @@
 /** What has to hold once nothing goes wrong any more: every pod runs, nothing is left over, nothing moves. */
-import { kinds, type NodeClaim, type Pod, parseNillableDuration } from '@tenon/api'
+import { type NodeClaim, type Pod, parseNillableDuration } from '@tenon/api'
 import type { World } from '../../world.ts'
+import type { WorldCloud } from '../cloud/world-cloud.ts'
 import { unsatisfiableLabel } from '../workload/workload-context.ts'
 
 const isOver = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
@@ -8,21 +9,21 @@ const isLeaving = (object: { readonly metadata: { readonly deletionTimestamp?: s
   object.metadata.deletionTimestamp !== undefined
 
 /** What is not as it should be in the end, in words; empty when all is well. */
-export function unrest(world: World): readonly string[] {
+export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   const pods = world.pods()
   const claims = world.claims()
-  const nodes = world.nodes()
-  const instances = world.cluster.cloud.instances()
+  const nodes = world.nodes().filter((node) => !cloud.isForeign(node))
+  const machines = cloud.machines()
   const told: string[] = []
   const waiting = pods.filter(
     (pod) => !isOver(pod) && pod.metadata.labels?.[unsatisfiableLabel] === undefined && !isRunning(pod),
   )
   if (waiting.length > 0) told.push(`${waiting.length} pod(s) do not run: ${some(waiting)}`)
   const claimed = new Set(claims.map(({ status }) => status?.providerID ?? ''))
-  const unowned = instances.filter(({ id }) => !claimed.has(`exoscale://${id}`))
+  const unowned = machines.filter(({ providerId }) => !claimed.has(providerId))
   if (unowned.length > 0)
     told.push(`${unowned.length} machine(s) without a NodeClaim: ${unowned.map(({ id }) => id).join(', ')}`)
-  const alive = new Set(instances.map(({ id }) => `exoscale://${id}`))
+  const alive = new Set(machines.map(({ providerId }) => providerId))
   const hollow = claims.filter(({ status }) => !alive.has(status?.providerID ?? ''))
   if (hollow.length > 0) told.push(`${hollow.length} NodeClaim(s) without a machine: ${some(hollow)}`)
   const lost = nodes.filter((node) => !alive.has(node.spec?.providerID ?? ''))
@@ -34,11 +35,7 @@ export function unrest(world: World): readonly string[] {
   if (stuck.length > 0) told.push(`${stuck.length} NodeClaim(s) still being deleted: ${some(stuck)}`)
   const unready = claims.filter((claim) => !isLeaving(claim) && !isInitialized(claim))
   if (unready.length > 0) told.push(`${unready.length} NodeClaim(s) not initialized: ${some(unready)}`)
-  const tokens = world.cluster.server.local
-    .list(kinds.secret, { namespace: 'kube-system' })
-    .filter(({ metadata }) => metadata.labels?.['exoscale.com/token-provider'] !== undefined)
-  if (tokens.length > 0) told.push(`${tokens.length} bootstrap token(s) left: ${some(tokens)}`)
-  return told
+  return [...told, ...cloud.leftovers()]
 }
 
 /** Machines come and go no more when this stays the same. */

@@ -2,10 +2,11 @@
 import { karpenterKinds, kinds, type KubeObject, type Node, type NodeClaim, type Pod } from '@tenon/api'
 import type { Clock, HttpRequest, Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
+import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { EventLog } from '../event-log.ts'
 import type { Weather } from '../faults/weather.ts'
 import type { OperatorProcess } from '../process/operator-process.ts'
-import { apiFaultKinds, type Story } from '../story.ts'
+import { apiFaultKinds, cloudOfStory, type CloudName, type Story } from '../story.ts'
 import {
   claimSpecUnchanged,
   expiredInTime,
@@ -16,6 +17,12 @@ import {
   registrationTaintRemoved,
 } from './instances.ts'
 import { healthyMachinesKept, initializedInTime, nothingBoughtInVain } from './evidence.ts'
+import {
+  foreignGroupsKept,
+  groupsDeletedOnEvidence,
+  holdOutsKept,
+  onlyFirstNodesStamped,
+} from './node-groups.ts'
 import {
   deadlineKept,
   drainedBeforeEnd,
@@ -56,11 +63,18 @@ const invariants: readonly Invariant[] = [
   leaseGivenBack,
 ]
 
+/** What holds at one cloud only. */
+const invariantsOf: Readonly<Record<CloudName, readonly Invariant[]>> = {
+  exoscale: [],
+  'clever-cloud': [foreignGroupsKept, groupsDeletedOnEvidence, holdOutsKept, onlyFirstNodesStamped],
+}
+
 const minute = 60_000
 
 /** Watches one run. */
 export class Checker {
   readonly #world: World
+  readonly #cloud: WorldCloud
   readonly #clock: Clock
   readonly #log: EventLog
   readonly #story: Story
@@ -82,15 +96,20 @@ export class Checker {
   constructor(
     world: World,
     log: EventLog,
-    { story, weather }: { readonly story: Story; readonly weather: Weather },
+    {
+      story,
+      weather,
+      cloud,
+    }: { readonly story: Story; readonly weather: Weather; readonly cloud: WorldCloud },
   ) {
     this.#world = world
+    this.#cloud = cloud
     this.#story = story
     this.#weather = weather
     this.#clock = world.clock
     this.#log = log
     const scene = this.#scene()
-    this.#rules = invariants.map((invariant) => invariant(scene))
+    this.#rules = [...invariants, ...invariantsOf[cloudOfStory(story)]].map((invariant) => invariant(scene))
   }
 
   get violation(): Violation | undefined {
@@ -126,6 +145,12 @@ export class Checker {
       karpenterKinds.nodePool,
       this.#handler('nodepools', () => undefined, 'pool'),
     )
+    const { objects } = this.#cloud
+    if (objects !== undefined)
+      local.subscribe(
+        objects,
+        this.#handler(objects.plural, () => undefined, 'cloudObject'),
+      )
     this.#everyMinute()
   }
 
@@ -141,10 +166,18 @@ export class Checker {
   watchingApi(inner: Transport, process: OperatorProcess): Transport {
     return {
       send: async (request, signal) => {
-        if (request.method === 'GET') return await inner.send(request, signal)
+        if (request.method === 'GET') {
+          if (this.#listenersOf('apiRead').length === 0) return await inner.send(request, signal)
+          return await this.#reading(inner, process, request, signal)
+        }
         const write = apiWriteOf(process, request)
+        const demand = this.#cloud.objects === undefined ? undefined : this.#cloud.demandOf(request)
+        if (demand !== undefined) this.#tell('cloudWrite', { process, request, demand })
         this.#tell('apiWrite', write)
         const response = await inner.send(request, signal)
+        if (demand?.launchFor !== undefined) this.#launches++
+        this.#tell('apiWritten', write)
+        if (demand !== undefined) this.#tell('cloudWritten')
         const { plural, name = '', subresource } = write
         const what = `${plural}/${name}${subresource === undefined ? '' : `/${subresource}`}`
         if (plural !== 'events' && plural !== 'leases')
@@ -152,6 +185,18 @@ export class Checker {
         return response
       },
     }
+  }
+
+  async #reading(
+    inner: Transport,
+    process: OperatorProcess,
+    request: HttpRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Awaited<ReturnType<Transport['send']>>> {
+    const response = await inner.send(request, signal)
+    const { plural, name } = apiWriteOf(process, request)
+    if (name !== undefined) this.#tell('apiRead', { process, plural, name, status: response.status })
+    return response
   }
 
   /** A line of a controller's log, of which those about new claims say what these are for. */
@@ -175,11 +220,12 @@ export class Checker {
     return {
       send: async (request, signal) => {
         if (request.method === 'GET') return await inner.send(request, signal)
-        this.#tell('cloudWrite', { process, request })
+        const demand = this.#cloud.demandOf(request) ?? {}
+        this.#tell('cloudWrite', { process, request, demand })
         const path = request.path.split('?')[0] ?? ''
         try {
           const response = await inner.send(request, signal)
-          if (request.method === 'POST' && path.endsWith('/instance')) this.#launches++
+          if (demand.launchFor !== undefined) this.#launches++
           this.#log.record('cloud', `${process.name} ${request.method} ${path} ${response.status}`)
           return response
         } finally {
@@ -216,7 +262,7 @@ export class Checker {
   #handler<T extends KubeObject>(
     plural: string,
     follow: (now: T | undefined, before: T | undefined) => void,
-    kind: 'pod' | 'node' | 'claim' | 'pool',
+    kind: 'pod' | 'node' | 'claim' | 'pool' | 'cloudObject',
   ): {
     readonly added: (object: T) => void
     readonly updated: (object: T, old: T) => void
@@ -280,6 +326,7 @@ export class Checker {
       local.get(karpenterKinds.nodeClaim, undefined, name)
     return {
       world: this.#world,
+      cloud: this.#cloud,
       clock: this.#clock,
       blindMs: blindMsIn(this.#story),
       failedRequests: () =>
@@ -310,12 +357,13 @@ export class Checker {
   }
 }
 
-function apiWriteOf(process: OperatorProcess, { method, path }: HttpRequest): ApiWrite {
+function apiWriteOf(process: OperatorProcess, request: HttpRequest): ApiWrite {
+  const { method, path } = request
   const parts = (path.split('?')[0] ?? '').split('/').slice(1)
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3)
   const isScoped = rest[0] === 'namespaces' && rest.length > 2
   const [plural = '', name, subresource] = isScoped ? rest.slice(2) : rest
-  return { process, method, plural, namespace: isScoped ? rest[1] : undefined, name, subresource }
+  return { process, method, plural, namespace: isScoped ? rest[1] : undefined, name, subresource, request }
 }
 
 /** What a line of the log says besides which object changed. */

@@ -136,10 +136,8 @@ export const initializedInTime: Invariant = ({ clock, violate }) => {
 
 /** No machine of a claim that stays is deleted. */
 export const healthyMachinesKept: Invariant = ({ violate, claimByProviderId }) => ({
-  cloudWrite({ request }) {
-    const id =
-      request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(request.path)?.[1] : undefined
-    const claim = id === undefined ? undefined : claimByProviderId(`exoscale://${id}`)
+  cloudWrite({ demand: { end: id } }) {
+    const claim = id === undefined ? undefined : claimByProviderId(id)
     if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
       violate(
         'healthyMachinesKept',

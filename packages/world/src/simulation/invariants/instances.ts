@@ -3,16 +3,16 @@ import { labels, type Node, type NodeClaim, parseNillableDuration, terminationFi
 import { abandonedAnnotation } from '../workload/workload-context.ts'
 import { annotation, type Invariant } from './scene.ts'
 
-const claimLabel = 'exoscale.com/node-claim'
-const alive: ReadonlySet<string> = new Set(['starting', 'running', 'stopping', 'stopped', 'error'])
 const minute = 60_000
 /** The sweep looks every 5 minutes at machines older than 5; the rest is for retries and hanging deletions. */
 const orphanBoundMs = 60 * minute
 
 /** No claim has two machines. */
-export const oneInstancePerClaim: Invariant = ({ world, violate, claimByName }) => {
+export const oneInstancePerClaim: Invariant = ({ cloud, violate, claimByName }) => {
   const check = (): void => {
-    for (const [claim, machines] of world.machinesByClaim()) {
+    const byClaim = Map.groupBy(cloud.machines(), ({ claim }) => claim)
+    for (const [claim, all] of byClaim) {
+      const machines = all.map(({ id }) => id)
       if (claim !== '' && machines.length > 1 && claimByName(claim) !== undefined)
         violate('oneInstancePerClaim', `NodeClaim ${claim} has the machines ${machines.join(', ')}`)
     }
@@ -22,11 +22,8 @@ export const oneInstancePerClaim: Invariant = ({ world, violate, claimByName }) 
 
 /** A machine is asked for only when its claim's finalizer is stored. */
 export const finalizerFirst: Invariant = ({ violate, claimByName }) => ({
-  cloudWrite({ request }) {
-    if (request.method !== 'POST' || !(request.path.split('?')[0] ?? '').endsWith('/instance')) return
-    const body = JSON.parse(String(request.body)) as { readonly labels?: Readonly<Record<string, string>> }
-    const name = body.labels?.[claimLabel] ?? ''
-    const claim = claimByName(name)
+  cloudWrite({ demand: { launchFor: name } }) {
+    const claim = name === undefined ? undefined : claimByName(name)
     if (claim === undefined) return
     if (!(claim.metadata.finalizers ?? []).includes(terminationFinalizer))
       violate('finalizerFirst', `a machine is created for NodeClaim ${name}, which has no finalizer yet`)
@@ -34,33 +31,31 @@ export const finalizerFirst: Invariant = ({ violate, claimByName }) => ({
 })
 
 /** A claim goes only after its machine, unless somebody made it go. */
-export const finalizerLast: Invariant = ({ world, violate }) => ({
+export const finalizerLast: Invariant = ({ cloud, violate }) => ({
   claim(now, before) {
     if (now !== undefined || before === undefined) return
     if (annotation(before, abandonedAnnotation) !== undefined) return
-    const id = before.status?.providerID?.replace('exoscale://', '')
-    const machine = world.cluster.cloud.instances().find((instance) => instance.id === id)
+    const id = before.status?.providerID
+    const machine = cloud.machines().find(({ providerId }) => providerId === id)
     if (machine !== undefined)
       violate(
         'finalizerLast',
-        `NodeClaim ${before.metadata.name} is gone, its machine ${id} is ${machine.state}`,
+        `NodeClaim ${before.metadata.name} is gone, its machine ${machine.id} is ${machine.state}`,
       )
   },
 })
 
 /** No machine is without a claim for longer than the sweep needs. */
-export const noOrphanedInstance: Invariant = ({ world, clock, violate, claimByName, claimByProviderId }) => {
+export const noOrphanedInstance: Invariant = ({ cloud, clock, violate, claimByName, claimByProviderId }) => {
   const since = new Map<string, number>()
   return {
     minute() {
-      const orphans = world.cluster.cloud
-        .instances()
-        .filter(({ id, labels: tags, state }) => {
-          const name = tags[claimLabel] ?? ''
-          return (
-            name !== '' && alive.has(state) && !claimByName(name) && !claimByProviderId(`exoscale://${id}`)
-          )
-        })
+      const orphans = cloud
+        .machines()
+        .filter(
+          ({ claim, isAlive, providerId }) =>
+            claim !== '' && isAlive && !claimByName(claim) && !claimByProviderId(providerId),
+        )
         .map(({ id }) => id)
       for (const id of since.keys()) if (!orphans.includes(id)) since.delete(id)
       for (const id of orphans) {

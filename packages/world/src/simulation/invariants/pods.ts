@@ -59,12 +59,9 @@ const podType = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespa
 
 /** A machine ends only when the pods of its node have left, or its deadline has passed. */
 export const drainedBeforeEnd: Invariant = (scene) => ({
-  cloudWrite({ request }) {
-    const id =
-      request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(request.path)?.[1] : undefined
-    if (id === undefined) return
+  cloudWrite({ demand: { end: providerId } }) {
+    if (providerId === undefined) return
     const { clock, blindMs, violate, podsOn, boundMs } = scene
-    const providerId = `exoscale://${id}`
     const claim = scene.claimByProviderId(providerId)
     const node = scene.nodeByProviderId(providerId)
     if (claim === undefined || node === undefined) return

@@ -9,7 +9,6 @@ import {
   type Pod,
   sameTaint,
 } from '@tenon/api'
-import { pricesByType } from '@tenon/provider-exoscale'
 import { disruptionReasonOf, isOfDaemonSet } from './pods.ts'
 import { annotation, type Invariant, quietMs } from './scene.ts'
 
@@ -22,8 +21,7 @@ export const predecessorsOf = (claim: NodeClaim): readonly string[] =>
   annotation(claim, 'tenon.sh/replaces')?.split(' ') ?? []
 
 /** What consolidation puts in the place of nodes costs less than they do. Overlays change prices at any time. */
-export const consolidationSaves: Invariant = ({ world, clock, violate, claimByName }) => {
-  const prices = pricesByType('EUR')
+export const consolidationSaves: Invariant = ({ world, cloud: { prices }, clock, violate, claimByName }) => {
   const condemnedAt = new Map<string, number>()
   const addedAt = new Map<string, number>()
   const costOf = (claims: readonly NodeClaim[]): number =>

@@ -2,6 +2,7 @@
 import { type KubeObject, type Node, type NodeClaim, type NodePool, type Pod, ownValue } from '@tenon/api'
 import type { Clock, HttpRequest } from '@tenon/runtime'
 import type { World } from '../../world.ts'
+import type { CloudDemand, WorldCloud } from '../cloud/world-cloud.ts'
 import type { OperatorProcess } from '../process/operator-process.ts'
 import type { Story } from '../story.ts'
 
@@ -13,17 +14,31 @@ export interface ApiWrite {
   readonly namespace: string | undefined
   readonly name: string | undefined
   readonly subresource: string | undefined
+  readonly request: HttpRequest
+}
+
+/** A question of a controller about one object, and the status of the answer as it leaves the server. */
+export interface ApiRead {
+  readonly process: OperatorProcess
+  readonly plural: string
+  readonly name: string
+  readonly status: number
 }
 
 /** A write of a controller to the cloud, at the moment at which it is sent. */
 interface CloudWrite {
   readonly process: OperatorProcess
   readonly request: HttpRequest
+  /** What it asks for, if it is about a machine. */
+  readonly demand: CloudDemand
 }
 
 /** What a rule wants to be told. */
 export interface Rule {
   readonly apiWrite?: (write: ApiWrite) => void
+  /** After a write has been answered. */
+  readonly apiWritten?: (write: ApiWrite) => void
+  readonly apiRead?: (read: ApiRead) => void
   readonly cloudWrite?: (write: CloudWrite) => void
   /** After a write to the cloud has been answered. */
   readonly cloudWritten?: () => void
@@ -32,6 +47,8 @@ export interface Rule {
   readonly node?: (now: Node | undefined, before: Node | undefined) => void
   readonly claim?: (now: NodeClaim | undefined, before: NodeClaim | undefined) => void
   readonly pool?: (now: NodePool | undefined, before: NodePool | undefined) => void
+  /** An object of the cluster that is the cloud's. */
+  readonly cloudObject?: (now: KubeObject | undefined, before: KubeObject | undefined) => void
   /** A controller has bought a machine for pods that wait; up to five of them, as `namespace/name`. */
   readonly bought?: (claim: string, pods: readonly string[]) => void
   /** A controller that leads begins to end in good order, and has ended so. */
@@ -52,6 +69,7 @@ export interface Violation {
 /** The world as rules see it: the truth of the servers, not what a controller has cached. */
 export interface Scene {
   readonly world: World
+  readonly cloud: WorldCloud
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   /** Longest time by which a controller of this run may see the cluster late. */
   readonly blindMs: number

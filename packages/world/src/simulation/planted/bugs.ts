@@ -1,6 +1,7 @@
 /** The mistakes that the world has to find. */
 import { annotations, type KubeObject, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import { type FaultKind, faultKinds, type Story, type WorkloadKind, workloadKinds } from '../story.ts'
+import { adoptsByLabel, deletesUnconfirmed, forgetsRefusals, stampsEveryNode } from './clever-mistakes.ts'
 import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
 import type { PlantedBug, Profile } from './planted-bug.ts'
 import {
@@ -87,6 +88,9 @@ function brief(
     ),
   }
 }
+
+/** The same at Clever Cloud. */
+const atClever = (profile: Profile): Profile => ({ ...profile, provider: 'clever-cloud' })
 
 /** All of them, by name. */
 export const plantedBugs: readonly PlantedBug[] = [
@@ -284,6 +288,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'a figure that cannot be had fails the whole scrape',
     operator: failsScrapes,
     profile: brief(0.1, []),
+  },
+  {
+    name: 'adopts-by-label',
+    mistake: 'Clever Cloud: a NodeGroup counts as owned by the claim that its labels name',
+    providerApi: adoptsByLabel,
+    profile: atClever(brief(0.4, ['restarts', 'poolRollouts', 'bursts'], ['foreignGroup'])),
+  },
+  {
+    name: 'refusals-forgotten',
+    mistake: 'Clever Cloud: nothing is held out after a refusal',
+    provider: forgetsRefusals,
+    profile: atClever(brief(0.5, ['restarts', 'poolRollouts', 'bursts'], ['failedOperation'])),
+  },
+  {
+    name: 'every-node-stamped',
+    mistake: 'Clever Cloud: all nodes of a NodeGroup that was resized get its provider ID',
+    providerApi: stampsEveryNode,
+    profile: atClever(brief(0.4, ['restarts'], ['groupResized', 'ownAutoscaler'])),
+  },
+  {
+    name: 'unconfirmed-sweep',
+    mistake: 'Clever Cloud: NodeGroups are deleted on the word of an old list of claims',
+    providerApi: deletesUnconfirmed,
+    profile: atClever(brief(0.5, ['restarts'])),
   },
 ]
 

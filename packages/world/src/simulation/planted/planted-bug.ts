@@ -23,6 +23,8 @@ export interface PlantedBug {
   readonly api?: (inner: Transport, context: PlantedContext) => Transport
   readonly cloud?: (inner: Transport, context: PlantedContext) => Transport
   readonly provider?: (inner: CloudProvider, context: PlantedContext) => CloudProvider
+  /** The provider's own way to the API server. */
+  readonly providerApi?: (inner: Transport, context: PlantedContext) => Transport
   readonly decider?: (inner: SchedulingDecider) => SchedulingDecider
   readonly settings?: Partial<Settings>
   readonly logger?: (inner: Logger, context: PlantedContext) => Logger

@@ -2,12 +2,14 @@
 import { type Clock, integerBetween, type Logger, type Random, type Transport } from '@tenon/runtime'
 import type { Settings } from '@tenon/operator'
 import type { World } from '../../world.ts'
+import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { EventLog } from '../event-log.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
 import { OperatorProcess, type ProcessPlan } from './operator-process.ts'
 
 export interface FleetPlan {
   readonly world: World
+  readonly worldCloud: WorldCloud
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -62,13 +64,15 @@ export class OperatorFleet {
   }
 
   #startOne(): void {
-    const { clock, random, log, world, logger, election, events, apiOf, cloudOf, ends, bug } = this.#plan
+    const { clock, random, log, world, worldCloud, logger, election, events, apiOf, cloudOf, ends, bug } =
+      this.#plan
     const { settings } = this
     const name = `karpenter-${this.#started++}`
     const own = random.fork(name)
     const process: OperatorProcess = new OperatorProcess({
       name,
       world,
+      worldCloud,
       clock,
       random: own,
       logger: logger.with({ process: name }),

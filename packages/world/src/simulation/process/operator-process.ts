@@ -10,9 +10,9 @@ import {
   type LeaderElectorOptions,
 } from '@tenon/kube'
 import { defaultSettings, InlineDecider, Operator, type Settings } from '@tenon/operator'
-import { openExoscale } from '@tenon/provider-exoscale'
 import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
-import { clusterEndpoint, exoscaleOptions, type World } from '../../world.ts'
+import type { World } from '../../world.ts'
+import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
 import { ProcessClock } from './process-clock.ts'
 import { ProcessPort } from './process-port.ts'
@@ -23,6 +23,7 @@ const lease = { namespace: 'kube-system', name: 'karpenter-leader-election' }
 export interface ProcessPlan {
   readonly name: string
   readonly world: World
+  readonly worldCloud: WorldCloud
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -105,31 +106,31 @@ export class OperatorProcess {
   }
 
   async #start(): Promise<void> {
-    const { world, random, bug, settings, name } = this.#plan
+    const { world, worldCloud, random, bug, settings, name } = this.#plan
     const { clock } = this
     const logger = bug?.logger?.(this.#plan.logger, { world }) ?? this.#plan.logger
     const fenced = (transport: Transport): Transport => fencedTransport(transport, () => this.#mayAct())
     const api = this.port.guard(this.#plan.api)
     const cloud = fenced(this.port.guard(this.#plan.cloud))
-    const client = createKubeClient({
-      transport: fenced(api),
-      clock,
-      userAgent: 'karpenter/world',
-      rate: { perSecond: 200, burst: 300 },
-    })
+    const clientOf = (transport: Transport) =>
+      createKubeClient({
+        transport: fenced(transport),
+        clock,
+        userAgent: 'karpenter/world',
+        rate: { perSecond: 200, burst: 300 },
+      })
+    const client = clientOf(api)
     const events =
       this.#plan.events ?? createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })
-    const opened = await openExoscale({
-      options: exoscaleOptions(),
-      connect: () => cloud,
-      kube: client,
+    const opened = await worldCloud.openProvider({
+      cloud,
+      kube: bug?.providerApi === undefined ? client : clientOf(bug.providerApi(api, { world })),
       registry,
       events,
       clock,
       random,
       logger,
-      clusterEndpoint,
     })
     const decider = new InlineDecider(clock)
     const operator = new Operator({

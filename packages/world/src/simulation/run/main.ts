@@ -22,6 +22,7 @@ const help: Readonly<Record<string, string>> = {
   --faults LEVEL          none, low, high (default) or storm
   --without-faults A,B    leaves kinds of faults out
   --without-workloads A,B leaves kinds of workload out
+  --provider NAME         the cloud: exoscale (default) or clever-cloud
   --bug NAME              plays with a planted bug
   --trace FILE            where the trace goes; default traces/world-SEED.json, of a replay FILE-replay.json
   --replay FILE           plays a trace again and compares the hash
@@ -31,9 +32,11 @@ const help: Readonly<Record<string, string>> = {
   --hours H      as of npm run world
   --nodes N      as of npm run world
   --faults LEVEL as of npm run world
+  --provider NAME as of npm run world
   --jobs N       runs at once; default one per core`,
   planted: `npm run world:planted -- [flags]: plays seeds until every planted bug is found
   --bug A,B      only these
+  --provider NAME only bugs of this cloud
   --seeds N      seeds tried per bug; default 200
   --hours H      instead of what each bug's story has
   --nodes N      the same

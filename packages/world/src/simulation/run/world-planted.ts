@@ -1,8 +1,8 @@
 /** `npm run world:planted`: plants one bug after the other and demands that the world finds each. */
 import { plantedBugs, storyOf } from '../planted/bugs.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
-import type { Story } from '../story.ts'
-import { bugsFlag, numberFlag, readFlags } from './arguments.ts'
+import { cloudNames, cloudOfStory, type Story } from '../story.ts'
+import { bugsFlag, listFlag, numberFlag, readFlags } from './arguments.ts'
 import { playAll, type Verdict } from './crew.ts'
 import type { Io } from './io.ts'
 import { Progress } from './progress.ts'
@@ -18,8 +18,10 @@ interface Hunt {
 
 /** @returns the exit code: 1 when a bug was not found. */
 export async function findPlanted(io: Io): Promise<number> {
-  const given = readFlags(io.args, ['bug', 'seeds', 'hours', 'nodes', 'jobs'])
-  const bugs = given['bug'] === undefined ? plantedBugs : bugsFlag(given['bug'])
+  const given = readFlags(io.args, ['bug', 'provider', 'seeds', 'hours', 'nodes', 'jobs'])
+  const [provider] = listFlag('provider', given['provider'], cloudNames)
+  const named = given['bug'] === undefined ? plantedBugs : bugsFlag(given['bug'])
+  const bugs = named.filter(({ profile }) => provider === undefined || cloudOfStory(profile) === provider)
   const limit = numberFlag('seeds', given['seeds'], 200, 1)
   const jobs = given['jobs'] === undefined ? undefined : numberFlag('jobs', given['jobs'], 1, 1)
   const change = {

@@ -2,7 +2,7 @@
 import { plantedBug, storyOf as storyOfBug } from '../planted/bugs.ts'
 import { shrink } from '../shrink.ts'
 import { type Report, simulate } from '../simulation.ts'
-import { aStory, faultKinds, faultLevels, type Story, workloadKinds } from '../story.ts'
+import { aStory, cloudNames, faultKinds, faultLevels, type Story, workloadKinds } from '../story.ts'
 import { bugsFlag, listFlag, numberFlag, readFlags, UsageError } from './arguments.ts'
 import type { Io, Say } from './io.ts'
 import { describeMoment, Progress, timeOf } from './progress.ts'
@@ -15,6 +15,7 @@ const flags = [
   'nodes',
   'without-faults',
   'without-workloads',
+  'provider',
   'bug',
   'trace',
   'replay',
@@ -60,8 +61,10 @@ function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
   if (more.length > 0) throw new UsageError('--bug: a run has one; npm run world:planted takes several')
   const usual = bug === undefined ? aStory(seed) : storyOfBug(bug, seed)
   const [withoutFaults, withoutWorkloads] = [given['without-faults'], given['without-workloads']]
+  const provider = listFlag('provider', given['provider'], cloudNames)[0] ?? usual.provider
   return {
     ...usual,
+    ...(provider !== undefined && { provider }),
     hours: numberFlag('hours', given['hours'], usual.hours),
     nodes: numberFlag('nodes', given['nodes'], usual.nodes, 1),
     faults: listFlag('faults', given['faults'], faultLevels)[0] ?? usual.faults,
@@ -130,8 +133,9 @@ function tell(say: Say, report: Report, seconds: number, path: string): void {
 }
 
 function describe(story: Story): string {
-  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, mutation } = story
+  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, provider, mutation } = story
   const parts = [`seed ${seed}, ${hours} h, ${nodes} nodes, faults ${faults}`]
+  if (provider !== undefined) parts.push(`at ${provider}`)
   if (withoutFaults.length > 0)
     parts.push(`only ${faultKinds.filter((kind) => !withoutFaults.includes(kind)).join(' ') || 'no'} faults`)
   if (withoutWorkloads.length > 0)

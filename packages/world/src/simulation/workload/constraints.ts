@@ -59,6 +59,7 @@ const ofApp = (name: string): object => ({ labelSelector: { matchLabels: { app: 
 
 export function affinities(hands: Hands): void {
   const { dice, nodes } = hands
+  const { choosyTypes } = hands.cloud.wares
   const apart = {
     podAntiAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: [
@@ -73,14 +74,13 @@ export function affinities(hands: Hands): void {
       ],
     },
   }
-  const sizes = ['standard.large', 'standard.extra-large']
   const choosy = {
     nodeAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: {
         nodeSelectorTerms: [
           {
             matchExpressions: [
-              { key: 'node.kubernetes.io/instance-type', operator: 'In' as const, values: sizes },
+              { key: 'node.kubernetes.io/instance-type', operator: 'In' as const, values: choosyTypes },
             ],
           },
         ],

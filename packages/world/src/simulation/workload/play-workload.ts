@@ -1,6 +1,7 @@
 /** The whole workload of a story. */
 import type { Clock, Random } from '@tenon/runtime'
 import type { World } from '../../world.ts'
+import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { EventLog } from '../event-log.ts'
 import { type Story, type WorkloadKind, workloadKinds } from '../story.ts'
 import {
@@ -43,6 +44,7 @@ const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) 
   affinities,
   spreads,
   gpus: (hands) => {
+    if (hands.cloud.wares.gpuTypes.length === 0) return
     createGpuPool(hands)
     gpus(hands)
   },
@@ -86,6 +88,7 @@ export function playWorkload(
   world: World,
   story: Story,
   parts: {
+    readonly cloud: WorldCloud
     readonly kinds: ReadonlySet<WorkloadKind>
     readonly clock: Clock
     readonly random: Random
@@ -93,10 +96,19 @@ export function playWorkload(
     readonly isOver: () => boolean
   },
 ): void {
-  const { clock, log, isOver, random, kinds } = parts
+  const { cloud, clock, log, isOver, random, kinds } = parts
   const drawn = kindsDrawn(story, random)
   const handsOf = (label: string): Hands =>
-    new Hands({ world, dice: new Dice(random.fork(label)), nodes: story.nodes, drawn, clock, log, isOver })
+    new Hands({
+      world,
+      cloud,
+      dice: new Dice(random.fork(label)),
+      nodes: story.nodes,
+      drawn,
+      clock,
+      log,
+      isOver,
+    })
   createPools(handsOf('pools'), kinds)
   for (const kind of workloadKinds) {
     if (kind !== 'expiry' && kind !== 'consolidation' && kinds.has(kind)) players[kind](handsOf(kind))

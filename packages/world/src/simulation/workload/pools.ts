@@ -1,11 +1,9 @@
 /** NodePools and node classes, and the people who edit them. */
-import { type KubeObject, karpenterKinds, type NodePool } from '@tenon/api'
-import { exoscaleNodeClassKind } from '@tenon/provider-exoscale'
+import { karpenterKinds, type NodePool } from '@tenon/api'
 import { isLarge, type WorkloadKind } from '../story.ts'
 import type { Hands } from './workload-context.ts'
 
 const { nodePool } = karpenterKinds
-const version = '1.34.1'
 
 /**
  * Goes on with what turns whole pools over, as {@link Hands.every} does; so many times as rarely in large worlds,
@@ -21,35 +19,24 @@ function everyTurnover(
   hands.every(leastMinutes * factor, mostMinutes * factor, turn)
 }
 
-/**
- * Types of the general pools; every shape of the workload fits some of them. Large worlds sell none with
- * eight cores, so that they have as many nodes as the story says.
- */
-const generalTypes = ({ nodes }: Hands): readonly string[] => [
-  'standard.medium',
-  'standard.large',
-  'standard.extra-large',
-  ...(isLarge({ nodes }) ? [] : ['standard.huge']),
-]
-
-function nodeClass(name: string, spec: object): KubeObject {
-  const object = {
-    apiVersion: 'karpenter.exoscale.com/v1',
-    kind: 'ExoscaleNodeClass',
-    metadata: { name },
-    spec,
-  }
-  return object
+/** Types of the general pools. */
+function generalTypes({ nodes, cloud: { wares } }: Hands): readonly string[] {
+  return isLarge({ nodes }) ? wares.types.slice(0, wares.typesInLarge) : wares.types
 }
 
 interface PoolShape {
-  readonly nodeClassName: string
+  readonly nodeClassName: 'standard' | 'gpu'
   readonly types: readonly string[]
   readonly spec?: Partial<NodePool['spec']>
   readonly template?: Partial<NodePool['spec']['template']['spec']>
 }
 
-function pool(name: string, { nodeClassName, types, spec, template }: PoolShape): NodePool {
+function pool(
+  { cloud: { wares } }: Hands,
+  name: string,
+  { nodeClassName, types, spec, template }: PoolShape,
+): NodePool {
+  const { group, kind } = wares.nodeClassKind
   return {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodePool',
@@ -58,11 +45,7 @@ function pool(name: string, { nodeClassName, types, spec, template }: PoolShape)
       template: {
         metadata: { labels: { 'world.tenon.sh/pool': name } },
         spec: {
-          nodeClassRef: {
-            group: 'karpenter.exoscale.com',
-            kind: 'ExoscaleNodeClass',
-            name: nodeClassName,
-          },
+          nodeClassRef: { group, kind, name: nodeClassName },
           requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: types }],
           ...template,
         },
@@ -75,7 +58,8 @@ function pool(name: string, { nodeClassName, types, spec, template }: PoolShape)
 /** The pools every run has. One without limits takes what the others may not. */
 export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): void {
   const { dice, nodes } = hands
-  hands.create(exoscaleNodeClassKind, nodeClass('standard', { imageTemplateSelector: {}, diskSize: 50 }))
+  const { nodeClassKind, nodeClass } = hands.cloud.wares
+  hands.create(nodeClassKind, nodeClass('standard'))
   // One node at a time, hundreds would not be replaced within the calm.
   const single = isLarge(hands) ? (['5%', '10%'] as const) : (['1', '2'] as const)
   const budgets = [{ nodes: dice.oneOf<string>([...single, '20%', '50%', '100%']) }]
@@ -90,7 +74,7 @@ export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): voi
   const limits = { cpu: String(Math.max(8, Math.round(nodes * 4 * 0.6))) }
   hands.create(
     nodePool,
-    pool('general', {
+    pool(hands, 'general', {
       nodeClassName: 'standard',
       types: generalTypes(hands),
       spec: { weight: 10, limits, disruption },
@@ -99,7 +83,7 @@ export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): voi
   )
   hands.create(
     nodePool,
-    pool('overflow', {
+    pool(hands, 'overflow', {
       nodeClassName: 'standard',
       types: generalTypes(hands),
       spec: { disruption: { ...disruption, budgets: [{ nodes: '100%' }] } },
@@ -109,13 +93,13 @@ export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): voi
 }
 
 export function createGpuPool(hands: Hands): void {
-  const spec = { imageTemplateSelector: { variant: 'nvidia' }, diskSize: 100 }
-  hands.create(exoscaleNodeClassKind, nodeClass('gpu', spec))
+  const { nodeClassKind, nodeClass, gpuTypes } = hands.cloud.wares
+  hands.create(nodeClassKind, nodeClass('gpu'))
   hands.create(
     nodePool,
-    pool('gpu', {
+    pool(hands, 'gpu', {
       nodeClassName: 'gpu',
-      types: ['gpua30.small', 'gpua30.medium'],
+      types: gpuTypes,
       spec: {
         weight: 5,
         disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter: '1m', budgets: [{ nodes: '1' }] },
@@ -134,9 +118,9 @@ export function createStaticPool(hands: Hands): void {
   const replicas = dice.between(1, 3)
   hands.create(
     nodePool,
-    pool('static', {
+    pool(hands, 'static', {
       nodeClassName: 'standard',
-      types: ['standard.large'],
+      types: [hands.cloud.wares.staticType],
       spec: {
         replicas,
         limits: { nodes: '6' },
@@ -192,7 +176,7 @@ export function poolEdits(hands: Hands): void {
 export function priceChanges(hands: Hands): void {
   const { dice } = hands
   for (const type of generalTypes(hands).slice(1, 3)) {
-    const name = `price-${type.replace('.', '-')}`
+    const name = `price-${type.toLowerCase().replace('.', '-')}`
     const priceAdjustment = '+1%'
     const object = {
       apiVersion: 'karpenter.sh/v1alpha1',
@@ -211,18 +195,10 @@ export function priceChanges(hands: Hands): void {
   }
 }
 
-/** New images are published, and disks grow. */
+/** New images are published, and node classes change. */
 export function classDrift(hands: Hands): void {
-  const { dice, world } = hands
   everyTurnover(hands, [30, 90], 3, () => {
-    if (dice.chance(0.5)) {
-      hands.act('publish template', () => {
-        world.cluster.cloud.publishTemplate({ version, variant: 'standard' })
-      })
-      return
-    }
-    const diskSize = dice.oneOf([50, 60, 80])
-    hands.patch(exoscaleNodeClassKind, 'standard', { spec: { diskSize } })
+    hands.cloud.wares.drift(hands)
   })
 }
 

@@ -3,6 +3,7 @@ import type { KubeObject, ResourceType } from '@tenon/api'
 import { ApiError } from '@tenon/devcluster'
 import { type Clock, integerBetween, type Random, unit } from '@tenon/runtime'
 import type { World } from '../../world.ts'
+import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { EventLog } from '../event-log.ts'
 import { isLarge, type WorkloadKind } from '../story.ts'
 
@@ -43,6 +44,7 @@ export class Dice {
 /** A kind's hands: it acts as a cluster administrator, on virtual time, until the calm. */
 export class Hands {
   readonly world: World
+  readonly cloud: WorldCloud
   readonly dice: Dice
   /** Nodes that the whole workload fills at its usual height. */
   readonly nodes: number
@@ -54,6 +56,7 @@ export class Hands {
 
   constructor(parts: {
     readonly world: World
+    readonly cloud: WorldCloud
     readonly dice: Dice
     readonly nodes: number
     readonly drawn: ReadonlySet<WorkloadKind>
@@ -62,6 +65,7 @@ export class Hands {
     readonly isOver: () => boolean
   }) {
     this.world = parts.world
+    this.cloud = parts.cloud
     this.dice = parts.dice
     this.nodes = parts.nodes
     this.drawn = parts.drawn

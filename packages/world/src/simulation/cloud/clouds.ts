@@ -1,0 +1,30 @@
+/** The clouds that a story may be played at. */
+import type { Random } from '@tenon/runtime'
+import type { World, WorldOptions } from '../../world.ts'
+import { usualCloud } from '../faults/cloud-faults.ts'
+import { usualPlatform } from '../faults/platform-faults.ts'
+import type { Pace } from '../pace.ts'
+import { cloudOfStory, type Story } from '../story.ts'
+import { cleverCloudIn } from './clever-cloud.ts'
+import { exoscaleIn } from './exoscale.ts'
+import type { CloudDeps, WorldCloud } from './world-cloud.ts'
+
+/** How the cloud of a story's world is set up. @param guests says how much memory guests see. */
+export function cloudSetup(
+  story: Story,
+  pace: Pace,
+  guests: Random,
+): Pick<WorldOptions, 'provider' | 'cloudSettings' | 'cleverCloud'> {
+  if (cloudOfStory(story) === 'clever-cloud')
+    return {
+      provider: 'clever-cloud',
+      cloudSettings: pace.cloud,
+      cleverCloud: { settings: usualPlatform(story, guests) },
+    }
+  return { provider: 'exoscale', cloudSettings: { ...usualCloud(story, guests), ...pace.cloud } }
+}
+
+/** The cloud of a story's world. */
+export function cloudIn(world: World, story: Story, deps: CloudDeps): WorldCloud {
+  return cloudOfStory(story) === 'clever-cloud' ? cleverCloudIn(world) : exoscaleIn(world, deps)
+}
