@@ -111,6 +111,20 @@ describe('reading', () => {
     assert.deepEqual(await stage.settled(stage.provider.list()), [])
   })
 
+  test('a group is said to be of the claim that its labels name when its owner references agree', async () => {
+    const stage = new Stage()
+    await launched(stage)
+    put(stage, 'theirs', 'S', { ...managed, [ownNames.nodeClaim]: 'two' })
+    const instances = await stage.settled(stage.provider.list())
+    assert.deepEqual(
+      instances.map(({ providerID, nodeClaimName }) => [providerID, nodeClaimName]),
+      [
+        ['clevercloud://one', 'one'],
+        ['clevercloud://theirs', undefined],
+      ],
+    )
+  })
+
   test('CLV-33 CLV-34 a flavor that is not sold is listed, with what is known of it', async () => {
     const stage = new Stage()
     put(stage, 'custom', 'CUSTOM', managed)

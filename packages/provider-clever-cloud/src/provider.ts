@@ -174,6 +174,7 @@ export class CleverCloudProvider implements CloudProvider {
   #instanceOf(group: NodeGroup): ProviderInstance {
     const { metadata } = group
     const type = this.#typeOf(group)
+    const nodeClaimName = claimOf(group)
     const nodePool = ownValue(metadata.labels, ownNames.nodePool)
     return {
       providerID: providerIdOf(metadata.name),
@@ -183,7 +184,7 @@ export class CleverCloudProvider implements CloudProvider {
       },
       capacity: formatResources(type.capacity),
       allocatable: formatResources(allocatableOf(type)),
-      nodeClaimName: labelledClaim(group),
+      ...(nodeClaimName !== undefined && { nodeClaimName }),
       deleting: metadata.deletionTimestamp !== undefined,
       ...(metadata.creationTimestamp !== undefined && {
         createdAtMs: Date.parse(metadata.creationTimestamp),
@@ -198,6 +199,15 @@ export class CleverCloudProvider implements CloudProvider {
     if (!isServed) metrics.unknownFlavors.count()
     return type
   }
+}
+
+/**
+ * The claim that the group was made for. The core deletes what it finds under the name of a claim that goes: a label,
+ * which a user may have copied, is not enough for that.
+ */
+function claimOf(group: NodeGroup): string | undefined {
+  const labelled = labelledClaim(group)
+  return owningClaims(group).some(({ name }) => name === labelled) ? labelled : undefined
 }
 
 /** The label or an owner reference names the claim, whose provider ID names the group. */
