@@ -17,7 +17,7 @@ const collection = '/apis/api.clever-cloud.com/v1/nodegroups'
 /** Provider ID of a group's node. */
 export const providerIdOf = (group: string): string => `clevercloud://${group}`
 
-/** Relative to a 2XS, as the platform publishes them no more (clever-cloud.md 20.9). */
+/** Relative to a 2XS: the platform publishes prices no more (clever-cloud.md 20). */
 const prices: ReadonlyMap<string, number> = new Map([
   ['2XS', 1],
   ['XS', 1.8527],
@@ -43,9 +43,9 @@ const wares: Wares = {
   staticType: 'XS',
   choosyTypes: ['XS', 'S'],
   gpuTypes: [],
-  drift: ({ dice, patch }) => {
-    const team = dice.oneOf(['red', 'green', 'blue'])
-    patch(cleverNodeClassKind, 'standard', { spec: { labels: { 'world.tenon.sh/team': team } } })
+  drift: (person) => {
+    const team = person.dice.oneOf(['red', 'green', 'blue'])
+    person.patch(cleverNodeClassKind, 'standard', { spec: { labels: { 'world.tenon.sh/team': team } } })
   },
 }
 
@@ -71,7 +71,7 @@ export function cleverCloudIn(world: World): WorldCloud {
     wares,
     prices,
     objects: nodeGroupKind,
-    openProvider: async ({ cloud: _, ...parts }) =>
+    openProvider: async (parts) =>
       await openCleverCloud({
         ...parts,
         env: {},

@@ -52,7 +52,7 @@ export interface CloudDemand {
 }
 
 /** What a process opens its provider with. */
-export interface ProviderParts {
+interface ProviderParts {
   readonly kube: ReturnType<typeof createKubeClient>
   readonly registry: CacheRegistry
   readonly events: EventRecorder

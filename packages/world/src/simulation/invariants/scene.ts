@@ -18,7 +18,7 @@ export interface ApiWrite {
 }
 
 /** A question of a controller about one object, and the status of the answer as it leaves the server. */
-export interface ApiRead {
+interface ApiRead {
   readonly process: OperatorProcess
   readonly plural: string
   readonly name: string

@@ -16,6 +16,8 @@ const quick = [
   ['counters-reset', 1, 'countersRise'],
   ['option-ignored', 1, 'optionsObeyed'],
   ['neighbour-deleted', 1, 'healthyMachinesKept'],
+  ['adopts-by-label', 1, 'foreignGroupsKept'],
+  ['every-node-stamped', 1, 'onlyFirstNodesStamped'],
 ] as const
 
 describe('the world finds planted bugs', () => {
