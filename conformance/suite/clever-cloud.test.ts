@@ -21,6 +21,7 @@ import {
 } from '@tenon/provider-clever-cloud'
 import { nodeGroupCrd } from '@tenon/provider-clever-cloud/simulator'
 import {
+  hashOf,
   machines,
   recordedClaim,
   recordedGroup,
@@ -89,6 +90,11 @@ describe('Clever Cloud on a real control plane', () => {
     const toStatus = { subresource: 'status' } as const
     await admin.patch(cleverNodeClassKind, { name: 'default' }, { status: nodeClass.status }, toStatus)
     const pool = await admin.create(karpenterKinds.nodePool, recordedPool())
+    await admin.patch(
+      karpenterKinds.nodePool,
+      { name: 'default' },
+      { metadata: { annotations: hashOf(pool) } },
+    )
     for (const machine of machines) {
       const { name, flavor } = machine
       const { object, status } = recordedClaim(machine, pool, clock.now())

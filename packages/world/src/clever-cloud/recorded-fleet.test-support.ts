@@ -46,12 +46,19 @@ export function recordedNodeClass(nowMs: number): {
   }
 }
 
-/** The NodePool with the hash that its claims bear. */
+/** The NodePool, which does not bear its hash yet. */
 export function recordedPool(): NodePool {
-  const pool = aPool(['2XS', 'XS', 'S', 'M'], {
+  return aPool(['2XS', 'XS', 'S', 'M'], {
     disruption: { consolidationPolicy: 'WhenEmptyOrUnderutilized', consolidateAfter: '30s' },
   })
-  return { ...pool, metadata: { ...pool.metadata, annotations: hashOf(pool) } }
+}
+
+/** The hash of a NodePool as it is stored, defaults included; its claims bear the same. */
+export function hashOf(pool: NodePool): Readonly<Record<string, string>> {
+  return {
+    [annotations.nodePoolHash]: nodePoolHash(pool),
+    [annotations.nodePoolHashVersion]: nodePoolHashVersion,
+  }
 }
 
 /** The claim; what belongs to its status is given apart, because it is written apart. */
@@ -148,6 +155,7 @@ export function registration({ name, flavor }: Machine, claim: NodeClaim): objec
       labels: {
         ...nodeLabels(flavor),
         [labels.nodePool]: 'default',
+        [nodeClassLabel(claim.spec.nodeClassRef)]: claim.spec.nodeClassRef.name,
         'karpenter.sh/registered': 'true',
         'karpenter.sh/initialized': 'true',
       },
@@ -181,13 +189,6 @@ function nodeLabels(flavor: Machine['flavor']): Readonly<Record<string, string>>
     [platformLabels.role]: 'worker',
     [ownNames.instanceCpu]: cpus[flavor],
     [ownNames.instanceMemory]: String(firstMemory[flavor]),
-  }
-}
-
-function hashOf(pool: NodePool): Readonly<Record<string, string>> {
-  return {
-    [annotations.nodePoolHash]: nodePoolHash(pool),
-    [annotations.nodePoolHashVersion]: nodePoolHashVersion,
   }
 }
 

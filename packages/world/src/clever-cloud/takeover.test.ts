@@ -6,6 +6,7 @@ import { cleverNodeClassKind, nodeGroupKind } from '@tenon/provider-clever-cloud
 import { WriteLog } from '../takeover/write-log.test-support.ts'
 import { aDeployment, deploymentKind, World } from '../world.ts'
 import {
+  hashOf,
   machines,
   recordedClaim,
   recordedGroup,
@@ -30,6 +31,7 @@ test('a fleet of both generations is adopted with no write to a spec, no drift a
   local.create(cleverNodeClassKind, nodeClass.object)
   local.patch(cleverNodeClassKind, undefined, 'default', { status: nodeClass.status }, 'status')
   const pool = local.create(karpenterKinds.nodePool, recordedPool())
+  local.patch(karpenterKinds.nodePool, undefined, 'default', { metadata: { annotations: hashOf(pool) } })
   const claims = machines.map((machine) => {
     const { object, status } = recordedClaim(machine, pool, clock.now())
     const claim = local.create(karpenterKinds.nodeClaim, object)
