@@ -209,7 +209,12 @@ export function playPlatformFaults(world: World, deps: FaultDependencies): () =>
     platform.settings.quota = plenty
     platform.settings.guestMemoryPercent = usualPercent
     platform.settings.ownAutoscaler = undefined
-    for (const { metadata, spec } of world.nodeGroups())
-      if (spec.nodeCount !== 1) platform.resize(metadata.name, 1)
+    const putRight = (): void => {
+      for (const { metadata, spec } of world.nodeGroups())
+        if (spec.nodeCount !== 1) platform.resize(metadata.name, 1)
+    }
+    putRight()
+    // A group that was struck at its creation is resized up to two minutes after it.
+    clock.after(5 * minute, putRight)
   }
 }
