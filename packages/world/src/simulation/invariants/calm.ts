@@ -12,11 +12,17 @@ const isLeaving = (object: { readonly metadata: { readonly deletionTimestamp?: s
 export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   const pods = world.pods()
   const claims = world.claims()
-  const nodes = world.nodes().filter((node) => !cloud.isForeign(node))
+  const all = world.nodes()
+  const nodes = all.filter((node) => !cloud.isForeign(node))
+  const foreign = new Set(all.filter((node) => cloud.isForeign(node)).map(({ metadata }) => metadata.name))
   const machines = cloud.machines()
   const told: string[] = []
   const waiting = pods.filter(
-    (pod) => !isOver(pod) && pod.metadata.labels?.[unsatisfiableLabel] === undefined && !isRunning(pod),
+    (pod) =>
+      !isOver(pod) &&
+      pod.metadata.labels?.[unsatisfiableLabel] === undefined &&
+      !foreign.has(pod.spec.nodeName ?? '') &&
+      !isRunning(pod),
   )
   if (waiting.length > 0) told.push(`${waiting.length} pod(s) do not run: ${some(waiting)}`)
   const claimed = new Set(claims.map(({ status }) => status?.providerID ?? ''))
