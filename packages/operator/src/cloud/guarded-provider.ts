@@ -30,7 +30,7 @@ export function guardedProvider(
   }
   const create: CloudProvider['create'] = async (claim, signal) => {
     const types = await typesOf(claim, signal)
-    if (types.length === 0) return await provider.create(claim, signal)
+    if (types.length === 0) return await guard.noting(() => provider.create(claim, signal))
     return await guard.launch(claim, types, (offered) => provider.create(claim, signal, offered), signal)
   }
   return decorated(provider, { getInstanceTypes, create })

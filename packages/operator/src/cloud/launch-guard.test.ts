@@ -66,3 +66,11 @@ test('without learning, a refusal without a time is forgotten, and each launch a
   await assert.rejects(guard.launch(claim, types, refuse(minute)))
   assert.deepEqual(offered, [['small', 'large'], ['small', 'large'], ['large']])
 })
+
+test('what a launch is refused is remembered also when the types were not known at the time', async () => {
+  const { guard } = guardOf(true)
+  const offerings = [{ ...refOf('large'), pauseMs: 5 * minute }]
+  const refused = () => Promise.reject(new ProviderError('insufficientCapacity', 'none', { offerings }))
+  await assert.rejects(guard.launch(claim, [], refused))
+  assert.deepEqual(available(guard.usable(types)), ['small'])
+})

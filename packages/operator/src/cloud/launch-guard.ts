@@ -80,8 +80,8 @@ export class LaunchGuard {
   ): Promise<ProviderInstance> {
     const choices = this.#finder.choices(claim.spec.requirements, types)
     // What the core knows nothing of, the provider may.
-    if (choices.length === 0) return await create(types)
-    if (!this.#learns) return await this.#launchOnce(types, create)
+    if (choices.length === 0) return await this.noting(() => create(types))
+    if (!this.#learns) return await this.noting(() => create(this.usable(types)))
     for (let attempt = 1; ; attempt++) {
       const choice = await this.#turn(claim, choices, signal)
       const outcome = await this.#try(choice, types, create)
@@ -110,10 +110,10 @@ export class LaunchGuard {
     })
   }
 
-  /** A launch as the provider wants it, without what it refuses at the moment. */
-  async #launchOnce(types: readonly InstanceType[], create: Create): Promise<ProviderInstance> {
+  /** Launches as the provider wants it; what it is refused is remembered all the same. */
+  async noting(launch: () => Promise<ProviderInstance>): Promise<ProviderInstance> {
     try {
-      return await create(this.usable(types))
+      return await launch()
     } catch (error) {
       if (isProviderError(error, 'insufficientCapacity')) this.#refuse(error.offerings, error.message)
       throw error
@@ -180,7 +180,7 @@ export class LaunchGuard {
     try {
       const instance = await create(offered)
       const made = offeringOf(instance)
-      this.health.succeeded(made)
+      this.health.succeeded(made, this.#clock.now())
       if (keyOf(made) === key) outcome = 'launched'
       return { instance }
     } catch (error) {

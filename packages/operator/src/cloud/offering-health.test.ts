@@ -19,7 +19,7 @@ test('a refused offering is left alone for three minutes, then for one launch', 
   assert.equal(health.isUsable({ ...small, capacityType: 'on-demand' }, 0), true)
   assert.equal(health.begin(small, 3 * minute), true)
   assert.deepEqual([health.isUsable(small, 3 * minute), health.begin(small, 3 * minute)], [false, false])
-  health.succeeded(small)
+  health.succeeded(small, 3 * minute)
   assert.deepEqual([health.begin(small, 3 * minute), health.begin(small, 3 * minute)], [true, true])
 })
 
@@ -93,4 +93,14 @@ test('capacity that is given back ends the pauses that wait for it, and no other
   assert.equal(health.unavailability(large, 1000)?.untilMs, 5 * minute)
   assert.equal(health.unavailability(odd, 1000)?.untilMs, 5 * minute)
   assert.equal(health.isUsable(unlucky, 1000), false)
+})
+
+test('a launch that was under way does not end the pause that the cloud has told since', () => {
+  const health = new OfferingHealth()
+  health.refused({ ...small, pauseMs: 5 * minute }, 0)
+  health.succeeded(small, 1000)
+  assert.equal(health.isUsable(small, 5 * minute - 1), false)
+  assert.equal(health.begin(small, 5 * minute), true)
+  health.succeeded(small, 5 * minute + 1000)
+  assert.equal(health.isTrusted(small), true)
 })

@@ -63,9 +63,12 @@ export class OfferingHealth {
     return true
   }
 
-  /** A launch got an instance. */
-  succeeded(offering: OfferingRef): void {
-    this.#entries.delete(keyOf(offering))
+  /** A launch got an instance. One that began before the cloud said how long it refuses ends no such pause. */
+  succeeded(offering: OfferingRef, nowMs: number): void {
+    const key = keyOf(offering)
+    const entry = this.#entries.get(key)
+    if (entry?.isProbed === false && entry.firmUntilMs !== undefined && entry.untilMs > nowMs) return
+    this.#entries.delete(key)
   }
 
   /**
