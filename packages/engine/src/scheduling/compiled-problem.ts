@@ -15,7 +15,6 @@ import {
   type CompiledPool,
   compilePool,
   compileTemplate,
-  PoolBudget,
   poolOrder,
   roomsOf,
   type Template,
@@ -71,12 +70,9 @@ export class CompiledProblem {
     this.#learnResources(pools)
     this.templates = this.#compileTemplates(pools)
     this.shapes = this.#compileShapes(new PodShapes(this.states, this.space, pools.some(hasSoftTaint)))
-    this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels, (pool) => {
-      const rooms = roomsOf(pool, this.#templateContext())
-      const budget = new PoolBudget(pool.input.nodePool, pool.input.usage, [])
-      // No node comes of a type that the limits of its pool leave no place for.
-      return (type) => (budget.allows(type) ? rooms(type) : [])
-    })
+    this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels, (pool) =>
+      roomsOf(pool, this.#templateContext()),
+    )
     this.podKeys = this.#keysOfPods()
     this.nodeKeys = this.#labelKeys()
     this.classes = new ClaimClasses(this.states, problem.policy)

@@ -40,10 +40,6 @@ const found: ReadonlyMap<string, string> = new Map([
     'limit-by-catalogue.json',
     'a type that was never there and by the catalogue exceeds a limit would not have helped the pod that waits',
   ],
-  [
-    'zones-of-a-full-pool.json',
-    'zones that only a NodePool at its limit sells do not hold back the pods of a spread',
-  ],
 ])
 const folder = new URL('found/', import.meta.url)
 

@@ -40,8 +40,6 @@ const affinity = (kind: 'podAffinity' | 'podAntiAffinity', key: string, app: str
   },
 })
 
-const inOrder = (a: string, b: string): number => (a < b ? -1 : 1)
-
 function zoneOf(claim: { readonly requirements: readonly { key: string; values?: readonly string[] }[] }) {
   return claim.requirements.find((requirement) => requirement.key === labels.zone)?.values
 }
@@ -96,24 +94,6 @@ describe('topology spread', () => {
       }),
     )
     assert.deepEqual(claims.map(zoneOf), [['zone-3']])
-  })
-
-  test('a zone in which nothing but a pool at its limit sells nodes does not hold others back', () => {
-    const sellers = (limits: Record<string, string>) => [
-      aPoolInput(
-        aPool('one', {}, { requirements: [{ key: labels.zone, operator: 'In', values: ['zone-1'] }] }),
-        types,
-      ),
-      aPoolInput(aPool('all', { limits }), types),
-    ]
-    const placed = (limits: Record<string, string>) => {
-      const pods = times(3, () => labelled('web', spread(labels.zone, 'web')))
-      const { claims, failures } = schedule(anInput({ pods, pools: sellers(limits) }))
-      assert.deepEqual(failures, [])
-      return claims.flatMap((claim) => claim.pods.map(() => zoneOf(claim)?.join() ?? '')).toSorted(inOrder)
-    }
-    assert.deepEqual(placed({ cpu: '1' }), ['zone-1', 'zone-1', 'zone-1'])
-    assert.deepEqual(placed({ cpu: '100' }), zones)
   })
 
   test('spreading over hosts needs as many nodes as pods', () => {

@@ -9,10 +9,8 @@
  * and a node counts only if it has the keys of all hard constraints.
  */
 import {
-  type InstanceType,
   labels as names,
   normalizedLabel,
-  parseResources,
   type Pod,
   type Taint,
   type TopologySpreadConstraint,
@@ -157,7 +155,7 @@ function knownDomains(
 
 /** Adds the domains of nodes that a pool could launch with room for the pod, and that would count. */
 function addDomainsOf(
-  { nodePool, instanceTypes, usage }: PoolInput,
+  { nodePool, instanceTypes }: PoolInput,
   constraint: TopologySpreadConstraint,
   pod: Pod,
   { policy, daemons }: SchedulingInput,
@@ -179,12 +177,7 @@ function addDomainsOf(
   const terms = countedTerms(constraint, pod).filter((term) => agree(own, term) && canGain(term))
   const isNewHost = (term: readonly Expression[]) =>
     on(names.hostname, term).every(({ operator }) => operator !== 'In')
-  const limits = Object.entries(parseResources(nodePool.spec.limits))
-  const isWithinLimits = ({ capacity }: InstanceType) =>
-    limits.every(
-      ([name, most]) => (usage[name] ?? 0) + (name === 'nodes' ? 1 : (capacity[name] ?? 0)) <= most,
-    )
-  for (const type of instanceTypes.filter(isWithinLimits)) {
+  for (const type of instanceTypes) {
     const fitting = type.offerings.filter(
       (offering) => lacking(needed, allocatableWith(type, offering)).length === 0,
     )
