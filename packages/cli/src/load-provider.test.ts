@@ -161,7 +161,7 @@ test('a cloud in a file outside the repository is simulated by up; one without a
   const up = await startCluster(t, cwd, 'up', '--provider', './toy.mjs')
   assert.match(
     up.out(),
-    /^simulated Toy Cloud {2}in the cluster itself\nmetrics and probes {2}http:\/\/127\.0\.0\.1:\d+$/m,
+    /^simulated Toy Cloud {2}in the cluster itself\nmetrics and probes {3}http:\/\/127\.0\.0\.1:\d+$/m,
   )
   await eventually(
     30_000,

@@ -71,7 +71,7 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Advances from timer to timer until `done()` holds, or to the limit.
+   * Advances from timer to timer until `done()` holds, or to the limit; no further than the last timer.
    * @returns whether it held before `limitMs` of virtual time had passed.
    */
   async advanceUntil(done: () => boolean, limitMs: number): Promise<boolean> {
@@ -79,7 +79,8 @@ export class VirtualClock implements Clock {
     await settle(this.#turns)
     while (!done()) {
       const next = this.#peek()
-      if (next === undefined || next.at > end) {
+      if (next === undefined) return false
+      if (next.at > end) {
         this.#now = end
         return false
       }
