@@ -4,36 +4,18 @@
  * repository where they are; elsewhere the check says that it was skipped.
  */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { type KubeObject, kinds } from '@tenon/api'
 import { readExoscaleOptions } from '@tenon/provider-exoscale'
 import { World } from '../world.ts'
 import { applyYaml } from '../apply-yaml.test-support.ts'
+import { documentAbout, documentsFolder, manifestsIn } from '../public-documents.test-support.ts'
 import { blogNodeClass, blogNodePool } from './blog-manifests.test-support.ts'
 import { nodeClassKind } from './manifests.test-support.ts'
 
-const folder = resolve(import.meta.dirname, '../../../../../shared/seeds')
-const documents = existsSync(folder)
-  ? readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
-  : []
-const about = (title: RegExp): string => documents.find((text) => title.test(text)) ?? ''
-const readme = about(/^Karpenter Provider for Exoscale$/m)
-const blog = about(/New Karpenter Integration/)
-const skip = readme === '' || blog === '' ? `no public documents in ${folder}: not checked` : false
-
-/** Blocks of YAML between lines of prose. */
-function manifestsIn(text: string): readonly string[] {
-  const blocks: string[][] = []
-  let isInside = false
-  for (const line of text.split('\n')) {
-    if (line.startsWith('apiVersion: ')) blocks.push([])
-    isInside = line.startsWith('apiVersion: ') || (isInside && /^(\s|#|$|(kind|metadata|spec):)/.test(line))
-    if (isInside) blocks.at(-1)?.push(line)
-  }
-  return blocks.map((lines) => `${lines.join('\n').trimEnd()}\n`)
-}
+const readme = documentAbout(/^Karpenter Provider for Exoscale$/m)
+const blog = documentAbout(/New Karpenter Integration/)
+const skip = readme === '' || blog === '' ? `no public documents in ${documentsFolder}: not checked` : false
 
 const templateId = '20000000-0000-4000-8000-000000000001'
 const securityGroup = '8a4c2d1e-7f60-4b53-8e2d-9c0b1a2f3e4d'
@@ -118,7 +100,7 @@ describe('the public documents', { skip }, () => {
 
   test("the NodePool of Clever Cloud's provider applies as well: the kinds of the core are the same", async () => {
     const world = await aWorld()
-    const [pool = '', ...others] = manifestsIn(about(/^Karpenter provider for Clever Cloud$/m))
+    const [pool = '', ...others] = manifestsIn(documentAbout(/^Karpenter provider for Clever Cloud$/m))
     assert.deepEqual(await applyYaml(world, pool), { status: 201, message: '' })
     assert.deepEqual(
       others.map((manifest) => /^kind: (.*)$/m.exec(manifest)?.[1]),
