@@ -24,7 +24,11 @@ const upstreamError = 'UpstreamError'
 
 /** The state of a NodeGroup. A node that is there counts for more than a refusal beside it. */
 export function stateOf(group: NodeGroup): NodeGroupState {
-  if (group.metadata.deletionTimestamp !== undefined) return { kind: 'terminating' }
+  return group.metadata.deletionTimestamp === undefined ? answerTo(group) : { kind: 'terminating' }
+}
+
+/** What the platform has said to a group, whether or not that is being deleted. */
+function answerTo(group: NodeGroup): Exclude<NodeGroupState, { readonly kind: 'terminating' }> {
   if (statusOf(group, 'Ready') === 'True') return { kind: 'ready' }
   const failed = conditionOf(group, 'ReconcileFailed')
   const isFailed = failed?.status === 'True'
@@ -37,9 +41,7 @@ export function stateOf(group: NodeGroup): NodeGroupState {
 
 /** Whether the group has, or may have, taken capacity: one that was refused has not. */
 export function mayHoldCapacity(group: NodeGroup): boolean {
-  const { metadata, ...rest } = group
-  const { deletionTimestamp: _deletion, ...living } = metadata
-  const { kind } = stateOf({ ...rest, metadata: living })
+  const { kind } = answerTo(group)
   return kind !== 'overQuota' && kind !== 'refused'
 }
 
