@@ -1,7 +1,16 @@
-import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, join, relative } from 'node:path'
 import type { Clock } from '@tenon/runtime'
 import {
   buildFlags,
@@ -124,6 +133,8 @@ async function build(
   progress(`building ${what}`)
   const cancel = every(clock, 15_000, () => progress(`building ${what}: ${seconds()} s so far`))
   try {
+    // Before the programs, so that where one of these is, its manifests are too.
+    if (module.manifests !== undefined) keepManifests(go, module, module.manifests, bin, environment)
     for (const name of names) {
       await goBuild(go, module, module.packages[name] ?? '', join(aside, name), environment)
       renameSync(join(aside, name), join(bin, name))
@@ -135,6 +146,38 @@ async function build(
   }
 }
 
+/** Takes the folder out of the module as the proxy serves it, so that it outlives Go's own cache of modules. */
+function keepManifests(
+  go: string,
+  module: GoModule,
+  folder: string,
+  bin: string,
+  environment: Environment,
+): void {
+  const options = {
+    cwd: moduleFolder(module),
+    env: { ...environment, ...goSettings },
+    encoding: 'utf8',
+  } as const
+  execFileSync(go, ['mod', 'download', module.path], options)
+  const root = execFileSync(go, ['list', '-m', '-f', '{{.Dir}}', module.path], options).trim()
+  const from = join(root, folder)
+  for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const to = join(manifestsBeside(bin), relative(from, entry.parentPath))
+    mkdirSync(to, { recursive: true })
+    // Written, not copied: Go keeps modules read-only, and a later build has to be able to write here.
+    writeFileSync(join(to, entry.name), readFileSync(join(entry.parentPath, entry.name)))
+  }
+}
+
+function manifestsBeside(bin: string): string {
+  return join(bin, '..', 'manifests')
+}
+
+/** The user's own build settings must not change what is built under the same hash. */
+const goSettings = { CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' } as const
+
 function goBuild(
   go: string,
   module: GoModule,
@@ -144,8 +187,7 @@ function goBuild(
 ): Promise<void> {
   const child = spawn(go, ['build', ...buildFlags(module), '-o', output, target], {
     cwd: moduleFolder(module),
-    // The user's own build settings must not change what is built under the same hash.
-    env: { ...environment, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' },
+    env: { ...environment, ...goSettings },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   return new Promise((resolve, reject) => {

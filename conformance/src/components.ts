@@ -13,6 +13,7 @@ export type ComponentName =
   | 'kwok'
   | 'helm'
   | 'actionlint'
+  | 'cluster-api-manager'
 
 /** Go programs that share one `go.mod` under `control-plane/<folder>/`. */
 export interface GoModule {
@@ -23,6 +24,8 @@ export interface GoModule {
   readonly packages: Readonly<Partial<Record<ComponentName, string>>>
   /** Linker variables set to the module's version. */
   readonly stamp: (version: string) => Readonly<Record<string, string>>
+  /** Folder of the module at {@link path}, kept beside the programs as `manifests/`: what they need to be served. */
+  readonly manifests?: string
 }
 
 /** What a control plane needs in order to run. */
@@ -74,6 +77,13 @@ export const goModules: readonly GoModule[] = [
     packages: { actionlint: 'github.com/rhysd/actionlint/cmd/actionlint' },
     stamp: () => ({}),
   },
+  {
+    folder: 'cluster-api',
+    path: 'sigs.k8s.io/cluster-api',
+    packages: { 'cluster-api-manager': 'sigs.k8s.io/cluster-api/core' },
+    stamp: (version) => gitStamp(['sigs.k8s.io/cluster-api/version'], version),
+    manifests: 'core/config',
+  },
 ]
 
 /** The folder holding the module's `go.mod`. */
@@ -110,15 +120,20 @@ export function buildFlags(module: GoModule): readonly string[] {
 export function buildHash(module: GoModule, platform: string): string {
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(moduleFolder(module), file)))
-  hash.update(JSON.stringify([buildFlags(module), platform]))
+  const { manifests } = module
+  hash.update(JSON.stringify([buildFlags(module), platform, ...(manifests === undefined ? [] : [manifests])]))
   return hash.digest('hex').slice(0, 16)
 }
 
-/**
- * The version as Kubernetes' own build stamps it. The module proxy tells no commit, and a build date
- * would make every build differ, so both are fixed.
- */
 function kubernetesStamp(version: string): Record<string, string> {
+  return gitStamp(['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'], version)
+}
+
+/**
+ * The version as the own builds of Kubernetes' projects stamp it. The module proxy tells no commit, and a build
+ * date would make every build differ, so both are fixed.
+ */
+function gitStamp(packages: readonly string[], version: string): Record<string, string> {
   const [major, minor] = version.replace(/^v/, '').split('.')
   const values = {
     gitVersion: version,
@@ -128,7 +143,6 @@ function kubernetesStamp(version: string): Record<string, string> {
     gitTreeState: 'clean',
     buildDate: '1970-01-01T00:00:00Z',
   }
-  const packages = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version']
   return Object.fromEntries(
     packages.flatMap((name) => Object.entries(values).map(([key, value]) => [`${name}.${key}`, value])),
   )
