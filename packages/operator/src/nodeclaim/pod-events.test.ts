@@ -229,3 +229,27 @@ test('an event that needs no writing is over at once, and the node is looked at 
   assert.ok(!state.unnotedPodEvents.has('node-a'))
   assert.notEqual(state.consolidation.read(), version)
 })
+
+/** Whether pods of a node that was just filled may be moved after one of a Job has begun to end there. */
+function mayMoveAfterEnd(isMovedJob: boolean): boolean {
+  const cluster = new ObservedCluster()
+  const { caches, state, clock } = cluster
+  const events = new PodEvents({ caches, state, clock, client: { patch: () => accepted } })
+  const ownerReferences = [
+    { apiVersion: 'batch/v1', kind: 'Job', name: 'job', uid: 'job', controller: true as const },
+  ]
+  const running = aPod({ metadata: { ownerReferences } })
+  cluster.see(...anInstance(), running)
+  state.recentlyFilledNodes.fill('a')
+  if (isMovedJob) state.movedPods.move([running], true)
+  caches.pods.onChange((change) => {
+    if (change.kind === 'updated') events.note(change)
+  })
+  cluster.see(aPod({ metadata: { ownerReferences, deletionTimestamp: rfc3339(clock.now()) } }))
+  return state.recentlyFilledNodes.leftMs('a', clock.now(), 0) === 0
+}
+
+test('RPT-26 pods that end because their workload was moved are no reason to move others again', () => {
+  assert.equal(mayMoveAfterEnd(false), true)
+  assert.equal(mayMoveAfterEnd(true), false)
+})

@@ -39,7 +39,9 @@ export class PodEvents implements ControllerSpec {
   note(change: Change<Pod>): string | undefined {
     const { nodeName = '' } = change.object.spec
     const { recentlyFilledNodes, movedPods } = this.#deps.state
-    if (isDeparture(change)) this.#ofNode(nodeName, (claim) => recentlyFilledNodes.loosen(claim))
+    // A workload may end because its pods were moved, as a Job does: that is no news to the decision that moved them.
+    if (isDeparture(change) && !movedPods.isMoved(change.object))
+      this.#ofNode(nodeName, (claim) => recentlyFilledNodes.loosen(claim))
     if (!isPodEvent(change)) return undefined
     // The scheduler need not put moved pods where room was found for them: they are left alone where they come to.
     if (isArrival(change) && movedPods.isMoved(change.object))

@@ -144,7 +144,7 @@ test('a node whose workload was moved in vain says so, and when it is tried agai
   const owner = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', name: 'default', uid, controller: true }
   await running(stage, 'owned', 'node-a', '500m', { ownerReferences: [owner] })
   const pods = state.podsOn('node-a').filter(({ metadata }) => metadata.name === 'owned')
-  state.movedPods.move(pods)
+  state.movedPods.move(pods, true)
   assert.equal(state.movedPods.launchFor(pods), 1)
   assert.equal(
     await answer(stage, 'a'),

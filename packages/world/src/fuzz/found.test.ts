@@ -13,6 +13,10 @@ const found: ReadonlyMap<string, string> = new Map([
     'RPT-26 moved pods are left alone where they come to, also if that is not where they were to go',
   ],
   [
+    'job-failed-of-move.json',
+    'RPT-26 a Job that fails because its pods were moved does not have those moved again that came along',
+  ],
+  [
     'bought-before-found.json',
     'RPT-1 a second node that was bought before the first was found too small holds nothing up',
   ],

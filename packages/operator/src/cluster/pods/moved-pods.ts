@@ -1,4 +1,4 @@
-/** Workloads that consolidation has moved, and those it had better leave alone. */
+/** Workloads that disruption has moved, and those that consolidation had better leave alone. */
 import type { Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import { controllerOf } from './pods.ts'
@@ -16,8 +16,10 @@ const backoff = { freeFailures: 0, baseMs: 15 * minute, capMs: 240 * minute, mem
  */
 export class MovedPods {
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** When the workload was moved last. */
+  /** When the workload was moved last, for whatever reason. */
   readonly #moved = new Map<string, number>()
+  /** When it was moved last to save money, unless that was undone. */
+  readonly #consolidated = new Map<string, number>()
   readonly #failures: FailureBackoff
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -25,14 +27,22 @@ export class MovedPods {
     this.#failures = new FailureBackoff(clock, backoff)
   }
 
-  /** Consolidation takes the node from under these pods. */
-  move(pods: readonly Pod[]): void {
-    const now = this.#clock.monotonic()
-    for (const [key, atMs] of this.#moved) if (now - atMs >= settleMs) this.#moved.delete(key)
-    for (const key of workloadsOf(pods)) this.#moved.set(key, now)
+  /** A command takes the node from under these pods; consolidation does so to save money. */
+  move(pods: readonly Pod[], isConsolidated: boolean): void {
+    this.#note(this.#moved, pods)
+    if (isConsolidated) this.#note(this.#consolidated, pods)
   }
 
-  /** Whether the pod is of a workload that was moved just before: it may have come for one that was moved. */
+  #note(times: Map<string, number>, pods: readonly Pod[]): void {
+    const now = this.#clock.monotonic()
+    for (const [key, atMs] of times) if (now - atMs >= settleMs) times.delete(key)
+    for (const key of workloadsOf(pods)) times.set(key, now)
+  }
+
+  /**
+   * Whether the pod is of a workload that was moved just before: it may have come for one that was moved, or have gone
+   * because the workload has failed of it.
+   */
   isMoved(pod: Pod): boolean {
     const atMs = this.#moved.get(controllerOf(pod)?.uid ?? '')
     return atMs !== undefined && this.#clock.monotonic() - atMs < settleMs
@@ -45,11 +55,11 @@ export class MovedPods {
   launchFor(pods: readonly Pod[]): number {
     const now = this.#clock.monotonic()
     const undone = [...workloadsOf(pods)].filter((key) => {
-      const atMs = this.#moved.get(key)
+      const atMs = this.#consolidated.get(key)
       return atMs !== undefined && now - atMs < settleMs
     })
     // One move is undone once, however many instances that takes.
-    for (const key of undone) this.#moved.delete(key)
+    for (const key of undone) this.#consolidated.delete(key)
     this.#failures.note(undone)
     return undone.length
   }

@@ -59,11 +59,12 @@ export class CommandTraces {
     return claims.some((claim) => isConditionTrue(claim, 'Drifted'))
   }
 
-  /** Remembers whose pods consolidation moves, where that is to have consequences. */
+  /** Remembers whose pods are moved, where that is to have consequences. */
   moved({ reason, candidates }: Command): void {
     const { state, settings } = this.#deps
-    if (reason !== 'Underutilized' || settings.compatibility === 'karpenter') return
-    state.movedPods.move(candidates.flatMap(({ pods }) => pods))
+    if (settings.compatibility === 'karpenter') return
+    const pods = candidates.flatMap((candidate) => candidate.pods)
+    state.movedPods.move(pods, reason === 'Underutilized')
   }
 
   /** A claim as it is by now; the state knows new ones before the caches show them. */
