@@ -1,0 +1,3 @@
+/** The provider for clusters whose machines Cluster API manages. */
+export { type ClusterAPINodeClass, clusterAPINodeClassKind } from './nodeclass/types.ts'
+export { kindsOf, type Machine, type MachineDeployment, type MachineSet } from './objects.ts'

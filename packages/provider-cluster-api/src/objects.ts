@@ -1,0 +1,114 @@
+/**
+ * Objects of Cluster API, as far as v1beta1 and v1beta2 serve them alike (cluster-api.md 6, 18). Controllers write
+ * most of it, users the rest: everything may be absent.
+ */
+import type { Condition, KubeObject, LabelSelector, ResourceType, Taint } from '@tenon/api'
+
+/** Refers to an infrastructure or bootstrap template: v1beta1 says `apiVersion`, v1beta2 `apiGroup`. */
+export interface TemplateRef {
+  readonly apiVersion?: string
+  readonly apiGroup?: string
+  readonly kind?: string
+  readonly name?: string
+  readonly namespace?: string
+}
+
+/** What the Machines of a MachineDeployment are made from. */
+export interface MachineTemplate {
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly spec?: {
+    readonly clusterName?: string
+    readonly failureDomain?: string
+    readonly version?: string
+    readonly infrastructureRef?: TemplateRef
+    readonly taints?: readonly (Taint & { readonly propagation?: string })[]
+  }
+}
+
+/** Like machines in a number that can be changed. */
+export interface MachineDeployment extends KubeObject {
+  readonly spec?: {
+    readonly clusterName?: string
+    readonly replicas?: number
+    readonly paused?: boolean
+    readonly selector?: LabelSelector
+    readonly template?: MachineTemplate
+    /** v1beta1. */
+    readonly strategy?: { readonly type?: string }
+    /** v1beta2. */
+    readonly rollout?: { readonly strategy?: { readonly type?: string } }
+  }
+  readonly status?: {
+    readonly observedGeneration?: number
+    readonly replicas?: number
+    readonly readyReplicas?: number
+    /** v1beta1. */
+    readonly updatedReplicas?: number
+    /** v1beta2. */
+    readonly upToDateReplicas?: number
+    readonly phase?: string
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+/** Machines made from one state of a MachineDeployment's template. */
+export interface MachineSet extends KubeObject {
+  readonly spec?: {
+    readonly clusterName?: string
+    readonly replicas?: number
+    readonly template?: MachineTemplate
+  }
+  readonly status?: { readonly replicas?: number }
+}
+
+/** One machine. */
+export interface Machine extends KubeObject {
+  readonly spec?: {
+    readonly clusterName?: string
+    /** Equal to that of its Node; absent while the infrastructure has none. */
+    readonly providerID?: string
+    readonly version?: string
+    readonly failureDomain?: string
+  }
+  readonly status?: {
+    readonly nodeRef?: { readonly name?: string }
+    /** Such as `Provisioning`, `Running`, `Deleting`, `Failed`. */
+    readonly phase?: string
+    /** v1beta1, of a Machine that will never work. */
+    readonly failureReason?: string
+    readonly failureMessage?: string
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+/** The versions of Cluster API that are understood, the preferred one first. */
+export const servedVersions = ['v1beta2', 'v1beta1'] as const
+
+/** One of {@link servedVersions}. */
+export type ServedVersion = (typeof servedVersions)[number]
+
+/** The kinds of a hub, in the version that it serves. */
+export interface HubKinds {
+  readonly machineDeployment: ResourceType<MachineDeployment>
+  readonly machineSet: ResourceType<MachineSet>
+  readonly machine: ResourceType<Machine>
+}
+
+/** @param group API group, `cluster.x-k8s.io` as a rule. */
+export function kindsOf(group: string, version: ServedVersion): HubKinds {
+  const namespaced = true
+  return {
+    machineDeployment: {
+      group,
+      version,
+      kind: 'MachineDeployment',
+      plural: 'machinedeployments',
+      namespaced,
+    },
+    machineSet: { group, version, kind: 'MachineSet', plural: 'machinesets', namespaced },
+    machine: { group, version, kind: 'Machine', plural: 'machines', namespaced },
+  }
+}
