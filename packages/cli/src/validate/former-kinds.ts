@@ -17,8 +17,7 @@ const kinds: Readonly<Record<string, string>> = {
 /** Groups whose kinds Karpenter or one of its providers owns. */
 const karpenterGroups = /^karpenter(\.|$)/
 /** Node classes of providers that Tenon is not. */
-const foreignNodeClass =
-  /^(EC2NodeClass|AKSNodeClass|GCENodeClass|CleverNodeClass|ClusterAPINodeClass|AWSNodeTemplate)$/
+const foreignNodeClass = /^(EC2NodeClass|AKSNodeClass|GCENodeClass|AWSNodeTemplate)$/
 
 /**
  * What to write instead of a kind that is not served; undefined for kinds that have nothing to do with
