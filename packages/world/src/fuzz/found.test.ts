@@ -44,6 +44,10 @@ const found: ReadonlyMap<string, string> = new Map([
     'limit-by-catalogue.json',
     'a type that was never there and by the catalogue exceeds a limit would not have helped the pod that waits',
   ],
+  [
+    'zones-of-a-full-pool.json',
+    'SCH-154 zones that only a NodePool at its limit sells hold back the pods of a spread',
+  ],
 ])
 const folder = new URL('found/', import.meta.url)
 

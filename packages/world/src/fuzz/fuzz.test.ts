@@ -16,6 +16,7 @@ import { calmStart, noIdleNodes, noUselessNodes, reasonTold } from './oracles/re
 import { LogWatch } from './oracles/log-watch.ts'
 import type { NodeRecord, PodRecord } from './observer.ts'
 import { plantedFault } from './planted/faults.ts'
+import type { PlantedFault } from './planted/planted-fault.ts'
 import { play } from './play.ts'
 
 const minute = 60_000
@@ -77,6 +78,13 @@ function aSmallCase(more: Partial<Case> = {}): Case {
   }
 }
 
+const noTypes: PlantedFault = {
+  name: 'no-types',
+  mistake: 'the provider has nothing to offer',
+  part: 'cluster',
+  provider: (inner) => decorated(inner, { getInstanceTypes: () => Promise.resolve([]) }),
+}
+
 describe('drawing', () => {
   test('the same seed draws the same case, another seed another one', () => {
     for (const part of parts) {
@@ -107,12 +115,7 @@ describe('playing', () => {
   })
 
   test('a pod that waits although a fresh node would take it is found', async () => {
-    const { findings } = await play(aSmallCase(), {
-      name: 'no-types',
-      mistake: 'the provider has nothing to offer',
-      part: 'cluster',
-      provider: (inner) => decorated(inner, { getInstanceTypes: () => Promise.resolve([]) }),
-    })
+    const { findings } = await play(aSmallCase(), noTypes)
     assert.deepEqual(
       findings.map(({ oracle }) => oracle),
       ['everyPodRuns'],
@@ -175,6 +178,56 @@ describe('playing', () => {
       objects: [...others, ...pods],
     })
     assert.deepEqual([findings, settled], [[], undefined])
+  })
+
+  test('zones of a NodePool at its limit count for a spread, and excuse no pod that the spread admits', async () => {
+    const { objects, catalogue = [], ...given } = aSmallCase()
+    const inZoneB = JSON.parse(JSON.stringify(catalogue).replaceAll('zone-a', 'zone-b')) as typeof catalogue
+    const [nodeClass, pool, pod] = objects
+    assert.ok(nodeClass !== undefined && pool !== undefined && pod !== undefined)
+    const topologyKey = 'topology.kubernetes.io/zone'
+    const inZones = (name: string, limits: object, ...values: readonly string[]) => {
+      const { spec } = pool as NodePool
+      const requirements = [{ key: topologyKey, operator: 'In' as const, values }]
+      const template = { spec: { ...spec.template.spec, requirements } }
+      return { ...pool, metadata: { name }, spec: { ...spec, limits, template } }
+    }
+    const spread = (name: string) => ({
+      ...pod,
+      metadata: { name, labels: { app: 'web' } },
+      spec: {
+        containers: [{ name: 'app', image: 'pause', resources: { requests: { cpu: '1' } } }],
+        topologySpreadConstraints: [
+          {
+            maxSkew: 1,
+            topologyKey,
+            whenUnsatisfiable: 'DoNotSchedule',
+            labelSelector: { matchLabels: { app: 'web' } },
+          },
+        ],
+      },
+    })
+    const [sold] = catalogue
+    const offerings = [...catalogue, ...inZoneB].flatMap(
+      (type) => (type as { offerings: object[] }).offerings,
+    )
+    const held: Case = {
+      ...given,
+      catalogue: [{ ...sold, offerings }],
+      objects: [
+        nodeClass,
+        inZones('open', {}, 'zone-a'),
+        inZones('full', { cpu: '0' }, 'zone-b'),
+        ...['a-0', 'a-1'].map(spread),
+      ],
+    }
+    const { findings, launched } = await play(held)
+    assert.deepEqual([findings, launched], [[], ['small']])
+    const broken = await play(held, noTypes)
+    assert.deepEqual(
+      broken.findings.map(({ oracle }) => oracle),
+      ['everyPodRuns'],
+    )
   })
 })
 

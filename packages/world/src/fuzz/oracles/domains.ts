@@ -1,6 +1,6 @@
 /**
  * The domains that pods with a hard spread constraint are spread over: those that NodePools could open count as well as
- * those that have nodes, or else all pods of an empty cluster could go into one zone.
+ * those that have nodes, or else all pods of an empty cluster could go into one zone. Limits of NodePools do not matter.
  */
 import { labels as labelKeys, type Pod } from '@tenon/api'
 import { fits, requestsOf, type Row, unnamed } from '../rows.ts'
