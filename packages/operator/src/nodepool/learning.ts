@@ -88,7 +88,9 @@ export class NodePoolLearning implements ControllerSpec {
     this.restore(pool)
     const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined
     const types = isStored || learning.capacity.knowsInstances ? await this.#types(pool, signal) : undefined
-    if (types !== undefined) await this.#remember(pool, learning.capacity.corrections(pool, types))
+    const stored = storedTypes(pool.metadata.annotations?.[capacityAnnotation]).map(({ type }) => type)
+    const found = types && learning.capacity.lasting(pool, types, new Set(stored))
+    if (found !== undefined) await this.#remember(pool, found.corrections)
     try {
       await this.#judge(pool)
     } catch (error) {
@@ -96,7 +98,7 @@ export class NodePoolLearning implements ControllerSpec {
       if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
       if (!isKubeError(error, 'notFound')) throw error
     }
-    return { kind: 'after', delayMs: periodMs }
+    return { kind: 'after', delayMs: found?.recheckMs ?? periodMs }
   }
 
   /** Takes up what the process before this one knew, once. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { conditionOf, karpenterKinds, kinds } from '@tenon/api'
 import { cleverNodeClassKind, nodeGroupKind } from '@tenon/provider-clever-cloud'
+import type { Transport } from '@tenon/runtime'
 import { WriteLog } from '../takeover/write-log.test-support.ts'
 import { aDeployment, deploymentKind, World } from '../world.ts'
 import {
@@ -18,14 +19,22 @@ import { minutes, plenty, seconds } from './stage.test-support.ts'
 
 test('a fleet of both generations is adopted with no write to a spec, no drift and no eviction', async (t) => {
   const log = new WriteLog()
+  let clock: World['clock'] | undefined
+  // The groups are known later than the nodes, so that their flavors say too much for a while.
+  const slow = (inner: Transport): Transport => ({
+    send: async (request, signal) => {
+      if (request.method === 'GET' && /\/nodegroups\?/.test(request.path)) await clock?.sleep(3 * seconds)
+      return await inner.send(request, signal)
+    },
+  })
   const world = await World.start({
     seed: 1,
     provider: 'clever-cloud',
-    apiPath: log.listening,
-    cleverCloud: { settings: { quota: plenty } },
+    apiPath: (inner) => log.listening(slow(inner)),
+    cleverCloud: { settings: { quota: plenty, guestMemoryPercent: 97 } },
   })
   t.after(() => world.stop())
-  const { clock } = world
+  ;({ clock } = world)
   const { local } = world.cluster.server
   const nodeClass = recordedNodeClass(clock.now())
   local.create(cleverNodeClassKind, nodeClass.object)
@@ -70,7 +79,7 @@ test('a fleet of both generations is adopted with no write to a spec, no drift a
   assert.equal(world.claims().length, 3)
   const harmful = log
     .lines((target) => !/ events/.test(target))
-    .filter((line) => /^(DELETE|POST)|\bspec\b|eviction|nodegroups/.test(line))
+    .filter((line) => /^(DELETE|POST)|\bspec\b|eviction|nodegroups|learned-capacity/.test(line))
     .filter((line) => !/^POST (leases|events)/.test(line))
   assert.deepEqual(harmful, [])
   // It is managed from now on: what is no longer needed goes.

@@ -31,6 +31,11 @@ import { isNodeReady } from './state-node.ts'
 export const nodeClassSettingsAnnotation = 'tenon.sh/node-class-settings'
 /** How long figures are believed once the last instance that showed them has gone. */
 const memoryMs = 24 * 3_600_000
+/**
+ * How long a type has to be found smaller before that is told. A provider that corrects its own types from Nodes needs
+ * a moment after a start, in which its types still say too much.
+ */
+const settlingMs = 10_000
 /** Set up by kubelets before they report. Device plugins report later, and how many devices are well changes. */
 const learned: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
 
@@ -55,6 +60,13 @@ export interface Correction {
   readonly figures: LearnedFigures
   /** When it is forgotten; absent while there are such instances. */
   readonly untilMs?: number
+}
+
+/** {@link Correction}s that are worth telling. */
+interface LastingCorrections {
+  readonly corrections: readonly Correction[]
+  /** When younger ones may have become so; absent when there are none. */
+  readonly recheckMs?: number
 }
 
 type NodeClassRef = NodePool['spec']['template']['spec']['nodeClassRef']
@@ -89,6 +101,8 @@ export class LearnedCapacity {
   readonly #settings = new WeakMap<NodeClass, string>()
   /** The same correction of the same type is the same object: decisions keep types. */
   readonly #corrected = new WeakMap<InstanceType, { readonly text: string; readonly type: InstanceType }>()
+  /** Since when types have been found smaller, by NodePool and type; milliseconds of the clock. */
+  readonly #since = new Map<string, ReadonlyMap<string, number>>()
   /** Figures of some types may have changed. */
   readonly changes: Listeners<void> = new Listeners()
 
@@ -165,6 +179,25 @@ export class LearnedCapacity {
     return types
       .flatMap((type) => this.#correctionOf(pool, type) ?? [])
       .toSorted((a, b) => (a.type.name < b.type.name ? -1 : 1))
+  }
+
+  /**
+   * The corrections that have been found for ten seconds of calls, or that are in `kept`, with the time after which to
+   * call again where some are younger.
+   * @param kept names of types.
+   */
+  lasting(pool: NodePool, types: readonly InstanceType[], kept: ReadonlySet<string>): LastingCorrections {
+    const now = this.#options.clock.now()
+    const all = this.corrections(pool, types)
+    const { name } = pool.metadata
+    const before = this.#since.get(name)
+    const since = new Map(all.map(({ type }) => [type.name, before?.get(type.name) ?? now]))
+    if (since.size > 0) this.#since.set(name, since)
+    else this.#since.delete(name)
+    const corrections = all.filter(
+      ({ type }) => kept.has(type.name) || now - (since.get(type.name) ?? now) >= settlingMs,
+    )
+    return corrections.length === all.length ? { corrections } : { corrections, recheckMs: settlingMs }
   }
 
   /** What instances of a type have, as far as it is known. */
