@@ -14,7 +14,7 @@ export interface Participant {
   readonly deployment: MachineDeployment
   /** Name of its instance type; several may share one. */
   readonly typeName: string
-  /** Labels of its nodes, architecture and operating system included. */
+  /** Labels of its nodes: architecture, operating system, instance type, capacity type and, if known, zone included. */
   readonly labels: Readonly<Record<string, string>>
   /** Taints that its nodes keep. */
   readonly taints: readonly Taint[]
@@ -27,6 +27,8 @@ export interface Participant {
   readonly maxReplicas?: number
   /** Why it cannot grow now; absent when it can. */
   readonly unavailability?: Unavailability
+  /** What its user may have meant otherwise, as clauses without a full stop. */
+  readonly warnings: readonly string[]
 }
 
 /** What a MachineDeployment turned out to be. */
@@ -34,3 +36,18 @@ export type Reading =
   | { readonly kind: 'participant'; readonly participant: Participant }
   /** Not used, for a reason that its user can mend: a clause without a full stop. */
   | { readonly kind: 'excluded'; readonly key: DeploymentKey; readonly because: string }
+
+/** `namespace/name`. */
+export function textOf({ namespace, name }: DeploymentKey): string {
+  return `${namespace}/${name}`
+}
+
+/** Orders by namespace, then name. */
+export function compareKeys(a: DeploymentKey, b: DeploymentKey): number {
+  return compareTexts(a.namespace, b.namespace) || compareTexts(a.name, b.name)
+}
+
+/** Orders by code units. */
+export function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

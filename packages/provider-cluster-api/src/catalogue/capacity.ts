@@ -1,0 +1,88 @@
+/** What the nodes of a MachineDeployment have (cluster-api.md 5.2, 6). */
+import { isQuantity, ownValue, parseResource, qualifiedNameProblem, type Resources, setOwn } from '@tenon/api'
+import { capacityAnnotations } from '../names.ts'
+import type { MachineDeployment } from '../objects.ts'
+import type { Findings } from './findings.ts'
+import type { TemplateFacts } from './template-facts.ts'
+
+const defaultMaxPods = 110
+/** More than this cannot be counted exactly. */
+const mostUnits = 2 ** 53
+
+type Annotations = MachineDeployment['metadata']['annotations']
+
+/**
+ * Capacity by resource: annotations say more than the template. Whatever an annotation says that is no amount, or a
+ * lack of cpu or memory, is a problem.
+ */
+export function capacityOf(
+  { metadata: { annotations } }: MachineDeployment,
+  facts: TemplateFacts | undefined,
+  findings: Findings,
+): Resources {
+  const found: Record<string, number> = { ...facts?.capacity }
+  for (const [resource, annotation] of [
+    ['cpu', capacityAnnotations.cpu],
+    ['memory', capacityAnnotations.memory],
+    ['ephemeral-storage', capacityAnnotations.ephemeralDisk],
+  ] as const) {
+    const amount = amountIn(annotations, annotation, resource, findings)
+    if (amount !== undefined) found[resource] = amount
+  }
+  // The number that a template gives is that of its provider; kubelets take 110 unless they are told otherwise.
+  found['pods'] = countIn(annotations, capacityAnnotations.maxPods, findings) ?? defaultMaxPods
+  addGpus(annotations, found, findings)
+  for (const resource of ['cpu', 'memory'] as const)
+    if ((ownValue(found, resource) ?? 0) <= 0 && findings.problems.length === 0)
+      findings.problems.push(
+        `neither its infrastructure template nor annotation ${capacityAnnotations[resource]} tells how much ${resource} its nodes have; set the annotation`,
+      )
+  return found
+}
+
+/** Both annotations are needed: one says how many, the other what they are called. */
+function addGpus(annotations: Annotations, found: Record<string, number>, findings: Findings): void {
+  const count = countIn(annotations, capacityAnnotations.gpuCount, findings)
+  const resource = ownValue(annotations, capacityAnnotations.gpuType) ?? ''
+  if (count === undefined || resource === '') return
+  const problem = qualifiedNameProblem(resource)
+  if (problem === undefined) setOwn(found, resource, count)
+  else
+    findings.problems.push(
+      `annotation ${capacityAnnotations.gpuType} names no resource: ${problem}; write one such as nvidia.com/gpu`,
+    )
+}
+
+function amountIn(
+  annotations: Annotations,
+  annotation: string,
+  resource: string,
+  { problems }: Findings,
+): number | undefined {
+  const text = ownValue(annotations, annotation)
+  if (text === undefined) return undefined
+  const amount = isQuantity(text) ? parseResource(resource, text) : -1
+  if (amount > 0 && amount <= mostUnits) return amount
+  const example = resource === 'cpu' ? '4 or 3500m' : '16Gi'
+  problems.push(
+    `annotation ${annotation} is "${shortened(text)}", which is no amount of ${resource}; write a quantity such as ${example}`,
+  )
+  return undefined
+}
+
+/** Nothing and zero are the same as no annotation. */
+function countIn(annotations: Annotations, annotation: string, { problems }: Findings): number | undefined {
+  const text = ownValue(annotations, annotation) ?? ''
+  if (text === '') return undefined
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : undefined
+  if (count === undefined)
+    problems.push(
+      `annotation ${annotation} is "${shortened(text)}", which is no whole number; write one such as 8`,
+    )
+  return count === 0 ? undefined : count
+}
+
+/** Annotations may be as long as their user likes. */
+export function shortened(text: string): string {
+  return text.length <= 63 ? text : `${text.slice(0, 60)}...`
+}

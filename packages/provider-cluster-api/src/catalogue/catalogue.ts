@@ -1,0 +1,184 @@
+/** What NodePools may launch, from the MachineDeployments of the hub (cluster-api.md 4 to 6, 11, 12). */
+import { type InstanceType, labels, type NodePool, normalizedLabel } from '@tenon/api'
+import type { Cache } from '@tenon/kube'
+import { ProviderError } from '@tenon/provider'
+import type { Logger } from '@tenon/runtime'
+import type { Hub } from '../hub/hub.ts'
+import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../nodeclass/types.ts'
+import type { MachineDeployment } from '../objects.ts'
+import { instanceTypesOf } from './instance-types.ts'
+import { isSelected, membersOf, selectorProblems } from './members.ts'
+import { type Architecture, defaultArchitecture } from './node-labels.ts'
+import { fitsPool } from './node-taints.ts'
+import { compareKeys, type Participant, type Reading, textOf } from './participant.ts'
+import { describedLabels } from './pool-rules.ts'
+import type { PriceList } from './prices.ts'
+import { keyOf, readDeployment } from './read-deployment.ts'
+import type { TemplateFacts } from './template-facts.ts'
+import type { InfrastructureTemplates } from './templates.ts'
+
+/** Lists of types that are remembered, and types. */
+const mostLists = 500
+const mostTypes = 5000
+/** Exclusions that are remembered as told. */
+const mostTold = 2000
+
+/** What a {@link Catalogue} works with. */
+export interface CatalogueDependencies {
+  readonly hub: Pick<Hub, 'state' | 'names' | 'scope'>
+  readonly templates: Pick<InfrastructureTemplates, 'factsOf'>
+  readonly prices: PriceList
+  readonly logger: Logger
+  readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
+  /** Of nodes of which nothing tells it; amd64 without it. */
+  readonly architecture?: Architecture
+}
+
+/** What a class has. */
+export type Readings =
+  /** In order of namespace and name. */
+  | { readonly kind: 'read'; readonly readings: readonly Reading[] }
+  /** Nothing is used, for a reason that a user can mend: a clause without a full stop. */
+  | { readonly kind: 'refused'; readonly because: string }
+  /** The hub has not been read yet. */
+  | { readonly kind: 'waiting'; readonly because: string }
+
+interface Known {
+  readonly facts: TemplateFacts | undefined
+  readonly reading: Reading
+}
+
+interface Listed {
+  readonly participants: readonly Participant[]
+  readonly types: readonly InstanceType[]
+}
+
+/** Knows the instance types of NodePools. What has not changed since the last answer is the same object in the next. */
+export class Catalogue {
+  readonly #deps: CatalogueDependencies
+  /** A MachineDeployment of a cache is the same object until it changes. */
+  readonly #known = new WeakMap<MachineDeployment, Known>()
+  /** By the labels that a NodePool names; the participants decide whether it still holds. */
+  readonly #lists = new Map<string, Listed>()
+  readonly #types = new Map<string, InstanceType>()
+  readonly #told = new Map<string, string>()
+
+  constructor(deps: CatalogueDependencies) {
+    this.#deps = deps
+  }
+
+  /** What the members of a class turned out to be. */
+  async readingsOf(nodeClass: ClusterAPINodeClass): Promise<Readings> {
+    const { hub } = this.#deps
+    const [problem] = selectorProblems(nodeClass.spec?.scalableResourceSelector)
+    if (problem !== undefined)
+      return {
+        kind: 'refused',
+        because: `spec.scalableResourceSelector.${problem.field}: ${problem.message}; ${problem.fix}`,
+      }
+    if (hub.state.kind === 'waiting') return hub.state
+    const all = hub.state.hub.caches.machineDeployments.list()
+    const membership = membersOf(all, hub.names, hub.scope)
+    if (membership.kind === 'refused') return membership
+    const selected = membership.deployments
+      .filter((deployment) => isSelected(nodeClass, deployment))
+      .toSorted((a, b) => compareKeys(keyOf(a), keyOf(b)))
+    return { kind: 'read', readings: await Promise.all(selected.map((each) => this.reading(each))) }
+  }
+
+  /** What one MachineDeployment turns out to be, member or not. */
+  async reading(deployment: MachineDeployment): Promise<Reading> {
+    const { hub, templates, prices, architecture = defaultArchitecture(undefined) } = this.#deps
+    const facts = await templates.factsOf(deployment)
+    const known = this.#known.get(deployment)
+    if (known !== undefined && known.facts === facts) return known.reading
+    const reading = readDeployment(deployment, facts, prices, hub.names, architecture)
+    this.#known.set(deployment, { facts, reading })
+    this.#tell(reading)
+    return reading
+  }
+
+  /**
+   * The MachineDeployments that a NodePool may use, in order of namespace and name.
+   * @throws ProviderError when its class cannot be used, or the hub is not known yet.
+   */
+  async participantsOf(pool: NodePool): Promise<readonly Participant[]> {
+    const nodeClass = this.#classOf(pool)
+    const found = await this.readingsOf(nodeClass)
+    if (found.kind !== 'read')
+      throw new ProviderError('other', `ClusterAPINodeClass ${nodeClass.metadata.name}: ${found.because}`)
+    return found.readings.flatMap((each) =>
+      each.kind === 'participant' && fitsPool(each.participant, pool) ? [each.participant] : [],
+    )
+  }
+
+  /**
+   * The types that a NodePool may use, those without an available offering included.
+   * @throws ProviderError when its class cannot be used, or the hub is not known yet.
+   */
+  async typesOf(pool: NodePool): Promise<readonly InstanceType[]> {
+    const participants = await this.participantsOf(pool)
+    const customLabels = customLabelsOf(pool)
+    const id = JSON.stringify([participants.map(({ key }) => textOf(key)), customLabels])
+    const listed = this.#lists.get(id)
+    if (listed !== undefined && isSameList(listed.participants, participants)) return listed.types
+    const types = Object.freeze(
+      instanceTypesOf(participants, new Set(customLabels)).map((type) => this.#interned(type)),
+    )
+    const kept = listed !== undefined && isSameList(listed.types, types) ? listed.types : types
+    if (this.#lists.size >= mostLists) this.#lists.clear()
+    this.#lists.set(id, { participants, types: kept })
+    return kept
+  }
+
+  #classOf(pool: NodePool): ClusterAPINodeClass {
+    const { group, kind, name } = pool.spec.template.spec.nodeClassRef
+    const poolName = pool.metadata.name
+    const isOfThisKind = group === clusterAPINodeClassKind.group && kind === clusterAPINodeClassKind.kind
+    if (name === '' || !isOfThisKind)
+      throw new ProviderError(
+        'other',
+        `NodePool ${poolName}: spec.template.spec.nodeClassRef must name a ClusterAPINodeClass`,
+      )
+    const nodeClass = this.#deps.nodeClasses.get({ name })
+    if (nodeClass === undefined)
+      throw new ProviderError('other', `NodePool ${poolName}: ClusterAPINodeClass ${name} does not exist`)
+    return nodeClass
+  }
+
+  /** Replicas change all the time, types hardly ever. */
+  #interned(type: InstanceType): InstanceType {
+    const id = JSON.stringify(type)
+    const known = this.#types.get(id)
+    if (known !== undefined) return known
+    if (this.#types.size >= mostTypes) this.#types.clear()
+    this.#types.set(id, type)
+    return type
+  }
+
+  #tell(reading: Reading): void {
+    const key = textOf(reading.kind === 'excluded' ? reading.key : reading.participant.key)
+    const because = reading.kind === 'excluded' ? reading.because : undefined
+    if (this.#told.get(key) === because) return
+    if (this.#told.size >= mostTold) this.#told.clear()
+    if (because === undefined) this.#told.delete(key)
+    else {
+      this.#told.set(key, because)
+      this.#deps.logger.warn('MachineDeployment is not used', { MachineDeployment: key, because })
+    }
+  }
+}
+
+/** Labels that a NodePool names beside those which MachineDeployments always tell, in alphabetical order. */
+function customLabelsOf({ spec: { template } }: NodePool): readonly string[] {
+  const named = [
+    ...(template.spec.requirements ?? []).map(({ key }) => key),
+    ...Object.keys(template.metadata?.labels ?? {}),
+  ].map(normalizedLabel)
+  const always = new Set([...describedLabels, labels.nodePool])
+  return [...new Set(named)].filter((key) => !always.has(key)).toSorted()
+}
+
+function isSameList<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((each, i) => each === other[i])
+}

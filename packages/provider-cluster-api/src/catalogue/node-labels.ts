@@ -1,0 +1,138 @@
+/** Labels of the nodes of a MachineDeployment (cluster-api.md 5.1, 6). */
+import {
+  capacityTypes,
+  isLabelValue,
+  karpenterGroup,
+  labels,
+  labelValueProblem,
+  nodeClassLabel,
+  normalizedLabel,
+  ownValue,
+  qualifiedNameProblem,
+  setOwn,
+} from '@tenon/api'
+import { type ClusterApiNames, capacityAnnotations } from '../names.ts'
+import { clusterAPINodeClassKind } from '../nodeclass/types.ts'
+import type { MachineDeployment } from '../objects.ts'
+import type { Findings } from './findings.ts'
+import type { TemplateFacts } from './template-facts.ts'
+
+/** Architectures that Kubernetes runs on. */
+const architectures = ['amd64', 'arm64', 's390x', 'ppc64le'] as const
+
+/** What a node has for an architecture when nothing tells. */
+export type Architecture = (typeof architectures)[number]
+
+/** @param text value of `CAPI_SCALE_ZERO_DEFAULT_ARCH`; anything but an architecture stands for amd64. */
+export function defaultArchitecture(text: string | undefined): Architecture {
+  return architectures.find((each) => each === text) ?? 'amd64'
+}
+
+/** What labels are read from. */
+export interface LabelSources {
+  readonly deployment: MachineDeployment
+  readonly facts: TemplateFacts | undefined
+  readonly names: ClusterApiNames
+  readonly architecture: Architecture
+}
+
+/** Entries of the labels annotation: parts without `=` are none, a later one takes the place of an earlier one. */
+export function parseLabels(text: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (const part of text === '' ? [] : text.split(',')) {
+    const at = part.indexOf('=')
+    if (at >= 0) found.set(part.slice(0, at), part.slice(at + 1))
+  }
+  return found
+}
+
+/** Whether Cluster API copies a label of a Machine to its Node. */
+export function isPropagated(key: string, { group }: Pick<ClusterApiNames, 'group'>): boolean {
+  const [domain = ''] = key.split('/', 1)
+  if (domain === 'node-role.kubernetes.io') return true
+  return ['node-restriction.kubernetes.io', `node.${group}`].some(
+    (each) => domain === each || domain.endsWith(`.${each}`),
+  )
+}
+
+/**
+ * Labels of the nodes, with what stands for those that nothing tells: architecture, operating system, capacity type,
+ * and the name of the MachineDeployment as the instance type. Labels that no Node can have are left out and told.
+ */
+export function nodeLabelsOf(sources: LabelSources, findings: Findings): Readonly<Record<string, string>> {
+  const { deployment, names } = sources
+  const { template } = deployment.spec ?? {}
+  const annotated = ownValue(deployment.metadata.annotations, capacityAnnotations.labels) ?? ''
+  const found: Record<string, string> = { ...assumedLabels(sources, findings) }
+  for (const [key, value] of Object.entries(template?.metadata?.labels ?? {}))
+    if (isPropagated(key, names) && isOfNodes(key, names)) setOwn(found, key, value)
+  for (const [written, value] of inOrderOfAge(parseLabels(annotated))) {
+    const key = normalizedLabel(written)
+    const problem = labelProblem(key, value, names)
+    if (problem === undefined) setOwn(found, key, value)
+    else findings.warnings.push(`annotation ${capacityAnnotations.labels}: ${problem}`)
+  }
+  checkCapacityType(found, findings)
+  if (ownValue(found, labels.instanceType) === '') nameInstanceType(deployment, found, findings)
+  return found
+}
+
+/** What holds unless labels say otherwise. */
+function assumedLabels(
+  { deployment, facts, architecture }: LabelSources,
+  findings: Findings,
+): Readonly<Record<string, string>> {
+  const domain = deployment.spec?.template?.spec?.failureDomain ?? ''
+  if (!isLabelValue(domain))
+    findings.warnings.push(`spec.template.spec.failureDomain "${domain}" cannot be the zone of a Node`)
+  return {
+    [labels.arch]: facts?.architecture ?? architecture,
+    [labels.os]: facts?.operatingSystem ?? 'linux',
+    [labels.capacityType]: capacityTypes.onDemand,
+    [labels.instanceType]: '',
+    ...(domain !== '' && isLabelValue(domain) && { [labels.zone]: domain }),
+  }
+}
+
+/** Keys that Kubernetes has given up for others come first, so that these win. */
+function inOrderOfAge(entries: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
+  const isFormer = (key: string) => normalizedLabel(key) !== key
+  return [...entries].toSorted(([a], [b]) => Number(isFormer(b)) - Number(isFormer(a)))
+}
+
+function labelProblem(key: string, value: string, names: ClusterApiNames): string | undefined {
+  const problem = qualifiedNameProblem(key) ?? labelValueProblem(value)
+  if (problem !== undefined) return `label "${key}" is left out: ${problem}`
+  return isOfNodes(key, names) ? undefined : `label ${key} is left out: it is Tenon's to set`
+}
+
+/** Whether a MachineDeployment may give its nodes the label: membership is one of Machines, others are the core's. */
+function isOfNodes(key: string, { member }: ClusterApiNames): boolean {
+  const reserved = [member, labels.hostname, nodeClassLabel(clusterAPINodeClassKind)]
+  if (reserved.includes(key)) return false
+  return key === labels.capacityType || !key.startsWith(`${karpenterGroup}/`)
+}
+
+function checkCapacityType(found: Readonly<Record<string, string>>, findings: Findings): void {
+  const capacityType = ownValue(found, labels.capacityType)
+  if (capacityType !== capacityTypes.onDemand && capacityType !== capacityTypes.spot)
+    findings.problems.push(
+      `annotation ${capacityAnnotations.labels}: ${labels.capacityType} is "${capacityType}"; write ${capacityTypes.onDemand} or ${capacityTypes.spot}`,
+    )
+}
+
+/** A type has to have a name, and claims give it to their Nodes. */
+function nameInstanceType(
+  { metadata: { name } }: MachineDeployment,
+  found: Record<string, string>,
+  findings: Findings,
+): void {
+  const advice = `annotation ${capacityAnnotations.labels} with ${labels.instanceType}=TYPE`
+  if (isLabelValue(name)) {
+    found[labels.instanceType] = name
+    findings.warnings.push(`its instance type is called after it; ${advice} gives it a name of its own`)
+  } else
+    findings.problems.push(
+      `it has no label ${labels.instanceType}, and a name of more than 63 characters cannot stand for one; give it ${advice}`,
+    )
+}

@@ -1,0 +1,86 @@
+/** Taints that the nodes of a MachineDeployment keep, and which NodePools know of them (cluster-api.md 6). */
+import {
+  isKnownEphemeralTaint,
+  labelValueProblem,
+  type NodeClaim,
+  type NodePool,
+  ownValue,
+  qualifiedNameProblem,
+  sameTaint,
+  type Taint,
+  taintText,
+} from '@tenon/api'
+import { type ClusterApiNames, capacityAnnotations } from '../names.ts'
+import type { MachineDeployment } from '../objects.ts'
+import { shortened } from './capacity.ts'
+import type { Findings } from './findings.ts'
+
+const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const
+
+/** The taints of the template, those of the annotation in their place. Entries that are no taint are left out and told. */
+export function nodeTaintsOf(
+  { metadata, spec }: MachineDeployment,
+  { group }: Pick<ClusterApiNames, 'group'>,
+  findings: Findings,
+): readonly Taint[] {
+  const taints: Taint[] = []
+  const add = (taint: Taint) => {
+    const at = taints.findIndex((each) => sameTaint(each, taint))
+    if (at < 0) taints.push(taint)
+    else taints[at] = taint
+  }
+  for (const { key, value, effect } of spec?.template?.spec?.taints ?? [])
+    add({ key, ...(value !== undefined && value !== '' && { value }), effect })
+  const annotated = ownValue(metadata.annotations, capacityAnnotations.taints) ?? ''
+  for (const text of annotated === '' ? [] : annotated.split(',')) {
+    const taint = parseTaint(text.trim())
+    if (taint !== undefined) add(taint)
+    else
+      findings.warnings.push(
+        `annotation ${capacityAnnotations.taints}: "${shortened(text)}" is left out; write KEY=VALUE:EFFECT with NoSchedule, PreferNoSchedule or NoExecute`,
+      )
+  }
+  // Cluster API removes its own once the node is ready.
+  return taints.filter(
+    (taint) => !isKnownEphemeralTaint(taint) && taint.key !== `node.${group}/uninitialized`,
+  )
+}
+
+/** `key=value:effect` or `key:effect`; undefined when it is neither. */
+function parseTaint(text: string): Taint | undefined {
+  const [, key = '', value = '', named = ''] = /^([^=:]*)(?:=([^:]*))?:(\w+)$/.exec(text) ?? []
+  const effect = effects.find((each) => each === named)
+  if (effect === undefined) return undefined
+  if (qualifiedNameProblem(key) !== undefined || labelValueProblem(value) !== undefined) return undefined
+  return { key, ...(value !== '' && { value }), effect }
+}
+
+/** Where taints are known from before a node is there. */
+type Tainted = Pick<NodeClaim['spec'], 'taints' | 'startupTaints'>
+
+/**
+ * The taints that keep pods away and that neither `taints` nor `startupTaints` know of. Pods would be sent to such nodes
+ * and never run there, as decisions see the taints of NodePools only.
+ */
+export function unforeseenTaints(
+  taints: readonly Taint[],
+  { taints: kept = [], startupTaints = [] }: Tainted,
+): readonly Taint[] {
+  const known = new Set([...kept, ...startupTaints].map(taintText))
+  return taints.filter((taint) => taint.effect !== 'PreferNoSchedule' && !known.has(taintText(taint)))
+}
+
+/** Whether the template of a NodePool knows of all taints that keep pods away from the nodes of a MachineDeployment. */
+export function fitsPool(
+  { taints }: { readonly taints: readonly Taint[] },
+  { spec }: Pick<NodePool, 'spec'>,
+): boolean {
+  return unforeseenTaints(taints, spec.template.spec).length === 0
+}
+
+/** What a user has to know of such taints; undefined when there are none. */
+export function taintNotice(taints: readonly Taint[]): string | undefined {
+  const texts = unforeseenTaints(taints, {}).map(taintText)
+  if (texts.length === 0) return undefined
+  return `its nodes have taints ${texts.join(', ')}: only NodePools get it that list them in spec.template.spec.taints or startupTaints`
+}

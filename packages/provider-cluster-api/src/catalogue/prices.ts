@@ -1,0 +1,105 @@
+/** What Machines cost: an annotation says it, or a file by instance type (cluster-api.md 3, 12). */
+import { isKnownPrice, isLabelValue, mostPricePerHour, ownValue, type PricePerHour } from '@tenon/api'
+import type { ClusterApiNames } from '../names.ts'
+import type { MachineDeployment } from '../objects.ts'
+import { shortened } from './capacity.ts'
+import type { Findings } from './findings.ts'
+
+/** Prices of an hour by instance type. */
+export interface PriceList {
+  /** Three letters, of all prices; absent when the file does not say. */
+  readonly currency?: string
+  readonly pricesPerHour: ReadonlyMap<string, number>
+}
+
+/** Of an installation without the file. */
+export const noPrices: PriceList = { pricesPerHour: new Map() }
+
+/** A file is taken as a whole or not at all. The error names the line or the field, and the fix. */
+export type PriceFileReading =
+  | { readonly ok: PriceList; readonly error?: undefined }
+  | { readonly error: string; readonly ok?: undefined }
+
+const example = '{"currency": "EUR", "prices": {"m.large": "0.12"}}'
+const decimal = /^\d+(\.\d+)?$/
+
+/** Something in the file that cannot be used. */
+class FileError extends Error {}
+
+/** Reads a price file: prices by instance type, by themselves or as `prices` beside a `currency`. */
+export function readPriceFile(text: string): PriceFileReading {
+  try {
+    return { ok: priceListIn(parsed(text)) }
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error
+    return { error: error.message }
+  }
+}
+
+/** The price of a Machine for one hour; a wrong annotation makes it unknown, whatever the file says. */
+export function priceOf(
+  { metadata: { annotations } }: MachineDeployment,
+  instanceType: string,
+  prices: PriceList,
+  { price }: Pick<ClusterApiNames, 'price'>,
+  findings: Findings,
+): PricePerHour {
+  const text = ownValue(annotations, price)
+  if (text === undefined) return prices.pricesPerHour.get(instanceType)
+  const found = priceIn(text)
+  if (found === undefined)
+    findings.warnings.push(
+      `annotation ${price} is "${shortened(text)}", so that its price is not known; write a decimal number such as 0.25`,
+    )
+  return found
+}
+
+/** `0.25 EUR`, or the number alone. */
+export function priceText(pricePerHour: number, { currency }: PriceList): string {
+  return currency === undefined ? String(pricePerHour) : `${pricePerHour} ${currency}`
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new FileError(`the file is no JSON: ${String(error)}; write ${example}`)
+  }
+}
+
+function priceListIn(root: unknown): PriceList {
+  if (!isObject(root)) throw new FileError(`the file holds no object; write ${example}`)
+  if (!isObject(ownValue(root, 'prices'))) return { pricesPerHour: pricesIn(root, '') }
+  const { currency, prices, ...rest } = root
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined)
+    throw new FileError(`${unknown}: is not known beside currency and prices; put it into prices`)
+  if (currency !== undefined && !(typeof currency === 'string' && /^[A-Z]{3}$/.test(currency)))
+    throw new FileError('currency: must be three capital letters, such as EUR')
+  const pricesPerHour = pricesIn(prices as object, 'prices.')
+  return { ...(currency !== undefined && { currency }), pricesPerHour }
+}
+
+function pricesIn(object: object, path: string): ReadonlyMap<string, number> {
+  return new Map(
+    Object.entries(object).map(([instanceType, value]: [string, unknown]) => {
+      if (instanceType === '' || !isLabelValue(instanceType))
+        throw new FileError(`${path}${instanceType}: no instance type can be called so`)
+      const price = typeof value === 'string' ? priceIn(value) : isKnownPrice(value) ? value : undefined
+      if (price === undefined)
+        throw new FileError(
+          `${path}${instanceType}: is ${shortened(JSON.stringify(value))}; write a price from 0 to ${mostPricePerHour}, such as 0.25`,
+        )
+      return [instanceType, price]
+    }),
+  )
+}
+
+function priceIn(text: string): PricePerHour {
+  const price = decimal.test(text) ? Number(text) : undefined
+  return isKnownPrice(price) ? price : undefined
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

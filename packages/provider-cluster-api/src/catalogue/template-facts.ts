@@ -1,0 +1,46 @@
+/** What an infrastructure template tells of the machines that are made from it (cluster-api.md 6). */
+import { isLabelValue, isQuantity, type KubeObject, parseResource, type Resources, setOwn } from '@tenon/api'
+
+/** What is known of a template. */
+export interface TemplateFacts {
+  readonly capacity: Resources
+  readonly architecture?: string
+  readonly operatingSystem?: string
+  /** Why it could not be read, or not lately: a clause without a full stop. */
+  readonly problem?: string
+}
+
+/** A template as far as Cluster API's contract goes; its provider writes it, so anything may be there. */
+export interface InfrastructureTemplate extends KubeObject {
+  readonly status?: unknown
+}
+
+/** What `status` says. Amounts that are none are left out; if one is no text, all of them are. */
+export function factsIn({ status }: InfrastructureTemplate): TemplateFacts {
+  const { capacity, nodeInfo } = members(status)
+  const { architecture, operatingSystem } = members(nodeInfo)
+  return {
+    capacity: amountsIn(capacity),
+    ...(isName(architecture) && { architecture }),
+    ...(isName(operatingSystem) && { operatingSystem }),
+  }
+}
+
+function amountsIn(capacity: unknown): Resources {
+  const entries = Object.entries(members(capacity))
+  const amounts: Record<string, number> = {}
+  if (!entries.every((entry): entry is [string, string] => typeof entry[1] === 'string')) return amounts
+  for (const [resource, text] of entries) {
+    const amount = isQuantity(text) ? parseResource(resource, text) : -1
+    if (amount >= 0 && Number.isFinite(amount)) setOwn(amounts, resource, amount)
+  }
+  return amounts
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && isLabelValue(value)
+}
+
+function members(value: unknown): Readonly<Partial<Record<string, unknown>>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}

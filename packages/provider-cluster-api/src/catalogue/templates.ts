@@ -1,0 +1,187 @@
+/** Infrastructure templates, read from the hub and kept for a while (cluster-api.md 6). */
+import type { KubeObject, ResourceType } from '@tenon/api'
+import { isKubeError, withDeadline } from '@tenon/kube'
+import type { Clock, Logger } from '@tenon/runtime'
+import type { Hub } from '../hub/hub.ts'
+import type { MachineDeployment, TemplateRef } from '../objects.ts'
+import { preferredVersion } from './api-versions.ts'
+import { factsIn, type InfrastructureTemplate, type TemplateFacts } from './template-facts.ts'
+
+/** Templates hardly ever change: Cluster API wants a new one instead. */
+const refreshMs = 5 * 60_000
+const retryMs = 60_000
+/** Decisions wait for the first read of a template, not longer than this. */
+const deadlineMs = 10_000
+/** Templates that are remembered. */
+const mostKept = 2000
+
+/** A definition as far as it says which versions are served. */
+interface Definition extends KubeObject {
+  readonly spec?: { readonly versions?: readonly { readonly name?: string; readonly served?: boolean }[] }
+}
+
+const definitionKind: ResourceType<Definition> = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}
+
+/** A template that a MachineDeployment names. */
+interface TemplateName {
+  readonly namespace: string
+  readonly name: string
+  readonly kind: string
+  readonly group: string
+  /** Absent where the reference leaves it to the server. */
+  readonly version?: string
+}
+
+interface Entry {
+  readonly facts: TemplateFacts | undefined
+  /** By {@link Clock.monotonic}; reads begin from here on. */
+  readonly staleMs: number
+  readonly reading: Promise<TemplateFacts> | undefined
+}
+
+/** What templates work with. */
+export interface TemplateDependencies {
+  readonly hub: { readonly kube: Pick<Hub['kube'], 'get'> }
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Knows the infrastructure templates of MachineDeployments. */
+export class InfrastructureTemplates {
+  readonly #deps: TemplateDependencies
+  /** The least recently used first. */
+  readonly #entries = new Map<string, Entry>()
+  /** References that cannot be followed; each once, so that the same one is the same object. */
+  readonly #wrong = new Map<string, TemplateFacts>()
+
+  constructor(deps: TemplateDependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * What the template of a MachineDeployment tells; undefined when it names none. What is known already is told at
+   * once, and read again after some minutes; it stands while the hub is away. The same object until it changes.
+   */
+  async factsOf(deployment: MachineDeployment): Promise<TemplateFacts | undefined> {
+    const named = templateOf(deployment)
+    if (named === undefined) return undefined
+    if (typeof named === 'string') return this.#unusable(named)
+    const id = JSON.stringify(named)
+    const entry = this.#entries.get(id)
+    const isFresh = entry !== undefined && this.#deps.clock.monotonic() < entry.staleMs
+    const reading = isFresh ? undefined : (entry?.reading ?? this.#read(id, named, entry?.facts))
+    if (entry !== undefined) this.#keep(id, this.#entries.get(id) ?? entry)
+    return entry?.facts ?? (await reading)
+  }
+
+  #unusable(problem: string): TemplateFacts {
+    const known = this.#wrong.get(problem)
+    if (known !== undefined) return known
+    if (this.#wrong.size >= mostKept) this.#wrong.clear()
+    const facts: TemplateFacts = { capacity: {}, problem }
+    this.#wrong.set(problem, facts)
+    return facts
+  }
+
+  #read(id: string, named: TemplateName, before: TemplateFacts | undefined): Promise<TemplateFacts> {
+    const reading = this.#outcome(named, before).then(({ facts, afterMs }) => {
+      const isSame = before !== undefined && JSON.stringify(before) === JSON.stringify(facts)
+      const kept = isSame ? before : facts
+      if (!isSame && facts.problem !== undefined)
+        this.#deps.logger.warn('an infrastructure template tells nothing', { because: facts.problem })
+      this.#keep(id, {
+        facts: kept,
+        staleMs: this.#deps.clock.monotonic() + afterMs,
+        reading: undefined,
+      })
+      return kept
+    })
+    this.#keep(id, { facts: before, staleMs: 0, reading })
+    return reading
+  }
+
+  async #outcome(
+    named: TemplateName,
+    before: TemplateFacts | undefined,
+  ): Promise<{ readonly facts: TemplateFacts; readonly afterMs: number }> {
+    const { clock } = this.#deps
+    const text = `${named.kind} ${named.namespace}/${named.name}`
+    try {
+      const late = () => new Error(`no answer within ${deadlineMs / 1000} s`)
+      const template = await withDeadline(clock, { ms: deadlineMs, late }, (signal) =>
+        this.#get(named, signal),
+      )
+      if (template !== undefined) return { facts: factsIn(template), afterMs: refreshMs }
+      const problem = `its infrastructure template ${text} does not exist`
+      return { facts: { capacity: {}, problem }, afterMs: retryMs }
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      const problem = `its infrastructure template ${text} cannot be read: ${message}`
+      const isKnown = before !== undefined && before.problem === undefined
+      return { facts: isKnown ? before : { capacity: {}, problem }, afterMs: retryMs }
+    }
+  }
+
+  async #get(named: TemplateName, signal: AbortSignal): Promise<InfrastructureTemplate | undefined> {
+    const { kube } = this.#deps.hub
+    const { namespace, name, kind, group } = named
+    const plural = `${kind.toLowerCase()}s`
+    const version = named.version ?? (await this.#servedVersion(plural, group, signal))
+    const type: ResourceType<InfrastructureTemplate> = { group, version, kind, plural, namespaced: true }
+    return await kube.get(type, { namespace, name }, { signal })
+  }
+
+  async #servedVersion(plural: string, group: string, signal: AbortSignal): Promise<string> {
+    const name = `${plural}.${group}`
+    const definition = await this.#deps.hub.kube
+      .get(definitionKind, { name }, { signal })
+      .catch((error: unknown) => {
+        if (!isKubeError(error, 'forbidden')) throw error
+        throw new Error(
+          `the hub does not let CustomResourceDefinition ${name} be read, which tells its versions; grant get on customresourcedefinitions`,
+          { cause: error },
+        )
+      })
+    const served = definition?.spec?.versions?.flatMap((each) =>
+      each.served === true && each.name !== undefined ? [each.name] : [],
+    )
+    const version = preferredVersion(served ?? [])
+    if (version === undefined) throw new Error(`the hub serves no version of ${name}`)
+    return version
+  }
+
+  #keep(id: string, entry: Entry): void {
+    this.#entries.delete(id)
+    this.#entries.set(id, entry)
+    for (const [oldest] of this.#entries) {
+      if (this.#entries.size <= mostKept) return
+      this.#entries.delete(oldest)
+    }
+  }
+}
+
+/** The template, what is wrong with the reference, or undefined when there is none. */
+function templateOf({ metadata, spec }: MachineDeployment): TemplateName | string | undefined {
+  const ref = spec?.template?.spec?.infrastructureRef
+  if (ref === undefined) return undefined
+  const { kind = '', name = '' } = ref
+  if (kind === '' || name === '')
+    return 'spec.template.spec.infrastructureRef names no kind or no name, so that no template is read'
+  const { group, version } = groupOf(ref)
+  if (group === '')
+    return 'spec.template.spec.infrastructureRef names no API group, so that no template is read'
+  const { namespace = '' } = metadata
+  return { namespace, name, kind, group, ...(version !== undefined && { version }) }
+}
+
+/** v1beta2 names the group alone, v1beta1 its version as well. */
+function groupOf({ apiGroup = '', apiVersion = '' }: TemplateRef): { group: string; version?: string } {
+  const [group = '', version] = apiVersion.includes('/') ? apiVersion.split('/', 2) : [apiGroup]
+  return { group, ...(version !== undefined && version !== '' && { version }) }
+}
