@@ -1,54 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { labels, type LabelSelector, type NodePool, type Requirement } from '@tenon/api'
+import { labels, type NodePool, type Requirement } from '@tenon/api'
 import { isProviderError } from '@tenon/provider'
-import { MemoryKube } from '@tenon/provider/contract-suite'
-import { silentLogger, VirtualClock } from '@tenon/runtime'
-import type { HubScope, HubState } from '../hub/hub.ts'
 import { capacityAnnotations } from '../names.ts'
-import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../nodeclass/types.ts'
-import { kindsOf, type MachineDeployment } from '../objects.ts'
-import { aDeployment, type DeploymentParts, names } from '../testing/deployments.test-support.ts'
-import { Catalogue } from './catalogue.ts'
-import { noPrices } from './prices.ts'
+import { clusterAPINodeClassKind } from '../nodeclass/types.ts'
+import { aDeployment, names } from '../testing/deployments.test-support.ts'
+import { CatalogueStage, kinds } from '../testing/hub.test-support.ts'
 
-const kinds = kindsOf('cluster.x-k8s.io', 'v1beta2')
 const team = 'node.cluster.x-k8s.io/team'
 
-class Stage {
-  readonly kube = new MemoryKube(new VirtualClock())
-  readonly catalogue: Catalogue
-
-  constructor({ scope = {}, state }: { readonly scope?: HubScope; readonly state?: HubState } = {}) {
-    const { kube } = this
-    const caches = {
-      machineDeployments: kube.cache(kinds.machineDeployment),
-      machineSets: kube.cache(kinds.machineSet),
-      machines: kube.cache(kinds.machine),
-    }
-    this.catalogue = new Catalogue({
-      hub: { names, scope, state: state ?? { kind: 'open', hub: { kinds, caches } } },
-      templates: { factsOf: () => Promise.resolve(undefined) },
-      prices: noPrices,
-      logger: silentLogger,
-      nodeClasses: kube.cache(clusterAPINodeClassKind),
-    })
-    this.putClass(undefined)
-  }
-
-  put(parts: DeploymentParts): MachineDeployment {
-    return this.kube.put(kinds.machineDeployment, aDeployment(parts))
-  }
-
-  putClass(scalableResourceSelector: LabelSelector | undefined): ClusterAPINodeClass {
-    return this.kube.put(clusterAPINodeClassKind, {
-      apiVersion: 'karpenter.cluster.x-k8s.io/v1alpha1',
-      kind: 'ClusterAPINodeClass',
-      metadata: { name: 'default' },
-      spec: scalableResourceSelector === undefined ? {} : { scalableResourceSelector },
-    })
-  }
-
+class Stage extends CatalogueStage {
   async types(pool: NodePool = aPool()): Promise<readonly string[]> {
     return (await this.catalogue.typesOf(pool)).map(({ name }) => name)
   }

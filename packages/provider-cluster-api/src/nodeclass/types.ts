@@ -40,3 +40,13 @@ export const clusterAPINodeClassKind: ResourceType<ClusterAPINodeClass> = {
   plural: 'clusterapinodeclasses',
   namespaced: false,
 }
+
+/** Conditions of a class. */
+export const conditionTypes = {
+  /** Dependent of `Ready`: the selector can be understood. */
+  validated: 'ValidationSucceeded',
+  /** Dependent of `Ready`: the hub has been read, and what is there can be used. */
+  read: 'MachineDeploymentsRead',
+  /** Whether any is used; a class without is ready, as some may come. */
+  found: 'MachineDeploymentsFound',
+} as const

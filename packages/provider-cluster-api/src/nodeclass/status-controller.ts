@@ -1,0 +1,170 @@
+/** Brings the status of ClusterAPINodeClasses up to date (cluster-api.md 13). */
+import { ConditionSet, type NewCondition } from '@tenon/api'
+import {
+  type Cache,
+  done,
+  type EventRecorder,
+  isKubeError,
+  type KubeClient,
+  type ReconcileResult,
+} from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import type { Catalogue, Readings } from '../catalogue/catalogue.ts'
+import type { PriceList } from '../catalogue/prices.ts'
+import type { ClusterApiNames } from '../names.ts'
+import { foundText, matchedDeployments } from './matched.ts'
+import {
+  type ClusterAPINodeClass,
+  clusterAPINodeClassKind,
+  conditionTypes,
+  type MatchedDeployment,
+} from './types.ts'
+import { findingsOf } from './validation.ts'
+
+/** Infrastructure templates are not watched. */
+const againMs = 5 * 60_000
+/** How many of the things that are wrong a message tells. */
+const mostTold = 5
+
+/** What a {@link NodeClassStatus} works with. */
+export interface NodeClassStatusDependencies {
+  /** Of the workload cluster. */
+  readonly kube: Pick<KubeClient, 'patch'>
+  readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
+  readonly catalogue: Pick<Catalogue, 'readingsOf'>
+  readonly prices: PriceList
+  readonly names: Pick<ClusterApiNames, 'member'>
+  readonly events: EventRecorder
+  readonly clock: Clock
+}
+
+type Status = NonNullable<ClusterAPINodeClass['status']>
+
+/** Reconciles one ClusterAPINodeClass by name. */
+export class NodeClassStatus {
+  readonly #deps: NodeClassStatusDependencies
+
+  constructor(deps: NodeClassStatusDependencies) {
+    this.#deps = deps
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const nodeClass = this.#deps.nodeClasses.get({ name })
+    if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) return done
+    try {
+      await this.#refresh(nodeClass, signal)
+      return { kind: 'after', delayMs: againMs }
+    } catch (error) {
+      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+      if (isKubeError(error, 'notFound')) return done
+      throw error
+    }
+  }
+
+  async #refresh(nodeClass: ClusterAPINodeClass, signal: AbortSignal): Promise<void> {
+    const { catalogue, events, clock, names, prices } = this.#deps
+    const readings = await catalogue.readingsOf(nodeClass)
+    const updates = conditionsOf(nodeClass, readings, names.member)
+    for (const { status, reason = '', message = '' } of updates)
+      if (status === 'False')
+        events.record({ object: nodeClass, type: 'Warning', reason, message, dedupe: [message] })
+    const { conditions } = updates.reduce(
+      (set, update) => set.set(update, clock.now()),
+      ConditionSet.of(nodeClass, { dependents: [conditionTypes.validated, conditionTypes.read] }),
+    )
+    const before = nodeClass.status ?? {}
+    const machineDeployments = listOf(before, readings, prices)
+    const isSame =
+      JSON.stringify([before.conditions ?? [], before.machineDeployments ?? []]) ===
+      JSON.stringify([conditions, machineDeployments])
+    if (!isSame) await this.#write(nodeClass, { conditions, machineDeployments }, signal)
+  }
+
+  async #write({ metadata }: ClusterAPINodeClass, status: Status, signal: AbortSignal): Promise<void> {
+    const { name, resourceVersion } = metadata
+    await this.#deps.kube.patch(
+      clusterAPINodeClassKind,
+      { name },
+      { status },
+      { signal, subresource: 'status', ...(resourceVersion !== undefined && { resourceVersion }) },
+    )
+  }
+}
+
+/** Writes of this provider to the status are none. */
+export function isNews({ metadata }: ClusterAPINodeClass, { metadata: old }: ClusterAPINodeClass): boolean {
+  return metadata.generation !== old.generation || metadata.deletionTimestamp !== old.deletionTimestamp
+}
+
+/** What is listed stands while the hub has not been read. */
+function listOf(before: Status, readings: Readings, prices: PriceList): readonly MatchedDeployment[] {
+  if (readings.kind === 'waiting') return before.machineDeployments ?? []
+  return readings.kind === 'read' ? matchedDeployments(readings.readings, prices) : []
+}
+
+function conditionsOf(
+  nodeClass: ClusterAPINodeClass,
+  readings: Readings,
+  member: string,
+): readonly NewCondition[] {
+  const { validated, read, found } = conditionTypes
+  const errors = findingsOf(nodeClass)
+  if (errors.length > 0) {
+    const texts = errors.slice(0, mostTold).map(({ field, message, fix }) => `${field}: ${message}; ${fix}`)
+    const message = texts.join('. ')
+    return [
+      { type: validated, status: 'False', reason: 'ValidationFailed', message },
+      {
+        type: found,
+        status: 'Unknown',
+        reason: 'ValidationFailed',
+        message: 'the selector is not understood',
+      },
+    ]
+  }
+  const valid: NewCondition = { type: validated, status: 'True' }
+  if (readings.kind === 'waiting') {
+    // A class that was ready stays so: launches wait for the hub by themselves, and nothing else needs it.
+    const isKnown = nodeClass.status?.conditions?.some(
+      ({ type, status }) => type === read && status === 'True',
+    )
+    const { because } = readings
+    return isKnown === true
+      ? [valid, { type: read, status: 'True' }]
+      : [valid, { type: read, status: 'Unknown', reason: 'ManagementClusterNotRead', message: because }]
+  }
+  if (readings.kind === 'refused')
+    return [
+      valid,
+      { type: read, status: 'False', reason: 'MachineDeploymentsRefused', message: readings.because },
+      {
+        type: found,
+        status: 'Unknown',
+        reason: 'MachineDeploymentsRefused',
+        message: 'see MachineDeploymentsRead',
+      },
+    ]
+  return [valid, { type: read, status: 'True' }, foundCondition(readings, member)]
+}
+
+function foundCondition(
+  { readings }: Extract<Readings, { readonly kind: 'read' }>,
+  member: string,
+): NewCondition {
+  const { found: type } = conditionTypes
+  const message = foundText(readings)
+  if (readings.some(({ kind }) => kind === 'participant')) return { type, status: 'True', message }
+  if (readings.length > 0)
+    return {
+      type,
+      status: 'False',
+      reason: 'NoneUsable',
+      message: `${message}; see status.machineDeployments`,
+    }
+  return {
+    type,
+    status: 'False',
+    reason: 'NoneMatched',
+    message: `no MachineDeployment matches: they need label ${member} with an empty value, and whatever spec.scalableResourceSelector asks for`,
+  }
+}

@@ -1,0 +1,39 @@
+/** What makes the status of ClusterAPINodeClasses to be looked at again. */
+import type { Cache, Controller } from '@tenon/kube'
+import type { Hub, OpenHub } from '../hub/hub.ts'
+import { isNews } from './status-controller.ts'
+import type { ClusterAPINodeClass } from './types.ts'
+
+/** Replicas change often while nodes come and go; one look is enough for many changes. */
+const gatherMs = 2000
+
+/** Wakes the controller for classes that change, and for all of them once something on the hub does. Answers what ends it. */
+export function followNodeClasses(
+  controller: Pick<Controller, 'enqueue'>,
+  nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'list' | 'onChange'>,
+  hub: Pick<Hub, 'state' | 'onOpen'>,
+): () => void {
+  let isStopped = false
+  const unsubscribe = [
+    nodeClasses.onChange((change) => {
+      if (change.kind !== 'updated' || isNews(change.object, change.old))
+        controller.enqueue(change.object.metadata.name)
+    }),
+  ]
+  const lookAtAll = () => {
+    for (const { metadata } of nodeClasses.list()) controller.enqueue(metadata.name, gatherMs)
+  }
+  const follow = ({ caches }: OpenHub) => {
+    if (!isStopped) unsubscribe.push(caches.machineDeployments.onChange(lookAtAll))
+  }
+  if (hub.state.kind === 'open') follow(hub.state.hub)
+  else
+    hub.onOpen((opened) => {
+      follow(opened)
+      lookAtAll()
+    })
+  return () => {
+    isStopped = true
+    for (const cancel of unsubscribe) cancel()
+  }
+}

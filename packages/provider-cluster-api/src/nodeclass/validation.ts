@@ -1,0 +1,13 @@
+/** What is wrong with a ClusterAPINodeClass (cluster-api.md 2, 4). */
+import type { OfflineFinding } from '@tenon/provider'
+import { selectorProblems } from '../catalogue/members.ts'
+import type { ClusterAPINodeClass } from './types.ts'
+
+/** Errors hold `ValidationSucceeded` back. */
+export function findingsOf({ spec }: Pick<ClusterAPINodeClass, 'spec'>): readonly OfflineFinding[] {
+  return selectorProblems(spec?.scalableResourceSelector).map(({ field, ...problem }) => ({
+    severity: 'error',
+    field: `spec.scalableResourceSelector.${field}`,
+    ...problem,
+  }))
+}
