@@ -1,0 +1,119 @@
+/** Keeps the Machines of MachineSets (cluster-api.md 18). */
+import { apiVersionOf, isConditionTrue, ownValue } from '@tenon/api'
+import { type Random, unit } from '@tenon/runtime'
+import { hold, type HubParts, isPaused, latest, release } from '../hub-parts.ts'
+import { controllerUid, finalizers, type FullMachine, type FullSet, isLeaving, ownedBy } from '../kinds.ts'
+import { tell, told } from '../statuses.ts'
+import { deletionOrder } from './deletion-order.ts'
+
+/** Machines that one pass creates at most. */
+const mostAtOnce = 250
+
+/** One pass over a MachineSet. */
+export function reconcileSet(parts: HubParts, namespace: string, name: string): undefined {
+  const { api, kinds } = parts
+  const set = api.get(kinds.set, namespace, name)
+  if (set === undefined || isPaused(parts, set)) return undefined
+  if (isLeaving(set)) {
+    end(parts, set)
+    return undefined
+  }
+  hold(api, kinds.set, set, finalizers.set)
+  const machines = machinesOf(parts, set)
+  for (const machine of machines) syncMachine(parts, set, machine)
+  // Machines that are being deleted count until they are gone, so that there are never too many.
+  const surplus = machines.length - (set.spec?.replicas ?? 1)
+  for (let missing = Math.min(-surplus, mostAtOnce); missing > 0; missing--)
+    api.create(kinds.machine, newMachine(parts, set))
+  if (surplus > 0) shrink(parts, set, machines, surplus)
+  const there = latest(api, kinds.set, set)
+  if (there !== undefined) report(parts, there, machinesOf(parts, set))
+  return undefined
+}
+
+function machinesOf({ api, kinds }: HubParts, { metadata }: FullSet): readonly FullMachine[] {
+  const { namespace = '', uid } = metadata
+  return api.list(kinds.machine, { namespace }).filter((machine) => controllerUid(machine) === uid)
+}
+
+function shrink(
+  { api, kinds, names }: HubParts,
+  { spec }: FullSet,
+  machines: readonly FullMachine[],
+  count: number,
+): void {
+  const policy = spec?.deletion?.order ?? spec?.deletePolicy ?? 'Random'
+  for (const machine of deletionOrder(machines, policy, names.deleteMachine).slice(0, count))
+    if (!isLeaving(machine)) api.delete(kinds.machine, machine.metadata.namespace, machine.metadata.name)
+}
+
+function newMachine(parts: HubParts, set: FullSet): FullMachine {
+  const { kinds, names, random } = parts
+  const { name, namespace = '' } = set.metadata
+  const { clusterName = '', template } = set.spec ?? {}
+  return {
+    apiVersion: apiVersionOf(kinds.machine),
+    kind: kinds.machine.kind,
+    metadata: {
+      name: `${name}-${suffix(random)}`,
+      namespace,
+      labels: { ...template?.metadata?.labels, [names.setName]: name },
+      annotations: template?.metadata?.annotations ?? {},
+      finalizers: [finalizers.machine],
+      ownerReferences: [ownedBy(kinds.set, set)],
+    },
+    spec: { ...template?.spec, clusterName },
+  }
+}
+
+const letters = 'bcdfghjklmnpqrstvwxz2456789'
+
+function suffix(random: Random): string {
+  return Array.from({ length: 5 }, () => letters[Math.floor(unit(random) * letters.length)] ?? 'b').join('')
+}
+
+/** Labels and annotations of the template flow in place; those of others stay. */
+function syncMachine({ api, kinds }: HubParts, { spec }: FullSet, machine: FullMachine): void {
+  const { labels = {}, annotations = {} } = spec?.template?.metadata ?? {}
+  const { metadata } = machine
+  const isSame =
+    Object.entries(labels).every(([key, value]) => ownValue(metadata.labels, key) === value) &&
+    Object.entries(annotations).every(([key, value]) => ownValue(metadata.annotations, key) === value)
+  if (!isSame)
+    api.patch(kinds.machine, metadata.namespace, metadata.name, { metadata: { labels, annotations } })
+}
+
+function end(parts: HubParts, set: FullSet): void {
+  const { api, kinds } = parts
+  const machines = machinesOf(parts, set)
+  for (const machine of machines)
+    if (!isLeaving(machine)) api.delete(kinds.machine, machine.metadata.namespace, machine.metadata.name)
+  if (machines.length === 0) release(api, kinds.set, set, finalizers.set)
+}
+
+function report(parts: HubParts, set: FullSet, machines: readonly FullMachine[]): void {
+  const { kinds } = parts
+  const { generation = 0 } = set.metadata
+  const wanted = set.spec?.replicas ?? 1
+  const staying = machines.filter((machine) => !isLeaving(machine))
+  const status = {
+    observedGeneration: generation,
+    selector: Object.entries(set.spec?.selector?.matchLabels ?? {})
+      .map(([key, value]) => `${key}=${value}`)
+      .join(','),
+    replicas: machines.length,
+    readyReplicas: machines.filter((machine) => isConditionTrue(machine, 'Ready')).length,
+    availableReplicas: staying.filter((machine) => isConditionTrue(machine, 'Available')).length,
+    ...(kinds.version === 'v1beta1' && { fullyLabeledReplicas: machines.length }),
+  }
+  tell(parts, kinds.set, set, status, [
+    told('ScalingUp', machines.length < wanted, ['ScalingUp', 'NotScalingUp']),
+    told('ScalingDown', machines.length > wanted, ['ScalingDown', 'NotScalingDown']),
+    told(
+      'MachinesReady',
+      staying.every((machine) => isConditionTrue(machine, 'Ready')),
+      ['Ready', 'NotReady'],
+    ),
+    told('Paused', false, ['Paused', 'NotPaused']),
+  ])
+}

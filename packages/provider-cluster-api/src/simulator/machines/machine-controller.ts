@@ -1,0 +1,129 @@
+/** Lives through the life of Machines (cluster-api.md 18). */
+import { type Node, ownValue, parseDuration } from '@tenon/api'
+import type { LocalApi } from '@tenon/devcluster'
+import { rfc3339 } from '@tenon/runtime'
+import { hold, type HubParts, isPaused, latest, release } from '../hub-parts.ts'
+import { finalizers, type FullMachine, isLeaving } from '../kinds.ts'
+import { drainOnce } from './drain.ts'
+import type { Infrastructure } from './infrastructure.ts'
+import { failureOf, type MachineRecord } from './machine-record.ts'
+import { tellMachine } from './machine-status.ts'
+import type { NodeIndex } from './node-index.ts'
+import { syncNode } from './node-sync.ts'
+
+const excludeFromDrain = 'machine.cluster.x-k8s.io/exclude-node-draining'
+
+export interface MachineParts {
+  readonly hub: HubParts
+  readonly workload: LocalApi
+  readonly infrastructure: Infrastructure
+  readonly nodes: NodeIndex
+}
+
+/** One pass over a Machine. */
+export function reconcileMachine(parts: MachineParts, namespace: string, name: string): number | undefined {
+  const { hub, infrastructure } = parts
+  const { api, kinds } = hub
+  const machine = api.get(kinds.machine, namespace, name)
+  if (machine === undefined || isPaused(hub, machine)) return undefined
+  const record = infrastructure.meet(machine)
+  if (isLeaving(machine)) return end(parts, machine, record)
+  hold(api, kinds.machine, machine, finalizers.machine)
+  const provideMs = infrastructure.provide(record)
+  const provided = latest(api, kinds.machine, machine)
+  if (provided === undefined) return undefined
+  const bootMs = infrastructure.boot(provided, record)
+  const node = nodeOf(parts, record)
+  if (node !== undefined && isOwn(parts, record, node)) syncNode(parts.workload, hub.names, provided, node)
+  tellMachine(hub, provided, record, { node })
+  return soonest([provideMs, bootMs, ...laterOf(hub, record)])
+}
+
+function nodeOf({ nodes }: MachineParts, { providerId }: MachineRecord): Node | undefined {
+  return providerId === undefined ? undefined : nodes.only(providerId)
+}
+
+/** Machines that share a provider ID would go on taking a Node from each other. */
+function isOwn({ hub, infrastructure }: MachineParts, record: MachineRecord, node: Node): boolean {
+  const marked = ownValue(node.metadata.annotations, hub.names.machine)
+  const others = infrastructure.sharing(record.providerId ?? '').filter((other) => other !== record)
+  return !others.some(({ name }) => name === marked)
+}
+
+/** Milliseconds until what happens to a Machine without an event. */
+function laterOf({ clock }: HubParts, record: MachineRecord): readonly number[] {
+  const failures = record.effects.flatMap((effect) =>
+    effect.kind === 'fails' ? [record.sinceMs + effect.afterMs] : [],
+  )
+  return [record.bootstrapAtMs, ...failures].map((atMs) => atMs - clock.monotonic()).filter((ms) => ms > 0)
+}
+
+function soonest(delays: readonly (number | undefined)[]): number | undefined {
+  const known = delays.filter((ms) => ms !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}
+
+/** Drains the Node, then ends the machine, then deletes the Node. */
+function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): number | undefined {
+  const { hub, infrastructure } = parts
+  const { api, clock, kinds, settings } = hub
+  if (machine.metadata.finalizers?.includes(finalizers.machine) !== true) return undefined
+  const node = nodeOf(parts, record)
+  if (!isDrained(parts, machine, record, node)) {
+    tellMachine(hub, machine, record, { node, end: 'DrainingNode' })
+    return settings.drainRetryMs
+  }
+  const nowMs = clock.monotonic()
+  record.drainedAtMs ??= drainedBefore(hub, machine) ?? markDrained(hub, machine)
+  const leftMs = record.drainedAtMs + record.deletionMs - nowMs
+  if (leftMs > 0) {
+    const current = latest(api, kinds.machine, machine)
+    if (current !== undefined) tellMachine(hub, current, record, { node, end: 'DeletingInfrastructure' })
+    return leftMs
+  }
+  infrastructure.room.cut(record)
+  infrastructure.room.removeNode(record.name)
+  release(api, kinds.machine, machine, finalizers.machine)
+  if (latest(api, kinds.machine, machine) === undefined) infrastructure.forget(record.uid)
+  return undefined
+}
+
+function isDrained(
+  { hub, workload }: MachineParts,
+  machine: FullMachine,
+  record: MachineRecord,
+  node: Node | undefined,
+): boolean {
+  if (record.drainedAtMs !== undefined || drainedBefore(hub, machine) !== undefined) return true
+  if (node === undefined || failureOf(record, hub.clock.monotonic()) !== undefined) return true
+  if (ownValue(machine.metadata.annotations, excludeFromDrain) !== undefined) return true
+  const { api, clock, kinds } = hub
+  const startedAt = machine.status?.deletion?.nodeDrainStartTime
+  const { deletion, nodeDrainTimeout = '0' } = machine.spec ?? {}
+  const timeoutMs = deletion?.nodeDrainTimeoutSeconds
+    ? deletion.nodeDrainTimeoutSeconds * 1_000
+    : (parseDuration(nodeDrainTimeout) ?? 0)
+  if (startedAt === undefined)
+    api.patch(
+      kinds.machine,
+      record.namespace,
+      record.name,
+      { status: { deletion: { nodeDrainStartTime: rfc3339(clock.now()) } } },
+      'status',
+    )
+  else if (timeoutMs > 0 && clock.now() - Date.parse(startedAt) >= timeoutMs) return true
+  return drainOnce(workload, node)
+}
+
+/** The instant that an earlier run has written down. */
+function drainedBefore({ clock }: HubParts, { status }: FullMachine): number | undefined {
+  const at = status?.deletion?.waitForNodeVolumeDetachStartTime
+  return at === undefined ? undefined : clock.monotonic() - Math.max(0, clock.now() - Date.parse(at))
+}
+
+function markDrained({ api, clock, kinds }: HubParts, { metadata }: FullMachine): number {
+  const waitForNodeVolumeDetachStartTime = rfc3339(clock.now())
+  const status = { deletion: { waitForNodeVolumeDetachStartTime } }
+  api.patch(kinds.machine, metadata.namespace, metadata.name, { status }, 'status')
+  return clock.monotonic()
+}

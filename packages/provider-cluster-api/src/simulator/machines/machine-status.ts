@@ -1,0 +1,112 @@
+/** What a Machine tells of itself (cluster-api.md 18). */
+import type { Node } from '@tenon/api'
+import type { HubParts } from '../hub-parts.ts'
+import { type FullMachine, isLeaving } from '../kinds.ts'
+import { type Told, tell, told } from '../statuses.ts'
+import { isNodeReady } from './drain.ts'
+import { failureOf, type MachineRecord } from './machine-record.ts'
+
+/** How far the end of a Machine has come, as the reason of its condition. */
+export type EndStep = 'DrainingNode' | 'DeletingInfrastructure'
+
+/** Writes phase, Node and conditions of a Machine. */
+export function tellMachine(
+  parts: HubParts,
+  machine: FullMachine,
+  record: MachineRecord,
+  seen: { readonly node: Node | undefined; readonly end?: EndStep },
+): void {
+  const { kinds, clock } = parts
+  const nowMs = clock.monotonic()
+  const failure = failureOf(record, nowMs)
+  const hasData = nowMs >= record.bootstrapAtMs
+  const isProvided = machine.spec?.providerID !== undefined
+  // A reference stays when its Node is gone.
+  const nodeName = seen.node?.metadata.name ?? machine.status?.nodeRef?.name
+  const status = {
+    phase: phaseOf(machine, { hasFailed: failure !== undefined, hasData, isProvided, nodeName }),
+    observedGeneration: machine.metadata.generation ?? 0,
+    ...(nodeName !== undefined && { nodeRef: nodeRefOf(kinds.version, nodeName, seen.node, machine) }),
+    ...(seen.node !== undefined && {
+      nodeInfo: seen.node.status?.nodeInfo,
+      addresses: seen.node.status?.addresses,
+    }),
+    ...(kinds.version === 'v1beta1'
+      ? {
+          bootstrapReady: hasData,
+          infrastructureReady: isProvided,
+          failureReason: failure?.reason,
+          failureMessage: failure?.message,
+        }
+      : {
+          initialization: { bootstrapDataSecretCreated: hasData, infrastructureProvisioned: isProvided },
+          ...(failure !== undefined && {
+            deprecated: { v1beta1: { failureReason: failure.reason, failureMessage: failure.message } },
+          }),
+        }),
+  }
+  tell(parts, kinds.machine, machine, status, conditionsOf(machine, { failure, hasData, isProvided }, seen))
+}
+
+interface Progress {
+  readonly hasFailed: boolean
+  readonly hasData: boolean
+  readonly isProvided: boolean
+  readonly nodeName: string | undefined
+}
+
+function phaseOf(machine: FullMachine, { hasFailed, hasData, isProvided, nodeName }: Progress): string {
+  if (isLeaving(machine)) return 'Deleting'
+  if (hasFailed) return 'Failed'
+  if (nodeName !== undefined) return 'Running'
+  if (isProvided) return 'Provisioned'
+  return hasData ? 'Provisioning' : 'Pending'
+}
+
+function nodeRefOf(
+  version: HubParts['kinds']['version'],
+  name: string,
+  node: Node | undefined,
+  machine: FullMachine,
+): object {
+  if (version === 'v1beta2') return { name }
+  return node === undefined
+    ? (machine.status?.nodeRef ?? { name })
+    : { apiVersion: 'v1', kind: 'Node', name, uid: node.metadata.uid }
+}
+
+function conditionsOf(
+  machine: FullMachine,
+  {
+    failure,
+    hasData,
+    isProvided,
+  }: {
+    readonly failure: { readonly message: string } | undefined
+    readonly hasData: boolean
+    readonly isProvided: boolean
+  },
+  { node, end }: { readonly node: Node | undefined; readonly end?: EndStep },
+): readonly Told[] {
+  const isReady = node !== undefined && isNodeReady(node)
+  const isWhole = isReady && failure === undefined && !isLeaving(machine)
+  const wasThere = machine.status?.nodeRef?.name !== undefined
+  const reasonOfLack = wasThere ? 'NodeDeleted' : 'NodeDoesNotExist'
+  return [
+    told('Available', isWhole, ['Available', 'NotAvailable']),
+    told('Ready', isWhole, ['Ready', 'NotReady']),
+    told('BootstrapConfigReady', hasData, ['Ready', 'NotReady']),
+    {
+      ...told('InfrastructureReady', isProvided && failure === undefined, ['Ready', 'NotReady']),
+      message: failure?.message ?? '',
+    },
+    node === undefined
+      ? { type: 'NodeHealthy', status: 'Unknown', reason: reasonOfLack }
+      : told('NodeHealthy', isReady, ['NodeHealthy', 'NodeNotHealthy']),
+    node === undefined
+      ? { type: 'NodeReady', status: 'Unknown', reason: reasonOfLack }
+      : told('NodeReady', isReady, ['NodeReady', 'NodeNotReady']),
+    told('Deleting', isLeaving(machine), [end ?? 'Deleting', 'NotDeleting']),
+    told('Paused', false, ['Paused', 'NotPaused']),
+  ]
+}

@@ -1,0 +1,48 @@
+/** Writes what controllers tell of objects. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Condition, KubeObject, ResourceType } from '@tenon/api'
+import { rfc3339 } from '@tenon/runtime'
+import type { HubParts } from './hub-parts.ts'
+
+/** A condition without the moment of its last change. */
+export type Told = Pick<Condition, 'type' | 'status'> & { readonly reason: string; readonly message?: string }
+
+interface WithStatus extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] }
+}
+
+/** A condition that holds or does not. */
+export function told(type: string, holds: boolean, reasons: readonly [ifSo: string, ifNot: string]): Told {
+  return { type, status: holds ? 'True' : 'False', reason: holds ? reasons[0] : reasons[1] }
+}
+
+/** Writes the parts of a status that have changed; undefined parts are removed. */
+export function tell(
+  { api, clock }: Pick<HubParts, 'api' | 'clock'>,
+  type: ResourceType,
+  object: WithStatus,
+  status: Readonly<Record<string, unknown>>,
+  conditions: readonly Told[],
+): void {
+  const old = new Map(Object.entries(object.status ?? {}))
+  const changes = Object.entries({ ...status, conditions: dated(clock.now(), object, conditions) }).filter(
+    ([part, value]) => !isDeepStrictEqual(old.get(part), value),
+  )
+  if (changes.length === 0) return
+  const patch = Object.fromEntries(changes.map(([part, value]) => [part, value ?? null]))
+  api.patch(type, object.metadata.namespace, object.metadata.name, { status: patch }, 'status')
+}
+
+function dated(nowMs: number, { metadata, status }: WithStatus, conditions: readonly Told[]): object[] {
+  const { generation = 0 } = metadata
+  return conditions.map((condition) => {
+    const before = status?.conditions?.find(({ type }) => type === condition.type)
+    const isOld = before?.status === condition.status
+    return {
+      message: '',
+      ...condition,
+      observedGeneration: generation,
+      lastTransitionTime: (isOld ? before.lastTransitionTime : undefined) ?? rfc3339(nowMs),
+    }
+  })
+}
