@@ -15,6 +15,7 @@ const longestFirst = [
   'scale',
   'planned-placement',
   'takeover',
+  'cluster-api',
   'manual-deletions',
   'upstream',
   'lifecycle',

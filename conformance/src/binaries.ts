@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, join, relative } from 'node:path'
+import { delimiter, dirname, join, relative } from 'node:path'
 import type { Clock } from '@tenon/runtime'
 import {
   buildFlags,
@@ -169,6 +169,11 @@ function keepManifests(
     // Written, not copied: Go keeps modules read-only, and a later build has to be able to write here.
     writeFileSync(join(to, entry.name), readFileSync(join(entry.parentPath, entry.name)))
   }
+}
+
+/** Where the manifests of the program at `binary` are. */
+export function manifestsOf(binary: string): string {
+  return manifestsBeside(dirname(binary))
 }
 
 function manifestsBeside(bin: string): string {

@@ -1,0 +1,102 @@
+/** The kinds of the tests' own infrastructure, as Cluster API's contracts ask for them. */
+import type { KubeObject } from '@tenon/api'
+import { infrastructureGroup, testKinds } from './kinds.ts'
+
+/** Which version of a kind follows which contract; Cluster API's controllers read it off the CRD. */
+const contracts = { 'cluster.x-k8s.io/v1beta1': 'v1alpha1', 'cluster.x-k8s.io/v1beta2': 'v1alpha1' }
+
+const text = { type: 'string' }
+const yes = { type: 'boolean' }
+const object = (properties: object) => ({ type: 'object', properties })
+const listOf = (items: object) => ({ type: 'array', items })
+const texts = { type: 'object', additionalProperties: text }
+const quantities = {
+  type: 'object',
+  additionalProperties: {
+    anyOf: [{ type: 'integer' }, text],
+    'x-kubernetes-int-or-string': true,
+  },
+}
+const conditions = listOf(
+  object({
+    type: text,
+    status: text,
+    reason: text,
+    message: text,
+    lastTransitionTime: { ...text, format: 'date-time' },
+  }),
+)
+const endpoint = object({ host: text, port: { type: 'integer' } })
+
+const machineSpec = object({
+  providerID: { ...text, minLength: 1, maxLength: 512 },
+  capacity: quantities,
+  nodeLabels: texts,
+  nodeTaints: listOf(object({ key: text, value: text, effect: text })),
+})
+
+const addresses = listOf(object({ type: text, address: text }))
+
+const machine = {
+  spec: machineSpec,
+  status: object({ initialization: object({ provisioned: yes }), addresses, conditions }),
+}
+
+const machineTemplate = {
+  spec: object({
+    template: object({ metadata: object({ labels: texts, annotations: texts }), spec: machineSpec }),
+  }),
+  status: object({
+    capacity: quantities,
+    nodeInfo: object({
+      architecture: { ...text, enum: ['amd64', 'arm64', 's390x', 'ppc64le'] },
+      operatingSystem: text,
+    }),
+  }),
+}
+
+const cluster = {
+  spec: object({ controlPlaneEndpoint: endpoint }),
+  status: object({ initialization: object({ provisioned: yes }), conditions }),
+}
+
+/** A control plane that is there already, as one that a cloud runs. */
+const controlPlane = {
+  spec: object({}),
+  status: object({
+    initialization: object({ controlPlaneInitialized: yes }),
+    externalManagedControlPlane: yes,
+    conditions,
+  }),
+}
+
+export const infrastructureCrds: readonly KubeObject[] = [
+  crd(testKinds.machine.kind, machine),
+  crd(testKinds.machineTemplate.kind, machineTemplate),
+  crd(testKinds.cluster.kind, cluster),
+  crd(testKinds.controlPlane.kind, controlPlane),
+]
+
+function crd(kind: string, properties: object): KubeObject & { readonly spec: object } {
+  const singular = kind.toLowerCase()
+  const plural = `${singular}s`
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${infrastructureGroup}`, labels: contracts },
+    spec: {
+      group: infrastructureGroup,
+      names: { kind, listKind: `${kind}List`, plural, singular },
+      scope: 'Namespaced',
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          schema: { openAPIV3Schema: object({ metadata: { type: 'object' }, ...properties }) },
+        },
+      ],
+    },
+  }
+}

@@ -1,0 +1,187 @@
+/** A management cluster with the real controllers of Cluster API, and the tests' own infrastructure. */
+import type { KubeObject, ResourceList, Taint } from '@tenon/api'
+import { createKubeClient, type KubeClient, loadKubeConfig } from '@tenon/kube'
+import { SystemClock } from '@tenon/runtime'
+import { TestInfrastructure } from './infrastructure.ts'
+import { ignoringGone, install, keyOf, uninstall } from './installation.ts'
+import { capiKinds, type Machine, type MachineDeployment, ownReference, testKinds } from './kinds.ts'
+import { CoreManager } from './manager.ts'
+import { bootstrapSecret, createCluster, createWithStatus, isReached } from './workload-cluster.ts'
+
+export interface HubOptions {
+  /** Of the management cluster, in whose `logs/` the manager's output goes. */
+  readonly kubeconfigPath: string
+  /** Of the cluster whose nodes the Machines are; the management cluster itself unless given. */
+  readonly workloadKubeconfigPath?: string
+}
+
+export interface MachineDeploymentParts {
+  readonly name: string
+  /** Also the Cluster's name. Default {@link fleet}. */
+  readonly namespace?: string
+  /** Default 0. */
+  readonly replicas?: number
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  /** Labels and annotations in the template of the Machines. */
+  readonly template?: {
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  /** What the infrastructure makes, and says in its template's status. Default 2 CPUs, 4Gi, 110 pods. */
+  readonly capacity?: ResourceList
+  /** What its kubelets register with. */
+  readonly nodeLabels?: Readonly<Record<string, string>>
+  readonly nodeTaints?: readonly Taint[]
+  /** The Kubernetes version that machines are to have; that of the workload cluster unless given, none when empty. */
+  readonly version?: string
+  /** Fields of the MachineDeployment's spec beside those of these parts. */
+  readonly spec?: Readonly<Record<string, unknown>>
+}
+
+/** The name of the Cluster and of its namespace. */
+export const fleet = 'fleet'
+const defaultCapacity = { cpu: '2', memory: '4Gi', pods: '110', 'ephemeral-storage': '20Gi' }
+const pollMs = 100
+const waitMs = 60_000
+
+export class ClusterApiHub {
+  readonly client: KubeClient
+  /** Of the cluster that has the nodes. */
+  readonly workload: KubeClient
+  readonly infrastructure: TestInfrastructure
+  readonly clock = new SystemClock()
+  /** What machines run, unless their MachineDeployment says otherwise: that of the workload cluster. */
+  #version = ''
+  readonly #manager: CoreManager
+  readonly #close: () => void
+
+  private constructor(manager: CoreManager, client: KubeClient, workload: KubeClient, close: () => void) {
+    this.#manager = manager
+    this.client = client
+    this.workload = workload
+    this.infrastructure = new TestInfrastructure(client, workload, this.clock)
+    this.#close = close
+  }
+
+  /**
+   * Serves the CRDs, starts controllers, webhooks and infrastructure, and makes a Cluster named {@link fleet} that is
+   * the workload cluster.
+   * @throws GoMissingError, BuildFailedError, ProcessEndedError
+   */
+  static async open({ kubeconfigPath, workloadKubeconfigPath }: HubOptions): Promise<ClusterApiHub> {
+    const clock = new SystemClock()
+    const nodesAt = workloadKubeconfigPath ?? kubeconfigPath
+    const connect = (kubeconfig: string) => {
+      const config = loadKubeConfig({ env: {}, kubeconfig, clock })
+      const { transport } = config
+      const client = createKubeClient({ transport, clock, userAgent: 'cluster-api-stand' })
+      return { client, close: () => config.close() }
+    }
+    const manager = await CoreManager.prepare(kubeconfigPath, clock)
+    const [management, workload] = [connect(kubeconfigPath), connect(nodesAt)]
+    const hub = new ClusterApiHub(manager, management.client, workload.client, () => {
+      management.close()
+      workload.close()
+    })
+    try {
+      hub.#version = await hub.workload.serverVersion()
+      await install(hub.client, manager.manifests, clock)
+      await manager.start()
+      hub.infrastructure.start()
+      await createCluster(hub.client, fleet, nodesAt)
+      await hub.until('the Cluster is reached', () => isReached(hub.client, fleet))
+    } catch (error) {
+      await hub.close()
+      throw error
+    }
+    return hub
+  }
+
+  startManager(): Promise<void> {
+    return this.#manager.start()
+  }
+
+  /** While it is stopped, the API server takes no write of its kinds, since nobody answers for the webhooks. */
+  stopManager(signal: 'SIGKILL' | 'SIGTERM' = 'SIGTERM'): Promise<void> {
+    return this.#manager.stop(signal)
+  }
+
+  /** Makes a MachineDeployment with a template of its own, in v1beta2. */
+  async addMachineDeployment(parts: MachineDeploymentParts): Promise<MachineDeployment> {
+    const { name, namespace = fleet, labels = {}, annotations = {}, replicas = 0 } = parts
+    const { capacity = defaultCapacity, nodeLabels = {}, nodeTaints = [] } = parts
+    await createWithStatus(this.client, testKinds.machineTemplate, {
+      metadata: { name, namespace },
+      spec: { template: { spec: { capacity, nodeLabels, nodeTaints } } },
+      status: { capacity, nodeInfo: { architecture: 'amd64', operatingSystem: 'linux' } },
+    })
+    const spec = {
+      clusterName: namespace,
+      bootstrap: { dataSecretName: bootstrapSecret },
+      infrastructureRef: ownReference(testKinds.machineTemplate.kind, name),
+      ...(parts.version !== '' && { version: parts.version ?? this.#version }),
+    }
+    const template = { metadata: parts.template ?? {}, spec }
+    return this.client.create(capiKinds.machineDeployment, {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'MachineDeployment',
+      metadata: { name, namespace, labels, annotations },
+      spec: { clusterName: namespace, replicas, selector: {}, template, ...parts.spec },
+    })
+  }
+
+  async scale(name: string, replicas: number): Promise<void> {
+    const key = { namespace: fleet, name }
+    await this.client.patch(capiKinds.machineDeployment, key, { spec: { replicas } })
+  }
+
+  /** The Machines of a MachineDeployment in the order of their names, also those that are being deleted. */
+  async machines(deployment: string): Promise<readonly Machine[]> {
+    const labelSelector = { matchLabels: { 'cluster.x-k8s.io/deployment-name': deployment } }
+    const machines = await this.client.list(capiKinds.machine, { namespace: fleet, labelSelector })
+    return machines.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+  }
+
+  /** Waits until so many Machines exist and each has its Node. */
+  async untilRunning(deployment: string, count: number): Promise<readonly Machine[]> {
+    let machines: readonly Machine[] = []
+    await this.until(`${count} Machines of ${deployment} have nodes`, async () => {
+      machines = await this.machines(deployment)
+      return machines.length === count && machines.every(({ status }) => status?.nodeRef !== undefined)
+    })
+    return machines
+  }
+
+  /** Polls until the probe holds. @throws Error naming `what` after a minute. */
+  async until(what: string, probe: () => Promise<boolean>): Promise<void> {
+    const deadline = this.clock.monotonic() + waitMs
+    while (!(await probe())) {
+      if (this.clock.monotonic() > deadline) throw new Error(`not within ${waitMs / 1000} s: ${what}`)
+      await this.clock.sleep(pollMs)
+    }
+  }
+
+  /** Deletes all MachineDeployments and waits until their Machines are gone; faults of the infrastructure end. */
+  async clear(): Promise<void> {
+    this.infrastructure.faults.clear()
+    for (const { metadata } of await this.client.list(capiKinds.machineDeployment))
+      await ignoringGone(this.client.delete(capiKinds.machineDeployment, keyOf(metadata)))
+    await this.until('no Machine is left', async () => {
+      const left = [capiKinds.machineDeployment, capiKinds.machineSet, capiKinds.machine]
+      const lists = await Promise.all(left.map((type) => this.client.list<KubeObject>(type)))
+      return lists.every((list) => list.length === 0)
+    })
+    for (const { metadata } of await this.client.list(testKinds.machineTemplate))
+      await ignoringGone(this.client.delete(testKinds.machineTemplate, keyOf(metadata)))
+  }
+
+  /** Stops everything and takes Cluster API off the cluster again; nodes of Machines that are left stay. */
+  async close(): Promise<void> {
+    await this.infrastructure.stop()
+    await this.#manager.stop()
+    await uninstall(this.client, this.#manager.manifests)
+    this.#manager.close()
+    this.#close()
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * The tests' own infrastructure provider: makes an instance of each TestMachine, and its Node. It keeps to the
+ * contract of Cluster API for infrastructure machines, and can be slow or fail.
+ */
+import { kinds, type Node } from '@tenon/api'
+import { isKubeError, type KubeClient } from '@tenon/kube'
+import { type Clock, rfc3339 } from '@tenon/runtime'
+import { type TestMachine, testKinds } from './kinds.ts'
+
+/** How long machines take, in milliseconds of each step. */
+export interface Pace {
+  /** Until the instance has its provider ID. */
+  readonly launchMs: number
+  /** From there until the kubelet registers. */
+  readonly bootMs: number
+  /** From the machine's deletion until the instance is gone. */
+  readonly terminateMs: number
+}
+
+/** `noCapacity`: no instance is to be had. `neverJoins`: it runs, but its kubelet does not register. */
+export type Fault = 'noCapacity' | 'neverJoins'
+
+interface Instance {
+  /** When this was first seen, by the clock's {@link Clock.monotonic}. */
+  readonly seenAt: number
+  launchedAt?: number
+  terminatedAt?: number
+  hasJoined: boolean
+  isRefused: boolean
+}
+
+const pollMs = 100
+const finalizer = 'infrastructure.tenon.test/instance'
+
+export class TestInfrastructure {
+  pace: Pace = { launchMs: 200, bootMs: 300, terminateMs: 200 }
+  /** What is wrong with all machines of a MachineDeployment that are not past it, by its name. */
+  readonly faults = new Map<string, Fault>()
+  /** Whatever went wrong beside refused and lost requests, which are repeated. */
+  readonly complaints: string[] = []
+  readonly #hub: KubeClient
+  readonly #workload: KubeClient
+  readonly #clock: Clock
+  readonly #instances = new Map<string, Instance>()
+  #end: AbortController | undefined
+  #running: Promise<void> | undefined
+
+  constructor(hub: KubeClient, workload: KubeClient, clock: Clock) {
+    this.#hub = hub
+    this.#workload = workload
+    this.#clock = clock
+  }
+
+  start(): void {
+    const end = new AbortController()
+    this.#end = end
+    this.#running = this.#run(end.signal)
+  }
+
+  async stop(): Promise<void> {
+    this.#end?.abort()
+    await this.#running
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#round().catch((error: unknown) => this.#complain(error))
+      await this.#clock.sleep(pollMs, signal).catch(() => {})
+    }
+  }
+
+  async #round(): Promise<void> {
+    const machines = await this.#hub.list(testKinds.machine)
+    const steps = machines.map((machine) =>
+      this.#step(machine).catch((error: unknown) => this.#complain(error)),
+    )
+    await Promise.all(steps)
+  }
+
+  /** One step of the machine's life, as far as it has come; the next round goes on from there. */
+  async #step(machine: TestMachine): Promise<void> {
+    const { uid = '', deletionTimestamp, finalizers, ownerReferences } = machine.metadata
+    const now = this.#clock.monotonic()
+    const instance = this.#instances.get(uid) ?? { seenAt: now, hasJoined: false, isRefused: false }
+    this.#instances.set(uid, instance)
+    if (deletionTimestamp !== undefined) return this.#terminate(machine, instance)
+    // Before its Machine says so it is nobody's: controllers that die in between make no other use of it.
+    if (ownerReferences?.some(({ kind }) => kind === 'Machine') !== true) return
+    if (finalizers?.includes(finalizer) !== true) {
+      await this.#hub.patch(testKinds.machine, keyOf(machine), { metadata: { finalizers: [finalizer] } })
+    }
+    if (machine.status?.initialization?.provisioned !== true) return this.#launch(machine, instance)
+    instance.launchedAt ??= now
+    if (instance.hasJoined || now - instance.launchedAt < this.pace.bootMs) return
+    if (this.#faultOf(machine) === undefined) await this.#join(machine, instance)
+  }
+
+  async #launch(machine: TestMachine, instance: Instance): Promise<void> {
+    if (this.#clock.monotonic() - instance.seenAt < this.pace.launchMs) return
+    const key = keyOf(machine)
+    if (this.#faultOf(machine) === 'noCapacity') {
+      if (instance.isRefused) return
+      instance.isRefused = true
+      const conditions = [this.#ready('False', 'NoCapacity', 'no instance of this kind is to be had')]
+      await this.#hub.patch(testKinds.machine, key, { status: { conditions } }, { subresource: 'status' })
+      return
+    }
+    await this.#hub.patch(testKinds.machine, key, { spec: { providerID: providerIdOf(machine) } })
+    const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }]
+    const conditions = [this.#ready('True', 'Provisioned', '')]
+    const status = { initialization: { provisioned: true }, addresses, conditions }
+    await this.#hub.patch(testKinds.machine, key, { status }, { subresource: 'status' })
+  }
+
+  /** The kubelet's part: it registers once, with what it was told in its configuration. */
+  async #join(machine: TestMachine, instance: Instance): Promise<void> {
+    const { name } = machine.metadata
+    const { capacity = {}, nodeLabels, nodeTaints = [] } = machine.spec
+    const labels = {
+      'kubernetes.io/hostname': name,
+      'kubernetes.io/arch': 'amd64',
+      'kubernetes.io/os': 'linux',
+      ...nodeLabels,
+    }
+    const node: Node = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
+      spec: {
+        providerID: providerIdOf(machine),
+        taints: [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }, ...nodeTaints],
+      },
+      status: { capacity, allocatable: capacity },
+    }
+    await this.#workload.create(kinds.node, node).catch((error: unknown) => {
+      if (!isKubeError(error, 'alreadyExists')) throw error
+    })
+    instance.hasJoined = true
+  }
+
+  async #terminate(machine: TestMachine, instance: Instance): Promise<void> {
+    const now = this.#clock.monotonic()
+    instance.terminatedAt ??= now
+    if (now - instance.terminatedAt < this.pace.terminateMs) return
+    await this.#hub
+      .patch(testKinds.machine, keyOf(machine), { metadata: { finalizers: null } })
+      .catch((error: unknown) => {
+        if (!isKubeError(error, 'notFound')) throw error
+      })
+    this.#instances.delete(machine.metadata.uid ?? '')
+  }
+
+  #faultOf({ metadata }: TestMachine): Fault | undefined {
+    return this.faults.get(metadata.labels?.['cluster.x-k8s.io/deployment-name'] ?? '')
+  }
+
+  #ready(status: string, reason: string, message: string): object {
+    return { type: 'Ready', status, reason, message, lastTransitionTime: rfc3339(this.#clock.now()) }
+  }
+
+  #complain(error: unknown): void {
+    if (isKubeError(error)) return
+    this.complaints.push(error instanceof Error ? (error.stack ?? error.message) : String(error))
+  }
+}
+
+/** As it stands in the machine and in its Node. */
+function providerIdOf({ metadata }: TestMachine): string {
+  return `tenon-test://${metadata.namespace}/${metadata.name}`
+}
+
+function keyOf({ metadata }: TestMachine) {
+  return { namespace: metadata.namespace ?? '', name: metadata.name }
+}

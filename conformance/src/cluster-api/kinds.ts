@@ -1,0 +1,145 @@
+/** Cluster API's kinds, and those of the infrastructure that tests have of their own. */
+import type { KubeObject, ResourceList, ResourceType, Taint } from '@tenon/api'
+
+/** A reference to another object of the same namespace; v1beta2 names the group, v1beta1 group and version. */
+export interface Reference {
+  readonly apiGroup?: string
+  readonly apiVersion?: string
+  readonly kind: string
+  readonly name: string
+}
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason?: string
+  readonly message?: string
+}
+
+interface MachineSpec {
+  readonly clusterName: string
+  readonly bootstrap: { readonly dataSecretName?: string }
+  readonly infrastructureRef: Reference
+  readonly providerID?: string
+  readonly failureDomain?: string
+}
+
+/** The fields of a Machine that tests read. */
+export interface Machine extends KubeObject {
+  readonly spec: MachineSpec
+  readonly status?: {
+    readonly phase?: string
+    readonly nodeRef?: { readonly name: string }
+    readonly initialization?: {
+      readonly infrastructureProvisioned?: boolean
+      readonly bootstrapDataSecretCreated?: boolean
+    }
+    readonly conditions?: readonly Condition[]
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[]
+  }
+}
+
+interface Scalable extends KubeObject {
+  readonly spec: {
+    readonly clusterName: string
+    readonly replicas?: number
+    readonly selector: { readonly matchLabels?: Readonly<Record<string, string>> }
+    readonly template: {
+      readonly metadata?: {
+        readonly labels?: Readonly<Record<string, string>>
+        readonly annotations?: Readonly<Record<string, string>>
+      }
+      readonly spec: MachineSpec
+    }
+  }
+  readonly status?: {
+    readonly replicas?: number
+    readonly readyReplicas?: number
+    readonly availableReplicas?: number
+    readonly phase?: string
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+export type MachineDeployment = Scalable
+export type MachineSet = Scalable
+
+export interface Cluster extends KubeObject {
+  readonly spec: {
+    readonly controlPlaneEndpoint: { readonly host: string; readonly port: number }
+    readonly infrastructureRef: Reference
+    readonly controlPlaneRef: Reference
+  }
+  readonly status?: {
+    readonly initialization?: {
+      readonly infrastructureProvisioned?: boolean
+      readonly controlPlaneInitialized?: boolean
+    }
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+/** A machine of the tests' infrastructure, as its template has it. */
+interface TestMachineSpec {
+  readonly providerID?: string
+  /** What the node reports. */
+  readonly capacity?: ResourceList
+  /** Labels and taints that the kubelet registers with. */
+  readonly nodeLabels?: Readonly<Record<string, string>>
+  readonly nodeTaints?: readonly Taint[]
+}
+
+export interface TestMachine extends KubeObject {
+  readonly spec: TestMachineSpec
+  readonly status?: { readonly initialization?: { readonly provisioned?: boolean } }
+}
+
+export interface TestMachineTemplate extends KubeObject {
+  readonly spec: { readonly template: { readonly spec: TestMachineSpec } }
+  readonly status?: {
+    readonly capacity?: ResourceList
+    readonly nodeInfo?: { readonly architecture: string; readonly operatingSystem: string }
+  }
+}
+
+/** The infrastructure's own group, as every provider has one. */
+export const infrastructureGroup = 'infrastructure.tenon.test'
+const group = 'cluster.x-k8s.io'
+
+const served = <T extends KubeObject>(kindGroup: string, version: string, kind: string): ResourceType<T> => ({
+  group: kindGroup,
+  version,
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  namespaced: true,
+})
+
+const core = <T extends KubeObject>(kind: string, version = 'v1beta2') => served<T>(group, version, kind)
+const own = <T extends KubeObject>(kind: string) => served<T>(infrastructureGroup, 'v1alpha1', kind)
+
+/** Cluster API's kinds in v1beta2, those in v1beta1 under `old`. */
+export const capiKinds = {
+  cluster: core<Cluster>('Cluster'),
+  machineDeployment: core<MachineDeployment>('MachineDeployment'),
+  machineSet: core<MachineSet>('MachineSet'),
+  machine: core<Machine>('Machine'),
+  old: {
+    machineDeployment: core<MachineDeployment>('MachineDeployment', 'v1beta1'),
+    machineSet: core<MachineSet>('MachineSet', 'v1beta1'),
+    machine: core<Machine>('Machine', 'v1beta1'),
+  },
+} as const
+
+export const testKinds = {
+  cluster: own('TestCluster'),
+  controlPlane: own('TestControlPlane'),
+  machine: own<TestMachine>('TestMachine'),
+  machineTemplate: own<TestMachineTemplate>('TestMachineTemplate'),
+} as const
+
+/** A reference as v1beta2 has it. */
+export const ownReference = (kind: string, name: string): Reference => ({
+  apiGroup: infrastructureGroup,
+  kind,
+  name,
+})

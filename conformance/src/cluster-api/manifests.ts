@@ -1,0 +1,93 @@
+/** Cluster API's CRDs and webhooks as its module has them, pointed at a manager on loopback. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { KubeObject, ResourceType } from '@tenon/api'
+import { parseAllDocuments } from 'yaml'
+
+/** Where the manager answers the API server, and by which authority its certificate is signed. */
+export interface WebhookServer {
+  readonly port: number
+  /** PEM. */
+  readonly authority: string
+}
+
+/** An object with fields that are only passed on. */
+interface Definition extends KubeObject {
+  readonly spec: Readonly<Record<string, unknown>>
+}
+
+interface Webhook<Where> {
+  readonly name: string
+  readonly clientConfig: Where
+  readonly [field: string]: unknown
+}
+
+interface Configuration<Where> extends KubeObject {
+  readonly webhooks: readonly Webhook<Where>[]
+}
+
+/** As the module has it: behind a Service. */
+type AtService = Configuration<{ readonly service: { readonly path: string } }>
+export type WebhookConfiguration = Configuration<{ readonly url: string; readonly caBundle: string }>
+
+export interface CoreManifests {
+  readonly crds: readonly Definition[]
+  readonly webhooks: readonly WebhookConfiguration[]
+}
+
+/** Where webhooks of this sort are served: those that change objects and those that only check them. */
+export const webhookKind = ({ kind }: WebhookConfiguration): ResourceType<WebhookConfiguration> => ({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  namespaced: false,
+})
+
+/**
+ * Reads what was kept when the manager was built.
+ * @param folder its `manifests/`.
+ * @throws Error when it is not there
+ */
+export function readManifests(folder: string, server: WebhookServer): CoreManifests {
+  const bases = join(folder, 'crd', 'bases')
+  if (!existsSync(bases)) {
+    throw new Error(
+      `the CRDs of Cluster API are not in ${bases}; remove the program cluster-api-manager there to build both anew`,
+    )
+  }
+  const crds = readdirSync(bases)
+    .filter((file) => file.endsWith('.yaml'))
+    .flatMap((file) => documents(join(bases, file)) as readonly Definition[])
+  const webhooks = documents(join(folder, 'webhook', 'manifests.yaml')) as readonly AtService[]
+  return {
+    crds: crds.map((crd) => convertedBy(server, crd)),
+    webhooks: webhooks.map((configuration) => admittedBy(server, configuration)),
+  }
+}
+
+/** Both versions are stored as one; the manager turns one into the other. */
+function convertedBy(server: WebhookServer, crd: Definition): Definition {
+  const webhook = { conversionReviewVersions: ['v1'], clientConfig: clientConfig(server, '/convert') }
+  return { ...crd, spec: { ...crd.spec, conversion: { strategy: 'Webhook', webhook } } }
+}
+
+function admittedBy(server: WebhookServer, configuration: AtService): WebhookConfiguration {
+  const { webhooks, metadata } = configuration
+  return {
+    ...configuration,
+    metadata: { ...metadata, name: `cluster-api-${metadata.name}` },
+    webhooks: webhooks.map((webhook) => ({
+      ...webhook,
+      clientConfig: clientConfig(server, webhook.clientConfig.service.path),
+    })),
+  }
+}
+
+function clientConfig({ port, authority }: WebhookServer, path: string) {
+  return { url: `https://127.0.0.1:${port}${path}`, caBundle: Buffer.from(authority).toString('base64') }
+}
+
+function documents(file: string): readonly unknown[] {
+  return parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as unknown)
+}

@@ -1,0 +1,96 @@
+/** What stands for a workload cluster in the management cluster: a Cluster and all that it refers to. */
+import { readFileSync } from 'node:fs'
+import { KubeConfig } from '@kubernetes/client-node'
+import { type KubeObject, kinds, type ResourceType } from '@tenon/api'
+import { isKubeError, type KubeClient } from '@tenon/kube'
+import { type Cluster, capiKinds, ownReference, testKinds } from './kinds.ts'
+
+/** The Secret that Machines are told to boot from; it is there already, so that no bootstrap provider is needed. */
+export const bootstrapSecret = 'bootstrap'
+
+/**
+ * Makes a Cluster whose infrastructure and control plane are there already, and its namespace; both have this name.
+ * @param kubeconfigPath how the cluster is reached.
+ */
+export async function createCluster(client: KubeClient, name: string, kubeconfigPath: string): Promise<void> {
+  await client
+    .create(kinds.namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+    .catch((error: unknown) => {
+      if (!isKubeError(error, 'alreadyExists')) throw error
+    })
+  const metadata = { name, namespace: name }
+  const cluster = { 'cluster.x-k8s.io/cluster-name': name }
+  const kubeconfig = readFileSync(kubeconfigPath, 'utf8')
+  for (const [secret, value] of [
+    [bootstrapSecret, '#!/bin/sh'],
+    [`${name}-kubeconfig`, kubeconfig],
+  ] as const) {
+    const object: KubeObject & { readonly type: string; readonly stringData: object } = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: secret, namespace: name, labels: cluster },
+      type: 'cluster.x-k8s.io/secret',
+      stringData: { value },
+    }
+    await client.create(kinds.secret as ResourceType, object).catch((error: unknown) => {
+      if (!isKubeError(error, 'alreadyExists')) throw error
+    })
+  }
+  const controlPlaneEndpoint = endpointOf(kubeconfigPath)
+  await createWithStatus(client, testKinds.cluster, {
+    metadata,
+    spec: { controlPlaneEndpoint },
+    status: { initialization: { provisioned: true } },
+  })
+  await createWithStatus(client, testKinds.controlPlane, {
+    metadata,
+    spec: {},
+    status: { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true },
+  })
+  const object: Cluster = {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata,
+    spec: {
+      controlPlaneEndpoint,
+      infrastructureRef: ownReference(testKinds.cluster.kind, name),
+      controlPlaneRef: ownReference(testKinds.controlPlane.kind, name),
+    },
+  }
+  await client.create(capiKinds.cluster, object)
+}
+
+/** Whether the controllers of Cluster API have found its control plane up and have a connection to it. */
+export async function isReached(client: KubeClient, name: string): Promise<boolean> {
+  const { status } = (await client.get(capiKinds.cluster, { namespace: name, name })) ?? {}
+  const isTrue = (type: string) =>
+    status?.conditions?.some((each) => each.type === type && each.status === 'True') === true
+  return isTrue('RemoteConnectionProbe') && isTrue('ControlPlaneInitialized')
+}
+
+interface Parts {
+  readonly metadata: KubeObject['metadata']
+  readonly spec: object
+  readonly status: object
+}
+
+/** As the infrastructure's own controller would; the object's kind has a subresource for its status. */
+export async function createWithStatus(client: KubeClient, type: ResourceType, parts: Parts): Promise<void> {
+  const { metadata, spec, status } = parts
+  const object: KubeObject & { readonly spec: object } = {
+    apiVersion: `${type.group}/${type.version}`,
+    kind: type.kind,
+    metadata,
+    spec,
+  }
+  await client.create(type, object)
+  const { namespace = '', name } = metadata
+  await client.patch(type, { namespace, name }, { status }, { subresource: 'status' })
+}
+
+function endpointOf(kubeconfigPath: string): { readonly host: string; readonly port: number } {
+  const config = new KubeConfig()
+  config.loadFromFile(kubeconfigPath)
+  const { hostname, port } = new URL(config.getCurrentCluster()?.server ?? '')
+  return { host: hostname, port: Number(port) }
+}
