@@ -79,4 +79,8 @@ export const clusterApi: ProviderModule = {
   crds: () => Promise.resolve([]),
   open: () => Promise.reject(new Error('not there yet')),
   offline: () => Promise.reject(new Error('not there yet')),
+  simulator: async () => {
+    const { simulator } = await import('./simulator/provider-simulator.ts')
+    return simulator
+  },
 }

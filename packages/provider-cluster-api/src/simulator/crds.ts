@@ -132,7 +132,8 @@ export function installCluster(api: LocalApi, served: SimulatedKinds, namespace:
   createUnlessThere(api, served.cluster, cluster)
 }
 
-function createUnlessThere(api: LocalApi, type: ResourceType, object: KubeObject): void {
+/** Creates an object unless one of its name is there. */
+export function createUnlessThere(api: LocalApi, type: ResourceType, object: KubeObject): void {
   try {
     api.create(type, object)
   } catch (error) {
