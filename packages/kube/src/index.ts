@@ -1,4 +1,4 @@
-export { withDeadline } from './abortable.ts'
+export { untilAborted, withDeadline } from './abortable.ts'
 export type { BackoffOptions } from './backoff.ts'
 export { type CacheOptions, createCache, type FollowingCache } from './cache/cache.ts'
 export { type CacheRegistryOptions, createCacheRegistry, waitForSync } from './cache/registry.ts'
@@ -14,7 +14,12 @@ export { labelSelectorText } from './client/queries.ts'
 export type { RequestSample } from './client/requester.ts'
 export type { WatchEvent, WatchOptions } from './client/watch.ts'
 export { KubeConfigError } from './config/kubeconfig-errors.ts'
-export { type KubeConfigOptions, type LoadedKubeConfig, loadKubeConfig } from './config/load.ts'
+export {
+  directKubeConfig,
+  type KubeConfigOptions,
+  type LoadedKubeConfig,
+  loadKubeConfig,
+} from './config/load.ts'
 export {
   type Cache,
   type CacheRegistry,

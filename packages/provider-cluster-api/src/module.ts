@@ -77,7 +77,10 @@ export const clusterApi: ProviderModule = {
   validateOptions: [],
   formerNodeClasses: {},
   crds: () => Promise.resolve([]),
-  open: () => Promise.reject(new Error('not there yet')),
+  open: async (dependencies) => {
+    const { openClusterApi } = await import('./open.ts')
+    return await openClusterApi(dependencies)
+  },
   offline: () => Promise.reject(new Error('not there yet')),
   simulator: async () => {
     const { simulator } = await import('./simulator/provider-simulator.ts')

@@ -22,10 +22,12 @@ export const ownNames = {
   nodeClaim: 'tenon.sh/nodeclaim',
   /** Annotation of a Machine: UID of that NodeClaim. */
   nodeClaimUid: 'tenon.sh/nodeclaim-uid',
+  /** Annotation of a Machine: UID of the namespace kube-system of the cluster that its NodeClaim is in. */
+  workloadCluster: 'tenon.sh/workload-cluster',
   /** Annotation of a MachineDeployment: UIDs of Machines that are going and that `spec.replicas` counts no more. */
   released: 'tenon.sh/released-machines',
-  /** Annotation of a Machine: since when it has belonged to no NodeClaim, RFC 3339. */
-  unclaimedSince: 'tenon.sh/unclaimed-since',
+  /** Annotation of a MachineDeployment: when Tenon first added a replica, RFC 3339. */
+  since: 'tenon.sh/scaled-since',
 } as const
 
 /** Annotations of MachineDeployments that tell what their nodes have; the same whatever the group is called. */

@@ -81,6 +81,8 @@ export interface Machine extends KubeObject {
     readonly failureReason?: string
     readonly failureMessage?: string
     readonly conditions?: readonly Condition[]
+    /** v1beta1: conditions as v1beta2 has them. */
+    readonly v1beta2?: { readonly conditions?: readonly Condition[] }
   }
 }
 

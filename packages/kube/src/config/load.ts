@@ -41,7 +41,44 @@ export interface LoadedKubeConfig {
  * @throws KubeConfigError naming the file, the context and the fix.
  */
 export function loadKubeConfig(options: KubeConfigOptions): LoadedKubeConfig {
-  const content = findContent(options)
+  return loaded(findContent(options), options)
+}
+
+/** A server that is named without a kubeconfig. */
+export interface ServerAddress {
+  /** `https://host:port`. */
+  readonly url: string
+  readonly token?: string
+  /** PEM. */
+  readonly certificateAuthority?: string
+  /** Whoever answers is trusted. */
+  readonly skipTlsVerify?: boolean
+  /** What names it, for messages. */
+  readonly source: string
+}
+
+/**
+ * The same for a server without a kubeconfig.
+ * @throws KubeConfigError when the URL is none.
+ */
+export function directKubeConfig(address: ServerAddress, clock?: Clock): LoadedKubeConfig {
+  const { url, token, certificateAuthority, skipTlsVerify = false, source } = address
+  const name = 'server'
+  const caData = certificateAuthority && Buffer.from(certificateAuthority).toString('base64')
+  const content: KubeConfigContent = {
+    clusters: [{ name, server: url, skipTLSVerify: skipTlsVerify, ...(caData !== undefined && { caData }) }],
+    users: [{ name, ...(token !== undefined && { token }) }],
+    contexts: [{ name, cluster: name, user: name }],
+    currentContext: name,
+    source,
+  }
+  return loaded(content, clock === undefined ? {} : { clock })
+}
+
+function loaded(
+  content: KubeConfigContent,
+  options: Pick<KubeConfigOptions, 'clock' | 'context'>,
+): LoadedKubeConfig {
   const { name, cluster, user, namespace } = selectContext(content, options.context)
   const server = serverUrl(content, cluster)
   const newAccess = () => newClusterAccess(withPlainHttp(cluster), user)

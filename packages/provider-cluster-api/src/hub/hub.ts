@@ -1,7 +1,7 @@
 /** The management cluster: where MachineDeployments and Machines are (cluster-api.md 14). */
 import type { Cache, WatchingKubeClient } from '@tenon/kube'
 import type { ClusterApiNames } from '../names.ts'
-import type { HubKinds, Machine, MachineDeployment, MachineSet } from '../objects.ts'
+import type { HubKinds, Machine, MachineDeployment } from '../objects.ts'
 
 /** What of the hub belongs to the workload cluster. */
 export interface HubScope {
@@ -14,7 +14,6 @@ export interface HubScope {
 /** What is followed there, as soon as the first lists have arrived. */
 export interface HubCaches {
   readonly machineDeployments: Cache<MachineDeployment>
-  readonly machineSets: Cache<MachineSet>
   readonly machines: Cache<Machine>
 }
 

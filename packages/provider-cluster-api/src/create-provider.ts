@@ -1,0 +1,88 @@
+/** Builds the provider from its parts. */
+import { type InstanceType, kinds } from '@tenon/api'
+import type { Cache, Controller, ControllerOptions, EventRecorder, KubeClient } from '@tenon/kube'
+import { type OfferingNews, ProviderError } from '@tenon/provider'
+import { type Clock, Listeners, type Logger } from '@tenon/runtime'
+import { candidatesFor } from './catalogue/candidates.ts'
+import { Catalogue } from './catalogue/catalogue.ts'
+import { instanceTypesOf } from './catalogue/instance-types.ts'
+import type { Architecture } from './catalogue/node-labels.ts'
+import type { PriceList } from './catalogue/prices.ts'
+import { InfrastructureTemplates } from './catalogue/templates.ts'
+import { ClusterApiControllers } from './controllers.ts'
+import type { Hub } from './hub/hub.ts'
+import { HubReads } from './hub/objects-of-hub.ts'
+import { Deployments } from './machines/deployments.ts'
+import { FollowedMachines } from './machines/followed-machines.ts'
+import { Launcher, type Workload } from './machines/launcher.ts'
+import { MachineFinder } from './machines/machine-finder.ts'
+import { Releaser } from './machines/releaser.ts'
+import { MachineSweep } from './machines/sweep.ts'
+import { ClusterApiMetrics } from './metrics.ts'
+import type { ClusterAPINodeClass } from './nodeclass/types.ts'
+import { ClusterApiProvider } from './provider.ts'
+
+/** What the provider is built on. */
+export interface ClusterApiParts {
+  readonly hub: Hub & { start(signal: AbortSignal): void }
+  /** Of the workload cluster. */
+  readonly kube: Pick<KubeClient, 'get' | 'list'>
+  readonly nodeClasses: Cache<ClusterAPINodeClass>
+  readonly prices: PriceList
+  readonly architecture: Architecture
+  readonly events: EventRecorder
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Makes a controller of the process's kind, not started. */
+  readonly createController: (options: ControllerOptions) => Controller
+}
+
+/** Makes the provider; nothing runs before its controllers are started. */
+export function createClusterApiProvider(parts: ClusterApiParts): ClusterApiProvider {
+  const { hub, kube, nodeClasses, clock, logger, events } = parts
+  const reads = new HubReads(hub)
+  const followed = new FollowedMachines(hub)
+  const templates = new InfrastructureTemplates(parts)
+  const catalogue = new Catalogue({ ...parts, templates })
+  const identity = clusterIdentity(kube)
+  const news = new Listeners<OfferingNews>()
+  const metrics = new ClusterApiMetrics(() => hub.state.kind === 'open')
+  const machines = new MachineFinder(hub, reads, followed)
+  const deployments = new Deployments({ hub, reads, identity, clock, logger }, followed)
+  const workload = { kube, nodeClasses, events, identity, candidates: candidatesOf(catalogue) }
+  const launcher = new Launcher({ hub, reads, workload, machines, deployments, followed, clock })
+  const releaser = new Releaser({ hub, machines, deployments, launcher, news, clock })
+  const view = { hub, reads, deployments, identity }
+  const sweep = new MachineSweep({ hub: view, kube, releaser, metrics, process: { clock, logger } })
+  return new ClusterApiProvider({
+    view: { ...view, nodeClasses, news, metrics },
+    catalogue,
+    machines,
+    launcher,
+    releaser,
+    controllers: new ClusterApiControllers({ sweep }, hub, parts.createController),
+  })
+}
+
+function candidatesOf(catalogue: Catalogue): Workload['candidates'] {
+  return async (claim, nodeClass, types: readonly InstanceType[] | undefined) => {
+    const found = await catalogue.readingsOf(nodeClass)
+    if (found.kind !== 'read')
+      throw new ProviderError('other', `ClusterAPINodeClass ${nodeClass.metadata.name}: ${found.because}`)
+    const participants = found.readings.flatMap((each) =>
+      each.kind === 'participant' ? [each.participant] : [],
+    )
+    return candidatesFor(claim, participants, types ?? instanceTypesOf(participants))
+  }
+}
+
+/** The UID of kube-system, which every cluster has and keeps. */
+function clusterIdentity(kube: Pick<KubeClient, 'get'>): () => Promise<string> {
+  let known: string | undefined
+  return async () => {
+    known ??= (await kube.get(kinds.namespace, { name: 'kube-system' }))?.metadata.uid
+    if (known === undefined)
+      throw new ProviderError('other', 'the cluster has no namespace kube-system to tell it from others by')
+    return known
+  }
+}

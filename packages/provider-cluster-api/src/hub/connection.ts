@@ -1,0 +1,133 @@
+/** Opens the management cluster, however long that takes (cluster-api.md 14). */
+import { createCacheRegistry, isKubeError, type WatchingKubeClient } from '@tenon/kube'
+import { type Clock, Listeners, type Logger, type Random } from '@tenon/runtime'
+import { type ClusterApiNames, namesOf } from '../names.ts'
+import { kindsOf, type ServedVersion, servedVersions } from '../objects.ts'
+import type { Hub, HubScope, HubState, OpenHub } from './hub.ts'
+
+const firstPauseMs = 1000
+const longestPauseMs = 30_000
+
+/** What a {@link HubConnection} works with. */
+export interface HubConnectionOptions {
+  readonly server: string
+  readonly kube: WatchingKubeClient
+  readonly scope: HubScope
+  readonly group: string
+  /** Absent to take the newest version that is served and understood. */
+  readonly version?: ServedVersion
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+}
+
+/** Waits for the hub's API and for the first lists, then is open for good: what is known stands while it is away. */
+export class HubConnection implements Hub {
+  readonly server: string
+  readonly kube: WatchingKubeClient
+  readonly names: ClusterApiNames
+  readonly scope: HubScope
+  readonly #options: HubConnectionOptions
+  readonly #opened = new Listeners<OpenHub>()
+  #hub: OpenHub | undefined
+  /** What it waits for. */
+  #because: string
+
+  constructor(options: HubConnectionOptions) {
+    this.#options = options
+    this.server = options.server
+    this.kube = options.kube
+    this.scope = options.scope
+    this.names = namesOf(options.group)
+    this.#because = `${options.server} has not been asked yet`
+  }
+
+  get state(): HubState {
+    return this.#hub === undefined
+      ? { kind: 'waiting', because: this.#because }
+      : { kind: 'open', hub: this.#hub }
+  }
+
+  onOpen(listener: (hub: OpenHub) => void): void {
+    if (this.#hub !== undefined) listener(this.#hub)
+    else this.#opened.add(listener)
+  }
+
+  /** Begins to open the hub; goes on until it is open, or `signal` aborts. */
+  start(signal: AbortSignal): void {
+    void this.#open(signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
+  }
+
+  async #open(signal: AbortSignal): Promise<void> {
+    const { clock, group } = this.#options
+    const version = await this.#served(signal)
+    const kinds = kindsOf(group, version)
+    const registry = createCacheRegistry({ ...this.#options, client: this.kube })
+    const caches = {
+      machineDeployments: registry.cache(kinds.machineDeployment),
+      machines: registry.cache(kinds.machine),
+    }
+    registry.start(signal)
+    const report = () => {
+      if (this.#hub !== undefined || signal.aborted) return
+      this.#because = `${this.server} has not listed ${registry.waitingFor.join(' and ')} yet`
+      clock.after(longestPauseMs, report)
+    }
+    report()
+    await registry.synced(signal)
+    const hub = { kinds, caches }
+    this.#hub = hub
+    this.#options.logger.info('the management cluster has been read', {
+      server: this.server,
+      version,
+      machineDeployments: caches.machineDeployments.size,
+      machines: caches.machines.size,
+    })
+    this.#opened.notify(hub)
+  }
+
+  /** The version to use, once the hub serves one that is understood. */
+  async #served(signal: AbortSignal): Promise<ServedVersion> {
+    const { clock, logger, version } = this.#options
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, 2 * pauseMs)) {
+      const probe: Probe = await this.#ask(version === undefined ? servedVersions : [version], signal)
+      if (probe.kind === 'served') return probe.version
+      const { message } = probe
+      if (this.#because !== message)
+        logger.warn('the management cluster cannot be used yet', { server: this.server, because: message })
+      this.#because = message
+      await clock.sleep(pauseMs, signal)
+    }
+  }
+
+  async #ask(versions: readonly ServedVersion[], signal: AbortSignal): Promise<Probe> {
+    const { group, scope } = this.#options
+    for (const version of versions) {
+      try {
+        await this.kube.list(kindsOf(group, version).machineDeployment, {
+          ...(scope.namespace !== undefined && { namespace: scope.namespace }),
+          // Nothing is wanted but an answer.
+          fieldSelector: 'metadata.name=tenon-asks-whether-this-is-served',
+          signal,
+        })
+        return { kind: 'served', version }
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!isKubeError(error)) throw error
+        const { kind, message } = error
+        if (kind !== 'notFound') return { kind: 'missing', message: `${this.server}: ${message}` }
+      }
+    }
+    return {
+      kind: 'missing',
+      message: `${this.server} serves no MachineDeployments of ${group}/${versions.join(' or ')}: install Cluster API there, or name the management cluster with CLUSTER_API_KUBECONFIG`,
+    }
+  }
+}
+
+/** What the hub answered. */
+type Probe =
+  | { readonly kind: 'served'; readonly version: ServedVersion }
+  | { readonly kind: 'missing'; readonly message: string }

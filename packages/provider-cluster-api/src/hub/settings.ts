@@ -1,0 +1,99 @@
+/** How the management cluster is reached (cluster-api.md 14). */
+import { ownValue } from '@tenon/api'
+import { directKubeConfig, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
+import { type ProviderEnvironment, ProviderSettingError } from '@tenon/provider'
+import type { Clock, Logger } from '@tenon/runtime'
+import { defaultGroup } from '../names.ts'
+import { type ServedVersion, servedVersions } from '../objects.ts'
+import type { HubScope } from './hub.ts'
+
+/** What is set about the management cluster. */
+export interface HubSettings {
+  /** Absent when the cluster manages itself. */
+  readonly config?: LoadedKubeConfig
+  readonly scope: HubScope
+  /** API group of Cluster API. */
+  readonly group: string
+  /** Absent to take the newest version that is served and understood. */
+  readonly version?: ServedVersion
+}
+
+/** @throws ProviderSettingError for a kubeconfig or URL that cannot be used. */
+export function readHubSettings(env: ProviderEnvironment, clock: Clock, logger: Logger): HubSettings {
+  const given = (name: string) => {
+    const value = ownValue(env, name)
+    return value === undefined || value === '' ? undefined : value
+  }
+  const namespace = given('CLUSTER_API_NAMESPACE')
+  const clusterName = given('CLUSTER_API_CLUSTER_NAME')
+  const config = readConfig(given, clock, logger)
+  const version = readVersion(given('CAPI_VERSION'))
+  return {
+    scope: {
+      ...(namespace !== undefined && { namespace }),
+      ...(clusterName !== undefined && { clusterName }),
+    },
+    group: given('CAPI_GROUP') ?? defaultGroup,
+    ...(version !== undefined && { version }),
+    ...(config !== undefined && { config }),
+  }
+}
+
+type Given = (name: string) => string | undefined
+
+function readConfig(given: Given, clock: Clock, logger: Logger): LoadedKubeConfig | undefined {
+  const kubeconfig = given('CLUSTER_API_KUBECONFIG')
+  const url = given('CLUSTER_API_URL')
+  if (kubeconfig !== undefined) {
+    if (url !== undefined) logger.warn('CLUSTER_API_URL is passed over: CLUSTER_API_KUBECONFIG is set')
+    return usable('CLUSTER_API_KUBECONFIG', () => loadKubeConfig({ kubeconfig, env: {}, clock }))
+  }
+  const token = given('CLUSTER_API_TOKEN')
+  const authority = given('CLUSTER_API_CERTIFICATE_AUTHORITY_DATA')
+  const skipTlsVerify = given('CLUSTER_API_SKIP_TLS_VERIFY') === 'true'
+  if (url === undefined) {
+    if (token !== undefined || authority !== undefined || skipTlsVerify)
+      logger.warn(
+        'CLUSTER_API_TOKEN, CLUSTER_API_CERTIFICATE_AUTHORITY_DATA and CLUSTER_API_SKIP_TLS_VERIFY are passed over: CLUSTER_API_URL is not set',
+      )
+    return undefined
+  }
+  if (skipTlsVerify && authority !== undefined)
+    throw new ProviderSettingError(
+      'cannot go with CLUSTER_API_CERTIFICATE_AUTHORITY_DATA: set one of them',
+      'CLUSTER_API_SKIP_TLS_VERIFY',
+    )
+  if (authority !== undefined && !authority.includes('-----BEGIN'))
+    throw new ProviderSettingError(
+      'it must be PEM text, which begins with -----BEGIN CERTIFICATE-----, not base64',
+      'CLUSTER_API_CERTIFICATE_AUTHORITY_DATA',
+    )
+  const address = {
+    url,
+    source: 'CLUSTER_API_URL',
+    skipTlsVerify,
+    ...(token !== undefined && { token }),
+    ...(authority !== undefined && { certificateAuthority: authority }),
+  }
+  return usable('CLUSTER_API_URL', () => directKubeConfig(address, clock))
+}
+
+function usable(variable: string, load: () => LoadedKubeConfig): LoadedKubeConfig {
+  try {
+    return load()
+  } catch (error) {
+    if (error instanceof KubeConfigError) throw new ProviderSettingError(error.message, variable)
+    throw error
+  }
+}
+
+function readVersion(text: string | undefined): ServedVersion | undefined {
+  if (text === undefined) return undefined
+  const version = servedVersions.find((each) => each === text)
+  if (version === undefined)
+    throw new ProviderSettingError(
+      `"${text}" is not understood: write ${servedVersions.join(' or ')}`,
+      'CAPI_VERSION',
+    )
+  return version
+}

@@ -1,0 +1,89 @@
+/** Which NodeClaim a Machine belongs to, as the objects themselves say (cluster-api.md 3). */
+import { type NodeClaim, ownValue } from '@tenon/api'
+import { type ClusterApiNames, ownNames } from '../names.ts'
+import type { Machine } from '../objects.ts'
+
+/** Names one object of the hub. */
+export interface HubKey {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** What a Machine says of its NodeClaim. */
+export type Binding =
+  | { readonly kind: 'free' }
+  /** Bound by Tenon. */
+  | { readonly kind: 'bound'; readonly claimName: string; readonly claimUid: string }
+  /** Bound by another provider, which notes the Machine at the NodeClaim alone. */
+  | { readonly kind: 'foreign' }
+
+/** @param isTemplateMember whether every Machine of its MachineDeployment is born with the label of members. */
+export function bindingOf(machine: Machine, names: ClusterApiNames, isTemplateMember = false): Binding {
+  const claimUid = ownValue(machine.metadata.annotations, ownNames.nodeClaimUid)
+  const claimName = ownValue(machine.metadata.annotations, ownNames.nodeClaim)
+  if (claimUid !== undefined && claimUid !== '' && claimName !== undefined)
+    return { kind: 'bound', claimName, claimUid }
+  const isMember = ownValue(machine.metadata.labels, names.member) !== undefined
+  return isMember && !isTemplateMember ? { kind: 'foreign' } : { kind: 'free' }
+}
+
+/**
+ * What binds a Machine to a claim, as a merge patch.
+ * @param cluster identity of the cluster that the claim is in.
+ */
+export function bindingPatch(
+  { metadata: { name, uid = '' } }: NodeClaim,
+  names: ClusterApiNames,
+  cluster: string,
+): object {
+  return {
+    metadata: {
+      labels: { [names.member]: '' },
+      annotations: {
+        [ownNames.nodeClaim]: name,
+        [ownNames.nodeClaimUid]: uid,
+        [ownNames.workloadCluster]: cluster,
+      },
+    },
+  }
+}
+
+/** Whether the claim of a Machine is in another cluster than `cluster`: several may share a hub. */
+export function isOfOther({ metadata }: Machine, cluster: string): boolean {
+  const own = ownValue(metadata.annotations, ownNames.workloadCluster)
+  return own !== undefined && own !== cluster
+}
+
+/** How the annotation of a NodeClaim reads. */
+export type MachineRef =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'ref'; readonly key: HubKey }
+  | { readonly kind: 'invalid'; readonly text: string }
+
+/** The Machine that a claim names: `namespace/name` with one slash, neither part blank. */
+export function machineRefOf(claim: NodeClaim, names: ClusterApiNames): MachineRef {
+  const text = ownValue(claim.metadata.annotations, names.machine)
+  if (text === undefined) return { kind: 'none' }
+  const parts = text.split('/').map((part) => part.trim())
+  const [namespace = '', name = ''] = parts
+  if (parts.length !== 2 || namespace === '' || name === '') return { kind: 'invalid', text }
+  return { kind: 'ref', key: { namespace, name } }
+}
+
+/** As the annotation of a NodeClaim has it. */
+export function hubText({ namespace, name }: HubKey): string {
+  return `${namespace}/${name}`
+}
+
+/** The key of an object of the hub. */
+export function hubKeyOf({ metadata }: Pick<Machine, 'metadata'>): HubKey {
+  return { namespace: metadata.namespace ?? '', name: metadata.name }
+}
+
+/** Whether a Machine is neither being deleted nor marked to go. */
+export function isStaying({ metadata }: Machine, names: ClusterApiNames): boolean {
+  return (
+    metadata.deletionTimestamp === undefined &&
+    ownValue(metadata.annotations, names.deleteMachine) === undefined
+  )
+}

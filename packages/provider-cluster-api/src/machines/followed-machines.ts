@@ -1,0 +1,71 @@
+/** What the cache of Machines says, ready to be looked up, and what has just changed in it. */
+import { Listeners, type Clock } from '@tenon/runtime'
+import type { Hub } from '../hub/hub.ts'
+import type { Machine } from '../objects.ts'
+import { bindingOf, type HubKey, hubKeyOf, hubText } from './binding.ts'
+
+/** One listener for the whole process. Empty while the hub has not been read. */
+export class FollowedMachines {
+  readonly #hub: Hub
+  readonly #byClaim = new Map<string, Map<string, HubKey>>()
+  readonly #byProviderID = new Map<string, Map<string, HubKey>>()
+  /** By key of the Machine: who waits for its next change. */
+  readonly #awaited = new Map<string, Set<() => void>>()
+  readonly changes: Listeners<Machine> = new Listeners()
+
+  constructor(hub: Hub) {
+    this.#hub = hub
+    hub.onOpen(({ caches }) => {
+      caches.machines.onChange((change) => {
+        if (change.kind === 'updated') this.#enter(change.old, false)
+        this.#enter(change.object, change.kind !== 'deleted')
+        for (const wake of this.#awaited.get(hubText(hubKeyOf(change.object))) ?? []) wake()
+        this.changes.notify(change.object)
+      })
+    })
+  }
+
+  /** Machines that say they belong to a claim; one as a rule. */
+  ofClaim(claimUid: string): readonly HubKey[] {
+    return [...(this.#byClaim.get(claimUid)?.values() ?? [])]
+  }
+
+  /** Machines with a provider ID; one as a rule. */
+  withProviderID(providerID: string): readonly HubKey[] {
+    return [...(this.#byProviderID.get(providerID)?.values() ?? [])]
+  }
+
+  /** Resolves when a Machine changes, and after `ms` in any case. @throws the reason of `signal` once it aborts. */
+  async changed(key: HubKey, clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+    const text = hubText(key)
+    const waiting = this.#awaited.get(text) ?? new Set()
+    this.#awaited.set(text, waiting)
+    const news = Promise.withResolvers<void>()
+    const end = new AbortController()
+    waiting.add(news.resolve)
+    try {
+      const either = signal === undefined ? end.signal : AbortSignal.any([end.signal, signal])
+      await Promise.race([clock.sleep(ms, either), news.promise])
+    } finally {
+      end.abort()
+      waiting.delete(news.resolve)
+      if (waiting.size === 0) this.#awaited.delete(text)
+    }
+  }
+
+  #enter(machine: Machine, isThere: boolean): void {
+    const key = hubKeyOf(machine)
+    const binding = bindingOf(machine, this.#hub.names)
+    if (binding.kind === 'bound') put(this.#byClaim, binding.claimUid, key, isThere)
+    const providerID = machine.spec?.providerID ?? ''
+    if (providerID !== '') put(this.#byProviderID, providerID, key, isThere)
+  }
+}
+
+function put(index: Map<string, Map<string, HubKey>>, value: string, key: HubKey, isThere: boolean): void {
+  const keys = index.get(value) ?? new Map<string, HubKey>()
+  if (isThere) keys.set(hubText(key), key)
+  else keys.delete(hubText(key))
+  if (keys.size === 0) index.delete(value)
+  else index.set(value, keys)
+}

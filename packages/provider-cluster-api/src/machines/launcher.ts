@@ -1,0 +1,210 @@
+/** From a NodeClaim to a Machine with a provider ID (cluster-api.md 7). */
+import { conditionOf, type InstanceType, type NodeClaim, ownValue } from '@tenon/api'
+import { type Cache, type EventRecorder, type KubeClient, untilAborted } from '@tenon/kube'
+import { ProviderError } from '@tenon/provider'
+import type { Clock } from '@tenon/runtime'
+import type { Participant } from '../catalogue/participant.ts'
+import { type Hub } from '../hub/hub.ts'
+import { type HubReads, opened } from '../hub/objects-of-hub.ts'
+import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../nodeclass/types.ts'
+import type { Machine } from '../objects.ts'
+import { bindingOf, bindingPatch, hubKeyOf, type HubKey, hubText } from './binding.ts'
+import type { Deployments } from './deployments.ts'
+import type { FollowedMachines } from './followed-machines.ts'
+import type { MachineFinder } from './machine-finder.ts'
+
+/** How long one attempt waits for a provider ID; the core begins another. */
+const patienceMs = 30_000
+const pollMs = 1000
+
+/** What a {@link Launcher} works with. */
+export interface LauncherDependencies {
+  readonly hub: Hub
+  readonly reads: HubReads
+  readonly workload: Workload
+  readonly machines: Pick<MachineFinder, 'note' | 'ofClaim'>
+  readonly deployments: Pick<Deployments, 'worker'>
+  readonly followed: FollowedMachines
+  readonly clock: Clock
+}
+
+/** The workload cluster as launches use it. */
+export interface Workload {
+  readonly kube: Pick<KubeClient, 'get'>
+  readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
+  readonly events: EventRecorder
+  /** Tells it from other clusters of the same hub. */
+  readonly identity: () => Promise<string>
+  /** MachineDeployments that a claim may get a Machine from, in the order to try. */
+  readonly candidates: (
+    claim: NodeClaim,
+    nodeClass: ClusterAPINodeClass,
+    types: readonly InstanceType[] | undefined,
+    signal?: AbortSignal,
+  ) => Promise<readonly Participant[]>
+}
+
+/** Launches Machines. All methods may be repeated after a crash at any point. */
+export class Launcher {
+  readonly #deps: LauncherDependencies
+  /** Where a Machine was asked for last, by UID of the claim, while it is not known whether one was bound there. */
+  readonly #attempted = new Map<string, HubKey>()
+
+  constructor(deps: LauncherDependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * The Machine of a claim, with a provider ID: the one it has, else another.
+   * @param types the types the claim may choose from, as decisions see them.
+   * @throws ProviderError when the claim gets none, KubeError when an API server fails.
+   */
+  async launch(
+    claim: NodeClaim,
+    types: readonly InstanceType[] | undefined,
+    signal?: AbortSignal,
+  ): Promise<Machine> {
+    const machine = (await this.#existing(claim, signal)) ?? (await this.#bind(claim, types, signal))
+    this.#deps.machines.note(claim, machine)
+    return await this.#provisioned(claim, machine, signal)
+  }
+
+  forget(claimUid: string): void {
+    this.#attempted.delete(claimUid)
+  }
+
+  async #existing(claim: NodeClaim, signal: AbortSignal | undefined): Promise<Machine | undefined> {
+    const { machines, reads, hub } = this.#deps
+    const { uid = '' } = claim.metadata
+    const machine = await machines.ofClaim(claim, signal)
+    if (machine !== undefined) return await this.#adopted(claim, machine, signal)
+    const attempted = this.#attempted.get(uid)
+    if (attempted === undefined) return undefined
+    const found = (await reads.machinesOf(attempted, signal)).find((each) => {
+      const binding = bindingOf(each, hub.names)
+      return binding.kind === 'bound' && binding.claimUid === uid
+    })
+    this.#attempted.delete(uid)
+    return found
+  }
+
+  /** A Machine that another provider bound says from now on which claim it belongs to. */
+  async #adopted(claim: NodeClaim, machine: Machine, signal: AbortSignal | undefined): Promise<Machine> {
+    const { hub, workload } = this.#deps
+    if (bindingOf(machine, hub.names).kind === 'bound') return machine
+    const { resourceVersion } = machine.metadata
+    return await hub.kube.patch<Machine>(
+      opened(hub).kinds.machine,
+      hubKeyOf(machine),
+      bindingPatch(claim, hub.names, await workload.identity()),
+      {
+        ...(resourceVersion !== undefined && { resourceVersion }),
+        ...(signal !== undefined && { signal }),
+      },
+    )
+  }
+
+  async #bind(
+    claim: NodeClaim,
+    types: readonly InstanceType[] | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Machine> {
+    const { workload, deployments } = this.#deps
+    const { name, uid = '' } = claim.metadata
+    const nodeClass = await this.#nodeClass(claim, signal)
+    const candidates = await workload.candidates(claim, nodeClass, types, signal)
+    const refusals: string[] = []
+    for (const { key, maxReplicas } of candidates) {
+      this.#attempted.set(uid, key)
+      const outcome = await untilAborted(deployments.worker(key).claim(claim, maxReplicas), signal)
+      this.#attempted.delete(uid)
+      if (outcome.kind === 'bound') {
+        this.#tellBound(claim, key, outcome.machine)
+        return outcome.machine
+      }
+      refusals.push(outcome.because)
+    }
+    throw new ProviderError(
+      'insufficientCapacity',
+      refusals.length === 0
+        ? `NodeClaim ${name}: no MachineDeployment that it allows is available and large enough`
+        : `NodeClaim ${name}: ${refusals.join('; ')}`,
+    )
+  }
+
+  async #nodeClass(claim: NodeClaim, signal: AbortSignal | undefined): Promise<ClusterAPINodeClass> {
+    const { kube, nodeClasses } = this.#deps.workload
+    const name = (claim.spec.nodeClassRef as { readonly name?: string } | undefined)?.name ?? ''
+    if (name === '')
+      throw new ProviderError('other', `NodeClaim ${claim.metadata.name}: spec.nodeClassRef names no class`)
+    const options = signal === undefined ? {} : { signal }
+    const nodeClass =
+      nodeClasses.get({ name }) ?? (await kube.get(clusterAPINodeClassKind, { name }, options))
+    if (nodeClass === undefined)
+      throw new ProviderError(
+        'insufficientCapacity',
+        `NodeClaim ${claim.metadata.name}: ClusterAPINodeClass ${name} does not exist`,
+      )
+    const ready = conditionOf(nodeClass, 'Ready')
+    if (ready?.status === 'True') return nodeClass
+    const why = ready?.message ?? ''
+    throw new ProviderError(
+      'nodeClassNotReady',
+      `ClusterAPINodeClass ${name} is not ready${why === '' ? '' : `: ${why}`}`,
+    )
+  }
+
+  #tellBound(claim: NodeClaim, key: HubKey, machine: Machine): void {
+    this.#deps.workload.events.record({
+      object: claim,
+      type: 'Normal',
+      reason: 'MachineBound',
+      message: `Bound to Machine ${hubText(hubKeyOf(machine))} of MachineDeployment ${hubText(key)}`,
+      dedupe: [claim.metadata.uid ?? claim.metadata.name],
+    })
+  }
+
+  /** The Machine once the infrastructure has given it a provider ID. */
+  async #provisioned(claim: NodeClaim, bound: Machine, signal: AbortSignal | undefined): Promise<Machine> {
+    const { clock, reads, hub, followed } = this.#deps
+    const endMs = clock.monotonic() + patienceMs
+    let machine = bound
+    for (;;) {
+      if ((machine.spec?.providerID ?? '') !== '') return machine
+      const failure = failureOf(machine)
+      if (failure !== undefined) throw this.#failed(claim, machine, failure)
+      if (clock.monotonic() >= endMs)
+        throw new ProviderError(
+          'other',
+          `Machine ${hubText(hubKeyOf(machine))} has no provider ID yet; Cluster API says ${machine.status?.phase ?? 'nothing'} of it`,
+        )
+      await followed.changed(hubKeyOf(machine), clock, pollMs, signal)
+      const { caches } = opened(hub)
+      const key = hubKeyOf(machine)
+      const next = caches.machines.get(key) ?? (await reads.machine(key, signal))
+      if (next === undefined || next.metadata.uid !== bound.metadata.uid)
+        throw new ProviderError('other', `Machine ${hubText(key)} was deleted before it had a provider ID`)
+      machine = next
+    }
+  }
+
+  #failed(claim: NodeClaim, machine: Machine, failure: string): ProviderError {
+    const text = `Machine ${hubText(hubKeyOf(machine))} has failed: ${failure}`
+    this.#deps.workload.events.record({
+      object: claim,
+      type: 'Warning',
+      reason: 'MachineFailed',
+      message: text,
+      dedupe: [claim.metadata.uid ?? claim.metadata.name],
+    })
+    return new ProviderError('insufficientCapacity', `NodeClaim ${claim.metadata.name}: ${text}`)
+  }
+}
+
+/** Why a Machine will never be a node; undefined while it may become one. */
+function failureOf({ metadata, status }: Machine): string | undefined {
+  if (metadata.deletionTimestamp !== undefined) return 'it is being deleted'
+  if (status?.phase !== 'Failed' && (status?.failureReason ?? '') === '') return undefined
+  const reason = ownValue({ ...status }, 'failureMessage') ?? status?.failureReason
+  return typeof reason === 'string' && reason !== '' ? reason : 'Cluster API does not say why'
+}

@@ -1,0 +1,127 @@
+/** The end of the Machine of a NodeClaim (cluster-api.md 10). */
+import { labels, type NodeClaim, ownValue } from '@tenon/api'
+import { type OfferingNews, ProviderError } from '@tenon/provider'
+import type { Clock, Listeners } from '@tenon/runtime'
+import type { Hub } from '../hub/hub.ts'
+import type { Machine } from '../objects.ts'
+import { bindingOf, hubKeyOf, hubText, machineRefOf } from './binding.ts'
+import type { Deployments } from './deployments.ts'
+import type { Launcher } from './launcher.ts'
+import type { MachineFinder } from './machine-finder.ts'
+
+/** From then on a Machine without provider ID counts as one that the infrastructure could not make. */
+const slowMs = 3 * 60_000
+
+/** What a {@link Releaser} works with. */
+export interface ReleaserDependencies {
+  readonly hub: Hub
+  readonly machines: MachineFinder
+  readonly deployments: Deployments
+  readonly launcher: Pick<Launcher, 'forget'>
+  readonly news: Listeners<OfferingNews>
+  readonly clock: Clock
+}
+
+/** Has Machines deleted. All methods may be repeated after a crash at any point. */
+export class Releaser {
+  readonly #deps: ReleaserDependencies
+
+  constructor(deps: ReleaserDependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Starts, or goes on with, the deletion of the Machine of a claim.
+   * @throws ProviderError of kind `nodeClaimNotFound` when there is none, KubeError when the hub fails.
+   */
+  async release(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
+    const { deployments, launcher, machines } = this.#deps
+    const { uid = '' } = claim.metadata
+    await deployments.forget(uid)
+    launcher.forget(uid)
+    const machine = await this.#machineOf(claim, signal)
+    machines.forget(uid)
+    if (machine === undefined)
+      throw new ProviderError('nodeClaimNotFound', `NodeClaim ${claim.metadata.name} has no Machine`)
+    if (machine.metadata.deletionTimestamp !== undefined) return
+    await this.give(machine)
+    this.#tellSlow(claim, machine)
+  }
+
+  /**
+   * Has a Machine deleted that nobody needs.
+   * @throws ProviderError when no MachineDeployment made it.
+   */
+  async give(machine: Machine): Promise<void> {
+    const { deployments, hub } = this.#deps
+    const key = hubKeyOf(machine)
+    const name = ownValue(machine.metadata.labels, hub.names.deploymentName) ?? ''
+    if (name === '')
+      throw new ProviderError(
+        'other',
+        `Machine ${hubText(key)} has no label ${hub.names.deploymentName}: it belongs to no MachineDeployment, so its replacement cannot be prevented`,
+      )
+    await deployments.worker({ namespace: key.namespace, name }).release(machine)
+  }
+
+  async #machineOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<Machine | undefined> {
+    const { machines } = this.#deps
+    const providerID = claim.status?.providerID ?? ''
+    const found = providerID === '' ? [] : await machines.withProviderID(providerID, signal)
+    const [first, second] = found
+    if (first !== undefined && second !== undefined)
+      throw new ProviderError(
+        'other',
+        `provider ID ${providerID} is that of ${found.map((each) => hubText(hubKeyOf(each))).join(' and ')}: none of them is deleted; have their infrastructure provider give each its own`,
+      )
+    if (first !== undefined) return this.#owned(claim, first)
+    return (await this.#named(claim, signal)) ?? (await machines.markedFor(claim.metadata.uid ?? '', signal))
+  }
+
+  /** The Machine that a claim without provider ID names, unless it is gone. */
+  async #named(claim: NodeClaim, signal: AbortSignal | undefined): Promise<Machine | undefined> {
+    const { machines, hub } = this.#deps
+    const ref = machineRefOf(claim, hub.names)
+    if (ref.kind !== 'ref' || (claim.status?.providerID ?? '') !== '') return undefined
+    const machine = await machines.at(ref.key, signal)
+    return machine && this.#owned(claim, machine)
+  }
+
+  /** @throws ProviderError for a Machine that does not say it is this claim's. */
+  #owned(claim: NodeClaim, machine: Machine): Machine {
+    const binding = bindingOf(machine, this.#deps.hub.names)
+    const text = hubText(hubKeyOf(machine))
+    if (binding.kind === 'bound' && binding.claimUid !== claim.metadata.uid)
+      throw new ProviderError(
+        'other',
+        `Machine ${text} belongs to NodeClaim ${binding.claimName}: it is not deleted for ${claim.metadata.name}`,
+      )
+    if (binding.kind === 'free')
+      throw new ProviderError(
+        'other',
+        `Machine ${text} belongs to no NodeClaim, it lacks the label ${this.#deps.hub.names.member}: it is not deleted for ${claim.metadata.name}`,
+      )
+    return machine
+  }
+
+  /** Other MachineDeployments are tried first for a while when the infrastructure made nothing. */
+  #tellSlow(claim: NodeClaim, machine: Machine): void {
+    const { clock, news } = this.#deps
+    const ageMs = clock.now() - Date.parse(machine.metadata.creationTimestamp ?? '')
+    const instanceType = ownValue(claim.metadata.labels, labels.instanceType) ?? singleType(claim)
+    const zone = ownValue(claim.metadata.labels, labels.zone)
+    if ((machine.spec?.providerID ?? '') !== '' || !(ageMs >= slowMs)) return
+    if (instanceType === undefined || zone === undefined) return
+    const capacityType = ownValue(claim.metadata.labels, labels.capacityType) ?? 'on-demand'
+    news.notify({
+      kind: 'refused',
+      offerings: [{ instanceType, zone, capacityType }],
+      because: `Machine ${hubText(hubKeyOf(machine))} had no provider ID after ${String(Math.round(ageMs / 60_000))} min`,
+    })
+  }
+}
+
+function singleType({ spec }: NodeClaim): string | undefined {
+  const values = spec.requirements.find(({ key }) => key === labels.instanceType)?.values ?? []
+  return values.length === 1 ? values[0] : undefined
+}

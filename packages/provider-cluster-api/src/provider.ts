@@ -1,0 +1,194 @@
+/** Clusters managed by Cluster API as the core sees them (cluster-api.md 7, 10 to 12). */
+import {
+  formatResources,
+  type InstanceType,
+  type NodeClaim,
+  type NodeClass,
+  type NodePool,
+  ownValue,
+  type ResourceType,
+} from '@tenon/api'
+import type { Cache } from '@tenon/kube'
+import {
+  type CloudProvider,
+  type OfferingNews,
+  ProviderError,
+  type ProviderInstance,
+  type ProviderMetric,
+  type RepairPolicy,
+  type SweepGuard,
+  withProviderErrors,
+} from '@tenon/provider'
+import type { Listeners } from '@tenon/runtime'
+import type { Catalogue } from './catalogue/catalogue.ts'
+import { poolRules } from './catalogue/pool-rules.ts'
+import type { ClusterApiControllers } from './controllers.ts'
+import type { Hub } from './hub/hub.ts'
+import { type HubReads, opened } from './hub/objects-of-hub.ts'
+import { bindingOf, hubKeyOf, hubText, isOfOther } from './machines/binding.ts'
+import { templateHasMember } from './machines/balance.ts'
+import type { Launcher } from './machines/launcher.ts'
+import type { MachineFinder } from './machines/machine-finder.ts'
+import type { Releaser } from './machines/releaser.ts'
+import { isOnDelete } from './machines/shrinking.ts'
+import type { ClusterApiMetrics } from './metrics.ts'
+import { type ClusterAPINodeClass, clusterAPINodeClassKind } from './nodeclass/types.ts'
+import type { Machine, MachineDeployment } from './objects.ts'
+
+const repairTolerationMs = 10 * 60_000
+
+/** What a {@link ClusterApiProvider} works with. */
+export interface ClusterApiDependencies {
+  readonly view: {
+    readonly hub: Hub
+    readonly reads: HubReads
+    readonly identity: () => Promise<string>
+    readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
+    /** Heard by the core. */
+    readonly news: Listeners<OfferingNews>
+    readonly metrics: ClusterApiMetrics
+  }
+  readonly catalogue: Catalogue
+  readonly machines: MachineFinder
+  readonly launcher: Launcher
+  readonly releaser: Releaser
+  readonly controllers: ClusterApiControllers
+}
+
+/** The provider `clusterapi`: a node is a Machine of a MachineDeployment. */
+export class ClusterApiProvider implements CloudProvider {
+  readonly name = 'clusterapi'
+  readonly nodeClasses: readonly ResourceType<NodeClass>[] = [clusterAPINodeClassKind]
+  readonly wellKnownLabels: readonly string[] = poolRules.wellKnownLabels
+  readonly restrictedDomains: readonly string[] = poolRules.restrictedDomains
+  readonly repairPolicies: readonly RepairPolicy[] = (['False', 'Unknown'] as const).map(
+    (conditionStatus) => ({ conditionType: 'Ready', conditionStatus, tolerationMs: repairTolerationMs }),
+  )
+  readonly #deps: ClusterApiDependencies
+
+  constructor(deps: ClusterApiDependencies) {
+    this.#deps = deps
+  }
+
+  get sweeps(): readonly SweepGuard[] {
+    return this.#deps.controllers.sweeps
+  }
+
+  get metrics(): readonly ProviderMetric[] {
+    return this.#deps.view.metrics.all()
+  }
+
+  /** Every infrastructure provider has a form of its own. */
+  ownsProviderID(providerID: string): boolean {
+    return providerID !== ''
+  }
+
+  onOfferingNews(listener: (news: OfferingNews) => void): void {
+    this.#deps.view.news.add(listener)
+  }
+
+  async create(
+    claim: NodeClaim,
+    signal?: AbortSignal,
+    instanceTypes?: readonly InstanceType[],
+  ): Promise<ProviderInstance> {
+    const { launcher } = this.#deps
+    const machine = await withProviderErrors(() => launcher.launch(claim, instanceTypes, signal), signal)
+    return await this.#instanceOf(machine)
+  }
+
+  async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
+    await withProviderErrors(() => this.#deps.releaser.release(claim, signal), signal)
+  }
+
+  async get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance> {
+    if (providerID === '') throw new ProviderError('other', 'a provider ID is needed')
+    const found = await withProviderErrors(
+      () => this.#deps.machines.withProviderID(providerID, signal),
+      signal,
+    )
+    const [machine] = found
+    if (machine === undefined)
+      throw new ProviderError('nodeClaimNotFound', `no Machine has the provider ID ${providerID}`)
+    return await this.#instanceOf(machine)
+  }
+
+  async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
+    const { reads, identity } = this.#deps.view
+    const [machines, cluster] = await withProviderErrors(
+      () => Promise.all([reads.machines(true, signal), identity()]),
+      signal,
+    )
+    const own = machines.filter(
+      (machine) =>
+        (machine.spec?.providerID ?? '') !== '' && this.#isBound(machine) && !isOfOther(machine, cluster),
+    )
+    return await Promise.all(own.map((machine) => this.#instanceOf(machine)))
+  }
+
+  async getInstanceTypes(pool: NodePool): Promise<readonly InstanceType[]> {
+    return await this.#deps.catalogue.typesOf(pool)
+  }
+
+  /** Only Machines that Cluster API leaves as they are drift; it replaces all others itself. */
+  async isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined> {
+    const { nodeClasses } = this.#deps.view
+    const nodeClass = nodeClasses.get({ name: claim.spec.nodeClassRef.name })
+    const providerID = claim.status?.providerID ?? ''
+    if (providerID === '' || nodeClass === undefined || nodeClass.spec?.driftPolicy === 'Ignore')
+      return undefined
+    const [machine] = await withProviderErrors(
+      () => this.#deps.machines.withProviderID(providerID, signal),
+      signal,
+    )
+    const deployment = machine && this.#deploymentOf(machine)
+    if (machine === undefined || deployment === undefined || !isOnDelete(deployment)) return undefined
+    const { status } = machine
+    const conditions = status?.v1beta2?.conditions ?? status?.conditions ?? []
+    const isOutdated = conditions.some(({ type, status: told }) => type === 'UpToDate' && told === 'False')
+    return isOutdated ? 'MachineNotUpToDate' : undefined
+  }
+
+  startControllers(signal: AbortSignal): void {
+    this.#deps.controllers.start(signal)
+  }
+
+  #isBound(machine: Machine): boolean {
+    const deployment = this.#deploymentOf(machine)
+    const isTemplateMember =
+      deployment !== undefined && templateHasMember(deployment, this.#deps.view.hub.names)
+    return bindingOf(machine, this.#deps.view.hub.names, isTemplateMember).kind !== 'free'
+  }
+
+  #deploymentOf(machine: Machine): MachineDeployment | undefined {
+    const { hub } = this.#deps.view
+    const name = ownValue(machine.metadata.labels, hub.names.deploymentName) ?? ''
+    const { namespace } = hubKeyOf(machine)
+    return name === '' ? undefined : opened(hub).caches.machineDeployments.get({ namespace, name })
+  }
+
+  async #instanceOf(machine: Machine): Promise<ProviderInstance> {
+    const { hub } = this.#deps.view
+    const binding = bindingOf(machine, hub.names)
+    const { creationTimestamp, deletionTimestamp } = machine.metadata
+    const shape = await this.#shapeOf(machine)
+    return {
+      providerID: machine.spec?.providerID ?? '',
+      ...shape,
+      annotations: { [hub.names.machine]: hubText(hubKeyOf(machine)) },
+      ...(binding.kind === 'bound' && { nodeClaimName: binding.claimName }),
+      deleting: deletionTimestamp !== undefined,
+      ...(creationTimestamp !== undefined && { createdAtMs: Date.parse(creationTimestamp) }),
+    }
+  }
+
+  /** As its MachineDeployment says; nothing of a Machine whose MachineDeployment is gone or says too little. */
+  async #shapeOf(machine: Machine): Promise<Pick<ProviderInstance, 'labels' | 'capacity' | 'allocatable'>> {
+    const deployment = this.#deploymentOf(machine)
+    const reading = deployment && (await this.#deps.catalogue.reading(deployment))
+    if (reading?.kind !== 'participant') return { labels: {}, capacity: {}, allocatable: {} }
+    const { labels, capacity } = reading.participant
+    const amounts = formatResources(capacity)
+    return { labels, capacity: amounts, allocatable: amounts }
+  }
+}
