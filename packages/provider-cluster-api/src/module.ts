@@ -75,13 +75,27 @@ export const clusterApi: ProviderModule = {
   nodeClasses: [clusterAPINodeClassKind],
   options,
   validateOptions: [],
+  examples: {
+    controller: ['tenon controller --provider cluster-api --cluster-api-kubeconfig hub.kubeconfig'],
+    validate: ['tenon validate examples/cluster-api'],
+  },
   formerNodeClasses: {},
-  crds: () => Promise.resolve([]),
+  crds: async () => {
+    const { clusterAPINodeClassCrd } = await import('./nodeclass/crd.ts')
+    return [clusterAPINodeClassCrd]
+  },
+  chart: async () => {
+    const { chart } = await import('./chart.ts')
+    return chart
+  },
   open: async (dependencies) => {
     const { openClusterApi } = await import('./open.ts')
     return await openClusterApi(dependencies)
   },
-  offline: () => Promise.reject(new Error('not there yet')),
+  offline: async (env, readText) => {
+    const { offlineCatalogue } = await import('./offline.ts')
+    return await offlineCatalogue(env, readText)
+  },
   simulator: async () => {
     const { simulator } = await import('./simulator/provider-simulator.ts')
     return simulator

@@ -59,14 +59,19 @@ export interface OfflineTypes {
   readonly offered: readonly InstanceType[]
   /** In any zone. */
   readonly known: readonly InstanceType[]
+  /** Set when there may be others: nothing is wrong with a NodePool that none of these suits. */
+  readonly isPartial?: true
 }
 
 /** What a provider knows of NodePools and node classes without its cloud. */
 export interface OfflineCatalogue {
   /** Those of the provider itself. */
   readonly rules: PoolRules
-  /** The types that pools of a node class choose from; of its defaults when it is not known. */
-  readonly typesOf: (nodeClass: KubeObject | undefined) => OfflineTypes
+  /**
+   * The types that pools of a node class choose from; of its defaults when it is not known.
+   * @param others objects among the files of kinds that no provider of Tenon serves.
+   */
+  readonly typesOf: (nodeClass: KubeObject | undefined, others?: readonly KubeObject[]) => OfflineTypes
   /** What is wrong with a node class that the API server admits. */
   readonly findingsOf: (nodeClass: KubeObject) => readonly OfflineFinding[]
   /** What is wrong with files that the options name. */

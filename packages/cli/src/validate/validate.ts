@@ -49,12 +49,16 @@ export function validate(sources: readonly SourceText[], options: ValidateOption
   const schemas = new SchemaChecker(options.crds)
   const problems: Problem[] = texts.flatMap((text) => text.problems)
   const checked: Checked[] = []
+  const others: KubeObject[] = []
   let skipped = texts.reduce((sum, text) => sum + text.skipped, 0)
   for (const given of texts.flatMap((text) => text.objects)) {
     const result = schemas.check(given.object)
     if (result === undefined) {
       const former = formerKind(given, options.providers)
-      if (former === undefined) skipped++
+      if (former === undefined) {
+        skipped++
+        others.push(given.object)
+      }
       problems.push(...placed(given, former ?? []))
       continue
     }
@@ -63,7 +67,7 @@ export function validate(sources: readonly SourceText[], options: ValidateOption
     checked.push({ given, stored: result.stored, isAdmitted })
   }
   for (const { catalogue } of options.providers) problems.push(...fileProblems(catalogue))
-  problems.push(...duplicates(checked), ...ofKinds(checked, options))
+  problems.push(...duplicates(checked), ...ofKinds(checked, others, options))
   return { problems: inOrder(problems), checked: checked.length, skipped }
 }
 
@@ -109,7 +113,11 @@ function duplicates(checked: readonly Checked[]): readonly Problem[] {
   })
 }
 
-function ofKinds(checked: readonly Checked[], options: ValidateOptions): readonly Problem[] {
+function ofKinds(
+  checked: readonly Checked[],
+  others: readonly KubeObject[],
+  options: ValidateOptions,
+): readonly Problem[] {
   const { providers } = options
   const admitted = checked.filter(({ isAdmitted }) => isAdmitted)
   const isOf = (type: { readonly group: string; readonly kind: string }) => (each: Checked) =>
@@ -138,9 +146,9 @@ function ofKinds(checked: readonly Checked[], options: ValidateOptions): readonl
     const choosable = asked ?? own
     if (choosable !== undefined && !findings.some(({ severity }) => severity === 'error')) {
       const nodeClass = candidates.find((each) => each.stored.metadata.name === ref.name && each.isAdmitted)
-      const types = choosable.catalogue.typesOf(nodeClass?.stored)
+      const types = choosable.catalogue.typesOf(nodeClass?.stored, others)
       offered.push({ nodePool: pool, instanceTypes: types.offered })
-      findings.push(...catalogueFindings(pool, types, choosable.module.name))
+      if (types.isPartial !== true) findings.push(...catalogueFindings(pool, types, choosable.module.name))
     }
     problems.push(...placed(given, findings))
   }

@@ -67,7 +67,7 @@ export const clusterAPINodeClassCrd: Readonly<Record<string, unknown>> = crd({
   spec: objectSchema('Which MachineDeployments, and what is done about their Machines.', {
     scalableResourceSelector: selector,
     driftPolicy: textSchema(
-      'What is done about Machines whose template has changed since: Replace (default) replaces their nodes one after the other, Ignore leaves them to whoever rolls them.',
+      'What is done about Machines whose template has changed since, of MachineDeployments with rollout strategy OnDelete: Replace (default) replaces their nodes within the budgets of the NodePool, Ignore leaves them. All others are rolled by Cluster API.',
       { enum: ['Replace', 'Ignore'] },
     ),
   }),

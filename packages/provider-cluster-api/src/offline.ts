@@ -1,0 +1,82 @@
+/** What is known of NodePools and node classes without a hub. */
+import type { KubeObject } from '@tenon/api'
+import type { OfflineCatalogue, OfflineTypes, ProviderEnvironment } from '@tenon/provider'
+import { instanceTypesOf } from './catalogue/instance-types.ts'
+import { isSelected, membersOf, selectorProblems } from './catalogue/members.ts'
+import { defaultArchitecture } from './catalogue/node-labels.ts'
+import { poolRules } from './catalogue/pool-rules.ts'
+import { noPrices, readPriceFile } from './catalogue/prices.ts'
+import { readDeployment } from './catalogue/read-deployment.ts'
+import { factsIn, type TemplateFacts } from './catalogue/template-facts.ts'
+import { defaultGroup, namesOf } from './names.ts'
+import type { ClusterAPINodeClass } from './nodeclass/types.ts'
+import { findingsOf } from './nodeclass/validation.ts'
+import type { MachineDeployment } from './objects.ts'
+
+const nothingKnown: OfflineTypes = { offered: [], known: [], isPartial: true }
+
+/**
+ * Reads the MachineDeployments among the files, with their templates where these are there as well. Without any, the
+ * types are not known.
+ * @throws Error when the price file cannot be read.
+ */
+export async function offlineCatalogue(
+  env: ProviderEnvironment,
+  readText: (path: string) => Promise<string>,
+): Promise<OfflineCatalogue> {
+  const file = env['CLUSTER_API_PRICES_PATH'] ?? ''
+  const { ok: prices = noPrices, error } =
+    file === '' ? { ok: noPrices } : readPriceFile(await readText(file))
+  const group = env['CAPI_GROUP'] ?? ''
+  const names = namesOf(group === '' ? defaultGroup : group)
+  const architecture = defaultArchitecture(env['CAPI_SCALE_ZERO_DEFAULT_ARCH'])
+  const typesOf = (
+    nodeClass: ClusterAPINodeClass | undefined,
+    others: readonly KubeObject[],
+  ): OfflineTypes => {
+    const deployments = others.filter((each) => isMachineDeployment(each, names.group))
+    if (selectorProblems(nodeClass?.spec?.scalableResourceSelector).length > 0) return nothingKnown
+    const membership = membersOf(deployments, names, scopeOf(env))
+    if (membership.kind === 'refused' || membership.deployments.length === 0) return nothingKnown
+    const readings = membership.deployments
+      .filter((deployment) => nodeClass === undefined || isSelected(nodeClass, deployment))
+      .map((each) => readDeployment(each, factsOf(each, others), prices, names, architecture))
+    const types = instanceTypesOf(
+      readings.flatMap((each) => (each.kind === 'participant' ? [each.participant] : [])),
+    )
+    // Those that are left out may tell more on the hub, by their templates.
+    const isPartial = readings.length === 0 || readings.some(({ kind }) => kind === 'excluded')
+    return { offered: types, known: types, ...(isPartial && { isPartial }) }
+  }
+  return {
+    rules: poolRules,
+    typesOf: (nodeClass, others = []) => typesOf(nodeClass, others),
+    findingsOf: (nodeClass) => findingsOf(nodeClass as ClusterAPINodeClass),
+    problems: error === undefined ? [] : [{ file, message: error }],
+  }
+}
+
+function scopeOf(env: ProviderEnvironment): { readonly namespace?: string; readonly clusterName?: string } {
+  const { CLUSTER_API_NAMESPACE: namespace = '', CLUSTER_API_CLUSTER_NAME: clusterName = '' } = env
+  return { ...(namespace !== '' && { namespace }), ...(clusterName !== '' && { clusterName }) }
+}
+
+function isMachineDeployment(object: KubeObject, group: string): object is MachineDeployment {
+  const { apiVersion, kind } = object
+  return kind === 'MachineDeployment' && apiVersion.startsWith(`${group}/`)
+}
+
+/** What its template tells, if that is among the files; manifests of users have no status, those of a hub have. */
+function factsOf(
+  { metadata, spec }: MachineDeployment,
+  others: readonly KubeObject[],
+): TemplateFacts | undefined {
+  const ref = spec?.template?.spec?.infrastructureRef
+  const template = others.find(
+    (each) =>
+      each.kind === ref?.kind &&
+      each.metadata.name === ref?.name &&
+      each.metadata.namespace === metadata.namespace,
+  )
+  return template && factsIn(template)
+}
