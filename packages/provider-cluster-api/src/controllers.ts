@@ -1,30 +1,40 @@
 /** The provider's own loops, and what wakes them. */
-import type { Controller, ControllerOptions } from '@tenon/kube'
+import type { Cache, Controller, ControllerOptions } from '@tenon/kube'
 import type { SweepGuard } from '@tenon/provider'
 import type { HubConnection } from './hub/connection.ts'
 import type { MachineSweep } from './machines/sweep.ts'
+import type { NodeClassStatus } from './nodeclass/status-controller.ts'
+import { followNodeClasses } from './nodeclass/status-triggers.ts'
+import type { ClusterAPINodeClass } from './nodeclass/types.ts'
 
 const backoff = { baseMs: 1000, capMs: 5 * 60_000 }
 
 /** What the loops do. */
 export interface ClusterApiLoops {
   readonly sweep: MachineSweep
+  readonly nodeClassStatus: NodeClassStatus
+}
+
+/** What wakes the loops. */
+export interface ClusterApiSources {
+  readonly hub: Pick<HubConnection, 'onOpen' | 'start' | 'state'>
+  readonly nodeClasses: Cache<ClusterAPINodeClass>
 }
 
 /** All loops of the provider. */
 export class ClusterApiControllers {
   readonly #loops: ClusterApiLoops
-  readonly #connection: Pick<HubConnection, 'start'>
+  readonly #sources: ClusterApiSources
   readonly #create: (options: ControllerOptions) => Controller
 
   /** @param create makes a controller of the process's kind, not started. */
   constructor(
     loops: ClusterApiLoops,
-    connection: Pick<HubConnection, 'start'>,
+    sources: ClusterApiSources,
     create: (options: ControllerOptions) => Controller,
   ) {
     this.#loops = loops
-    this.#connection = connection
+    this.#sources = sources
     this.#create = create
   }
 
@@ -34,20 +44,26 @@ export class ClusterApiControllers {
 
   /** Opens the hub and starts every loop; they stop when `signal` aborts. */
   start(signal: AbortSignal): void {
-    const { sweep } = this.#loops
-    this.#connection.start(signal)
-    const machines = this.#create({
-      name: 'clusterapi.machine.garbagecollection',
-      concurrency: 1,
-      backoff,
-      reconcile: (_all, stop) => sweep.run(stop),
-    })
-    machines.start()
+    const { sweep, nodeClassStatus } = this.#loops
+    const { hub, nodeClasses } = this.#sources
+    hub.start(signal)
+    const machines = this.#loop('clusterapi.machine.garbagecollection', 1, (_all, stop) => sweep.run(stop))
+    const classes = this.#loop('clusterapi.nodeclass', 10, (name, stop) =>
+      nodeClassStatus.reconcile(name, stop),
+    )
+    const unfollow = followNodeClasses(classes, nodeClasses, hub)
+    const controllers = [machines, classes]
+    for (const controller of controllers) controller.start()
     machines.enqueue('all')
     const stop = () => {
-      void machines.stop()
+      unfollow()
+      for (const controller of controllers) void controller.stop()
     }
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
+  }
+
+  #loop(name: string, concurrency: number, reconcile: ControllerOptions['reconcile']): Controller {
+    return this.#create({ name, concurrency, backoff, reconcile })
   }
 }

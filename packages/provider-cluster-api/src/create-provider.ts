@@ -19,6 +19,7 @@ import { MachineFinder } from './machines/machine-finder.ts'
 import { Releaser } from './machines/releaser.ts'
 import { MachineSweep } from './machines/sweep.ts'
 import { ClusterApiMetrics } from './metrics.ts'
+import { NodeClassStatus } from './nodeclass/status-controller.ts'
 import type { ClusterAPINodeClass } from './nodeclass/types.ts'
 import { ClusterApiProvider } from './provider.ts'
 
@@ -26,7 +27,7 @@ import { ClusterApiProvider } from './provider.ts'
 export interface ClusterApiParts {
   readonly hub: Hub & { start(signal: AbortSignal): void }
   /** Of the workload cluster. */
-  readonly kube: Pick<KubeClient, 'get' | 'list'>
+  readonly kube: Pick<KubeClient, 'get' | 'list' | 'patch'>
   readonly nodeClasses: Cache<ClusterAPINodeClass>
   readonly prices: PriceList
   readonly architecture: Architecture
@@ -52,6 +53,7 @@ export function createClusterApiProvider(parts: ClusterApiParts): ClusterApiProv
   const workload = { kube, nodeClasses, events, identity, candidates: candidatesOf(catalogue) }
   const launcher = new Launcher({ hub, reads, workload, machines, deployments, followed, clock })
   const releaser = new Releaser({ hub, machines, deployments, launcher, news, clock })
+  const nodeClassStatus = new NodeClassStatus({ ...parts, catalogue, names: hub.names })
   const view = { hub, reads, deployments, identity }
   const sweep = new MachineSweep({ hub: view, kube, releaser, metrics, process: { clock, logger } })
   return new ClusterApiProvider({
@@ -60,7 +62,11 @@ export function createClusterApiProvider(parts: ClusterApiParts): ClusterApiProv
     machines,
     launcher,
     releaser,
-    controllers: new ClusterApiControllers({ sweep }, hub, parts.createController),
+    controllers: new ClusterApiControllers(
+      { sweep, nodeClassStatus },
+      { hub, nodeClasses },
+      parts.createController,
+    ),
   })
 }
 
