@@ -3,15 +3,11 @@
  * Machines go. Each step reads the hub anew and writes the replicas once for everybody.
  */
 import { type NodeClaim, ownValue } from '@tenon/api'
-import { isKubeError } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
-import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
-import { opened, type HubReads } from '../hub/objects-of-hub.ts'
-import type { Hub } from '../hub/hub.ts'
-import type { ClusterApiNames } from '../names.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
-import { balanced, balancePatch, type Balance, stockOf, type Stock } from './balance.ts'
-import { bindingOf, bindingPatch, hubKeyOf, type HubKey, hubText, isStaying } from './binding.ts'
+import { type Balance, stockOf } from './balance.ts'
+import { bindingOf, hubKeyOf, type HubKey, hubText, isStaying } from './binding.ts'
+import { type Asker, DeploymentWrites, type Limit, type WorkerDependencies } from './deployment-writes.ts'
 import { shrinksFirst } from './shrinking.ts'
 
 /** How long requests are gathered: until none has come for a while, and never longer than this. */
@@ -21,7 +17,8 @@ const gatherMs = 1000
 const pollMs = 1000
 /** How long a claim waits for a Machine to exist. */
 const patienceMs = 30_000
-const attempts = 3
+/** How long is waited for further Machines once one has changed. */
+const togetherMs = 50
 
 /** What a claim got. */
 export type ClaimOutcome =
@@ -29,9 +26,7 @@ export type ClaimOutcome =
   /** The MachineDeployment may not grow; a clause without a full stop. */
   | { readonly kind: 'full'; readonly because: string }
 
-interface Waiter {
-  readonly claim: NodeClaim
-  readonly maxReplicas: number | undefined
+interface Waiter extends Asker {
   readonly outcome: PromiseWithResolvers<ClaimOutcome>
   /** Monotonic milliseconds; set by the first step. */
   deadlineMs?: number
@@ -42,20 +37,11 @@ interface Release {
   readonly outcome: PromiseWithResolvers<void>
 }
 
-/** What a {@link DeploymentWorker} works with. */
-export interface WorkerDependencies {
-  readonly hub: Hub
-  readonly reads: HubReads
-  /** Identity of the workload cluster. */
-  readonly identity: () => Promise<string>
-  readonly clock: Clock
-  readonly logger: Logger
-}
-
 /** Serves one MachineDeployment. It works while there is something to do. */
 export class DeploymentWorker {
   readonly key: HubKey
   readonly #deps: WorkerDependencies
+  readonly #writes: DeploymentWrites
   /** By UID of the claim, in order of arrival. */
   readonly #waiting = new Map<string, Waiter>()
   /** By UID of the Machine. */
@@ -63,6 +49,8 @@ export class DeploymentWorker {
   #isRunning = false
   /** The step that runs now. */
   #step: Promise<void> = Promise.resolve()
+  /** The MachineDeployment as the last step found it. */
+  #scaled: MachineDeployment | undefined
   #hasNews = false
   #lastRequestMs = 0
   #wake = Promise.withResolvers<void>()
@@ -70,6 +58,7 @@ export class DeploymentWorker {
   constructor(key: HubKey, deps: WorkerDependencies) {
     this.key = key
     this.#deps = deps
+    this.#writes = new DeploymentWrites(key, deps)
   }
 
   /** How many claims wait for a Machine. */
@@ -128,10 +117,11 @@ export class DeploymentWorker {
   async #run(): Promise<void> {
     this.#isRunning = true
     while (this.#waiting.size + this.#releases.size > 0) {
-      if (this.#hasNews) await this.#gather()
+      const hasNews = this.#hasNews
+      if (hasNews) await this.#gather()
       this.#hasNews = false
       this.#wake = Promise.withResolvers()
-      this.#step = this.#work().catch((error: unknown) => {
+      this.#step = (hasNews ? this.#work() : this.#look()).catch((error: unknown) => {
         this.#failAll(error)
       })
       await this.#step
@@ -157,6 +147,8 @@ export class DeploymentWorker {
     const pause = this.#deps.clock.sleep(pollMs, end.signal).catch(() => undefined)
     await Promise.race([pause, this.#wake.promise])
     end.abort()
+    // Machines come in numbers.
+    if (!this.#hasNews) await this.#deps.clock.sleep(togetherMs)
   }
 
   #failAll(error: unknown): void {
@@ -165,10 +157,21 @@ export class DeploymentWorker {
     this.#releases.clear()
   }
 
+  /** Looks for Machines that have come since; what to do about their absence is decided anew. */
+  async #look(): Promise<void> {
+    const { reads, hub } = this.#deps
+    const machines = await reads.machinesOf(this.key)
+    this.#resolveBound(machines)
+    const stock = this.#scaled && stockOf(this.#scaled, machines, hub.names)
+    if (stock === undefined || stock.free.length === 0) await this.#work()
+    else await this.#assign(stock.free, [...this.#waiting.values()])
+  }
+
   async #work(): Promise<void> {
     const releases = [...this.#releases.values()]
     const { reads } = this.#deps
-    const deployment = await this.#deployment()
+    const deployment = await this.#writes.deployment()
+    this.#scaled = deployment
     let machines = await reads.machinesOf(this.key)
     this.#resolveBound(machines)
     const marked = await this.#mark(releases, machines)
@@ -176,17 +179,11 @@ export class DeploymentWorker {
     const uncounted = await this.#uncounted(deployment, marked)
     // Who comes from here on waits for the next step.
     const waiters = [...this.#waiting.values()]
-    const { stock, balance, limit } = await this.#balance(deployment, machines, uncounted, waiters)
+    const { stock, balance, limit } = await this.#writes.balance(deployment, machines, uncounted, waiters)
     await this.#delete(releases, marked)
     this.#refuse(waiters.slice(balance.served), limit)
     await this.#assign(stock.free, waiters.slice(0, balance.served))
     this.#expire(waiters, balance, machines)
-  }
-
-  async #deployment(): Promise<MachineDeployment> {
-    const deployment = await this.#deps.reads.deployment(this.key)
-    if (deployment !== undefined) return deployment
-    throw new ProviderError('other', `MachineDeployment ${hubText(this.key)} does not exist`)
   }
 
   /** Claims whose Machine was bound by a step whose answer was lost. */
@@ -209,9 +206,6 @@ export class DeploymentWorker {
     releases: readonly Release[],
     machines: readonly Machine[],
   ): Promise<ReadonlyMap<string, Machine>> {
-    const { kube, names } = this.#deps.hub
-    const { kinds } = opened(this.#deps.hub)
-    const now = rfc3339(this.#deps.clock.now())
     const current = new Map(machines.map((machine) => [machine.metadata.uid ?? '', machine]))
     const marked = new Map<string, Machine>()
     await Promise.all(
@@ -226,13 +220,8 @@ export class DeploymentWorker {
           this.#refuseRelease(release, new ProviderError('nodeClaimNotFound', goneText(release.machine)))
           return
         }
-        if (ownValue(machine.metadata.annotations, names.deleteMachine) !== undefined) {
-          marked.set(uid, machine)
-          return
-        }
-        const patch = { metadata: { uid, annotations: { [names.deleteMachine]: now } } }
         try {
-          marked.set(uid, await kube.patch<Machine>(kinds.machine, hubKeyOf(machine), patch))
+          marked.set(uid, await this.#writes.mark(machine))
         } catch (error) {
           this.#refuseRelease(release, error)
         }
@@ -268,58 +257,16 @@ export class DeploymentWorker {
     )
   }
 
-  /** Writes the replicas that everything needs, unless they are there. */
-  async #balance(
-    first: MachineDeployment,
-    machines: readonly Machine[],
-    release: ReadonlySet<string>,
-    waiters: readonly Waiter[],
-  ): Promise<{ readonly stock: Stock; readonly balance: Balance; readonly limit: Limit }> {
-    const { hub, clock } = this.#deps
-    let deployment = first
-    for (let attempt = 1; ; attempt++) {
-      const stock = stockOf(deployment, machines, hub.names)
-      const limit = limitOf(deployment, waiters, hub.names)
-      const demand = { waiting: waiters.length, release, ...limit }
-      const balance = balanced(deployment, machines, stock, demand)
-      const patch = balancePatch(deployment, balance, rfc3339(clock.now()))
-      if (patch === undefined) return { stock, balance, limit }
-      try {
-        await this.#scale(deployment, patch, balance.replicas)
-        return { stock, balance, limit }
-      } catch (error) {
-        // Its controllers write often.
-        if (!isKubeError(error, 'conflict') || attempt === attempts) throw error
-        deployment = await this.#deployment()
-      }
-    }
-  }
-
-  async #scale({ metadata, spec }: MachineDeployment, patch: object, to: number): Promise<void> {
-    const { hub, logger } = this.#deps
-    const { resourceVersion } = metadata
-    const options = resourceVersion === undefined ? {} : { resourceVersion }
-    await hub.kube.patch(opened(hub).kinds.machineDeployment, this.key, patch, options)
-    const from = spec?.replicas ?? 0
-    if (from !== to) logger.info('scaled a MachineDeployment', { MachineDeployment: this.key, from, to })
-  }
-
   async #delete(releases: readonly Release[], marked: ReadonlyMap<string, Machine>): Promise<void> {
-    const { hub } = this.#deps
     await Promise.all(
       releases.map(async (release) => {
-        const { uid = '' } = release.machine.metadata
-        if (!marked.has(uid)) return
+        if (!marked.has(release.machine.metadata.uid ?? '')) return
         try {
-          const options = uid === '' ? {} : { preconditionUid: uid }
-          await hub.kube.delete(opened(hub).kinds.machine, hubKeyOf(release.machine), options)
+          await this.#writes.remove(release.machine)
+          this.#released(release)
         } catch (error) {
-          if (!isKubeError(error, 'notFound')) {
-            this.#refuseRelease(release, error)
-            return
-          }
+          this.#refuseRelease(release, error)
         }
-        this.#released(release)
       }),
     )
   }
@@ -341,7 +288,7 @@ export class DeploymentWorker {
         const { uid = '' } = waiter.claim.metadata
         if (machine === undefined || this.#waiting.get(uid) !== waiter) return
         try {
-          const bound = await this.#bind(machine, waiter.claim)
+          const bound = await this.#writes.bind(machine, waiter.claim)
           if (bound !== undefined) this.#settle(uid, { kind: 'bound', machine: bound })
         } catch (error) {
           waiter.outcome.reject(error)
@@ -349,27 +296,6 @@ export class DeploymentWorker {
         }
       }),
     )
-  }
-
-  /** The Machine with its binding; undefined when it cannot be had any more. */
-  async #bind(machine: Machine, claim: NodeClaim): Promise<Machine | undefined> {
-    const { hub, reads, identity } = this.#deps
-    const patch = bindingPatch(claim, hub.names, await identity())
-    let current: Machine | undefined = machine
-    for (let attempt = 1; ; attempt++) {
-      const { resourceVersion } = current.metadata
-      const options = resourceVersion === undefined ? {} : { resourceVersion }
-      try {
-        return await hub.kube.patch<Machine>(opened(hub).kinds.machine, hubKeyOf(machine), patch, options)
-      } catch (error) {
-        if (isKubeError(error, 'notFound')) return undefined
-        if (!isKubeError(error, 'conflict') || attempt === attempts) throw error
-        current = await reads.machine(hubKeyOf(machine))
-        const binding = current && bindingOf(current, hub.names)
-        if (current === undefined || binding === undefined || !isStaying(current, hub.names)) return undefined
-        if (binding.kind === 'bound') return binding.claimUid === claim.metadata.uid ? current : undefined
-      }
-    }
   }
 
   /** Ends the waiting of those for whom no Machine came. */
@@ -388,26 +314,6 @@ export class DeploymentWorker {
       )
     }
   }
-}
-
-/** How far a MachineDeployment may grow. */
-interface Limit {
-  readonly maxReplicas?: number
-  /** Why not further: a clause without a full stop. */
-  readonly because?: string
-}
-
-function limitOf(deployment: MachineDeployment, waiters: readonly Waiter[], names: ClusterApiNames): Limit {
-  const { metadata, spec } = deployment
-  const standstill = spec?.replicas ?? 0
-  if (metadata.deletionTimestamp !== undefined)
-    return { maxReplicas: standstill, because: 'it is being deleted' }
-  if (spec?.paused === true || ownValue(metadata.annotations, names.paused) !== undefined)
-    return { maxReplicas: standstill, because: 'it is paused' }
-  const known = waiters.flatMap(({ maxReplicas }) => maxReplicas ?? [])
-  if (known.length === 0) return {}
-  const maxReplicas = Math.min(...known)
-  return { maxReplicas, because: `it may have ${String(maxReplicas)} replicas at most` }
 }
 
 function goneText(machine: Machine): string {

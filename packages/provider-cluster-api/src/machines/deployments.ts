@@ -1,7 +1,8 @@
 /** The workers of all MachineDeployments (cluster-api.md 8). */
 import { ownValue } from '@tenon/api'
 import { hubKeyOf, type HubKey, hubText } from './binding.ts'
-import { DeploymentWorker, type WorkerDependencies } from './deployment-worker.ts'
+import { DeploymentWorker } from './deployment-worker.ts'
+import type { WorkerDependencies } from './deployment-writes.ts'
 import type { FollowedMachines } from './followed-machines.ts'
 
 /** One worker for each MachineDeployment that is changed. */

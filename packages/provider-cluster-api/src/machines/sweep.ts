@@ -56,7 +56,7 @@ export class MachineSweep {
     const machines = await reads.machines(false, signal)
     const claims = await this.#deps.kube.list(karpenterKinds.nodeClaim, { signal })
     const orphans = await this.#orphans(machines, claims)
-    const surplus = this.#surplus(machines)
+    const surplus = await this.#shut(this.#surplus(machines), signal)
     const found = [...orphans, ...surplus]
     this.#remember(found)
     const ripe = [
@@ -121,6 +121,12 @@ export class MachineSweep {
         )
         return surplusOf(deployment, stockOf(deployment, own, names), deployments.worker(key).waiting)
       })
+  }
+
+  /** Those on which there are no pods for sure. */
+  async #shut(machines: readonly Machine[], signal: AbortSignal): Promise<readonly Machine[]> {
+    const isOpen = await Promise.all(machines.map((machine) => this.#mayRunPods(machine, signal)))
+    return machines.filter((_machine, index) => isOpen[index] === false)
   }
 
   #remember(found: readonly Machine[]): void {

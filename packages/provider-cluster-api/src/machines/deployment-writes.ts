@@ -1,0 +1,155 @@
+/** What is written to one MachineDeployment and its Machines (cluster-api.md 9, 10). */
+import { type NodeClaim, ownValue } from '@tenon/api'
+import { isKubeError } from '@tenon/kube'
+import { ProviderError } from '@tenon/provider'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
+import type { Hub } from '../hub/hub.ts'
+import { opened, type HubReads } from '../hub/objects-of-hub.ts'
+import type { ClusterApiNames } from '../names.ts'
+import type { Machine, MachineDeployment } from '../objects.ts'
+import { balanced, balancePatch, type Balance, stockOf, type Stock } from './balance.ts'
+import { bindingOf, bindingPatch, hubKeyOf, type HubKey, hubText, isStaying } from './binding.ts'
+
+/** How often a write is tried that somebody else's came before. */
+const attempts = 3
+
+/** What a {@link DeploymentWrites} and the worker above it work with. */
+export interface WorkerDependencies {
+  readonly hub: Hub
+  readonly reads: HubReads
+  /** Identity of the workload cluster. */
+  readonly identity: () => Promise<string>
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** A claim that wants a Machine. */
+export interface Asker {
+  readonly claim: NodeClaim
+  /** Most replicas that the MachineDeployment may be raised to. */
+  readonly maxReplicas: number | undefined
+}
+
+/** What a step came to. */
+export interface Balanced {
+  readonly stock: Stock
+  readonly balance: Balance
+  readonly limit: Limit
+}
+
+/** How far a MachineDeployment may grow. */
+export interface Limit {
+  readonly maxReplicas?: number
+  /** Why not further: a clause without a full stop. */
+  readonly because?: string
+}
+
+function limitOf(deployment: MachineDeployment, askers: readonly Asker[], names: ClusterApiNames): Limit {
+  const { metadata, spec } = deployment
+  const standstill = spec?.replicas ?? 0
+  if (metadata.deletionTimestamp !== undefined)
+    return { maxReplicas: standstill, because: 'it is being deleted' }
+  if (spec?.paused === true || ownValue(metadata.annotations, names.paused) !== undefined)
+    return { maxReplicas: standstill, because: 'it is paused' }
+  const known = askers.flatMap(({ maxReplicas }) => maxReplicas ?? [])
+  if (known.length === 0) return {}
+  const maxReplicas = Math.min(...known)
+  return { maxReplicas, because: `it may have ${String(maxReplicas)} replicas at most` }
+}
+
+/** Writes; each may be repeated after a crash. */
+export class DeploymentWrites {
+  readonly #key: HubKey
+  readonly #deps: WorkerDependencies
+
+  constructor(key: HubKey, deps: WorkerDependencies) {
+    this.#key = key
+    this.#deps = deps
+  }
+
+  /** The MachineDeployment as it is. @throws ProviderError when there is none. */
+  async deployment(): Promise<MachineDeployment> {
+    const deployment = await this.#deps.reads.deployment(this.#key)
+    if (deployment !== undefined) return deployment
+    throw new ProviderError('other', `MachineDeployment ${hubText(this.#key)} does not exist`)
+  }
+
+  /** Marks a Machine to go first when its MachineSet shrinks. */
+  async mark(machine: Machine): Promise<Machine> {
+    const { hub, clock } = this.#deps
+    const { uid, annotations } = machine.metadata
+    if (ownValue(annotations, hub.names.deleteMachine) !== undefined) return machine
+    const marks = { [hub.names.deleteMachine]: rfc3339(clock.now()) }
+    const patch = { metadata: { ...(uid !== undefined && { uid }), annotations: marks } }
+    return await hub.kube.patch<Machine>(opened(hub).kinds.machine, hubKeyOf(machine), patch)
+  }
+
+  /** Has a Machine deleted: a MachineSet that grows at the same time would keep one that is only marked. */
+  async remove(machine: Machine): Promise<void> {
+    const { hub } = this.#deps
+    const { uid } = machine.metadata
+    const options = uid === undefined ? {} : { preconditionUid: uid }
+    try {
+      await hub.kube.delete(opened(hub).kinds.machine, hubKeyOf(machine), options)
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+  }
+
+  /** Writes the replicas that everything needs, unless they are there. */
+  async balance(
+    first: MachineDeployment,
+    machines: readonly Machine[],
+    release: ReadonlySet<string>,
+    askers: readonly Asker[],
+  ): Promise<Balanced> {
+    const { hub, clock } = this.#deps
+    let deployment = first
+    for (let attempt = 1; ; attempt++) {
+      const stock = stockOf(deployment, machines, hub.names)
+      const limit = limitOf(deployment, askers, hub.names)
+      const demand = { waiting: askers.length, release, ...limit }
+      const balance = balanced(deployment, machines, stock, demand)
+      const patch = balancePatch(deployment, balance, rfc3339(clock.now()))
+      if (patch === undefined) return { stock, balance, limit }
+      try {
+        await this.#scale(deployment, patch, balance.replicas)
+        return { stock, balance, limit }
+      } catch (error) {
+        // Its controllers write often.
+        if (!isKubeError(error, 'conflict') || attempt === attempts) throw error
+        deployment = await this.deployment()
+      }
+    }
+  }
+
+  async #scale({ metadata, spec }: MachineDeployment, patch: object, to: number): Promise<void> {
+    const { hub, logger } = this.#deps
+    const { resourceVersion } = metadata
+    const options = resourceVersion === undefined ? {} : { resourceVersion }
+    await hub.kube.patch(opened(hub).kinds.machineDeployment, this.#key, patch, options)
+    const from = spec?.replicas ?? 0
+    if (from !== to) logger.info('scaled a MachineDeployment', { MachineDeployment: this.#key, from, to })
+  }
+
+  /** The Machine with its binding; undefined when it cannot be had any more. */
+  async bind(machine: Machine, claim: NodeClaim): Promise<Machine | undefined> {
+    const { hub, reads, identity } = this.#deps
+    const patch = bindingPatch(claim, hub.names, await identity())
+    let current: Machine | undefined = machine
+    for (let attempt = 1; ; attempt++) {
+      const { resourceVersion } = current.metadata
+      const options = resourceVersion === undefined ? {} : { resourceVersion }
+      try {
+        return await hub.kube.patch<Machine>(opened(hub).kinds.machine, hubKeyOf(machine), patch, options)
+      } catch (error) {
+        if (isKubeError(error, 'notFound')) return undefined
+        if (!isKubeError(error, 'conflict') || attempt === attempts) throw error
+        current = await reads.machine(hubKeyOf(machine))
+        const binding = current && bindingOf(current, hub.names)
+        if (current === undefined || binding === undefined || !isStaying(current, hub.names)) return undefined
+        if (binding.kind === 'bound') return binding.claimUid === claim.metadata.uid ? current : undefined
+      }
+    }
+  }
+}
