@@ -18,7 +18,10 @@ const allowed: readonly (readonly [RegExp, string])[] = [
   [/^packages\/world\/src\//, 'the test bed plays the faults of one cloud, and its findings are kept'],
   [/^(bench|conformance)\//, 'they measure and test with the nodes of a cloud'],
   [/^(docs|examples)\/|(^|\/)[A-Z]+\.md$/, 'documents and examples'],
-  [/^charts\/[a-z-]+\/(crds|templates)\/[a-z]+\.[a-z.-]+\.yaml$/, 'definitions, written by npm run charts'],
+  [
+    /^charts\/[a-z-]+\/(crds|templates)\/[a-z]+\.[a-z0-9.-]+\.yaml$/,
+    'definitions, written by npm run charts',
+  ],
   [/^charts\/[a-z-]+\/(providers\/|values\.|Chart\.)/, 'written from the modules by npm run charts'],
   [/^monitoring\/[a-z]+\/(tenon-)?[a-z]+-cloud\./, 'rules and dashboards of single clouds'],
   [/^package\.json$/, 'the tools of the real control plane'],

@@ -87,7 +87,7 @@ test('an installed package is found from the working folder; what is neither is 
   assert.equal(all.at(-1), chosen)
   await assert.rejects(
     loadProviders('ovh', cwd),
-    /--provider=ovh: give exoscale, clever-cloud or kwok, the path of a provider module such as \.\/my-cloud\.js, or an installed/,
+    /--provider=ovh: give exoscale, clever-cloud, cluster-api or kwok, the path of a provider module such as \.\/my-cloud\.js, or an installed/,
   )
 })
 

@@ -212,7 +212,7 @@ test('usage errors are one line and suggest the nearest word', async (t) => {
     t,
     cwd,
     ['controller', '--provider', 'ovh'],
-    /^tenon: --provider=ovh: give exoscale, clever-cloud or kwok/,
+    /^tenon: --provider=ovh: give exoscale, clever-cloud, cluster-api or kwok/,
   )
 })
 

@@ -1,4 +1,5 @@
 /** The provider for clusters whose machines Cluster API manages. */
+export { clusterAPINodeClassCrd } from './nodeclass/crd.ts'
 export { type ClusterAPINodeClass, clusterAPINodeClassKind } from './nodeclass/types.ts'
 export { kindsOf, type Machine, type MachineDeployment, type MachineSet } from './objects.ts'
 export { openClusterApi } from './open.ts'

@@ -28,6 +28,7 @@ const kinds = [
   'nodeoverlays.karpenter.sh',
   'exoscalenodeclasses.karpenter.exoscale.com',
   'clevernodeclasses.karpenter.clever-cloud.com',
+  'clusterapinodeclasses.karpenter.cluster.x-k8s.io',
   'kwoknodeclasses.karpenter.kwok.sh',
 ]
 

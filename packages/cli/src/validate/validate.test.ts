@@ -68,6 +68,30 @@ test('the shipped examples hold no error', async () => {
   const other = await runCommand(['validate', ...others], { cwd })
   assert.equal(other.code, 0, other.err)
   assert.match(other.err, /^\d+ objects in 17 files checked; (.*; )?0 errors, /)
+  const third = await runCommand(
+    ['validate', ...['', '/hub', '/workloads'].map((folder) => `examples/cluster-api${folder}`)],
+    { cwd },
+  )
+  assert.equal(third.code, 0, third.out)
+  assert.match(third.err, /^12 objects in 17 files checked; .*; 0 errors, 0 warnings/)
+})
+
+test('MachineDeployments among the files are what NodePools of Cluster API are held against', async (t) => {
+  const root = join(import.meta.dirname, '../../../../examples/cluster-api')
+  const pool = await readFile(join(root, 'general-purpose.yaml'), 'utf8')
+  const deployments = await readFile(join(root, 'hub/three-sizes.yaml'), 'utf8')
+  const wrong = pool.replace('[small, medium, large]', '[tiny]')
+  assert.notEqual(wrong, pool)
+  const alone = await folderWith(t, { 'pool.yaml': wrong })
+  const nothingKnown = await runCommand(['validate', 'pool.yaml'], { cwd: alone })
+  assert.equal(nothingKnown.code, 0, nothingKnown.out)
+  const cwd = await folderWith(t, { 'pool.yaml': wrong, 'hub.yaml': deployments })
+  const { code, out } = await runCommand(['validate', 'pool.yaml', 'hub.yaml'], { cwd })
+  assert.equal(code, 1)
+  assert.match(
+    out,
+    /NodePool general-purpose: .*no instance type of cluster-api has node\.kubernetes\.io\/instance-type In \[tiny\]; there are large, medium, small/,
+  )
 })
 
 test('the guide shows what is printed', async (t) => {
@@ -374,7 +398,10 @@ test('what cannot be read or is asked wrongly exits with 2', async () => {
   for (const [args, message] of [
     [['nowhere.yaml'], /^tenon: cannot read nowhere\.yaml: no such file or directory/],
     [[], /missing required argument 'path'/],
-    [['-', '--provider', 'ovh'], /give exoscale, clever-cloud or kwok, the path of a provider module/],
+    [
+      ['-', '--provider', 'ovh'],
+      /give exoscale, clever-cloud, cluster-api or kwok, the path of a provider module/,
+    ],
     [['-', '--feature-gates', 'NodeOverlay'], /--feature-gates: "NodeOverlay": give NAME=true/],
     [
       ['-', '--zone', 'de-mars-1'],

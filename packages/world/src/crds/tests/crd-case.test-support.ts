@@ -46,6 +46,7 @@ const plurals: Readonly<Record<string, string>> = {
   NodeClaim: 'nodeclaims',
   NodeOverlay: 'nodeoverlays',
   CleverNodeClass: 'clevernodeclasses',
+  ClusterAPINodeClass: 'clusterapinodeclasses',
   ExoscaleNodeClass: 'exoscalenodeclasses',
   KWOKNodeClass: 'kwoknodeclasses',
 }

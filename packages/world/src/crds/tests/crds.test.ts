@@ -16,6 +16,7 @@ import {
   kubeconfigYaml,
 } from '@tenon/devcluster'
 import { cleverNodeClassCrd } from '@tenon/provider-clever-cloud'
+import { clusterAPINodeClassCrd } from '@tenon/provider-cluster-api'
 import { exoscaleNodeClassCrd } from '@tenon/provider-exoscale'
 import { kwokNodeClassCrd } from '@tenon/provider-kwok'
 import {
@@ -43,6 +44,7 @@ const crds = [
   nodeClaimCrd,
   nodeOverlayCrd,
   cleverNodeClassCrd,
+  clusterAPINodeClassCrd,
   exoscaleNodeClassCrd(),
   kwokNodeClassCrd,
 ]

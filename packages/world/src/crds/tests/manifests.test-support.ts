@@ -73,6 +73,16 @@ export function aCleverNodeClass(rest: Fields = {}): Manifest {
   }
 }
 
+/** A ClusterAPINodeClass without a spec, and what is given. */
+export function aClusterAPINodeClass(rest: Fields = {}): Manifest {
+  return {
+    apiVersion: 'karpenter.cluster.x-k8s.io/v1alpha1',
+    kind: 'ClusterAPINodeClass',
+    metadata: {},
+    ...rest,
+  }
+}
+
 /** A requirement on a label. */
 export function requirement(operator: string, values?: readonly string[], more: Fields = {}): Fields {
   return { key: 'example.com/tier', operator, ...(values && { values }), ...more }

@@ -1,6 +1,11 @@
-/** ExoscaleNodeClass (exoscale.md A3), KWOKNodeClass (operations.md 12.1), CleverNodeClass (clever-cloud.md 3). */
+/** ExoscaleNodeClass (exoscale.md A3), KWOKNodeClass (operations.md 12.1), CleverNodeClass (clever-cloud.md 3), ClusterAPINodeClass (cluster-api.md 2). */
 import { accepts, type CrdCase, numbered, refuses } from './crd-case.test-support.ts'
-import { aCleverNodeClass, aKwokNodeClass, anExoscaleNodeClass } from './manifests.test-support.ts'
+import {
+  aCleverNodeClass,
+  aClusterAPINodeClass,
+  aKwokNodeClass,
+  anExoscaleNodeClass,
+} from './manifests.test-support.ts'
 
 const uuid = '3f0c8e3e-3b1a-4a52-9d4e-1c5f5f7a9b10'
 const kubeletDefaults = {
@@ -311,6 +316,52 @@ const cleverCloud: readonly CrdCase[] = [
   },
 ]
 
+const selecting = (scalableResourceSelector: unknown) =>
+  aClusterAPINodeClass({ spec: { scalableResourceSelector } })
+const selected = { namespace: 'default', name: 'md-0', instanceType: 'm', zone: 'a', price: '0.1 EUR' }
+
+const clusterApi: readonly CrdCase[] = [
+  ...accepts(
+    'ClusterAPINodeClass',
+    [undefined, {}, { driftPolicy: 'Replace' }, { driftPolicy: 'Ignore' }],
+    (spec) => aClusterAPINodeClass({ spec }),
+  ),
+  ...accepts(
+    'selector',
+    [
+      {},
+      { matchLabels: { team: 'a' } },
+      { matchExpressions: [{ key: 'team', operator: 'Exists' }] },
+      { matchExpressions: [{ key: 'team', operator: 'NotIn', values: ['a', 'b'] }] },
+    ],
+    selecting,
+  ),
+  ...refuses(
+    'CAP-96 operator that is not known',
+    /matchExpressions\[0\]\.operator.* supported values: "In", "NotIn", "Exists", "DoesNotExist"/,
+    [{ matchExpressions: [{ key: 'team', operator: 'Near' }] }],
+    selecting,
+  ),
+  ...refuses('selector', /unknown field/, [{ matchFields: [] }], selecting),
+  ...refuses(
+    'ClusterAPINodeClass',
+    /spec\.driftPolicy.* supported values/,
+    [{ driftPolicy: 'Never' }],
+    (spec) => aClusterAPINodeClass({ spec }),
+  ),
+  {
+    name: 'CAP-65 conditions and matches of a ClusterAPINodeClass are kept',
+    create: aClusterAPINodeClass(),
+    change: {
+      subresource: 'status',
+      manifest: aClusterAPINodeClass({
+        status: { conditions: [condition('Ready')], machineDeployments: [selected] },
+      }),
+    },
+    stored: { 'status.conditions': [condition('Ready')], 'status.machineDeployments': [selected] },
+  },
+]
+
 export const nodeClassCases: readonly CrdCase[] = [
   ...templates,
   ...disk,
@@ -320,4 +371,5 @@ export const nodeClassCases: readonly CrdCase[] = [
   ...statuses,
   ...kwok,
   ...cleverCloud,
+  ...clusterApi,
 ]
