@@ -17,6 +17,10 @@ const found: ReadonlyMap<string, string> = new Map([
     'RPT-26 a Job that fails because its pods were moved does not have those moved again that came along',
   ],
   [
+    'job-failed-of-drift.json',
+    'RPT-26 a Job that fails because a drifted node went does not have the pods moved again that came along',
+  ],
+  [
     'bought-before-found.json',
     'RPT-1 a second node that was bought before the first was found too small holds nothing up',
   ],
