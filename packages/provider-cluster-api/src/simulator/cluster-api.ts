@@ -8,7 +8,7 @@ import { installKinds } from './crds.ts'
 import { reconcileDeployment } from './deployments/deployment-controller.ts'
 import { Faults } from './faults.ts'
 import type { HubParts } from './hub-parts.ts'
-import { type FullMachine, type SimulatedKinds, simulatedKinds } from './kinds.ts'
+import { type FullDeployment, type FullMachine, type SimulatedKinds, simulatedKinds } from './kinds.ts'
 import { reconcileSet } from './machine-sets/set-controller.ts'
 import { Infrastructure } from './machines/infrastructure.ts'
 import { type MachineParts, reconcileMachine } from './machines/machine-controller.ts'
@@ -150,9 +150,13 @@ class Manager {
         added: ({ metadata }) => this.#hearAll(metadata.namespace ?? ''),
         updated: ({ metadata }) => this.#hearAll(metadata.namespace ?? ''),
       }),
-      this.#follow(kinds.deployment, ({ metadata }) =>
-        this.#deployments.hear(metadata.namespace, metadata.name),
-      ),
+      api.subscribe(kinds.deployment, {
+        added: ({ metadata }) => this.#deployments.hear(metadata.namespace, metadata.name),
+        updated: (deployment, old) => {
+          this.#deployments.hear(deployment.metadata.namespace, deployment.metadata.name)
+          if (deployment.metadata.generation !== old.metadata.generation) this.#hearMachinesOf(deployment)
+        },
+      }),
       this.#follow(kinds.set, (set) => {
         this.#sets.hear(set.metadata.namespace, set.metadata.name)
         this.#hearOwners(set)
@@ -208,6 +212,14 @@ class Manager {
       this.#deployments.hear(namespace, metadata.name)
     for (const { metadata } of api.list(kinds.set, { namespace })) this.#sets.hear(namespace, metadata.name)
     for (const { metadata } of api.list(kinds.machine, { namespace }))
+      this.#machines.hear(namespace, metadata.name)
+  }
+
+  /** Whether Machines are up to date depends on their MachineDeployment. */
+  #hearMachinesOf({ metadata: { name, namespace = '' } }: FullDeployment): void {
+    const { api, kinds, names } = this.hub
+    const labelSelector = { matchLabels: { [names.deploymentName]: name } }
+    for (const { metadata } of api.list(kinds.machine, { namespace, labelSelector }))
       this.#machines.hear(namespace, metadata.name)
   }
 

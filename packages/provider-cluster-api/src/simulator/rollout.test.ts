@@ -1,6 +1,7 @@
 /** How the simulated Cluster API brings a changed template to its Machines, and what stops it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { conditionOf, kinds } from '@tenon/api'
 import { ClusterApiFixture } from './cluster-api.test-support.ts'
 import { onDeleteStep, pausedStep, rollingStep, type SetFigures } from './deployments/rollout.ts'
 
@@ -189,4 +190,46 @@ test('a Machine that is going during a rollout is not the one that a smaller siz
   await world.seconds(5)
   // The annotation ranks within a MachineSet, and the rollout takes from the former one.
   assert.equal(world.machine(fresh)?.metadata.deletionTimestamp, undefined)
+})
+
+test('while a MachineDeployment rolls, nodes of former templates are marked, and with OnDelete they stay so', async (t) => {
+  const world = await ClusterApiFixture.start()
+  t.after(() => world.stop())
+  world.createDeployment('small', { replicas: 1 })
+  world.patch('small', { spec: { ...onDelete, template: { spec: { version: 'v1.34.1' } } } })
+  await world.seconds(60)
+  const { name } = world.onlyMachine().metadata
+  const marks = () => (world.node(name)?.spec?.taints ?? []).map(({ key }) => key)
+  const upToDate = () => conditionOf(world.onlyMachine(), 'UpToDate')?.status
+  assert.deepEqual([upToDate(), marks()], ['True', ['karpenter.sh/unregistered']])
+  world.patch('small', newVersion)
+  await world.seconds(5)
+  assert.deepEqual(
+    [upToDate(), marks()],
+    ['False', ['karpenter.sh/unregistered', 'node.cluster.x-k8s.io/outdated-revision']],
+  )
+  assert.equal(conditionOf(world.deployment('small') ?? world.onlyMachine(), 'RollingOut')?.status, 'True')
+})
+
+test('a Machine of which no version is asked for is never up to date', async (t) => {
+  const world = await ClusterApiFixture.start()
+  t.after(() => world.stop())
+  world.createDeployment('small', { replicas: 1 })
+  await world.seconds(60)
+  assert.equal(conditionOf(world.onlyMachine(), 'UpToDate')?.status, 'False')
+})
+
+test('a Machine whose Node was deleted is unhealthy, and stays', async (t) => {
+  const world = await ClusterApiFixture.start()
+  t.after(() => world.stop())
+  world.createDeployment('small', { replicas: 1 })
+  await world.seconds(60)
+  const { name } = world.onlyMachine().metadata
+  world.cloud.lose('default', name)
+  world.api.delete(kinds.node, undefined, name)
+  await world.seconds(5)
+  assert.deepEqual(
+    [conditionOf(world.onlyMachine(), 'NodeHealthy')?.status, world.onlyMachine().status?.nodeRef?.name],
+    ['False', name],
+  )
 })

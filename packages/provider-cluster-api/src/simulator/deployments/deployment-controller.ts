@@ -1,5 +1,5 @@
 /** Keeps the MachineSets of MachineDeployments (cluster-api.md 18). */
-import { isConditionTrue, ownValue } from '@tenon/api'
+import { conditionOf, isConditionTrue, ownValue } from '@tenon/api'
 import type { HubParts } from '../hub-parts.ts'
 import { hold, isPaused, release } from '../hub-parts.ts'
 import {
@@ -170,7 +170,9 @@ function report(
   const upToDate = all.filter(isUpToDate).length
   const ready = all.filter((machine) => isConditionTrue(machine, 'Ready')).length
   const available = all.filter(isAvailable).length
-  const isRolling = all.length > upToDate
+  const isRolling = all.some(
+    (machine) => !isLeaving(machine) && conditionOf(machine, 'UpToDate')?.status === 'False',
+  )
   const status = {
     observedGeneration: generation,
     selector: selectorText(deployment),

@@ -9,7 +9,8 @@ import type { Infrastructure } from './infrastructure.ts'
 import { failureOf, type MachineRecord } from './machine-record.ts'
 import { tellMachine } from './machine-status.ts'
 import type { NodeIndex } from './node-index.ts'
-import { syncNode } from './node-sync.ts'
+import { markRevision, syncNode } from './node-sync.ts'
+import { revisionOf } from './up-to-date.ts'
 
 const excludeFromDrain = 'machine.cluster.x-k8s.io/exclude-node-draining'
 
@@ -34,8 +35,12 @@ export function reconcileMachine(parts: MachineParts, namespace: string, name: s
   if (provided === undefined) return undefined
   const bootMs = infrastructure.boot(provided, record)
   const node = nodeOf(parts, record)
-  if (node !== undefined && isOwn(parts, record, node)) syncNode(parts.workload, hub.names, provided, node)
-  tellMachine(hub, provided, record, { node })
+  const { isCurrent, isUpToDate } = revisionOf(hub, provided, node)
+  if (node !== undefined && isOwn(parts, record, node)) {
+    syncNode(parts.workload, hub.names, provided, node)
+    markRevision(parts.workload, node.metadata.name, isCurrent)
+  }
+  tellMachine(hub, provided, record, { node, isUpToDate })
   return soonest([provideMs, bootMs, ...laterOf(hub, record)])
 }
 
@@ -69,8 +74,9 @@ function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): 
   const { api, clock, kinds, settings } = hub
   if (machine.metadata.finalizers?.includes(finalizers.machine) !== true) return undefined
   const node = nodeOf(parts, record)
+  const { isUpToDate } = revisionOf(hub, machine, node)
   if (!isDrained(parts, machine, record, node)) {
-    tellMachine(hub, machine, record, { node, end: 'DrainingNode' })
+    tellMachine(hub, machine, record, { node, isUpToDate, end: 'DrainingNode' })
     return settings.drainRetryMs
   }
   const nowMs = clock.monotonic()
@@ -78,7 +84,8 @@ function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): 
   const leftMs = record.drainedAtMs + record.deletionMs - nowMs
   if (leftMs > 0) {
     const current = latest(api, kinds.machine, machine)
-    if (current !== undefined) tellMachine(hub, current, record, { node, end: 'DeletingInfrastructure' })
+    if (current !== undefined)
+      tellMachine(hub, current, record, { node, isUpToDate, end: 'DeletingInfrastructure' })
     return leftMs
   }
   infrastructure.room.cut(record)

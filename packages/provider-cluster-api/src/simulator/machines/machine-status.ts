@@ -9,13 +9,15 @@ import { failureOf, type MachineRecord } from './machine-record.ts'
 /** How far the end of a Machine has come, as the reason of its condition. */
 export type EndStep = 'DrainingNode' | 'DeletingInfrastructure'
 
+/** What a pass over a Machine has found out. */
+export interface Seen {
+  readonly node: Node | undefined
+  readonly end?: EndStep
+  readonly isUpToDate: boolean
+}
+
 /** Writes phase, Node and conditions of a Machine. */
-export function tellMachine(
-  parts: HubParts,
-  machine: FullMachine,
-  record: MachineRecord,
-  seen: { readonly node: Node | undefined; readonly end?: EndStep },
-): void {
+export function tellMachine(parts: HubParts, machine: FullMachine, record: MachineRecord, seen: Seen): void {
   const { kinds, clock } = parts
   const nowMs = clock.monotonic()
   const failure = failureOf(record, nowMs)
@@ -86,12 +88,14 @@ function conditionsOf(
     readonly hasData: boolean
     readonly isProvided: boolean
   },
-  { node, end }: { readonly node: Node | undefined; readonly end?: EndStep },
+  { node, end, isUpToDate }: Seen,
 ): readonly Told[] {
   const isReady = node !== undefined && isNodeReady(node)
   const isWhole = isReady && failure === undefined && !isLeaving(machine)
   const wasThere = machine.status?.nodeRef?.name !== undefined
-  const reasonOfLack = wasThere ? 'NodeDeleted' : 'NodeDoesNotExist'
+  const lack = wasThere
+    ? ({ status: 'False', reason: 'NodeDeleted' } as const)
+    : ({ status: 'Unknown', reason: 'NodeInspectionFailed' } as const)
   return [
     told('Available', isWhole, ['Available', 'NotAvailable']),
     told('Ready', isWhole, ['Ready', 'NotReady']),
@@ -100,12 +104,13 @@ function conditionsOf(
       ...told('InfrastructureReady', isProvided && failure === undefined, ['Ready', 'NotReady']),
       message: failure?.message ?? '',
     },
-    node === undefined
-      ? { type: 'NodeHealthy', status: 'Unknown', reason: reasonOfLack }
-      : told('NodeHealthy', isReady, ['NodeHealthy', 'NodeNotHealthy']),
-    node === undefined
-      ? { type: 'NodeReady', status: 'Unknown', reason: reasonOfLack }
-      : told('NodeReady', isReady, ['NodeReady', 'NodeNotReady']),
+    ...(node === undefined
+      ? ['NodeHealthy', 'NodeReady'].map((type) => ({ type, ...lack }))
+      : [
+          told('NodeHealthy', isReady, ['NodeHealthy', 'NodeNotHealthy']),
+          told('NodeReady', isReady, ['NodeReady', 'NodeNotReady']),
+        ]),
+    told('UpToDate', isUpToDate, ['UpToDate', 'NotUpToDate']),
     told('Deleting', isLeaving(machine), [end ?? 'Deleting', 'NotDeleting']),
     told('Paused', false, ['Paused', 'NotPaused']),
   ]

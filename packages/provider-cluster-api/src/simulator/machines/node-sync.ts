@@ -1,5 +1,5 @@
 /** What of a Machine is brought to its Node (cluster-api.md 18). */
-import { kinds, type Node, ownValue } from '@tenon/api'
+import { kinds, type Node, ownValue, type Taint } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import type { ClusterApiNames } from '../../names.ts'
 import type { FullMachine } from '../kinds.ts'
@@ -46,4 +46,18 @@ export function syncNode(workload: LocalApi, names: ClusterApiNames, machine: Fu
       annotations,
     },
   })
+}
+
+const outdated: Taint = { key: 'node.cluster.x-k8s.io/outdated-revision', effect: 'PreferNoSchedule' }
+
+/** Pods had better go to nodes of the current template. */
+export function markRevision(workload: LocalApi, nodeName: string, isCurrent: boolean): void {
+  const node = workload.get(kinds.node, undefined, nodeName)
+  const { taints = [] } = node?.spec ?? {}
+  const others = taints.filter(({ key }) => key !== outdated.key)
+  const isMarked = others.length < taints.length
+  if (node === undefined || isMarked === !isCurrent) return
+  const { resourceVersion } = node.metadata
+  const wanted = isCurrent ? others : [...others, outdated]
+  workload.patch(kinds.node, undefined, nodeName, { metadata: { resourceVersion }, spec: { taints: wanted } })
 }

@@ -1,0 +1,31 @@
+/** Whether Machines are as their MachineDeployment wants them now (cluster-api.md 18). */
+import { type Node, ownValue } from '@tenon/api'
+import { templateHash } from '../deployments/template.ts'
+import type { HubParts } from '../hub-parts.ts'
+import type { FullMachine } from '../kinds.ts'
+
+/** What the last pass has found of a Machine. */
+export interface Revision {
+  /** Whether it is of the MachineDeployment's template. */
+  readonly isCurrent: boolean
+  /** The same, and its kubelet has the version that is asked for: one is never up to date when none is. */
+  readonly isUpToDate: boolean
+}
+
+export function revisionOf(
+  { api, kinds, names }: HubParts,
+  { metadata }: FullMachine,
+  node: Node | undefined,
+): Revision {
+  const name = ownValue(metadata.labels, names.deploymentName)
+  const deployment = name === undefined ? undefined : api.get(kinds.deployment, metadata.namespace, name)
+  // Nothing says otherwise of a Machine without a MachineDeployment.
+  if (deployment === undefined) return { isCurrent: true, isUpToDate: true }
+  const isCurrent = ownValue(metadata.labels, 'machine-template-hash') === templateHash(deployment)
+  const version = deployment.spec?.template?.spec?.version
+  const found = node?.status?.nodeInfo?.['kubeletVersion']
+  return {
+    isCurrent,
+    isUpToDate: isCurrent && (node === undefined || (version !== undefined && version === found)),
+  }
+}
