@@ -48,6 +48,12 @@ import {
   type CleverCloudOptions,
   cleverCloudSimulator,
 } from '@tenon/provider-clever-cloud/simulator'
+import { clusterAPINodeClassCrd, openClusterApi } from '@tenon/provider-cluster-api'
+import {
+  type ClusterApi,
+  type ClusterApiOptions,
+  clusterApiSimulator,
+} from '@tenon/provider-cluster-api/simulator'
 import {
   type ExoscaleOptions,
   exoscaleNodeClassCrd,
@@ -110,9 +116,11 @@ export function exoscaleOptions(zone: string = cloud.zone): ExoscaleOptions {
 export interface WorldOptions {
   readonly seed: number
   /** A provider by name, or one that a test plays itself. */
-  readonly provider: 'exoscale' | 'kwok' | 'clever-cloud' | CloudProvider
+  readonly provider: 'exoscale' | 'kwok' | 'clever-cloud' | 'cluster-api' | CloudProvider
   /** The platform behind the provider `clever-cloud`. */
   readonly cleverCloud?: CleverCloudOptions
+  /** Cluster API behind the provider `cluster-api`. */
+  readonly clusterApi?: Pick<ClusterApiOptions, 'settings' | 'version'>
   /** Part of the memory of their type that machines of the provider `kwok` see, in percent. */
   readonly kwokMemoryPercent?: number
   /** Settings of the provider `kwok`. */
@@ -167,6 +175,7 @@ export class World {
   readonly #logger: Logger
   readonly #adminToken: Secret
   #cleverCloud: CleverCloud | undefined
+  #clusterApi: ClusterApi | undefined
   readonly #kwokNodes = new Map<string, KubeletHandle>()
   #operators = 0
 
@@ -189,6 +198,7 @@ export class World {
     const clock = new VirtualClock(undefined, options.turns)
     const credentials = options.credentials ?? (await createCredentials(clock.now()))
     let cleverCloud: CleverCloud | undefined
+    let clusterApi: ClusterApi | undefined
     const exoscaleZone = exoscaleSimulator({
       ...cloud,
       ...(options.zone !== undefined && { zone: options.zone }),
@@ -196,6 +206,7 @@ export class World {
       ...(options.cloudSettings && { settings: options.cloudSettings }),
     })
     const platform = cleverCloudSimulator(options.cleverCloud)
+    const hub = clusterApiSimulator(options.clusterApi)
     const cluster = startDevCluster({
       clock,
       random: new SeededRandom(`cluster-${options.seed}`),
@@ -206,14 +217,14 @@ export class World {
         prepare: (api) => {
           exoscaleZone.prepare(api)
           if (options.provider === 'clever-cloud') platform.prepare(api)
+          if (options.provider === 'cluster-api') hub.prepare(api)
         },
         start: (parts) => {
           const exoscale = exoscaleZone.start(parts)
-          if (options.provider === 'clever-cloud') {
-            // Its cloud controller would remove the nodes of another cloud.
-            exoscale.stop()
-            cleverCloud = platform.start(parts)
-          }
+          // Its cloud controller would remove the nodes of another cloud.
+          if (options.provider === 'clever-cloud' || options.provider === 'cluster-api') exoscale.stop()
+          if (options.provider === 'clever-cloud') cleverCloud = platform.start(parts)
+          if (options.provider === 'cluster-api') clusterApi = hub.start(parts)
           return exoscale
         },
       },
@@ -222,7 +233,11 @@ export class World {
     cluster.cloud.setBaseUrl(`http://${host}/v2`)
     const world = new World(options, clock, cluster, credentials.adminToken)
     world.#cleverCloud = cleverCloud
-    const classes = options.provider === 'clever-cloud' ? [cleverNodeClassCrd] : []
+    world.#clusterApi = clusterApi
+    const classes = [
+      ...(options.provider === 'clever-cloud' ? [cleverNodeClassCrd] : []),
+      ...(options.provider === 'cluster-api' ? [clusterAPINodeClassCrd] : []),
+    ]
     for (const crd of [
       nodePoolCrd,
       nodeClaimCrd,
@@ -285,6 +300,12 @@ export class World {
     return this.#cleverCloud
   }
 
+  /** Cluster API behind the provider `cluster-api`; the cluster is its own hub. */
+  get clusterApi(): ClusterApi {
+    if (this.#clusterApi === undefined) throw new Error('this world is of another provider')
+    return this.#clusterApi
+  }
+
   nodeGroups(): readonly NodeGroup[] {
     return this.cluster.server.local.list(nodeGroupKind)
   }
@@ -329,6 +350,13 @@ export class World {
         alive.map(({ metadata }) => [metadata.labels?.[ownNames.nodeClaim] ?? '', metadata.name]),
       )
     }
+    if (this.#options.provider === 'cluster-api') {
+      const { hub, kinds: served } = this.clusterApi
+      const machines = hub.list(served.machine)
+      return grouped(
+        machines.map(({ metadata }) => [metadata.annotations?.['tenon.sh/nodeclaim'] ?? '', metadata.name]),
+      )
+    }
     const nodes = this.nodes().filter((node) => node.spec?.providerID?.startsWith('kwok://') === true)
     return grouped(
       nodes.map((node) => [
@@ -340,6 +368,7 @@ export class World {
 
   async stop(): Promise<void> {
     this.#cleverCloud?.stop()
+    this.#clusterApi?.stop()
     this.cluster.stop()
     await this.clock.advance(1000)
   }
@@ -367,9 +396,10 @@ export class World {
       const nodeClasses = registry.cache(kwokNodeClassKind)
       return new KwokProvider({ client, nodeClasses, clock, random, logger, ...this.#options.kwok })
     }
-    if (this.#options.provider === 'clever-cloud') {
+    if (this.#options.provider === 'clever-cloud' || this.#options.provider === 'cluster-api') {
       const process = { server: clusterEndpoint, fenced: direct, userAgent: 'karpenter/world', env: {} }
-      return await openCleverCloud({ ...process, kube: client, registry, events, clock, random, logger })
+      const open = this.#options.provider === 'clever-cloud' ? openCleverCloud : openClusterApi
+      return await open({ ...process, kube: client, registry, events, clock, random, logger })
     }
     const cloudPath = this.#options.cloudPath ?? direct
     const cloudTransport = deps.process.guard(cloudPath({ send: this.cluster.cloud.handle }))

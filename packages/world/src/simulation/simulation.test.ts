@@ -38,6 +38,14 @@ describe('a story played again', () => {
     assert.notEqual((await simulate(short(3))).hash, first.hash)
   })
 
+  test('at Cluster API', async () => {
+    const story: Story = { ...short(3), provider: 'cluster-api' }
+    const first = await simulate(story)
+    assert.equal(first.violation, undefined)
+    assert.ok(first.launches > 0 && first.mostNodes > 0)
+    assert.equal((await simulate(story)).hash, first.hash)
+  })
+
   test('counts its nodes and pods, and shows the same to who watches', async () => {
     const unseen = await simulate(short(3))
     const moments: Moment[] = []

@@ -6,7 +6,7 @@ export type FaultLevel = 'none' | 'low' | 'high' | 'storm'
 export const faultLevels: readonly FaultLevel[] = ['none', 'low', 'high', 'storm']
 
 /** Clouds that a story may be played at. */
-export const cloudNames = ['exoscale', 'clever-cloud'] as const
+export const cloudNames = ['exoscale', 'clever-cloud', 'cluster-api'] as const
 
 export type CloudName = (typeof cloudNames)[number]
 
@@ -65,6 +65,16 @@ export const faultKinds = [
   'ownAutoscaler',
   /** Clever Cloud: a user makes a NodeGroup with the labels of a claim's own. */
   'foreignGroup',
+  /** Cluster API: its controller of MachineDeployments lags by minutes. */
+  'laggingController',
+  /** Cluster API: a user deletes a Machine. */
+  'machineDeleted',
+  /** Cluster API: a user asks for other replicas of a MachineDeployment. */
+  'replicasEdited',
+  /** Cluster API: a user changes the template of a MachineDeployment, which rolls. */
+  'templateRolled',
+  /** Cluster API: a user pauses a MachineDeployment for a while. */
+  'deploymentPaused',
   /** Instances vanish. */
   'instanceDeath',
   /** Kubelets fall silent, for seconds or for minutes. */

@@ -2,10 +2,12 @@
 import type { Random } from '@tenon/runtime'
 import type { World, WorldOptions } from '../../world.ts'
 import { usualCloud } from '../faults/cloud-faults.ts'
+import { usualHub } from '../faults/hub-faults.ts'
 import { usualPlatform } from '../faults/platform-faults.ts'
 import type { Pace } from '../pace.ts'
 import { cloudOfStory, type Story } from '../story.ts'
 import { cleverCloudIn } from './clever-cloud.ts'
+import { clusterApiIn } from './cluster-api.ts'
 import { exoscaleIn } from './exoscale.ts'
 import type { CloudDeps, WorldCloud } from './world-cloud.ts'
 
@@ -14,17 +16,26 @@ export function cloudSetup(
   story: Story,
   pace: Pace,
   guests: Random,
-): Pick<WorldOptions, 'provider' | 'cloudSettings' | 'cleverCloud'> {
+): Pick<WorldOptions, 'provider' | 'cloudSettings' | 'cleverCloud' | 'clusterApi'> {
   if (cloudOfStory(story) === 'clever-cloud')
     return {
       provider: 'clever-cloud',
       cloudSettings: pace.cloud,
       cleverCloud: { settings: usualPlatform(story, guests) },
     }
+  if (cloudOfStory(story) === 'cluster-api')
+    return { provider: 'cluster-api', cloudSettings: pace.cloud, clusterApi: { settings: usualHub } }
   return { provider: 'exoscale', cloudSettings: { ...usualCloud(story, guests), ...pace.cloud } }
 }
 
 /** The cloud of a story's world. */
 export function cloudIn(world: World, story: Story, deps: CloudDeps): WorldCloud {
-  return cloudOfStory(story) === 'clever-cloud' ? cleverCloudIn(world) : exoscaleIn(world, deps)
+  switch (cloudOfStory(story)) {
+    case 'clever-cloud':
+      return cleverCloudIn(world)
+    case 'cluster-api':
+      return clusterApiIn(world)
+    case 'exoscale':
+      return exoscaleIn(world, deps)
+  }
 }

@@ -24,6 +24,12 @@ import {
   onlyFirstNodesStamped,
 } from './node-groups.ts'
 import {
+  boundMachinesKept,
+  foreignDeploymentsKept,
+  machinesBoundOnce,
+  noUnclaimedMachine,
+} from './machine-deployments.ts'
+import {
   deadlineKept,
   drainedBeforeEnd,
   emptyNodesAreEmpty,
@@ -66,6 +72,7 @@ const invariants: readonly Invariant[] = [
 /** What holds at one cloud only. */
 const invariantsOf: Readonly<Record<CloudName, readonly Invariant[]>> = {
   exoscale: [],
+  'cluster-api': [foreignDeploymentsKept, machinesBoundOnce, boundMachinesKept, noUnclaimedMachine],
   'clever-cloud': [foreignGroupsKept, groupsDeletedOnEvidence, holdOutsKept, onlyFirstNodesStamped],
 }
 

@@ -1,6 +1,12 @@
 /** The mistakes that the world has to find. */
 import { annotations, type KubeObject, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import { type FaultKind, faultKinds, type Story, type WorkloadKind, workloadKinds } from '../story.ts'
+import {
+  decrementsTwice,
+  forgetsWhatItAdded,
+  seesNoFreshBinding,
+  takesAnyDeployment,
+} from './cluster-api-mistakes.ts'
 import { adoptsByLabel, deletesUnconfirmed, forgetsRefusals, stampsEveryNode } from './clever-mistakes.ts'
 import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
 import type { PlantedBug, Profile } from './planted-bug.ts'
@@ -91,6 +97,9 @@ function brief(
 
 /** The same at Clever Cloud. */
 const atClever = (profile: Profile): Profile => ({ ...profile, provider: 'clever-cloud' })
+
+/** The same at Cluster API. */
+const atClusterApi = (profile: Profile): Profile => ({ ...profile, provider: 'cluster-api' })
 
 /** All of them, by name. */
 export const plantedBugs: readonly PlantedBug[] = [
@@ -312,6 +321,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'Clever Cloud: NodeGroups are deleted on the word of an old list of claims',
     providerApi: deletesUnconfirmed,
     profile: atClever(brief(0.5, ['restarts'])),
+  },
+  {
+    name: 'double-decrement',
+    mistake: 'Cluster API: replicas are lowered twice for one Machine',
+    providerApi: decrementsTwice,
+    profile: atClusterApi(brief(0.5, ['restarts', 'bursts'])),
+  },
+  {
+    name: 'double-binding',
+    mistake: 'Cluster API: a Machine that was bound in the last minutes is seen as free',
+    providerApi: seesNoFreshBinding,
+    profile: atClusterApi(brief(0.4, ['restarts', 'bursts'])),
+  },
+  {
+    name: 'replicas-kept',
+    mistake: 'Cluster API: replicas that no claim needs are never given back',
+    providerApi: forgetsWhatItAdded,
+    profile: atClusterApi(brief(0.5, ['restarts', 'bursts'], ['instanceDeath', 'replicasEdited'])),
+  },
+  {
+    name: 'any-deployment',
+    mistake: 'Cluster API: MachineDeployments that are no members are scaled',
+    providerApi: takesAnyDeployment,
+    profile: atClusterApi(brief(0.2, ['restarts', 'bursts'])),
   },
 ]
 

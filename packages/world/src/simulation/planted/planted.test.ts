@@ -18,6 +18,8 @@ const quick = [
   ['neighbour-deleted', 1, 'healthyMachinesKept'],
   ['adopts-by-label', 1, 'foreignGroupsKept'],
   ['every-node-stamped', 1, 'onlyFirstNodesStamped'],
+  ['any-deployment', 4, 'foreignDeploymentsKept'],
+  ['double-binding', 4, 'machinesBoundOnce'],
 ] as const
 
 describe('the world finds planted bugs', () => {

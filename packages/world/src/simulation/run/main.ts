@@ -22,7 +22,7 @@ const help: Readonly<Record<string, string>> = {
   --faults LEVEL          none, low, high (default) or storm
   --without-faults A,B    leaves kinds of faults out
   --without-workloads A,B leaves kinds of workload out
-  --provider NAME         the cloud: exoscale (default) or clever-cloud
+  --provider NAME         the cloud: exoscale (default), clever-cloud or cluster-api
   --bug NAME              plays with a planted bug
   --trace FILE            where the trace goes; default traces/world-SEED.json, of a replay FILE-replay.json
   --replay FILE           plays a trace again and compares the hash

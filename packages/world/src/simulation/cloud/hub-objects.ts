@@ -1,0 +1,46 @@
+/** MachineDeployments and Machines of a world whose provider is `cluster-api`. */
+import { type KubeObject, ownValue } from '@tenon/api'
+import { ownNames } from '@tenon/provider-cluster-api'
+import type { FullDeployment, FullMachine } from '@tenon/provider-cluster-api/simulator'
+import type { World } from '../../world.ts'
+
+/** Where all of them are. */
+export const namespace = 'default'
+
+/** Label of MachineDeployments that are members, and of Machines that are bound. */
+export const memberLabel = 'node.cluster.x-k8s.io/karpenter-member'
+
+/** On MachineDeployments whose Machines a user has taken or may be taking: since when, RFC 3339. */
+export const meddledAnnotation = 'world.tenon.sh/meddled'
+
+const deploymentName = 'cluster.x-k8s.io/deployment-name'
+
+/** Name of the MachineDeployment that an object belongs to. */
+export const deploymentOf = ({ metadata }: KubeObject): string =>
+  ownValue(metadata.labels, deploymentName) ?? ''
+
+/** Whether the Machines of a MachineDeployment may become nodes of NodePools. */
+export const isMember = ({ metadata }: FullDeployment): boolean =>
+  ownValue(metadata.labels, memberLabel) === ''
+
+/** The claim that a Machine is bound to; undefined when it is free. */
+export const boundTo = ({ metadata }: KubeObject): string | undefined =>
+  ownValue(metadata.annotations, ownNames.nodeClaimUid)
+
+export const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
+
+/** All MachineDeployments of a world. */
+export function deploymentsIn({ clusterApi: { hub, kinds } }: World): readonly FullDeployment[] {
+  return hub.list(kinds.deployment, { namespace })
+}
+
+/** Machines of MachineDeployments that are members. */
+export function memberMachinesIn(world: World): readonly FullMachine[] {
+  const { hub, kinds } = world.clusterApi
+  const names = new Set(
+    deploymentsIn(world)
+      .filter(isMember)
+      .map(({ metadata }) => metadata.name),
+  )
+  return hub.list(kinds.machine, { namespace }).filter((machine) => names.has(deploymentOf(machine)))
+}

@@ -1,0 +1,133 @@
+/** MachineDeployments and Machines of Cluster API: whose they are, and who takes them (cluster-api.md 9, 10, 18). */
+import { type KubeObject, type NodeClaim, ownValue } from '@tenon/api'
+import { ownNames } from '@tenon/provider-cluster-api'
+import type { FullDeployment, FullMachine } from '@tenon/provider-cluster-api/simulator'
+import {
+  boundTo,
+  deploymentOf,
+  deploymentsIn,
+  isLeaving,
+  isMember,
+  meddledAnnotation,
+  memberMachinesIn,
+  namespace,
+} from '../cloud/hub-objects.ts'
+import { annotation, type Invariant, type Scene } from './scene.ts'
+
+const minute = 60_000
+/** What users have done is over after so long: rollouts wait for Machines. */
+const meddlingMs = 60 * minute
+/** The sweep looks at what has been free for minutes; the rest is for its guard, retries and lost hubs. */
+const unclaimedBoundMs = 60 * minute
+const deleteMachine = 'cluster.x-k8s.io/delete-machine'
+
+const deploymentIn = ({ world }: Pick<Scene, 'world'>, name: string): FullDeployment | undefined =>
+  deploymentsIn(world).find(({ metadata }) => metadata.name === name)
+
+/** Nobody writes to a MachineDeployment that is no member, nor to its Machines. */
+export const foreignDeploymentsKept: Invariant = (scene) => ({
+  apiWrite({ process, method, plural, name = '' }) {
+    const { hub, kinds } = scene.world.clusterApi
+    const machine = plural === kinds.machine.plural ? hub.get(kinds.machine, namespace, name) : undefined
+    const owner = machine === undefined ? name : deploymentOf(machine)
+    if (machine === undefined && plural !== kinds.deployment.plural) return
+    const deployment = deploymentIn(scene, owner)
+    if (deployment !== undefined && !isMember(deployment))
+      scene.violate(
+        'foreignDeploymentsKept',
+        `${process.name} sends ${method} for ${plural} ${name} of MachineDeployment ${owner}, which is no member`,
+      )
+  },
+})
+
+/** A Machine is bound to one claim, for ever, and no two claims have one Machine. */
+export const machinesBoundOnce: Invariant = ({ violate, world }) => ({
+  cloudObject(now, before) {
+    const [uid, former] = [now && boundTo(now), before && boundTo(before)]
+    if (now === undefined || former === undefined || uid === former) return
+    violate(
+      'machinesBoundOnce',
+      `Machine ${now.metadata.name} of claim ${former} is bound to ${uid ?? 'none'}`,
+    )
+  },
+  claim(now, before) {
+    const id = now?.status?.providerID
+    if (now === undefined || id === undefined || id === before?.status?.providerID) return
+    const other = world
+      .claims()
+      .find(({ metadata, status }) => metadata.uid !== now.metadata.uid && status?.providerID === id)
+    if (other !== undefined)
+      violate(
+        'machinesBoundOnce',
+        `NodeClaims ${now.metadata.name} and ${other.metadata.name} have the one Machine of ${id}`,
+      )
+  },
+})
+
+/** A Machine whose claim stays is kept, by controllers and by the replicas that they ask for. */
+export const boundMachinesKept: Invariant = (scene) => {
+  const { clock, violate, world } = scene
+  const claimOf = (machine: KubeObject): NodeClaim | undefined => {
+    const name = ownValue(machine.metadata.annotations, ownNames.nodeClaim) ?? ''
+    const claim = scene.claimByName(name)
+    return claim?.metadata.uid === boundTo(machine) ? claim : undefined
+  }
+  const isInUse = (machine: KubeObject): boolean => {
+    const claim = claimOf(machine)
+    return claim !== undefined && claim.metadata.deletionTimestamp === undefined
+  }
+  const isMeddled = (deployment: FullDeployment): boolean => {
+    const at = annotation(deployment, meddledAnnotation)
+    return at !== undefined && clock.now() - Date.parse(at) < meddlingMs
+  }
+  return {
+    apiWrite({ process, method, plural, name = '', request }) {
+      const { hub, kinds } = world.clusterApi
+      if (plural !== kinds.machine.plural) return
+      const machine = hub.get(kinds.machine, namespace, name)
+      if (machine === undefined || isLeaving(machine) || !isInUse(machine)) return
+      const { annotations = {} } =
+        method === 'PATCH' ? (JSON.parse(String(request.body)) as KubeObject).metadata : {}
+      if (method === 'DELETE' || Object.hasOwn(annotations, deleteMachine))
+        violate(
+          'boundMachinesKept',
+          `${process.name} ends Machine ${name}, whose NodeClaim ${claimOf(machine)?.metadata.name} stays`,
+        )
+    },
+    cloudObject(now, before) {
+      if (now === undefined || before === undefined || !isLeaving(now) || isLeaving(before)) return
+      const deployment = deploymentIn(scene, deploymentOf(now))
+      if (deployment === undefined || isMeddled(deployment) || !isInUse(now)) return
+      violate(
+        'boundMachinesKept',
+        `Machine ${now.metadata.name}, whose NodeClaim ${claimOf(now)?.metadata.name} stays, goes because MachineDeployment ${deployment.metadata.name} has ${deployment.spec?.replicas} replicas`,
+      )
+    },
+  }
+}
+
+/** A Machine that no claim has taken is given back. */
+export const noUnclaimedMachine: Invariant = ({ clock, violate, world }) => {
+  const since = new Map<string, number>()
+  /** What was there before Tenon added replicas is not its to give back. */
+  const isOurs = (machine: FullMachine): boolean => {
+    const deployment = deploymentsIn(world).find(({ metadata }) => metadata.name === deploymentOf(machine))
+    const sinceMs = Date.parse((deployment && annotation(deployment, ownNames.since)) ?? '')
+    return Date.parse(machine.metadata.creationTimestamp ?? '') >= sinceMs
+  }
+  return {
+    minute() {
+      const free = memberMachinesIn(world).filter(
+        (machine) => boundTo(machine) === undefined && !isLeaving(machine) && isOurs(machine),
+      )
+      const names = new Set(free.map(({ metadata }) => metadata.name))
+      for (const name of since.keys()) if (!names.has(name)) since.delete(name)
+      for (const name of names) {
+        const first = since.get(name) ?? clock.monotonic()
+        since.set(name, first)
+        if (clock.monotonic() - first > unclaimedBoundMs)
+          violate('noUnclaimedMachine', `Machine ${name} has belonged to no NodeClaim for an hour`)
+      }
+    },
+  }
+}
