@@ -70,6 +70,11 @@ export class ClusterApiProvider implements CloudProvider {
     this.#deps = deps
   }
 
+  /** On a Node the annotation has another form, and is Cluster API's. */
+  get claimAnnotations(): readonly string[] {
+    return [this.#deps.view.hub.names.machine]
+  }
+
   get sweeps(): readonly SweepGuard[] {
     return this.#deps.controllers.sweeps
   }

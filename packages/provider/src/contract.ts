@@ -156,6 +156,8 @@ export interface CloudProvider {
   /** Label keys this provider's types and offerings use beyond the core's. */
   readonly wellKnownLabels: readonly string[]
   readonly repairPolicies: readonly RepairPolicy[]
+  /** Annotations of NodeClaims that are not copied to their Nodes. */
+  readonly claimAnnotations?: readonly string[]
   /** What has to pass before a Node counts as registered; all run at once, every time. */
   readonly registrationHooks?: readonly RegistrationHook[]
   /** CSI drivers whose volumes cannot be attached to this provider's nodes; pods that need one wait. */

@@ -26,7 +26,7 @@ import type { Kubernetes } from '../../kubernetes.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes, 'client' | 'caches'>
-  readonly provider: Pick<CloudProvider, 'registrationHooks'>
+  readonly provider: Pick<CloudProvider, 'claimAnnotations' | 'registrationHooks'>
   readonly clock: Clock
   readonly hold: RegistrationHold
   readonly standing: ClaimStanding
@@ -97,10 +97,11 @@ async function takeOver(deps: Dependencies, draft: ClaimDraft, signal: AbortSign
   const holdMs = isPending ? 0 : hold.waitMs(claim)
   if (holdMs > 0) return { kind: 'continue', draft, requeueMs: holdMs }
   const taken = isPending ? claim : withLabels(claim, hooks.labels)
+  const synced = syncedNode(node, taken, provider.claimAnnotations)
   const stored = await storeNode(
     deps,
     node,
-    isPending ? syncedNode(node, taken) : initializedIfComplete(deps, registeredNode(node, taken), taken),
+    isPending ? synced : initializedIfComplete(deps, opened(synced), taken),
     // A pod that is tried between two of them slips onto the first.
     hold.isHolding(claim) ? 'together' : 'urgent',
   )
@@ -182,8 +183,7 @@ function isMissingTaint(node: Node): boolean {
 }
 
 /** The synced Node, open for pods. */
-function registeredNode(node: Node, claim: NodeClaim): Node {
-  const synced = syncedNode(node, claim)
+function opened(synced: Node): Node {
   const { labels: present, ...metadata } = synced.metadata
   return {
     ...synced,
@@ -203,7 +203,7 @@ function initializedIfComplete(deps: Dependencies, node: Node, claim: NodeClaim)
 }
 
 /** The Node with everything the claim wants of it. */
-function syncedNode(node: Node, claim: NodeClaim): Node {
+function syncedNode(node: Node, claim: NodeClaim, claimAnnotations: readonly string[] = []): Node {
   const { metadata } = node
   const isSyncingTaints = metadata.labels?.[labels.doNotSyncTaints] !== 'true'
   const present = node.spec?.taints ?? []
@@ -219,7 +219,7 @@ function syncedNode(node: Node, claim: NodeClaim): Node {
     metadata: {
       ...metadata,
       labels: { ...metadata.labels, ...claim.metadata.labels },
-      annotations: { ...metadata.annotations, ...annotationsForNode(claim) },
+      annotations: { ...metadata.annotations, ...annotationsForNode(claim, claimAnnotations) },
       finalizers: [...new Set([...(metadata.finalizers ?? []), terminationFinalizer])],
       ownerReferences: withOwner(node, claim),
     },
@@ -227,10 +227,13 @@ function syncedNode(node: Node, claim: NodeClaim): Node {
   }
 }
 
-/** Which pods a claim was launched for is of no use on its Node. */
-function annotationsForNode({ metadata }: NodeClaim): Readonly<Record<string, string>> {
-  const { [plannedPodsAnnotation]: _, ...annotations } = metadata.annotations ?? {}
-  return annotations
+/** Without those that say something of the claim alone: which pods it was launched for, and what the provider names. */
+function annotationsForNode(
+  { metadata }: NodeClaim,
+  claimAnnotations: readonly string[],
+): Readonly<Record<string, string>> {
+  const own = new Set([plannedPodsAnnotation, ...claimAnnotations])
+  return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !own.has(key)))
 }
 
 function isOwned({ metadata }: Node, claim: NodeClaim): boolean {
