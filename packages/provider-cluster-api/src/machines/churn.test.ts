@@ -54,7 +54,7 @@ for (const seed of [1, 2, 3, 4, 5])
 
     /** The process that leads, and what ends it. */
     let leader: { readonly provider: ClusterApiProvider; readonly end: AbortController }
-    let isOver = false
+    const over = new AbortController()
     const lead = () => {
       const end = new AbortController()
       const { client } = mortalProcess()
@@ -80,7 +80,7 @@ for (const seed of [1, 2, 3, 4, 5])
 
     /** As the core does: again and again, by whichever process leads. */
     const insist = async (attempt: (provider: ClusterApiProvider) => Promise<boolean>) => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const { provider, end } = leader
         const ended = new Promise<boolean>((resolve) => {
           end.signal.addEventListener('abort', () => {
@@ -115,12 +115,14 @@ for (const seed of [1, 2, 3, 4, 5])
       })
     }
     let isDone = false
+    const note = () => {
+      isDone = true
+    }
     const work = Promise.all([
       ...fleet.map(removal),
       ...Array.from({ length: many }, (_, index) => launch(`new-${index}`)),
-    ]).then(() => {
-      isDone = true
-    })
+    ])
+    void work.then(note, note)
     for (const afterMs of [2_000, 5_000]) {
       await stage.clock.advance(afterMs)
       leader!.end.abort()
@@ -129,7 +131,7 @@ for (const seed of [1, 2, 3, 4, 5])
     assert.ok(await stage.clock.advanceUntil(() => isDone, 30 * minute), 'everything ends')
     await work
     await stage.clock.advance(60 * minute)
-    isOver = true
+    over.abort()
     leader!.end.abort()
 
     assert.equal(launched.size, many)
