@@ -1,5 +1,5 @@
 /**
- * The guides docs/exoscale and docs/clever-cloud, played: every block of commands is run against an embedded
+ * The guides docs/exoscale, docs/clever-cloud and docs/cluster-api, played: every block of commands is run against an embedded
  * cluster and the simulated cloud, in the order of the pages, or says why it is not.
  */
 import assert from 'node:assert/strict'
@@ -33,6 +33,10 @@ const guides: readonly Guide[] = [
   {
     provider: 'clever-cloud',
     first: ['install.md', 'README.md', 'quota-and-cost.md', 'migrate-from-go.md'],
+  },
+  {
+    provider: 'cluster-api',
+    first: ['install.md', 'README.md', 'prices.md', 'hub-and-spoke.md', 'migrate.md'],
   },
 ]
 
