@@ -16,6 +16,8 @@ const longestFirst = [
   'planned-placement',
   'takeover',
   'cluster-api',
+  'cluster-api-spoke',
+  'cluster-api-launches',
   'manual-deletions',
   'upstream',
   'lifecycle',

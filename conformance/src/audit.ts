@@ -5,6 +5,9 @@ import { join } from 'node:path'
 /** The service account of the chart when it is installed as its documentation says. */
 export const chartAccount = 'system:serviceaccount:kube-system:karpenter'
 
+/** Whom tests of Cluster API run the controller as; with all rights, unlike {@link chartAccount}. */
+export const clusterApiAccount = 'system:serviceaccount:kube-system:tenon-at-cluster-api'
+
 /** With this variable set, requests of the administrator are noted too, which is who runs most of the suite. */
 export const auditAllVariable = 'TENON_CONFORMANCE_AUDIT_ALL'
 
@@ -27,7 +30,11 @@ export interface AuditEvent {
 
 /** The API server's audit policy: without bodies, for those whose rights are looked at, and for who deletes pods. */
 export function auditPolicy(environment: Readonly<Record<string, string | undefined>>): string {
-  const users = [chartAccount, ...(environment[auditAllVariable] ? ['kubernetes-admin'] : [])]
+  const users = [
+    chartAccount,
+    clusterApiAccount,
+    ...(environment[auditAllVariable] ? ['kubernetes-admin'] : []),
+  ]
   const policy = {
     apiVersion: 'audit.k8s.io/v1',
     kind: 'Policy',

@@ -16,26 +16,33 @@ export function crdsYaml(): string {
   return execFileSync(process.execPath, [main, 'crds'], { encoding: 'utf8' })
 }
 
-/** `tenon controller --provider kwok` as a process of its own, run from the source. */
+/** `tenon controller` as a process of its own, run from the source. */
 export class Controller {
   readonly #kubeconfigPath: string
   readonly #log: string
   readonly #environment: Readonly<Record<string, string>>
+  readonly #provider: string
   #process: ChildProcess | undefined
 
   /**
    * @param log takes the output of every run.
    * @param environment options beside those that every test needs.
    */
-  constructor(kubeconfigPath: string, log: string, environment: Readonly<Record<string, string>> = {}) {
+  constructor(
+    kubeconfigPath: string,
+    log: string,
+    environment: Readonly<Record<string, string>> = {},
+    provider = 'kwok',
+  ) {
     this.#kubeconfigPath = kubeconfigPath
+    this.#provider = provider
     this.#log = log
     this.#environment = environment
   }
 
   start(): void {
     const output = openSync(this.#log, 'a')
-    const args = [main, 'controller', '--provider', 'kwok', '--kubeconfig', this.#kubeconfigPath]
+    const args = [main, 'controller', '--provider', this.#provider, '--kubeconfig', this.#kubeconfigPath]
     this.#process = spawn(process.execPath, args, {
       stdio: ['ignore', output, output],
       // Whatever else listens on this machine, the probes' and metrics' ports must be free.

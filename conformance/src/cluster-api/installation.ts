@@ -40,7 +40,8 @@ export async function uninstall(client: KubeClient, manifests: CoreManifests): P
     await ignoringGone(client.delete(customResourceDefinition, metadata))
 }
 
-async function tearOut(client: KubeClient, type: ResourceType): Promise<void> {
+/** Deletes all objects of a kind, by force; a kind that is not served has none. */
+export async function tearOut(client: KubeClient, type: ResourceType): Promise<void> {
   const objects = await client.list(type).catch((error: unknown) => {
     // A kind that is not served at all is answered in plain text.
     if (!isKubeError(error) || error.status !== 404) throw error
