@@ -61,6 +61,8 @@ interface OperatorRuntime {
 export interface Blockage {
   /** Types of objects whose first list has not arrived. */
   readonly caches: readonly string[]
+  /** What the cloud is not known for yet, a clause without a full stop; absent when nothing is missing. */
+  readonly provider?: string
   /** Claims and nodes that keep the state from being complete, as `nodeclaim/NAME` and `node/NAME`. */
   readonly objects: readonly string[]
   /** NodePools that decisions leave out until their claims are launched or gone. */
@@ -245,8 +247,10 @@ export class Operator {
   /** What decisions wait for, or go on without. */
   blockage(): Blockage {
     const { state } = this
+    const provider = this.#deps.provider.waitsFor?.()
     return {
       caches: this.waitingFor,
+      ...(provider !== undefined && { provider }),
       objects: state.waitingFor(),
       nodePools: [...state.stuckPools()].toSorted(),
       passAgesSeconds: Object.fromEntries(

@@ -83,6 +83,11 @@ export class ClusterApiProvider implements CloudProvider {
     return this.#deps.view.metrics.all()
   }
 
+  waitsFor(): string | undefined {
+    const { state } = this.#deps.view.hub
+    return state.kind === 'open' ? undefined : `the management cluster has not been read: ${state.because}`
+  }
+
   /** Every infrastructure provider has a form of its own. */
   ownsProviderID(providerID: string): boolean {
     return providerID !== ''

@@ -176,6 +176,11 @@ export interface CloudProvider {
   /** Guards of this provider's own sweeps, for metrics. */
   readonly sweeps?: readonly SweepGuard[]
   readonly metrics?: readonly ProviderMetric[]
+  /**
+   * What the provider waits for before it can launch anything, as a clause without a full stop; undefined once it has
+   * it. Absent: nothing.
+   */
+  readonly waitsFor?: () => string | undefined
   /** Calls `listener` for what is found out about offerings outside {@link create}. */
   readonly onOfferingNews?: (listener: (news: OfferingNews) => void) => void
   /**

@@ -141,3 +141,16 @@ test('the definitions are looked for by discovery', async () => {
   const broken = { send: () => Promise.reject(new Error('refused')) }
   assert.equal(await crdProblem(broken), 'GET /apis/karpenter.sh/v1: refused')
 })
+
+test('a listing says what the cloud is not known for yet, which makes nobody less ready', async () => {
+  const { operator, fill } = stage()
+  fill()
+  const because = 'the management cluster has not been read: https://hub does not answer'
+  const waiting = { ...operator, blockage: () => ({ ...operator.blockage(), provider: because }) }
+  const { status, text } = await ask(probesHandler(waiting, { crdProblem: served }), '/readyz?verbose')
+  assert.equal(status, 200)
+  assert.match(
+    text,
+    /state ok: nothing is launched: the management cluster has not been read: https:.*not answer$/m,
+  )
+})

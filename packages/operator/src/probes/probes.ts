@@ -100,10 +100,11 @@ async function unsynced(
 }
 
 function stateRemark(operator: Probed): string {
-  const { objects, nodePools } = operator.blockage()
-  if (objects.length === 0) return ''
+  const { objects, nodePools, provider } = operator.blockage()
+  const cloud = provider === undefined ? '' : `: nothing is launched: ${provider}`
+  if (objects.length === 0) return cloud
   const stuck = nodePools.length === 0 ? '' : `; going on without NodePools ${shortened(nodePools)}`
-  return `: decisions wait for ${shortened(objects)}${stuck}`
+  return `${cloud}: decisions wait for ${shortened(objects)}${stuck}`
 }
 
 function pathOf(path: string): string {
