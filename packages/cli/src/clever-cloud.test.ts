@@ -72,7 +72,7 @@ test('--cloud is another spelling of --provider, and both together have to agree
   const unknown = await runTenon(t, cwd, [...up, '--cloud', 'kwok'])
   assert.match(
     unknown.err,
-    /^tenon: --provider=kwok: KWOK cannot be simulated: .* use exoscale or clever-cloud\n$/,
+    /^tenon: --provider=kwok: KWOK cannot be simulated: .* use exoscale or clever-cloud or cluster-api\n$/,
   )
   const { out } = await runTenon(t, cwd, ['devcluster', '--help'])
   assert.match(out, /--cloud <name> +another spelling of --provider/)

@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { createCredentials, startDevCluster } from '@tenon/devcluster'
 import type { CloudProvider, ProviderDependencies, ProviderModule, SimulatedProvider } from '@tenon/provider'
 import { cleverCloud } from '@tenon/provider-clever-cloud/module'
+import { clusterApi } from '@tenon/provider-cluster-api/module'
 import { exoscale } from '@tenon/provider-exoscale/module'
 import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
 import { defaultSettings, InlineDecider, Operator } from '@tenon/operator'
@@ -169,6 +170,17 @@ test('in a cloud without GPUs the demonstration tells of a team instead, with th
   assert.match(team, /for report: 1 CPU and 1\.0 GiB/)
   assert.match(team, /\* team-\S+ \(2XS, .*\) is removed: no pod needs it any more \(Empty\)/)
   assert.match(text, /\d instances became 2, \d\.\d+ 2XS-equivalents\/h became 2\.0000 2XS-equivalents\/h/)
+  assert.match(text, /\d instances were launched and \d removed; 2 are left, for the system pods/)
+})
+
+test('at Cluster API the demonstration is played on MachineDeployments that are there', async (t) => {
+  const { text, ms } = await played(clusterApi, (dependencies) => clusterApi.open(dependencies))
+  t.diagnostic(`${ms / 1000} s`)
+  assert.ok(ms < 140_000, `${ms} ms`)
+  assert.equal([...text.matchAll(/^(\d)\/7 {2}/gm)].length, 7)
+  const first = text.slice(text.indexOf('3/7'), text.indexOf('4/7'))
+  assert.equal(first.match(/instance for NodeClaim \S+: small, 0\.0500 EUR\/h/g)?.length, 2)
+  assert.match(text, /\d instances became 2, \d\.\d+ EUR\/h became 0\.1000 EUR\/h/)
   assert.match(text, /\d instances were launched and \d removed; 2 are left, for the system pods/)
 })
 

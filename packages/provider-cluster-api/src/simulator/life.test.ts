@@ -168,6 +168,21 @@ test('without replicas a MachineDeployment gets one, or its least size where it 
   )
 })
 
+test('replicas that are taken away stay as they were', async (t) => {
+  const world = await ClusterApiFixture.start()
+  t.after(() => world.stop())
+  world.createDeployment('small', { replicas: 2 })
+  await world.seconds(60)
+  const names = world.machines().map(({ metadata }) => metadata.name)
+  world.patch('small', { spec: { replicas: null } })
+  await world.seconds(5)
+  assert.equal(world.deployment('small')?.spec?.replicas, 2)
+  assert.deepEqual(
+    world.machines().map(({ metadata }) => metadata.name),
+    names,
+  )
+})
+
 test('a deleted MachineDeployment takes its MachineSets, Machines and Nodes with it', async (t) => {
   const world = await ClusterApiFixture.start()
   t.after(() => world.stop())

@@ -42,7 +42,7 @@ export function templateOf({ name, cpu, memory }: Size): InfrastructureTemplate 
   }
 }
 
-/** The MachineDeployment of a size: a member, without replicas. */
+/** The MachineDeployment of a size: a member, which begins without Machines. */
 export function deploymentOf({ name, price }: Size): FullDeployment {
   const { member, maxSize, minSize, price: priceKey } = namesOf(defaultGroup)
   const nodeLabels = [
@@ -66,7 +66,8 @@ export function deploymentOf({ name, price }: Size): FullDeployment {
         [capacityAnnotations.labels]: nodeLabels.join(','),
       },
     },
-    spec: { clusterName, replicas: 0, template: { spec: { clusterName, infrastructureRef } } },
+    // The least size gives its replicas at first; stated here, they would be put back whenever this is applied.
+    spec: { clusterName, template: { spec: { clusterName, infrastructureRef } } },
   }
 }
 

@@ -87,7 +87,9 @@ function withDefaults({ api, kinds, names }: HubParts, deployment: FullDeploymen
   return api.patch(kinds.deployment, namespace, name, {
     metadata: { labels: { [names.clusterName]: clusterName } },
     spec: {
-      replicas: replicas ?? (isAutoscaled ? Number.parseInt(least, 10) || 0 : 1),
+      // Once there, they never go away.
+      replicas:
+        replicas ?? deployment.status?.replicas ?? (isAutoscaled ? Number.parseInt(least, 10) || 0 : 1),
       selector: { matchLabels: { ...selector?.matchLabels, ...own } },
       template: { metadata: { labels: own } },
     },
