@@ -25,7 +25,6 @@ const allowed: readonly (readonly [RegExp, string])[] = [
   [/^charts\/[a-z-]+\/(providers\/|values\.|Chart\.)/, 'written from the modules by npm run charts'],
   [/^monitoring\/[a-z]+\/(tenon-)?[a-z]+-cloud\./, 'rules and dashboards of single clouds'],
   [/^package\.json$/, 'the tools of the real control plane'],
-  [/^knip\.json$/, 'entries of a package that is not used yet'],
   [/^packages\/api\/src\/crds\/template\.ts$/, "a label domain that Karpenter's own definitions restrict"],
 ]
 

@@ -12,9 +12,10 @@ import {
   type Requirement,
   type Resources,
 } from '@tenon/api'
+import { compareKeys } from '../hub/keys.ts'
 import { replicasOf } from './growth.ts'
 import { unforeseenTaints } from './node-taints.ts'
-import { compareKeys, type Participant } from './participant.ts'
+import { type Participant } from './participant.ts'
 import { describedLabels } from './pool-rules.ts'
 
 /** A MachineDeployment that will do. */

@@ -3,6 +3,7 @@ import { type InstanceType, labels, type NodePool, normalizedLabel } from '@teno
 import type { Cache } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
+import { compareKeys, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
 import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../nodeclass/types.ts'
 import type { MachineDeployment } from '../objects.ts'
@@ -10,10 +11,10 @@ import { instanceTypesOf } from './instance-types.ts'
 import { isSelected, membersOf, selectorProblems } from './members.ts'
 import { type Architecture, defaultArchitecture } from './node-labels.ts'
 import { fitsPool } from './node-taints.ts'
-import { compareKeys, type Participant, type Reading, textOf } from './participant.ts'
+import { type Participant, type Reading } from './participant.ts'
 import { describedLabels } from './pool-rules.ts'
 import type { PriceList } from './prices.ts'
-import { keyOf, readDeployment } from './read-deployment.ts'
+import { readDeployment } from './read-deployment.ts'
 import type { TemplateFacts } from './template-facts.ts'
 import type { InfrastructureTemplates } from './templates.ts'
 
@@ -82,7 +83,7 @@ export class Catalogue {
     if (membership.kind === 'refused') return membership
     const selected = membership.deployments
       .filter((deployment) => isSelected(nodeClass, deployment))
-      .toSorted((a, b) => compareKeys(keyOf(a), keyOf(b)))
+      .toSorted((a, b) => compareKeys(hubKeyOf(a), hubKeyOf(b)))
     return { kind: 'read', readings: await Promise.all(selected.map((each) => this.reading(each))) }
   }
 
@@ -119,7 +120,7 @@ export class Catalogue {
   async typesOf(pool: NodePool): Promise<readonly InstanceType[]> {
     const participants = await this.participantsOf(pool)
     const customLabels = customLabelsOf(pool)
-    const id = JSON.stringify([participants.map(({ key }) => textOf(key)), customLabels])
+    const id = JSON.stringify([participants.map(({ key }) => hubText(key)), customLabels])
     const listed = this.#lists.get(id)
     if (listed !== undefined && isSameList(listed.participants, participants)) return listed.types
     const types = Object.freeze(
@@ -157,7 +158,7 @@ export class Catalogue {
   }
 
   #tell(reading: Reading): void {
-    const key = textOf(reading.kind === 'excluded' ? reading.key : reading.participant.key)
+    const key = hubText(reading.kind === 'excluded' ? reading.key : reading.participant.key)
     const because = reading.kind === 'excluded' ? reading.because : undefined
     if (this.#told.get(key) === because) return
     if (this.#told.size >= mostTold) this.#told.clear()

@@ -10,7 +10,8 @@ import {
   setOwn,
   type Unavailability,
 } from '@tenon/api'
-import { compareKeys, compareTexts, type Participant } from './participant.ts'
+import { compareKeys, compareTexts } from '../hub/keys.ts'
+import { type Participant } from './participant.ts'
 import { describedLabels } from './pool-rules.ts'
 
 /** Reasons that one offering tells. */

@@ -1,10 +1,10 @@
 /** Which MachineDeployments a class has (cluster-api.md 4). */
 import { type LabelSelector, matchesSelector, ownValue, qualifiedNameProblem } from '@tenon/api'
+import { compareTexts } from '../hub/keys.ts'
 import type { HubScope } from '../hub/hub.ts'
 import type { ClusterApiNames } from '../names.ts'
 import type { ClusterAPINodeClass } from '../nodeclass/types.ts'
 import type { MachineDeployment } from '../objects.ts'
-import { compareTexts } from './participant.ts'
 
 /** Clusters that a message names. */
 const mostNamed = 3

@@ -1,16 +1,11 @@
 /** A MachineDeployment as a source of nodes (cluster-api.md 5, 6). */
 import type { PricePerHour, Resources, Taint, Unavailability } from '@tenon/api'
+import type { HubKey } from '../hub/keys.ts'
 import type { MachineDeployment } from '../objects.ts'
-
-/** Names a MachineDeployment of the hub. */
-export interface DeploymentKey {
-  readonly namespace: string
-  readonly name: string
-}
 
 /** A MachineDeployment whose Machines may become nodes, and what such a node is like. */
 export interface Participant {
-  readonly key: DeploymentKey
+  readonly key: HubKey
   readonly deployment: MachineDeployment
   /** Name of its instance type; several may share one. */
   readonly typeName: string
@@ -35,19 +30,4 @@ export interface Participant {
 export type Reading =
   | { readonly kind: 'participant'; readonly participant: Participant }
   /** Not used, for a reason that its user can mend: a clause without a full stop. */
-  | { readonly kind: 'excluded'; readonly key: DeploymentKey; readonly because: string }
-
-/** `namespace/name`. */
-export function textOf({ namespace, name }: DeploymentKey): string {
-  return `${namespace}/${name}`
-}
-
-/** Orders by namespace, then name. */
-export function compareKeys(a: DeploymentKey, b: DeploymentKey): number {
-  return compareTexts(a.namespace, b.namespace) || compareTexts(a.name, b.name)
-}
-
-/** Orders by code units. */
-export function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
+  | { readonly kind: 'excluded'; readonly key: HubKey; readonly because: string }

@@ -1,5 +1,6 @@
 /** From a MachineDeployment to a source of nodes (cluster-api.md 5, 6). */
 import { labels, ownValue } from '@tenon/api'
+import { hubKeyOf } from '../hub/keys.ts'
 import type { ClusterApiNames } from '../names.ts'
 import type { MachineDeployment } from '../objects.ts'
 import { capacityOf } from './capacity.ts'
@@ -7,7 +8,7 @@ import { Findings } from './findings.ts'
 import { maxReplicasOf, unavailabilityOf } from './growth.ts'
 import { type Architecture, nodeLabelsOf } from './node-labels.ts'
 import { nodeTaintsOf, taintNotice } from './node-taints.ts'
-import type { DeploymentKey, Participant, Reading } from './participant.ts'
+import type { Participant, Reading } from './participant.ts'
 import { type PriceList, priceOf } from './prices.ts'
 import type { TemplateFacts } from './template-facts.ts'
 
@@ -38,7 +39,7 @@ export function readDeployment(
   const maxReplicas = maxReplicasOf(deployment, names, findings)
   const unavailability = unavailabilityOf(deployment, names, maxReplicas)
   const pricePerHour = priceOf(deployment, typeName, prices, names, findings)
-  const key = keyOf(deployment)
+  const key = hubKeyOf(deployment)
   if (findings.problems.length > 0)
     return { kind: 'excluded', key, because: [...findings.problems, ...templateProblem(facts)].join('; ') }
   const participant: Participant = {
@@ -56,11 +57,6 @@ export function readDeployment(
     warnings: findings.warnings,
   }
   return { kind: 'participant', participant }
-}
-
-/** Names a MachineDeployment. */
-export function keyOf({ metadata: { namespace = '', name } }: MachineDeployment): DeploymentKey {
-  return { namespace, name }
 }
 
 function templateProblem(facts: TemplateFacts | undefined): readonly string[] {

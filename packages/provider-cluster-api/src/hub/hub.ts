@@ -12,7 +12,7 @@ export interface HubScope {
 }
 
 /** What is followed there, as soon as the first lists have arrived. */
-export interface HubCaches {
+interface HubCaches {
   readonly machineDeployments: Cache<MachineDeployment>
   readonly machines: Cache<Machine>
 }

@@ -1,7 +1,7 @@
 /** Reads of the hub that rely on no cache: what is bound, scaled or deleted is decided on these (cluster-api.md 8). */
 import { ProviderError } from '@tenon/provider'
+import type { HubKey } from './keys.ts'
 import type { MachineDeployment, Machine, MachineSet } from '../objects.ts'
-import type { HubKey } from '../machines/binding.ts'
 import type { Hub, OpenHub } from './hub.ts'
 
 /** The hub, once it has been read. @throws ProviderError that says what it waits for. */

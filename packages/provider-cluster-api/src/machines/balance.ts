@@ -8,7 +8,7 @@ import type { Machine, MachineDeployment } from '../objects.ts'
 import { bindingOf, isStaying } from './binding.ts'
 
 /** What Tenon notes at a MachineDeployment. */
-export interface Ledger {
+interface Ledger {
   /** UIDs of Machines that are going and that `spec.replicas` counts no more. */
   readonly released: ReadonlySet<string>
   /** When Tenon first added a replica, RFC 3339; absent when it never did. */
@@ -16,7 +16,7 @@ export interface Ledger {
 }
 
 /** The ledger of a MachineDeployment; what cannot be read counts as nothing. */
-export function ledgerOf({ metadata: { annotations } }: MachineDeployment): Ledger {
+function ledgerOf({ metadata: { annotations } }: MachineDeployment): Ledger {
   const released = (ownValue(annotations, ownNames.released) ?? '').split(',').filter((uid) => uid !== '')
   const since = ownValue(annotations, ownNames.since)
   const isTime = since !== undefined && !Number.isNaN(Date.parse(since))

@@ -1,13 +1,8 @@
 /** Which NodeClaim a Machine belongs to, as the objects themselves say (cluster-api.md 3). */
 import { type NodeClaim, ownValue } from '@tenon/api'
+import type { HubKey } from '../hub/keys.ts'
 import { type ClusterApiNames, ownNames } from '../names.ts'
 import type { Machine } from '../objects.ts'
-
-/** Names one object of the hub. */
-export interface HubKey {
-  readonly namespace: string
-  readonly name: string
-}
 
 /** What a Machine says of its NodeClaim. */
 export type Binding =
@@ -68,16 +63,6 @@ export function machineRefOf(claim: NodeClaim, names: ClusterApiNames): MachineR
   const [namespace = '', name = ''] = parts
   if (parts.length !== 2 || namespace === '' || name === '') return { kind: 'invalid', text }
   return { kind: 'ref', key: { namespace, name } }
-}
-
-/** As the annotation of a NodeClaim has it. */
-export function hubText({ namespace, name }: HubKey): string {
-  return `${namespace}/${name}`
-}
-
-/** The key of an object of the hub. */
-export function hubKeyOf({ metadata }: Pick<Machine, 'metadata'>): HubKey {
-  return { namespace: metadata.namespace ?? '', name: metadata.name }
 }
 
 /** Whether a Machine is neither being deleted nor marked to go. */

@@ -4,9 +4,10 @@
  */
 import { type NodeClaim, ownValue } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
+import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
 import { type Balance, stockOf } from './balance.ts'
-import { bindingOf, hubKeyOf, type HubKey, hubText, isStaying } from './binding.ts'
+import { bindingOf, isStaying } from './binding.ts'
 import { type Asker, DeploymentWrites, type Limit, type WorkerDependencies } from './deployment-writes.ts'
 import { shrinksFirst } from './shrinking.ts'
 

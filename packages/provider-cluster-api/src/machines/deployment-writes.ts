@@ -3,12 +3,13 @@ import { type NodeClaim, ownValue } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
+import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
 import { opened, type HubReads } from '../hub/objects-of-hub.ts'
 import type { ClusterApiNames } from '../names.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
 import { balanced, balancePatch, type Balance, stockOf, type Stock } from './balance.ts'
-import { bindingOf, bindingPatch, hubKeyOf, type HubKey, hubText, isStaying } from './binding.ts'
+import { bindingOf, bindingPatch, isStaying } from './binding.ts'
 
 /** How often a write is tried that somebody else's came before. */
 const attempts = 3

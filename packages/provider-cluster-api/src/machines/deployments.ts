@@ -1,6 +1,6 @@
 /** The workers of all MachineDeployments (cluster-api.md 8). */
 import { ownValue } from '@tenon/api'
-import { hubKeyOf, type HubKey, hubText } from './binding.ts'
+import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import { DeploymentWorker } from './deployment-worker.ts'
 import type { WorkerDependencies } from './deployment-writes.ts'
 import type { FollowedMachines } from './followed-machines.ts'

@@ -1,8 +1,9 @@
 /** What the cache of Machines says, ready to be looked up, and what has just changed in it. */
 import { Listeners, type Clock } from '@tenon/runtime'
+import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
 import type { Machine } from '../objects.ts'
-import { bindingOf, type HubKey, hubKeyOf, hubText } from './binding.ts'
+import { bindingOf } from './binding.ts'
 
 /** One listener for the whole process. Empty while the hub has not been read. */
 export class FollowedMachines {

@@ -1,11 +1,12 @@
 /** Which Machine a NodeClaim has (cluster-api.md 7, 10, 11). */
 import type { NodeClaim } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
+import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { HubReads } from '../hub/objects-of-hub.ts'
 import type { Hub } from '../hub/hub.ts'
 import type { FollowedMachines } from './followed-machines.ts'
 import type { Machine } from '../objects.ts'
-import { bindingOf, hubKeyOf, type HubKey, hubText, machineRefOf } from './binding.ts'
+import { bindingOf, machineRefOf } from './binding.ts'
 
 /** Finds Machines; what it answers was read from the hub just now. */
 export class MachineFinder {

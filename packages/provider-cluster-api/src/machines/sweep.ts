@@ -3,12 +3,13 @@ import { karpenterKinds, kinds, labels, type NodeClaim, ownValue } from '@tenon/
 import type { KubeClient, ReconcileResult } from '@tenon/kube'
 import { heldMessage, SweepGuard } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
+import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
 import { opened, type HubReads } from '../hub/objects-of-hub.ts'
 import type { ClusterApiMetrics } from '../metrics.ts'
 import type { Machine } from '../objects.ts'
 import { stockOf, surplusOf } from './balance.ts'
-import { bindingOf, hubKeyOf, type HubKey, hubText, isOfOther } from './binding.ts'
+import { bindingOf, isOfOther } from './binding.ts'
 import type { Deployments } from './deployments.ts'
 import type { Releaser } from './releaser.ts'
 
@@ -28,7 +29,7 @@ export interface MachineSweepDependencies {
 }
 
 /** The hub as the sweep sees it. */
-export interface HubView {
+interface HubView {
   readonly hub: Hub
   readonly reads: HubReads
   readonly deployments: Pick<Deployments, 'worker'>

@@ -7,7 +7,7 @@ import { isNodeReady } from './drain.ts'
 import { failureOf, type MachineRecord } from './machine-record.ts'
 
 /** How far the end of a Machine has come, as the reason of its condition. */
-export type EndStep = 'DrainingNode' | 'DeletingInfrastructure'
+type EndStep = 'DrainingNode' | 'DeletingInfrastructure'
 
 /** What a pass over a Machine has found out. */
 export interface Seen {
