@@ -172,19 +172,20 @@ export function playHubFaults(world: World, { clock, log, weather }: FaultDepend
   }
 }
 
-/** Users give back what nobody has taken of the replicas that they asked for. */
+/** Users give back what nobody has taken of the replicas that they asked for, Machines that are still to come too. */
 function putRight(world: World): void {
   const { hub, kinds } = world.clusterApi
-  for (const { metadata, spec } of deploymentsIn(world).filter(isMember)) {
+  for (const { metadata } of deploymentsIn(world).filter(isMember)) {
     // Where Tenon has added replicas, it gives back itself what no claim takes.
     if (metadata.annotations?.[ownNames.since] !== undefined) continue
-    const free = memberMachinesIn(world)
-      .filter((machine) => deploymentOf(machine) === metadata.name && !isLeaving(machine))
-      .filter((machine) => boundTo(machine) === undefined)
+    const staying = memberMachinesIn(world).filter(
+      (machine) => deploymentOf(machine) === metadata.name && !isLeaving(machine),
+    )
+    const free = staying.filter((machine) => boundTo(machine) === undefined)
     const annotations = { 'cluster.x-k8s.io/delete-machine': '' }
     for (const machine of free)
       hub.patch(kinds.machine, namespace, machine.metadata.name, { metadata: { annotations } })
-    const replicas = Math.max(0, (spec?.replicas ?? 0) - free.length)
+    const replicas = staying.length - free.length
     hub.patch(kinds.deployment, namespace, metadata.name, { spec: { replicas } })
   }
 }
