@@ -417,4 +417,28 @@ describe('claims', () => {
       return true
     })
   })
+
+  test('CAP-94 a Machine with the provider ID of another one is neither taken for a node nor deleted', async () => {
+    const stage = new Stage()
+    stage.add()
+    stage.kube.put(hubKinds.machine, {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Machine',
+      metadata: { name: 'of-others', namespace: 'default', labels: { [names.deploymentName]: 'other' } },
+    })
+    await stage.clock.advance(2000)
+    const key = { namespace: 'default', name: 'of-others' }
+    await stage.kube.patch(hubKinds.machine, key, { spec: { providerID: 'test:///md-0-0001' } })
+    const claim = stage.claim('a')
+    const [launched] = await outcomes(stage, [stage.provider.create(claim)])
+    const words = /provider ID test:\/\/\/md-0-0001 is that of default\/md-0-0001 and default\/of-others/
+    assert.match(launched ?? '', words)
+    const [deleted] = await outcomes(stage, [stage.provider.delete(claim)])
+    assert.match(deleted ?? '', words)
+    assert.equal(
+      stage.machines().filter(({ metadata }) => metadata.deletionTimestamp === undefined).length,
+      2,
+    )
+    assert.equal(stage.replicas(), 1)
+  })
 })

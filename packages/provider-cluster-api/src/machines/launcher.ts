@@ -3,7 +3,7 @@ import { conditionOf, type InstanceType, type NodeClaim, ownValue } from '@tenon
 import { type Cache, type EventRecorder, type KubeClient, untilAborted } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
-import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
+import { compareTexts, type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Participant } from '../catalogue/participant.ts'
 import { type Hub } from '../hub/hub.ts'
 import { type HubReads, opened } from '../hub/objects-of-hub.ts'
@@ -171,7 +171,8 @@ export class Launcher {
     const endMs = clock.monotonic() + patienceMs
     let machine = bound
     for (;;) {
-      if ((machine.spec?.providerID ?? '') !== '') return machine
+      const providerID = machine.spec?.providerID ?? ''
+      if (providerID !== '') return this.#alone(machine, providerID)
       const failure = failureOf(machine)
       if (failure !== undefined) throw this.#failed(claim, machine, failure)
       if (clock.monotonic() >= endMs)
@@ -187,6 +188,17 @@ export class Launcher {
         throw new ProviderError('other', `Machine ${hubText(key)} was deleted before it had a provider ID`)
       machine = next
     }
+  }
+
+  /** A Node is told by its provider ID: with one of two Machines it could be the Node of the other. */
+  #alone(machine: Machine, providerID: string): Machine {
+    const own = hubText(hubKeyOf(machine))
+    const others = this.#deps.followed
+      .withProviderID(providerID)
+      .map(hubText)
+      .filter((key) => key !== own)
+    if (others.length === 0) return machine
+    throw new ProviderError('other', sharedProviderID(providerID, [own, ...others]))
   }
 
   #failed(claim: NodeClaim, machine: Machine, failure: string): ProviderError {
@@ -208,4 +220,9 @@ function failureOf({ metadata, status }: Machine): string | undefined {
   if (status?.phase !== 'Failed' && (status?.failureReason ?? '') === '') return undefined
   const reason = ownValue({ ...status }, 'failureMessage') ?? status?.failureReason
   return typeof reason === 'string' && reason !== '' ? reason : 'Cluster API does not say why'
+}
+
+/** @param machines as `namespace/name`. */
+export function sharedProviderID(providerID: string, machines: readonly string[]): string {
+  return `provider ID ${providerID} is that of ${machines.toSorted(compareTexts).join(' and ')}: none of them is used or deleted; have their infrastructure provider give each its own`
 }

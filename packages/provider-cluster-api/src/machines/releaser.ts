@@ -7,7 +7,7 @@ import type { Hub } from '../hub/hub.ts'
 import type { Machine } from '../objects.ts'
 import { bindingOf, machineRefOf } from './binding.ts'
 import type { Deployments } from './deployments.ts'
-import type { Launcher } from './launcher.ts'
+import { type Launcher, sharedProviderID } from './launcher.ts'
 import type { MachineFinder } from './machine-finder.ts'
 
 /** From then on a Machine without provider ID counts as one that the infrastructure could not make. */
@@ -70,13 +70,14 @@ export class Releaser {
     const providerID = claim.status?.providerID ?? ''
     const found = providerID === '' ? [] : await machines.withProviderID(providerID, signal)
     const [first, second] = found
-    if (first !== undefined && second !== undefined)
-      throw new ProviderError(
-        'other',
-        `provider ID ${providerID} is that of ${found.map((each) => hubText(hubKeyOf(each))).join(' and ')}: none of them is deleted; have their infrastructure provider give each its own`,
-      )
+    if (first !== undefined && second !== undefined) throw sharing(providerID, found)
     if (first !== undefined) return this.#owned(claim, first)
-    return (await this.#named(claim, signal)) ?? (await machines.markedFor(claim.metadata.uid ?? '', signal))
+    const machine =
+      (await this.#named(claim, signal)) ?? (await machines.markedFor(claim.metadata.uid ?? '', signal))
+    const own = machine?.spec?.providerID ?? ''
+    const alike = own === '' ? [] : await machines.withProviderID(own, signal)
+    if (alike.length > 1) throw sharing(own, alike)
+    return machine
   }
 
   /** The Machine that a claim without provider ID names, unless it is gone. */
@@ -125,4 +126,9 @@ export class Releaser {
 function singleType({ spec }: NodeClaim): string | undefined {
   const values = spec.requirements.find(({ key }) => key === labels.instanceType)?.values ?? []
   return values.length === 1 ? values[0] : undefined
+}
+
+function sharing(providerID: string, machines: readonly Machine[]): ProviderError {
+  const keys = machines.map((machine) => hubText(hubKeyOf(machine)))
+  return new ProviderError('other', sharedProviderID(providerID, keys))
 }
