@@ -36,6 +36,8 @@ export interface Stock {
   readonly free: readonly Machine[]
   /** Are marked to go. */
   readonly going: readonly Machine[]
+  /** Those of {@link going} that belong to nobody. */
+  readonly unwanted: readonly Machine[]
 }
 
 /** @param machines all Machines of `deployment`. */
@@ -48,10 +50,12 @@ export function stockOf(
   const living = machines.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
   const staying = living.filter((machine) => isStaying(machine, names))
   const isFree = (machine: Machine) => bindingOf(machine, names, isTemplateMember).kind === 'free'
+  const going = living.filter((machine) => !isStaying(machine, names))
   return {
     bound: staying.filter((machine) => !isFree(machine)),
     free: staying.filter(isFree).toSorted(byAge),
-    going: living.filter((machine) => !isStaying(machine, names)),
+    going,
+    unwanted: going.filter(isFree),
   }
 }
 
@@ -128,14 +132,19 @@ export function balancePatch(
  */
 export function surplusOf(
   deployment: MachineDeployment,
-  { free }: Stock,
+  { free, unwanted }: Stock,
   waiting: number,
 ): readonly Machine[] {
   const { since } = ledgerOf(deployment)
   if (since === undefined) return []
   const sinceMs = Date.parse(since)
-  const added = free.filter(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') >= sinceMs)
-  return added.toReversed().slice(0, Math.max(0, free.length - waiting))
+  const isAdded = ({ metadata }: Machine) => Date.parse(metadata.creationTimestamp ?? '') >= sinceMs
+  const spare = free
+    .filter(isAdded)
+    .toReversed()
+    .slice(0, Math.max(0, free.length - waiting))
+  // Nobody binds what a step has marked that failed before it deleted.
+  return [...unwanted.filter(isAdded), ...spare]
 }
 
 function byAge({ metadata: a }: Machine, { metadata: b }: Machine): number {

@@ -22,6 +22,12 @@ export function bindingOf(machine: Machine, names: ClusterApiNames, isTemplateMe
   return isMember && !isTemplateMember ? { kind: 'foreign' } : { kind: 'free' }
 }
 
+/** Whether two states of a Machine belong to the same claim, or both to none. */
+export function isBoundAlike(one: Machine, other: Machine, names: ClusterApiNames): boolean {
+  const [a, b] = [bindingOf(one, names), bindingOf(other, names)]
+  return a.kind === 'bound' && b.kind === 'bound' ? a.claimUid === b.claimUid : a.kind === b.kind
+}
+
 /**
  * What binds a Machine to a claim, as a merge patch.
  * @param cluster identity of the cluster that the claim is in.

@@ -4,7 +4,7 @@
  */
 import { type NodeClaim, ownValue } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
-import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
+import { type HubKey, hubText } from '../hub/keys.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
 import { type Balance, stockOf } from './balance.ts'
 import { bindingOf, isStaying } from './binding.ts'
@@ -217,12 +217,9 @@ export class DeploymentWorker {
           this.#released(release)
           return
         }
-        if (machine === undefined) {
-          this.#refuseRelease(release, new ProviderError('nodeClaimNotFound', goneText(release.machine)))
-          return
-        }
         try {
-          marked.set(uid, await this.#writes.mark(machine))
+          if (machine === undefined) throw await this.#writes.absence(release.machine)
+          marked.set(uid, await this.#writes.mark(machine, release.machine))
         } catch (error) {
           this.#refuseRelease(release, error)
         }
@@ -315,8 +312,4 @@ export class DeploymentWorker {
       )
     }
   }
-}
-
-function goneText(machine: Machine): string {
-  return `Machine ${hubText(hubKeyOf(machine))} does not exist`
 }

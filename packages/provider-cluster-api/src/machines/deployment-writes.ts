@@ -9,7 +9,7 @@ import { opened, type HubReads } from '../hub/objects-of-hub.ts'
 import type { ClusterApiNames } from '../names.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
 import { balanced, balancePatch, type Balance, stockOf, type Stock } from './balance.ts'
-import { bindingOf, bindingPatch, isStaying } from './binding.ts'
+import { bindingOf, bindingPatch, isBoundAlike, isStaying } from './binding.ts'
 
 /** How often a write is tried that somebody else's came before. */
 const attempts = 3
@@ -75,14 +75,35 @@ export class DeploymentWrites {
     throw new ProviderError('other', `MachineDeployment ${hubText(this.#key)} does not exist`)
   }
 
-  /** Marks a Machine to go first when its MachineSet shrinks. */
-  async mark(machine: Machine): Promise<Machine> {
+  /**
+   * Marks a Machine to go first when its MachineSet shrinks.
+   * @param meant the Machine as it was when its end was decided.
+   * @throws ProviderError when it has got another claim since.
+   */
+  async mark(machine: Machine, meant: Machine): Promise<Machine> {
     const { hub, clock } = this.#deps
     const { uid, annotations } = machine.metadata
+    if (!isBoundAlike(machine, meant, hub.names)) {
+      const binding = bindingOf(machine, hub.names)
+      const now = binding.kind === 'bound' ? `belongs to NodeClaim ${binding.claimName}` : 'has changed hands'
+      throw new ProviderError('other', `Machine ${hubText(hubKeyOf(machine))} ${now} now: it is not deleted`)
+    }
     if (ownValue(annotations, hub.names.deleteMachine) !== undefined) return machine
     const marks = { [hub.names.deleteMachine]: rfc3339(clock.now()) }
     const patch = { metadata: { ...(uid !== undefined && { uid }), annotations: marks } }
     return await hub.kube.patch<Machine>(opened(hub).kinds.machine, hubKeyOf(machine), patch)
+  }
+
+  /** Why a Machine is not among those of its MachineDeployment. */
+  async absence(machine: Machine): Promise<ProviderError> {
+    const key = hubKeyOf(machine)
+    const current = await this.#deps.reads.machine(key)
+    if (current === undefined || current.metadata.uid !== machine.metadata.uid)
+      return new ProviderError('nodeClaimNotFound', `Machine ${hubText(key)} does not exist`)
+    return new ProviderError(
+      'other',
+      `Machine ${hubText(key)} exists, but is not listed with those of MachineDeployment ${hubText(this.#key)}: it is not deleted`,
+    )
   }
 
   /** Has a Machine deleted: a MachineSet that grows at the same time would keep one that is only marked. */
@@ -150,6 +171,9 @@ export class DeploymentWrites {
         const binding = current && bindingOf(current, hub.names)
         if (current === undefined || binding === undefined || !isStaying(current, hub.names)) return undefined
         if (binding.kind === 'bound') return binding.claimUid === claim.metadata.uid ? current : undefined
+        // Another provider was quicker, or it is another Machine.
+        if (!isBoundAlike(current, machine, hub.names) || current.metadata.uid !== machine.metadata.uid)
+          return undefined
       }
     }
   }

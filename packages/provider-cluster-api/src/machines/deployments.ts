@@ -1,6 +1,7 @@
 /** The workers of all MachineDeployments (cluster-api.md 8). */
 import { ownValue } from '@tenon/api'
 import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
+import { bindingOf, isStaying } from './binding.ts'
 import { DeploymentWorker } from './deployment-worker.ts'
 import type { WorkerDependencies } from './deployment-writes.ts'
 import type { FollowedMachines } from './followed-machines.ts'
@@ -13,6 +14,8 @@ export class Deployments {
   constructor(deps: WorkerDependencies, followed: FollowedMachines) {
     this.#deps = deps
     followed.changes.add((machine) => {
+      // Who waits is served by Machines that are free; all others change often, and each look lists them all.
+      if (!isStaying(machine, deps.hub.names) || bindingOf(machine, deps.hub.names).kind === 'bound') return
       const name = ownValue(machine.metadata.labels, deps.hub.names.deploymentName)
       if (name !== undefined) this.#workers.get(hubText({ ...hubKeyOf(machine), name }))?.changed()
     })
@@ -23,6 +26,11 @@ export class Deployments {
     const worker = this.#workers.get(text) ?? new DeploymentWorker(key, this.#deps)
     this.#workers.set(text, worker)
     return worker
+  }
+
+  /** How many claims wait for a Machine of a MachineDeployment. */
+  waiting(key: HubKey): number {
+    return this.#workers.get(hubText(key))?.waiting ?? 0
   }
 
   /** Ends the waiting of a claim at every MachineDeployment. Afterwards nothing is bound to it any more. */

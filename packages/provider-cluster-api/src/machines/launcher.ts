@@ -65,6 +65,8 @@ export class Launcher {
     types: readonly InstanceType[] | undefined,
     signal?: AbortSignal,
   ): Promise<Machine> {
+    if ((claim.metadata.uid ?? '') === '')
+      throw new ProviderError('other', `NodeClaim ${claim.metadata.name} has no UID to bind a Machine to`)
     const machine = (await this.#existing(claim, signal)) ?? (await this.#bind(claim, types, signal))
     this.#deps.machines.note(claim, machine)
     return await this.#provisioned(claim, machine, signal)
@@ -186,6 +188,12 @@ export class Launcher {
       const next = caches.machines.get(key) ?? (await reads.machine(key, signal))
       if (next === undefined || next.metadata.uid !== bound.metadata.uid)
         throw new ProviderError('other', `Machine ${hubText(key)} was deleted before it had a provider ID`)
+      const binding = bindingOf(next, hub.names)
+      if (binding.kind === 'bound' && binding.claimUid !== claim.metadata.uid)
+        throw new ProviderError(
+          'other',
+          `Machine ${hubText(key)} belongs to NodeClaim ${binding.claimName} now`,
+        )
       machine = next
     }
   }

@@ -3,7 +3,8 @@ import { karpenterKinds, kinds, labels, type NodeClaim, ownValue } from '@tenon/
 import type { KubeClient, ReconcileResult } from '@tenon/kube'
 import { heldMessage, SweepGuard } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
-import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
+import { membersOf } from '../catalogue/members.ts'
+import { hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
 import { opened, type HubReads } from '../hub/objects-of-hub.ts'
 import type { ClusterApiMetrics } from '../metrics.ts'
@@ -32,7 +33,7 @@ export interface MachineSweepDependencies {
 interface HubView {
   readonly hub: Hub
   readonly reads: HubReads
-  readonly deployments: Pick<Deployments, 'worker'>
+  readonly deployments: Pick<Deployments, 'waiting'>
   readonly identity: () => Promise<string>
 }
 
@@ -105,23 +106,19 @@ export class MachineSweep {
 
   /** Machines that were made for claims and that none has taken. */
   #surplus(machines: readonly Machine[]): readonly Machine[] {
-    const { hub, reads, deployments } = this.#deps.hub
-    const { names } = hub
-    return opened(hub)
-      .caches.machineDeployments.list()
-      .filter((deployment) => reads.isInScope(deployment))
-      .flatMap((deployment) => {
-        const key: HubKey = {
-          namespace: deployment.metadata.namespace ?? '',
-          name: deployment.metadata.name,
-        }
-        const own = machines.filter(
-          ({ metadata }) =>
-            metadata.namespace === key.namespace &&
-            ownValue(metadata.labels, names.deploymentName) === key.name,
-        )
-        return surplusOf(deployment, stockOf(deployment, own, names), deployments.worker(key).waiting)
-      })
+    const { hub, deployments } = this.#deps.hub
+    const { names, scope } = hub
+    // One that its user has taken back is left alone, with all its Machines.
+    const membership = membersOf(opened(hub).caches.machineDeployments.list(), names, scope)
+    if (membership.kind === 'refused') return []
+    const owned = Map.groupBy(machines, (machine) =>
+      hubText({ ...hubKeyOf(machine), name: ownValue(machine.metadata.labels, names.deploymentName) ?? '' }),
+    )
+    return membership.deployments.flatMap((deployment) => {
+      const key = hubKeyOf(deployment)
+      const stock = stockOf(deployment, owned.get(hubText(key)) ?? [], names)
+      return surplusOf(deployment, stock, deployments.waiting(key))
+    })
   }
 
   /** Those on which there are no pods for sure. */
@@ -150,6 +147,9 @@ export class MachineSweep {
     if (binding.kind !== 'bound') return
     const claim = await kube.get(karpenterKinds.nodeClaim, { name: binding.claimName }, { signal })
     if (claim?.metadata.uid === binding.claimUid) return
+    // A claim that was restored from a backup has another UID.
+    const providerID = current.spec?.providerID ?? ''
+    if (providerID !== '' && claim?.status?.providerID === providerID) return
     await releaser.give(current)
     metrics.reaped.count()
     process.logger.info('deleted a Machine whose NodeClaim is gone', {
