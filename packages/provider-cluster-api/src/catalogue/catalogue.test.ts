@@ -144,7 +144,7 @@ test('while the hub has not been read, that is what is told', async () => {
   await assert.rejects(
     stage.types(),
     (error) =>
-      isProviderError(error, 'other') &&
+      isProviderError(error, 'unevaluatedNodePool') &&
       error.message === 'ClusterAPINodeClass default: the hub does not answer',
   )
 })

@@ -107,7 +107,11 @@ export class Catalogue {
     const nodeClass = this.#classOf(pool)
     const found = await this.readingsOf(nodeClass)
     if (found.kind !== 'read')
-      throw new ProviderError('other', `ClusterAPINodeClass ${nodeClass.metadata.name}: ${found.because}`)
+      throw new ProviderError(
+        // Nobody is told that there are no types: they are not known yet.
+        found.kind === 'waiting' ? 'unevaluatedNodePool' : 'other',
+        `ClusterAPINodeClass ${nodeClass.metadata.name}: ${found.because}`,
+      )
     return found.readings.flatMap((each) =>
       each.kind === 'participant' && fitsPool(each.participant, pool) ? [each.participant] : [],
     )

@@ -8,7 +8,10 @@ import type { Hub, OpenHub } from './hub.ts'
 export function opened(hub: Pick<Hub, 'state'>): OpenHub {
   const { state } = hub
   if (state.kind === 'open') return state.hub
-  throw new ProviderError('other', `the management cluster has not been read yet: ${state.because}`)
+  throw new ProviderError(
+    'unevaluatedNodePool',
+    `the management cluster has not been read yet: ${state.because}`,
+  )
 }
 
 /** Uncached reads. */

@@ -92,7 +92,7 @@ async function listTypes(
     if (signal.aborted) throw error
     const details = { NodePool: { name: nodePool.metadata.name }, error }
     if (isProviderError(error, 'unevaluatedNodePool')) {
-      logger.debug('skipping nodepool, node overlays are not evaluated for it', details)
+      logger.debug('skipping nodepool, its instance types are not known yet', details)
       return undefined
     }
     if (isExpectedFailure(error)) logger.warn('skipping nodepool, listing its instance types failed', details)
