@@ -8,6 +8,7 @@ import { noPrices, type PriceList, readPriceFile } from './catalogue/prices.ts'
 import { createClusterApiProvider } from './create-provider.ts'
 import { HubConnection } from './hub/connection.ts'
 import { readHubSettings } from './hub/settings.ts'
+import { toldApart } from './hub/told-apart.ts'
 import { clusterAPINodeClassKind } from './nodeclass/types.ts'
 
 /**
@@ -22,7 +23,9 @@ export async function openClusterApi(dependencies: ProviderDependencies): Promis
   const hub = new HubConnection({
     ...settings,
     server: config?.server ?? server,
-    kube: config ? createKubeClient({ transport: fenced(config.transport), clock, userAgent }) : kube,
+    kube: config
+      ? toldApart(createKubeClient({ transport: fenced(config.transport), clock, userAgent }), config.server)
+      : kube,
     clock,
     random: random.fork('hub'),
     logger,

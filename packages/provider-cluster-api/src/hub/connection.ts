@@ -117,7 +117,11 @@ export class HubConnection implements Hub {
         signal.throwIfAborted()
         if (!isKubeError(error)) throw error
         const { kind, message } = error
-        if (kind !== 'notFound') return { kind: 'missing', message: `${this.server}: ${message}` }
+        if (kind !== 'notFound')
+          return {
+            kind: 'missing',
+            message: message.includes(this.server) ? message : `${this.server}: ${message}`,
+          }
       }
     }
     return {

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createKubeClient, isKubeError } from '@tenon/kube'
+import { oneChunk, VirtualClock } from '@tenon/runtime'
+import { kindsOf } from '../objects.ts'
+import { toldApart } from './told-apart.ts'
+
+test('an error of the hub names the hub, and keeps its kind', async () => {
+  const client = createKubeClient({
+    transport: {
+      send: async () => ({
+        status: 403,
+        headers: { 'content-type': 'application/json' },
+        body: oneChunk(
+          JSON.stringify({
+            kind: 'Status',
+            reason: 'Forbidden',
+            code: 403,
+            message: 'machines is forbidden',
+          }),
+        ),
+      }),
+    },
+    clock: new VirtualClock(),
+    userAgent: 'test',
+  })
+  const hub = toldApart(client, 'https://hub.example:6443')
+  const { machine } = kindsOf('cluster.x-k8s.io', 'v1beta2')
+  for (const call of [
+    () => hub.get(machine, { namespace: 'a', name: 'b' }),
+    () => hub.patch(machine, { namespace: 'a', name: 'b' }, {}),
+    () => hub.delete(machine, { namespace: 'a', name: 'b' }),
+  ])
+    await assert.rejects(call(), (error) => {
+      assert.ok(isKubeError(error, 'forbidden'))
+      assert.equal(error.status, 403)
+      assert.match(error.message, /^management cluster https:\/\/hub\.example:6443: .*machines is forbidden/)
+      return true
+    })
+})

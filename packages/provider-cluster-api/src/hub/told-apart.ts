@@ -1,0 +1,33 @@
+/** Errors of the management cluster that do not look like those of the workload cluster. */
+import { isKubeError, KubeError, type WatchingKubeClient } from '@tenon/kube'
+
+const methods: ReadonlySet<PropertyKey> = new Set(['get', 'list', 'create', 'patch', 'delete'])
+
+/** The client with the server named in the errors of its requests. */
+export function toldApart(client: WatchingKubeClient, server: string): WatchingKubeClient {
+  return new Proxy(client, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key, target)
+      if (typeof value !== 'function') return value
+      const method = value.bind(target) as (...args: readonly unknown[]) => unknown
+      if (!methods.has(key)) return method
+      return async (...args: readonly unknown[]) => {
+        try {
+          return await method(...args)
+        } catch (error) {
+          throw isKubeError(error) ? named(error, server) : error
+        }
+      }
+    },
+  })
+}
+
+function named(error: KubeError, server: string): KubeError {
+  const { kind, status, message, reason, retryAfterMs, fields } = error
+  return new KubeError(kind, status, `management cluster ${server}: ${message}`, {
+    cause: error,
+    ...(reason !== undefined && { reason }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(fields !== undefined && { fields }),
+  })
+}
