@@ -5,7 +5,7 @@
 import { type NodeClaim, ownValue } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type HubKey, hubText } from '../hub/keys.ts'
-import type { Machine, MachineDeployment } from '../objects.ts'
+import type { Machine, MachineDeployment, MachineSet } from '../objects.ts'
 import { type Balance, stockOf } from './balance.ts'
 import { bindingOf, isStaying } from './binding.ts'
 import { type Asker, DeploymentWrites, type Limit, type WorkerDependencies } from './deployment-writes.ts'
@@ -245,7 +245,17 @@ export class DeploymentWorker {
   ): Promise<ReadonlySet<string>> {
     if (marked.size === 0) return new Set()
     const { reads, hub } = this.#deps
-    const sets = await reads.setsOf(this.key)
+    let sets: readonly MachineSet[]
+    try {
+      sets = await reads.setsOf(this.key)
+    } catch (error) {
+      // Claims that wait can be served all the same.
+      for (const uid of marked.keys()) {
+        const release = this.#releases.get(uid)
+        if (release !== undefined) this.#refuseRelease(release, error)
+      }
+      return new Set()
+    }
     return new Set(
       [...marked]
         .filter(([_uid, { metadata }]) =>
@@ -258,7 +268,8 @@ export class DeploymentWorker {
   async #delete(releases: readonly Release[], marked: ReadonlyMap<string, Machine>): Promise<void> {
     await Promise.all(
       releases.map(async (release) => {
-        if (!marked.has(release.machine.metadata.uid ?? '')) return
+        const { uid = '' } = release.machine.metadata
+        if (!marked.has(uid) || this.#releases.get(uid) !== release) return
         try {
           await this.#writes.remove(release.machine)
           this.#released(release)

@@ -131,6 +131,29 @@ describe('interference', () => {
     assert.equal(stage.replicas(), 0)
   })
 
+  test('MachineSets that cannot be listed keep Machines from going, not claims of the same step from theirs', async () => {
+    const stage = new Stage()
+    stage.add()
+    const claim = await launched(stage, 'a')
+    const list = stage.kube.list.bind(stage.kube)
+    stage.kube.list = async (type, options) => {
+      if (type.plural === 'machinesets') throw new KubeError('forbidden', 403, 'not yours')
+      return await list(type, options)
+    }
+    const both = [stage.provider.delete(claim), stage.provider.create(stage.claim('b'))]
+    const [end = '', launch = ''] = await Promise.all(both.map((work) => told(stage, work)))
+    assert.match(end, /not yours/)
+    assert.equal(launch, 'done')
+    stage.kube.list = list
+    assert.equal(await told(stage, stage.provider.delete(claim)), 'done')
+    await stage.clock.advance(10_000)
+    assert.deepEqual(
+      stage.machines().map(({ metadata }) => metadata.name),
+      stage.boundTo('b'),
+    )
+    assert.equal(stage.replicas(), 1)
+  })
+
   test('claims without UID do not share a Machine', async () => {
     const stage = new Stage()
     stage.add()
