@@ -7,6 +7,7 @@ import { defaultArchitecture } from './catalogue/node-labels.ts'
 import { noPrices, type PriceList, readPriceFile } from './catalogue/prices.ts'
 import { createClusterApiProvider } from './create-provider.ts'
 import { HubConnection } from './hub/connection.ts'
+import { HubHealth } from './hub/health.ts'
 import { readHubSettings } from './hub/settings.ts'
 import { toldApart } from './hub/told-apart.ts'
 import { clusterAPINodeClassKind } from './nodeclass/types.ts'
@@ -20,14 +21,20 @@ export async function openClusterApi(dependencies: ProviderDependencies): Promis
   const { clock, logger, random } = parts
   const { config, ...settings } = readHubSettings(env, clock, logger)
   const prices = await readPrices(env['CLUSTER_API_PRICES_PATH'] ?? '')
+  const health = new HubHealth(clock)
   const hub = new HubConnection({
     ...settings,
     server: config?.server ?? server,
     kube: config
-      ? toldApart(createKubeClient({ transport: fenced(config.transport), clock, userAgent }), config.server)
+      ? toldApart(
+          createKubeClient({ transport: fenced(config.transport), clock, userAgent }),
+          config.server,
+          health,
+        )
       : kube,
     clock,
     random: random.fork('hub'),
+    health,
     logger,
   })
   return createClusterApiProvider({

@@ -89,6 +89,10 @@ export class ClusterApiProvider implements CloudProvider {
     return state.kind === 'open' ? undefined : `the management cluster has not been read: ${state.because}`
   }
 
+  awayUntilMs(): number | undefined {
+    return this.#deps.view.hub.awayUntilMs
+  }
+
   /** Every infrastructure provider has a form of its own. */
   ownsProviderID(providerID: string): boolean {
     return providerID !== ''

@@ -181,6 +181,11 @@ export interface CloudProvider {
    * it. Absent: nothing.
    */
   readonly waitsFor?: () => string | undefined
+  /**
+   * Until when nothing could be launched because the cloud's API did not answer, in Unix milliseconds: now while that
+   * lasts, undefined when it never was so. Launches have their whole time from then on. Absent: not known.
+   */
+  readonly awayUntilMs?: () => number | undefined
   /** Calls `listener` for what is found out about offerings outside {@link create}. */
   readonly onOfferingNews?: (listener: (news: OfferingNews) => void) => void
   /**

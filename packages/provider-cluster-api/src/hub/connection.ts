@@ -3,6 +3,7 @@ import { createCacheRegistry, isKubeError, type WatchingKubeClient } from '@teno
 import { type Clock, Listeners, type Logger, type Random } from '@tenon/runtime'
 import { type ClusterApiNames, namesOf } from '../names.ts'
 import { kindsOf, type ServedVersion, servedVersions } from '../objects.ts'
+import type { HubHealth } from './health.ts'
 import type { Hub, HubScope, HubState, OpenHub } from './hub.ts'
 
 const firstPauseMs = 1000
@@ -19,6 +20,8 @@ export interface HubConnectionOptions {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
+  /** Absent where the cluster is its own hub: without it nothing else works either. */
+  readonly health?: HubHealth
 }
 
 /** Waits for the hub's API and for the first lists, then is open for good: what is known stands while it is away. */
@@ -30,6 +33,7 @@ export class HubConnection implements Hub {
   readonly #options: HubConnectionOptions
   readonly #opened = new Listeners<OpenHub>()
   #hub: OpenHub | undefined
+  #openedMs: number | undefined
   /** What it waits for. */
   #because: string
 
@@ -46,6 +50,11 @@ export class HubConnection implements Hub {
     return this.#hub === undefined
       ? { kind: 'waiting', because: this.#because }
       : { kind: 'open', hub: this.#hub }
+  }
+
+  get awayUntilMs(): number | undefined {
+    const { clock, health } = this.#options
+    return this.#hub === undefined ? clock.now() : (health?.awayUntilMs ?? this.#openedMs)
   }
 
   onOpen(listener: (hub: OpenHub) => void): void {
@@ -79,6 +88,7 @@ export class HubConnection implements Hub {
     await registry.synced(signal)
     const hub = { kinds, caches }
     this.#hub = hub
+    this.#openedMs = clock.now()
     this.#options.logger.info('the management cluster has been read', {
       server: this.server,
       version,

@@ -38,6 +38,11 @@ export interface Hub {
   readonly scope: HubScope
   /** Never `waiting` again once it was open: what is known stands while the hub is away. */
   readonly state: HubState
+  /**
+   * Until when it did not answer, or had not been read, in Unix milliseconds: now while that lasts, undefined when it
+   * never was so.
+   */
+  readonly awayUntilMs: number | undefined
   /** Calls `listener` when the hub has been opened. */
   onOpen(listener: (hub: OpenHub) => void): void
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createKubeClient, isKubeError } from '@tenon/kube'
+import { createKubeClient, isKubeError, KubeError } from '@tenon/kube'
 import { oneChunk, VirtualClock } from '@tenon/runtime'
 import { kindsOf } from '../objects.ts'
+import { HubHealth } from './health.ts'
 import { toldApart } from './told-apart.ts'
 
 test('an error of the hub names the hub, and keeps its kind', async () => {
@@ -24,7 +25,8 @@ test('an error of the hub names the hub, and keeps its kind', async () => {
     clock: new VirtualClock(),
     userAgent: 'test',
   })
-  const hub = toldApart(client, 'https://hub.example:6443')
+  const health = new HubHealth(new VirtualClock())
+  const hub = toldApart(client, 'https://hub.example:6443', health)
   const { machine } = kindsOf('cluster.x-k8s.io', 'v1beta2')
   for (const call of [
     () => hub.get(machine, { namespace: 'a', name: 'b' }),
@@ -37,4 +39,19 @@ test('an error of the hub names the hub, and keeps its kind', async () => {
       assert.match(error.message, /^management cluster https:\/\/hub\.example:6443: .*machines is forbidden/)
       return true
     })
+})
+
+test('a hub that does not answer is away until it does; a refusal is an answer', () => {
+  const clock = new VirtualClock()
+  const health = new HubHealth(clock)
+  health.told()
+  assert.equal(health.awayUntilMs, undefined)
+  health.told(new KubeError('transport', 0, 'socket hang up'))
+  const lostMs = clock.now()
+  assert.equal(health.awayUntilMs, lostMs)
+  assert.ok(health.isAway)
+  health.told(new KubeError('forbidden', 403, 'no'))
+  assert.ok(!health.isAway)
+  health.told()
+  assert.equal(health.awayUntilMs, lostMs)
 })

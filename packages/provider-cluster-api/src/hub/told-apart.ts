@@ -1,10 +1,15 @@
 /** Errors of the management cluster that do not look like those of the workload cluster. */
 import { isKubeError, KubeError, type WatchingKubeClient } from '@tenon/kube'
+import type { HubHealth } from './health.ts'
 
 const methods: ReadonlySet<PropertyKey> = new Set(['get', 'list', 'create', 'patch', 'delete'])
 
-/** The client with the server named in the errors of its requests. */
-export function toldApart(client: WatchingKubeClient, server: string): WatchingKubeClient {
+/** The client with the server named in the errors of its requests, and each told to `health`. */
+export function toldApart(
+  client: WatchingKubeClient,
+  server: string,
+  health: Pick<HubHealth, 'told'>,
+): WatchingKubeClient {
   return new Proxy(client, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key, target)
@@ -13,8 +18,11 @@ export function toldApart(client: WatchingKubeClient, server: string): WatchingK
       if (!methods.has(key)) return method
       return async (...args: readonly unknown[]) => {
         try {
-          return await method(...args)
+          const answer = await method(...args)
+          health.told()
+          return answer
         } catch (error) {
+          if (isKubeError(error)) health.told(error)
           throw isKubeError(error) ? named(error, server) : error
         }
       }

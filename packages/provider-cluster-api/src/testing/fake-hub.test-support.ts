@@ -132,6 +132,7 @@ export class Stage {
       names,
       scope: this.#scope,
       state: { kind: 'open', hub },
+      awayUntilMs: undefined,
       onOpen: (listener) => {
         listener(hub)
       },

@@ -1,5 +1,6 @@
 /** By when a claim has to take its next step (lifecycle.md 3.5, reports.md 4). */
 import type { Clock } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
 import { initializationTimeoutMs } from '../../cluster/nodes/initialization-time.ts'
 import type { ClaimDraft } from './stage.ts'
 import type { Settings } from '../../settings.ts'
@@ -7,6 +8,7 @@ import type { Settings } from '../../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly clock: Pick<Clock, 'now'>
+  readonly provider: Pick<CloudProvider, 'awayUntilMs'>
   readonly settings: Pick<Settings, 'launchTimeoutMs' | 'registrationTimeoutMs' | 'initializationTimeoutMs'>
 }
 
@@ -34,7 +36,7 @@ export class LifecycleDeadlines {
 
   /** The next step; undefined once all are taken. */
   stepOf({ conditions, claim }: ClaimDraft): Step | undefined {
-    const { settings } = this.#deps
+    const { provider, settings } = this.#deps
     const since = (type: string) =>
       Date.parse(conditions.get(type)?.lastTransitionTime ?? claim.metadata.creationTimestamp ?? '')
     const step = (type: Step['type'], timeoutMs: number, reason: string, sinceMs = since(type)): Step => ({
@@ -43,7 +45,11 @@ export class LifecycleDeadlines {
       timeoutMs,
       reason,
     })
-    if (!conditions.isTrue('Launched')) return step('Launched', settings.launchTimeoutMs, 'launch_timeout')
+    if (!conditions.isTrue('Launched')) {
+      // A cloud that does not answer has not failed to launch.
+      const sinceMs = Math.max(since('Launched'), provider.awayUntilMs?.() ?? 0)
+      return step('Launched', settings.launchTimeoutMs, 'launch_timeout', sinceMs)
+    }
     if (!conditions.isTrue('Registered'))
       return step('Registered', settings.registrationTimeoutMs, 'registration_timeout')
     if (conditions.isTrue('Initialized')) return undefined
