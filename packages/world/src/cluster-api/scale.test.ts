@@ -6,7 +6,8 @@ import { clusterAPINodeClassKind } from '@tenon/provider-cluster-api'
 import { simulatedKinds } from '@tenon/provider-cluster-api/simulator'
 import { aDeployment, deploymentKind, type RunningOperator, World } from '../world.ts'
 
-const kinds = simulatedKinds('cluster.x-k8s.io', 'v1beta2')
+type Version = Parameters<typeof simulatedKinds>[1]
+
 const minutes = 60_000
 
 function aPool(requirements: NodePool['spec']['template']['spec']['requirements']): NodePool {
@@ -29,15 +30,19 @@ function aPool(requirements: NodePool['spec']['template']['spec']['requirements'
 /** A pod to a node, on a MachineDeployment of at most ten. */
 class Stage {
   readonly world: World
+  readonly #kinds: ReturnType<typeof simulatedKinds>
   readonly #operator: RunningOperator
 
-  private constructor(world: World, operator: RunningOperator) {
+  private constructor(world: World, kinds: ReturnType<typeof simulatedKinds>, operator: RunningOperator) {
     this.world = world
+    this.#kinds = kinds
     this.#operator = operator
   }
 
-  static async open(t: Pick<TestContext, 'after'>): Promise<Stage> {
-    const world = await World.start({ seed: 1, provider: 'cluster-api' })
+  /** @param version that the hub serves. */
+  static async open(t: Pick<TestContext, 'after'>, version: Version = 'v1beta2'): Promise<Stage> {
+    const world = await World.start({ seed: 1, provider: 'cluster-api', clusterApi: { version } })
+    const kinds = simulatedKinds('cluster.x-k8s.io', version)
     world.create(clusterAPINodeClassKind, {
       apiVersion: 'karpenter.cluster.x-k8s.io/v1alpha1',
       kind: 'ClusterAPINodeClass',
@@ -45,7 +50,7 @@ class Stage {
       spec: {},
     })
     world.create(kinds.deployment, {
-      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      apiVersion: `cluster.x-k8s.io/${version}`,
       kind: 'MachineDeployment',
       metadata: {
         name: 'md-0',
@@ -61,14 +66,14 @@ class Stage {
       spec: { clusterName: 'workload', replicas: 0, template: { spec: { clusterName: 'workload' } } },
     })
     world.create(karpenterKinds.nodePool, aPool([{ key: labels.arch, operator: 'In', values: ['amd64'] }]))
-    const stage = new Stage(world, await world.startOperator())
+    const stage = new Stage(world, kinds, await world.startOperator())
     t.after(() => stage.#close())
     await world.clock.advance(2000)
     return stage
   }
 
   get replicas(): number | undefined {
-    return this.world.cluster.server.local.get(kinds.deployment, 'default', 'md-0')?.spec?.replicas
+    return this.world.cluster.server.local.get(this.#kinds.deployment, 'default', 'md-0')?.spec?.replicas
   }
 
   get claims() {
@@ -83,7 +88,7 @@ class Stage {
   isSettled(count: number): boolean {
     const running = this.world.pods().filter(({ status }) => status?.phase === 'Running').length
     const nodes = this.world.nodes().length
-    const machines = this.world.cluster.server.local.list(kinds.machine).length
+    const machines = this.world.cluster.server.local.list(this.#kinds.machine).length
     return [running, nodes, this.claims.length, machines, this.replicas].every((each) => each === count)
   }
 
@@ -100,6 +105,17 @@ class Stage {
     await this.world.stop()
   }
 }
+
+test('a hub that serves v1beta1 alone does as well', async (t) => {
+  const stage = await Stage.open(t, 'v1beta1')
+  stage.world.create(deploymentKind, aDeployment('web', 3, { cpu: '1200m', memory: '1Gi' }))
+  await stage.settles(3, 5 * minutes)
+  // Cluster API's own; the claim has `namespace/name`.
+  for (const { metadata } of stage.world.nodes())
+    assert.equal(metadata.annotations?.['cluster.x-k8s.io/machine'], metadata.name)
+  stage.world.scale('web', 1)
+  await stage.settles(1, 5 * minutes)
+})
 
 test('CAP-88 five, two, eight pods in quick succession end with eight of everything within five minutes', async (t) => {
   const stage = await Stage.open(t)
