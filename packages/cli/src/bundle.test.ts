@@ -18,6 +18,7 @@ import {
 } from './image.test-support.ts'
 import {
   controllerSettings,
+  cpuMs,
   eventually,
   kubectlOut,
   objectsOf,
@@ -178,11 +179,4 @@ async function startUpMs(
   const claim = since()
   assert.deepEqual(await controller.end('SIGTERM'), { code: 0, signal: null }, said())
   return { first, firstCpu, claim }
-}
-
-/** Processor time of a process so far; 0 where the system does not tell. */
-async function cpuMs(pid: number | undefined): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  const [user = 0, system = 0] = stat.split(' ').slice(13, 15).map(Number)
-  return (user + system) * 10
 }
