@@ -107,6 +107,8 @@ describe('tenon controller --provider cluster-api with a hub of its own', () => 
       assert.deepEqual(podDeleters(dirname(spoke.kubeconfigPath), startedAtMs), [])
       stand.controller.assertRunning()
       line.set('open')
+      // Pauses between two attempts have grown to a minute by then.
+      await stand.hub.clock.sleep(isLong ? 90_000 : 0)
       await stand.untilRunning(podCount + more)
       await stand.assertExact()
     },
