@@ -226,7 +226,10 @@ describe('the charts', () => {
     )
     assert.match(await refusal({ settings: { batchMaxDuration: 'soon' } }), /\/settings\/batchMaxDuration/)
     assert.match(await refusal({ logLevel: 'warn' }), /\/logLevel/)
-    assert.match(await refusal({ provider: 'gcp' }), /\/provider.*'exoscale', 'clever-cloud', 'kwok'/)
+    assert.match(
+      await refusal({ provider: 'gcp' }),
+      /\/provider.*'exoscale', 'clever-cloud', 'cluster-api', 'kwok'/,
+    )
     assert.match(
       await refusal({ controller: { image: { digest: 'sha256:1' } } }),
       /\/controller\/image\/digest/,
