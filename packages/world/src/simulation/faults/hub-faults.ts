@@ -1,5 +1,4 @@
 /** What goes wrong at the simulated Cluster API, and what its users do to MachineDeployments and Machines. */
-import { ApiError } from '@tenon/devcluster'
 import type { ClusterApiSettings, FullDeployment, MachineEffect } from '@tenon/provider-cluster-api/simulator'
 import { ownNames } from '@tenon/provider-cluster-api'
 import { integerBetween, type Random, rfc3339 } from '@tenon/runtime'
@@ -16,6 +15,7 @@ import {
 } from '../cloud/hub-objects.ts'
 import type { FaultKind } from '../story.ts'
 import type { FaultDependencies } from './api-faults.ts'
+import { playedFaults } from './played-faults.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -68,23 +68,12 @@ const effects: readonly (readonly [kind: FaultKind, effect: (random: Random) => 
 ]
 
 /** Sets and lifts what goes wrong. Call the result to stop; users put right then what they have changed. */
-export function playHubFaults(world: World, { clock, log, weather }: FaultDependencies): () => void {
+export function playHubFaults(world: World, deps: FaultDependencies): () => void {
+  const { clock, log, weather } = deps
   const { clusterApi } = world
   const { hub, kinds, settings } = clusterApi
   let isStopped = false
-  const timed = (kind: FaultKind, longestMs: number, lift: () => void): void => {
-    log.record('fault', kind)
-    clock.after(integerBetween(weather.source(kind), Math.min(longestMs, 2 * minute), longestMs), lift)
-  }
-  /** Does something that the cluster may refuse, as it may refuse a person. */
-  const asUser = (what: string, work: () => void): void => {
-    log.record('fault', what)
-    try {
-      work()
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-    }
-  }
+  const { timed, asUser } = playedFaults(deps)
   const oneOf = <T>(kind: FaultKind, all: readonly T[]): T | undefined =>
     all[weather.source(kind).uint32() % Math.max(1, all.length)]
   const oneDeployment = (kind: FaultKind): FullDeployment | undefined =>

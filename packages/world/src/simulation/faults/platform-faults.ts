@@ -1,12 +1,12 @@
 /** What goes wrong at the simulated Clever Cloud, and what its users do to NodeGroups. */
 import { karpenterKinds, type KubeObject, type NodeClaim } from '@tenon/api'
-import { ApiError } from '@tenon/devcluster'
 import { type NodeGroup, nodeGroupKind, ownNames } from '@tenon/provider-clever-cloud'
 import type { CleverCloudSettings, GroupEffect } from '@tenon/provider-clever-cloud/simulator'
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { FaultKind, Story } from '../story.ts'
 import type { FaultDependencies } from './api-faults.ts'
+import { playedFaults } from './played-faults.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -120,19 +120,7 @@ export function playPlatformFaults(world: World, deps: FaultDependencies): () =>
   const { local } = world.cluster.server
   const usualPercent = platform.settings.guestMemoryPercent
   let isStopped = false
-  const timed = (kind: FaultKind, longestMs: number, lift: () => void): void => {
-    log.record('fault', kind)
-    clock.after(integerBetween(weather.source(kind), Math.min(longestMs, 2 * minute), longestMs), lift)
-  }
-  /** Does something that the cluster may refuse, as it may refuse a person. */
-  const asUser = (what: string, work: () => void): void => {
-    log.record('fault', what)
-    try {
-      work()
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-    }
-  }
+  const { timed, asUser } = playedFaults(deps)
   const oneGroup = (kind: FaultKind): string | undefined => {
     const there = world.nodeGroups().filter((group) => !isPrivate(group))
     return there[weather.source(kind).uint32() % Math.max(1, there.length)]?.metadata.name
