@@ -441,4 +441,24 @@ describe('claims', () => {
     )
     assert.equal(stage.replicas(), 1)
   })
+
+  test('a claim that comes while a step fails is served by the next one', async () => {
+    const stage = new Stage()
+    stage.add()
+    const get = stage.kube.get.bind(stage.kube)
+    let isBroken = true
+    stage.kube.get = async (type, key) => {
+      if (type.plural !== 'machinedeployments' || !isBroken) return await get(type, key)
+      isBroken = false
+      await stage.clock.sleep(500)
+      throw new KubeError('server', 500, 'out of order')
+    }
+    const first = stage.provider.create(stage.claim('a'))
+    const told = outcomes(stage, [first])
+    await stage.clock.advance(300)
+    const second = outcomes(stage, [stage.provider.create(stage.claim('b'))])
+    assert.match((await told)[0] ?? '', /out of order/)
+    assert.deepEqual(await second, ['bound'])
+    assert.equal(stage.replicas(), 1)
+  })
 })

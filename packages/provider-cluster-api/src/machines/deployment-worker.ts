@@ -122,8 +122,9 @@ export class DeploymentWorker {
       if (hasNews) await this.#gather()
       this.#hasNews = false
       this.#wake = Promise.withResolvers()
+      const [waiters, releases] = [[...this.#waiting.values()], [...this.#releases.values()]]
       this.#step = (hasNews ? this.#work() : this.#look()).catch((error: unknown) => {
-        this.#failAll(error)
+        this.#fail(waiters, releases, error)
       })
       await this.#step
       if (this.#waiting.size > 0 && this.#releases.size === 0) await this.#rest()
@@ -152,10 +153,16 @@ export class DeploymentWorker {
     if (!this.#hasNews) await this.#deps.clock.sleep(togetherMs)
   }
 
-  #failAll(error: unknown): void {
-    for (const { outcome } of [...this.#waiting.values(), ...this.#releases.values()]) outcome.reject(error)
-    this.#waiting.clear()
-    this.#releases.clear()
+  /** Tells those whom a step was for, as far as they wait still; who came during it has the next one. */
+  #fail(waiters: readonly Waiter[], releases: readonly Release[], error: unknown): void {
+    for (const waiter of waiters) {
+      const { uid = '' } = waiter.claim.metadata
+      waiter.outcome.reject(error)
+      if (this.#waiting.get(uid) === waiter) this.#waiting.delete(uid)
+    }
+    for (const release of releases)
+      if (this.#releases.get(release.machine.metadata.uid ?? '') === release)
+        this.#refuseRelease(release, error)
   }
 
   /** Looks for Machines that have come since; what to do about their absence is decided anew. */
