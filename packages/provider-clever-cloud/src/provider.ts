@@ -19,6 +19,7 @@ import {
   type ProviderInstance,
   type ProviderMetric,
   type RepairPolicy,
+  replaceUnready,
   singleValues,
   type SweepGuard,
   withProviderErrors,
@@ -36,8 +37,6 @@ import { type CleverNodeClass, cleverNodeClassKind } from './nodeclass/types.ts'
 import { isManaged, isOwnedBy, labelledClaim, owningClaims } from './nodegroup/ownership.ts'
 import { mayHoldCapacity } from './nodegroup/state.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
-
-const repairTolerationMs = 10 * 60_000
 
 /** What a {@link CleverCloudProvider} works with. */
 export interface CleverCloudDependencies {
@@ -57,9 +56,7 @@ export class CleverCloudProvider implements CloudProvider {
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [cleverNodeClassKind]
   readonly wellKnownLabels: readonly string[] = poolRules.wellKnownLabels
   readonly restrictedDomains: readonly string[] = poolRules.restrictedDomains
-  readonly repairPolicies: readonly RepairPolicy[] = (['False', 'Unknown'] as const).map(
-    (conditionStatus) => ({ conditionType: 'Ready', conditionStatus, tolerationMs: repairTolerationMs }),
-  )
+  readonly repairPolicies: readonly RepairPolicy[] = replaceUnready
   readonly #deps: CleverCloudDependencies
 
   constructor(deps: CleverCloudDependencies) {

@@ -16,6 +16,7 @@ import {
   type ProviderInstance,
   type ProviderMetric,
   type RepairPolicy,
+  replaceUnready,
   type SweepGuard,
   withProviderErrors,
 } from '@tenon/provider'
@@ -35,8 +36,6 @@ import { isOnDelete } from './machines/shrinking.ts'
 import type { ClusterApiMetrics } from './metrics.ts'
 import { type ClusterAPINodeClass, clusterAPINodeClassKind } from './nodeclass/types.ts'
 import type { Machine, MachineDeployment } from './objects.ts'
-
-const repairTolerationMs = 10 * 60_000
 
 /** What a {@link ClusterApiProvider} works with. */
 export interface ClusterApiDependencies {
@@ -62,9 +61,7 @@ export class ClusterApiProvider implements CloudProvider {
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [clusterAPINodeClassKind]
   readonly wellKnownLabels: readonly string[] = poolRules.wellKnownLabels
   readonly restrictedDomains: readonly string[] = poolRules.restrictedDomains
-  readonly repairPolicies: readonly RepairPolicy[] = (['False', 'Unknown'] as const).map(
-    (conditionStatus) => ({ conditionType: 'Ready', conditionStatus, tolerationMs: repairTolerationMs }),
-  )
+  readonly repairPolicies: readonly RepairPolicy[] = replaceUnready
   readonly #deps: ClusterApiDependencies
 
   constructor(deps: ClusterApiDependencies) {

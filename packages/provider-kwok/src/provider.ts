@@ -17,6 +17,7 @@ import {
   ProviderError,
   type ProviderInstance,
   type RepairPolicy,
+  replaceUnready,
   withProviderErrors,
 } from '@tenon/provider'
 import { type Clock, integerBetween, type Logger, type Random, unit } from '@tenon/runtime'
@@ -39,7 +40,6 @@ import {
 import { type KwokNodeClass, kwokNodeClassKind } from './nodeclass.ts'
 import { SharedRead } from './shared-read.ts'
 
-const repairTolerationMs = 10 * 60_000
 /** Of creating a Node: how often, and the pauses between. */
 const creation = { attempts: 4, pauseMs: 10, growth: 5, jitter: 0.1 }
 /** On a Node and its claim: what the machine was made from, if its node class names an image. */
@@ -74,13 +74,7 @@ export class KwokProvider implements CloudProvider {
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [kwokNodeClassKind]
   readonly wellKnownLabels: readonly string[]
   readonly restrictedDomains: readonly string[] = [kwokNodeClassKind.group]
-  readonly repairPolicies: readonly RepairPolicy[] = (['False', 'Unknown'] as const).map(
-    (conditionStatus) => ({
-      conditionType: 'Ready',
-      conditionStatus,
-      tolerationMs: repairTolerationMs,
-    }),
-  )
+  readonly repairPolicies: readonly RepairPolicy[] = replaceUnready
   readonly #deps: KwokDependencies
   readonly #types: readonly InstanceType[]
   readonly #failures: Failures

@@ -99,6 +99,8 @@ export {
 } from './contract.ts'
 export { decorated } from './decorated.ts'
 export { withProviderErrors } from './kube-errors.ts'
+export { type NodeClassSource, readyNodeClass, unlessOvertaken } from './node-classes.ts'
+export { replaceUnready } from './repair.ts'
 export {
   allocatableOf,
   isSuitable,

@@ -88,9 +88,10 @@ export class NodePoolLearning implements ControllerSpec {
     this.restore(pool)
     const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined
     const types = isStored || learning.capacity.knowsInstances ? await this.#types(pool, signal) : undefined
-    const stored = storedTypes(pool.metadata.annotations?.[capacityAnnotation]).map(({ type }) => type)
-    const found = types && learning.capacity.lasting(pool, types, new Set(stored))
-    if (found !== undefined) await this.#remember(pool, found.corrections)
+    const stored = storedTypes(pool.metadata.annotations?.[capacityAnnotation])
+    const kept = new Set(stored.map(({ type }) => type))
+    const found = types && learning.capacity.lasting(pool, types, kept)
+    if (found !== undefined) await this.#remember(pool, stored, found.corrections)
     try {
       await this.#judge(pool)
     } catch (error) {
@@ -131,10 +132,13 @@ export class NodePoolLearning implements ControllerSpec {
     }
   }
 
-  async #remember(pool: NodePool, corrections: readonly Correction[]): Promise<void> {
+  async #remember(
+    pool: NodePool,
+    before: readonly StoredType[],
+    corrections: readonly Correction[],
+  ): Promise<void> {
     const { learning, memory } = this.#deps
     const settings = learning.capacity.settingsOf(pool.spec.template.spec.nodeClassRef)
-    const before = storedTypes(pool.metadata.annotations?.[capacityAnnotation])
     const now = corrections.slice(0, most).map((each) => storedType(each, settings))
     if (!isCurrent(before, now)) await memory.annotate(pool, capacityAnnotation, now)
     const told = new Set(before.map(({ type }) => type))

@@ -1,7 +1,7 @@
 /** From a NodeClaim to an accepted NodeGroup (clever-cloud.md 8.1, 9, 20). */
-import { conditionOf, type InstanceType, type NewObject, type NodeClaim } from '@tenon/api'
+import type { InstanceType, NewObject, NodeClaim } from '@tenon/api'
 import { type Cache, isKubeError, type KubeClient } from '@tenon/kube'
-import { launchChoices, offeringRef, ProviderError } from '@tenon/provider'
+import { launchChoices, offeringRef, ProviderError, readyNodeClass } from '@tenon/provider'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { CleverMetrics } from '../metrics.ts'
@@ -43,7 +43,7 @@ export class Launcher {
     const options = signal === undefined ? {} : { signal }
     const existing = await kube.get(nodeGroupKind, { name: claim.metadata.name }, options)
     if (existing !== undefined) return await this.#accepted(claim, existing, signal)
-    const nodeClass = await this.#nodeClass(claim, signal)
+    const nodeClass = await readyNodeClass(cleverNodeClassKind, this.#deps, claim, signal)
     const [choice] = launchChoices(claim, types)
     if (choice === undefined)
       throw new ProviderError(
@@ -78,24 +78,6 @@ export class Launcher {
         })
       throw error
     }
-  }
-
-  async #nodeClass(claim: NodeClaim, signal: AbortSignal | undefined): Promise<CleverNodeClass> {
-    const { kube, nodeClasses } = this.#deps
-    const { name } = claim.spec.nodeClassRef
-    const options = signal === undefined ? {} : { signal }
-    const nodeClass = nodeClasses.get({ name }) ?? (await kube.get(cleverNodeClassKind, { name }, options))
-    if (nodeClass === undefined)
-      throw new ProviderError('insufficientCapacity', `CleverNodeClass ${name} does not exist`)
-    const ready = conditionOf(nodeClass, 'Ready')
-    if (ready?.status !== 'True') {
-      const why = ready?.message ?? ''
-      throw new ProviderError(
-        'nodeClassNotReady',
-        `CleverNodeClass ${name} is not ready${why === '' ? '' : `: ${why}`}`,
-      )
-    }
-    return nodeClass
   }
 
   async #accepted(claim: NodeClaim, group: NodeGroup, signal: AbortSignal | undefined): Promise<NodeGroup> {

@@ -8,6 +8,7 @@ import {
   type KubeClient,
   type ReconcileResult,
 } from '@tenon/kube'
+import { unlessOvertaken } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { ownNames } from '../names.ts'
 import { nodeGroupKind } from '../nodegroup/types.ts'
@@ -38,14 +39,10 @@ export class NodeClassStatus {
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const nodeClass = this.#deps.nodeClasses.get({ name })
     if (nodeClass === undefined) return done
-    try {
+    return await unlessOvertaken(async () => {
       if (nodeClass.metadata.deletionTimestamp !== undefined) return await this.#letGo(nodeClass, signal)
       return await this.#refresh(await this.#withFinalizer(nodeClass, signal), signal)
-    } catch (error) {
-      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
-      if (isKubeError(error, 'notFound')) return done
-      throw error
-    }
+    })
   }
 
   async #letGo(nodeClass: CleverNodeClass, signal: AbortSignal): Promise<ReconcileResult> {

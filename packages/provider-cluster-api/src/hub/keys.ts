@@ -25,3 +25,11 @@ export function compareKeys(a: HubKey, b: HubKey): number {
 export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
+
+/** Orders objects of the hub by age, the oldest first, then by name. */
+export function compareAges(
+  { metadata: a }: Pick<KubeObject, 'metadata'>,
+  { metadata: b }: Pick<KubeObject, 'metadata'>,
+): number {
+  return compareTexts(a.creationTimestamp ?? '', b.creationTimestamp ?? '') || compareTexts(a.name, b.name)
+}

@@ -4,6 +4,7 @@
  */
 import { ownValue } from '@tenon/api'
 import { type ClusterApiNames, ownNames } from '../names.ts'
+import { compareAges } from '../hub/keys.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
 import { bindingOf, isStaying } from './binding.ts'
 
@@ -53,7 +54,7 @@ export function stockOf(
   const going = living.filter((machine) => !isStaying(machine, names))
   return {
     bound: staying.filter((machine) => !isFree(machine)),
-    free: staying.filter(isFree).toSorted(byAge),
+    free: staying.filter(isFree).toSorted(compareAges),
     going,
     unwanted: going.filter(isFree),
   }
@@ -145,10 +146,4 @@ export function surplusOf(
     .slice(0, Math.max(0, free.length - waiting))
   // Nobody binds what a step has marked that failed before it deleted.
   return [...unwanted.filter(isAdded), ...spare]
-}
-
-function byAge({ metadata: a }: Machine, { metadata: b }: Machine): number {
-  const [one = '', other = ''] = [a.creationTimestamp, b.creationTimestamp]
-  if (one !== other) return one < other ? -1 : 1
-  return a.name < b.name ? -1 : 1
 }

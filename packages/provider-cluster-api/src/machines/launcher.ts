@@ -1,7 +1,7 @@
 /** From a NodeClaim to a Machine with a provider ID (cluster-api.md 7). */
-import { conditionOf, type InstanceType, type NodeClaim, ownValue } from '@tenon/api'
+import type { InstanceType, NodeClaim } from '@tenon/api'
 import { type Cache, type EventRecorder, type KubeClient, untilAborted } from '@tenon/kube'
-import { ProviderError } from '@tenon/provider'
+import { ProviderError, readyNodeClass } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { compareTexts, type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Participant } from '../catalogue/participant.ts'
@@ -41,7 +41,6 @@ export interface Workload {
     claim: NodeClaim,
     nodeClass: ClusterAPINodeClass,
     types: readonly InstanceType[] | undefined,
-    signal?: AbortSignal,
   ) => Promise<readonly Participant[]>
 }
 
@@ -114,8 +113,8 @@ export class Launcher {
   ): Promise<Machine> {
     const { workload, deployments } = this.#deps
     const { name, uid = '' } = claim.metadata
-    const nodeClass = await this.#nodeClass(claim, signal)
-    const candidates = await workload.candidates(claim, nodeClass, types, signal)
+    const nodeClass = await readyNodeClass(clusterAPINodeClassKind, workload, claim, signal)
+    const candidates = await workload.candidates(claim, nodeClass, types)
     const refusals: string[] = []
     for (const { key, maxReplicas } of candidates) {
       this.#attempted.set(uid, key)
@@ -132,28 +131,6 @@ export class Launcher {
       refusals.length === 0
         ? `NodeClaim ${name}: no MachineDeployment that it allows is available and large enough`
         : `NodeClaim ${name}: ${refusals.join('; ')}`,
-    )
-  }
-
-  async #nodeClass(claim: NodeClaim, signal: AbortSignal | undefined): Promise<ClusterAPINodeClass> {
-    const { kube, nodeClasses } = this.#deps.workload
-    const name = (claim.spec.nodeClassRef as { readonly name?: string } | undefined)?.name ?? ''
-    if (name === '')
-      throw new ProviderError('other', `NodeClaim ${claim.metadata.name}: spec.nodeClassRef names no class`)
-    const options = signal === undefined ? {} : { signal }
-    const nodeClass =
-      nodeClasses.get({ name }) ?? (await kube.get(clusterAPINodeClassKind, { name }, options))
-    if (nodeClass === undefined)
-      throw new ProviderError(
-        'insufficientCapacity',
-        `NodeClaim ${claim.metadata.name}: ClusterAPINodeClass ${name} does not exist`,
-      )
-    const ready = conditionOf(nodeClass, 'Ready')
-    if (ready?.status === 'True') return nodeClass
-    const why = ready?.message ?? ''
-    throw new ProviderError(
-      'nodeClassNotReady',
-      `ClusterAPINodeClass ${name} is not ready${why === '' ? '' : `: ${why}`}`,
     )
   }
 
@@ -226,8 +203,7 @@ export class Launcher {
 function failureOf({ metadata, status }: Machine): string | undefined {
   if (metadata.deletionTimestamp !== undefined) return 'it is being deleted'
   if (status?.phase !== 'Failed' && (status?.failureReason ?? '') === '') return undefined
-  const reason = ownValue({ ...status }, 'failureMessage') ?? status?.failureReason
-  return typeof reason === 'string' && reason !== '' ? reason : 'Cluster API does not say why'
+  return status?.failureMessage || status?.failureReason || 'Cluster API does not say why'
 }
 
 /** @param machines as `namespace/name`. */

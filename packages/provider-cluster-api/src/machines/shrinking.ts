@@ -1,4 +1,5 @@
 /** Whether fewer replicas take just the Machine that is meant (cluster-api.md 10, 18, trap 11). */
+import { compareAges } from '../hub/keys.ts'
 import type { MachineDeployment, MachineSet } from '../objects.ts'
 
 /**
@@ -15,7 +16,7 @@ export function shrinksFirst(
     ({ spec, status, metadata }) =>
       metadata.deletionTimestamp === undefined && ((spec?.replicas ?? 0) > 0 || (status?.replicas ?? 0) > 0),
   )
-  const [oldest] = filled.toSorted(byAge)
+  const [oldest] = filled.toSorted(compareAges)
   if (oldest === undefined || filled.length === 1) return true
   return isOnDelete(deployment) && oldest.metadata.name === setName
 }
@@ -23,10 +24,4 @@ export function shrinksFirst(
 /** Whether Machines are replaced only as they are deleted. */
 export function isOnDelete({ spec }: MachineDeployment): boolean {
   return (spec?.rollout?.strategy?.type ?? spec?.strategy?.type) === 'OnDelete'
-}
-
-function byAge({ metadata: a }: MachineSet, { metadata: b }: MachineSet): number {
-  const [one = '', other = ''] = [a.creationTimestamp, b.creationTimestamp]
-  if (one !== other) return one < other ? -1 : 1
-  return a.name < b.name ? -1 : 1
 }

@@ -1,13 +1,7 @@
 /** Brings the status of ClusterAPINodeClasses up to date (cluster-api.md 13). */
 import { ConditionSet, type NewCondition } from '@tenon/api'
-import {
-  type Cache,
-  done,
-  type EventRecorder,
-  isKubeError,
-  type KubeClient,
-  type ReconcileResult,
-} from '@tenon/kube'
+import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { unlessOvertaken } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import type { Catalogue, Readings } from '../catalogue/catalogue.ts'
 import type { PriceList } from '../catalogue/prices.ts'
@@ -51,14 +45,10 @@ export class NodeClassStatus {
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const nodeClass = this.#deps.nodeClasses.get({ name })
     if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) return done
-    try {
+    return await unlessOvertaken(async () => {
       await this.#refresh(nodeClass, signal)
       return { kind: 'after', delayMs: againMs }
-    } catch (error) {
-      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
-      if (isKubeError(error, 'notFound')) return done
-      throw error
-    }
+    })
   }
 
   async #refresh(nodeClass: ClusterAPINodeClass, signal: AbortSignal): Promise<void> {

@@ -1,13 +1,7 @@
 /** Brings a node class's status up to date and guards its deletion. */
 import { type Condition, isQuantity, type KubeObject } from '@tenon/api'
-import {
-  type Cache,
-  done,
-  type EventRecorder,
-  isKubeError,
-  type KubeClient,
-  type ReconcileResult,
-} from '@tenon/kube'
+import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { unlessOvertaken } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ExoscaleClient } from '../api/client.ts'
 import { isApiError } from '../api/errors.ts'
@@ -58,15 +52,11 @@ export class NodeClassStatusController {
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const cached = this.#deps.nodeClasses.get({ name })
     if (cached === undefined) return done
-    try {
+    return await unlessOvertaken(async () => {
       if (cached.metadata.deletionTimestamp !== undefined)
         return await this.#deps.deletion.reconcile(cached, signal)
       return await this.#refresh(await this.#withFinalizer(cached, signal), signal)
-    } catch (error) {
-      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
-      if (isKubeError(error, 'notFound')) return done
-      throw error
-    }
+    })
   }
 
   async #withFinalizer(object: ExoscaleNodeClass, signal: AbortSignal): Promise<ExoscaleNodeClass> {

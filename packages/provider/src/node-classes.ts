@@ -1,0 +1,48 @@
+/** What providers do with their node classes, all in the same way. */
+import { conditionOf, type NodeClaim, type NodeClass, type ResourceType } from '@tenon/api'
+import { type Cache, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { ProviderError } from './contract.ts'
+
+/** Where the node classes of a kind are read. */
+export interface NodeClassSource<T extends NodeClass> {
+  readonly kube: Pick<KubeClient, 'get'>
+  readonly nodeClasses: Pick<Cache<T>, 'get'>
+}
+
+/**
+ * The node class of a claim that is launched (scheduling.md 13.3).
+ * @throws ProviderError `insufficientCapacity` when there is none of that name, `nodeClassNotReady` when it is not
+ * ready, `other` when the claim names none.
+ */
+export async function readyNodeClass<T extends NodeClass>(
+  kind: ResourceType<T>,
+  { kube, nodeClasses }: NodeClassSource<T>,
+  claim: NodeClaim,
+  signal?: AbortSignal,
+): Promise<T> {
+  const own = `NodeClaim ${claim.metadata.name}`
+  const name = (claim.spec.nodeClassRef as { readonly name?: string } | undefined)?.name ?? ''
+  if (name === '') throw new ProviderError('other', `${own}: spec.nodeClassRef names no ${kind.kind}`)
+  const options = signal === undefined ? {} : { signal }
+  const nodeClass = nodeClasses.get({ name }) ?? (await kube.get(kind, { name }, options))
+  if (nodeClass === undefined)
+    throw new ProviderError('insufficientCapacity', `${own}: ${kind.kind} ${name} does not exist`)
+  const ready = conditionOf(nodeClass, 'Ready')
+  if (ready?.status === 'True') return nodeClass
+  const why = ready?.message ?? ''
+  throw new ProviderError(
+    'nodeClassNotReady',
+    `${kind.kind} ${name} is not ready${why === '' ? '' : `: ${why}`}`,
+  )
+}
+
+/** Does `work` on an object of the cluster: one that has changed meanwhile is tried again, one that is gone is done. */
+export async function unlessOvertaken(work: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
+    if (isKubeError(error, 'notFound')) return done
+    throw error
+  }
+}
