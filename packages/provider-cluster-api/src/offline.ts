@@ -8,7 +8,8 @@ import { poolRules } from './catalogue/pool-rules.ts'
 import { noPrices, readPriceFile } from './catalogue/prices.ts'
 import { readDeployment } from './catalogue/read-deployment.ts'
 import { factsIn, type TemplateFacts } from './catalogue/template-facts.ts'
-import { defaultGroup, namesOf } from './names.ts'
+import { groupIn, scopeIn } from './hub/scope.ts'
+import { namesOf } from './names.ts'
 import type { ClusterAPINodeClass } from './nodeclass/types.ts'
 import { findingsOf } from './nodeclass/validation.ts'
 import type { MachineDeployment } from './objects.ts'
@@ -27,8 +28,7 @@ export async function offlineCatalogue(
   const file = env['CLUSTER_API_PRICES_PATH'] ?? ''
   const { ok: prices = noPrices, error } =
     file === '' ? { ok: noPrices } : readPriceFile(await readText(file))
-  const group = env['CAPI_GROUP'] ?? ''
-  const names = namesOf(group === '' ? defaultGroup : group)
+  const names = namesOf(groupIn(env))
   const architecture = defaultArchitecture(env['CAPI_SCALE_ZERO_DEFAULT_ARCH'])
   const typesOf = (
     nodeClass: ClusterAPINodeClass | undefined,
@@ -36,7 +36,7 @@ export async function offlineCatalogue(
   ): OfflineTypes => {
     const deployments = others.filter((each) => isMachineDeployment(each, names.group))
     if (selectorProblems(nodeClass?.spec?.scalableResourceSelector).length > 0) return nothingKnown
-    const membership = membersOf(deployments, names, scopeOf(env))
+    const membership = membersOf(deployments, names, scopeIn(env))
     if (membership.kind === 'refused' || membership.deployments.length === 0) return nothingKnown
     const readings = membership.deployments
       .filter((deployment) => nodeClass === undefined || isSelected(nodeClass, deployment))
@@ -54,11 +54,6 @@ export async function offlineCatalogue(
     findingsOf: (nodeClass) => findingsOf(nodeClass as ClusterAPINodeClass),
     problems: error === undefined ? [] : [{ file, message: error }],
   }
-}
-
-function scopeOf(env: ProviderEnvironment): { readonly namespace?: string; readonly clusterName?: string } {
-  const { CLUSTER_API_NAMESPACE: namespace = '', CLUSTER_API_CLUSTER_NAME: clusterName = '' } = env
-  return { ...(namespace !== '' && { namespace }), ...(clusterName !== '' && { clusterName }) }
 }
 
 function isMachineDeployment(object: KubeObject, group: string): object is MachineDeployment {

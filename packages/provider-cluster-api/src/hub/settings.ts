@@ -1,11 +1,10 @@
 /** How the management cluster is reached (cluster-api.md 14). */
-import { ownValue } from '@tenon/api'
 import { directKubeConfig, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
 import { type ProviderEnvironment, ProviderSettingError } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
-import { defaultGroup } from '../names.ts'
 import { type ServedVersion, servedVersions } from '../objects.ts'
 import type { HubScope } from './hub.ts'
+import { given, groupIn, scopeIn } from './scope.ts'
 
 /** What is set about the management cluster. */
 export interface HubSettings {
@@ -20,20 +19,12 @@ export interface HubSettings {
 
 /** @throws ProviderSettingError for a kubeconfig or URL that cannot be used. */
 export function readHubSettings(env: ProviderEnvironment, clock: Clock, logger: Logger): HubSettings {
-  const given = (name: string) => {
-    const value = ownValue(env, name)
-    return value === undefined || value === '' ? undefined : value
-  }
-  const namespace = given('CLUSTER_API_NAMESPACE')
-  const clusterName = given('CLUSTER_API_CLUSTER_NAME')
-  const config = readConfig(given, clock, logger)
-  const version = readVersion(given('CAPI_VERSION'))
+  const variable: Given = (name) => given(env, name)
+  const config = readConfig(variable, clock, logger)
+  const version = readVersion(variable('CAPI_VERSION'))
   return {
-    scope: {
-      ...(namespace !== undefined && { namespace }),
-      ...(clusterName !== undefined && { clusterName }),
-    },
-    group: given('CAPI_GROUP') ?? defaultGroup,
+    scope: scopeIn(env),
+    group: groupIn(env),
     ...(version !== undefined && { version }),
     ...(config !== undefined && { config }),
   }
@@ -41,16 +32,16 @@ export function readHubSettings(env: ProviderEnvironment, clock: Clock, logger: 
 
 type Given = (name: string) => string | undefined
 
-function readConfig(given: Given, clock: Clock, logger: Logger): LoadedKubeConfig | undefined {
-  const kubeconfig = given('CLUSTER_API_KUBECONFIG')
-  const url = given('CLUSTER_API_URL')
+function readConfig(variable: Given, clock: Clock, logger: Logger): LoadedKubeConfig | undefined {
+  const kubeconfig = variable('CLUSTER_API_KUBECONFIG')
+  const url = variable('CLUSTER_API_URL')
   if (kubeconfig !== undefined) {
     if (url !== undefined) logger.warn('CLUSTER_API_URL is passed over: CLUSTER_API_KUBECONFIG is set')
     return usable('CLUSTER_API_KUBECONFIG', () => loadKubeConfig({ kubeconfig, env: {}, clock }))
   }
-  const token = given('CLUSTER_API_TOKEN')
-  const authority = given('CLUSTER_API_CERTIFICATE_AUTHORITY_DATA')
-  const skipTlsVerify = given('CLUSTER_API_SKIP_TLS_VERIFY') === 'true'
+  const token = variable('CLUSTER_API_TOKEN')
+  const authority = variable('CLUSTER_API_CERTIFICATE_AUTHORITY_DATA')
+  const skipTlsVerify = variable('CLUSTER_API_SKIP_TLS_VERIFY') === 'true'
   if (url === undefined) {
     if (token !== undefined || authority !== undefined || skipTlsVerify)
       logger.warn(
