@@ -14,7 +14,7 @@ const root = resolve(import.meta.dirname, '..')
 const clouds = globSync('packages/provider-*', { cwd: root }).map((path) => basename(path))
 
 const core = ['api', 'kube', 'provider', 'runtime']
-const everything = [...core, 'devcluster', 'engine', 'operator', ...clouds]
+const everything = [...core, 'devcluster', 'engine', 'filters', 'operator', ...clouds]
 
 /** Packages of this repository that a package may import. */
 const arrows = new Map<string, readonly string[]>([
@@ -25,7 +25,8 @@ const arrows = new Map<string, readonly string[]>([
   ['provider', ['api', 'devcluster', 'kube', 'runtime']],
   ...clouds.map((name): [string, readonly string[]] => [name, [...core, 'devcluster']]),
   ['operator', ['engine', ...core]],
-  ['devcluster', ['api', 'runtime']],
+  ['filters', ['api']],
+  ['devcluster', ['api', 'filters', 'runtime']],
   ['world', everything],
   ['cli', everything],
 ])

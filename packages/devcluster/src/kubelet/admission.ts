@@ -1,6 +1,4 @@
-import type { NodeEntry } from '../scheduler/cluster/node-entry.ts'
-import type { PodFacts } from '../scheduler/pods/pod-facts.ts'
-import type { ResourceTable } from '../scheduler/pods/resource-table.ts'
+import type { NodeEntry, PodFacts, ResourceTable } from '@tenon/filters'
 
 /** Whether a pod is taken, or why not in the words of its status. */
 export type Admission =

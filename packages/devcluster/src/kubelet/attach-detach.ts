@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { kinds, type PersistentVolume, type Pod, type VolumeAttachment } from '@tenon/api'
-import { podFacts } from '../scheduler/pods/pod-facts.ts'
+import { podFacts } from '@tenon/filters'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
 import { draw } from './settings.ts'
 

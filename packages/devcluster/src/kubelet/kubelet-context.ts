@@ -1,6 +1,6 @@
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import { ApiError, type LocalApi } from '../contract.ts'
-import type { ResourceTable } from '../scheduler/pods/resource-table.ts'
+import type { ResourceTable } from '@tenon/filters'
 import type { KubeletSettings } from './settings.ts'
 import type { TimerQueue } from './timer-queue.ts'
 

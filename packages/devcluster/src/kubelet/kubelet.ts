@@ -1,8 +1,7 @@
 import { kinds, type Node, type Pod } from '@tenon/api'
 import { rfc3339Micro } from '@tenon/runtime'
 import type { KubeletHandle, KubeletSpec } from '../contract.ts'
-import { NodeEntry } from '../scheduler/cluster/node-entry.ts'
-import type { PodFacts } from '../scheduler/pods/pod-facts.ts'
+import { NodeEntry, type PodFacts } from '@tenon/filters'
 import { type Admission, admitPod } from './admission.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
 import {

@@ -1,7 +1,7 @@
 import { kinds, type Pod } from '@tenon/api'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { KubeletHandle, KubeletRunner, KubeletSpec, LocalApi } from '../contract.ts'
-import { ResourceTable } from '../scheduler/pods/resource-table.ts'
+import { ResourceTable } from '@tenon/filters'
 import { AttachDetach } from './attach-detach.ts'
 import { Kubelet } from './kubelet.ts'
 import type { KubeletContext } from './kubelet-context.ts'

@@ -1,5 +1,5 @@
 import { kinds, type Pod } from '@tenon/api'
-import { type PodFacts, podFacts } from '../scheduler/pods/pod-facts.ts'
+import { type PodFacts, podFacts } from '@tenon/filters'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
 import { type PodProgress, podStatus, readinessGatesOf, rejectedStatus } from './pod-status.ts'
 import { draw } from './settings.ts'

@@ -1,9 +1,7 @@
 import { integerBetween, type Random } from '@tenon/runtime'
-import { affinityMismatch, checkNode } from './filters/filters.ts'
+import { affinityMismatch, checkNode, type NodeEntry, type PodCycle, type Rejection } from '@tenon/filters'
+import type { DefaultSpread } from './filters/default-spread.ts'
 import type { Nominations } from './queue/nominations.ts'
-import type { NodeEntry } from './cluster/node-entry.ts'
-import type { PodCycle } from './pods/pod-cycle.ts'
-import type { Rejection } from './filters/rejection.ts'
 import { scoreNodes } from './scores.ts'
 
 /** Where a pod goes, or why nowhere. */
@@ -31,14 +29,16 @@ export class Placer {
   readonly #nominations: Nominations
   readonly #random: Random
   readonly #percentage: number
+  readonly #defaultSpread: DefaultSpread
   /** Where the next search starts, so that all nodes get their turn. */
   #start = 0
 
   /** @param percentage of nodes to find before scoring; 0 adapts to the cluster's size. */
-  constructor(nominations: Nominations, random: Random, percentage: number) {
+  constructor(nominations: Nominations, random: Random, percentage: number, defaultSpread: DefaultSpread) {
     this.#nominations = nominations
     this.#random = random
     this.#percentage = percentage
+    this.#defaultSpread = defaultSpread
   }
 
   place(cycle: PodCycle): Placement {
@@ -126,7 +126,7 @@ export class Placer {
   /** The highest score; equals are drawn from. */
   #best(cycle: PodCycle, feasible: readonly NodeEntry[]): NodeEntry {
     if (feasible.length === 1) return feasible[0] as NodeEntry
-    const scores = scoreNodes(cycle, feasible)
+    const scores = scoreNodes(cycle, feasible, this.#defaultSpread)
     let highest = Number.NEGATIVE_INFINITY
     for (const score of scores) if (score > highest) highest = score
     const best = feasible.filter((_, index) => scores[index] === highest)

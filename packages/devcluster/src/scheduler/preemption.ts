@@ -1,11 +1,15 @@
 import type { PodDisruptionBudget } from '@tenon/api'
 import { integerBetween, type Random } from '@tenon/runtime'
-import type { NodeEntry } from './cluster/node-entry.ts'
+import {
+  type ClusterView,
+  type LabelMatcher,
+  labelMatcher,
+  type NodeEntry,
+  PodCycle,
+  type PodFacts,
+  unavailableMessage,
+} from '@tenon/filters'
 import type { Diagnosis, Placer } from './placement.ts'
-import { type ClusterView, PodCycle } from './pods/pod-cycle.ts'
-import type { PodFacts } from './pods/pod-facts.ts'
-import { unavailableMessage } from './filters/rejection.ts'
-import { type LabelMatcher, labelMatcher } from './filters/selectors.ts'
 
 /** Pods to delete on a node so that another fits. */
 interface Candidate {

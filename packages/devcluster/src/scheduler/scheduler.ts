@@ -1,22 +1,29 @@
 import { kinds, type Pod } from '@tenon/api'
 import { type Clock, type Logger, perObject, type Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
-import { ClusterIndex } from './cluster/cluster-index.ts'
+import {
+  checkNodeItself,
+  ClusterIndex,
+  type ClusterView,
+  type ExtraFilter,
+  type FilterName,
+  fitsEmptyNode,
+  PodCycle,
+  type PodFacts,
+  podFacts,
+  ResourceTable,
+  SpreadDomains,
+  unavailableMessage,
+  VolumeIndex,
+} from '@tenon/filters'
 import { observeCluster } from './cluster/cluster-observer.ts'
 import { DefaultSpread } from './filters/default-spread.ts'
 import { EventRecorder } from './queue/event-recorder.ts'
-import { checkNodeItself, fitsEmptyNode } from './filters/filters.ts'
 import { Nominations } from './queue/nominations.ts'
 import { OutcomeWriter } from './queue/outcome-writer.ts'
 import { type Diagnosis, Placer } from './placement.ts'
-import { type ClusterView, type ExtraFilter, PodCycle } from './pods/pod-cycle.ts'
-import { type PodFacts, podFacts } from './pods/pod-facts.ts'
 import { findPreemption } from './preemption.ts'
-import { type FilterName, unavailableMessage } from './filters/rejection.ts'
-import { ResourceTable } from './pods/resource-table.ts'
 import { type ClusterEvent, type QueuedPod, SchedulingQueue } from './queue/scheduling-queue.ts'
-import { SpreadDomains } from './filters/spread-domains.ts'
-import { VolumeIndex } from './volumes/volume-index.ts'
 
 /** How the scheduler behaves. Times in milliseconds. */
 export interface SchedulerSettings {
@@ -77,6 +84,7 @@ class Scheduler {
   readonly #random: Random
   readonly #settings: SchedulerSettings
   readonly #view: ClusterView
+  readonly #defaultSpread: DefaultSpread
   readonly #nominations = new Nominations()
   readonly #placer: Placer
   readonly #queue: SchedulingQueue
@@ -99,10 +107,11 @@ class Scheduler {
       index,
       volumes: new VolumeIndex(),
       spreadDomains: new SpreadDomains(index),
-      defaultSpread: new DefaultSpread(api),
       ...(settings?.extraFilter && { extraFilter: settings.extraFilter }),
     }
-    this.#placer = new Placer(this.#nominations, this.#random, this.#settings.percentageOfNodesToScore)
+    this.#defaultSpread = new DefaultSpread(api)
+    const { percentageOfNodesToScore } = this.#settings
+    this.#placer = new Placer(this.#nominations, this.#random, percentageOfNodesToScore, this.#defaultSpread)
     this.#queue = new SchedulingQueue(clock, this.#settings, () => this.#scheduleSlice())
     const { schedulerName, eventsPerSecond, eventBurst } = this.#settings
     const limits = { perSecond: eventsPerSecond, burst: eventBurst }
@@ -118,7 +127,7 @@ class Scheduler {
     this.#stopped = true
     this.#cancelSlice?.()
     this.#stopObserving()
-    this.#view.defaultSpread.stop()
+    this.#defaultSpread.stop()
     this.#queue.stop()
   }
 

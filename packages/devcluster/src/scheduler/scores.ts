@@ -1,10 +1,18 @@
 import { ownValue } from '@tenon/api'
-import type { NodeEntry } from './cluster/node-entry.ts'
-import { type PodCycle, perDomain, spreadQuestion } from './pods/pod-cycle.ts'
-import { type PodFacts, type SpreadConstraint, termSelects } from './pods/pod-facts.ts'
-import { cpuSlot, memorySlot } from './pods/resource-table.ts'
-import { termMatches } from './filters/selectors.ts'
-import { firstUntolerated } from './filters/tolerations.ts'
+import {
+  cpuSlot,
+  firstUntolerated,
+  memorySlot,
+  type NodeEntry,
+  perDomain,
+  type PodCycle,
+  type PodFacts,
+  type SpreadConstraint,
+  spreadQuestion,
+  termMatches,
+  termSelects,
+} from '@tenon/filters'
+import type { DefaultSpread } from './filters/default-spread.ts'
 
 const greatest = 100
 const hostnameLabel = 'kubernetes.io/hostname'
@@ -13,12 +21,16 @@ const hostnameLabel = 'kubernetes.io/hostname'
 const weights = { taints: 3, nodeAffinity: 2, podAffinity: 2, spread: 2, resources: 1, balance: 1 } as const
 
 /** The score of each node that fits, by position. Rules that say the same of all nodes are left out. */
-export function scoreNodes(cycle: PodCycle, entries: readonly NodeEntry[]): Float64Array {
+export function scoreNodes(
+  cycle: PodCycle,
+  entries: readonly NodeEntry[],
+  defaultSpread: DefaultSpread,
+): Float64Array {
   const scores = resourceScores(cycle.facts, entries)
   addAll(scores, weights.taints, taintScores(cycle.facts, entries))
   addAll(scores, weights.nodeAffinity, nodeAffinityScores(cycle.facts, entries))
   addAll(scores, weights.podAffinity, podAffinityScores(cycle, entries))
-  addAll(scores, weights.spread, spreadScores(cycle, entries))
+  addAll(scores, weights.spread, spreadScores(cycle, entries, defaultSpread))
   return scores
 }
 
@@ -127,10 +139,14 @@ function podAffinityWeights(cycle: PodCycle): Map<string, Map<string, number>> {
 }
 
 /** ScheduleAnyway constraints, or the default ones: domains with fewer matching pods are better. */
-function spreadScores(cycle: PodCycle, entries: readonly NodeEntry[]): number[] | undefined {
-  const { facts, view } = cycle
+function spreadScores(
+  cycle: PodCycle,
+  entries: readonly NodeEntry[],
+  defaultSpread: DefaultSpread,
+): number[] | undefined {
+  const { facts } = cycle
   const own = facts.softSpread
-  const constraints = own.length > 0 ? own : view.defaultSpread.of(facts)
+  const constraints = own.length > 0 ? own : defaultSpread.of(facts)
   if (constraints.length === 0) return undefined
   // Nodes that lack a key of the pod's own constraints score nothing; default ones do without.
   const keys = own.map((one) => one.topologyKey)

@@ -1,16 +1,11 @@
 import type { Pod } from '@tenon/api'
 import type { Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
-import { ClusterIndex } from './cluster/cluster-index.ts'
+import { ClusterIndex, PodCycle, podFacts, ResourceTable, SpreadDomains, VolumeIndex } from '@tenon/filters'
 import { observeCluster } from './cluster/cluster-observer.ts'
 import { DefaultSpread } from './filters/default-spread.ts'
 import { Nominations } from './queue/nominations.ts'
 import { Placer } from './placement.ts'
-import { PodCycle } from './pods/pod-cycle.ts'
-import { podFacts } from './pods/pod-facts.ts'
-import { ResourceTable } from './pods/resource-table.ts'
-import { SpreadDomains } from './filters/spread-domains.ts'
-import { VolumeIndex } from './volumes/volume-index.ts'
 
 /** What the scheduler makes of one pod, without binding it. */
 export interface Verdict {
@@ -28,7 +23,7 @@ export function schedulingVerdicts(api: LocalApi, random: Random, pods: readonly
   const index = new ClusterIndex(new ResourceTable())
   const volumes = new VolumeIndex()
   const defaultSpread = new DefaultSpread(api)
-  const view = { index, volumes, spreadDomains: new SpreadDomains(index), defaultSpread }
+  const view = { index, volumes, spreadDomains: new SpreadDomains(index) }
   const stop = observeCluster(api, index, volumes, {
     pod: (_, pod) => {
       const phase = pod?.status?.phase
@@ -38,7 +33,7 @@ export function schedulingVerdicts(api: LocalApi, random: Random, pods: readonly
     },
     changed: () => {},
   })
-  const placer = new Placer(new Nominations(), random, 100)
+  const placer = new Placer(new Nominations(), random, 100, defaultSpread)
   const verdicts = pods.map((pod): Verdict => {
     const { feasible, rejections } = placer.find(new PodCycle(podFacts(pod, index.table), view))
     return {

@@ -1,5 +1,5 @@
 import type { LabelSelector, Pod, PodAffinityTerm } from '@tenon/api'
-import { fromLabels } from '../../label-keys.ts'
+import { fromLabels } from '@tenon/filters'
 
 type Labels = Readonly<Record<string, string>>
 

@@ -10,9 +10,8 @@ import {
   type StorageClass,
 } from '@tenon/api'
 import type { LocalApi, LocalHandler } from '../../contract.ts'
-import type { ClusterIndex } from './cluster-index.ts'
+import type { ClusterIndex, VolumeIndex } from '@tenon/filters'
 import type { ClusterEvent } from '../queue/scheduling-queue.ts'
-import type { VolumeIndex } from '../volumes/volume-index.ts'
 
 /** What the observer tells the scheduler. */
 export interface ObserverHandler {

@@ -1,7 +1,12 @@
 import type { KubeObject, LabelSelector, LabelSelectorRequirement, ResourceType } from '@tenon/api'
 import type { LocalApi, LocalHandler } from '../../contract.ts'
-import type { PodFacts, SpreadConstraint } from '../pods/pod-facts.ts'
-import { type LabelMatcher, labelMatcher, type Labels } from './selectors.ts'
+import {
+  type LabelMatcher,
+  labelMatcher,
+  type Labels,
+  type PodFacts,
+  type SpreadConstraint,
+} from '@tenon/filters'
 
 interface Workload extends KubeObject {
   readonly spec?: { readonly selector?: LabelSelector }

@@ -11,6 +11,6 @@ test('a pod with resource claims stays pending, with the reason', async () => {
   assert.equal(cluster.nodeOf('training') ?? '', '')
   assert.match(
     cluster.reason('training') ?? '',
-    /^0\/1 nodes are available: cannot allocate all claims \(spec.resourceClaims\): the embedded cluster simulates no devices\./,
+    /^0\/1 nodes are available: cannot allocate all claims \(spec.resourceClaims\): devices are not simulated\./,
   )
 })

@@ -1,4 +1,4 @@
-import type { PodFacts } from '../pods/pod-facts.ts'
+import type { PodFacts } from '@tenon/filters'
 
 /** Pending pods that a node is reserved for (`status.nominatedNodeName`). */
 export class Nominations {

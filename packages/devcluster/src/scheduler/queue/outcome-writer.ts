@@ -2,8 +2,7 @@ import { kinds, type Pod, type PodCondition } from '@tenon/api'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { ApiError, type LocalApi } from '../../contract.ts'
 import type { EventRecorder } from './event-recorder.ts'
-import type { PodFacts } from '../pods/pod-facts.ts'
-import { selectedNodePatch } from '../volumes/volume-index.ts'
+import { type PodFacts, selectedNodePatch } from '@tenon/filters'
 
 /** How a binding ended. */
 export type BindResult = 'bound' | 'gone' | 'refused'

@@ -1,7 +1,6 @@
 import type { Clock } from '@tenon/runtime'
 import { Heap } from './heap.ts'
-import type { PodFacts } from '../pods/pod-facts.ts'
-import type { FilterName } from '../filters/rejection.ts'
+import type { FilterName, PodFacts } from '@tenon/filters'
 
 /** Changes of the cluster that can make an unschedulable pod schedulable. */
 export type ClusterEvent = 'nodeChanged' | 'podRemoved' | 'podAdded' | 'volumeChanged' | 'namespaceChanged'

@@ -1,11 +1,10 @@
 import { type Node, ownValue, type Pod } from '@tenon/api'
 import type { ClusterIndex } from '../cluster/cluster-index.ts'
-import type { CountPerNode, PodQuestion } from '../filters/match-counts.ts'
-import type { DefaultSpread } from '../filters/default-spread.ts'
+import type { CountPerNode, PodQuestion } from '../rules/match-counts.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import { type PodFacts, type PodTerm, type SpreadConstraint, termSelects } from './pod-facts.ts'
-import type { Rejection } from '../filters/rejection.ts'
-import type { SpreadDomains } from '../filters/spread-domains.ts'
+import type { Rejection } from '../rules/rejection.ts'
+import type { SpreadDomains } from '../rules/spread-domains.ts'
 import type { VolumeIndex } from '../volumes/volume-index.ts'
 import { type VolumePlan, volumePlan } from '../volumes/volume-plan.ts'
 
@@ -41,26 +40,25 @@ interface PodRules {
 /** Why a plugin that Kubernetes does not have refuses a node, in its own words; undefined when it does not. */
 export type ExtraFilter = (pod: Pod, node: Node) => string | undefined
 
-/** Shared state of the scheduler that a cycle reads. */
+/** What a cycle reads. */
 export interface ClusterView {
   readonly index: ClusterIndex
   readonly volumes: VolumeIndex
   readonly spreadDomains: SpreadDomains
-  readonly defaultSpread: DefaultSpread
   readonly extraFilter?: ExtraFilter
 }
 
 /** One attempt to place one pod: everything that is the same for all nodes, computed once. */
-export class PodCycle {
+export class PodCycle<View extends ClusterView = ClusterView> {
   readonly facts: PodFacts
-  readonly view: ClusterView
+  readonly view: View
   readonly volumePlan: VolumePlan
   /** Set when no node can help. */
   readonly early: Rejection | undefined
   #rules: PodRules | undefined
   #version = -1
 
-  constructor(facts: PodFacts, view: ClusterView) {
+  constructor(facts: PodFacts, view: View) {
     this.facts = facts
     this.view = view
     this.volumePlan = volumePlan(facts, view.volumes)
@@ -140,7 +138,7 @@ export class PodCycle {
 /** Devices are not simulated, so nothing can be allocated for a pod that claims some. */
 function deviceRejection({ pod }: PodFacts): Rejection | undefined {
   if ((pod.spec.resourceClaims ?? []).length === 0) return undefined
-  const reason = 'cannot allocate all claims (spec.resourceClaims): the embedded cluster simulates no devices'
+  const reason = 'cannot allocate all claims (spec.resourceClaims): devices are not simulated'
   return { filter: 'DynamicResources', reasons: [reason], helpedByPreemption: false }
 }
 

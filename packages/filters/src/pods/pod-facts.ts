@@ -5,7 +5,7 @@ import {
   type TopologySpreadConstraint,
   type WeightedPodAffinityTerm,
 } from '@tenon/api'
-import { fromLabels } from '../../label-keys.ts'
+import { fromLabels } from '../label-keys.ts'
 import { type Disk, disksOf } from '../volumes/disks.ts'
 import { podRequests, scoredRequests } from './pod-requests.ts'
 import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
@@ -15,7 +15,7 @@ import {
   type Labels,
   type NodeMatcher,
   nodeMatcher,
-} from '../filters/selectors.ts'
+} from '../rules/selectors.ts'
 
 /** A port that a pod takes on its node. */
 interface HostPort {

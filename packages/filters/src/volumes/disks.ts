@@ -1,5 +1,5 @@
 import type { Pod, Volume } from '@tenon/api'
-import type { Rejection } from '../filters/rejection.ts'
+import type { Rejection } from '../rules/rejection.ts'
 
 interface Access {
   readonly readOnly?: boolean

@@ -1,0 +1,148 @@
+/** A cluster as a simulation changes it: nodes and pods come and go, and go back to how they were. */
+import type { Node, Pod } from '@tenon/api'
+import { ClusterIndex } from './cluster/cluster-index.ts'
+import type { NodeEntry } from './cluster/node-entry.ts'
+import { type ClusterView, PodCycle } from './pods/pod-cycle.ts'
+import { type PodFacts, podFacts } from './pods/pod-facts.ts'
+import { ResourceTable } from './pods/resource-table.ts'
+import { checkNode } from './rules/filters.ts'
+import type { Rejection } from './rules/rejection.ts'
+import type { Labels } from './rules/selectors.ts'
+import { SpreadDomains } from './rules/spread-domains.ts'
+import type { VolumeIndex } from './volumes/volume-index.ts'
+
+/** What filters know of pods, kept from one snapshot to the next: a pod object is read once. */
+export class PodReader {
+  readonly table = new ResourceTable()
+  readonly #facts = new WeakMap<Pod, PodFacts>()
+
+  factsOf(pod: Pod): PodFacts {
+    let facts = this.#facts.get(pod)
+    if (facts === undefined) {
+      facts = podFacts(pod, this.table)
+      this.#facts.set(pod, facts)
+    }
+    return facts
+  }
+}
+
+/** What a {@link Snapshot} is made of, beside its nodes and pods. */
+export interface SnapshotSurroundings {
+  readonly reader: PodReader
+  readonly volumes: VolumeIndex
+  /** Labels of every namespace. */
+  readonly namespaces: ReadonlyMap<string, Labels>
+}
+
+/** A state to which {@link Snapshot.revert} returns. */
+export type SnapshotMark = number
+
+/** Where the filters place pods. Every change can be taken back. */
+export class Snapshot {
+  readonly #reader: PodReader
+  readonly #view: ClusterView
+  readonly #cycles = new WeakMap<PodFacts, PodCycle>()
+  readonly #undo: (() => void)[] = []
+  #next = 0
+
+  constructor({ reader, volumes, namespaces }: SnapshotSurroundings) {
+    this.#reader = reader
+    const index = new ClusterIndex(reader.table)
+    for (const [name, labels] of namespaces) index.setNamespace(name, labels)
+    this.#view = { index, volumes, spreadDomains: new SpreadDomains(index) }
+  }
+
+  /** All nodes; zones take turns. */
+  get nodes(): readonly NodeEntry[] {
+    return this.#view.index.nodes()
+  }
+
+  node(name: string): NodeEntry | undefined {
+    return this.#view.index.node(name)
+  }
+
+  factsOf(pod: Pod): PodFacts {
+    return this.#reader.factsOf(pod)
+  }
+
+  /** Adds a node, or replaces the one of this name; its pods stay. */
+  setNode(node: Node): NodeEntry {
+    const { name } = node.metadata
+    const before = this.node(name)?.node
+    this.#undo.push(() => this.#view.index.setNode(name, before))
+    return this.#view.index.setNode(name, node)
+  }
+
+  /** Removes a node and the pods on it. */
+  removeNode(name: string): void {
+    const entry = this.node(name)
+    if (entry === undefined) return
+    for (const { pod } of entry.pods.values()) this.release(pod)
+    const before = entry.node
+    this.#view.index.setNode(name, undefined)
+    this.#undo.push(() => this.#view.index.setNode(name, before))
+  }
+
+  /** Counts a pod on a node, whether it fits or not; it leaves the node it was on. */
+  assign(pod: Pod, nodeName: string): void {
+    const { index } = this.#view
+    const facts = this.factsOf(pod)
+    const before = index.assignedTo(facts.uid)
+    index.assign(facts, nodeName)
+    this.#undo.push(() => {
+      if (before === undefined) index.release(facts.uid)
+      else index.assign(before.facts, before.entry.name)
+    })
+  }
+
+  release(pod: Pod): void {
+    const { index } = this.#view
+    const { uid } = this.factsOf(pod)
+    const before = index.assignedTo(uid)
+    if (before === undefined) return
+    index.release(uid)
+    this.#undo.push(() => index.assign(before.facts, before.entry.name))
+  }
+
+  /** Why the node does not take the pod; undefined = it does. */
+  check(pod: Pod, entry: NodeEntry): Rejection | undefined {
+    const cycle = this.#cycleOf(this.factsOf(pod))
+    return cycle.early ?? checkNode(cycle, entry)
+  }
+
+  /**
+   * The first node that takes the pod, beginning after the one found last, so that all nodes get their turn.
+   * @param isAllowed leaves nodes out.
+   */
+  find(pod: Pod, isAllowed: (entry: NodeEntry) => boolean = () => true): NodeEntry | undefined {
+    const cycle = this.#cycleOf(this.factsOf(pod))
+    if (cycle.early !== undefined) return undefined
+    const { nodes } = this
+    for (let seen = 0; seen < nodes.length; seen++) {
+      const at = (this.#next + seen) % nodes.length
+      const entry = nodes[at] as NodeEntry
+      if (!isAllowed(entry) || checkNode(cycle, entry) !== undefined) continue
+      this.#next = at + 1
+      return entry
+    }
+    return undefined
+  }
+
+  mark(): SnapshotMark {
+    return this.#undo.length
+  }
+
+  /** Takes back every change since the mark. Changes that are never taken back stay. */
+  revert(mark: SnapshotMark): void {
+    while (this.#undo.length > mark) this.#undo.pop()?.()
+  }
+
+  #cycleOf(facts: PodFacts): PodCycle {
+    let cycle = this.#cycles.get(facts)
+    if (cycle === undefined) {
+      cycle = new PodCycle(facts, this.#view)
+      this.#cycles.set(facts, cycle)
+    }
+    return cycle
+  }
+}
