@@ -14,7 +14,7 @@ const root = resolve(import.meta.dirname, '..')
 const clouds = globSync('packages/provider-*', { cwd: root }).map((path) => basename(path))
 
 const core = ['api', 'kube', 'provider', 'runtime']
-const everything = [...core, 'devcluster', 'engine', 'filters', 'operator', ...clouds]
+const everything = [...core, 'cluster-autoscaler', 'devcluster', 'engine', 'filters', 'operator', ...clouds]
 
 /** Packages of this repository that a package may import. */
 const arrows = new Map<string, readonly string[]>([
@@ -26,6 +26,7 @@ const arrows = new Map<string, readonly string[]>([
   ...clouds.map((name): [string, readonly string[]] => [name, [...core, 'devcluster']]),
   ['operator', ['engine', ...core]],
   ['filters', ['api']],
+  ['cluster-autoscaler', ['filters', ...core]],
   ['devcluster', ['api', 'filters', 'runtime']],
   ['world', everything],
   ['cli', everything],

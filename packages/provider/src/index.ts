@@ -129,3 +129,15 @@ export type {
   SimulationPace,
   SimulationPlace,
 } from './simulator.ts'
+export {
+  type GroupFault,
+  type GroupInstance,
+  type GroupOfNode,
+  type Increase,
+  type NodeGroup,
+  type NodeGroupDependencies,
+  NodeGroupError,
+  type NodeGroupModule,
+  type NodeGroups,
+  unboundedGroupSize,
+} from './node-groups.ts'

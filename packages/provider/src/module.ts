@@ -3,6 +3,7 @@ import type { CacheRegistry, EventRecorder, WatchingKubeClient } from '@tenon/ku
 import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
 import type { ProviderChart } from './chart.ts'
 import type { CloudProvider, PoolRules } from './contract.ts'
+import type { NodeGroupModule } from './node-groups.ts'
 import type { ProviderSimulator } from './simulator.ts'
 
 /** Environment variables, those of a module's options included. */
@@ -117,6 +118,8 @@ export interface ProviderModule {
   offline(env: ProviderEnvironment, readText: (path: string) => Promise<string>): Promise<OfflineCatalogue>
   /** For `tenon up` and `tenon devcluster`; absent when the cloud cannot be simulated. */
   readonly simulator?: () => Promise<ProviderSimulator>
+  /** For `tenon cluster-autoscaler`; absent when the cloud has no groups that it scales. */
+  readonly nodeGroups?: () => Promise<NodeGroupModule>
   /** For the chart that installs Tenon; absent when that does not offer the cloud. */
   readonly chart?: () => Promise<ProviderChart>
 }

@@ -1,0 +1,18 @@
+export type {
+  ClusterWriter,
+  CounterName,
+  EventSink,
+  EventType,
+  GaugeName,
+  HistogramName,
+  LoopErrorType,
+  LoopView,
+  Lookups,
+  MetricLabels,
+  MetricSink,
+  NodeGroupIndex,
+  NodeTemplate,
+  PodController,
+} from './model.ts'
+export { annotations, delayDeletionPrefix, deletionCandidateTaint, toBeDeletedTaint } from './names.ts'
+export { type AutoscalerOptions, defaultOptions } from './options/options.ts'

@@ -1,0 +1,254 @@
+/** Settings of the Cluster Autoscaler mode, as its flags give them (cluster-autoscaler.md 8). Times in milliseconds. */
+
+/** Most and least of a resource over the whole cluster. */
+export interface ResourceRange {
+  readonly min: number
+  readonly max: number
+}
+
+/** How long pods of a priority may take to end: `--drain-priority-config`. */
+export interface DrainPriority {
+  readonly priority: number
+  readonly graceSeconds: number
+}
+
+export interface LoopOptions {
+  readonly scanIntervalMs: number
+  readonly frequentLoops: boolean
+  readonly scaleUpFromZero: boolean
+  readonly enforceNodeGroupMinSize: boolean
+  readonly expendablePodsPriorityCutoff: number
+  /** Empty = those of any scheduler. */
+  readonly allowedSchedulerNames: readonly string[]
+  readonly bypassedSchedulerNames: readonly string[]
+  readonly newPodScaleUpDelayMs: number
+}
+
+export interface TaintOptions {
+  /** `--startup-taint` and `--ignore-taint`. */
+  readonly startupTaints: readonly string[]
+  readonly startupTaintPrefixes: readonly string[]
+  readonly statusTaints: readonly string[]
+}
+
+export interface TemplateOptions {
+  readonly scaleFromUnschedulable: boolean
+  readonly forceDaemonSets: boolean
+  readonly nodeInfoCacheExpireTimeMs: number
+}
+
+export interface RegistryOptions {
+  readonly maxNodeProvisionTimeMs: number
+  readonly maxNodeStartupTimeMs: number
+  readonly okTotalUnreadyCount: number
+  /** 0 to 100. */
+  readonly maxTotalUnreadyPercentage: number
+  readonly forceDeleteUnregisteredNodes: boolean
+  readonly initialBackoffMs: number
+  readonly maxBackoffMs: number
+  readonly backoffResetTimeoutMs: number
+}
+
+export type ExpanderName = 'random' | 'most-pods' | 'least-nodes' | 'least-waste' | 'priority' | 'grpc'
+
+export interface ScaleUpOptions {
+  readonly expanders: readonly ExpanderName[]
+  readonly grpcExpanderUrl: string
+  readonly grpcExpanderCert: string
+  /** 0 = unlimited. */
+  readonly maxNodesTotal: number
+  readonly cores: ResourceRange
+  /** Bytes. */
+  readonly memory: ResourceRange
+  readonly balanceSimilarNodeGroups: boolean
+  readonly balancingIgnoreLabels: readonly string[]
+  readonly balancingLabels: readonly string[]
+  readonly memoryDifferenceRatio: number
+  readonly maxFreeDifferenceRatio: number
+  readonly maxAllocatableDifferenceRatio: number
+  /** 0 = unlimited. */
+  readonly maxNodesPerScaleUp: number
+  readonly maxNodeGroupBinpackingMs: number
+  readonly maxBinpackingMs: number
+  readonly fastpathBinpacking: boolean
+  readonly parallelScaleUp: boolean
+  readonly salvoScaleUp: boolean
+  readonly salvoScaleUpBudgetMs: number
+  readonly explainSkippedNodeGroups: boolean
+}
+
+export interface DrainOptions {
+  readonly skipNodesWithSystemPods: boolean
+  readonly skipNodesWithLocalStorage: boolean
+  readonly skipNodesWithCustomControllerPods: boolean
+  readonly blockingSystemPodDisruptionTimeoutMs: number
+  readonly minReplicaCount: number
+}
+
+export interface ScaleDownOptions extends DrainOptions {
+  readonly enabled: boolean
+  readonly unreadyEnabled: boolean
+  readonly delayAfterAddMs: number
+  readonly delayAfterDeleteMs: number
+  readonly delayAfterFailureMs: number
+  readonly delayTypeLocal: boolean
+  readonly unneededTimeMs: number
+  readonly unreadyTimeMs: number
+  readonly utilizationThreshold: number
+  readonly gpuUtilizationThreshold: number
+  readonly ignoreDaemonSetsUtilization: boolean
+  readonly ignoreMirrorPodsUtilization: boolean
+  readonly simulationTimeoutMs: number
+  readonly unremovableNodeRecheckTimeoutMs: number
+  readonly maxParallelism: number
+  readonly maxDrainParallelism: number
+  /** 0 = as long as the pod asks for. */
+  readonly maxGracefulTerminationSeconds: number
+  /** Empty unless set; then `maxGracefulTerminationSeconds` does not count. */
+  readonly drainPriorities: readonly DrainPriority[]
+  readonly maxPodEvictionMs: number
+  readonly deleteDelayAfterTaintMs: number
+  readonly dynamicDeleteDelayAfterTaint: boolean
+  readonly nodeDeletionBatcherIntervalMs: number
+  readonly nodeDeletionDelayTimeoutMs: number
+  readonly nodeDeletionCandidateTtlMs: number
+  readonly maxBulkSoftTaintCount: number
+  readonly maxBulkSoftTaintMs: number
+  readonly cordonNodeBeforeTerminating: boolean
+  readonly daemonSetEvictionForEmptyNodes: boolean
+  readonly daemonSetEvictionForOccupiedNodes: boolean
+  readonly cores: ResourceRange
+  /** Bytes. */
+  readonly memory: ResourceRange
+}
+
+export interface StatusOptions {
+  readonly namespace: string
+  readonly writeStatusConfigMap: boolean
+  readonly statusConfigMapName: string
+  readonly emitPerNodeGroupMetrics: boolean
+  readonly recordDuplicatedEvents: boolean
+  readonly maxInactivityMs: number
+  readonly maxFailingTimeMs: number
+  readonly maxStartupTimeMs: number
+}
+
+/** What decides. How the process runs (addresses, leases, logs) is in `process/`. */
+export interface AutoscalerOptions {
+  readonly loop: LoopOptions
+  readonly taints: TaintOptions
+  readonly templates: TemplateOptions
+  readonly registry: RegistryOptions
+  readonly scaleUp: ScaleUpOptions
+  readonly scaleDown: ScaleDownOptions
+  readonly status: StatusOptions
+  /** `--dry-run`: nothing is written, neither to the cluster nor to the cloud. */
+  readonly isDryRun: boolean
+}
+
+const second = 1000
+const minute = 60 * second
+const gibibyte = 2 ** 30
+const cores: ResourceRange = { min: 0, max: 320_000 }
+const memory: ResourceRange = { min: 0, max: 6_400_000 * gibibyte }
+
+/** Defaults. */
+export const defaultOptions: AutoscalerOptions = {
+  loop: {
+    scanIntervalMs: 10 * second,
+    frequentLoops: true,
+    scaleUpFromZero: true,
+    enforceNodeGroupMinSize: false,
+    expendablePodsPriorityCutoff: -10,
+    allowedSchedulerNames: [],
+    bypassedSchedulerNames: [],
+    newPodScaleUpDelayMs: 0,
+  },
+  taints: { startupTaints: [], startupTaintPrefixes: [], statusTaints: [] },
+  templates: {
+    scaleFromUnschedulable: false,
+    forceDaemonSets: false,
+    nodeInfoCacheExpireTimeMs: 87_600 * 60 * minute,
+  },
+  registry: {
+    maxNodeProvisionTimeMs: 15 * minute,
+    maxNodeStartupTimeMs: 15 * minute,
+    okTotalUnreadyCount: 3,
+    maxTotalUnreadyPercentage: 45,
+    forceDeleteUnregisteredNodes: false,
+    initialBackoffMs: 5 * minute,
+    maxBackoffMs: 30 * minute,
+    backoffResetTimeoutMs: 180 * minute,
+  },
+  scaleUp: {
+    expanders: ['least-waste'],
+    grpcExpanderUrl: '',
+    grpcExpanderCert: '',
+    maxNodesTotal: 0,
+    cores,
+    memory,
+    balanceSimilarNodeGroups: false,
+    balancingIgnoreLabels: [],
+    balancingLabels: [],
+    memoryDifferenceRatio: 0.015,
+    maxFreeDifferenceRatio: 0.05,
+    maxAllocatableDifferenceRatio: 0.05,
+    maxNodesPerScaleUp: 1000,
+    maxNodeGroupBinpackingMs: 10 * second,
+    maxBinpackingMs: 5 * minute,
+    fastpathBinpacking: false,
+    parallelScaleUp: false,
+    salvoScaleUp: false,
+    salvoScaleUpBudgetMs: minute,
+    explainSkippedNodeGroups: false,
+  },
+  scaleDown: {
+    skipNodesWithSystemPods: true,
+    skipNodesWithLocalStorage: true,
+    skipNodesWithCustomControllerPods: true,
+    blockingSystemPodDisruptionTimeoutMs: 60 * minute,
+    minReplicaCount: 0,
+    enabled: true,
+    unreadyEnabled: true,
+    delayAfterAddMs: 10 * minute,
+    delayAfterDeleteMs: 0,
+    delayAfterFailureMs: 3 * minute,
+    delayTypeLocal: false,
+    unneededTimeMs: 10 * minute,
+    unreadyTimeMs: 20 * minute,
+    utilizationThreshold: 0.5,
+    gpuUtilizationThreshold: 0.5,
+    ignoreDaemonSetsUtilization: false,
+    ignoreMirrorPodsUtilization: false,
+    simulationTimeoutMs: 30 * second,
+    unremovableNodeRecheckTimeoutMs: 5 * minute,
+    maxParallelism: 10,
+    maxDrainParallelism: 1,
+    maxGracefulTerminationSeconds: 600,
+    drainPriorities: [],
+    maxPodEvictionMs: 2 * minute,
+    deleteDelayAfterTaintMs: 5 * second,
+    dynamicDeleteDelayAfterTaint: false,
+    nodeDeletionBatcherIntervalMs: 0,
+    nodeDeletionDelayTimeoutMs: 2 * minute,
+    nodeDeletionCandidateTtlMs: 0,
+    maxBulkSoftTaintCount: 10,
+    maxBulkSoftTaintMs: 3 * second,
+    cordonNodeBeforeTerminating: true,
+    daemonSetEvictionForEmptyNodes: false,
+    daemonSetEvictionForOccupiedNodes: true,
+    cores,
+    memory,
+  },
+  status: {
+    namespace: 'kube-system',
+    writeStatusConfigMap: true,
+    statusConfigMapName: 'cluster-autoscaler-status',
+    emitPerNodeGroupMetrics: false,
+    recordDuplicatedEvents: false,
+    maxInactivityMs: 10 * minute,
+    maxFailingTimeMs: 15 * minute,
+    maxStartupTimeMs: 20 * minute,
+  },
+  isDryRun: false,
+}
