@@ -60,6 +60,11 @@ export interface DeleteOptions extends WriteOptions {
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
 }
 
+export interface EvictOptions extends WriteOptions {
+  /** How long the pod may take to end; as long as it asks for without this. */
+  readonly gracePeriodSeconds?: number
+}
+
 /**
  * Typed access to one API server. Every method rejects with {@link KubeError} for answers of 400
  * and above and for transport failures; `get` answers `undefined` for 404.
@@ -77,6 +82,11 @@ export interface KubeClient {
     object: NewObject<T>,
     options?: WriteOptions,
   ): Promise<T>
+  /**
+   * Replaces a whole object that was read before; a `conflict` error when it has changed since.
+   * @throws TypeError for an object without a resourceVersion, which would overwrite what others wrote.
+   */
+  update<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<T>
   patch(
     type: ResourceType,
     key: ObjectKey,
@@ -92,7 +102,7 @@ export interface KubeClient {
   /** Resolves when the server has accepted; an object that is already gone is a `notFound` error. */
   delete(type: ResourceType, key: ObjectKey, options?: DeleteOptions): Promise<void>
   /** Asks for an eviction with a UID precondition (policy/v1). */
-  evict(pod: ObjectKey, uid: string, options?: WriteOptions): Promise<void>
+  evict(pod: ObjectKey, uid: string, options?: EvictOptions): Promise<void>
   /** `gitVersion` of the server, for example `v1.34.1`. */
   serverVersion(): Promise<string>
 }

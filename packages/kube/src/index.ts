@@ -30,6 +30,7 @@ export {
   done,
   type EventInput,
   type EventRecorder,
+  type EvictOptions,
   isKubeError,
   type KubeClient,
   KubeError,

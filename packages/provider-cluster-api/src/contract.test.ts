@@ -97,6 +97,7 @@ function bound(kube: KubeClient): KubeClient {
     get: (type, key) => kube.get(type, key),
     list: (type, options) => kube.list(type, options),
     create: (type, object) => kube.create(type, object),
+    update: (type, object) => kube.update(type, object),
     patch: kube.patch.bind(kube),
     delete: (type, key, options) => kube.delete(type, key, options),
     evict: () => Promise.resolve(),

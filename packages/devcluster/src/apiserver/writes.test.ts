@@ -255,6 +255,20 @@ test('an eviction takes from the budget, and is refused when it is used up', asy
   assert.equal(refused.body.details.causes[0].reason, 'DisruptionBudget')
 })
 
+test('an eviction gives the pod as long as it says', async () => {
+  const api = new TestServer()
+  await api.call('POST', podsPath, aPod('p'))
+  await api.call('POST', `${podsPath}/p/binding`, { metadata: { name: 'p' }, target: { name: 'n' } })
+  const { status } = await api.call('POST', `${podsPath}/p/eviction`, {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name: 'p' },
+    deleteOptions: { gracePeriodSeconds: 7 },
+  })
+  const { metadata } = (await api.call('GET', `${podsPath}/p`)).body
+  assert.deepEqual([status, metadata.deletionGracePeriodSeconds], [201, 7])
+})
+
 test('the scale of a Deployment is read and written', async () => {
   const api = new TestServer()
   const path = '/apis/apps/v1/namespaces/default/deployments'

@@ -284,6 +284,38 @@ test('an eviction that a disruption budget refuses is told to the caller at once
   })
 })
 
+test('an eviction says how long the pod may take to end', async () => {
+  const transport = new ScriptedTransport(json(201, { kind: 'Status', status: 'Success' }))
+  const client = createKubeClient({ transport, clock: new VirtualClock() })
+  await client.evict(pod, 'the-uid', { gracePeriodSeconds: 0 })
+  const { deleteOptions } = JSON.parse(transport.requests[0]?.body as string) as { deleteOptions: object }
+  assert.deepEqual(deleteOptions, { preconditions: { uid: 'the-uid' }, gracePeriodSeconds: 0 })
+})
+
+test('an update replaces what was read, and is refused once that has changed', async () => {
+  const server = new MemoryServer()
+  const client = createKubeClient({ transport: server, clock: new VirtualClock() })
+  const nodes = '/api/v1/nodes'
+  server.put(nodes, 'n', { apiVersion: 'v1', kind: 'Node', spec: { providerID: 'p', unschedulable: true } })
+  const read = await client.get(kinds.node, { name: 'n' })
+  assert.ok(read)
+  const { unschedulable: _, ...spec } = read.spec ?? {}
+  const written = await client.update(kinds.node, { ...read, spec })
+  assert.deepEqual([written.spec, written.metadata.uid], [{ providerID: 'p' }, read.metadata.uid])
+  assert.deepEqual(server.get(`${nodes}/n`)?.metadata, written.metadata)
+  assert.equal((await failure(client.update(kinds.node, read))).kind, 'conflict')
+  const { resourceVersion: __, ...unread } = read.metadata
+  await assert.rejects(client.update(kinds.node, { ...read, metadata: unread }), /Node n was not read/)
+  assert.equal(
+    (
+      await failure(
+        client.update(kinds.pod, { ...aPod, metadata: { ...aPod.metadata, resourceVersion: '1' } }),
+      )
+    ).kind,
+    'notFound',
+  )
+})
+
 test('a request without an answer fails after its time-out, even if the transport hangs', async () => {
   const clock = new VirtualClock()
   const hangingBody = () =>
@@ -447,6 +479,11 @@ test('RPT-34 nothing but what was asked for is believed, whatever the status say
     ['list', [...wrong, ...lists], (client) => client.list(kinds.pod, { namespace: 'default' })],
     ['create', [...wrong, ...objects], (client) => client.create(kinds.pod, aPod)],
     ['patch', [...wrong, ...objects, aboutAnother], (client) => client.patch(kinds.pod, pod, {})],
+    [
+      'update',
+      [...wrong, ...objects, aboutAnother],
+      (client) => client.update(kinds.pod, { ...aPod, metadata: { ...aPod.metadata, resourceVersion: '1' } }),
+    ],
     ['delete', [...wrong, ...objects, aboutAnother], (client) => client.delete(kinds.pod, pod)],
     ['evict', [...wrong, json(201, aPod)], (client) => client.evict(pod, 'u')],
     ['version', wrong.slice(0, 8), (client) => client.serverVersion()],

@@ -1,6 +1,7 @@
 import { apiVersionOf, type KubeObject, type NewObject, pathOf, type ResourceType } from '@tenon/api'
 import type {
   DeleteOptions,
+  EvictOptions,
   KubeClient,
   ListOptions,
   ObjectKey,
@@ -154,6 +155,26 @@ class HttpKubeClient implements WatchingKubeClient {
     })
   }
 
+  async update<T extends KubeObject>(
+    type: ResourceType<T>,
+    object: T,
+    { signal, lane }: WriteOptions = {},
+  ): Promise<T> {
+    const { name, namespace, resourceVersion = '' } = object.metadata
+    if (resourceVersion === '')
+      throw new TypeError(`${type.kind} ${name} was not read from the server: it has no resourceVersion`)
+    const key = { name, ...(namespace !== undefined && { namespace }) }
+    return await this.#requester.json<T>({
+      method: 'PUT',
+      path: objectPath(type, key),
+      body: withType(type, object),
+      signal,
+      lane,
+      retry: 'write',
+      check: objectCheck(type, key),
+    })
+  }
+
   async patch<T extends KubeObject>(
     type: ResourceType<T>,
     key: ObjectKey,
@@ -198,7 +219,11 @@ class HttpKubeClient implements WatchingKubeClient {
     })
   }
 
-  async evict(pod: ObjectKey, uid: string, { signal, lane }: WriteOptions = {}): Promise<void> {
+  async evict(
+    pod: ObjectKey,
+    uid: string,
+    { signal, lane, gracePeriodSeconds }: EvictOptions = {},
+  ): Promise<void> {
     const podType = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
     await this.#requester.json({
       method: 'POST',
@@ -207,7 +232,10 @@ class HttpKubeClient implements WatchingKubeClient {
         apiVersion: 'policy/v1',
         kind: 'Eviction',
         metadata: { name: pod.name, namespace: pod.namespace },
-        deleteOptions: { preconditions: { uid } },
+        deleteOptions: {
+          preconditions: { uid },
+          ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+        },
       },
       signal,
       lane,

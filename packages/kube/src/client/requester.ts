@@ -39,7 +39,7 @@ const retryLimit = 4
 const retryAfterLimitMs = 60_000
 
 export interface Call {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
   readonly path: string
   readonly body?: object
   readonly contentType?: string

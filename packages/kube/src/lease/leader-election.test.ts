@@ -16,7 +16,11 @@ interface World {
   /** Each candidate has a way of its own to the server, that can be cut. */
   readonly candidate: (
     identity: string,
-    options?: { readonly skewMs?: number; readonly rate?: { perSecond: number; burst: number } },
+    options?: {
+      readonly skewMs?: number
+      readonly rate?: { perSecond: number; burst: number }
+      readonly writes?: 'update'
+    },
   ) => {
     readonly client: WatchingKubeClient
     readonly elector: LeaderElector
@@ -33,7 +37,7 @@ function world(): World {
     clock,
     history,
     spec: () => (server.get(`${leases}/tenon`) as Lease).spec ?? {},
-    candidate(identity, { skewMs = 0, rate } = {}) {
+    candidate(identity, { skewMs = 0, rate, writes } = {}) {
       let isCut = false
       const client = createKubeClient({
         clock,
@@ -56,6 +60,7 @@ function world(): World {
         namespace: 'kube-system',
         name: 'tenon',
         labels: { app: 'tenon' },
+        ...(writes !== undefined && { writes }),
         onStarted: () => history.push(`${identity} started`),
         onStopped: () => history.push(`${identity} stopped`),
       })
@@ -141,6 +146,40 @@ test('a standby that may not watch, or whose watch hangs, looks by itself', asyn
     assert.deepEqual(history, ['a_1 started', 'a_1 stopped', 'b_2 started'])
     await second.stop()
   }
+})
+
+test('leases are taken, renewed, given back and taken over without a right to patch or to watch', async () => {
+  const { server, clock, history, spec, candidate } = world()
+  const forbidden = { status: 403, headers: {}, body: oneChunk('{}') }
+  server.fault = ({ method, path }) =>
+    method === 'PATCH' || path.includes('watch=true') ? forbidden : undefined
+  const [first, second] = [candidate('a', { writes: 'update' }), candidate('b', { writes: 'update' })]
+  first.elector.start()
+  await clock.advance(1000)
+  second.elector.start()
+  await clock.advance(120_000)
+  assert.deepEqual([history, spec().renewTime], [['a started'], '2026-01-01T00:02:00.000000Z'])
+  await first.elector.stop()
+  assert.deepEqual([spec().holderIdentity, spec().leaseTransitions], ['', 0])
+  await clock.advance(1_500)
+  assert.deepEqual(history, ['a started', 'a stopped', 'b started'])
+  assert.deepEqual([spec().holderIdentity, spec().leaseTransitions], ['b', 1])
+  assert.deepEqual(server.get(`${leases}/tenon`)?.metadata.labels, { app: 'tenon' })
+  const refused = server.requests.filter(({ path }) => path.includes('watch=true'))
+  assert.equal(refused.length, 1, 'who may not watch does not ask again and again')
+  await second.elector.stop()
+})
+
+test('of two candidates that find a lease free at once, with updates, too, one leads', async () => {
+  const { clock, history, candidate } = world()
+  const [first, second] = ['a', 'b'].map((name) => candidate(name, { writes: 'update' }))
+  first?.elector.start()
+  second?.elector.start()
+  await clock.advance(30_000)
+  assert.equal(history.length, 1, history.join(', '))
+  first?.cut(true)
+  second?.cut(true)
+  await clock.advance(30_000)
 })
 
 test('of many standbys that all see the lease given back one leads', async () => {

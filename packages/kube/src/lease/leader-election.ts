@@ -20,6 +20,8 @@ export interface LeaderElectorOptions {
   readonly renewDeadlineMs?: number
   /** Pause between attempts; default 2 s. */
   readonly retryPeriodMs?: number
+  /** How the lease is written: `update` needs no right to patch. Default `patch`. */
+  readonly writes?: 'patch' | 'update'
   /** Labels that the lease gets when it is created. */
   readonly labels?: Readonly<Record<string, string>>
   readonly events?: EventRecorder
@@ -211,7 +213,7 @@ class LeaseElector implements LeaderElector {
       if (this.#isLeader || clock.monotonic() - this.#changedAt < this.#heldMs()) return false
     }
     const wanted = this.#ownSpec(held?.spec)
-    this.#observe(stored(wanted, await this.#patch(wanted, held, signal)))
+    this.#observe(stored(wanted, await this.#write(wanted, held, signal)))
     return true
   }
 
@@ -242,17 +244,25 @@ class LeaseElector implements LeaderElector {
       // As patient as a renewal: with a slow server, too, others have to wait longer when nothing is given back.
       await withDeadline(clock, { ms: this.#renewDeadlineMs / 2, late }, async (signal) => {
         try {
-          await this.#patch(spec, this.#lease, signal)
+          await this.#write(spec, this.#lease, signal)
         } catch (error) {
           if (!isKubeError(error, 'conflict')) throw error
           this.#lease = await client.get(kinds.lease, this.#key(), { signal, lane })
-          if (!this.#isHeldByOther()) await this.#patch(spec, this.#lease, signal)
+          if (!this.#isHeldByOther()) await this.#write(spec, this.#lease, signal)
         }
       })
     } catch (error) {
       // The lease runs out by itself.
       logger.info('lease not released', { error })
     }
+  }
+
+  async #write(spec: LeaseSpec, held: Lease | undefined, signal: AbortSignal): Promise<Lease> {
+    const { client, writes = 'patch' } = this.#options
+    if (writes === 'patch') return await this.#patch(spec, held, signal)
+    const found = held ?? (await client.get(kinds.lease, this.#key(), { signal, lane }))
+    if (found === undefined) throw new KubeError('notFound', 404, `there is no lease ${this.#options.name}`)
+    return await client.update(kinds.lease, { ...found, spec: { ...found.spec, ...spec } }, { signal, lane })
   }
 
   #patch(spec: LeaseSpec, held: Lease | undefined, signal: AbortSignal): Promise<Lease> {

@@ -3,7 +3,7 @@ import { kinds, type Lease } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
 import { withDeadline } from '../abortable.ts'
 import type { WatchingKubeClient } from '../client/client.ts'
-import { KubeError, type ObjectKey } from '../contract.ts'
+import { isKubeError, KubeError, type ObjectKey } from '../contract.ts'
 
 export interface LeaseWatchOptions {
   readonly client: Pick<WatchingKubeClient, 'watch'>
@@ -21,6 +21,8 @@ export interface LeaseWatchOptions {
 /** A server that can, ends a watch after so long; one that does not, is not waited for much longer. */
 const watchSeconds = 120
 const watchLimitMs = 150_000
+/** Rights change seldom. */
+const forbiddenPauseMs = 300_000
 
 /**
  * Watches the lease until `signal` aborts. Only a hint: whoever stands for the lease goes on looking at it by
@@ -29,6 +31,7 @@ const watchLimitMs = 150_000
 export async function watchLease(options: LeaseWatchOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger, pauseMs, seen } = options
   while (!signal.aborted) {
+    let waitMs = pauseMs
     const resourceVersion = seen()?.metadata.resourceVersion
     try {
       if (resourceVersion !== undefined) {
@@ -39,8 +42,9 @@ export async function watchLease(options: LeaseWatchOptions, signal: AbortSignal
       }
     } catch (error) {
       if (!signal.aborted) logger.debug('watch of the lease broken', { error })
+      if (isKubeError(error, 'forbidden')) waitMs = Math.max(waitMs, forbiddenPauseMs)
     }
-    await clock.sleep(pauseMs, signal).catch(ended)
+    await clock.sleep(waitMs, signal).catch(ended)
   }
 }
 

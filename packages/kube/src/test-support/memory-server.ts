@@ -143,6 +143,7 @@ export class MemoryServer implements Transport {
     if (held === undefined) return answer(404, refusal(404, 'NotFound'))
     if (request.method === 'GET') return answer(200, held)
     if (request.method === 'PATCH') return this.#patch(path, held, body)
+    if (request.method === 'PUT') return this.#replace(path, held, body)
     this.remove(path.slice(0, path.lastIndexOf('/')), held.metadata.name)
     return answer(200, { kind: 'Status', status: 'Success' })
   }
@@ -159,6 +160,12 @@ export class MemoryServer implements Transport {
       return answer(409, refusal(409, 'Conflict'))
     const collection = path.slice(0, path.lastIndexOf('/'))
     return answer(200, this.put(collection, held.metadata.name, merged(held as unknown as Fields, patch)))
+  }
+
+  #replace(path: string, held: KubeObject, body: Fields): HttpResponse {
+    const { resourceVersion } = body['metadata'] as { readonly resourceVersion?: string }
+    if (resourceVersion !== held.metadata.resourceVersion) return answer(409, refusal(409, 'Conflict'))
+    return answer(200, this.put(path.slice(0, path.lastIndexOf('/')), held.metadata.name, body))
   }
 
   #list(path: string, query: URLSearchParams): HttpResponse {

@@ -57,6 +57,7 @@ export class FakePlatform {
             : object,
           options,
         ),
+      update: (type, object, options) => client.update(type, object, options),
       patch: client.patch.bind(client),
       delete: (type, key, options) => client.delete(type, key, options),
       evict: (pod, uid, options) => client.evict(pod, uid, options),

@@ -27,6 +27,7 @@ function failing(client: KubeClient, random: Random): KubeClient {
     get: (type, key) => chance(() => client.get(type, key)),
     list: (type, options) => chance(() => client.list(type, options)),
     create: (type, object) => chance(() => client.create(type, object)),
+    update: (type, object) => chance(() => client.update(type, object)),
     patch: <T extends KubeObject>(
       type: ResourceType<T>,
       key: ObjectKey,

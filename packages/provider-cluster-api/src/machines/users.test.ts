@@ -82,6 +82,7 @@ class Play {
       get: (type, key) => slow(() => kube.get(type, key)),
       list: (type, options) => slow(() => kube.list(type, options)),
       create: (type, object) => slow(() => kube.create(type, object)),
+      update: (type, object) => slow(() => kube.update(type, object)),
       patch: <T extends KubeObject>(
         type: ResourceType<T>,
         key: ObjectKey,

@@ -48,6 +48,11 @@ export class FakeKube implements KubeClient {
     return stored
   }
 
+  async update(): Promise<never> {
+    await Promise.resolve()
+    throw new KubeError('other', 400, 'simulated machines are not replaced')
+  }
+
   async patch(): Promise<never> {
     await Promise.resolve()
     throw new KubeError('other', 400, 'simulated machines are not patched')

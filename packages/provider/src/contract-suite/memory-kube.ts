@@ -82,6 +82,16 @@ export class MemoryKube implements KubeClient {
     return this.put(type, object)
   }
 
+  async update<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T> {
+    const { name, resourceVersion } = object.metadata
+    this.#write('update', type, name, object)
+    const old = await this.get(type, object.metadata)
+    if (old === undefined) throw new KubeError('notFound', 404, `${name} not found`)
+    if (resourceVersion !== old.metadata.resourceVersion)
+      throw new KubeError('conflict', 409, 'the object has been modified')
+    return this.put(type, object)
+  }
+
   async patch<T extends KubeObject>(
     type: ResourceType<T>,
     key: ObjectKey,

@@ -34,6 +34,7 @@ export function mortalProcess(death?: Death): MortalProcess {
       get: (type, key, options) => client.get(type, key, options),
       list: (type, options) => client.list(type, options),
       create: (type, object, options) => write(() => client.create(type, object, options)),
+      update: (type, object, options) => write(() => client.update(type, object, options)),
       patch: <T extends KubeObject>(
         type: ResourceType<T>,
         key: ObjectKey,
