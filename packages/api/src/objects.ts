@@ -185,6 +185,8 @@ export interface Volume {
       readonly spec: PersistentVolumeClaimSpec
     }
   }
+  readonly hostPath?: { readonly path: string }
+  readonly emptyDir?: { readonly medium?: string }
 }
 
 export interface PodSpec {

@@ -14,6 +14,8 @@ export const annotations = {
   daemonSetPod: `${domain}/daemonset-pod`,
   lastUpdated: `${domain}/last-updated`,
   upcomingNode: 'cluster-autoscaler.k8s.io/upcoming-node',
+  /** Of Tenon: a node that was cordoned when its deletion began, and stays cordoned if that comes to nothing. */
+  cordonedBefore: 'cluster-autoscaler.tenon.sh/cordoned-before',
   mirror: 'kubernetes.io/config.mirror',
 } as const
 

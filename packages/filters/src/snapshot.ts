@@ -52,6 +52,11 @@ export class Snapshot {
     this.#view = { index, volumes, spreadDomains: new SpreadDomains(index) }
   }
 
+  /** Numbers the resources of everything in here. */
+  get table(): ResourceTable {
+    return this.#reader.table
+  }
+
   /** All nodes; zones take turns. */
   get nodes(): readonly NodeEntry[] {
     return this.#view.index.nodes()

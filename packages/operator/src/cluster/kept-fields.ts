@@ -55,7 +55,13 @@ const keptOfContainer: Kept<Container> = {
   resources: true,
   restartPolicy: true,
 }
-const keptOfVolume: Kept<Volume> = { name: true, persistentVolumeClaim: true, ephemeral: true }
+const keptOfVolume: Kept<Volume> = {
+  name: true,
+  persistentVolumeClaim: true,
+  ephemeral: true,
+  hostPath: false,
+  emptyDir: false,
+}
 const keptOfPodStatus: Kept<PodStatus> = {
   phase: true,
   conditions: true,
