@@ -16,3 +16,4 @@ export type {
 } from './model.ts'
 export { annotations, delayDeletionPrefix, deletionCandidateTaint, toBeDeletedTaint } from './names.ts'
 export { type AutoscalerOptions, defaultOptions } from './options/options.ts'
+export { createClusterWriter, createDryRunWriter } from './process/cluster-writer.ts'

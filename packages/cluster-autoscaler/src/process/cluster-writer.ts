@@ -1,0 +1,70 @@
+/** Writes nodes and asks for evictions, with the rights of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5). */
+import { kinds, type Node, type Pod } from '@tenon/api'
+import { isKubeError, type KubeClient } from '@tenon/kube'
+import type { Clock, Logger } from '@tenon/runtime'
+import type { ClusterWriter } from '../model.ts'
+
+/** Another writer was faster: the next try, and how long there are any (cluster-autoscaler.md 6.6). */
+const retryPauseMs = 750
+const retryLimitMs = 5000
+
+export interface ClusterWriterDependencies {
+  readonly client: Pick<KubeClient, 'get' | 'update' | 'evict'>
+  readonly clock: Clock
+}
+
+/** Reads what it writes uncached, and replaces whole nodes: there is no right to patch them. */
+export function createClusterWriter({ client, clock }: ClusterWriterDependencies): ClusterWriter {
+  return {
+    updateNode: async (name, change, signal) => {
+      const lastTryMs = clock.monotonic() + retryLimitMs - retryPauseMs
+      for (;;) {
+        const found = await client.get(kinds.node, { name }, { signal })
+        const wanted = found && change(found)
+        if (wanted === undefined) return found
+        try {
+          return await client.update(kinds.node, wanted, { signal })
+        } catch (error) {
+          if (isKubeError(error, 'notFound')) return undefined
+          if (!isKubeError(error, 'conflict') || clock.monotonic() > lastTryMs) throw error
+        }
+        await clock.sleep(retryPauseMs, signal)
+      }
+    },
+    evict: async (pod, graceSeconds, signal) => {
+      const { name, namespace = '', uid = '' } = pod.metadata
+      const key = { name, namespace }
+      try {
+        await client.evict(key, uid, { gracePeriodSeconds: graceSeconds, signal })
+      } catch (error) {
+        if (isKubeError(error, 'notFound')) return
+        // Another pod of this name is not the one that was to go.
+        if (
+          isKubeError(error, 'conflict') &&
+          (await client.get(kinds.pod, key, { signal }))?.metadata.uid !== uid
+        )
+          return
+        throw error
+      }
+    },
+  }
+}
+
+/** Reads as the other one does, writes nothing, and logs what it would have written. */
+export function createDryRunWriter(client: Pick<KubeClient, 'get'>, logger: Logger): ClusterWriter {
+  return {
+    updateNode: async (name, change, signal): Promise<Node | undefined> => {
+      const found = await client.get(kinds.node, { name }, { signal })
+      const wanted = found && change(found)
+      if (wanted !== undefined) {
+        const { taints = [], unschedulable = false } = wanted.spec ?? {}
+        logger.info('dry run: would update node', { node: name, taints, unschedulable })
+      }
+      return found
+    },
+    evict: async ({ metadata: { name, namespace } }: Pod, graceSeconds) => {
+      logger.info('dry run: would evict pod', { pod: `${namespace}/${name}`, graceSeconds })
+      await Promise.resolve()
+    },
+  }
+}
