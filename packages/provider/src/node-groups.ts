@@ -22,6 +22,8 @@ export interface NodeGroup {
 export interface GroupInstance {
   /** As in `spec.providerID` of its node. */
   readonly providerId: string
+  /** The name that its node registers with, when the cloud tells it: finds a node that has no provider ID yet. */
+  readonly nodeName?: string
   readonly state?: 'creating' | 'running' | 'deleting'
   readonly error?: { readonly code: string; readonly message: string }
 }
@@ -80,8 +82,14 @@ export interface NodeGroups {
    * Removes members and makes the group smaller by as many. Resolves once they are gone; calls for one group are
    * carried out one after the other.
    * @param providerIds of members: that they are is asked of the cloud first.
+   * @param options.belowMinimum removes them even if the group gets smaller than its minimum; else it rejects then.
    */
-  deleteInstances(groupId: string, providerIds: readonly string[], signal: AbortSignal): Promise<void>
+  deleteInstances(
+    groupId: string,
+    providerIds: readonly string[],
+    signal: AbortSignal,
+    options?: { readonly belowMinimum: boolean },
+  ): Promise<void>
   /** Takes back nodes that were asked for and did not come, if the cloud can do that without removing members. */
   decreaseTargetSize(groupId: string, delta: number, signal: AbortSignal): Promise<'done' | 'unsupported'>
 }
