@@ -1,0 +1,289 @@
+/**
+ * What is known of the groups from loop to loop: which nodes came, which are awaited, which groups are well and which
+ * are left alone (cluster-autoscaler.md 2.4, 2.5, 2.7, 2.8). Pure: time and facts are arguments.
+ */
+import type { GroupInstance, NodeGroup } from '@tenon/provider'
+import type { LoopView } from '../model.ts'
+import type { RegistryOptions } from '../options/options.ts'
+import { type Backoff, GroupBackoff, type ScaleUpFailure } from './backoff.ts'
+import { CreateErrors, type FailedCreations } from './create-errors.ts'
+import { isClusterHealthy, isGroupHealthy } from './health.ts'
+import { ClusterReadiness, type Readiness } from './readiness.ts'
+import { type ScaleUpRequest, ScaleUpRequests } from './scale-up-requests.ts'
+import {
+  type AcceptableRange,
+  acceptableRange,
+  type IncorrectSize,
+  isSizeIncorrect,
+  missingNodes,
+} from './sizes.ts'
+import { type UnregisteredInstance, UnregisteredInstances } from './unregistered.ts'
+
+export type RegistryInput = Pick<LoopView, 'nowMs' | 'nodes' | 'index' | 'instances'>
+
+/** What an update found out; events and metrics are made of it. */
+export interface RegistryUpdate {
+  /** Requests whose nodes did not come in time. Their groups are backed off by now. */
+  readonly timedOut: readonly ScaleUpRequest[]
+  /** Members that could not be created. Their groups are backed off and the requests reduced by now. */
+  readonly failedCreations: readonly FailedCreations[]
+}
+
+/** A group has been smaller than its target for too long. */
+export interface SizeFix {
+  readonly groupId: string
+  /** How many nodes too many its target asks for. */
+  readonly delta: number
+}
+
+/** Members of a group that are to be removed, or would be, if it had more nodes than its minimum. */
+export type UnregisteredRemoval =
+  | { readonly kind: 'remove'; readonly groupId: string; readonly instances: readonly UnregisteredInstance[] }
+  | { readonly kind: 'atMinimum'; readonly groupId: string; readonly count: number }
+
+export type Safety = 'safe' | 'unhealthy' | 'backoff'
+
+const deletionMemoryMs = 5 * 60_000
+
+export class ClusterStateRegistry {
+  readonly #options: RegistryOptions
+  readonly #unregistered = new UnregisteredInstances()
+  readonly #requests: ScaleUpRequests
+  readonly #backoff: GroupBackoff
+  readonly #createErrors = new CreateErrors()
+  readonly #deletions = new Map<string, readonly number[]>()
+  #groups: ReadonlyMap<string, NodeGroup> = new Map()
+  #readiness = new ClusterReadiness({
+    nowMs: 0,
+    nodes: [],
+    groupOf: new Map(),
+    unregistered: [],
+    maxNodeStartupTimeMs: 0,
+    isLong: () => false,
+  })
+  #ranges = new Map<string, AcceptableRange>()
+  #incorrect = new Map<string, IncorrectSize>()
+
+  constructor(options: RegistryOptions) {
+    this.#options = options
+    this.#requests = new ScaleUpRequests(options.maxNodeProvisionTimeMs)
+    this.#backoff = new GroupBackoff(options)
+  }
+
+  update(input: RegistryInput): RegistryUpdate {
+    const { nowMs, nodes, index, instances } = input
+    this.#groups = index.groups
+    this.#unregistered.update({ nowMs, nodes, groupIds: index.groups.keys(), instances })
+    this.#readiness = new ClusterReadiness({
+      nowMs,
+      nodes,
+      groupOf: index.groupOf,
+      unregistered: this.#unregistered.all(),
+      maxNodeStartupTimeMs: this.#options.maxNodeStartupTimeMs,
+      isLong: ({ sinceMs }) => this.#isTooOld(sinceMs, nowMs),
+    })
+    const timedOut = this.#endRequests(nowMs)
+    const failedCreations = this.#reduceByFailures(instances, nowMs)
+    this.#forgetDeletions(nowMs)
+    this.#ranges = this.#acceptableRanges()
+    this.#incorrect = this.#incorrectSizes(nowMs, instances)
+    return { timedOut, failedCreations }
+  }
+
+  /** Undefined when it has neither a node nor an instance without one. */
+  readinessOf(groupId: string): Readiness | undefined {
+    return this.#readiness.of(groupId)
+  }
+
+  /** Of all nodes, those outside groups included. */
+  totals(): Readiness {
+    return this.#readiness.totals
+  }
+
+  isClusterHealthy(): boolean {
+    return isClusterHealthy(this.totals(), this.#options)
+  }
+
+  /** A group that is not known is not healthy. */
+  isGroupHealthy(groupId: string): boolean {
+    const range = this.#ranges.get(groupId)
+    return range !== undefined && isGroupHealthy(range, this.readinessOf(groupId), this.#options)
+  }
+
+  /** Whether a group may be made larger now. */
+  safety(groupId: string, nowMs: number): Safety {
+    if (!this.isGroupHealthy(groupId)) return 'unhealthy'
+    return this.#backoff.of(groupId, nowMs) === undefined ? 'safe' : 'backoff'
+  }
+
+  acceptableRangeOf(groupId: string): AcceptableRange | undefined {
+    return this.#ranges.get(groupId)
+  }
+
+  incorrectSizeOf(groupId: string): IncorrectSize | undefined {
+    return this.#incorrect.get(groupId)
+  }
+
+  backoffOf(groupId: string, nowMs: number): Backoff | undefined {
+    return this.#backoff.of(groupId, nowMs)
+  }
+
+  requestOf(groupId: string): ScaleUpRequest | undefined {
+    return this.#requests.of(groupId)
+  }
+
+  hasLiveRequest(groupId: string): boolean {
+    return this.requestOf(groupId) !== undefined
+  }
+
+  /** Whether nodes of any group are awaited. */
+  isScalingUp(): boolean {
+    return this.#requests.all().length > 0
+  }
+
+  /**
+   * How many nodes are on their way, so that pods can count on them.
+   * Without a request, as after a restart, only those that there is proof of: instances that start up for the first
+   * time and nodes that are not ready yet. Without this a restart would ask for the same nodes again.
+   */
+  upcomingOf(groupId: string, nowMs: number): number {
+    const group = this.#groups.get(groupId)
+    if (group === undefined || this.#backoff.of(groupId, nowMs) !== undefined) return 0
+    const readiness = this.readinessOf(groupId)
+    const missing = Math.max(0, missingNodes(group.targetSize, readiness))
+    if (this.hasLiveRequest(groupId)) return missing
+    const starting = this.#unregistered
+      .of(groupId)
+      .filter((instance) => isStarting(instance) && !this.#isTooOld(instance.sinceMs, nowMs))
+    return Math.min(missing, starting.length + (readiness?.notStarted.length ?? 0))
+  }
+
+  /** The cloud has taken on `delta` more nodes, or will not give `-delta` of those it had. */
+  registerScaleUp(groupId: string, delta: number, nowMs: number): void {
+    this.#requests.add(groupId, delta, nowMs)
+  }
+
+  /** Leaves the group alone for a while. Nodes that were registered before and will not come are not taken back. */
+  registerFailedScaleUp(groupId: string, failure: ScaleUpFailure, nowMs: number): void {
+    this.#backoff.fail(groupId, failure, nowMs)
+  }
+
+  /** The removal of one node has begun. */
+  registerDeletion(groupId: string, nowMs: number): void {
+    this.#deletions.set(groupId, [...(this.#deletions.get(groupId) ?? []), nowMs])
+  }
+
+  /** Members by group id that could not be created and are to be removed. */
+  instancesToReplace(): ReadonlyMap<string, readonly GroupInstance[]> {
+    return new Map(this.#createErrors.groupIds().map((groupId) => [groupId, this.#createErrors.of(groupId)]))
+  }
+
+  /** Groups whose target should be lowered to what they have. */
+  sizeFixes(nowMs: number): readonly SizeFix[] {
+    return [...this.#incorrect.values()]
+      .filter(({ registered, target, sinceMs }) => registered < target && this.#isTooOld(sinceMs, nowMs))
+      .map(({ groupId, registered, target }) => ({ groupId, delta: target - registered }))
+  }
+
+  /**
+   * Instances that have had no node for too long, the oldest first.
+   * @param removalsInProgress members of a group that go away at the moment.
+   */
+  oldUnregistered(
+    nowMs: number,
+    removalsInProgress: (groupId: string) => number,
+  ): readonly UnregisteredRemoval[] {
+    return [...this.#groups.values()].flatMap((group): readonly UnregisteredRemoval[] => {
+      const old = this.#unregistered
+        .of(group.id)
+        .filter(({ sinceMs }) => this.#isTooOld(sinceMs, nowMs))
+        .toSorted((a, b) => a.sinceMs - b.sinceMs || (a.providerId < b.providerId ? -1 : 1))
+      if (old.length === 0) return []
+      const spare = this.#options.forceDeleteUnregisteredNodes
+        ? old.length
+        : group.targetSize - group.minSize - removalsInProgress(group.id)
+      if (spare <= 0) return [{ kind: 'atMinimum', groupId: group.id, count: old.length }]
+      return [{ kind: 'remove', groupId: group.id, instances: old.slice(0, spare) }]
+    })
+  }
+
+  #isTooOld(sinceMs: number, nowMs: number): boolean {
+    return nowMs > sinceMs + this.#options.maxNodeProvisionTimeMs
+  }
+
+  #endRequests(nowMs: number): readonly ScaleUpRequest[] {
+    const timedOut: ScaleUpRequest[] = []
+    for (const request of this.#requests.all()) {
+      const group = this.#groups.get(request.groupId)
+      const isMet =
+        group === undefined || missingNodes(group.targetSize, this.readinessOf(request.groupId)) <= 0
+      const isLate = nowMs > request.deadlineMs
+      if (isMet || isLate) this.#requests.remove(request.groupId)
+      if (isMet || !isLate) continue
+      timedOut.push(request)
+      this.#backoff.fail(request.groupId, timeoutOf(request, nowMs), nowMs)
+    }
+    return timedOut
+  }
+
+  /** A member that failed while nothing was asked for is only removed. */
+  #reduceByFailures(instances: RegistryInput['instances'], nowMs: number): readonly FailedCreations[] {
+    const failures = this.#createErrors
+      .update(instances)
+      .filter(({ groupId }) => this.hasLiveRequest(groupId))
+    for (const { groupId, code, message, count } of failures) {
+      this.#requests.add(groupId, -count, nowMs)
+      this.#backoff.fail(groupId, { code, message }, nowMs)
+    }
+    return failures
+  }
+
+  #forgetDeletions(nowMs: number): void {
+    for (const [groupId, times] of this.#deletions) {
+      const recent = times.filter((atMs) => nowMs - atMs <= deletionMemoryMs)
+      if (recent.length === 0) this.#deletions.delete(groupId)
+      else this.#deletions.set(groupId, recent)
+    }
+  }
+
+  #acceptableRanges(): Map<string, AcceptableRange> {
+    const entries = [...this.#groups.values()].map(({ id, targetSize }) => {
+      const longUnregistered = this.readinessOf(id)?.longUnregistered.length ?? 0
+      const increase = this.requestOf(id)?.increase ?? 0
+      const deletions = this.#deletions.get(id)?.length ?? 0
+      return [id, acceptableRange(targetSize, longUnregistered, increase, deletions)] as const
+    })
+    return new Map(entries)
+  }
+
+  /** A group whose members are not known is not judged. */
+  #incorrectSizes(nowMs: number, instances: RegistryInput['instances']): Map<string, IncorrectSize> {
+    const next = new Map<string, IncorrectSize>()
+    for (const { id, targetSize } of this.#groups.values()) {
+      const readiness = this.readinessOf(id)
+      if (readiness === undefined || !instances.has(id) || !isSizeIncorrect(targetSize, readiness)) continue
+      const registered = readiness.registered.length
+      const before = this.#incorrect.get(id)
+      const isSame = before?.registered === registered && before.target === targetSize
+      next.set(id, {
+        groupId: id,
+        registered,
+        target: targetSize,
+        sinceMs: isSame ? before.sinceMs : nowMs,
+      })
+    }
+    return next
+  }
+}
+
+function isStarting({ state, hadNode }: UnregisteredInstance): boolean {
+  return !hadNode && (state === 'creating' || state === 'running')
+}
+
+function timeoutOf({ increase, sinceMs }: ScaleUpRequest, nowMs: number): ScaleUpFailure {
+  const minutes = Math.round((nowMs - sinceMs) / 60_000)
+  return {
+    code: 'timeout',
+    message: `${increase} new nodes did not register and get ready within ${minutes} min`,
+  }
+}

@@ -1,0 +1,85 @@
+/** What follows from an update of the registry: events, counters, and sizes taken back (cluster-autoscaler.md 2.4). */
+import type { NodeGroups } from '@tenon/provider'
+import type { Logger } from '@tenon/runtime'
+import type { EventSink } from '../model.ts'
+import type { RegistryUpdate, SizeFix } from './cluster-state.ts'
+import type { ScaleUpRequest } from './scale-up-requests.ts'
+
+export interface EffectDependencies {
+  readonly groups: Pick<NodeGroups, 'decreaseTargetSize' | 'group'>
+  readonly events: EventSink
+  /** Counts a failed scale-up and the nodes that it was about. */
+  readonly countFailure: (groupId: string, reason: string, nodes: number) => void
+  readonly logger: Logger
+}
+
+/** Tells of requests and members that failed, and takes sizes back that were asked for in vain. */
+export async function applyUpdate(
+  update: RegistryUpdate,
+  dependencies: EffectDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const { events, countFailure } = dependencies
+  for (const { groupId, code, message, count } of update.failedCreations) {
+    events.status(
+      'Warning',
+      'ScaleUpFailed',
+      `${count} new nodes of group ${groupId} failed with ${code}: ${message}`,
+    )
+    countFailure(groupId, code, count)
+  }
+  for (const request of update.timedOut) {
+    events.status(
+      'Warning',
+      'ScaleUpTimedOut',
+      `${request.increase} new nodes of group ${request.groupId} did not register and get ready in time`,
+    )
+    countFailure(request.groupId, 'timeout', request.increase)
+    await takeBack(request, dependencies, signal)
+  }
+}
+
+async function takeBack(
+  { groupId, increase }: ScaleUpRequest,
+  { groups, events, logger }: EffectDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const result = await groups.decreaseTargetSize(groupId, increase, signal)
+    logger.info('scale-up timed out', { nodeGroup: groupId, increase, sizeTakenBack: result === 'done' })
+  } catch (error) {
+    if (signal.aborted) throw error
+    events.status(
+      'Warning',
+      'FailedToRevertScaleUp',
+      `could not take ${increase} nodes of group ${groupId} back: ${messageOf(error)}`,
+    )
+  }
+}
+
+/**
+ * Lowers targets to what the groups have.
+ * @returns whether any was lowered; a cloud that cannot do it must not hold the loop up for ever.
+ */
+export async function fixSizes(
+  fixes: readonly SizeFix[],
+  { groups, logger }: Pick<EffectDependencies, 'groups' | 'logger'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let isAnyFixed = false
+  for (const { groupId, delta } of fixes) {
+    try {
+      if ((await groups.decreaseTargetSize(groupId, delta, signal)) === 'unsupported') continue
+      isAnyFixed = true
+      logger.info('lowered the size of a node group to the nodes that it has', { nodeGroup: groupId, delta })
+    } catch (error) {
+      if (signal.aborted) throw error
+      logger.warn('could not lower the size of a node group', { nodeGroup: groupId, delta, error })
+    }
+  }
+  return isAnyFixed
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

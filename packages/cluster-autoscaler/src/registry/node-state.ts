@@ -1,0 +1,37 @@
+/** What a node counts as (cluster-autoscaler.md 2.4). */
+import type { Node } from '@tenon/api'
+import { toBeDeletedTaint } from '../names.ts'
+
+export type NodeState = 'deleted' | 'suspended' | 'ready' | 'notStarted' | 'unready'
+
+/** Conditions that make a node not ready when they are True. */
+const badConditions = new Set(['DiskPressure', 'NetworkUnavailable'])
+/** Taints that make a node not ready. */
+const badTaints = new Set([
+  'node.kubernetes.io/not-ready',
+  'node.kubernetes.io/disk-pressure',
+  'node.kubernetes.io/network-unavailable',
+])
+
+/** Whether pods can start on a node. A node that tells nothing of it is not ready. */
+export function isNodeReady(node: Node): boolean {
+  const conditions = node.status?.conditions ?? []
+  if (!conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) return false
+  if (conditions.some(({ type, status }) => badConditions.has(type) && status === 'True')) return false
+  return !(node.spec?.taints ?? []).some(({ key }) => badTaints.has(key))
+}
+
+/** Whether this autoscaler has begun to remove a node. */
+export function isBeingDeleted(node: Node): boolean {
+  return (node.spec?.taints ?? []).some(({ key }) => key === toBeDeletedTaint)
+}
+
+/** @param maxStartupMs how long a new node may take to get ready. */
+export function nodeState(node: Node, nowMs: number, maxStartupMs: number): NodeState {
+  if (isBeingDeleted(node)) return 'deleted'
+  const conditions = node.status?.conditions ?? []
+  if (conditions.some(({ type, status }) => type === 'Suspended' && status === 'True')) return 'suspended'
+  if (isNodeReady(node)) return 'ready'
+  const createdMs = Date.parse(node.metadata.creationTimestamp ?? '')
+  return createdMs + maxStartupMs > nowMs ? 'notStarted' : 'unready'
+}

@@ -1,0 +1,83 @@
+/** Nodes of a group, or of the cluster, by what they count as (cluster-autoscaler.md 2.4). */
+import type { Node } from '@tenon/api'
+import { type NodeState, nodeState } from './node-state.ts'
+import type { UnregisteredInstance } from './unregistered.ts'
+
+/** Names of nodes; provider IDs of instances that have none. */
+export interface Readiness {
+  /** All nodes, whatever they count as. */
+  readonly registered: readonly string[]
+  readonly ready: readonly string[]
+  readonly notStarted: readonly string[]
+  readonly unready: readonly string[]
+  readonly suspended: readonly string[]
+  readonly deleted: readonly string[]
+  readonly unregistered: readonly string[]
+  readonly longUnregistered: readonly string[]
+}
+
+type Lists = { -readonly [list in keyof Readiness]: string[] }
+
+function noNodes(): Lists {
+  return {
+    registered: [],
+    ready: [],
+    notStarted: [],
+    unready: [],
+    suspended: [],
+    deleted: [],
+    unregistered: [],
+    longUnregistered: [],
+  }
+}
+
+export interface ReadinessInput {
+  readonly nowMs: number
+  readonly nodes: readonly Node[]
+  /** By node name. */
+  readonly groupOf: ReadonlyMap<string, string>
+  readonly unregistered: readonly UnregisteredInstance[]
+  readonly maxNodeStartupTimeMs: number
+  readonly isLong: (instance: UnregisteredInstance) => boolean
+}
+
+/** Readiness of the cluster, nodes outside groups included, and of each group that has a node or an instance. */
+export class ClusterReadiness {
+  readonly totals: Readiness
+  readonly #groups = new Map<string, Lists>()
+
+  constructor(input: ReadinessInput) {
+    const totals = noNodes()
+    this.totals = totals
+    for (const node of input.nodes) {
+      const state = nodeState(node, input.nowMs, input.maxNodeStartupTimeMs)
+      const { name } = node.metadata
+      addNode(totals, name, state)
+      const groupId = input.groupOf.get(name)
+      if (groupId !== undefined) addNode(this.#lists(groupId), name, state)
+    }
+    for (const instance of input.unregistered) {
+      const list = input.isLong(instance) ? 'longUnregistered' : 'unregistered'
+      totals[list].push(instance.providerId)
+      this.#lists(instance.groupId)[list].push(instance.providerId)
+    }
+  }
+
+  /** Undefined when it has neither a node nor an instance without one. */
+  of(groupId: string): Readiness | undefined {
+    return this.#groups.get(groupId)
+  }
+
+  #lists(groupId: string): Lists {
+    const known = this.#groups.get(groupId)
+    if (known !== undefined) return known
+    const lists = noNodes()
+    this.#groups.set(groupId, lists)
+    return lists
+  }
+}
+
+function addNode(lists: Lists, name: string, state: NodeState): void {
+  lists.registered.push(name)
+  lists[state].push(name)
+}
