@@ -6,7 +6,7 @@ import type { RegistryUpdate, SizeFix } from './cluster-state.ts'
 import type { ScaleUpRequest } from './scale-up-requests.ts'
 
 export interface EffectDependencies {
-  readonly groups: Pick<NodeGroups, 'decreaseTargetSize' | 'group'>
+  readonly groups: Pick<NodeGroups, 'decreaseTargetSize'>
   readonly events: EventSink
   /** Counts a failed scale-up and the nodes that it was about. */
   readonly countFailure: (groupId: string, reason: string, nodes: number) => void
