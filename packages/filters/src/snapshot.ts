@@ -1,7 +1,7 @@
 /** A cluster as a simulation changes it: nodes and pods come and go, and go back to how they were. */
 import type { Node, Pod } from '@tenon/api'
 import { ClusterIndex } from './cluster/cluster-index.ts'
-import type { NodeEntry } from './cluster/node-entry.ts'
+import { NodeEntry } from './cluster/node-entry.ts'
 import { type ClusterView, PodCycle } from './pods/pod-cycle.ts'
 import { type PodFacts, podFacts } from './pods/pod-facts.ts'
 import { ResourceTable } from './pods/resource-table.ts'
@@ -68,6 +68,13 @@ export class Snapshot {
 
   factsOf(pod: Pod): PodFacts {
     return this.#reader.factsOf(pod)
+  }
+
+  /** What filters read of a node, without adding it. */
+  readNode(node: Node): NodeEntry {
+    const entry = new NodeEntry(node.metadata.name)
+    entry.set(node, this.#reader.table)
+    return entry
   }
 
   /** Adds a node, or replaces the one of this name; its pods stay. */

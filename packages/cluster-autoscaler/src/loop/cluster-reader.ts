@@ -1,0 +1,15 @@
+import type { ConfigMap, Node, Pod } from '@tenon/api'
+import type { Labels, VolumeIndex } from '@tenon/filters'
+import type { Lookups } from '../model.ts'
+
+/** The cluster as the caches have it. Every call gives what they hold now. */
+export interface ClusterReader extends Lookups {
+  nodes(): readonly Node[]
+  /** All pods, those that have ended among them or not. */
+  pods(): readonly Pod[]
+  /** Labels of every namespace. */
+  namespaces(): ReadonlyMap<string, Labels>
+  volumes(): VolumeIndex
+  /** Undefined when there is none, or it may not be read. */
+  configMap(namespace: string, name: string): ConfigMap | undefined
+}

@@ -1,0 +1,65 @@
+/** The snapshot that a loop decides on (cluster-autoscaler.md 2.3, 2.7). */
+import type { Node, Pod } from '@tenon/api'
+import { type PodReader, Snapshot } from '@tenon/filters'
+import type { NodeTemplate } from '../model.ts'
+import { nodeLike } from '../templates/node-templates.ts'
+import type { ClusterReader } from './cluster-reader.ts'
+
+/** Nodes and pods between two looks at the clock. */
+const atOnce = 100
+
+/** @param placed pods by the node that they are on, or will be on. */
+export function* buildSnapshot(
+  nodes: readonly Node[],
+  placed: ReadonlyMap<string, readonly Pod[]>,
+  reader: PodReader,
+  cluster: Pick<ClusterReader, 'namespaces' | 'volumes'>,
+): Generator<void, Snapshot> {
+  const snapshot = new Snapshot({ reader, volumes: cluster.volumes(), namespaces: cluster.namespaces() })
+  let count = 0
+  for (const node of nodes) {
+    snapshot.setNode(node)
+    if (++count % atOnce === 0) yield
+  }
+  for (const [name, pods] of placed) {
+    for (const pod of pods) {
+      snapshot.assign(pod, name)
+      if (++count % atOnce === 0) yield
+    }
+  }
+  return snapshot
+}
+
+/** What awaited nodes are added for. */
+export interface AwaitedNodes {
+  readonly groupId: string
+  readonly template: NodeTemplate
+  readonly count: number
+}
+
+/** Adds nodes that are on their way, so that pods can count on them. @returns their names. */
+export function addAwaited(
+  snapshot: Snapshot,
+  { groupId, template, count }: AwaitedNodes,
+): readonly string[] {
+  return Array.from({ length: count }, (_, index) => {
+    const name = `upcoming-node-${index}-of-${groupId}`
+    const { node, pods } = nodeLike(template, name, true)
+    snapshot.setNode(node)
+    for (const pod of pods) snapshot.assign(pod, name)
+    return name
+  })
+}
+
+/** Pods by the node that they are bound, or nominated, to. */
+export function podsByNode(scheduled: readonly Pod[], nominated: readonly Pod[]): Map<string, Pod[]> {
+  const byNode = new Map<string, Pod[]>()
+  const add = (pod: Pod, name: string) => {
+    const list = byNode.get(name)
+    if (list === undefined) byNode.set(name, [pod])
+    else list.push(pod)
+  }
+  for (const pod of scheduled) add(pod, pod.spec.nodeName ?? '')
+  for (const pod of nominated) add(pod, pod.status?.nominatedNodeName ?? '')
+  return byNode
+}

@@ -1,0 +1,42 @@
+/** The group of every node, before anything is decided. */
+import type { Node } from '@tenon/api'
+import type { GroupFault, NodeGroups } from '@tenon/provider'
+import type { NodeGroupIndex } from '../model.ts'
+
+/** Nodes asked about at once: the cloud has a limit of its own. */
+const atOnce = 8
+
+export interface ResolvedGroups extends NodeGroupIndex {
+  /** By node name: why it is in no group, where a user should hear of it. */
+  readonly outside: ReadonlyMap<string, string>
+}
+
+/** Asks the cloud for the group of each node. One node, or group, that cannot be told leaves the others as they are. */
+export async function resolveGroups(
+  nodes: readonly Node[],
+  cloud: NodeGroups,
+  faults: readonly GroupFault[],
+  signal: AbortSignal,
+): Promise<ResolvedGroups> {
+  const groupOf = new Map<string, string>()
+  const unresolved = new Map<string, string>()
+  const outside = new Map<string, string>()
+  const faulty = new Map(faults.map(({ groupId, reason }) => [groupId, reason]))
+  const waiting = nodes.values()
+  const worker = async () => {
+    for (const node of waiting) {
+      const { name } = node.metadata
+      const found = await cloud.groupOf(node, signal)
+      if (found.kind === 'group') groupOf.set(name, found.groupId)
+      else if (found.kind === 'none') {
+        if (found.reason !== undefined) outside.set(name, found.reason)
+      } else {
+        unresolved.set(name, found.reason)
+        if (found.groupId !== undefined) faulty.set(found.groupId, found.reason)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+  const groups = new Map(cloud.list().map((group) => [group.id, group]))
+  return { groups, groupOf, unresolved, faults: faulty, outside }
+}

@@ -1,0 +1,78 @@
+/** Which pods count for what (cluster-autoscaler.md 3.1). */
+import { ownValue, type Pod } from '@tenon/api'
+import type { LoopOptions } from '../options/options.ts'
+
+export interface PodClasses {
+  /** Bound to a node. */
+  readonly scheduled: readonly Pod[]
+  /** The scheduler makes room for them on the node they name. */
+  readonly nominated: readonly Pod[]
+  readonly unschedulable: readonly Pod[]
+  /** Of schedulers that are bypassed: not looked at yet. */
+  readonly unprocessed: readonly Pod[]
+}
+
+type PodClass = keyof PodClasses
+
+/** Sorts pods; those that have ended, are being deleted or wait for another scheduler are in none. */
+export function classify(pods: readonly Pod[], options: LoopOptions): PodClasses {
+  const classes: Record<PodClass, Pod[]> = {
+    scheduled: [],
+    nominated: [],
+    unschedulable: [],
+    unprocessed: [],
+  }
+  const bypassed = new Set(options.bypassedSchedulerNames)
+  const allowed = new Set(options.allowedSchedulerNames)
+  for (const pod of pods) {
+    const scheduler = schedulerOf(pod)
+    if (hasEnded(pod) || (allowed.size > 0 && !allowed.has(scheduler))) continue
+    const found = classOf(pod, bypassed.has(scheduler))
+    if (found !== undefined) classes[found].push(pod)
+  }
+  return classes
+}
+
+export function hasEnded({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed'
+}
+
+function schedulerOf({ spec }: Pod): string {
+  return spec.schedulerName === undefined || spec.schedulerName === ''
+    ? 'default-scheduler'
+    : spec.schedulerName
+}
+
+function classOf(pod: Pod, isBypassed: boolean): PodClass | undefined {
+  if ((pod.spec.nodeName ?? '') !== '') return 'scheduled'
+  if (pod.metadata.deletionTimestamp !== undefined) return undefined
+  if ((pod.status?.nominatedNodeName ?? '') !== '') return 'nominated'
+  const condition = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled')
+  if (condition?.status === 'False' && condition.reason === 'Unschedulable') return 'unschedulable'
+  const isUnprocessed =
+    condition === undefined || (condition.status === 'False' && (condition.reason ?? '') === '')
+  return isBypassed && isUnprocessed ? 'unprocessed' : undefined
+}
+
+/** A pod of so low a priority that it neither asks for nodes nor keeps one. */
+export function isExpendable({ spec }: Pod, cutoff: number): boolean {
+  return spec.priority !== undefined && spec.priority < cutoff
+}
+
+/** Resources that GPUs are asked for as; the first that a node has is looked at. */
+export const gpuResources = [
+  'nvidia.com/gpu',
+  'habana.ai/gaudi',
+  'gpu.intel.com/xe',
+  'amd.com/gpu',
+  'microsoft.com/directx',
+]
+
+export function requestsGpu({ spec }: Pod): boolean {
+  return spec.containers.some(({ resources }) =>
+    gpuResources.some(
+      (name) =>
+        ownValue(resources?.requests, name) !== undefined || ownValue(resources?.limits, name) !== undefined,
+    ),
+  )
+}

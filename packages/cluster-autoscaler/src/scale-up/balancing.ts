@@ -1,0 +1,26 @@
+/** How new nodes are shared out among groups alike (cluster-autoscaler.md 4.6). */
+import type { NodeGroup } from '@tenon/provider'
+
+/** A group that grows. */
+export interface GroupIncrease {
+  readonly group: NodeGroup
+  readonly newSize: number
+}
+
+/** Gives one node after the other to the smallest group that is not full; what finds no room is left out. */
+export function balanced(groups: readonly NodeGroup[], count: number): readonly GroupIncrease[] {
+  const sizes = groups.map(({ targetSize }) => targetSize)
+  for (let given = 0; given < count; given++) {
+    let smallest: number | undefined
+    for (const [index, { maxSize }] of groups.entries()) {
+      const size = sizes[index] as number
+      if (size < maxSize && (smallest === undefined || size < (sizes[smallest] as number))) smallest = index
+    }
+    if (smallest === undefined) break
+    sizes[smallest] = (sizes[smallest] as number) + 1
+  }
+  return groups.flatMap((group, index) => {
+    const newSize = sizes[index] as number
+    return newSize > group.targetSize ? [{ group, newSize }] : []
+  })
+}

@@ -1,0 +1,85 @@
+/** Cores and memory of the whole cluster against `--cores-total` and `--memory-total` (cluster-autoscaler.md 4.3). */
+import { parseResource, type Node } from '@tenon/api'
+import type { NodeTemplate } from '../model.ts'
+import type { ResourceRange } from '../options/options.ts'
+
+export type LimitedResource = 'cpu' | 'memory'
+
+export interface ClusterLimits {
+  readonly cores: ResourceRange
+  /** Bytes. */
+  readonly memory: ResourceRange
+}
+
+/** Whole cores may be asked for in thousandths. */
+interface Amounts {
+  readonly cpuMillis: number
+  readonly memoryBytes: number
+}
+
+/** What is in use, and how much more of a group's nodes there may be. */
+export class QuotaTracker {
+  readonly #limits: ClusterLimits
+  #used: Amounts
+
+  /** @param nodes registered and upcoming ones. */
+  constructor(limits: ClusterLimits, nodes: Iterable<Node>) {
+    this.#limits = limits
+    this.#used = totalOf(nodes)
+  }
+
+  get used(): Amounts {
+    return this.#used
+  }
+
+  /** What `count` more nodes would exceed; empty = they may come. */
+  exceededBy({ node }: NodeTemplate, count: number): readonly LimitedResource[] {
+    const { cpuMillis, memoryBytes } = capacityOf(node)
+    const { cores, memory } = this.#limits
+    const exceeded: LimitedResource[] = []
+    if (this.#used.cpuMillis + count * cpuMillis > cores.max * 1000) exceeded.push('cpu')
+    if (this.#used.memoryBytes + count * memoryBytes > memory.max) exceeded.push('memory')
+    return exceeded
+  }
+
+  /** The most nodes, up to `wanted`, that may come. */
+  most({ node }: NodeTemplate, wanted: number): number {
+    const { cpuMillis, memoryBytes } = capacityOf(node)
+    const { cores, memory } = this.#limits
+    const room = (max: number, used: number, each: number) =>
+      each === 0 ? wanted : Math.floor((max - used) / each)
+    const most = Math.min(
+      wanted,
+      room(cores.max * 1000, this.#used.cpuMillis, cpuMillis),
+      room(memory.max, this.#used.memoryBytes, memoryBytes),
+    )
+    return Math.max(0, most)
+  }
+
+  take({ node }: NodeTemplate, count: number): void {
+    const { cpuMillis, memoryBytes } = capacityOf(node)
+    this.#used = {
+      cpuMillis: this.#used.cpuMillis + count * cpuMillis,
+      memoryBytes: this.#used.memoryBytes + count * memoryBytes,
+    }
+  }
+}
+
+/** Capacity of all nodes but virtual ones. */
+export function totalOf(nodes: Iterable<Node>): Amounts {
+  let [cpuMillis, memoryBytes] = [0, 0]
+  for (const node of nodes) {
+    if (node.metadata.labels?.['type'] === 'virtual-kubelet') continue
+    const capacity = capacityOf(node)
+    cpuMillis += capacity.cpuMillis
+    memoryBytes += capacity.memoryBytes
+  }
+  return { cpuMillis, memoryBytes }
+}
+
+export function capacityOf({ status }: Node): Amounts {
+  return {
+    cpuMillis: parseResource('cpu', status?.capacity?.['cpu'] ?? 0),
+    memoryBytes: parseResource('memory', status?.capacity?.['memory'] ?? 0),
+  }
+}

@@ -1,0 +1,56 @@
+/** Why a group does not grow for a pod (cluster-autoscaler.md 4.3), and in which words users read it. */
+import type { LimitedResource } from './quotas.ts'
+
+export type SkipReason =
+  | { readonly kind: 'notReady' }
+  | { readonly kind: 'backoff' }
+  | { readonly kind: 'maxSize' }
+  | { readonly kind: 'quota'; readonly exceeded: readonly LimitedResource[] }
+  /** The group's cloud, settings or rights are at fault. */
+  | { readonly kind: 'fault'; readonly reason: string }
+  | { readonly kind: 'maxNodesTotal' }
+  | { readonly kind: 'notChosen' }
+  | { readonly kind: 'executionFailed' }
+  /** A filter of the scheduler refuses the pod on a new node, in its words. */
+  | { readonly kind: 'filter'; readonly reasons: readonly string[] }
+  /** The filters let the pod in, but no more nodes could be added for it. */
+  | { readonly kind: 'noRoom' }
+
+export function renderSkipReason(reason: SkipReason): readonly string[] {
+  switch (reason.kind) {
+    case 'notReady':
+      return ['not ready for scale-up']
+    case 'backoff':
+      return ['in backoff after failed scale-up']
+    case 'maxSize':
+      return ['max node group size reached']
+    case 'quota':
+      return [`exceeded quota: "cluster-wide", resources: ${reason.exceeded.join(', ')}`]
+    case 'fault':
+      return [`not ready for scale-up (${reason.reason})`]
+    case 'maxNodesTotal':
+      return ['max total nodes in cluster reached']
+    case 'notChosen':
+      return ['expander dropped the options of all node groups that fit']
+    case 'executionFailed':
+      return ['scale-up execution failed']
+    case 'noRoom':
+      return ['no more nodes can be added for it']
+    case 'filter':
+      return reason.reasons
+  }
+}
+
+/** Reason by group id. */
+export type Refusals = ReadonlyMap<string, SkipReason>
+
+/** `2 Insufficient cpu, 1 max node group size reached`, the most frequent first. */
+export function renderRefusals(refusals: Refusals): string {
+  const counts = new Map<string, number>()
+  for (const reason of refusals.values())
+    for (const text of renderSkipReason(reason)) counts.set(text, (counts.get(text) ?? 0) + 1)
+  return [...counts]
+    .toSorted(([a, first], [b, second]) => second - first || (a < b ? -1 : 1))
+    .map(([text, count]) => `${count} ${text}`)
+    .join(', ')
+}

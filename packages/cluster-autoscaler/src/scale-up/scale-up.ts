@@ -1,0 +1,299 @@
+/** Adds nodes for pods that find no place (cluster-autoscaler.md 4). */
+import { ownValue, parseResource, type Pod } from '@tenon/api'
+import type { PodReader } from '@tenon/filters'
+import type { NodeGroup, NodeGroups } from '@tenon/provider'
+import { type Clock, inSlices, type Logger, type Slicing } from '@tenon/runtime'
+import type { EventSink, LoopView, MetricSink } from '../model.ts'
+import type { ScaleUpOptions } from '../options/options.ts'
+import { gpuResources } from '../pods/classes.ts'
+import type { PodGroup } from '../pods/equivalence.ts'
+import { nodeLike } from '../templates/node-templates.ts'
+import type { GroupIncrease } from './balancing.ts'
+import { increasesFor } from './increases.ts'
+import { increasesToMinSize } from './min-sizes.ts'
+import type { ExpansionOption } from './option.ts'
+import { QuotaTracker } from './quotas.ts'
+import { renderRefusals, type SkipReason } from './reasons.ts'
+import { type GroupSafety, type Search, searchOptions, type SearchQuestion } from './search.ts'
+
+/** What the registry is told of increases. */
+export interface ScaleUpRegistry {
+  registerScaleUp(groupId: string, delta: number, nowMs: number): void
+  registerFailedScaleUp(
+    groupId: string,
+    failure: { readonly code: string; readonly message: string },
+    nowMs: number,
+  ): void
+}
+
+/** What increases are carried out with. */
+interface Cloud {
+  readonly nodeGroups: NodeGroups
+  readonly registry: ScaleUpRegistry
+  /** Nothing is asked of the cloud. */
+  readonly isDryRun: boolean
+}
+
+/** What is told of scale-ups. */
+interface Outlets {
+  readonly events: EventSink
+  readonly metrics: MetricSink
+  readonly logger: Logger
+}
+
+export interface ScaleUpDependencies {
+  readonly options: ScaleUpOptions
+  readonly cloud: Cloud
+  readonly outlets: Outlets
+  readonly chooser: (
+    options: readonly ExpansionOption[],
+    signal: AbortSignal,
+  ) => Promise<ExpansionOption | undefined>
+  readonly reader: PodReader
+  readonly slicing: Slicing & { readonly clock: Clock }
+}
+
+export interface ScaleUpQuestion {
+  readonly view: LoopView
+  readonly pods: readonly Pod[]
+  readonly safetyOf: (groupId: string) => GroupSafety
+}
+
+export type ScaleUpResult =
+  /** Nodes were asked for, or would have been in a dry run. */
+  | { readonly kind: 'successful' }
+  /** `refusals`: text by pod that no group helps. */
+  | { readonly kind: 'noOptions'; readonly refusals: ReadonlyMap<Pod, string> }
+  /** The group that would help is still being resized. */
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'failed'; readonly message: string; readonly isTransient: boolean }
+
+const cloudError = 'cloudProviderError'
+
+export class ScaleUp {
+  readonly #deps: ScaleUpDependencies
+  /** Groups whose last increase has not been settled. */
+  readonly #resizing = new Set<string>()
+
+  constructor(deps: ScaleUpDependencies) {
+    this.#deps = deps
+  }
+
+  /** Adds nodes for the pods; with `--salvo-scale-up` again for those that are left. */
+  async run(question: ScaleUpQuestion, signal: AbortSignal): Promise<ScaleUpResult> {
+    const { options, slicing } = this.#deps
+    const start = slicing.clock.monotonic()
+    let { pods } = question
+    let total: ScaleUpResult | undefined
+    for (;;) {
+      const { result, helped } = await this.#once({ ...question, pods }, signal)
+      if (result.kind !== 'successful') return total ?? result
+      total = result
+      pods = pods.filter((pod) => !helped.has(pod))
+      const isOver = slicing.clock.monotonic() - start > options.salvoScaleUpBudgetMs
+      if (!options.salvoScaleUp || helped.size === 0 || pods.length === 0 || isOver) return total
+    }
+  }
+
+  /** Brings groups to their minimum: `--enforce-node-group-min-size`. */
+  async toMinSizes({ view, safetyOf }: Omit<ScaleUpQuestion, 'pods'>, signal: AbortSignal): Promise<void> {
+    const { maxNodesTotal } = this.#deps.options
+    const increases = increasesToMinSize({
+      index: view.index,
+      templates: view.templates,
+      safetyOf: (id) => (this.#resizing.has(id) ? 'unhealthy' : safetyOf(id)),
+      quotas: this.#quotasOf(view),
+      maxNodesTotal,
+    })
+    for (const increase of increases) await this.#execute(increase, view, signal)
+  }
+
+  async #once(
+    { view, pods, safetyOf }: ScaleUpQuestion,
+    signal: AbortSignal,
+  ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
+    const { chooser, options, outlets, reader, slicing } = this.#deps
+    const monotonic = () => slicing.clock.monotonic()
+    const quotas = this.#quotasOf(view)
+    const search: SearchQuestion = { view, pods, options, safetyOf, quotas, reader, monotonic }
+    const start = monotonic()
+    const found = await inSlices(searchOptions(search), slicing)
+    outlets.metrics.observe('function_duration_seconds', (monotonic() - start) / 1000, {
+      function: 'scaleUp:estimate',
+    })
+    this.#countSkipped(found)
+    const nobody = new Set<Pod>()
+    const best = await chooser(found.options, signal)
+    if (best === undefined) {
+      const reason: SkipReason | undefined = found.options.length > 0 ? { kind: 'notChosen' } : undefined
+      return { result: { kind: 'noOptions', refusals: refusalsOf(found, reason) }, helped: nobody }
+    }
+    if (this.#resizing.has(best.groupId)) return { result: { kind: 'waiting' }, helped: nobody }
+    outlets.logger.info('best option to resize', {
+      group: best.groupId,
+      nodes: best.nodeCount,
+      pods: best.pods.length,
+    })
+    const increases = increasesFor(best, found, { ...search, safetyOf })
+    if (increases.isCappedByTotal)
+      outlets.events.status(
+        'Warning',
+        'MaxNodesTotalReached',
+        `Max total nodes in cluster reached: ${options.maxNodesTotal}. Current number of nodes: ${view.snapshot.nodes.length}`,
+      )
+    if (increases.groups.length === 0) {
+      const message = increases.isCappedByTotal
+        ? 'max node total count already reached'
+        : 'the limits of the cluster leave no room for a node'
+      return { result: { kind: 'failed', message, isTransient: true }, helped: nobody }
+    }
+    return await this.#carryOut(increases.groups, best, found, search, signal)
+  }
+
+  async #carryOut(
+    increases: readonly GroupIncrease[],
+    best: ExpansionOption,
+    found: Search,
+    search: SearchQuestion,
+    signal: AbortSignal,
+  ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
+    const { options, outlets, cloud } = this.#deps
+    const failure = options.parallelScaleUp
+      ? (await Promise.all(increases.map((each) => this.#execute(each, search.view, signal)))).find(isText)
+      : await this.#oneByOne(increases, search.view, signal)
+    if (failure !== undefined)
+      return { result: { kind: 'failed', message: failure, isTransient: false }, helped: new Set() }
+    if (cloud.isDryRun) {
+      const groups = increases.map(sizeText).join(' ')
+      outlets.logger.info('dry run: would scale up', { groups, pods: best.pods.length })
+    }
+    const text = `pod triggered scale-up: [${increases.map(sizeText).join(' ')}]`
+    for (const pod of best.pods) outlets.events.object(pod, 'Normal', 'TriggeredScaleUp', text)
+    if (options.salvoScaleUp) addToSnapshot(increases, found, search)
+    return { result: { kind: 'successful' }, helped: new Set(best.pods) }
+  }
+
+  async #oneByOne(
+    increases: readonly GroupIncrease[],
+    view: LoopView,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    for (const increase of increases) {
+      const failure = await this.#execute(increase, view, signal)
+      if (failure !== undefined) return failure
+    }
+    return undefined
+  }
+
+  /** @returns what went wrong. */
+  async #execute(increase: GroupIncrease, view: LoopView, signal: AbortSignal): Promise<string | undefined> {
+    const { cloud, outlets } = this.#deps
+    const { group, newSize } = increase
+    const delta = newSize - group.targetSize
+    if (cloud.isDryRun) return undefined
+    const from = `${newSize} instead of ${group.targetSize} (max: ${group.maxSize})`
+    outlets.events.status('Normal', 'ScaledUpGroup', `Scale-up: setting group ${group.id} size to ${from}`)
+    try {
+      const { settled } = await cloud.nodeGroups.increaseSize(group.id, delta, signal)
+      this.#resizing.add(group.id)
+      void settled.then(
+        () => this.#resizing.delete(group.id),
+        (error: unknown) => {
+          this.#resizing.delete(group.id)
+          if (!signal.aborted) this.#failed(group, delta, error, view)
+        },
+      )
+    } catch (error) {
+      signal.throwIfAborted()
+      return this.#failed(group, delta, error, view)
+    }
+    cloud.registry.registerScaleUp(group.id, delta, this.#nowMs())
+    outlets.metrics.add('scaled_up_nodes_total', delta, gpuLabels(view, group.id))
+    outlets.events.status('Normal', 'ScaledUpGroup', `Scale-up: group ${group.id} size set to ${from}`)
+    outlets.logger.info('scaled up', { group: group.id, name: group.name, size: newSize, delta })
+    return undefined
+  }
+
+  #failed(group: NodeGroup, delta: number, error: unknown, view: LoopView): string {
+    const { cloud, outlets } = this.#deps
+    const message = error instanceof Error ? error.message : String(error)
+    outlets.events.status(
+      'Warning',
+      'FailedToScaleUpGroup',
+      `Scale-up failed for group ${group.id}: ${message}`,
+    )
+    outlets.logger.warn('failed to scale up', { group: group.id, name: group.name, delta, error: message })
+    const labels = gpuLabels(view, group.id)
+    outlets.metrics.add('failed_scale_ups_total', 1, { reason: cloudError, ...labels })
+    outlets.metrics.add('failed_node_creations_total', delta, { reason: cloudError })
+    cloud.registry.registerFailedScaleUp(group.id, { code: cloudError, message }, this.#nowMs())
+    return message
+  }
+
+  #countSkipped({ skipped }: Search): void {
+    for (const reason of skipped.values()) {
+      if (reason.kind !== 'quota') continue
+      for (const resource of reason.exceeded)
+        this.#deps.outlets.metrics.add('skipped_scale_events_count', 1, {
+          direction: 'up',
+          reason: resource === 'cpu' ? 'CpuResourceLimit' : 'MemoryResourceLimit',
+        })
+    }
+  }
+
+  #quotasOf({ snapshot }: LoopView): QuotaTracker {
+    const nodes = snapshot.nodes.flatMap(({ node }) => node ?? [])
+    return new QuotaTracker(this.#deps.options, nodes)
+  }
+
+  #nowMs(): number {
+    return this.#deps.slicing.clock.now()
+  }
+}
+
+/** Text of `NotTriggerScaleUp`. */
+export function notTriggeredText(refusals: string): string {
+  return refusals === '' ? "pod didn't trigger scale-up" : `pod didn't trigger scale-up: ${refusals}`
+}
+
+function refusalsOf(found: Search, ofFitting: SkipReason | undefined): ReadonlyMap<Pod, string> {
+  const texts = new Map<Pod, string>()
+  for (const group of found.groups) {
+    const reasons = new Map(found.refusals.get(group))
+    if (ofFitting !== undefined) for (const id of fitting(group, found)) reasons.set(id, ofFitting)
+    const text = renderRefusals(reasons)
+    for (const pod of group.pods) texts.set(pod, text)
+  }
+  return texts
+}
+
+function fitting(group: PodGroup, { valid }: Search): readonly string[] {
+  return [...valid.values()].flatMap(({ group: { id }, takes }) => (takes.has(group) ? [id] : []))
+}
+
+function addToSnapshot(increases: readonly GroupIncrease[], found: Search, { view }: SearchQuestion): void {
+  for (const { group, newSize } of increases) {
+    const template = found.valid.get(group.id)?.template
+    if (template === undefined) continue
+    for (let index = group.targetSize; index < newSize; index++) {
+      const { node, pods } = nodeLike(template, `salvo-node-${index}-of-${group.id}`, true)
+      view.snapshot.setNode(node)
+      for (const pod of pods) view.snapshot.assign(pod, node.metadata.name)
+    }
+  }
+}
+
+function sizeText({ group, newSize }: GroupIncrease): string {
+  return `{${group.id} ${group.targetSize}->${newSize} (max: ${group.maxSize})}`
+}
+
+/** Labels of counters about nodes with a GPU; on a group without one they are empty. */
+function gpuLabels({ templates }: LoopView, groupId: string): Readonly<Record<string, string>> {
+  const allocatable = templates.get(groupId)?.node.status?.allocatable ?? {}
+  const gpu = gpuResources.find((name) => parseResource(name, ownValue(allocatable, name) ?? 0) > 0)
+  return { gpu_resource_name: gpu ?? '', gpu_name: gpu === undefined ? '' : 'generic', dra_drivers: '' }
+}
+
+function isText(value: string | undefined): value is string {
+  return value !== undefined
+}

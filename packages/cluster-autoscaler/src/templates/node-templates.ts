@@ -1,0 +1,137 @@
+/** What a new node of each group will be, from nodes that were seen (cluster-autoscaler.md 2.6). */
+import type { DaemonSet, Node, Pod } from '@tenon/api'
+import type { PodReader } from '@tenon/filters'
+import { annotations, templateNodeLabel } from '../names.ts'
+import type { NodeGroupIndex, NodeTemplate } from '../model.ts'
+import type { TemplateOptions } from '../options/options.ts'
+import { isBeingDeleted, isNodeReady } from '../registry/node-state.ts'
+import { daemonPodOn, isDaemonSetPod } from './daemon-pods.ts'
+import type { TaintRules } from './taint-rules.ts'
+
+const hostname = 'kubernetes.io/hostname'
+/** A node that changed later may change again. */
+const settledMs = 60_000
+
+/** What templates are made from in one loop. */
+export interface TemplateSources {
+  readonly nowMs: number
+  readonly nodes: readonly Node[]
+  readonly index: NodeGroupIndex
+  readonly podsOn: (nodeName: string) => readonly Pod[]
+  readonly daemonSets: readonly DaemonSet[]
+}
+
+interface Kept {
+  readonly template: NodeTemplate
+  readonly sinceMs: number
+}
+
+/** Remembers the template of each group for as long as the group exists. */
+export class NodeTemplates {
+  readonly #options: TemplateOptions
+  readonly #rules: TaintRules
+  readonly #reader: PodReader
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(options: TemplateOptions, rules: TaintRules, reader: PodReader) {
+    this.#options = options
+    this.#rules = rules
+    this.#reader = reader
+  }
+
+  /** By group id; groups of which no node was ever seen are absent. */
+  update(sources: TemplateSources): ReadonlyMap<string, NodeTemplate> {
+    const { nowMs, nodes, index } = sources
+    for (const [id, { sinceMs }] of this.#kept) {
+      const isOld = nowMs - sinceMs > this.#options.nodeInfoCacheExpireTimeMs
+      if (!index.groups.has(id) || isOld) this.#kept.delete(id)
+    }
+    const found = new Map<string, NodeTemplate>()
+    for (const node of nodes) {
+      const id = index.groupOf.get(node.metadata.name)
+      if (id === undefined || found.has(id) || !isGood(node, nowMs)) continue
+      const template = this.#templateOf(id, node, sources)
+      found.set(id, template)
+      this.#kept.set(id, { template, sinceMs: nowMs })
+    }
+    for (const [id, { template }] of this.#kept) if (!found.has(id)) found.set(id, template)
+    for (const node of nodes) {
+      const id = index.groupOf.get(node.metadata.name)
+      if (id !== undefined && !found.has(id)) found.set(id, this.#templateOf(id, node, sources))
+    }
+    return found
+  }
+
+  #templateOf(groupId: string, example: Node, { podsOn, daemonSets }: TemplateSources): NodeTemplate {
+    const { scaleFromUnschedulable, forceDaemonSets } = this.#options
+    const name = `template-node-for-${groupId}`
+    const { unschedulable, taints, ...spec } = example.spec ?? {}
+    const node: Node = {
+      ...example,
+      metadata: {
+        ...example.metadata,
+        name,
+        uid: name,
+        labels: { ...example.metadata.labels, [hostname]: name, [templateNodeLabel]: 'true' },
+      },
+      spec: {
+        ...spec,
+        ...(unschedulable === true && !scaleFromUnschedulable && { unschedulable }),
+        taints: this.#rules.ofNewNode(taints),
+      },
+    }
+    const running = podsOn(example.metadata.name).filter(
+      (pod) => pod.metadata.deletionTimestamp === undefined && (isMirror(pod) || isDaemonSetPod(pod)),
+    )
+    const controllers = new Set(
+      running.flatMap((pod) => pod.metadata.ownerReferences?.map(({ uid }) => uid) ?? []),
+    )
+    const missing = daemonSets.filter(
+      (each) => !controllers.has(each.metadata.uid ?? '') && (forceDaemonSets || isCritical(each)),
+    )
+    const pods = [...running, ...missing.flatMap((each) => daemonPodOn(each, node, this.#reader) ?? [])].map(
+      (pod) => copyOf(pod, name),
+    )
+    return { node, pods }
+  }
+}
+
+/** A node like the template under a name of its own. */
+export function nodeLike(template: NodeTemplate, name: string, isUpcoming: boolean): NodeTemplate {
+  const { node, pods } = template
+  return {
+    node: {
+      ...node,
+      metadata: {
+        ...node.metadata,
+        name,
+        uid: name,
+        labels: { ...node.metadata.labels, [hostname]: name },
+        ...(isUpcoming && {
+          annotations: { ...node.metadata.annotations, [annotations.upcomingNode]: 'true' },
+        }),
+      },
+    },
+    pods: pods.map((pod) => copyOf(pod, name)),
+  }
+}
+
+export function isMirror(pod: Pod): boolean {
+  return pod.metadata.annotations?.[annotations.mirror] !== undefined
+}
+
+function copyOf(pod: Pod, nodeName: string): Pod {
+  const name = `${pod.metadata.name}-on-${nodeName}`
+  return { ...pod, metadata: { ...pod.metadata, name, uid: name }, spec: { ...pod.spec, nodeName } }
+}
+
+function isCritical({ spec }: DaemonSet): boolean {
+  const { priorityClassName, preemptionPolicy = 'PreemptLowerPriority' } = spec.template.spec
+  return priorityClassName === 'system-node-critical' && preemptionPolicy === 'PreemptLowerPriority'
+}
+
+function isGood(node: Node, nowMs: number): boolean {
+  const changed = node.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime
+  const isSettled = changed === undefined || nowMs - Date.parse(changed) > settledMs
+  return isNodeReady(node) && isSettled && node.spec?.unschedulable !== true && !isBeingDeleted(node)
+}

@@ -1,0 +1,79 @@
+/** Which taints of a node say that it is starting, or only tell a status (cluster-autoscaler.md 2.6). */
+import type { Node, Taint } from '@tenon/api'
+import { deletionCandidateTaint, toBeDeletedTaint } from '../names.ts'
+import type { TaintOptions } from '../options/options.ts'
+
+const startupPrefixes = [
+  'startup-taint.cluster-autoscaler.kubernetes.io/',
+  'ignore-taint.cluster-autoscaler.kubernetes.io/',
+]
+const statusPrefix = 'status-taint.cluster-autoscaler.kubernetes.io/'
+
+/** Taints that tell the state of one node and will not be on a new one. */
+const conditionTaints: ReadonlySet<string> = new Set([
+  'node.kubernetes.io/not-ready',
+  'node.kubernetes.io/unreachable',
+  'node.kubernetes.io/unschedulable',
+  'node.kubernetes.io/memory-pressure',
+  'node.kubernetes.io/disk-pressure',
+  'node.kubernetes.io/network-unavailable',
+  'node.kubernetes.io/pid-pressure',
+  'node.cloudprovider.kubernetes.io/uninitialized',
+  'node.cloudprovider.kubernetes.io/shutdown',
+  'cloud.google.com/impending-node-termination',
+  'NodeWithImpairedVolumes',
+])
+
+/** How a taint counts in `node_taints_count`: its own key, or a kind. */
+export type TaintKind =
+  | { readonly kind: 'own' | 'condition'; readonly key: string }
+  | { readonly kind: 'startup' | 'ignore' | 'status' | 'other' }
+
+export class TaintRules {
+  readonly #startup: ReadonlySet<string>
+  readonly #prefixes: readonly string[]
+  readonly #status: ReadonlySet<string>
+
+  constructor({ startupTaints, startupTaintPrefixes, statusTaints }: TaintOptions) {
+    this.#startup = new Set(startupTaints)
+    this.#prefixes = [...startupPrefixes, ...startupTaintPrefixes]
+    this.#status = new Set(statusTaints)
+  }
+
+  /** A node with such a taint counts as not ready. */
+  isStartup(key: string): boolean {
+    return this.#startup.has(key) || this.#prefixes.some((prefix) => key.startsWith(prefix))
+  }
+
+  /** New nodes do not have it. */
+  isStatus(key: string): boolean {
+    return this.#status.has(key) || key.startsWith(statusPrefix)
+  }
+
+  kindOf({ key }: Taint): TaintKind {
+    if (key === toBeDeletedTaint || key === deletionCandidateTaint) return { kind: 'own', key }
+    if (conditionTaints.has(key)) return { kind: 'condition', key }
+    if (key.startsWith('ignore-taint.')) return { kind: 'ignore' }
+    if (this.isStartup(key)) return { kind: 'startup' }
+    return this.isStatus(key) ? { kind: 'status' } : { kind: 'other' }
+  }
+
+  /** Taints that a new node of the same group will have. */
+  ofNewNode(taints: readonly Taint[] | undefined): readonly Taint[] {
+    return (taints ?? []).filter((taint) => this.kindOf(taint).kind === 'other')
+  }
+
+  /** The node as the loop sees it: not ready while it has a startup taint. */
+  asSeen(node: Node): Node {
+    if (!(node.spec?.taints ?? []).some(({ key }) => this.isStartup(key))) return node
+    const conditions = (node.status?.conditions ?? []).filter(({ type }) => type !== 'Ready')
+    const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
+    const notReady = {
+      ...ready,
+      type: 'Ready',
+      status: 'False',
+      reason: 'cluster-autoscaler.kubernetes.io/startup-taint',
+    } as const
+    return { ...node, status: { ...node.status, conditions: [...conditions, notReady] } }
+  }
+}
