@@ -25,6 +25,10 @@ const allowed: readonly (readonly [RegExp, string])[] = [
   [/^charts\/[a-z-]+\/(providers\/|values\.|Chart\.)/, 'written from the modules by npm run charts'],
   [/^monitoring\/[a-z]+\/(tenon-)?[a-z]+-cloud\./, 'rules and dashboards of single clouds'],
   [/^package\.json$/, 'the tools of the real control plane'],
+  [
+    /^packages\/cluster-autoscaler\/src\/options\/flags\//,
+    'flags of Cluster Autoscaler have names of clouds',
+  ],
   [/^packages\/api\/src\/crds\/template\.ts$/, "a label domain that Karpenter's own definitions restrict"],
 ]
 

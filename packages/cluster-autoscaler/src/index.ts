@@ -17,3 +17,7 @@ export type {
 export { annotations, delayDeletionPrefix, deletionCandidateTaint, toBeDeletedTaint } from './names.ts'
 export { type AutoscalerOptions, defaultOptions } from './options/options.ts'
 export { createClusterWriter, createDryRunWriter } from './process/cluster-writer.ts'
+export { flagHelp } from './options/flag-help.ts'
+export type { ProcessOptions } from './options/process-options.ts'
+export { type OptionsAsked, readOptions } from './options/read-options.ts'
+export { readSchedulerProfile, type SchedulerProfile } from './options/scheduler-profile.ts'

@@ -1,0 +1,19 @@
+import type { FlagDefinition, FlagGroup } from './flag.ts'
+import { cloudFlags, healthFlags, kubernetesFlags, leaderFlags, loopFlags } from './flags/cluster-flags.ts'
+import { logFlags, statusFlags } from './flags/process-flags.ts'
+import { scaleDownFlags, scaleUpFlags } from './flags/scaling-flags.ts'
+
+/** Every flag of section 8 of cluster-autoscaler.md, and `--dry-run`. */
+export const flagGroups: readonly FlagGroup[] = [
+  cloudFlags,
+  kubernetesFlags,
+  leaderFlags,
+  loopFlags,
+  healthFlags,
+  scaleUpFlags,
+  scaleDownFlags,
+  statusFlags,
+  logFlags,
+]
+
+export const allFlags: readonly FlagDefinition[] = flagGroups.flatMap(({ flags }) => flags)

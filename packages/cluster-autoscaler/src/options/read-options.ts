@@ -1,0 +1,73 @@
+/** From arguments to options: what works, what is warned about, and what ends the start. */
+import { autoscalerOptions } from './autoscaler-options.ts'
+import { fatalProblem } from './fatal-problems.ts'
+import { allFlags } from './flag-groups.ts'
+import { type FlagValues, parseFlags } from './flag-values.ts'
+import type { AutoscalerOptions } from './options.ts'
+import type { ProcessOptions } from './process-options.ts'
+import { processOptions } from './read-process-options.ts'
+
+/** What a command line asks for. */
+export type OptionsAsked =
+  | { readonly kind: 'help' }
+  /** It cannot be read: the message, a hint at the help, and exit code 2. */
+  | { readonly kind: 'usage'; readonly message: string }
+  /** It can be read, but not be used: the message and exit code 1. */
+  | { readonly kind: 'fatal'; readonly message: string }
+  | {
+      readonly kind: 'options'
+      readonly autoscaler: AutoscalerOptions
+      readonly process: ProcessOptions
+      /** Each to be logged once. */
+      readonly warnings: readonly string[]
+    }
+
+/**
+ * Reads the arguments behind the name of the program.
+ * @param clouds names of those whose groups can be scaled; the first is the default.
+ */
+export function readOptions(args: readonly string[], clouds: readonly string[]): OptionsAsked {
+  const parsed = parseFlags(args, allFlags)
+  if (parsed.kind !== 'values') return parsed
+  const { values } = parsed
+  const problem = fatalProblem(values, clouds)
+  if (problem !== undefined) return { kind: 'fatal', message: problem }
+  return {
+    kind: 'options',
+    autoscaler: autoscalerOptions(values),
+    process: processOptions(values, clouds),
+    warnings: warningsOf(values),
+  }
+}
+
+function warningsOf(values: FlagValues): readonly string[] {
+  const idle = allFlags.filter(
+    ({ name, class: flagClass, warns = 'given', fallback }) =>
+      flagClass === 'W' &&
+      values.isGiven(name) &&
+      (warns === 'given' || values.isOn(name) !== (fallback === 'true')),
+  )
+  return [...idle.map(({ name, meaning }) => `--${name} has no effect: ${meaning}`), ...oddities(values)]
+}
+
+function oddities(values: FlagValues): readonly string[] {
+  const startupMs = values.durationMs('max-startup-time')
+  const longest = Math.max(values.durationMs('max-inactivity'), values.durationMs('max-failing-time'))
+  return [
+    ...(values.isOn('scale-down-enabled')
+      ? []
+      : ['--scale-down-enabled is deprecated; nodes are not removed while it is false']),
+    ...(values.isGiven('ignore-taint') ? ['--ignore-taint is deprecated: use --startup-taint'] : []),
+    ...(values.isOn('enable-dynamic-resource-allocation')
+      ? []
+      : ['--enable-dynamic-resource-allocation=false has no effect: claims are looked at where they are']),
+    ...(startupMs < longest
+      ? [
+          `--max-startup-time=${values.text('max-startup-time')} is less than --max-inactivity or --max-failing-time: the longest of them counts`,
+        ]
+      : []),
+    ...(values.durationMs('scan-interval') < 1000
+      ? [`--scan-interval=${values.text('scan-interval')} is too short: 1s counts`]
+      : []),
+  ]
+}

@@ -1,0 +1,46 @@
+import type { FlagValues } from './flag-values.ts'
+import { kubernetesAddressOf } from './kubernetes-address.ts'
+import type { LogOptions, ProcessOptions } from './process-options.ts'
+import { listenAddressOf, severityOf } from './texts.ts'
+
+/** Options of values with which nothing is wrong. */
+export function processOptions(values: FlagValues, clouds: readonly string[]): ProcessOptions {
+  const kubernetes = kubernetesAddressOf(values.text('kubernetes'))
+  return {
+    cloudProvider: values.text('cloud-provider') || (clouds[0] ?? ''),
+    nodeGroupSpecs: values.list('nodes'),
+    listen: listenAddressOf(values.text('address')) ?? { host: '', port: 8085 },
+    kubeconfig: values.text('kubeconfig'),
+    kubernetes: 'address' in kubernetes ? kubernetes.address : undefined,
+    rate: rateOf(values.number('kube-client-qps'), values.integer('kube-client-burst')),
+    leaderElection: values.isOn('leader-elect')
+      ? {
+          name: values.text('leader-elect-resource-name'),
+          leaseDurationMs: values.durationMs('leader-elect-lease-duration'),
+          renewDeadlineMs: values.durationMs('leader-elect-renew-deadline'),
+          retryPeriodMs: values.durationMs('leader-elect-retry-period'),
+        }
+      : undefined,
+    logs: logOptions(values),
+    isProfiling: values.isOn('profiling'),
+    servesSnapshots: values.isOn('debugging-snapshot-enabled'),
+    schedulerConfigFile: values.text('scheduler-config-file'),
+  }
+}
+
+/** As in Kubernetes' own client, 0 stands for its defaults, and less for no limit. */
+function rateOf(qps: number, burst: number): ProcessOptions['rate'] {
+  if (qps < 0) return undefined
+  return { perSecond: qps === 0 ? 5 : qps, burst: burst <= 0 ? 10 : burst }
+}
+
+function logOptions(values: FlagValues): LogOptions {
+  const toFile = !values.isOn('logtostderr') && values.text('log-file') !== ''
+  const isBelowFile = toFile && !values.isOn('alsologtostderr')
+  return {
+    verbosity: values.integer('v'),
+    format: values.text('logging-format') === 'json' ? 'json' : 'text',
+    file: toFile ? values.text('log-file') : '',
+    standardErrorFrom: isBelowFile ? (severityOf(values.text('stderrthreshold')) ?? 'INFO') : 'INFO',
+  }
+}

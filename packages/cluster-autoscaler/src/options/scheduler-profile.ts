@@ -1,0 +1,63 @@
+/** The configuration of kube-scheduler, as far as it changes what fits (cluster-autoscaler.md 4.4). */
+import { type TopologySpreadConstraint, ownValue } from '@tenon/api'
+import { parseDocument } from 'yaml'
+
+/** The one profile of a configuration. */
+export interface SchedulerProfile {
+  readonly schedulerName: string
+  /** Spread of pods that ask for none. */
+  readonly defaultConstraints: readonly TopologySpreadConstraint[]
+}
+
+/** The profile, or why the text cannot be used. */
+export type ReadProfile = { readonly profile: SchedulerProfile } | { readonly problem: string }
+
+const group = 'kubescheduler.config.k8s.io/'
+const kind = 'KubeSchedulerConfiguration'
+
+/** Reads the text of `--scheduler-config-file`. */
+export function readSchedulerProfile(text: string): ReadProfile {
+  const document = parseDocument(text)
+  const [error] = document.errors
+  if (error !== undefined) return { problem: `it is not valid YAML: ${error.message.split('\n')[0] ?? ''}` }
+  const config: unknown = document.toJS()
+  if (!isMap(config)) return { problem: `it is no ${kind}` }
+  const { apiVersion, kind: found, profiles } = config
+  if (found !== kind || typeof apiVersion !== 'string' || !apiVersion.startsWith(group))
+    return {
+      problem: `it is ${String(apiVersion)} ${String(found)}; write apiVersion: ${group}v1 and kind: ${kind}`,
+    }
+  if (!Array.isArray(profiles) || profiles.length !== 1 || !isMap(profiles[0]))
+    return { problem: 'it must have exactly one profile under profiles' }
+  return profileOf(profiles[0])
+}
+
+function profileOf(profile: Readonly<Record<string, unknown>>): ReadProfile {
+  const { schedulerName = 'default-scheduler', pluginConfig = [] } = profile
+  if (typeof schedulerName !== 'string') return { problem: 'profiles[0].schedulerName must be a name' }
+  if (!Array.isArray(pluginConfig)) return { problem: 'profiles[0].pluginConfig must be a list' }
+  const spread = pluginConfig.filter(isMap).find(({ name }) => name === 'PodTopologySpread')
+  const args = spread?.['args']
+  const constraints = isMap(args) ? (ownValue(args, 'defaultConstraints') ?? []) : []
+  if (!Array.isArray(constraints) || !constraints.every(isConstraint))
+    return {
+      problem: 'defaultConstraints of PodTopologySpread must have maxSkew, topologyKey and whenUnsatisfiable',
+    }
+  return { profile: { schedulerName, defaultConstraints: constraints } }
+}
+
+function isConstraint(value: unknown): value is TopologySpreadConstraint {
+  if (!isMap(value)) return false
+  const { maxSkew, topologyKey, whenUnsatisfiable } = value
+  return (
+    Number.isInteger(maxSkew) &&
+    (maxSkew as number) >= 1 &&
+    typeof topologyKey === 'string' &&
+    topologyKey !== '' &&
+    (whenUnsatisfiable === 'DoNotSchedule' || whenUnsatisfiable === 'ScheduleAnyway')
+  )
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,24 @@
+/** Texts with a form of their own. */
+import type { ResourceRange } from './options.ts'
+import type { LogSeverity } from './process-options.ts'
+
+/** `MIN:MAX`; undefined when it is none with 0 <= MIN <= MAX. */
+export function rangeOf(text: string): ResourceRange | undefined {
+  const [, low = '', high = ''] = /^(\d+):(\d+)$/.exec(text) ?? []
+  const range = { min: Number(low), max: Number(high) }
+  return low !== '' && Number.isSafeInteger(range.max) && range.min <= range.max ? range : undefined
+}
+
+/** `HOST:PORT`, where the host may be empty. */
+export function listenAddressOf(text: string): { readonly host: string; readonly port: number } | undefined {
+  const [, host = '', digits = ''] = /^(.*):(\d{1,5})$/s.exec(text) ?? []
+  const port = Number(digits)
+  return digits === '' || port > 65_535 ? undefined : { host: host.replace(/^\[(.*)\]$/, '$1'), port }
+}
+
+const severities: readonly LogSeverity[] = ['INFO', 'WARNING', 'ERROR', 'FATAL']
+
+/** By name or by number. */
+export function severityOf(text: string): LogSeverity | undefined {
+  return severities.find((name, at) => name === text.toUpperCase() || String(at) === text)
+}
