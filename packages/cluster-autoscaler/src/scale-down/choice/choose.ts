@@ -1,0 +1,111 @@
+/** Which of the nodes that are not needed go now (cluster-autoscaler.md 6.5). */
+import type { Node } from '@tenon/api'
+import type { NodeGroup } from '@tenon/provider'
+import type { ScaleDownOptions } from '../../options/options.ts'
+import { isScaleDownDisabled } from '../planning/eligibility.ts'
+import type { UnneededNode } from '../planning/planner.ts'
+import type { UnremovableNode, UnremovableReason } from '../reasons.ts'
+import { crop } from './crop.ts'
+import { ResourceFloor } from './resource-floor.ts'
+
+export interface ChoiceInput {
+  readonly nowMs: number
+  readonly unneeded: readonly UnneededNode[]
+  /** All registered nodes. */
+  readonly nodes: readonly Node[]
+  readonly groups: ReadonlyMap<string, NodeGroup>
+  /** Deletions in progress by group id. */
+  readonly inProgress: ReadonlyMap<string, number>
+  /** Nodes that are being drained. */
+  readonly draining: number
+  readonly options: ScaleDownOptions
+}
+
+export interface Choice {
+  readonly empty: readonly UnneededNode[]
+  readonly drain: readonly UnneededNode[]
+  /** Those that do not go now; nodes that only wait for a free place are not among them. */
+  readonly refused: readonly UnremovableNode[]
+}
+
+/** Which nodes go now. Those that were not needed for longest come first. */
+export function chooseNodes(input: ChoiceInput): Choice {
+  const floor = new ResourceFloor(input.nodes, input.options)
+  const removable = new Map([...input.groups.values()].map((group) => [group.id, roomOf(group, input)]))
+  const accepted: UnneededNode[] = []
+  const refused: UnremovableNode[] = []
+  for (const unneeded of input.unneeded.toSorted(byRank)) {
+    const reason = timeReason(unneeded, input) ?? limitReason(unneeded, { input, removable, floor })
+    if (reason === undefined) accepted.push(unneeded)
+    else refused.push({ nodeName: unneeded.node.metadata.name, reason })
+  }
+  const { maxParallelism, maxDrainParallelism } = input.options
+  const cropped = crop({
+    empty: accepted.filter(isEmpty),
+    drain: accepted.filter((each) => !isEmpty(each)),
+    inProgress: [...input.inProgress.values()].reduce((sum, count) => sum + count, 0),
+    draining: input.draining,
+    maxParallelism,
+    maxDrainParallelism,
+  })
+  return { ...cropped, refused }
+}
+
+/** How long a node must not have been needed. */
+export function neededMs({ isReady }: Pick<UnneededNode, 'isReady'>, options: ScaleDownOptions): number {
+  return isReady ? options.unneededTimeMs : options.unreadyTimeMs
+}
+
+function roomOf(group: NodeGroup, { inProgress }: ChoiceInput): number {
+  return group.targetSize - (inProgress.get(group.id) ?? 0) - group.minSize
+}
+
+function isEmpty({ drain }: UnneededNode): boolean {
+  return drain.toMove.length === 0
+}
+
+function rankOf(node: UnneededNode): number {
+  if (isEmpty(node)) return 0
+  return node.isRisky ? 2 : 1
+}
+
+function byRank(a: UnneededNode, b: UnneededNode): number {
+  const byTime = rankOf(a) - rankOf(b) || a.sinceMs - b.sinceMs
+  return byTime || (a.node.metadata.name < b.node.metadata.name ? -1 : 1)
+}
+
+function timeReason(unneeded: UnneededNode, { nowMs, options }: ChoiceInput): UnremovableReason | undefined {
+  if (isScaleDownDisabled(unneeded.node)) return { kind: 'ScaleDownDisabledAnnotation' }
+  const needed = neededMs(unneeded, options)
+  const forMs = nowMs - unneeded.sinceMs
+  if (needed > 0 && forMs <= needed) {
+    const kind = unneeded.isReady ? 'NotUnneededLongEnough' : 'NotUnreadyLongEnough'
+    return { kind, forMs, neededMs: needed }
+  }
+  // Asked before the limits, so that a node that waits takes no place of one that does not.
+  const [pod] = unneeded.drain.awaited
+  return pod === undefined ? undefined : { kind: 'BlockedByOnCompletionPod', pod }
+}
+
+interface Limits {
+  readonly input: ChoiceInput
+  /** How many more nodes each group can lose. */
+  readonly removable: Map<string, number>
+  readonly floor: ResourceFloor
+}
+
+function limitReason(
+  { node, groupId }: UnneededNode,
+  { input, removable, floor }: Limits,
+): UnremovableReason | undefined {
+  const group = input.groups.get(groupId)
+  const room = removable.get(groupId)
+  if (group === undefined || room === undefined) {
+    return { kind: 'UnexpectedError', message: `node group ${groupId} is not known` }
+  }
+  if (room <= 0) return { kind: 'NodeGroupMinSizeReached', groupId, minSize: group.minSize }
+  const resource = floor.take(node)
+  if (resource !== undefined) return { kind: 'MinimalResourceLimitExceeded', resource }
+  removable.set(groupId, room - 1)
+  return undefined
+}

@@ -1,0 +1,208 @@
+/** Finds the nodes that are not needed, and since when (cluster-autoscaler.md 6.1 to 6.3). */
+import type { Node } from '@tenon/api'
+import type { LoopView } from '../../model.ts'
+import type { ScaleDownOptions } from '../../options/options.ts'
+import { isNodeReady } from '../../registry/node-state.ts'
+import { DisruptionBudgets } from '../drain/disruption-budgets.ts'
+import { type Drain, emptinessOf } from '../drain/node-drain.ts'
+import type { DrainContext } from '../drain/rules.ts'
+import { softTaintOf, taintTimeMs } from '../nodes/taints.ts'
+import type { Utilization } from '../nodes/utilization.ts'
+import type { UnremovableNode } from '../reasons.ts'
+import { candidatesOf } from './candidates.ts'
+import { eligibilityOf } from './eligibility.ts'
+import { removableLimit } from './limits.ts'
+import { PlacementHints } from './placement-hints.ts'
+import { removalOf } from './removal.ts'
+import { UnneededTimers } from './unneeded-timers.ts'
+import { UnremovableMemory } from './unremovable-memory.ts'
+
+export interface PlannerInput {
+  readonly view: Pick<LoopView, 'nowMs' | 'index' | 'snapshot' | 'lookups'>
+  /** Registered nodes, without those that upcoming ones stand for in the snapshot. */
+  readonly nodes: readonly Node[]
+  /** Names of nodes that are being deleted, or were and still have their Node. */
+  readonly goingNodes: ReadonlySet<string>
+  /** Until when a group is left alone, by group id. */
+  readonly delayedUntilMs: ReadonlyMap<string, number>
+  /** Asked between two nodes; once it holds, what was found so far is the plan. */
+  readonly shouldStop: () => boolean
+}
+
+/** A node that could be removed now. */
+export interface UnneededNode {
+  readonly node: Node
+  readonly groupId: string
+  readonly sinceMs: number
+  readonly isReady: boolean
+  readonly utilization: Utilization
+  readonly drain: Drain
+  /** A PodDisruptionBudget lets its pods go one after the other only. */
+  readonly isRisky: boolean
+}
+
+export interface Plan {
+  readonly unneeded: readonly UnneededNode[]
+  readonly unremovable: readonly UnremovableNode[]
+  /** Whether there are candidates that were not looked at, for want of time or because enough were found. */
+  readonly isCut: boolean
+}
+
+type Found = Omit<UnneededNode, 'sinceMs'>
+
+export class Planner {
+  readonly #options: ScaleDownOptions
+  readonly #memory: UnremovableMemory
+  readonly #timers = new UnneededTimers()
+  readonly #hints = new PlacementHints()
+  #shortestIntervalMs: number
+  #lastMs: number | undefined
+
+  constructor(options: ScaleDownOptions) {
+    this.#options = options
+    this.#memory = new UnremovableMemory(options.unremovableNodeRecheckTimeoutMs)
+    this.#shortestIntervalMs = options.unneededTimeMs
+  }
+
+  /** Takes the plan step by step. The snapshot is as before in the end. */
+  *update(input: PlannerInput): Generator<undefined, Plan, undefined> {
+    const { nowMs, snapshot } = input.view
+    this.#observeInterval(nowMs)
+    this.#memory.forgetExpired(nowMs)
+    const mark = snapshot.mark()
+    try {
+      const { found, unremovable, isCut } = yield* this.#search(input)
+      const nodes = found.map(({ node }) => node)
+      this.#timers.update(nodes, nowMs)
+      this.#hints.turn()
+      const unneeded = found.map((each) => ({ ...each, sinceMs: this.#timers.sinceMs(each.node) ?? nowMs }))
+      return { unneeded, unremovable, isCut }
+    } finally {
+      snapshot.revert(mark)
+    }
+  }
+
+  /** Forgets since when nodes are not needed. */
+  clear(): void {
+    this.#timers.clear()
+  }
+
+  /** Goes on with timers of a process before this one: soft taints tell them, up to `--node-deletion-candidate-ttl`. */
+  restore(nodes: readonly Node[], nowMs: number): void {
+    const ttlMs = this.#options.nodeDeletionCandidateTtlMs
+    if (ttlMs <= 0) return
+    for (const node of nodes) {
+      const taint = softTaintOf(node)
+      const sinceMs = taint && taintTimeMs(taint)
+      if (sinceMs !== undefined && sinceMs <= nowMs && nowMs - sinceMs < ttlMs)
+        this.#timers.restore(node, sinceMs)
+    }
+  }
+
+  *#search(input: PlannerInput): Generator<undefined, Search, undefined> {
+    const { view, goingNodes } = input
+    const present = input.nodes.filter(({ metadata }) => !goingNodes.has(metadata.name))
+    const drain = drainContext(view, this.#options)
+    const candidates = yield* candidatesOf({
+      nodes: present,
+      index: view.index,
+      delayedUntilMs: input.delayedUntilMs,
+      wasUnneeded: (node) => this.#timers.sinceMs(node) !== undefined,
+      emptinessOf: ({ metadata: { name } }) =>
+        emptinessOf(
+          [...(view.snapshot.node(name)?.pods.values() ?? [])].map(({ pod }) => pod),
+          drain,
+        ),
+    })
+    const going = input.nodes.filter(({ metadata }) => goingNodes.has(metadata.name))
+    const search: Search = {
+      found: [],
+      unremovable: [
+        ...candidates.others,
+        ...going.map((node) => refusedNode(node, { kind: 'CurrentlyBeingDeleted' })),
+      ],
+      isCut: false,
+    }
+    const destinations = new Set(present.map(({ metadata }) => metadata.name))
+    const context = { snapshot: view.snapshot, drain, destinations, hints: this.#hints }
+    const limit = this.#limit()
+    const eligible = yield* this.#eligible(candidates.nodes, input, search.unremovable)
+    for (const { node, utilization } of eligible) {
+      if (search.found.length >= limit || input.shouldStop()) {
+        search.isCut = true
+        break
+      }
+      const removal = yield* removalOf(node, context)
+      if (removal.kind === 'unremovable') {
+        this.#memory.remember(node, removal.reason, view.nowMs)
+        search.unremovable.push(refusedNode(node, removal.reason))
+      } else {
+        const groupId = view.index.groupOf.get(node.metadata.name) ?? ''
+        const { drain: ofNode, isRisky } = removal
+        search.found.push({ node, groupId, utilization, isRisky, isReady: isNodeReady(node), drain: ofNode })
+      }
+      yield
+    }
+    return search
+  }
+
+  /** Those worth a simulation. All are asked before the first one, when nothing is removed in the snapshot yet. */
+  *#eligible(
+    nodes: readonly Node[],
+    input: PlannerInput,
+    unremovable: UnremovableNode[],
+  ): Generator<undefined, readonly Eligible[], undefined> {
+    const { nowMs, snapshot } = input.view
+    const context = {
+      nowMs,
+      snapshot,
+      options: this.#options,
+      recentlyUnremovable: (node: Node) => this.#memory.recall(node, nowMs),
+    }
+    const eligible: Eligible[] = []
+    for (const node of nodes) {
+      yield
+      const answer = eligibilityOf(node, context)
+      if (answer.kind === 'refused') unremovable.push(refusedNode(node, answer.reason))
+      else eligible.push({ node, utilization: answer.utilization })
+    }
+    return eligible
+  }
+
+  #limit(): number {
+    return removableLimit({
+      unneededCount: this.#timers.size,
+      parallelism: this.#options.maxParallelism,
+      unneededTimeMs: this.#options.unneededTimeMs,
+      shortestIntervalMs: this.#shortestIntervalMs,
+    })
+  }
+
+  #observeInterval(nowMs: number): void {
+    if (this.#lastMs !== undefined) {
+      const interval = Math.max(0, nowMs - this.#lastMs)
+      this.#shortestIntervalMs = Math.min(this.#shortestIntervalMs, interval)
+    }
+    this.#lastMs = nowMs
+  }
+}
+
+interface Eligible {
+  readonly node: Node
+  readonly utilization: Utilization
+}
+
+interface Search {
+  readonly found: Found[]
+  readonly unremovable: UnremovableNode[]
+  isCut: boolean
+}
+
+function drainContext(view: PlannerInput['view'], options: ScaleDownOptions): DrainContext {
+  const { controllerOf, disruptionBudgets } = view.lookups
+  return { nowMs: view.nowMs, options, controllerOf, budgets: new DisruptionBudgets(disruptionBudgets) }
+}
+
+function refusedNode(node: Node, reason: UnremovableNode['reason']): UnremovableNode {
+  return { nodeName: node.metadata.name, reason }
+}

@@ -1,0 +1,62 @@
+/** The removal of one node, tried on the snapshot (cluster-autoscaler.md 6.3). */
+import type { Node, Pod } from '@tenon/api'
+import type { NodeEntry, Snapshot } from '@tenon/filters'
+import { type Drain, drainOf } from '../drain/node-drain.ts'
+import type { DrainContext } from '../drain/rules.ts'
+import { taintValue, withHardTaint } from '../nodes/taints.ts'
+import type { UnremovableReason } from '../reasons.ts'
+import type { PlacementHints } from './placement-hints.ts'
+import { unbound } from './unbound.ts'
+
+export interface RemovalContext {
+  readonly snapshot: Snapshot
+  readonly drain: DrainContext
+  /** Names of the nodes that pods may move to; a removed node leaves them. */
+  readonly destinations: Set<string>
+  readonly hints: PlacementHints
+}
+
+export type Removal =
+  /** `isRisky`: a PodDisruptionBudget lets its pods go one after the other only. */
+  | { readonly kind: 'removable'; readonly drain: Drain; readonly isRisky: boolean }
+  | { readonly kind: 'unremovable'; readonly reason: UnremovableReason }
+
+/** Tries to remove a node. What is removable stays removed in the snapshot; else nothing has changed. */
+export function* removalOf(node: Node, context: RemovalContext): Generator<undefined, Removal, undefined> {
+  const { snapshot, destinations, hints } = context
+  const { budgets, nowMs } = context.drain
+  const { name } = node.metadata
+  const pods = [...(snapshot.node(name)?.pods.values() ?? [])].map((facts) => facts.pod)
+  const drain = drainOf(pods, context.drain)
+  if (drain.kind === 'blocked') {
+    return { kind: 'unremovable', reason: { kind: 'BlockedByPod', pod: drain.pod, reason: drain.reason } }
+  }
+  const mark = snapshot.mark()
+  for (const pod of pods) snapshot.release(pod)
+  // The node stays, empty and closed: its zone and its name go on to count as domains.
+  snapshot.setNode(withHardTaint(node, taintValue(nowMs), false) ?? node)
+  const wasDestination = destinations.delete(name)
+  for (const pod of drain.toMove) {
+    const place = placeFor(pod, context)
+    if (place === undefined) {
+      snapshot.revert(mark)
+      if (wasDestination) destinations.add(name)
+      return { kind: 'unremovable', reason: { kind: 'NoPlaceToMovePods', pod } }
+    }
+    snapshot.assign(unbound(pod), place.name)
+    hints.remember(pod, place.name)
+    yield
+  }
+  const isRisky = budgets.isExceededBy(drain.toMove)
+  budgets.take(drain.toMove)
+  return { kind: 'removable', drain, isRisky }
+}
+
+/** The node that the pod found in the last loop if it still takes it, else the first that does. */
+function placeFor(pod: Pod, { snapshot, destinations, hints }: RemovalContext): NodeEntry | undefined {
+  const moved = unbound(pod)
+  const hinted = hints.of(pod)
+  const entry = hinted === undefined || !destinations.has(hinted) ? undefined : snapshot.node(hinted)
+  if (entry !== undefined && snapshot.check(moved, entry) === undefined) return entry
+  return snapshot.find(moved, ({ name }) => destinations.has(name))
+}
