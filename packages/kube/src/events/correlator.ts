@@ -1,7 +1,7 @@
 /** Keeps a chatty object from flooding the cluster with events (operations.md 10). */
 import type { Clock } from '@tenon/runtime'
 import type { EventInput } from '../contract.ts'
-import { TokenBucket } from '../token-bucket.ts'
+import { type Rate, TokenBucket } from '../token-bucket.ts'
 import { BoundedMap } from './bounded-map.ts'
 
 /** What to do with an event: nothing, or write it under `key`, where equal ones are counted. */
@@ -12,7 +12,7 @@ export type Correlation =
 const cacheLimit = 4096
 const similarLimit = 10
 const similarWindowMs = 10 * 60_000
-const perObject = { perSecond: 1 / 300, burst: 25 }
+const usualRate: Rate = { perSecond: 1 / 300, burst: 25 }
 
 interface Similar {
   readonly messages: Set<string>
@@ -21,11 +21,14 @@ interface Similar {
 
 export class Correlator {
   readonly #clock: Clock
+  readonly #perObject: Rate
   readonly #buckets = new BoundedMap<TokenBucket>(cacheLimit)
   readonly #similar = new BoundedMap<Similar>(cacheLimit)
 
-  constructor(clock: Clock) {
+  /** @param perObject how often an object may have an event. */
+  constructor(clock: Clock, perObject: Rate = usualRate) {
     this.#clock = clock
+    this.#perObject = perObject
   }
 
   correlate(event: EventInput): Correlation {
@@ -34,7 +37,7 @@ export class Correlator {
     const similar = this.#similarTo(group, event.message)
     let bucket = this.#buckets.get(subject)
     if (bucket === undefined) {
-      bucket = new TokenBucket(perObject, this.#clock)
+      bucket = new TokenBucket(this.#perObject, this.#clock)
       this.#buckets.set(subject, bucket)
     }
     if (!bucket.tryTake()) return { kind: 'drop' }

@@ -16,6 +16,8 @@ export interface EventRecorderOptions {
   readonly component?: string
   /** Token buckets shared by all events of a reason; by default `Nominated` has one. */
   readonly rates?: Readonly<Record<string, Rate>>
+  /** Token bucket of each object; default 25 at once and one in five minutes. */
+  readonly perObject?: Rate
 }
 
 /** A recorder that can be waited for at the end. */
@@ -53,7 +55,7 @@ class QueuedRecorder implements FlushableEventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options
-    this.#correlator = new Correlator(options.clock)
+    this.#correlator = new Correlator(options.clock, options.perObject)
     this.#windows = new OpenWindows(options.clock)
     const rates = options.rates ?? { Nominated: { perSecond: 5, burst: 10 } }
     this.#rates = new Map(

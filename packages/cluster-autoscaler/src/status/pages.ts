@@ -1,0 +1,38 @@
+/** What the process serves (cluster-autoscaler.md 2.1). */
+import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
+import type { HealthCheck } from './health-check.ts'
+
+export interface PagesOptions {
+  /** The text of a scrape. */
+  readonly metrics: () => Promise<string>
+  readonly health: Pick<HealthCheck, 'answer'>
+  /** With `--debugging-snapshot-enabled`. */
+  readonly snapshotz?: HttpHandler
+  /** With `--profiling`: everything under `/debug/pprof`. */
+  readonly profiles?: HttpHandler
+}
+
+const plain = 'text/plain; charset=utf-8'
+/** The text format of Prometheus. */
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** `/metrics`, `/health-check`, and what is switched on. */
+export function autoscalerPages({ metrics, health, snapshotz, profiles }: PagesOptions): HttpHandler {
+  return async (request, signal) => {
+    const [path = ''] = request.path.split('?')
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return answer(405, 'only GET is answered here\n', plain)
+    if (path === '/metrics') return answer(200, await metrics(), metricsType)
+    if (path === '/health-check') {
+      const { isHealthy, text } = health.answer()
+      return answer(isHealthy ? 200 : 500, text, plain)
+    }
+    if (path === '/snapshotz' && snapshotz !== undefined) return await snapshotz(request, signal)
+    if (path.startsWith('/debug/pprof') && profiles !== undefined) return await profiles(request, signal)
+    return answer(404, 'not found\n', plain)
+  }
+}
+
+function answer(status: number, text: string, type: string): HttpResponse {
+  return { status, headers: { 'content-type': type }, body: oneChunk(text) }
+}
