@@ -1,0 +1,148 @@
+/** Removes members of groups at the cloud, one call after the other in each group (cluster-autoscaler.md 6.6). */
+import type { Node } from '@tenon/api'
+import type { NodeGroups } from '@tenon/provider'
+import type { Clock, Logger } from '@tenon/runtime'
+import { messageOf } from '../../registry/effects.ts'
+import { hardTaintOf } from '../nodes/taints.ts'
+import { isScaleDownDisabled } from '../planning/eligibility.ts'
+import type { ClusterReader } from './cluster-reader.ts'
+import type { DeletionFailure } from './deletion-job.ts'
+
+export interface RemoverDependencies {
+  readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'instances'>
+  readonly reader: Pick<ClusterReader, 'node'>
+  readonly clock: Clock
+  readonly logger: Logger
+  /** `--node-deletion-batcher-interval`; 0 = each node has a call of its own. */
+  readonly batchIntervalMs: number
+}
+
+/** A node whose instance is to go. */
+export interface RemovalTarget {
+  /** As it was when it was chosen. */
+  readonly node: Node
+  readonly groupId: string
+  /** Value of the taint by which it was marked. */
+  readonly taintValue: string
+}
+
+interface Waiting {
+  readonly target: RemovalTarget
+  readonly resolve: (failure: DeletionFailure | undefined) => void
+  readonly reject: (error: unknown) => void
+}
+
+export class CloudRemover {
+  readonly #deps: RemoverDependencies
+  /** Those who wait, by group id; a group that is being worked on has an entry. */
+  readonly #queues = new Map<string, Waiting[]>()
+
+  constructor(deps: RemoverDependencies) {
+    this.#deps = deps
+  }
+
+  /** @returns why the instance is still there; undefined when it is gone. Rejects when the signal aborts. */
+  remove(target: RemovalTarget, signal: AbortSignal): Promise<DeletionFailure | undefined> {
+    return new Promise((resolve, reject) => {
+      const waiting = { target, resolve, reject }
+      const queue = this.#queues.get(target.groupId)
+      if (queue !== undefined) {
+        queue.push(waiting)
+        return
+      }
+      this.#queues.set(target.groupId, [waiting])
+      void this.#work(target.groupId, signal)
+    })
+  }
+
+  async #work(groupId: string, signal: AbortSignal): Promise<void> {
+    const queue = this.#queues.get(groupId) ?? []
+    while (queue.length > 0) {
+      let batch: readonly Waiting[] = []
+      try {
+        if (this.#deps.batchIntervalMs > 0) await this.#deps.clock.sleep(this.#deps.batchIntervalMs, signal)
+        batch = queue.splice(0, this.#deps.batchIntervalMs > 0 ? queue.length : 1)
+        await this.#removeBatch(groupId, batch, signal)
+      } catch (error) {
+        // Aborted: nobody in the queue goes on.
+        for (const { reject } of [...batch, ...queue.splice(0)]) reject(error)
+      }
+    }
+    this.#queues.delete(groupId)
+  }
+
+  async #removeBatch(groupId: string, batch: readonly Waiting[], signal: AbortSignal): Promise<void> {
+    const confirmed: { readonly waiting: Waiting; readonly providerId: string }[] = []
+    for (const waiting of batch) {
+      const answer = await this.#witness(waiting.target, signal)
+      if (answer.kind === 'refused') waiting.resolve({ stage: 'witness', message: answer.message })
+      else confirmed.push({ waiting, providerId: answer.providerId })
+    }
+    if (confirmed.length === 0) return
+    const providerIds = confirmed.map(({ providerId }) => providerId)
+    try {
+      await this.#deps.nodeGroups.deleteInstances(groupId, providerIds, signal)
+      for (const { waiting } of confirmed) waiting.resolve(undefined)
+    } catch (error) {
+      if (signal.aborted) throw error
+      const message = `node group ${groupId} did not remove it: ${messageOf(error)}`
+      const staying = await this.#staying(groupId, signal)
+      for (const { waiting, providerId } of confirmed) {
+        waiting.resolve(staying?.has(providerId) === false ? undefined : { stage: 'cloud', message })
+      }
+    }
+  }
+
+  /**
+   * Nothing goes on the word of one list: the Node itself, asked of the API server, must still be the one that was
+   * chosen and bear the mark of this deletion, and the cloud must know it in this group.
+   */
+  async #witness({ node, groupId, taintValue }: RemovalTarget, signal: AbortSignal): Promise<Witness> {
+    const { name } = node.metadata
+    const newest = await this.#deps.reader.node(name, signal).catch((error: unknown) => {
+      if (signal.aborted) throw error
+      return { failure: messageOf(error) }
+    })
+    if (newest === undefined) return refused(`node ${name} is gone`)
+    if ('failure' in newest) return refused(`node ${name} could not be read: ${newest.failure}`)
+    const providerId = newest.spec?.providerID ?? ''
+    if (newest.metadata.uid !== node.metadata.uid || providerId !== (node.spec?.providerID ?? '')) {
+      return refused(`node ${name} is another one than the one that was chosen`)
+    }
+    if (providerId === '') return refused(`node ${name} has no provider ID (spec.providerID)`)
+    const taint = hardTaintOf(newest)
+    if (taint === undefined || (taint.value ?? '') !== taintValue) {
+      return refused(`node ${name} no longer bears the taint of this deletion`)
+    }
+    if (isScaleDownDisabled(newest)) return refused(`node ${name} has been exempted from scale-down`)
+    const group = await this.#deps.nodeGroups.groupOf(newest, signal)
+    return group.kind === 'group' && group.groupId === groupId
+      ? { kind: 'confirmed', providerId }
+      : refused(`node ${name} is not known to be in node group ${groupId}`)
+  }
+
+  /**
+   * Members that a failed call left. A call can fail after the cloud has begun to remove them, and pods must not come
+   * back to a node that goes. Undefined when it cannot be told.
+   */
+  async #staying(groupId: string, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
+    try {
+      const instances = await this.#deps.nodeGroups.instances(groupId, signal)
+      return new Set(
+        instances.filter(({ state }) => state !== 'deleting').map(({ providerId }) => providerId),
+      )
+    } catch (error) {
+      if (signal.aborted) throw error
+      this.#deps.logger.warn('the members of a node group cannot be read', { nodeGroup: groupId, error })
+      return undefined
+    }
+  }
+}
+
+type Witness =
+  | { readonly kind: 'confirmed'; readonly providerId: string }
+  | { readonly kind: 'refused'; readonly message: string }
+
+function refused(message: string): Witness {
+  return { kind: 'refused', message }
+}

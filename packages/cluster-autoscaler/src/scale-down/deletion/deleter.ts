@@ -1,0 +1,147 @@
+/** Starts deletions, lets them run beside the loop, and tells how they end (cluster-autoscaler.md 6.6). */
+import type { Clock, Logger } from '@tenon/runtime'
+import type { EventSink, MetricSink } from '../../model.ts'
+import { messageOf } from '../../registry/effects.ts'
+import { nameOf } from '../drain/pod-traits.ts'
+import { gpuResourceOf } from '../nodes/gpu.ts'
+import { renderUtilization } from '../nodes/utilization.ts'
+import type { DeletionFailure, DeletionJob, DeletionResult } from './deletion-job.ts'
+import type { DeletionTracker } from './deletion-tracker.ts'
+import type { NodeDeletion } from './node-deletion.ts'
+import type { NodeMarker } from './node-marker.ts'
+
+export interface DeleterDependencies {
+  readonly marker: NodeMarker
+  readonly deletion: NodeDeletion
+  readonly tracker: DeletionTracker
+  readonly events: EventSink
+  readonly metrics: MetricSink
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Called once for each node that {@link Deleter.start} was given, unless its signal aborts before. */
+  readonly ended: (result: DeletionResult) => void
+}
+
+export type Start =
+  | { readonly kind: 'started' }
+  /** Nodes of the batch that could not be marked stay. `started` = empty ones, which go on. */
+  | { readonly kind: 'failed'; readonly message: string; readonly started: readonly DeletionJob[] }
+
+export class Deleter {
+  readonly #deps: DeleterDependencies
+
+  constructor(deps: DeleterDependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Marks the nodes and begins their deletion; resolves then. Empty ones are marked first, and go on when the others
+   * cannot be marked.
+   * @param signal ends the deletions where they are when this process no longer leads: the next leader cleans up.
+   */
+  async start(
+    empty: readonly DeletionJob[],
+    drain: readonly DeletionJob[],
+    signal: AbortSignal,
+  ): Promise<Start> {
+    const started: DeletionJob[] = []
+    for (const batch of [empty, drain]) {
+      if (batch.length === 0) continue
+      const marking = await this.#deps.marker.markAll(
+        batch.map(({ node }) => node),
+        signal,
+      )
+      if (marking.kind === 'failed') {
+        const failure = { stage: 'tainting', message: marking.message } as const
+        for (const job of batch) this.#deps.ended(this.#resultOf(job, failure))
+        return { kind: 'failed', message: marking.message, started }
+      }
+      for (const job of batch) {
+        this.#deps.tracker.begin(job)
+        this.#announce(job)
+        void this.#run(job, marking.values.get(job.node.metadata.name) ?? '', signal)
+      }
+      started.push(...batch)
+      this.#countPending()
+    }
+    return { kind: 'started' }
+  }
+
+  async #run(job: DeletionJob, taintValue: string, signal: AbortSignal): Promise<void> {
+    const { deletion, marker, events, logger } = this.#deps
+    const { name } = job.node.metadata
+    try {
+      const failure = await deletion.run(job, taintValue, signal).catch((error: unknown): DeletionFailure => {
+        if (signal.aborted) throw error
+        logger.error('the deletion of a node ended in an unexpected error', { node: name, error })
+        return { stage: 'recheck', message: messageOf(error) }
+      })
+      if (failure === undefined) {
+        this.#succeed(job)
+        return
+      }
+      const verb = job.kind === 'drain' ? 'drain and delete the node' : 'delete the empty node'
+      events.object(job.node, 'Warning', 'ScaleDownFailed', `could not ${verb}: ${failure.message}`)
+      logger.warn('a node stays', {
+        node: name,
+        nodeGroup: job.groupId,
+        stage: failure.stage,
+        reason: failure.message,
+      })
+      await marker.unmark(name, taintValue, signal)
+      this.#end(job, failure)
+    } catch (error) {
+      // Only the signal gets here: this process no longer leads, and must not write.
+      logger.info('the deletion of a node was given up', { node: name, reason: messageOf(error) })
+    }
+  }
+
+  #succeed(job: DeletionJob): void {
+    const { events, metrics } = this.#deps
+    const { name } = job.node.metadata
+    const gpu = gpuResourceOf(job.node)
+    const labels = { gpu_resource_name: gpu ?? '', gpu_name: gpu === undefined ? '' : 'generic' }
+    events.object(job.node, 'Normal', 'ScaleDown', `node ${name} was removed from its node group`)
+    if (job.kind === 'empty') events.status('Normal', 'ScaleDownEmpty', `empty node ${name} removed`)
+    else events.status('Normal', 'ScaleDown', `node ${name} removed with drain`)
+    metrics.add('scaled_down_nodes_total', 1, { reason: job.reason, ...labels, dra_drivers: '' })
+    if (gpu !== undefined) metrics.add('scaled_down_gpu_nodes_total', 1, { reason: job.reason, ...labels })
+    this.#end(job, undefined)
+  }
+
+  #announce(job: DeletionJob): void {
+    const { name } = job.node.metadata
+    const utilization = renderUtilization(job.utilization)
+    if (job.kind === 'empty')
+      this.#deps.events.status('Normal', 'ScaleDownEmpty', `removing empty node ${name}`)
+    else {
+      const pods = job.pods.map(nameOf).join(',')
+      const message = `removing node ${name} with drain, utilization: ${utilization}, pods to move: ${pods}`
+      this.#deps.events.status('Normal', 'ScaleDown', message)
+    }
+    this.#deps.logger.info('removing a node', {
+      node: name,
+      nodeGroup: job.groupId,
+      kind: job.kind,
+      utilization,
+    })
+  }
+
+  #end(job: DeletionJob, failure: DeletionFailure | undefined): void {
+    const result = this.#resultOf(job, failure)
+    this.#deps.tracker.end(result)
+    this.#countPending()
+    this.#deps.ended(result)
+  }
+
+  #resultOf(job: DeletionJob, failure: DeletionFailure | undefined): DeletionResult {
+    const base = { nodeName: job.node.metadata.name, groupId: job.groupId, atMs: this.#deps.clock.now() }
+    return failure === undefined
+      ? { ...base, kind: 'deleted', reason: job.reason }
+      : { ...base, kind: 'failed', ...failure }
+  }
+
+  #countPending(): void {
+    this.#deps.metrics.set('pending_node_deletions', this.#deps.tracker.count)
+  }
+}

@@ -1,0 +1,63 @@
+/** Takes back what a process before this one left on nodes (cluster-autoscaler.md 2.3). */
+import type { Node } from '@tenon/api'
+import type { Logger } from '@tenon/runtime'
+import type { ClusterWriter, EventSink } from '../../model.ts'
+import { messageOf } from '../../registry/effects.ts'
+import { hardTaintOf, softTaintOf, taintTimeMs, withoutHardTaint, withoutSoftTaint } from '../nodes/taints.ts'
+
+export interface CleanupDependencies {
+  readonly writer: ClusterWriter
+  readonly events: EventSink
+  readonly logger: Logger
+  /** `--cordon-node-before-terminating`. */
+  readonly cordons: boolean
+}
+
+/** Removes the taint of a deletion that nobody carries on, and its cordon. @returns whether it is gone. */
+export async function cleanHardTaint(
+  node: Node,
+  { writer, events, logger, cordons }: CleanupDependencies,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { name } = node.metadata
+  try {
+    await writer.updateNode(name, (newest) => withoutHardTaint(newest, cordons), signal)
+    const message = `node ${name} was left marked for deletion, and is no longer`
+    events.object(node, 'Normal', 'ClusterAutoscalerCleanup', message)
+    return true
+  } catch (error) {
+    if (signal.aborted) throw error
+    const message = `node ${name} was left marked for deletion, and the mark could not be removed: ${messageOf(error)}`
+    events.object(node, 'Warning', 'ClusterAutoscalerCleanup', message)
+    logger.warn('could not remove a deletion mark that was left on a node', { node: name, error })
+    return false
+  }
+}
+
+/** Nodes with a deletion mark. */
+export function hardTainted(nodes: readonly Node[]): readonly Node[] {
+  return nodes.filter((node) => hardTaintOf(node) !== undefined)
+}
+
+/** Nodes whose candidate taint is older than `ttlMs`, or does not tell its age. */
+export function staleCandidates(nodes: readonly Node[], nowMs: number, ttlMs: number): readonly Node[] {
+  return nodes.filter((node) => {
+    const taint = softTaintOf(node)
+    if (taint === undefined) return false
+    const setMs = taintTimeMs(taint)
+    return setMs === undefined || nowMs - setMs >= ttlMs
+  })
+}
+
+export async function cleanSoftTaint(
+  { metadata: { name } }: Node,
+  { writer, logger }: CleanupDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await writer.updateNode(name, withoutSoftTaint, signal)
+  } catch (error) {
+    if (signal.aborted) throw error
+    logger.warn('could not remove a candidate taint that was left on a node', { node: name, error })
+  }
+}

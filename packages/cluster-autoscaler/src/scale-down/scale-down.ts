@@ -1,0 +1,258 @@
+/** Scale-down of the Cluster Autoscaler mode: what one loop does, and what goes on beside it (cluster-autoscaler.md 6). */
+import type { Node, Pod } from '@tenon/api'
+import type { NodeGroups } from '@tenon/provider'
+import { type Clock, inSlices, type Logger, type Turns } from '@tenon/runtime'
+import type { ClusterWriter, EventSink, LoopView, MetricSink, NodeGroupIndex } from '../model.ts'
+import type { AutoscalerOptions } from '../options/options.ts'
+import { type Choice, chooseNodes } from './choice/choose.ts'
+import { delayedGroups, isInCooldown } from './choice/cooldown.ts'
+import { CloudRemover } from './deletion/cloud-remover.ts'
+import type { ClusterReader } from './deletion/cluster-reader.ts'
+import { Deleter } from './deletion/deleter.ts'
+import type { DeletionJob, DeletionKind, DeletionReason, DeletionResult } from './deletion/deletion-job.ts'
+import { DeletionTracker } from './deletion/deletion-tracker.ts'
+import { Evictor } from './deletion/evictor.ts'
+import { NodeDeletion } from './deletion/node-deletion.ts'
+import { NodeMarker } from './deletion/node-marker.ts'
+import { writeSoftTaints } from './deletion/soft-tainter.ts'
+import { cleanHardTaint, cleanSoftTaint, hardTainted, staleCandidates } from './deletion/startup-cleanup.ts'
+import { TaintLatency } from './deletion/taint-latency.ts'
+import { softTaintChanges } from './nodes/soft-taints.ts'
+import type { ScaleDownInput, ScaleDownOutcome, ScaleDownStep } from './outcome.ts'
+import { type Plan, Planner, type UnneededNode } from './planning/planner.ts'
+import type { UnremovableNode } from './reasons.ts'
+import { ScaleDownMetrics } from './scale-down-metrics.ts'
+
+export interface ScaleDownDependencies {
+  readonly options: AutoscalerOptions
+  readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'instances'>
+  readonly writer: ClusterWriter
+  readonly reader: ClusterReader
+  readonly events: EventSink
+  readonly metrics: MetricSink
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly logger: Logger
+  /** Called when a deletion has ended; not for those that the signal ended. */
+  readonly ended: (result: DeletionResult) => void
+}
+
+/** The thread is given up after so long. */
+const sliceMs = 8
+
+export class ScaleDown {
+  readonly #deps: ScaleDownDependencies
+  readonly #planner: Planner
+  readonly #tracker = new DeletionTracker()
+  readonly #marker: NodeMarker
+  readonly #deleter: Deleter
+  readonly #metrics: ScaleDownMetrics
+  /** Names of nodes that bore a deletion mark at the start and could not be cleaned then. */
+  readonly #uncleaned = new Set<string>()
+  #lastDeletionStartedMs: number | undefined
+  #lastFailureMs: number | undefined
+
+  constructor(deps: ScaleDownDependencies) {
+    this.#deps = deps
+    const { options, clock, logger, reader } = deps
+    const { maxPodEvictionMs, nodeDeletionBatcherIntervalMs: batchIntervalMs } = options.scaleDown
+    this.#planner = new Planner(options.scaleDown)
+    this.#marker = new NodeMarker({ ...deps, cordons: options.scaleDown.cordonNodeBeforeTerminating })
+    const deletion = new NodeDeletion({
+      options,
+      reader,
+      evictor: new Evictor({ ...deps, maxPodEvictionMs }),
+      remover: new CloudRemover({ ...deps, batchIntervalMs }),
+      latency: new TaintLatency(reader, clock),
+      clock,
+      logger,
+    })
+    this.#deleter = new Deleter({ ...deps, deletion, marker: this.#marker, tracker: this.#tracker })
+    this.#metrics = new ScaleDownMetrics(deps.metrics, clock, options.scaleDown)
+  }
+
+  /**
+   * Once, before the first {@link update}: ends deletions that a process before this one began, and goes on with its
+   * timers as far as `--node-deletion-candidate-ttl` tells.
+   */
+  async startUp(nodes: readonly Node[], index: NodeGroupIndex, signal: AbortSignal): Promise<void> {
+    const { options, clock } = this.#deps
+    this.#planner.restore(nodes, clock.now())
+    for (const { metadata } of hardTainted(nodes)) this.#uncleaned.add(metadata.name)
+    await this.#clean(nodes, index, signal)
+    const { maxBulkSoftTaintCount, nodeDeletionCandidateTtlMs } = options.scaleDown
+    if (maxBulkSoftTaintCount > 0) return
+    for (const node of staleCandidates(nodes, clock.now(), nodeDeletionCandidateTtlMs)) {
+      await cleanSoftTaint(node, this.#cleanup(), signal)
+    }
+  }
+
+  /**
+   * One loop. Resolves when deletions have begun; they go on beside the next loops.
+   * @param signal aborts when this process no longer leads: deletions end where they are.
+   */
+  async update(input: ScaleDownInput, signal: AbortSignal): Promise<ScaleDownOutcome> {
+    const { options } = this.#deps
+    this.#tracker.forgetGone(input.view.nodes)
+    await this.#clean(input.view.nodes, input.view.index, signal)
+    await this.#marker.retryLeftovers((name) => this.#tracker.isInProgress(name), signal)
+    if (!options.scaleDown.enabled) return this.#outcome({ kind: 'disabled' }, noPlan, [])
+    const plan = await this.#plan(input, signal)
+    const isCooling = isInCooldown({
+      nowMs: input.view.nowMs,
+      isForbidden: input.isForbidden,
+      delays: options.scaleDown,
+      last: {
+        scaleUpMs: input.lastScaleUpMs,
+        deletionMs: this.#lastDeletionStartedMs,
+        failureMs: this.#lastFailureMs,
+      },
+    })
+    const choice = isCooling || plan.unneeded.length === 0 ? undefined : this.#choose(plan, input.view)
+    this.#metrics.plan(plan, choice, { isCooling, nowMs: input.view.nowMs })
+    const step =
+      choice === undefined ? idleStep(isCooling) : await this.#start(choice, input.view.nowMs, signal)
+    await this.#softTaint(plan, input, signal)
+    return this.#outcome(step, plan, choice?.refused ?? [])
+  }
+
+  /** Forgets since when nodes are not needed: the cluster is not in a state to tell. */
+  clearUnneeded(): void {
+    this.#planner.clear()
+    this.#metrics.clearUnneeded()
+  }
+
+  /** Pods that need another place, by the name of the node that is being drained; some may have it already. */
+  nodesBeingDrained(): ReadonlyMap<string, readonly Pod[]> {
+    return this.#tracker.draining()
+  }
+
+  /** By group id; groups without one are absent. */
+  deletionsInProgress(): ReadonlyMap<string, number> {
+    return this.#tracker.countsByGroup()
+  }
+
+  async #plan(input: ScaleDownInput, signal: AbortSignal): Promise<Plan> {
+    const { options, clock, turns } = this.#deps
+    const { view, candidates: nodes, lastScaleUpMsByGroup } = input
+    const startMs = clock.monotonic()
+    const endMs = startMs + options.scaleDown.simulationTimeoutMs
+    const lastTimes = this.#tracker.lastTimes(lastScaleUpMsByGroup)
+    const steps = this.#planner.update({
+      view,
+      nodes,
+      goingNodes: this.#tracker.goingNodes(),
+      delayedUntilMs: delayedGroups(view.nowMs, lastTimes, options.scaleDown),
+      shouldStop: () => signal.aborted || clock.monotonic() > endMs,
+    })
+    const plan = await inSlices(steps, { clock, turns, sliceMs })
+    signal.throwIfAborted()
+    this.#metrics.duration('findUnneeded', startMs)
+    return plan
+  }
+
+  #choose(plan: Plan, view: LoopView): Choice {
+    return chooseNodes({
+      nowMs: view.nowMs,
+      unneeded: plan.unneeded,
+      nodes: view.nodes,
+      groups: view.index.groups,
+      inProgress: this.#tracker.countsByGroup(),
+      draining: this.#tracker.draining().size,
+      options: this.#deps.options.scaleDown,
+    })
+  }
+
+  async #start(choice: Choice, nowMs: number, signal: AbortSignal): Promise<ScaleDownStep> {
+    const { options, logger, clock } = this.#deps
+    if (choice.empty.length + choice.drain.length === 0) return { kind: 'nothingToDelete' }
+    const step = {
+      kind: 'started',
+      empty: choice.empty.map(nameOf),
+      drain: choice.drain.map(nameOf),
+    } as const
+    if (options.isDryRun) {
+      logger.info('dry run: would remove nodes', { empty: step.empty, drain: step.drain })
+      return step
+    }
+    const startMs = clock.monotonic()
+    const empty = choice.empty.map((each) => jobOf(each, 'empty'))
+    const drain = choice.drain.map((each) => jobOf(each, 'drain'))
+    const start = await this.#deleter.start(empty, drain, signal)
+    this.#metrics.duration('scaleDown:nodeDeletion', startMs)
+    if (start.kind === 'failed') {
+      this.#lastFailureMs = nowMs
+      this.#metrics.removals(removed(choice, new Set(start.started.map(({ node }) => node))), nowMs)
+      return { kind: 'failed', error: 'apiCallError', message: start.message }
+    }
+    this.#lastDeletionStartedMs = nowMs
+    this.#metrics.removals(removed(choice, undefined), nowMs)
+    return step
+  }
+
+  async #softTaint(plan: Plan, { view }: ScaleDownInput, signal: AbortSignal): Promise<void> {
+    const { options, writer, clock, logger } = this.#deps
+    const { maxBulkSoftTaintCount: maxCount, maxBulkSoftTaintMs: maxMs } = options.scaleDown
+    if (maxCount <= 0) return
+    const startMs = clock.monotonic()
+    const changes = softTaintChanges({
+      nodes: view.nodes.filter(({ metadata }) => view.index.groupOf.has(metadata.name)),
+      unneeded: new Set(plan.unneeded.map(nameOf)),
+      going: this.#tracker.goingNodes(),
+    })
+    await writeSoftTaints(changes, { writer, clock, logger, maxCount, maxMs }, signal)
+    this.#metrics.duration('scaleDown:softTaintUnneeded', startMs)
+  }
+
+  /** Nodes whose group cannot be told at the start are cleaned once it can. */
+  async #clean(nodes: readonly Node[], index: NodeGroupIndex, signal: AbortSignal): Promise<void> {
+    if (this.#uncleaned.size === 0) return
+    const byName = new Map(hardTainted(nodes).map((node) => [node.metadata.name, node]))
+    for (const name of this.#uncleaned) {
+      const node = byName.get(name)
+      if (node === undefined || this.#tracker.isInProgress(name)) this.#uncleaned.delete(name)
+      else if (index.groupOf.has(name) && (await cleanHardTaint(node, this.#cleanup(), signal))) {
+        this.#uncleaned.delete(name)
+      }
+    }
+  }
+
+  #cleanup(): Parameters<typeof cleanHardTaint>[1] {
+    return { ...this.#deps, cordons: this.#deps.options.scaleDown.cordonNodeBeforeTerminating }
+  }
+
+  #outcome(step: ScaleDownStep, plan: Plan, refused: readonly UnremovableNode[]): ScaleDownOutcome {
+    const candidatesByGroup = new Map<string, number>()
+    for (const { groupId } of plan.unneeded) {
+      candidatesByGroup.set(groupId, (candidatesByGroup.get(groupId) ?? 0) + 1)
+    }
+    return {
+      step,
+      unneeded: plan.unneeded,
+      unremovable: [...plan.unremovable, ...refused],
+      candidatesByGroup,
+      lastDeletionStartedMs: this.#lastDeletionStartedMs,
+    }
+  }
+}
+
+const noPlan: Plan = { unneeded: [], unremovable: [], isCut: false }
+
+function idleStep(isCooling: boolean): ScaleDownStep {
+  return { kind: isCooling ? 'cooldown' : 'nothingToDelete' }
+}
+
+function nameOf({ node }: UnneededNode): string {
+  return node.metadata.name
+}
+
+/** Those of which the deletion has begun; all without `started`. */
+function removed(choice: Choice, started: ReadonlySet<Node> | undefined): readonly UnneededNode[] {
+  return [...choice.empty, ...choice.drain].filter(({ node }) => started?.has(node) ?? true)
+}
+
+function jobOf(unneeded: UnneededNode, kind: DeletionKind): DeletionJob {
+  const { node, groupId, utilization, drain, isReady } = unneeded
+  const ofReady: DeletionReason = kind === 'empty' ? 'empty' : 'underutilized'
+  return { node, groupId, kind, utilization, pods: drain.toMove, reason: isReady ? ofReady : 'unready' }
+}
