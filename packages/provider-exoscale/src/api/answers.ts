@@ -32,8 +32,8 @@ export function instanceCheck(id: string): AnswerCheck {
 
 /** Whether an entry can be an instance. */
 export function isInstance(entry: JsonFields): boolean {
-  const { labels = {}, state } = entry
-  if (!hasId(entry) || !isJsonFields(labels)) return false
+  const { labels = {}, state, manager } = entry
+  if (!hasId(entry) || !isJsonFields(labels) || !isManager(manager)) return false
   if (state !== undefined && typeof state !== 'string') return false
   return Object.values(labels).every((value) => typeof value === 'string')
 }
@@ -62,6 +62,38 @@ export function operationCheck({
       return undefined
     return `the answer is about ${String(reference.id)}`
   }
+}
+
+/** The instance pool with this id. Without a size and its members nothing can be decided about it. */
+export function poolCheck(id: string): AnswerCheck {
+  const isObject = objectCheck(id)
+  return (body) => isObject(body) ?? (isJsonFields(body) ? poolFault(body) : 'the answer is no instance pool')
+}
+
+function poolFault({ state, size, instances, manager }: JsonFields): string | undefined {
+  if (typeof state !== 'string') return 'the answer has no state of an instance pool'
+  if (typeof size !== 'number' || !Number.isInteger(size) || size < 0) return 'the answer has no size'
+  if (!isManager(manager)) return 'the manager of the answer is not what it should be'
+  // A pool without members lists none; one that is complete and lists none was cut short.
+  if (instances === undefined && (size === 0 || state !== 'running')) return undefined
+  const isWhole = Array.isArray(instances) && instances.every((each) => isJsonFields(each) && hasId(each))
+  return isWhole ? undefined : 'the answer has no list "instances"'
+}
+
+/** Whether an entry can be an SKS cluster with its nodepools. */
+export function isSksCluster(entry: JsonFields): boolean {
+  const { nodepools = [] } = entry
+  return hasId(entry) && Array.isArray(nodepools) && nodepools.every(isNodepool)
+}
+
+function isNodepool(entry: unknown): boolean {
+  if (!isJsonFields(entry) || !hasId(entry)) return false
+  const { size, name } = entry
+  return (size === undefined || typeof size === 'number') && (name === undefined || typeof name === 'string')
+}
+
+function isManager(manager: unknown): boolean {
+  return manager === undefined || (isJsonFields(manager) && hasId(manager))
 }
 
 /** The id of a template, under `active-template`. */

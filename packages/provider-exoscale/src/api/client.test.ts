@@ -3,7 +3,15 @@ import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { type HttpRequest, Secret, VirtualClock } from '@tenon/runtime'
 import { readExoscaleOptions } from '../options.ts'
-import { clusterId, FakeCloud, type Fault, idOf, templateId } from '../testing/fake-cloud.test-support.ts'
+import {
+  clusterId,
+  FakeCloud,
+  type Fault,
+  idOf,
+  nodepoolId,
+  poolId,
+  templateId,
+} from '../testing/fake-cloud.test-support.ts'
 import { aWorld } from '../testing/world.test-support.ts'
 import { ExoscaleClient } from './client.ts'
 import { connectExoscale } from './endpoint.ts'
@@ -135,6 +143,13 @@ describe('every method', () => {
       getInstance: (signal) => api.getInstance(id, signal),
       createInstance: (signal) => api.createInstance(aRequest, signal),
       updateInstance: (signal) => api.updateInstance(id, { labels: { a: 'b' } }, signal),
+      getInstancePool: (signal) => api.getInstancePool(poolId, signal),
+      scaleInstancePool: (signal) => api.scaleInstancePool(poolId, { size: 1 }, signal),
+      evictInstancePoolMembers: (signal) => api.evictInstancePoolMembers(poolId, { instances: [id] }, signal),
+      listSksClusters: (signal) => api.listSksClusters(signal),
+      scaleSksNodepool: (signal) => api.scaleSksNodepool(clusterId, nodepoolId, { size: 1 }, signal),
+      evictSksNodepoolMembers: (signal) =>
+        api.evictSksNodepoolMembers(clusterId, nodepoolId, { instances: [id] }, signal),
       getQuota: (signal) => api.getQuota('instance', signal),
       getOperation: (signal) => api.getOperation(made.id, signal),
       waitForOperation: (signal) => api.waitForOperation(made, { signal }),

@@ -7,9 +7,11 @@ import {
   hasTextId,
   instanceCheck,
   isInstance,
+  isSksCluster,
   listCheck,
   objectCheck,
   operationCheck,
+  poolCheck,
   quotaCheck,
 } from './answers.ts'
 import { ExoscaleHttp, type HttpOptions } from './http.ts'
@@ -19,9 +21,13 @@ import type {
   CreateInstanceRequest,
   ExoscaleInstance,
   ExoscaleInstanceType,
+  EvictRequest,
+  InstancePool,
   NamedResource,
   Operation,
   Quota,
+  ScaleRequest,
+  SksCluster,
   Template,
   UpdateInstanceRequest,
   Zone,
@@ -136,6 +142,43 @@ export class ExoscaleClient {
     return this.#http.call({ method: 'DELETE', path, check: operationCheck({ referenceId: id }), signal })
   }
 
+  getInstancePool(id: string, signal?: AbortSignal): Promise<InstancePool> {
+    return this.#get(`/instance-pool/${encodeURIComponent(id)}`, poolCheck(id), signal)
+  }
+
+  scaleInstancePool(id: string, request: ScaleRequest, signal?: AbortSignal): Promise<Operation> {
+    return this.#change(`/instance-pool/${encodeURIComponent(id)}:scale`, request, signal)
+  }
+
+  /** Removes members; the pool gets smaller by as many. */
+  evictInstancePoolMembers(id: string, request: EvictRequest, signal?: AbortSignal): Promise<Operation> {
+    return this.#change(`/instance-pool/${encodeURIComponent(id)}:evict`, request, signal)
+  }
+
+  /** All SKS clusters of the zone with their nodepools. */
+  listSksClusters(signal?: AbortSignal): Promise<readonly SksCluster[]> {
+    return this.#list('/sks-cluster', 'sks-clusters', signal, isSksCluster)
+  }
+
+  scaleSksNodepool(
+    clusterId: string,
+    nodepoolId: string,
+    request: ScaleRequest,
+    signal?: AbortSignal,
+  ): Promise<Operation> {
+    return this.#change(`${nodepoolPath(clusterId, nodepoolId)}:scale`, request, signal)
+  }
+
+  /** Removes members; the nodepool gets smaller by as many. */
+  evictSksNodepoolMembers(
+    clusterId: string,
+    nodepoolId: string,
+    request: EvictRequest,
+    signal?: AbortSignal,
+  ): Promise<Operation> {
+    return this.#change(`${nodepoolPath(clusterId, nodepoolId)}:evict`, request, signal)
+  }
+
   getQuota(entity: string, signal?: AbortSignal): Promise<Quota> {
     return this.#get(`/quota/${encodeURIComponent(entity)}`, quotaCheck, signal)
   }
@@ -153,6 +196,10 @@ export class ExoscaleClient {
     return this.#http.call<T>({ method: 'GET', path, check, signal })
   }
 
+  #change(path: string, body: object, signal: Signal): Promise<Operation> {
+    return this.#http.call({ method: 'PUT', path, body, check: operationCheck(), signal })
+  }
+
   async #list<T>(
     path: string,
     key: string,
@@ -166,4 +213,8 @@ export class ExoscaleClient {
     )
     return ownValue(body, key) ?? []
   }
+}
+
+function nodepoolPath(clusterId: string, nodepoolId: string): string {
+  return `/sks-cluster/${encodeURIComponent(clusterId)}/nodepool/${encodeURIComponent(nodepoolId)}`
 }

@@ -9,11 +9,11 @@ import {
   type Transport,
 } from '@tenon/runtime'
 import { apiErrorFrom, ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
-import { parseRetryAfter, retryDelayMs } from './retries.ts'
+import { defaultMaxAttempts, parseRetryAfter, retryDelayMs } from './retries.ts'
 import { authorization, type Credentials } from './signature.ts'
 
 const signatureLifetimeSeconds = 600
-const attemptTimeoutMs = 60_000
+const defaultAttemptTimeoutMs = 60_000
 const refusedCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 export interface Call {
@@ -35,6 +35,10 @@ export interface HttpOptions {
   readonly credentials: Credentials
   readonly clock: Clock
   readonly userAgent: string
+  /** How often a call is tried; 5 when absent. */
+  readonly maxAttempts?: number
+  /** How long one attempt may take; a minute when absent. */
+  readonly attemptTimeoutMs?: number
 }
 
 /** Sends calls to one endpoint. Rejects with the errors of `errors.ts`, or the signal's reason. */
@@ -51,6 +55,7 @@ export class ExoscaleHttp {
         return await this.#attempt<T>(call)
       } catch (error) {
         call.signal?.throwIfAborted()
+        if (attempt >= (this.#options.maxAttempts ?? defaultMaxAttempts)) throw error
         const delayMs = retryDelayMs(error, call.method, attempt)
         if (delayMs === undefined) throw error
         await this.#options.clock.sleep(delayMs, call.signal)
@@ -59,7 +64,7 @@ export class ExoscaleHttp {
   }
 
   async #attempt<T>(call: Call): Promise<T> {
-    const { clock } = this.#options
+    const { clock, attemptTimeoutMs = defaultAttemptTimeoutMs } = this.#options
     const stopping = new AbortController()
     const cancel = clock.after(attemptTimeoutMs, () => {
       stopping.abort(new Error(`no answer within ${attemptTimeoutMs / 1000} s`))

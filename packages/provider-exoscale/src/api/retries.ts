@@ -1,7 +1,7 @@
 /** Which failed attempts may be repeated, and after how long. */
 import { ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
 
-const maxAttempts = 5
+export const defaultMaxAttempts = 5
 const maxWaitMs = 30_000
 
 /**
@@ -9,7 +9,6 @@ const maxWaitMs = 30_000
  * only where it surely had no effect: refused for its rate, or never sent.
  */
 export function retryDelayMs(error: unknown, method: string, attempt: number): number | undefined {
-  if (attempt >= maxAttempts) return undefined
   const backoffMs = Math.min(1000 * 2 ** (attempt - 1), maxWaitMs)
   if (error instanceof ExoscaleTransportError) {
     return method !== 'POST' || error.neverSent ? backoffMs : undefined

@@ -54,6 +54,49 @@ export interface ExoscaleInstance {
   readonly 'disk-size'?: number
   readonly 'public-ip'?: string
   readonly 'created-at'?: string
+  /** What it belongs to, if anything. */
+  readonly manager?: Manager
+}
+
+/** What owns an instance or an instance pool. */
+interface Manager {
+  readonly id?: string
+  /** `instance-pool` of an instance, `sks-nodepool` of an instance pool. */
+  readonly type?: string
+}
+
+export interface InstancePool {
+  readonly id: string
+  readonly name?: string
+  /** `running`, `scaling-up`, `scaling-down`, …; new values may appear. */
+  readonly state: string
+  /** How many members it is to have. */
+  readonly size: number
+  /** Absent when there are none. */
+  readonly instances?: readonly Reference[]
+  readonly manager?: Manager
+}
+
+export interface SksNodepool {
+  readonly id: string
+  readonly name?: string
+  readonly size?: number
+  readonly 'instance-pool'?: Reference
+}
+
+export interface SksCluster {
+  readonly id: string
+  readonly name?: string
+  readonly nodepools?: readonly SksNodepool[]
+}
+
+export interface ScaleRequest {
+  readonly size: number
+}
+
+export interface EvictRequest {
+  /** Ids. */
+  readonly instances: readonly string[]
 }
 
 export interface CreateInstanceRequest {

@@ -12,6 +12,9 @@ import type { ExoscaleInstance, ExoscaleInstanceType, Operation, Quota } from '.
 
 export const zone = 'ch-gva-2'
 export const clusterId = '3f1d2c4b-5a69-4788-9aab-bccddeeff001'
+/** The only instance pool, of the only nodepool. It takes every call and does nothing. */
+export const poolId = '50000000-0000-4000-8000-000000000001'
+export const nodepoolId = '60000000-0000-4000-8000-000000000001'
 export const templateId = '20000000-0000-4000-8000-000000000001'
 
 /** An id in the form of the API, the same for the same number. */
@@ -156,6 +159,7 @@ export class FakeCloud implements Transport {
     if (collection === 'quota') return [200, this.quotas.get(rest) ?? { usage: 0, limit: -1 }]
     if (collection === 'operation') return this.#poll(id)
     if (collection === 'instance') return this.#instance(method, id, body)
+    if (collection === 'instance-pool' || collection === 'sks-cluster') return this.#pool(method, collection)
     const groups = this.groups[collection as keyof FakeCloud['groups']]
     if (action === 'attach') return this.#attach(id, body?.instance)
     if (id === '') return [200, { [`${collection}s`]: [...groups.values()] }]
@@ -174,6 +178,13 @@ export class FakeCloud implements Transport {
       return [200, this.#start(id, () => {})]
     }
     return [200, instance]
+  }
+
+  #pool(method: string, collection: string): [number, unknown] {
+    if (method === 'PUT') return [200, this.#start(poolId, () => {})]
+    if (collection === 'instance-pool')
+      return [200, { id: poolId, state: 'running', size: 1, instances: [{ id: idOf(1) }] }]
+    return [200, { 'sks-clusters': [{ id: clusterId, nodepools: [{ id: nodepoolId, size: 1 }] }] }]
   }
 
   #create(body: Json): Operation {

@@ -20,9 +20,26 @@ const places: Readonly<Record<string, (document: ApiDocument) => readonly Schema
   CreateInstanceRequest: (document) => [document.requestSchema('create-instance')],
   UpdateInstanceRequest: (document) => [document.requestSchema('update-instance')],
   Operation: (document) => [document.replySchema('create-instance')],
+  Manager: ({ schemas }) => [schemas['manager'] ?? {}],
+  InstancePool: (document) => [document.replySchema('get-instance-pool')],
+  SksNodepool: ({ schemas }) => [schemas['sks-nodepool'] ?? {}],
+  SksCluster: ({ schemas }) => [schemas['sks-cluster'] ?? {}],
+  ScaleRequest: (document) => [
+    document.requestSchema('scale-sks-nodepool'),
+    document.requestSchema('scale-instance-pool'),
+  ],
+  EvictRequest: (document) => [
+    document.requestSchema('evict-sks-nodepool-members'),
+    document.requestSchema('evict-instance-pool-members'),
+  ],
   Quota: (document) => [document.replySchema('get-quota')],
 }
-const requests: ReadonlySet<string> = new Set(['CreateInstanceRequest', 'UpdateInstanceRequest'])
+const requests: ReadonlySet<string> = new Set([
+  'CreateInstanceRequest',
+  'UpdateInstanceRequest',
+  'ScaleRequest',
+  'EvictRequest',
+])
 
 /** A type as the parser gives it; only what is looked at here. */
 interface TypeNode {
