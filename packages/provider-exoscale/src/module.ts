@@ -46,6 +46,10 @@ export const exoscale: ProviderModule = {
     const { offlineCatalogue } = await import('./offline.ts')
     return offlineCatalogue(env)
   },
+  nodeGroups: async () => {
+    const { nodeGroupModule } = await import('./nodegroups/open.ts')
+    return nodeGroupModule
+  },
   simulator: async () => {
     const { simulator } = await import('./simulator/provider-simulator.ts')
     return simulator

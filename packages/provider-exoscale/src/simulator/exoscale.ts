@@ -21,6 +21,7 @@ import { quotaRoutes } from './zone/quotas.ts'
 import { defaultSettings, type ExoscaleSettings } from './settings.ts'
 import { type CloudSnapshot, type InstanceSnapshot, instancesOf, snapshotOf } from './snapshot.ts'
 import { sksRoutes } from './api/sks-routes.ts'
+import { type Interventions, interventionsIn } from './interventions.ts'
 import { sshKeyRoutes } from './api/ssh-key-routes.ts'
 import { StoppableClock } from './stoppable-clock.ts'
 import { createWorld, type ExoscaleSeed, plant, publishTemplate, type TemplateSeed } from './zone/world.ts'
@@ -62,6 +63,8 @@ export interface Exoscale {
   /** May be changed at any time; takes effect with the next call, boot or pass. */
   readonly settings: ExoscaleSettings
   readonly faults: Faults
+  /** What happens to instances and pools without a call. */
+  readonly interventions: Interventions
   /** The calls received, oldest first; at least the last 10 000. */
   calls(): readonly RecordedCall[]
   snapshot(): CloudSnapshot
@@ -133,6 +136,7 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
     }),
     settings,
     faults,
+    interventions: interventionsIn(context, life),
     calls: () => [...calls],
     snapshot: () => snapshotOf(state),
     instances: () => instancesOf(state),

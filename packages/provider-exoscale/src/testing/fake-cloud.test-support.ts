@@ -149,8 +149,8 @@ export class FakeCloud implements Transport {
   #route({ method, path, body }: RecordedCall): [number, unknown] {
     const [, collection = '', rest = '', more = ''] = path.split('/')
     const [id = '', action] = rest.split(':')
-    if (collection === 'zone') return [200, { zones: this.zones }]
-    if (collection === 'instance-type') return [200, { 'instance-types': this.types }]
+    const fixed = this.#fixed(method, collection)
+    if (fixed !== undefined) return fixed
     if (collection === 'template') return this.templates.has(id) ? [200, { id }] : notFound()
     if (collection === 'sks-template') {
       const active = this.activeTemplates.get(`${rest}/${more}`)
@@ -159,7 +159,6 @@ export class FakeCloud implements Transport {
     if (collection === 'quota') return [200, this.quotas.get(rest) ?? { usage: 0, limit: -1 }]
     if (collection === 'operation') return this.#poll(id)
     if (collection === 'instance') return this.#instance(method, id, body)
-    if (collection === 'instance-pool' || collection === 'sks-cluster') return this.#pool(method, collection)
     const groups = this.groups[collection as keyof FakeCloud['groups']]
     if (action === 'attach') return this.#attach(id, body?.instance)
     if (id === '') return [200, { [`${collection}s`]: [...groups.values()] }]
@@ -178,6 +177,14 @@ export class FakeCloud implements Transport {
       return [200, this.#start(id, () => {})]
     }
     return [200, instance]
+  }
+
+  /** What is answered the same whatever was called before. */
+  #fixed(method: string, collection: string): [number, unknown] | undefined {
+    if (collection === 'zone') return [200, { zones: this.zones }]
+    if (collection === 'instance-type') return [200, { 'instance-types': this.types }]
+    const isPool = collection === 'instance-pool' || collection === 'sks-cluster'
+    return isPool ? this.#pool(method, collection) : undefined
   }
 
   #pool(method: string, collection: string): [number, unknown] {

@@ -1,0 +1,108 @@
+/** The API as node groups use it: nine operations, failures in the contract's words. */
+import type { ExoscaleClient } from '../api/client.ts'
+import type { ExoscaleInstance, InstancePool, Operation, SksCluster } from '../api/types.ts'
+import { callFailed, type IamOperation, isGone } from './failures.ts'
+
+/** A nodepool and the cluster that it is in. */
+export interface NodepoolRef {
+  readonly clusterId: string
+  readonly nodepoolId: string
+}
+
+/** What is changed: a nodepool through its cluster, a pool of its own directly. */
+export interface PoolRef {
+  readonly poolId: string
+  /** Absent for a pool outside SKS. */
+  readonly nodepool?: NodepoolRef
+}
+
+type Client = Pick<
+  ExoscaleClient,
+  | 'getInstance'
+  | 'getInstancePool'
+  | 'listSksClusters'
+  | 'getQuota'
+  | 'getOperation'
+  | 'waitForOperation'
+  | 'scaleInstancePool'
+  | 'scaleSksNodepool'
+  | 'evictInstancePoolMembers'
+  | 'evictSksNodepoolMembers'
+>
+
+/** Every method rejects with a NodeGroupError, or with the signal's reason. */
+export class NodeGroupApi {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** Undefined when there is none. */
+  instance(id: string, signal: AbortSignal): Promise<ExoscaleInstance | undefined> {
+    return unlessGone('get-instance', this.#client.getInstance(id, signal), signal)
+  }
+
+  /** Undefined when there is none. */
+  pool(id: string, signal: AbortSignal): Promise<InstancePool | undefined> {
+    return unlessGone('get-instance-pool', this.#client.getInstancePool(id, signal), signal)
+  }
+
+  clusters(signal: AbortSignal): Promise<readonly SksCluster[]> {
+    return told('list-sks-clusters', this.#client.listSksClusters(signal), signal)
+  }
+
+  /** How many instances the organisation may have; negative: as many as it likes. */
+  async instanceLimit(signal: AbortSignal): Promise<number> {
+    const { limit } = await told('get-quota', this.#client.getQuota('instance', signal), signal)
+    if (limit === undefined) throw callFailed('get-quota', new Error('the answer has no limit'))
+    return limit
+  }
+
+  scale({ poolId, nodepool }: PoolRef, size: number, signal: AbortSignal): Promise<Operation> {
+    if (nodepool === undefined)
+      return told('scale-instance-pool', this.#client.scaleInstancePool(poolId, { size }, signal), signal)
+    const { clusterId, nodepoolId } = nodepool
+    const call = this.#client.scaleSksNodepool(clusterId, nodepoolId, { size }, signal)
+    return told('scale-sks-nodepool', call, signal)
+  }
+
+  evict({ poolId, nodepool }: PoolRef, ids: readonly string[], signal: AbortSignal): Promise<Operation> {
+    const body = { instances: ids }
+    if (nodepool === undefined) {
+      const call = this.#client.evictInstancePoolMembers(poolId, body, signal)
+      return told('evict-instance-pool-members', call, signal)
+    }
+    const { clusterId, nodepoolId } = nodepool
+    const call = this.#client.evictSksNodepoolMembers(clusterId, nodepoolId, body, signal)
+    return told('evict-sks-nodepool-members', call, signal)
+  }
+
+  /** Resolves once the operation has succeeded. */
+  async finished(operation: Operation, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    await told('get-operation', this.#client.waitForOperation(operation, { timeoutMs, signal }), signal)
+  }
+}
+
+async function told<T>(operation: IamOperation, call: Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await call
+  } catch (error) {
+    signal.throwIfAborted()
+    throw callFailed(operation, error)
+  }
+}
+
+async function unlessGone<T>(
+  operation: IamOperation,
+  call: Promise<T>,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  try {
+    return await call
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isGone(error)) return undefined
+    throw callFailed(operation, error)
+  }
+}

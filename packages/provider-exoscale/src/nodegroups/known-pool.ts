@@ -1,0 +1,120 @@
+/** What is known of one pool. There is one record for each id, whoever found it (cluster-autoscaler.md 9, trap 8). */
+import { type NodeGroup, unboundedGroupSize } from '@tenon/provider'
+import type { Clock } from '@tenon/runtime'
+import type { InstancePool } from '../api/types.ts'
+import type { NodeGroupApi, NodepoolRef, PoolRef } from './call-api.ts'
+import { PoolChanges } from './pool-changes.ts'
+import { membersOf, PoolWatch, stateProblem } from './pool-watch.ts'
+import { type ParsedSpec, specOf } from './specs.ts'
+
+/** The nodepool of a pool, as a list of clusters has it. */
+export interface FoundNodepool extends NodepoolRef {
+  readonly name: string
+  readonly size?: number
+}
+
+type Limits =
+  | { readonly kind: 'limits'; readonly min: number; readonly max: number }
+  | { readonly kind: 'problem'; readonly problem: string }
+
+export class KnownPool {
+  readonly id: string
+  readonly ref: PoolRef
+  readonly changes: PoolChanges
+  readonly #watch: PoolWatch
+  #pool: InstancePool
+  #nodepool: FoundNodepool | undefined
+  #members: Set<string>
+  #limits: Limits = { kind: 'problem', problem: 'its limits are not known yet' }
+
+  constructor(pool: InstancePool, nodepool: FoundNodepool | undefined, api: NodeGroupApi, clock: Clock) {
+    this.id = pool.id
+    this.ref = {
+      poolId: pool.id,
+      ...(nodepool && {
+        nodepool: { clusterId: nodepool.clusterId, nodepoolId: nodepool.nodepoolId },
+      }),
+    }
+    this.#pool = pool
+    this.#nodepool = nodepool
+    this.#members = new Set(membersOf(pool))
+    this.#watch = new PoolWatch(this.ref, api, clock, (read) => {
+      this.#take(read)
+    })
+    this.changes = new PoolChanges(this.ref, api, this.#watch)
+  }
+
+  /** Undefined while its limits are not known. */
+  get group(): NodeGroup | undefined {
+    if (this.#limits.kind === 'problem') return undefined
+    const { min, max } = this.#limits
+    const size = this.#nodepool?.size ?? this.#pool.size
+    return {
+      id: this.id,
+      name: this.name,
+      minSize: min,
+      maxSize: max,
+      targetSize: Math.max(size, this.changes.askedSize),
+    }
+  }
+
+  get name(): string {
+    return this.#nodepool?.name ?? this.#pool.name ?? this.id
+  }
+
+  /** Why it cannot be scaled now. */
+  get problem(): string | undefined {
+    return this.#limits.kind === 'problem' ? this.#limits.problem : stateProblem(this.#pool)
+  }
+
+  hasMember(instanceId: string): boolean {
+    return this.#members.has(instanceId)
+  }
+
+  /** An instance that says itself that it is in this pool, which was read before it came. */
+  addMember(instanceId: string): void {
+    this.#members.add(instanceId)
+  }
+
+  /** The newest facts. @param nodepool of a list of clusters; absent when there is none or it was not read. */
+  update(pool: InstancePool, nodepool: FoundNodepool | undefined): void {
+    this.#take(pool)
+    if (nodepool !== undefined) this.#nodepool = nodepool
+  }
+
+  /** @param quota reads how many instances the organisation may have; only asked when no spec is for this group. */
+  async readLimits(specs: readonly ParsedSpec[], quota: () => Promise<number>): Promise<void> {
+    const { nodepool } = this.ref
+    const ids = nodepool === undefined ? [this.id] : [nodepool.nodepoolId, this.id]
+    const lookup = specOf(specs, [this.name, ...ids])
+    if (lookup.kind === 'malformed') this.#limits = { kind: 'problem', problem: lookup.problem }
+    else if (lookup.kind === 'found') this.#limits = { kind: 'limits', ...limitsIn(lookup.spec) }
+    else this.#limits = await this.#defaultLimits(quota)
+  }
+
+  async #defaultLimits(quota: () => Promise<number>): Promise<Limits> {
+    try {
+      const limit = await quota()
+      return { kind: 'limits', min: 1, max: limit < 0 ? unboundedGroupSize : limit }
+    } catch (error) {
+      // What the limit was last is better than none.
+      if (this.#limits.kind === 'limits') return this.#limits
+      const said = error instanceof Error ? error.message : String(error)
+      return { kind: 'problem', problem: `the maximum size of group ${this.name} is not known: ${said}` }
+    }
+  }
+
+  /** Its nodepool is shown by other lists, which may be older: what it says of the size no longer counts. */
+  #take(pool: InstancePool): void {
+    this.#pool = pool
+    this.#members = new Set(membersOf(pool))
+    if (this.#nodepool !== undefined) {
+      const { size: _, ...nodepool } = this.#nodepool
+      this.#nodepool = nodepool
+    }
+  }
+}
+
+function limitsIn({ min, max }: { readonly min: number; readonly max: number }) {
+  return { min, max }
+}

@@ -1,0 +1,133 @@
+/** SKS nodepools and Instance Pools as groups of nodes (cluster-autoscaler.md 1). */
+import type { Node } from '@tenon/api'
+import {
+  type GroupFault,
+  type GroupInstance,
+  type GroupOfNode,
+  type Increase,
+  type NodeGroup,
+  NodeGroupError,
+  type NodeGroups,
+} from '@tenon/provider'
+import type { Clock, Logger } from '@tenon/runtime'
+import type { NodeGroupApi } from './call-api.ts'
+import { messageOf } from './failures.ts'
+import type { KnownPool } from './known-pool.ts'
+import { MemberReader } from './member-reader.ts'
+import { instanceIdOf, Resolver } from './resolver.ts'
+import { parseSpec } from './specs.ts'
+
+export interface NodeGroupsDependencies {
+  readonly api: NodeGroupApi
+  readonly zone: string
+  /** Values of `--nodes`. */
+  readonly nodeGroupSpecs: readonly string[]
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+export class ExoscaleNodeGroups implements NodeGroups {
+  readonly #api: NodeGroupApi
+  readonly #pools = new Map<string, KnownPool>()
+  readonly #resolver: Resolver
+  readonly #members: MemberReader
+  readonly #specs: ReturnType<typeof parseSpec>[]
+
+  constructor({ api, zone, nodeGroupSpecs, clock, logger }: NodeGroupsDependencies) {
+    this.#api = api
+    this.#specs = nodeGroupSpecs.map(parseSpec)
+    for (const spec of this.#specs)
+      if (spec.kind === 'malformed')
+        logger.warn('a value of --nodes cannot be used; the groups it is for are not scaled', {
+          problem: spec.problem,
+        })
+    this.#resolver = new Resolver({ api, clock, zone, specs: this.#specs }, this.#pools)
+    this.#members = new MemberReader(api, clock, (id) => this.#resolver.providerIdOf(id))
+  }
+
+  async refresh(signal: AbortSignal): Promise<readonly GroupFault[]> {
+    this.#resolver.forget()
+    const pools = [...this.#pools.values()]
+    const faults = await Promise.all(pools.map((pool) => this.#refreshPool(pool, signal)))
+    const unreadable = faults.filter((fault) => fault !== undefined)
+    if (unreadable.length > 0 && unreadable.length === this.#pools.size)
+      throw new NodeGroupError(`no node group can be read: ${unreadable[0]?.reason ?? ''}`)
+    const problems = [...this.#pools.values()]
+      .filter(({ id }) => !unreadable.some(({ groupId }) => groupId === id))
+      .flatMap(({ id, problem }) => (problem === undefined ? [] : [{ groupId: id, reason: problem }]))
+    return [...unreadable, ...problems]
+  }
+
+  list(): readonly NodeGroup[] {
+    return [...this.#pools.values()].flatMap(({ group }) => group ?? [])
+  }
+
+  group(id: string): NodeGroup | undefined {
+    return this.#pools.get(id)?.group
+  }
+
+  groupOf(node: Node, signal: AbortSignal): Promise<GroupOfNode> {
+    return this.#resolver.groupOf(node, signal)
+  }
+
+  instances(groupId: string, signal: AbortSignal): Promise<readonly GroupInstance[]> {
+    return this.#members.read(groupId, signal)
+  }
+
+  async increaseSize(groupId: string, delta: number, signal: AbortSignal): Promise<Increase> {
+    const { pool, group } = this.#known(groupId)
+    if (!Number.isInteger(delta) || delta <= 0)
+      throw new NodeGroupError(`group ${groupId}: the increase must be positive, not ${delta}`)
+    const { targetSize, maxSize } = group
+    if (targetSize + delta > maxSize)
+      throw new NodeGroupError(
+        `group ${groupId}: the increase is too large: size ${targetSize}, desired ${targetSize + delta}, maximum ${maxSize}`,
+      )
+    return await pool.changes.increase(targetSize, delta, signal)
+  }
+
+  async deleteInstances(
+    groupId: string,
+    providerIds: readonly string[],
+    signal: AbortSignal,
+    { belowMinimum }: { readonly belowMinimum: boolean } = { belowMinimum: false },
+  ): Promise<void> {
+    const { pool, group } = this.#known(groupId)
+    const ids = providerIds.map(instanceIdOf)
+    await pool.changes.remove({ ids, minSize: belowMinimum ? 0 : group.minSize, signal })
+  }
+
+  /** A pool cannot get smaller without losing members. */
+  decreaseTargetSize(): Promise<'done' | 'unsupported'> {
+    return Promise.resolve('unsupported')
+  }
+
+  #known(groupId: string) {
+    const pool = this.#pools.get(groupId)
+    const group = pool?.group
+    if (pool === undefined || group === undefined)
+      throw new NodeGroupError(`node group ${groupId} is not known${pool ? `: ${pool.problem ?? ''}` : ''}`)
+    return { pool, group }
+  }
+
+  async #refreshPool(known: KnownPool, signal: AbortSignal): Promise<GroupFault | undefined> {
+    try {
+      const pool = await this.#api.pool(known.id, signal)
+      if (pool === undefined) {
+        this.#pools.delete(known.id)
+        return undefined
+      }
+      const nodepoolId = known.ref.nodepool?.nodepoolId
+      const nodepool =
+        nodepoolId === undefined
+          ? undefined
+          : await this.#resolver.nodepool(nodepoolId, signal).catch(() => undefined)
+      known.update(pool, nodepool)
+      await known.readLimits(this.#specs, () => this.#resolver.quota(signal))
+      return undefined
+    } catch (error) {
+      signal.throwIfAborted()
+      return { groupId: known.id, reason: messageOf(error) }
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import type { NodeGroupDependencies, NodeGroupModule, NodeGroups } from '@tenon/provider'
+import { ExoscaleClient } from '../api/client.ts'
+import { HttpsTransport } from '../api/https-transport.ts'
+import { NodeGroupApi } from './call-api.ts'
+import { ExoscaleNodeGroups } from './node-groups.ts'
+import { readNodeGroupSettings } from './settings.ts'
+
+/** A loop waits for these calls: they give up sooner than those that launch instances. */
+const patience = { maxAttempts: 3, attemptTimeoutMs: 20_000 } as const
+
+/** Node groups of Exoscale for `tenon cluster-autoscaler`. */
+export const nodeGroupModule: NodeGroupModule = {
+  open(dependencies: NodeGroupDependencies): NodeGroups {
+    const { env, nodeGroupSpecs, clock, logger, fenced, userAgent } = dependencies
+    const { zone, apiKey, apiSecret, endpoint } = readNodeGroupSettings(env)
+    const client = new ExoscaleClient({
+      transport: fenced(new HttpsTransport(endpoint)),
+      basePath: new URL(endpoint).pathname.replace(/\/+$/, ''),
+      credentials: { key: apiKey, secret: apiSecret },
+      clock,
+      userAgent,
+      ...patience,
+    })
+    return new ExoscaleNodeGroups({ api: new NodeGroupApi(client), zone, nodeGroupSpecs, clock, logger })
+  },
+}

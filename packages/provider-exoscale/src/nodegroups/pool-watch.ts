@@ -1,0 +1,82 @@
+/** Looks at one pool until it is as it should be (cluster-autoscaler.md 1.4). */
+import { NodeGroupError } from '@tenon/provider'
+import type { Clock } from '@tenon/runtime'
+import type { InstancePool, Operation } from '../api/types.ts'
+import type { NodeGroupApi, PoolRef } from './call-api.ts'
+import { hasOperationFailed, messageOf } from './failures.ts'
+
+/** Longer than the minute after which Cluster Autoscaler gives an operation up: pools grow on after it. */
+const operationMs = 10 * 60_000
+const runningMs = 10 * 60_000
+const pauseMs = 10_000
+
+/** States that a pool does not leave by itself. */
+const dead: ReadonlySet<string> = new Set(['suspended', 'destroying'])
+
+export class PoolWatch {
+  readonly #ref: PoolRef
+  readonly #api: NodeGroupApi
+  readonly #clock: Clock
+  readonly #onRead: (pool: InstancePool) => void
+
+  constructor(ref: PoolRef, api: NodeGroupApi, clock: Clock, onRead: (pool: InstancePool) => void) {
+    this.#ref = ref
+    this.#api = api
+    this.#clock = clock
+    this.#onRead = onRead
+  }
+
+  /** Rejects when the pool is gone. */
+  async read(signal: AbortSignal): Promise<InstancePool> {
+    const pool = await this.#api.pool(this.#ref.poolId, signal)
+    if (pool === undefined)
+      throw new NodeGroupError(`instance pool ${this.#ref.poolId} does not exist any more`)
+    this.#onRead(pool)
+    return pool
+  }
+
+  /** The pool as soon as nothing changes it. A read that fails is tried again. */
+  async untilRunning(signal: AbortSignal): Promise<InstancePool> {
+    const startMs = this.#clock.monotonic()
+    for (;;) {
+      const { pool, problem } = await this.#look(signal)
+      if (pool?.state === 'running') return pool
+      if (this.#clock.monotonic() - startMs >= runningMs)
+        throw new NodeGroupError(
+          `instance pool ${this.#ref.poolId} was not running within ${runningMs / 60_000} min: ${problem}`,
+        )
+      await this.#clock.sleep(pauseMs, signal)
+    }
+  }
+
+  /** Resolves when an operation has ended well, or when it cannot be told how it ended. */
+  async untilEnded(operation: Operation, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#api.finished(operation, operationMs, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (hasOperationFailed(error)) throw error
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<{ readonly pool?: InstancePool; readonly problem: string }> {
+    const { poolId } = this.#ref
+    const pool = await this.#api.pool(poolId, signal).catch((error: unknown) => messageOf(error))
+    signal.throwIfAborted()
+    if (typeof pool === 'string') return { problem: pool }
+    if (pool === undefined) throw new NodeGroupError(`instance pool ${poolId} does not exist any more`)
+    this.#onRead(pool)
+    if (dead.has(pool.state)) throw new NodeGroupError(`instance pool ${poolId} is ${pool.state}`)
+    return { pool, problem: `it is ${pool.state}` }
+  }
+}
+
+/** Why a pool in this state cannot be scaled; undefined when it can, at once or soon. */
+export function stateProblem({ id, state }: InstancePool): string | undefined {
+  return dead.has(state) ? `instance pool ${id} is ${state}` : undefined
+}
+
+/** Ids of the members. */
+export function membersOf({ instances = [] }: InstancePool): readonly string[] {
+  return instances.map(({ id }) => id)
+}

@@ -1,0 +1,53 @@
+/** What happens in a zone without a call of the API: machines fail, and other people change pools. */
+import type { InstanceLife } from './instances/instance-life.ts'
+import type { InstanceState } from './instances/instance.ts'
+import { addMembers, removeMembers } from './instances/pool-members.ts'
+import type { CloudContext, InstancePool } from './zone/cloud-state.ts'
+
+export interface Interventions {
+  /** Puts an instance into a state, such as `error` or `stopped`. It boots when it runs, and loses power otherwise. */
+  setInstanceState(instanceId: string, state: InstanceState): void
+  setPoolState(poolId: string, state: InstancePool['state']): void
+  /** Somebody else brings a pool to a size at once. The newest members go first. */
+  resizePool(poolId: string, size: number): void
+  /** Deletes a pool with its members, and the nodepool that it belongs to. */
+  deletePool(poolId: string): void
+}
+
+export function interventionsIn(context: CloudContext, life: InstanceLife): Interventions {
+  const { instancePools, instances, cluster } = context.state
+  const poolOf = (id: string): InstancePool => {
+    const pool = instancePools.get(id)
+    if (pool === undefined) throw new Error(`there is no instance pool ${id}`)
+    return pool
+  }
+  return {
+    setInstanceState(id, state) {
+      const instance = instances.get(id)
+      if (instance === undefined) throw new Error(`there is no instance ${id}`)
+      if (state === 'running') {
+        life.powerOn(instance)
+        return
+      }
+      life.powerOff(instance)
+      instance.state = state
+    },
+    setPoolState(id, state) {
+      poolOf(id).state = state
+    },
+    resizePool(id, size) {
+      const pool = poolOf(id)
+      const members = instances.inPool(id)
+      if (size < members.length) removeMembers(life, members.slice(size))
+      else addMembers(context, life, pool, size - members.length, [])
+      pool.size = instances.inPool(id).length
+    },
+    deletePool(id) {
+      poolOf(id)
+      removeMembers(life, instances.inPool(id))
+      instancePools.delete(id)
+      const at = cluster.nodepools.findIndex(({ instancePoolId }) => instancePoolId === id)
+      if (at >= 0) cluster.nodepools.splice(at, 1)
+    },
+  }
+}
