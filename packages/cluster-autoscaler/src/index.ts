@@ -1,3 +1,8 @@
+export { Explanations } from './loop/explanations.ts'
+export { LoopTrigger } from './loop/triggers.ts'
+export type { Autoscaler } from './loop/autoscaler.ts'
+export type { ClusterCache } from './loop/cluster-cache.ts'
+export { type AutoscalerParts, createAutoscaler } from './loop/create-autoscaler.ts'
 export type {
   ClusterWriter,
   CounterName,

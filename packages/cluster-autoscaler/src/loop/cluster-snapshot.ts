@@ -3,7 +3,7 @@ import type { Node, Pod } from '@tenon/api'
 import { type PodReader, Snapshot } from '@tenon/filters'
 import type { NodeTemplate } from '../model.ts'
 import { nodeLike } from '../templates/node-templates.ts'
-import type { ClusterReader } from './cluster-reader.ts'
+import type { ClusterCache } from './cluster-cache.ts'
 
 /** Nodes and pods between two looks at the clock. */
 const atOnce = 100
@@ -13,7 +13,7 @@ export function* buildSnapshot(
   nodes: readonly Node[],
   placed: ReadonlyMap<string, readonly Pod[]>,
   reader: PodReader,
-  cluster: Pick<ClusterReader, 'namespaces' | 'volumes'>,
+  cluster: Pick<ClusterCache, 'namespaces' | 'volumes'>,
 ): Generator<void, Snapshot> {
   const snapshot = new Snapshot({ reader, volumes: cluster.volumes(), namespaces: cluster.namespaces() })
   let count = 0

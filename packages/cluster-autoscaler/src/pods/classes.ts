@@ -14,8 +14,15 @@ export interface PodClasses {
 
 type PodClass = keyof PodClasses
 
-/** Sorts pods; those that have ended, are being deleted or wait for another scheduler are in none. */
-export function classify(pods: readonly Pod[], options: LoopOptions): PodClasses {
+/** Pods between two looks at the clock. */
+const atOnce = 200
+
+/** Sorts pods; those that have ended, cannot be read, are being deleted or wait for another scheduler are in none. */
+export function* classify(
+  pods: readonly Pod[],
+  options: LoopOptions,
+  isReadable: (pod: Pod) => boolean,
+): Generator<void, PodClasses> {
   const classes: Record<PodClass, Pod[]> = {
     scheduled: [],
     nominated: [],
@@ -24,9 +31,10 @@ export function classify(pods: readonly Pod[], options: LoopOptions): PodClasses
   }
   const bypassed = new Set(options.bypassedSchedulerNames)
   const allowed = new Set(options.allowedSchedulerNames)
-  for (const pod of pods) {
+  for (const [index, pod] of pods.entries()) {
+    if (index % atOnce === atOnce - 1) yield
     const scheduler = schedulerOf(pod)
-    if (hasEnded(pod) || (allowed.size > 0 && !allowed.has(scheduler))) continue
+    if (hasEnded(pod) || !isReadable(pod) || (allowed.size > 0 && !allowed.has(scheduler))) continue
     const found = classOf(pod, bypassed.has(scheduler))
     if (found !== undefined) classes[found].push(pod)
   }

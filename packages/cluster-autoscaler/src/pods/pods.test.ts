@@ -11,7 +11,7 @@ import { pendingPods, unbound } from './pending-pods.ts'
 import { areAllNew, oldEnough } from './young-pods.ts'
 
 function classOf(pod: Pod, options: Partial<LoopOptions> = {}): string | undefined {
-  const classes = classify([pod], { ...defaultOptions.loop, ...options })
+  const classes = finished(classify([pod], { ...defaultOptions.loop, ...options }, () => true))
   return Object.entries(classes).find(([, list]) => list.length > 0)?.[0]
 }
 

@@ -59,13 +59,20 @@ export interface ScaleUpQuestion {
   readonly safetyOf: (groupId: string) => GroupSafety
 }
 
+/** Nodes were asked for, or would have been in a dry run. */
+interface Successful {
+  readonly kind: 'successful'
+  readonly pods: readonly Pod[]
+  /** `{group from->to (max: m)}` for each. */
+  readonly groups: string
+}
+
 export type ScaleUpResult =
-  /** Nodes were asked for, or would have been in a dry run. */
-  | { readonly kind: 'successful' }
+  | Successful
   /** `refusals`: text by pod that no group helps. */
   | { readonly kind: 'noOptions'; readonly refusals: ReadonlyMap<Pod, string> }
   /** The group that would help is still being resized. */
-  | { readonly kind: 'waiting' }
+  | { readonly kind: 'waiting'; readonly groupId: string }
   | { readonly kind: 'failed'; readonly message: string; readonly isTransient: boolean }
 
 const cloudError = 'cloudProviderError'
@@ -84,11 +91,11 @@ export class ScaleUp {
     const { options, slicing } = this.#deps
     const start = slicing.clock.monotonic()
     let { pods } = question
-    let total: ScaleUpResult | undefined
+    let total: Successful | undefined
     for (;;) {
       const { result, helped } = await this.#once({ ...question, pods }, signal)
       if (result.kind !== 'successful') return total ?? result
-      total = result
+      total = total === undefined ? result : together(total, result)
       pods = pods.filter((pod) => !helped.has(pod))
       const isOver = slicing.clock.monotonic() - start > options.salvoScaleUpBudgetMs
       if (!options.salvoScaleUp || helped.size === 0 || pods.length === 0 || isOver) return total
@@ -128,7 +135,8 @@ export class ScaleUp {
       const reason: SkipReason | undefined = found.options.length > 0 ? { kind: 'notChosen' } : undefined
       return { result: { kind: 'noOptions', refusals: refusalsOf(found, reason) }, helped: nobody }
     }
-    if (this.#resizing.has(best.groupId)) return { result: { kind: 'waiting' }, helped: nobody }
+    if (this.#resizing.has(best.groupId))
+      return { result: { kind: 'waiting', groupId: best.groupId }, helped: nobody }
     outlets.logger.info('best option to resize', {
       group: best.groupId,
       nodes: best.nodeCount,
@@ -167,10 +175,11 @@ export class ScaleUp {
       const groups = increases.map(sizeText).join(' ')
       outlets.logger.info('dry run: would scale up', { groups, pods: best.pods.length })
     }
-    const text = `pod triggered scale-up: [${increases.map(sizeText).join(' ')}]`
-    for (const pod of best.pods) outlets.events.object(pod, 'Normal', 'TriggeredScaleUp', text)
+    const text = increases.map(sizeText).join(' ')
+    const message = `pod triggered scale-up: [${text}]`
+    for (const pod of best.pods) outlets.events.object(pod, 'Normal', 'TriggeredScaleUp', message)
     if (options.salvoScaleUp) addToSnapshot(increases, found, search)
-    return { result: { kind: 'successful' }, helped: new Set(best.pods) }
+    return { result: { kind: 'successful', pods: best.pods, groups: text }, helped: new Set(best.pods) }
   }
 
   async #oneByOne(
@@ -248,6 +257,14 @@ export class ScaleUp {
 
   #nowMs(): number {
     return this.#deps.slicing.clock.now()
+  }
+}
+
+function together(first: Successful, second: Successful): Successful {
+  return {
+    kind: 'successful',
+    pods: [...first.pods, ...second.pods],
+    groups: `${first.groups} ${second.groups}`,
   }
 }
 

@@ -122,6 +122,7 @@ function* takenBy(
   const takes = new Set<PodGroup>()
   try {
     for (const group of groups) {
+      yield
       const rejection = snapshot.check(group.exemplar, entry)
       if (rejection === undefined) takes.add(group)
       else refusals.get(group)?.set(groupId, { kind: 'filter', reasons: rejection.reasons })
@@ -129,7 +130,6 @@ function* takenBy(
   } finally {
     snapshot.revert(mark)
   }
-  yield
   return takes
 }
 

@@ -3,7 +3,7 @@ import type { Labels, VolumeIndex } from '@tenon/filters'
 import type { Lookups } from '../model.ts'
 
 /** The cluster as the caches have it. Every call gives what they hold now. */
-export interface ClusterReader extends Lookups {
+export interface ClusterCache extends Lookups {
   nodes(): readonly Node[]
   /** All pods, those that have ended among them or not. */
   pods(): readonly Pod[]

@@ -1,0 +1,211 @@
+/** One iteration after the other over the cluster and its node groups (cluster-autoscaler.md 2.3). */
+import type { Node } from '@tenon/api'
+import type { LoopView } from '../model.ts'
+import type { PodClasses } from '../pods/classes.ts'
+import { applyUpdate, fixSizes } from '../registry/effects.ts'
+import { isNodeReady } from '../registry/node-state.ts'
+import { ClusterViewer } from './cluster-view.ts'
+import type { AutoscalerDependencies } from './dependencies.ts'
+import { Growth } from './growth.ts'
+import { ClusterMetrics } from './loop-metrics.ts'
+import { LoopError, type LoopOutcome } from './outcome.ts'
+import { reportOf } from './report.ts'
+import { seconds, Stopwatch } from './stopwatch.ts'
+
+/** None of the cluster's nodes is ready for so long before it is told. */
+const toldAfterMs = 10 * 60_000
+
+export class Autoscaler {
+  readonly #deps: AutoscalerDependencies
+  readonly #viewer: ClusterViewer
+  readonly #growth: Growth
+  readonly #clusterMetrics: ClusterMetrics
+  readonly #stopwatch: Stopwatch
+  readonly #startMs: number
+  #isStarted = false
+  #candidatesByGroup: ReadonlyMap<string, number> = new Map()
+  #lastDeletionMs: number | undefined
+
+  constructor(deps: AutoscalerDependencies) {
+    this.#deps = deps
+    this.#viewer = new ClusterViewer(deps)
+    this.#growth = new Growth(deps)
+    this.#clusterMetrics = new ClusterMetrics(deps.options, deps.outlets.metrics)
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.outlets.metrics)
+    this.#startMs = deps.slicing.clock.now()
+  }
+
+  /** When nodes were added, or the removal of some begun, last; undefined = never. */
+  get lastChangeMs(): number | undefined {
+    const times = [this.#growth.lastMs, this.#lastDeletionMs].filter((each) => each !== undefined)
+    return times.length === 0 ? undefined : Math.max(...times)
+  }
+
+  /** Rejects only when the signal aborts. */
+  async runOnce(signal: AbortSignal): Promise<LoopOutcome> {
+    const { outlets, slicing } = this.#deps
+    const nowMs = slicing.clock.now()
+    const done = this.#stopwatch.start('main')
+    outlets.metrics.set('last_activity', seconds(nowMs), { activity: 'main' })
+    outlets.health.noteActivity()
+    const isSnapshotWanted = outlets.debugging.snapshotz.isWanted
+    const outcome = await this.#attempt(nowMs, signal)
+    signal.throwIfAborted()
+    const endMs = slicing.clock.now()
+    if (isSnapshotWanted && outlets.debugging.snapshotz.isWanted)
+      outlets.debugging.snapshotz.fail(
+        outcome.kind === 'failed' ? outcome.message : 'the loop ended early',
+        endMs,
+      )
+    if (outcome.kind === 'done')
+      outlets.metrics.set('last_activity', seconds(endMs), { activity: 'mainSuccessful' })
+    else {
+      outlets.metrics.add('errors_total', 1, { type: outcome.type })
+      outlets.logger.error('the loop failed', { type: outcome.type, error: outcome.message })
+    }
+    if (outcome.kind === 'done' || outcome.type === 'transientError') outlets.health.noteSuccess()
+    done()
+    return outcome
+  }
+
+  async #attempt(nowMs: number, signal: AbortSignal): Promise<LoopOutcome> {
+    try {
+      await this.#iterate(nowMs, signal)
+      return { kind: 'done' }
+    } catch (error) {
+      signal.throwIfAborted()
+      const message = error instanceof Error ? error.message : String(error)
+      if (error instanceof LoopError) return { kind: 'failed', type: error.type, message }
+      this.#deps.outlets.logger.error('an iteration threw', { error })
+      return { kind: 'failed', type: 'internalError', message }
+    }
+  }
+
+  async #iterate(nowMs: number, signal: AbortSignal): Promise<void> {
+    const { options, actions, outlets } = this.#deps
+    const { explanations } = outlets.debugging
+    explanations.begin(nowMs)
+    const seen = await this.#viewer.nodes(signal)
+    explanations.nodes(seen.nodes, seen.index)
+    if (!this.#isStarted && !options.isDryRun)
+      await actions.scaleDown.startUp(seen.registered, seen.index, signal)
+    this.#isStarted = true
+    if (!options.loop.scaleUpFromZero && (await this.#waitsForNodes(seen.nodes, nowMs, signal))) return
+    const classes = await this.#viewer.pods()
+    const view = await this.#viewer.view(seen, classes, nowMs, signal)
+    await this.#updateRegistry(view, signal)
+    try {
+      await this.#scale(view, classes, signal)
+    } finally {
+      await this.#report(view, signal)
+    }
+  }
+
+  /** `--scale-up-from-zero=false`: nothing is scaled while there is no node, or none is ready. */
+  async #waitsForNodes(nodes: readonly Node[], nowMs: number, signal: AbortSignal): Promise<boolean> {
+    const isReady = (node: Node) => isNodeReady(node) && node.spec?.unschedulable !== true
+    if (nodes.some(isReady)) return false
+    const message = nodes.length === 0 ? 'Cluster has no nodes.' : 'Cluster has no ready nodes.'
+    const { outlets } = this.#deps
+    this.#clearUnneeded()
+    await outlets.status.write({ kind: 'initializing', message }, signal)
+    if (nodes.length === 0 || nowMs - this.#startMs > toldAfterMs)
+      outlets.events.status('Warning', 'ClusterUnhealthy', message)
+    return true
+  }
+
+  async #updateRegistry(view: LoopView, signal: AbortSignal): Promise<void> {
+    const { state, sources, outlets } = this.#deps
+    const done = this.#stopwatch.start('updateClusterState')
+    const effects = {
+      groups: sources.nodeGroups,
+      events: outlets.events,
+      logger: outlets.logger,
+      countFailure: (_groupId: string, reason: string, nodes: number) => {
+        outlets.metrics.add('failed_scale_ups_total', 1, { reason, ...noGpu })
+        outlets.metrics.add('failed_node_creations_total', nodes, { reason })
+      },
+    }
+    await applyUpdate(state.registry.update(view), effects, signal)
+    done()
+  }
+
+  async #scale(view: LoopView, classes: PodClasses, signal: AbortSignal): Promise<void> {
+    const { options, state, outlets, actions } = this.#deps
+    const { registry } = state
+    if (!options.isDryRun) {
+      const removals = registry.oldUnregistered(view.nowMs, (id) => actions.remover.inProgress(id))
+      actions.remover.removeUnregistered(removals, signal)
+    }
+    if (!registry.isClusterHealthy()) {
+      this.#clearUnneeded()
+      outlets.events.status('Warning', 'ClusterUnhealthy', 'Cluster is unhealthy')
+      return
+    }
+    if (!options.isDryRun && (await this.#mend(view.nowMs, signal))) return
+    outlets.metrics.set('last_activity', seconds(view.nowMs), { activity: 'autoscaling' })
+    for (const [type, list] of [
+      ['unschedulable', classes.unschedulable],
+      ['scheduler_unprocessed', classes.unprocessed],
+    ] as const)
+      outlets.metrics.set('unschedulable_pods_count', list.length, { type })
+    const awaited = this.#growth.addUpcoming(view)
+    const pending = await this.#growth.pending(view, classes)
+    const isForbidden = await this.#growth.scaleUp(pending, view, signal)
+    await this.#scaleDown(view, awaited, isForbidden, signal)
+    if (options.loop.enforceNodeGroupMinSize)
+      await actions.scaleUp.toMinSizes({ view, safetyOf: (id) => registry.safety(id, view.nowMs) }, signal)
+  }
+
+  /** Removes members that failed, and takes back sizes that were not reached. @returns whether sizes changed. */
+  async #mend(nowMs: number, signal: AbortSignal): Promise<boolean> {
+    const { state, sources, outlets, actions } = this.#deps
+    actions.remover.removeFailed(state.registry.instancesToReplace(), signal)
+    const dependencies = { groups: sources.nodeGroups, logger: outlets.logger }
+    return await fixSizes(state.registry.sizeFixes(nowMs), dependencies, signal)
+  }
+
+  /** @param awaited groups of which nodes are on their way. */
+  async #scaleDown(
+    view: LoopView,
+    awaited: ReadonlySet<string>,
+    isForbidden: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { actions, outlets, state } = this.#deps
+    const { index } = view
+    outlets.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleDown' })
+    const starting = new Set([...awaited].flatMap((id) => state.registry.readinessOf(id)?.notStarted ?? []))
+    const candidates = view.nodes.filter(({ metadata: { name } }) => {
+      const groupId = index.groupOf.get(name)
+      return !starting.has(name) && (groupId === undefined || !index.faults.has(groupId))
+    })
+    const done = this.#stopwatch.start('scaleDown')
+    const { lastMs, lastMsByGroup } = this.#growth
+    const outcome = await actions.scaleDown.update(
+      { view, candidates, isForbidden, lastScaleUpMs: lastMs, lastScaleUpMsByGroup: lastMsByGroup },
+      signal,
+    )
+    done()
+    this.#candidatesByGroup = outcome.candidatesByGroup
+    outlets.debugging.explanations.scaleDown(outcome, index.groupOf)
+    this.#lastDeletionMs = outcome.lastDeletionStartedMs
+    if (outcome.step.kind === 'failed') throw new LoopError(outcome.step.error, outcome.step.message)
+  }
+
+  #clearUnneeded(): void {
+    this.#deps.actions.scaleDown.clearUnneeded()
+    this.#candidatesByGroup = new Map()
+  }
+
+  async #report({ index, nodes, nowMs }: LoopView, signal: AbortSignal): Promise<void> {
+    const { state, outlets, sources } = this.#deps
+    const groups = new Map(sources.nodeGroups.list().map((group) => [group.id, group]))
+    const report = reportOf(nowMs, { groups, faults: index.faults }, state.registry, this.#candidatesByGroup)
+    this.#clusterMetrics.show(report, nodes)
+    outlets.debugging.explanations.groups(groups.values(), report)
+    await outlets.status.write(report, signal)
+  }
+}
+
+const noGpu = { gpu_resource_name: '', gpu_name: '', dra_drivers: '' }

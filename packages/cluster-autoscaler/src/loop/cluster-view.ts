@@ -1,0 +1,98 @@
+/** Reads what an iteration decides on (cluster-autoscaler.md 2.3). */
+import type { Node, Pod } from '@tenon/api'
+import { inSlices } from '@tenon/runtime'
+import type { LoopView } from '../model.ts'
+import { classify, isExpendable, type PodClasses } from '../pods/classes.ts'
+import type { AutoscalerDependencies } from './dependencies.ts'
+import { buildSnapshot, podsByNode } from './cluster-snapshot.ts'
+import { GroupFaults } from './group-faults.ts'
+import { countTaints } from './loop-metrics.ts'
+import { type ResolvedGroups, resolveGroups } from './node-groups.ts'
+import { LoopError } from './outcome.ts'
+import { ReadableObjects } from './readable-objects.ts'
+import { Stopwatch } from './stopwatch.ts'
+
+type Dependencies = Pick<AutoscalerDependencies, 'options' | 'sources' | 'state' | 'outlets' | 'slicing'>
+
+/** Nodes and their groups. */
+export interface SeenNodes {
+  /** As the API server has them. */
+  readonly registered: readonly Node[]
+  /** Not ready while they have a startup taint. */
+  readonly nodes: readonly Node[]
+  readonly index: ResolvedGroups
+}
+
+export class ClusterViewer {
+  readonly #deps: Dependencies
+  readonly #faults: GroupFaults
+  readonly #readable: ReadableObjects
+  readonly #stopwatch: Stopwatch
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    this.#faults = new GroupFaults(deps.outlets)
+    this.#readable = new ReadableObjects(deps.sources.reader, deps.outlets.logger)
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.outlets.metrics)
+  }
+
+  /**
+   * Nodes with their groups. A group that cannot be read is left out.
+   * @throws LoopError when none can.
+   */
+  async nodes(signal: AbortSignal): Promise<SeenNodes> {
+    const { sources, state, outlets } = this.#deps
+    const registered = this.#readable.nodes(sources.cache.nodes())
+    countTaints(registered, state.taints, outlets.metrics)
+    const nodes = registered.map((node) => state.taints.asSeen(node))
+    const index = await this.#groups(nodes, signal)
+    return { registered, nodes, index }
+  }
+
+  async pods(): Promise<PodClasses> {
+    const { sources, options, slicing } = this.#deps
+    return await inSlices(classify(sources.cache.pods(), options.loop, this.#readable.isReadablePod), slicing)
+  }
+
+  async view(
+    { nodes, index }: SeenNodes,
+    classes: PodClasses,
+    nowMs: number,
+    signal: AbortSignal,
+  ): Promise<LoopView> {
+    const { options, sources, state, slicing } = this.#deps
+    const { cache, reader } = sources
+    const keeps = (pod: Pod) => !isExpendable(pod, options.loop.expendablePodsPriorityCutoff)
+    const placed = podsByNode(classes.scheduled.filter(keeps), classes.nominated.filter(keeps))
+    const snapshot = await inSlices(buildSnapshot(nodes, placed, reader, cache), slicing)
+    const { registry, members, templates } = state
+    const instances = await members.read(index.groups.keys(), (id) => registry.hasLiveRequest(id), signal)
+    const byGroup = templates.update({
+      nowMs,
+      nodes,
+      index,
+      podsOn: (name) => placed.get(name) ?? [],
+      daemonSets: cache.daemonSets,
+    })
+    const { controllerOf, disruptionBudgets, daemonSets } = cache
+    const lookups = { controllerOf, disruptionBudgets, daemonSets }
+    return { nowMs, nodes, index, templates: byGroup, instances, snapshot, lookups }
+  }
+
+  async #groups(nodes: readonly Node[], signal: AbortSignal): Promise<ResolvedGroups> {
+    const { sources } = this.#deps
+    const done = this.#stopwatch.start('cloudProviderRefresh')
+    try {
+      const faults = await sources.nodeGroups.refresh(signal)
+      const index = await resolveGroups(nodes, sources.nodeGroups, faults, signal)
+      this.#faults.tell(index, nodes)
+      return index
+    } catch (error) {
+      signal.throwIfAborted()
+      const message = error instanceof Error ? error.message : String(error)
+      throw new LoopError('cloudProviderError', message, { cause: error })
+    } finally {
+      done()
+    }
+  }
+}

@@ -1,0 +1,107 @@
+/** Puts the Cluster Autoscaler mode together. */
+import type { Node } from '@tenon/api'
+import { PodReader } from '@tenon/filters'
+import type { NodeGroups } from '@tenon/provider'
+import type { Clock, Random, Turns } from '@tenon/runtime'
+import type { ClusterWriter } from '../model.ts'
+import { priorityExpanderConfigMap } from '../names.ts'
+import type { AutoscalerOptions } from '../options/options.ts'
+import { ClusterStateRegistry } from '../registry/cluster-state.ts'
+import { GroupMembers } from '../registry/members.ts'
+import { InstanceRemover } from '../registry/removal.ts'
+import type { ClusterReader } from '../scale-down/deletion/cluster-reader.ts'
+import { ScaleDown } from '../scale-down/scale-down.ts'
+import { type Expander, expanderChain } from '../scale-up/expanders.ts'
+import { priorityExpander } from '../scale-up/priority-expander.ts'
+import { ScaleUp } from '../scale-up/scale-up.ts'
+import { NodeTemplates } from '../templates/node-templates.ts'
+import { TaintRules } from '../templates/taint-rules.ts'
+import { Autoscaler } from './autoscaler.ts'
+import type { LoopOutlets } from './dependencies.ts'
+import type { ClusterCache } from './cluster-cache.ts'
+
+/** The cluster: what the caches hold, what is asked anew, and what is written. */
+export interface ClusterPorts {
+  readonly cache: ClusterCache
+  /** Asks the API server. */
+  readonly reader: ClusterReader
+  /** All nodes, asked of the API server. */
+  readonly listNodes: (signal: AbortSignal) => Promise<readonly Node[]>
+  readonly writer: ClusterWriter
+}
+
+/** Time, turns of the event loop, and chance. */
+export interface Capabilities {
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly random: Random
+}
+
+export interface AutoscalerParts {
+  readonly options: AutoscalerOptions
+  readonly cluster: ClusterPorts
+  readonly nodeGroups: NodeGroups
+  readonly reporting: LoopOutlets
+  readonly capabilities: Capabilities
+  /** Asks the server of `--grpc-expander-url`; is not called unless `--expander` names `grpc`. */
+  readonly grpcExpander: Expander
+}
+
+/** The thread is given up after so long. */
+const sliceMs = 8
+
+export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
+  const { options, cluster, nodeGroups, reporting, capabilities } = parts
+  const { clock, turns, random } = capabilities
+  const { events, metrics, logger } = reporting
+  const reader = new PodReader()
+  const taints = new TaintRules(options.taints)
+  const registry = new ClusterStateRegistry(options.registry)
+  const members = new GroupMembers({ groups: nodeGroups, clock, logger })
+  const slicing = { clock, turns, sliceMs }
+  const priority = priorityExpander({
+    configMap: () => cluster.cache.configMap(options.status.namespace, priorityExpanderConfigMap),
+    events,
+  })
+  const scaleUp = new ScaleUp({
+    options: options.scaleUp,
+    cloud: { nodeGroups, registry, isDryRun: options.isDryRun },
+    outlets: { events, metrics, logger },
+    chooser: expanderChain(options.scaleUp.expanders, { reader, random, priority, grpc: parts.grpcExpander }),
+    reader,
+    slicing,
+  })
+  const scaleDown = new ScaleDown({
+    options,
+    nodeGroups,
+    writer: cluster.writer,
+    reader: cluster.reader,
+    events,
+    metrics,
+    clock,
+    turns,
+    logger,
+    ended: ({ kind, groupId }) => {
+      if (kind !== 'deleted') return
+      registry.registerDeletion(groupId, clock.now())
+      members.invalidate(groupId)
+    },
+  })
+  const remover = new InstanceRemover({
+    groups: nodeGroups,
+    listNodes: cluster.listNodes,
+    members,
+    events,
+    metrics,
+    logger,
+    belowMinimum: options.registry.forceDeleteUnregisteredNodes,
+  })
+  return new Autoscaler({
+    options,
+    sources: { cache: cluster.cache, nodeGroups, reader },
+    state: { registry, members, templates: new NodeTemplates(options.templates, taints, reader), taints },
+    actions: { scaleUp, scaleDown, remover },
+    outlets: reporting,
+    slicing,
+  })
+}

@@ -1,0 +1,70 @@
+/** What an iteration works with. */
+import type { PodReader } from '@tenon/filters'
+import type { NodeGroups } from '@tenon/provider'
+import type { Clock, Logger, Slicing } from '@tenon/runtime'
+import type { EventSink, MetricSink } from '../model.ts'
+import type { AutoscalerOptions } from '../options/options.ts'
+import type { ClusterStateRegistry } from '../registry/cluster-state.ts'
+import type { GroupMembers } from '../registry/members.ts'
+import type { InstanceRemover } from '../registry/removal.ts'
+import type { ScaleDown } from '../scale-down/scale-down.ts'
+import type { ScaleUp } from '../scale-up/scale-up.ts'
+import type { SnapshotzRequests } from '../status/snapshotz.ts'
+import type { StatusWriter } from '../status/status-config-map.ts'
+import type { NodeTemplates } from '../templates/node-templates.ts'
+import type { TaintRules } from '../templates/taint-rules.ts'
+import type { ClusterCache } from './cluster-cache.ts'
+import type { Explanations } from './explanations.ts'
+
+/** The cluster and the cloud, as they are read. */
+export interface LoopSources {
+  readonly cache: ClusterCache
+  readonly nodeGroups: NodeGroups
+  readonly reader: PodReader
+}
+
+/** What is remembered from one iteration to the next. */
+export interface LoopState {
+  readonly registry: ClusterStateRegistry
+  readonly members: GroupMembers
+  readonly templates: NodeTemplates
+  readonly taints: TaintRules
+}
+
+/** What changes the cloud. */
+export interface LoopActions {
+  readonly scaleUp: ScaleUp
+  readonly scaleDown: ScaleDown
+  readonly remover: InstanceRemover
+}
+
+/** What is told of an iteration. */
+export interface LoopOutlets {
+  readonly events: EventSink
+  readonly metrics: MetricSink
+  readonly status: StatusWriter
+  readonly health: HealthSink
+  readonly logger: Logger
+  readonly debugging: DebuggingSinks
+}
+
+/** What those are told who ask why. */
+export interface DebuggingSinks {
+  readonly snapshotz: SnapshotzRequests
+  readonly explanations: Explanations
+}
+
+/** Whether the loop is alive. */
+export interface HealthSink {
+  noteActivity(): void
+  noteSuccess(): void
+}
+
+export interface AutoscalerDependencies {
+  readonly options: AutoscalerOptions
+  readonly sources: LoopSources
+  readonly state: LoopState
+  readonly actions: LoopActions
+  readonly outlets: LoopOutlets
+  readonly slicing: Slicing & { readonly clock: Clock }
+}

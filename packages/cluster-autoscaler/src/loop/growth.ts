@@ -1,0 +1,153 @@
+/** The half of an iteration that adds nodes (cluster-autoscaler.md 2.3, 4.1). */
+import type { Pod } from '@tenon/api'
+import type { Snapshot } from '@tenon/filters'
+import { inSlices } from '@tenon/runtime'
+import type { LoopView } from '../model.ts'
+import type { PodClasses } from '../pods/classes.ts'
+import { type PlacementHints, pendingPods, unbound } from '../pods/pending-pods.ts'
+import { areAllNew, oldEnough } from '../pods/young-pods.ts'
+import { isNodeReady } from '../registry/node-state.ts'
+import { renderSkipReason } from '../scale-up/reasons.ts'
+import { notTriggeredText } from '../scale-up/scale-up.ts'
+import type { AutoscalerDependencies } from './dependencies.ts'
+import { addAwaited } from './cluster-snapshot.ts'
+import { seconds, Stopwatch } from './stopwatch.ts'
+
+type Dependencies = Pick<
+  AutoscalerDependencies,
+  'options' | 'sources' | 'state' | 'actions' | 'outlets' | 'slicing'
+>
+
+export class Growth {
+  readonly #deps: Dependencies
+  readonly #stopwatch: Stopwatch
+  readonly #hints: PlacementHints = new Map()
+  readonly #lastMsByGroup = new Map<string, number>()
+  #lastMs: number | undefined
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.outlets.metrics)
+  }
+
+  /** When nodes were asked for last; undefined = never. */
+  get lastMs(): number | undefined {
+    return this.#lastMs
+  }
+
+  /** The same by group id. */
+  get lastMsByGroup(): ReadonlyMap<string, number> {
+    return this.#lastMsByGroup
+  }
+
+  /** Adds nodes that are on their way to the snapshot. @returns ids of the groups that have some. */
+  addUpcoming({ index, snapshot, templates, nowMs }: LoopView): ReadonlySet<string> {
+    const { registry } = this.#deps.state
+    const awaited = new Set<string>()
+    for (const groupId of index.groups.keys()) {
+      const count = registry.upcomingOf(groupId, nowMs)
+      const template = templates.get(groupId)
+      if (count <= 0 || template === undefined) continue
+      for (const name of registry.readinessOf(groupId)?.notStarted ?? []) snapshot.removeNode(name)
+      addAwaited(snapshot, { groupId, template, count })
+      awaited.add(groupId)
+    }
+    return awaited
+  }
+
+  /** Pods that find no place on the nodes that are there and on their way. */
+  async pending(view: LoopView, classes: PodClasses): Promise<readonly Pod[]> {
+    const { options, actions, slicing, outlets } = this.#deps
+    const done = this.#stopwatch.start('filterOutSchedulable')
+    const drained = [...actions.scaleDown.nodesBeingDrained().values()].flat()
+    const moving = drained.filter((pod) => isOn(view.snapshot, pod)).map(unbound)
+    const wanted = [...classes.unschedulable, ...classes.unprocessed, ...moving]
+    const cutoff = options.loop.expendablePodsPriorityCutoff
+    const steps = pendingPods(wanted, view.snapshot, this.#hints, cutoff)
+    const { pods, overflowing } = await inSlices(steps, slicing)
+    outlets.metrics.set('overflowing_controllers_count', overflowing)
+    done()
+    this.#provideSnapshot(view, wanted, new Set(pods))
+    const old = oldEnough(pods, options.loop.newPodScaleUpDelayMs, view.nowMs)
+    for (const { pod, text } of old.unreadable)
+      outlets.logger.debug('the delay that a pod asks for is not used', {
+        pod: `${pod.metadata.namespace}/${pod.metadata.name}`,
+        delay: text,
+      })
+    return old.pods
+  }
+
+  /** @returns whether nothing may be removed in this iteration, because more pods are likely to come. */
+  async scaleUp(pods: readonly Pod[], view: LoopView, signal: AbortSignal): Promise<boolean> {
+    const { options, actions, outlets, state } = this.#deps
+    const { explanations } = outlets.debugging
+    if (pods.length === 0 || this.#isFull(pods, view)) return false
+    if (options.loop.bypassedSchedulerNames.length === 0 && areAllNew(pods, view.nowMs)) {
+      explanations.waiting(pods, 'it is very new: more of its kind may come')
+      return true
+    }
+    explanations.waiting(pods, 'other pods were helped first')
+    const done = this.#stopwatch.start('scaleUp')
+    outlets.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleUp' })
+    const safetyOf = (id: string) => state.registry.safety(id, view.nowMs)
+    const result = await actions.scaleUp.run({ view, pods, safetyOf }, signal)
+    done()
+    if (result.kind === 'successful') {
+      this.#note(view)
+      explanations.waiting(result.pods, `nodes were asked for: ${result.groups}`)
+    } else if (result.kind === 'noOptions') this.#tellRefusals(result.refusals)
+    else if (result.kind === 'waiting')
+      explanations.waiting(pods, `node group ${result.groupId}, which would help, is still being resized`)
+    else {
+      explanations.waiting(pods, `nodes could not be asked for: ${result.message}`)
+      outlets.logger.warn('failed to scale up', { error: result.message, isTransient: result.isTransient })
+    }
+    return false
+  }
+
+  /** Whether there are as many ready nodes as there may be in all: `--max-nodes-total`. */
+  #isFull(pods: readonly Pod[], { nodes }: LoopView): boolean {
+    const { options, outlets } = this.#deps
+    const { maxNodesTotal } = options.scaleUp
+    const ready = nodes.filter((node) => isNodeReady(node) && node.spec?.unschedulable !== true)
+    if (maxNodesTotal <= 0 || ready.length < maxNodesTotal) return false
+    const message = `Max total nodes in cluster reached: ${maxNodesTotal}`
+    outlets.events.status('Warning', 'MaxNodesTotalReached', message)
+    const [text = ''] = renderSkipReason({ kind: 'maxNodesTotal' })
+    this.#tellRefusals(new Map(pods.map((pod) => [pod, text])))
+    return true
+  }
+
+  #tellRefusals(refusals: ReadonlyMap<Pod, string>): void {
+    const { events, debugging } = this.#deps.outlets
+    for (const [pod, text] of refusals) {
+      events.object(pod, 'Normal', 'NotTriggerScaleUp', notTriggeredText(text))
+      debugging.explanations.waiting([pod], `no node group helps: ${text}`)
+    }
+  }
+
+  #note({ index, nowMs }: LoopView): void {
+    this.#lastMs = nowMs
+    for (const { id, targetSize } of this.#deps.sources.nodeGroups.list())
+      if (targetSize > (index.groups.get(id)?.targetSize ?? targetSize)) this.#lastMsByGroup.set(id, nowMs)
+  }
+
+  #provideSnapshot(view: LoopView, unscheduled: readonly Pod[], pending: ReadonlySet<Pod>): void {
+    const { outlets, slicing } = this.#deps
+    if (!outlets.debugging.snapshotz.isWanted) return
+    outlets.debugging.snapshotz.provide({
+      nodes: view.snapshot.nodes.flatMap(({ node, pods }) =>
+        node === undefined ? [] : [{ node, pods: [...pods.values()].map(({ pod }) => pod) }],
+      ),
+      unscheduledPodsCanBeScheduled: unscheduled.filter((pod) => !pending.has(pod)),
+      templates: view.templates,
+      startMs: view.nowMs,
+      endMs: slicing.clock.now(),
+    })
+  }
+}
+
+/** Whether a pod of a node that is being drained is still there: once it is gone, its successor counts. */
+function isOn(snapshot: Snapshot, pod: Pod): boolean {
+  return snapshot.node(pod.spec.nodeName ?? '')?.pods.has(pod.metadata.uid ?? '') ?? false
+}
