@@ -29,6 +29,7 @@ export class MatchCounts {
   readonly #byKey = new Map<string, Counter>()
   readonly #byPair = new Map<string, Counter[]>()
   readonly #anywhere: Counter[] = []
+  readonly #carriers = new LabelCarriers()
 
   /** The counts for a question; `assigned` serves to answer it the first time. */
   of(question: PodQuestion, assigned: Iterable<NodeEntry>): CountPerNode {
@@ -36,8 +37,12 @@ export class MatchCounts {
     if (known !== undefined) return known.perNode
     if (this.#byKey.size >= keptCounters) this.clear()
     const counter: Counter = { question, perNode: new Map() }
-    for (const entry of assigned) {
-      for (const facts of entry.pods.values()) count(counter, facts, entry, 1)
+    if (question.pair === undefined) {
+      for (const entry of assigned) {
+        for (const facts of entry.pods.values()) count(counter, facts, entry, 1)
+      }
+    } else {
+      for (const [facts, entry] of this.#carriers.of(question.pair, assigned)) count(counter, facts, entry, 1)
     }
     this.#byKey.set(question.key, counter)
     this.#listFor(question.pair).push(counter)
@@ -45,6 +50,7 @@ export class MatchCounts {
   }
 
   change(facts: PodFacts, entry: NodeEntry, sign: 1 | -1): void {
+    this.#carriers.change(facts, entry, sign)
     for (const counter of this.#anywhere) count(counter, facts, entry, sign)
     if (this.#byPair.size === 0) return
     for (const label in facts.labels) {
@@ -67,6 +73,56 @@ export class MatchCounts {
     this.#byPair.set(pair, list)
     return list
   }
+}
+
+/** Pods that carry a label value. */
+type Carriers = Map<PodFacts, NodeEntry>
+
+/**
+ * Assigned pods by the value of a label, for labels that were asked for: a question about one value need not look
+ * through the pods of all others.
+ */
+class LabelCarriers {
+  readonly #byLabel = new Map<string, Map<string, Carriers>>()
+
+  /** Pods that carry `pair` (`label=value`); `assigned` serves to index its label the first time. */
+  of(pair: string, assigned: Iterable<NodeEntry>): Iterable<readonly [PodFacts, NodeEntry]> {
+    // A label has no `=` in it.
+    const at = pair.indexOf('=')
+    const label = pair.slice(0, at)
+    let byValue = this.#byLabel.get(label)
+    if (byValue === undefined) {
+      byValue = new Map<string, Carriers>()
+      this.#byLabel.set(label, byValue)
+      for (const entry of assigned) {
+        for (const facts of entry.pods.values()) carry(byValue, label, facts, entry)
+      }
+    }
+    return byValue.get(pair.slice(at + 1)) ?? []
+  }
+
+  change(facts: PodFacts, entry: NodeEntry, sign: 1 | -1): void {
+    for (const [label, byValue] of this.#byLabel) {
+      if (sign === 1) carry(byValue, label, facts, entry)
+      else drop(byValue, label, facts)
+    }
+  }
+}
+
+function carry(byValue: Map<string, Carriers>, label: string, facts: PodFacts, entry: NodeEntry): void {
+  const value = ownValue(facts.labels, label)
+  if (value === undefined) return
+  const carriers = byValue.get(value) ?? new Map<PodFacts, NodeEntry>()
+  carriers.set(facts, entry)
+  byValue.set(value, carriers)
+}
+
+function drop(byValue: Map<string, Carriers>, label: string, facts: PodFacts): void {
+  const value = ownValue(facts.labels, label)
+  const carriers = value === undefined ? undefined : byValue.get(value)
+  if (value === undefined || carriers === undefined) return
+  carriers.delete(facts)
+  if (carriers.size === 0) byValue.delete(value)
 }
 
 function count(counter: Counter, facts: PodFacts, entry: NodeEntry, sign: 1 | -1): void {
