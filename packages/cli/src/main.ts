@@ -30,6 +30,9 @@ process.on('SIGINT', () => {
 process.on('SIGTERM', () => {
   interrupt(0, shutdownLimitMs.SIGTERM)
 })
+process.on('SIGQUIT', () => {
+  interrupt(0, shutdownLimitMs.SIGTERM)
+})
 // A closed pipe is the reader's choice, not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(exitCode)

@@ -39,6 +39,7 @@ export function createProgram(io: Io): Command {
   addUp(program, io)
   addDevCluster(program, io)
   addController(program, io)
+  addClusterAutoscaler(program, io)
   addCrds(program, io)
   addValidate(program, io)
   program
@@ -162,6 +163,20 @@ function addController(program: Command, io: Io): void {
     .action(async (options: readonly string[]) => {
       const { runController } = await import('./commands/controller.ts')
       await runController(io, options)
+    })
+}
+
+/** Reads its own command line: flags and exit codes are those of Cluster Autoscaler. */
+function addClusterAutoscaler(program: Command, io: Io): void {
+  program
+    .command('cluster-autoscaler')
+    .summary('Scale node groups with the flags of Cluster Autoscaler')
+    .helpOption(false)
+    .allowUnknownOption()
+    .argument('[flags...]')
+    .action(async (flags: readonly string[]) => {
+      const { runClusterAutoscaler } = await import('./commands/cluster-autoscaler.ts')
+      await runClusterAutoscaler(io, flags)
     })
 }
 

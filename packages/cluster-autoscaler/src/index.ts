@@ -29,3 +29,10 @@ export { readSchedulerProfile, type SchedulerProfile } from './options/scheduler
 export { type DebuggingSnapshot, type SnapshotzRequests } from './status/snapshotz.ts'
 export { type StatusWriter } from './status/status-config-map.ts'
 export type { GroupReport, NodeCounts, RunningReport, StatusReport } from './status/status-report.ts'
+export {
+  type AutoscalerPlan,
+  type KubernetesConnection,
+  LeadershipLostError,
+  runAutoscaler,
+} from './process/autoscaler-process.ts'
+export { type AutoscalerLogs, openLogs } from './process/logs.ts'

@@ -1,5 +1,6 @@
 /** What the process serves (cluster-autoscaler.md 2.1). */
 import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
+import type { Subject } from '../loop/explanations.ts'
 import type { HealthCheck } from './health-check.ts'
 
 export interface PagesOptions {
@@ -8,6 +9,8 @@ export interface PagesOptions {
   readonly health: Pick<HealthCheck, 'answer'>
   /** With `--debugging-snapshot-enabled`. */
   readonly snapshotz?: HttpHandler
+  /** With `--debugging-snapshot-enabled`: why something is as it is, under `/debug/explain?pod=NAMESPACE/NAME`. */
+  readonly explain?: (about: Subject) => string
   /** With `--profiling`: everything under `/debug/pprof`. */
   readonly profiles?: HttpHandler
 }
@@ -17,9 +20,15 @@ const plain = 'text/plain; charset=utf-8'
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** `/metrics`, `/health-check`, and what is switched on. */
-export function autoscalerPages({ metrics, health, snapshotz, profiles }: PagesOptions): HttpHandler {
+export function autoscalerPages({
+  metrics,
+  health,
+  snapshotz,
+  explain,
+  profiles,
+}: PagesOptions): HttpHandler {
   return async (request, signal) => {
-    const [path = ''] = request.path.split('?')
+    const [path = '', query = ''] = request.path.split('?')
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return answer(405, 'only GET is answered here\n', plain)
     if (path === '/metrics') return answer(200, await metrics(), metricsType)
@@ -28,9 +37,19 @@ export function autoscalerPages({ metrics, health, snapshotz, profiles }: PagesO
       return answer(isHealthy ? 200 : 500, text, plain)
     }
     if (path === '/snapshotz' && snapshotz !== undefined) return await snapshotz(request, signal)
+    if (path === '/debug/explain' && explain !== undefined) return explained(query, explain)
     if (path.startsWith('/debug/pprof') && profiles !== undefined) return await profiles(request, signal)
     return answer(404, 'not found\n', plain)
   }
+}
+
+function explained(query: string, explain: (about: Subject) => string): HttpResponse {
+  const asked = new URLSearchParams(query)
+  for (const kind of ['pod', 'node', 'group'] as const) {
+    const name = asked.get(kind) ?? ''
+    if (name !== '') return answer(200, `${explain({ kind, name })}\n`, plain)
+  }
+  return answer(400, 'ask for pod=NAMESPACE/NAME, node=NAME or group=NAME\n', plain)
 }
 
 function answer(status: number, text: string, type: string): HttpResponse {

@@ -1,0 +1,376 @@
+/** The process: serves, stands for the lease, runs the loop while it leads, and ends in good order (cluster-autoscaler.md 2.1). */
+import { kinds } from '@tenon/api'
+import {
+  createCacheRegistry,
+  createEventRecorder,
+  createKubeClient,
+  createLeaderElector,
+  type FlushableEventRecorder,
+  fencedTransport,
+  type KubeClientOptions,
+  type LeaderElector,
+  type WatchingKubeClient,
+} from '@tenon/kube'
+import type { NodeGroupModule, NodeGroups } from '@tenon/provider'
+import {
+  type Clock,
+  type HttpHandler,
+  type Logger,
+  type Random,
+  type SocketServer,
+  type Transport,
+  type Turns,
+} from '@tenon/runtime'
+import type { Autoscaler } from '../loop/autoscaler.ts'
+import { type AutoscalerParts, createAutoscaler } from '../loop/create-autoscaler.ts'
+import { Explanations } from '../loop/explanations.ts'
+import { LoopTrigger } from '../loop/triggers.ts'
+import type { EventSink } from '../model.ts'
+import { eventSource, priorityExpanderConfigMap } from '../names.ts'
+import type { AutoscalerOptions } from '../options/options.ts'
+import type { ProcessOptions } from '../options/process-options.ts'
+import type { Expander } from '../scale-up/expanders.ts'
+import { createEventSink, createLoggingEventSink } from '../status/event-sink.ts'
+import { HealthCheck } from '../status/health-check.ts'
+import { type AutoscalerMetrics, createMetrics } from '../status/metrics.ts'
+import { autoscalerPages } from '../status/pages.ts'
+import { SnapshotzServer } from '../status/snapshotz.ts'
+import { noStatusWriter, StatusConfigMap } from '../status/status-config-map.ts'
+import { type ClusterCaches, openClusterCaches } from './cluster-caches.ts'
+import { createClusterWriter, createDryRunWriter } from './cluster-writer.ts'
+import { driveLoop } from './loop-driver.ts'
+import { createUncachedReader } from './uncached-reader.ts'
+
+/** How the API server is reached. */
+export interface KubernetesConnection {
+  readonly transport: Transport
+  /** A way of its own for the lease, which other requests do not hold up. */
+  readonly leaseTransport: Transport
+  /** URL, for messages. */
+  readonly server: string
+}
+
+/** Everything that the process is made of. */
+export interface AutoscalerPlan {
+  readonly options: AutoscalerOptions
+  readonly process: ProcessOptions
+  /** Each is logged once. */
+  readonly warnings: readonly string[]
+  readonly cloud: NodeGroupModule
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly kubernetes: KubernetesConnection
+  /** Asks the server of `--grpc-expander-url`. */
+  readonly grpcExpander?: Expander
+  /** The loop; another one in tests. */
+  readonly createLoop?: (parts: AutoscalerParts) => Pick<Autoscaler, 'runOnce' | 'lastChangeMs'>
+  /** Opens the port of `--address`; rejects when that is taken. */
+  readonly serve: (handler: HttpHandler) => Promise<SocketServer>
+  /** With `--profiling`. */
+  readonly profiles?: HttpHandler
+  /** Who holds the lease: the name of the host. */
+  readonly identity: string
+  readonly userAgent: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly turns: Turns
+  readonly logger: Logger
+}
+
+/** Leadership ended although nobody asked for it; the process must end, too. */
+export class LeadershipLostError extends Error {
+  constructor(lease: string) {
+    super(`lost master: lease ${lease} is lost; another replica may lead, this one ends`)
+    this.name = 'LeadershipLostError'
+  }
+}
+
+const leaseRequestTimeoutMs = 5000
+/** A leader says what it waits for this often. */
+const waitNoticeMs = 30_000
+/** The end does not wait longer for the status, the lease and the last events. */
+const farewellMs = 1500
+/** Of events that are limited by reason and object already. */
+const eventsPerObject = { perSecond: 10, burst: 1000 }
+
+/**
+ * Runs until `signal` aborts, and removes the status then.
+ * @throws LeadershipLostError; ProviderSettingError for a setting of the cloud; what serving fails with.
+ */
+export async function runAutoscaler(plan: AutoscalerPlan, signal: AbortSignal): Promise<void> {
+  const ending = new AbortController()
+  const stop = () => {
+    ending.abort(new Error('the process ends'))
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  const autoscaler = new AutoscalerProcess(plan, ending)
+  try {
+    await autoscaler.run()
+  } finally {
+    signal.removeEventListener('abort', stop)
+    stop()
+    await autoscaler.close()
+  }
+}
+
+class AutoscalerProcess {
+  readonly #plan: AutoscalerPlan
+  readonly #ending: AbortController
+  readonly #health: HealthCheck
+  readonly #metrics: AutoscalerMetrics
+  readonly #snapshotz: SnapshotzServer
+  readonly #explanations = new Explanations()
+  readonly #client: WatchingKubeClient
+  readonly #recorder: FlushableEventRecorder
+  readonly #status: StatusConfigMap | undefined
+  #elector: LeaderElector | undefined
+  #server: SocketServer | undefined
+  #isLeading = false
+  #isOver = false
+
+  constructor(plan: AutoscalerPlan, ending: AbortController) {
+    const { options, clock, logger, random, turns } = plan
+    this.#plan = plan
+    this.#ending = ending
+    this.#health = new HealthCheck(options.status, clock)
+    this.#metrics = createMetrics({ emitPerNodeGroup: options.status.emitPerNodeGroupMetrics })
+    this.#snapshotz = new SnapshotzServer(turns, ending.signal)
+    this.#client = this.#newClient()
+    const {
+      namespace,
+      statusConfigMapName: name,
+      writeStatusConfigMap,
+      recordDuplicatedEvents,
+    } = options.status
+    this.#recorder = createEventRecorder({
+      client: this.#newClient(),
+      clock,
+      logger,
+      random,
+      component: eventSource,
+      ...(!recordDuplicatedEvents && { perObject: eventsPerObject }),
+    })
+    if (writeStatusConfigMap && !options.isDryRun)
+      this.#status = new StatusConfigMap({ client: this.#client, clock, logger, namespace, name })
+  }
+
+  async run(): Promise<void> {
+    const { cloud, env, clock, random, logger, serve, userAgent, process, warnings } = this.#plan
+    for (const warning of warnings) logger.warn(warning)
+    const nodeGroups = cloud.open({
+      env,
+      nodeGroupSpecs: process.nodeGroupSpecs,
+      clock,
+      random,
+      logger,
+      fenced: (transport) => fencedTransport(transport, () => this.#mayAct()),
+      userAgent,
+    })
+    this.#server = await serve(this.#pages())
+    logger.info('starting', {
+      server: this.#plan.kubernetes.server,
+      port: this.#server.port,
+      identity: this.#plan.identity,
+      dryRun: this.#plan.options.isDryRun,
+    })
+    try {
+      const caches = await this.#openCaches()
+      await caches.nodesListed(this.#ending.signal)
+      await this.#lead(caches, nodeGroups)
+    } catch (error) {
+      if (!this.#ending.signal.aborted) throw error
+    }
+    // What ended it may be the loss of the lease.
+    const { reason } = this.#ending.signal as { readonly reason: unknown }
+    if (reason instanceof LeadershipLostError) throw reason
+  }
+
+  /** A loop that is under way is not waited for: it can change nothing any more. */
+  async close(): Promise<void> {
+    const { clock } = this.#plan
+    const farewell = new AbortController()
+    const cancel = clock.after(farewellMs, () => {
+      farewell.abort(new Error('there is no more time'))
+    })
+    if (this.#isLeading && !(this.#ending.signal.reason instanceof LeadershipLostError)) {
+      const removed = Promise.resolve(this.#status?.remove(farewell.signal))
+      await within(Promise.all([removed, this.#recorder.flush()]), farewell.signal)
+    }
+    this.#isOver = true
+    await within(Promise.resolve(this.#elector?.stop()), farewell.signal)
+    cancel()
+    await this.#server?.close()
+  }
+
+  #mayAct(): boolean {
+    const { options, process } = this.#plan
+    if (this.#isOver || options.isDryRun) return false
+    return process.leaderElection === undefined || this.#elector?.isLeader === true
+  }
+
+  #newClient(): WatchingKubeClient {
+    const { kubernetes, process, clock, userAgent } = this.#plan
+    const options: KubeClientOptions = {
+      transport: fencedTransport(kubernetes.transport, () => this.#mayAct()),
+      clock,
+      userAgent,
+      ...(process.rate !== undefined && { rate: process.rate }),
+    }
+    return createKubeClient(options)
+  }
+
+  #pages(): HttpHandler {
+    const { process, profiles } = this.#plan
+    return autoscalerPages({
+      metrics: () => this.#metrics.registry.metrics(),
+      health: this.#health,
+      ...(process.servesSnapshots && { snapshotz: this.#snapshotz.handle }),
+      ...(process.servesSnapshots && { explain: (about) => this.#explanations.of(about) }),
+      ...(profiles !== undefined && { profiles }),
+    })
+  }
+
+  async #openCaches(): Promise<ClusterCaches> {
+    const { clock, random, logger, kubernetes, options } = this.#plan
+    const needsPriorities = options.scaleUp.expanders.includes('priority')
+    const registry = createCacheRegistry({ client: this.#client, clock, logger, random })
+    return await openClusterCaches(
+      {
+        client: this.#client,
+        transport: kubernetes.transport,
+        registry,
+        clock,
+        random,
+        logger,
+        configMap: needsPriorities
+          ? { namespace: options.status.namespace, name: priorityExpanderConfigMap }
+          : undefined,
+      },
+      this.#ending.signal,
+    )
+  }
+
+  /** Resolves when the process ends. */
+  async #lead(caches: ClusterCaches, nodeGroups: NodeGroups): Promise<void> {
+    const { process, options, clock, random, logger, identity, kubernetes, userAgent } = this.#plan
+    const { leaderElection } = process
+    // Who writes nothing must not keep the lease from who does.
+    if (leaderElection === undefined || options.isDryRun) {
+      await this.#runLoop(caches, nodeGroups)
+      return
+    }
+    const { namespace } = options.status
+    const started = Promise.withResolvers<void>()
+    const client = createKubeClient({
+      transport: kubernetes.leaseTransport,
+      clock,
+      userAgent,
+      requestTimeoutMs: leaseRequestTimeoutMs,
+    })
+    this.#elector = createLeaderElector({
+      ...leaderElection,
+      client,
+      clock,
+      random,
+      logger,
+      identity,
+      namespace,
+      writes: 'update',
+      onStarted: () => {
+        started.resolve()
+      },
+      onStopped: () => {
+        this.#ending.abort(new LeadershipLostError(`${namespace}/${leaderElection.name}`))
+      },
+    })
+    this.#elector.start()
+    await within(started.promise, this.#ending.signal)
+    if (!this.#ending.signal.aborted) await this.#runLoop(caches, nodeGroups)
+  }
+
+  async #runLoop(caches: ClusterCaches, nodeGroups: NodeGroups): Promise<void> {
+    const { signal } = this.#ending
+    this.#isLeading = true
+    this.#health.start()
+    await this.#status?.write({ kind: 'initializing', message: '' }, signal)
+    await this.#untilSynced(caches, signal)
+    const { clock, logger, options, createLoop = createAutoscaler } = this.#plan
+    const autoscaler = createLoop(this.#partsOfLoop(caches, nodeGroups))
+    const trigger = new LoopTrigger(options.loop, clock)
+    const unsubscribe = caches.podChanges.onChange((pod) => {
+      trigger.observe(pod)
+    })
+    await driveLoop({ autoscaler, trigger, metrics: this.#metrics, clock, logger }, signal)
+    unsubscribe()
+  }
+
+  #partsOfLoop({ cache, cachedNode }: ClusterCaches, nodeGroups: NodeGroups): AutoscalerParts {
+    const { options, grpcExpander = keepAll, clock, random, turns, logger } = this.#plan
+    const { isDryRun } = options
+    const client = this.#client
+    return {
+      options,
+      cluster: {
+        cache,
+        reader: createUncachedReader(client, cache, cachedNode),
+        listNodes: (signal) => client.list(kinds.node, { signal }),
+        writer: isDryRun ? createDryRunWriter(client, logger) : createClusterWriter({ client, clock }),
+      },
+      nodeGroups,
+      reporting: {
+        events: this.#newEvents(),
+        metrics: this.#metrics,
+        status: this.#status ?? noStatusWriter,
+        health: this.#health,
+        logger,
+        debugging: { snapshotz: this.#snapshotz, explanations: this.#explanations },
+      },
+      capabilities: { clock, turns, random },
+      grpcExpander,
+    }
+  }
+
+  #newEvents(): EventSink {
+    const { options, logger } = this.#plan
+    if (options.isDryRun) return createLoggingEventSink(logger)
+    return createEventSink({
+      recorder: this.#recorder,
+      statusObject: () => this.#status?.reference,
+      recordsDuplicates: options.status.recordDuplicatedEvents,
+    })
+  }
+
+  async #untilSynced(caches: ClusterCaches, signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#plan
+    const notice = (): (() => void) =>
+      clock.after(waitNoticeMs, () => {
+        logger.warn('still waiting for the first list', { kinds: caches.waitingFor() })
+        cancel = notice()
+      })
+    let cancel = notice()
+    try {
+      await caches.synced(signal)
+    } finally {
+      cancel()
+    }
+  }
+}
+
+/** What an expander does that is not there. */
+const keepAll: Expander = (all) => Promise.resolve(all)
+
+/** Resolves when `work` has ended, well or not, or the signal aborts. */
+async function within(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    if (signal.aborted) {
+      resolve()
+      return
+    }
+    signal.addEventListener('abort', end, { once: true })
+    work.then(end, end)
+  })
+}

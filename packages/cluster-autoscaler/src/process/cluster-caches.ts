@@ -1,0 +1,149 @@
+/** The cluster as its caches have it, with the rights of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5). */
+import { type ConfigMap, kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
+import type { Labels, VolumeIndex } from '@tenon/filters'
+import {
+  type Cache,
+  type CacheRegistry,
+  createCache,
+  type ReadFields,
+  type WatchingKubeClient,
+} from '@tenon/kube'
+import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import type { ClusterCache } from '../loop/cluster-cache.ts'
+import type { PodController } from '../model.ts'
+import { readableKinds } from './readable-kinds.ts'
+import { followVolumes, volumeKinds } from './volume-caches.ts'
+
+/** Pods that came or changed, for what starts the next loop. */
+export interface PodChanges {
+  /** Calls `listener` for each pod that is new or has changed; answers the unsubscriber. */
+  onChange(listener: (pod: Pod) => void): () => void
+}
+
+export interface ClusterCachesDependencies {
+  readonly client: WatchingKubeClient
+  /** The client's own way to the server. */
+  readonly transport: Transport
+  readonly registry: CacheRegistry
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** A ConfigMap that is followed, as the priority expander needs it. */
+  readonly configMap: { readonly namespace: string; readonly name: string } | undefined
+}
+
+/** A running set of caches. */
+export interface ClusterCaches {
+  readonly cache: ClusterCache
+  readonly podChanges: PodChanges
+  readonly cachedNode: (name: string) => Node | undefined
+  /** Resolves when a complete list of the nodes has arrived. */
+  nodesListed(signal: AbortSignal): Promise<void>
+  /** Resolves when all that is followed has arrived once. */
+  synced(signal: AbortSignal): Promise<void>
+  /** Kinds that have not arrived, for messages. */
+  readonly waitingFor: () => readonly string[]
+}
+
+type Scaled = KubeObject & { readonly spec?: { readonly replicas?: number } }
+
+const job: ResourceType = {
+  group: 'batch',
+  version: 'v1',
+  kind: 'Job',
+  plural: 'jobs',
+  namespaced: true,
+}
+
+/** Of controllers, drain rules look at no more. */
+const controllerFields: ReadFields = {
+  members: {
+    metadata: { members: { managedFields: false, annotations: false }, others: true },
+    spec: { members: { replicas: true }, others: false },
+    status: false,
+  },
+  others: true,
+}
+const usualFields: ReadFields = {
+  members: { metadata: { members: { managedFields: false }, others: true } },
+  others: true,
+}
+/** Kinds that may be missing. */
+const optionalKinds: readonly ResourceType[] = [kinds.namespace, ...volumeKinds]
+
+/** Begins to follow the cluster until `signal` aborts. @throws the signal's reason. */
+export async function openClusterCaches(
+  dependencies: ClusterCachesDependencies,
+  signal: AbortSignal,
+): Promise<ClusterCaches> {
+  const { registry } = dependencies
+  const readable = new Set(await readableKinds(optionalKinds, dependencies, signal))
+  const pods = registry.cache(kinds.pod, { fields: usualFields })
+  const nodes = registry.cache(kinds.node, { fields: usualFields })
+  const budgets = registry.cache(kinds.podDisruptionBudget)
+  const daemonSets = registry.cache(kinds.daemonSet, { fields: usualFields })
+  const controllers = new Map<string, Cache<KubeObject>>([
+    ['DaemonSet', daemonSets],
+    ['ReplicaSet', scaled(registry, kinds.replicaSet)],
+    ['StatefulSet', scaled(registry, kinds.statefulSet)],
+    ['ReplicationController', scaled(registry, kinds.replicationController)],
+    ['Job', scaled(registry, job)],
+  ])
+  const volumes = followVolumes(registry, readable)
+  const namespaces = readable.has(kinds.namespace) ? registry.cache(kinds.namespace) : undefined
+  const configMaps = followConfigMap(dependencies, signal)
+  registry.start(signal)
+  return {
+    cache: {
+      nodes: () => nodes.list(),
+      pods: () => pods.list(),
+      namespaces: () => labelsOf(namespaces),
+      volumes: (): VolumeIndex => volumes,
+      configMap: (namespace, name) => configMaps?.get({ namespace, name }),
+      controllerOf: (kind, namespace, name) => controllerOf(controllers.get(kind)?.get({ namespace, name })),
+      get disruptionBudgets() {
+        return budgets.list()
+      },
+      get daemonSets() {
+        return daemonSets.list()
+      },
+    },
+    podChanges: {
+      onChange: (listener) =>
+        pods.onChange(({ kind, object }) => {
+          if (kind !== 'deleted') listener(object)
+        }),
+    },
+    cachedNode: (name) => nodes.get({ name }),
+    nodesListed: (until) => nodes.synced(until),
+    synced: (until) => registry.synced(until),
+    waitingFor: () => registry.waitingFor,
+  }
+}
+
+function scaled<T extends KubeObject>(registry: CacheRegistry, type: ResourceType<T>): Cache<T> {
+  return registry.cache(type, { fields: controllerFields })
+}
+
+function controllerOf(object: KubeObject | undefined): PodController | undefined {
+  if (object === undefined) return undefined
+  const { replicas } = (object as Scaled).spec ?? {}
+  return replicas === undefined ? {} : { replicas }
+}
+
+function labelsOf(namespaces: Cache<KubeObject> | undefined): ReadonlyMap<string, Labels> {
+  return new Map((namespaces?.list() ?? []).map(({ metadata: { name, labels = {} } }) => [name, labels]))
+}
+
+/** One ConfigMap: there may be no right to those of other namespaces. It is not waited for. */
+function followConfigMap(
+  { client, clock, random, logger, configMap }: ClusterCachesDependencies,
+  signal: AbortSignal,
+): Cache<ConfigMap> | undefined {
+  if (configMap === undefined) return undefined
+  const { namespace, name } = configMap
+  const fieldSelector = `metadata.name=${name}`
+  const cache = createCache(client, kinds.configMap, { clock, random, logger, namespace, fieldSelector })
+  cache.start(signal)
+  return cache
+}
