@@ -43,6 +43,8 @@ class FakeJoiner implements NodeJoiner {
   readonly kubelets = new Map<string, { readonly spec: KubeletSpec; isRunning: boolean }>()
   attempts = 0
   isDown = false
+  /** The bootstrap token that lets in; undefined: any. */
+  token: string | undefined = token
 
   resume(kubelet: KubeletSpec): KubeletHandle {
     return { nodeName: kubelet.nodeName, stop: () => undefined }
@@ -51,7 +53,7 @@ class FakeJoiner implements NodeJoiner {
   join(credentials: JoinCredentials, spec: KubeletSpec): Promise<JoinResult> {
     this.attempts++
     if (this.isDown) return Promise.reject(new Error('connection refused'))
-    const reason = refusalOf(credentials)
+    const reason = refusalOf(credentials, this.token)
     if (reason !== undefined) return Promise.resolve({ kind: 'refused', reason })
     const kubelet = { spec, isRunning: true }
     this.kubelets.set(spec.nodeName, kubelet)
@@ -62,10 +64,10 @@ class FakeJoiner implements NodeJoiner {
   }
 }
 
-function refusalOf(credentials: JoinCredentials): string | undefined {
+function refusalOf(credentials: JoinCredentials, wanted: string | undefined): string | undefined {
   if (credentials.endpoint !== endpoint) return 'nobody answers'
   if (credentials.certificateAuthority !== authority) return 'unknown authority'
-  if (credentials.bootstrapToken !== token) return 'unauthorized'
+  if (wanted !== undefined && credentials.bootstrapToken !== wanted) return 'unauthorized'
   return undefined
 }
 

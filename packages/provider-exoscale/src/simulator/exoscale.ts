@@ -2,6 +2,7 @@ import type { Clock, HttpHandler, Logger, Random, Secret } from '@tenon/runtime'
 import type { LocalApi, NodeJoiner } from '@tenon/devcluster'
 import type { CloudContext } from './zone/cloud-state.ts'
 import { zoneNames } from './zone/catalogue.ts'
+import { poolUserData } from './zone/pool-user-data.ts'
 import { CloudController } from './cloud-controller.ts'
 import { CallLimit } from './api/call-limit.ts'
 import { clusterInfo } from './zone/cluster-info.ts'
@@ -106,7 +107,8 @@ export function createExoscale(options: ExoscaleOptions): Exoscale {
   }
   const operations = new Operations(context)
   const listed = new ListedInstances(context)
-  const life = new InstanceLife(context, options.joiner, listed)
+  const ownUserData = poolUserData(state, options.api, random.fork('pool-token'))
+  const life = new InstanceLife(context, options.joiner, listed, ownUserData)
   const faults = new Faults(random.fork('faults'))
   const calls: RecordedCall[] = []
   const parts = { context, operations, life, listed }

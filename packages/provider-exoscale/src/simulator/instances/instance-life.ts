@@ -13,8 +13,16 @@ export class InstanceLife {
   readonly #context: CloudContext
   readonly #joiner: NodeJoiner
   readonly #listed: ListedInstances
+  readonly #poolUserData: (instance: Instance) => string | undefined
 
-  constructor(context: CloudContext, joiner: NodeJoiner, listed: ListedInstances) {
+  /** @param poolUserData user data of members of pools that have none of their own. */
+  constructor(
+    context: CloudContext,
+    joiner: NodeJoiner,
+    listed: ListedInstances,
+    poolUserData: (instance: Instance) => string | undefined,
+  ) {
+    this.#poolUserData = poolUserData
     this.#listed = listed
     this.#context = context
     this.#joiner = joiner
@@ -88,6 +96,7 @@ export class InstanceLife {
   async #join(instance: Instance, boot: number): Promise<void> {
     const { clock, settings } = this.#context
     instance.machine.phase = 'joining'
+    instance.userData ??= this.#poolUserData(instance)
     const guest = configureGuest(instance, settings)
     if (guest.kind === 'broken') {
       this.#fail(instance, guest.reason)

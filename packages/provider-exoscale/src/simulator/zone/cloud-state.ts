@@ -39,6 +39,8 @@ export interface InstancePool {
   readonly instancePrefix: string
   readonly minAvailable: number
   readonly userData: string | undefined
+  /** Whether members without user data are told how to join the cluster. */
+  readonly joins: boolean
   readonly securityGroupIds: readonly string[]
   readonly antiAffinityGroupIds: readonly string[]
   readonly nodepoolId: string | undefined

@@ -35,13 +35,15 @@ interface InstancePoolSeed extends NamedSeed {
   readonly diskSizeGib?: number
   /** Default `pool`. */
   readonly prefix?: string
-  /** Members join the cluster only if this says how; without it they just run. */
+  /** Members join the cluster only if this says how, or {@link joins}; without both they just run. */
   readonly userData?: string
+  /** Members join by themselves, with labels and taints of the nodepool: SKS tells them how. */
+  readonly joins?: true
   readonly securityGroupIds?: readonly string[]
   readonly antiAffinityGroupIds?: readonly string[]
 }
 
-/** An SKS nodepool to begin with. Its labels and taints are shown by the API; only user data sets them. */
+/** An SKS nodepool to begin with. The API shows its labels and taints; nodes have them if they {@link InstancePoolSeed.joins}. */
 export interface NodepoolSeed extends InstancePoolSeed {
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: SksNodepool['taints']
@@ -158,7 +160,8 @@ function startPool(
 ): string {
   const { state } = context
   const type = instanceTypes.find((known) => known.name === seed.type)
-  const template = state.templates.get(state.activeTemplates.get(`${state.cluster.version}/standard`) ?? '')
+  const variant = (type?.gpus ?? 0) > 0 ? 'nvidia' : 'standard'
+  const template = state.templates.get(state.activeTemplates.get(`${state.cluster.version}/${variant}`) ?? '')
   if (type === undefined) throw new Error(`instance pool ${seed.name}: unknown instance type ${seed.type}`)
   if (template === undefined) throw new Error(`no template for Kubernetes ${state.cluster.version}`)
   const pool: InstancePool = {
@@ -172,12 +175,16 @@ function startPool(
     instancePrefix: seed.prefix ?? 'pool',
     minAvailable: 0,
     userData: seed.userData,
+    joins: seed.joins ?? false,
     securityGroupIds: seed.securityGroupIds ?? [],
     antiAffinityGroupIds: seed.antiAffinityGroupIds ?? [],
     nodepoolId,
   }
   state.instancePools.set(pool.id, pool)
-  addMembers(context, life, pool, seed.size, [])
+  // Members of an earlier run are there already.
+  const members = state.instances.inPool(pool.id).length
+  addMembers(context, life, pool, Math.max(0, seed.size - members), [])
+  pool.size = state.instances.inPool(pool.id).length
   return pool.id
 }
 
