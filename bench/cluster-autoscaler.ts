@@ -236,6 +236,7 @@ async function measured({ nodes: nodeCount, pods: podCount }: Size): Promise<Row
   const few = running.filter((_, index) => (index % nodeCount) % 2 === 0 || index < 3 * nodeCount)
   const unneeded: number[] = []
   const other = loopOver(nodes, { list: few }, turns)
+  turns.start()
   for (let count = 0; count < 3; count++) unneeded.push(await timed(() => other.autoscaler.runOnce(signal)))
   return {
     nodes: nodeCount,

@@ -126,6 +126,7 @@ export class Autoscaler {
         outlets.metrics.add('failed_node_creations_total', nodes, { reason })
       },
     }
+    await this.#deps.slicing.turns.next()
     await applyUpdate(state.registry.update(view), effects, signal)
     done()
   }

@@ -64,9 +64,11 @@ export class ClusterViewer {
     const { cache, reader } = sources
     const keeps = (pod: Pod) => !isExpendable(pod, options.loop.expendablePodsPriorityCutoff)
     const placed = podsByNode(classes.scheduled.filter(keeps), classes.nominated.filter(keeps))
+    await slicing.turns.next()
     const snapshot = await inSlices(buildSnapshot(nodes, placed, reader, cache), slicing)
     const { registry, members, templates } = state
     const instances = await members.read(index.groups.keys(), (id) => registry.hasLiveRequest(id), signal)
+    await slicing.turns.next()
     const byGroup = templates.update({
       nowMs,
       nodes,
