@@ -51,6 +51,8 @@ export class FakeCluster {
   readonly evictions: SeenEviction[] = []
   /** Names of nodes in each call. */
   readonly cloudCalls: string[][] = []
+  /** Called for each member that the cloud removes. */
+  onRemoved: (nodeName: string) => void = () => {}
   readonly ended: DeletionResult[] = []
   readonly figures = new Map<string, number>()
   readonly #gone = new Set<string>()
@@ -189,7 +191,10 @@ export class FakeCluster {
     await this.clock.sleep(this.cloudMs)
     const failure = this.cloudFailure
     if (failure === undefined || this.failsAfterEffect) {
-      for (const id of providerIds) this.#gone.add(id)
+      for (const id of providerIds) {
+        this.#gone.add(id)
+        this.onRemoved(id.replace('exoscale://', ''))
+      }
       const group = this.groups.get(groupId)
       if (group !== undefined) {
         this.groups.set(groupId, { ...group, targetSize: group.targetSize - providerIds.length })

@@ -231,6 +231,26 @@ test('nodes that are removed keep those who are left above the minimum of their 
   assert.equal(cluster.cloudCalls.flat().length, 4)
 })
 
+test('pods that only the simulation moved to a node that is drained are not told as its pods', async () => {
+  const cluster = new FakeCluster().add(aNode('a'), aNode('b', { cpu: '1100m' }), aRoom('far'))
+  const kept = { annotations: { [annotations.scaleDownDisabled]: 'true' } }
+  cluster.add(
+    aNode('full', { cpu: '1', ...kept }),
+    aPod('pa', { node: 'a', cpu: '100m' }),
+    aPod('pb', { node: 'b', cpu: '100m' }),
+  )
+  const scaleDown = cluster.scaleDown({ maxDrainParallelism: 2, maxBulkSoftTaintCount: 0 })
+  await during(cluster, cluster.loop(scaleDown))
+  const told = [...scaleDown.nodesBeingDrained()].map(([node, pods]) => [
+    node,
+    ...pods.map(({ metadata }) => metadata.name),
+  ])
+  assert.deepEqual(told, [
+    ['a', 'pa'],
+    ['b', 'pb'],
+  ])
+})
+
 test('unneeded nodes that are forgotten have to wait again', async () => {
   const cluster = new FakeCluster().add(aNode('n'), aRoom())
   const scaleDown = cluster.scaleDown({ unneededTimeMs: 10 * minute })

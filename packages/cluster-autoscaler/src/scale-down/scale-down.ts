@@ -254,5 +254,7 @@ function removed(choice: Choice, started: ReadonlySet<Node> | undefined): readon
 function jobOf(unneeded: UnneededNode, kind: DeletionKind): DeletionJob {
   const { node, groupId, utilization, drain, isReady } = unneeded
   const ofReady: DeletionReason = kind === 'empty' ? 'empty' : 'underutilized'
-  return { node, groupId, kind, utilization, pods: drain.toMove, reason: isReady ? ofReady : 'unready' }
+  // Without pods that only the simulation has put there: from other nodes, or not bound yet.
+  const pods = drain.toMove.filter(({ spec }) => spec.nodeName === node.metadata.name)
+  return { node, groupId, kind, utilization, pods, reason: isReady ? ofReady : 'unready' }
 }
