@@ -1,0 +1,146 @@
+/**
+ * Exoscale for a real control plane: a simulated zone whose instances join an embedded cluster, and its nodes again
+ * as nodes of kwok on the real one.
+ */
+import { kinds, type Node } from '@tenon/api'
+import { createCredentials, startDevCluster } from '@tenon/devcluster'
+import { isKubeError, type KubeClient } from '@tenon/kube'
+import { createExoscale, type Exoscale } from '@tenon/provider-exoscale/simulator'
+import { SeededRandom, Secret, serveHttp, silentLogger, SystemClock } from '@tenon/runtime'
+
+const zone = 'ch-gva-2'
+const key = 'EXOconformance00000000000001'
+const secret = 'secret-of-the-conformance-suite'
+const pollMs = 200
+
+export interface MirrorOptions {
+  /** Of the real control plane. */
+  readonly admin: KubeClient
+  readonly seed: Parameters<Exoscale['add']>[0]
+  /** Operations that the key may call. */
+  readonly operations: readonly string[]
+}
+
+export class ExoscaleMirror {
+  readonly cloud: Exoscale
+  /** Variables for a process that scales the zone. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly #admin: KubeClient
+  readonly #embedded: () => readonly Node[]
+  readonly #end: () => Promise<void>
+  readonly #stopping = new AbortController()
+  readonly #mirroring: Promise<void>
+  readonly #clock = new SystemClock()
+
+  private constructor(
+    options: MirrorOptions,
+    parts: Pick<ExoscaleMirror, 'cloud' | 'environment'>,
+    embedded: () => readonly Node[],
+    end: () => Promise<void>,
+  ) {
+    this.#admin = options.admin
+    this.cloud = parts.cloud
+    this.environment = parts.environment
+    this.#embedded = embedded
+    this.#end = end
+    this.#mirroring = this.#mirror()
+  }
+
+  static async start(options: MirrorOptions): Promise<ExoscaleMirror> {
+    const clock = new SystemClock()
+    const cluster = startDevCluster({
+      clock,
+      random: new SeededRandom('mirror'),
+      logger: silentLogger,
+      credentials: await createCredentials(clock.now()),
+      simulator: {
+        prepare: () => undefined,
+        start: (parts) =>
+          createExoscale({
+            clock,
+            random: parts.random.fork('exoscale'),
+            logger: silentLogger,
+            joiner: parts.joiner,
+            api: parts.apiAs('exoscale-cloud-controller-manager'),
+            zone,
+            clusterVersion: parts.kubernetesVersion,
+            credentials: [{ key, secret: new Secret(secret), operations: options.operations }],
+            settings: {
+              operationDelay: { minMs: 300, maxMs: 600 },
+              bootDelay: { minMs: 1000, maxMs: 2000 },
+            },
+          }),
+      },
+    })
+    cluster.announce('127.0.0.1', 6443)
+    cluster.cloud.add(options.seed)
+    const server = await serveHttp(cluster.cloud.handle, { host: '127.0.0.1', port: 0 })
+    const url = `http://127.0.0.1:${server.port}/v2`
+    cluster.cloud.setBaseUrl(url)
+    const environment = {
+      EXOSCALE_ZONE: zone,
+      EXOSCALE_API_KEY: key,
+      EXOSCALE_API_SECRET: secret,
+      EXOSCALE_API_ENDPOINT: url,
+    }
+    const api = cluster.server.localAs('kubectl')
+    const end = async () => {
+      await server.close()
+      cluster.stop()
+    }
+    return new ExoscaleMirror(options, { cloud: cluster.cloud, environment }, () => api.list(kinds.node), end)
+  }
+
+  /** Names of the members of pools that run. */
+  members(): readonly string[] {
+    return this.cloud
+      .instances()
+      .filter(({ state, instancePoolId }) => state === 'running' && instancePoolId !== undefined)
+      .map(({ name }) => name)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#mirroring
+    for (const node of await this.#admin.list(kinds.node)) await this.#delete(node)
+    await this.#end()
+  }
+
+  async #mirror(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      const [real, running] = [await this.#admin.list(kinds.node), new Set(this.members())]
+      const known = new Set(real.map(({ metadata }) => metadata.name))
+      for (const node of this.#embedded())
+        if (running.has(node.metadata.name) && !known.has(node.metadata.name)) await this.#create(node)
+      // As the cloud controller manager does for nodes whose instance is gone.
+      for (const node of real) if (!running.has(node.metadata.name)) await this.#delete(node)
+      await this.#clock.sleep(pollMs, signal).catch(() => undefined)
+    }
+  }
+
+  async #create({ metadata, spec, status }: Node): Promise<void> {
+    const { name, labels = {} } = metadata
+    await this.#admin.create(kinds.node, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
+      spec: { providerID: spec?.providerID ?? '' },
+    })
+    const { capacity, allocatable } = status ?? {}
+    await this.#admin.patch(
+      kinds.node,
+      { name },
+      { status: { capacity, allocatable } },
+      { subresource: 'status' },
+    )
+  }
+
+  async #delete({ metadata: { name } }: Node): Promise<void> {
+    try {
+      await this.#admin.delete(kinds.node, { name })
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+    }
+  }
+}
