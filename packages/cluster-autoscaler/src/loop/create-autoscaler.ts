@@ -21,7 +21,7 @@ import type { LoopOutlets } from './dependencies.ts'
 import type { ClusterCache } from './cluster-cache.ts'
 
 /** The cluster: what the caches hold, what is asked anew, and what is written. */
-export interface ClusterPorts {
+interface ClusterPorts {
   readonly cache: ClusterCache
   /** Asks the API server. */
   readonly reader: ClusterReader
@@ -31,7 +31,7 @@ export interface ClusterPorts {
 }
 
 /** Time, turns of the event loop, and chance. */
-export interface Capabilities {
+interface Capabilities {
   readonly clock: Clock
   readonly turns: Turns
   readonly random: Random

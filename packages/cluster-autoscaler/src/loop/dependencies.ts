@@ -17,14 +17,14 @@ import type { ClusterCache } from './cluster-cache.ts'
 import type { Explanations } from './explanations.ts'
 
 /** The cluster and the cloud, as they are read. */
-export interface LoopSources {
+interface LoopSources {
   readonly cache: ClusterCache
   readonly nodeGroups: NodeGroups
   readonly reader: PodReader
 }
 
 /** What is remembered from one iteration to the next. */
-export interface LoopState {
+interface LoopState {
   readonly registry: ClusterStateRegistry
   readonly members: GroupMembers
   readonly templates: NodeTemplates
@@ -32,7 +32,7 @@ export interface LoopState {
 }
 
 /** What changes the cloud. */
-export interface LoopActions {
+interface LoopActions {
   readonly scaleUp: ScaleUp
   readonly scaleDown: ScaleDown
   readonly remover: InstanceRemover
@@ -49,13 +49,13 @@ export interface LoopOutlets {
 }
 
 /** What those are told who ask why. */
-export interface DebuggingSinks {
+interface DebuggingSinks {
   readonly snapshotz: SnapshotzRequests
   readonly explanations: Explanations
 }
 
 /** Whether the loop is alive. */
-export interface HealthSink {
+interface HealthSink {
   noteActivity(): void
   noteSuccess(): void
 }

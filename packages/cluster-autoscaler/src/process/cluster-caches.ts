@@ -15,7 +15,7 @@ import { readableKinds } from './readable-kinds.ts'
 import { followVolumes, volumeKinds } from './volume-caches.ts'
 
 /** Pods that came or changed, for what starts the next loop. */
-export interface PodChanges {
+interface PodChanges {
   /** Calls `listener` for each pod that is new or has changed; answers the unsubscriber. */
   onChange(listener: (pod: Pod) => void): () => void
 }

@@ -70,7 +70,7 @@ function least(options: Options, cost: (option: ExpansionOption) => number): Opt
 }
 
 /** The share of CPU plus the share of memory that the option's pods leave unused, of capacity. */
-export function wasteOf({ nodeCount, pods, template }: ExpansionOption, reader: PodReader): number {
+function wasteOf({ nodeCount, pods, template }: ExpansionOption, reader: PodReader): number {
   const { cpuMillis, memoryBytes } = capacityOf(template.node)
   let [cpu, memory] = [0, 0]
   for (const pod of pods) {

@@ -69,7 +69,7 @@ export async function scaleUp(scene: Scene): Promise<Played> {
   return { result, events, metrics, cloud, registry: told, sizes, snapshot: view.snapshot }
 }
 
-export function viewOf(scene: Omit<Scene, 'pods'>, reader: PodReader): LoopView {
+function viewOf(scene: Omit<Scene, 'pods'>, reader: PodReader): LoopView {
   const snapshot = new Snapshot({
     reader,
     volumes: new VolumeIndex(),

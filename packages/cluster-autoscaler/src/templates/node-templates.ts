@@ -116,7 +116,7 @@ export function nodeLike(template: NodeTemplate, name: string, isUpcoming: boole
   }
 }
 
-export function isMirror(pod: Pod): boolean {
+function isMirror(pod: Pod): boolean {
   return pod.metadata.annotations?.[annotations.mirror] !== undefined
 }
 

@@ -77,7 +77,7 @@ export interface InstancePool {
   readonly manager?: Manager
 }
 
-export interface SksNodepool {
+interface SksNodepool {
   readonly id: string
   readonly name?: string
   readonly size?: number

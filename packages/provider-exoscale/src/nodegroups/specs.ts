@@ -1,7 +1,7 @@
 /** `--nodes=<min>:<max>:<name>` (cluster-autoscaler.md 1.3). */
 
 /** A value of `--nodes` that can be used. */
-export interface GroupSpec {
+interface GroupSpec {
   readonly min: number
   readonly max: number
   readonly name: string

@@ -19,7 +19,7 @@ export interface DeletionJob {
 }
 
 /** Where a deletion ended without success. */
-export type FailedStage =
+type FailedStage =
   /** The node could not be tainted, or those of its batch. */
   | 'tainting'
   /** What was read again does not allow it. */
