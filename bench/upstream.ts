@@ -5,7 +5,7 @@
  *   node bench/upstream.ts [--only CASE] [--pods N] [--json]
  *
  * Every case gets a control plane of its own. `P95 MiB` and `cores` are the controller's alone, sampled every
- * 5 s over the phase; `min` counts until nothing changes any more. The rest of the cluster shares the machine,
+ * 5 s over the phase; `min` counts until nothing changes any more. The rest of the cluster shares the host,
  * so that times say little where it is busy. `--pods` plays smaller cases; thresholds are those of full ones.
  */
 import { parseArgs } from 'node:util'

@@ -41,7 +41,7 @@ export interface Unavailability {
   readonly untilMs?: number
 }
 
-/** A machine shape a provider can launch (scheduling.md 13.1). */
+/** An instance shape a provider can launch (scheduling.md 13.1). */
 export interface InstanceType {
   readonly name: string
   readonly requirements: readonly Requirement[]

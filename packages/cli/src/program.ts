@@ -80,11 +80,11 @@ function addUp(program: Command, io: Io): void {
     .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
     .option(
       '--data-dir <path>',
-      'keep the cluster and its simulated machines in this directory; it goes on where it was at the next start',
+      'keep the cluster and its simulated instances in this directory; it goes on where it was at the next start',
     )
     .option(
       '--boot-delay <duration>',
-      'how long a simulated machine takes to boot (default: some seconds, as in the cloud)',
+      'how long a simulated instance takes to boot (default: some seconds, as in the cloud)',
       duration,
     )
     .addHelpText(
@@ -130,10 +130,10 @@ function addDevCluster(program: Command, io: Io): void {
     .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
     .option('--port <number>', `port of the simulated cloud's API (${usually(defaultPorts.cloud)})`, port)
     .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
-    .option('--data-dir <path>', 'keep the cluster and its simulated machines in this directory')
+    .option('--data-dir <path>', 'keep the cluster and its simulated instances in this directory')
     .option(
       '--boot-delay <duration>',
-      'how long a simulated machine takes to boot (default: some seconds, as in the cloud)',
+      'how long a simulated instance takes to boot (default: some seconds, as in the cloud)',
       duration,
     )
     .addHelpText(

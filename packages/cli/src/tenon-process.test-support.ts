@@ -119,7 +119,7 @@ export async function eventually<T>(
   }
 }
 
-/** For machines with other work; alone it takes some two seconds. */
+/** For a busy host; alone it takes some two seconds. */
 const startLimitMs = 40_000
 
 /** Starts `tenon up` or `tenon devcluster` on free ports and waits until it says where it is. */

@@ -22,7 +22,7 @@ spec:
   containers: [{name: app, image: registry.k8s.io/pause, resources: {requests: {cpu: "2"}}}]
 `
 
-/** A cloud of a few lines, as somebody outside this repository would write it: its machines are Node objects. */
+/** A cloud of a few lines, as somebody outside this repository would write it: its instances are Node objects. */
 export const toyCloud = `
 const nodeClass = { group: 'toy.example.com', version: 'v1', kind: 'ToyNodeClass', plural: 'toynodeclasses', namespaced: false }
 const node = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }
@@ -108,7 +108,7 @@ class ToyProvider {
   async list() {
     const nodes = await this.#kube.list(node)
     return nodes
-      // A machine ends when its Node is deleted, though finalizers may still hold that.
+      // An instance ends when its Node is deleted, though finalizers may still hold that.
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(({ spec }) => spec.providerID?.startsWith('toy://'))
       .map(({ metadata, spec, status }) => ({
@@ -144,7 +144,7 @@ export const provider = {
   name: 'toy',
   title: 'Toy Cloud',
   nodeClasses: [nodeClass],
-  options: [{ flag: 'toy-cpus', variable: 'TOY_CPUS', kind: 'integer', fallback: '4', takes: 'NUMBER', meaning: 'Cores of every machine.' }],
+  options: [{ flag: 'toy-cpus', variable: 'TOY_CPUS', kind: 'integer', fallback: '4', takes: 'NUMBER', meaning: 'Cores of every instance.' }],
   validateOptions: [],
   formerNodeClasses: { 'toy.example.com/v1alpha1 ToyNodeClass': 'write apiVersion toy.example.com/v1' },
   crds: async () => [{
@@ -220,7 +220,7 @@ class ToySimulator {
       },
     })
   }
-  machines() {
+  instances() {
     return [...this.#kubelets.keys()].map((name) => ({ name, pricePerHour: 0.1 }))
   }
   stop() {

@@ -47,7 +47,7 @@ const onFreePorts = ['--port', '0', '--api-port', '0']
 test('up tells within 10 s of processor time where everything is, and SIGINT ends it within 2 s with exit code 130', async (t) => {
   const cwd = await temporaryDirectory(t)
   const up = await startCluster(t, cwd, 'up', '--no-apply')
-  // By the clock it depends on what else the machine does.
+  // Wall time depends on what else the host does.
   const startMs = await cpuMs(up.child.pid)
   assert.ok(startMs < 10_000, `it took ${startMs} ms of processor time`)
   assert.match(up.out(), /^Kubernetes API +https:\/\/127\.0\.0\.1:\d+$/m)
@@ -60,7 +60,7 @@ test('up tells within 10 s of processor time where everything is, and SIGINT end
   assert.equal(up.err(), '')
 })
 
-test('SIGINT ends up within 2 s while clients watch and machines boot', async (t) => {
+test('SIGINT ends up within 2 s while clients watch and instances boot', async (t) => {
   const cwd = await temporaryDirectory(t)
   const up = await startCluster(t, cwd, 'up')
   const watch = kubectl(cwd, ['get', 'pods', '-w'])
@@ -107,7 +107,7 @@ test('where the usual ports are taken, free ones are, and it is said', async (t)
   const cwd = await temporaryDirectory(t)
   for (const port of [16_443, 16_080]) {
     const holder = createServer()
-    // Somebody else on this machine may hold it already, which is as good.
+    // Another process of this host may hold it already, which serves as well.
     await new Promise<void>((resolve) => {
       holder.once('error', () => resolve())
       holder.listen(port, '127.0.0.1', resolve)

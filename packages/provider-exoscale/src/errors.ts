@@ -48,7 +48,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
 /** What a user can do about a refusal, beside reading what the API said. */
 const fixes: Readonly<Partial<Record<ExoscaleErrorCode, string>>> = {
   unauthorized:
-    'check EXOSCALE_API_KEY and EXOSCALE_API_SECRET, that the key has not expired, and the time of this machine',
+    'check EXOSCALE_API_KEY and EXOSCALE_API_SECRET, that the key has not expired, and the clock of this host',
   forbidden:
     'check that the IAM role of EXOSCALE_API_KEY allows this compute operation, and that the organisation may use the instance type',
   'payment-required': 'check the billing of the organisation in the Exoscale portal',

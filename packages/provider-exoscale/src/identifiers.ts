@@ -9,7 +9,7 @@ export const instanceLabels = {
   nodePool: 'exoscale.com/nodepool-name',
 } as const
 
-/** Value of {@link instanceLabels.managedBy} on every machine of ours. */
+/** Value of {@link instanceLabels.managedBy} on every instance of ours. */
 export const managedByValue = 'karpenter'
 
 export const tokenLabel = { key: 'exoscale.com/token-provider', value: 'karpenter-exoscale' } as const
@@ -21,7 +21,7 @@ export const exoscaleAnnotations = {
   nodeRegistered: 'exoscale.com/node-registered',
   /** On NodeClaims: the template its class resolved to at launch, or when Tenon took the claim over. */
   resolvedTemplate: 'exoscale.com/resolved-template',
-  /** On NodeClaims: hash of the class fields that only a new machine can take up. */
+  /** On NodeClaims: hash of the class fields that only a new instance can take up. */
   nodeClassHash: 'exoscale.com/node-class-hash',
 } as const
 

@@ -27,7 +27,7 @@ export class Failures {
   readonly #problems = new Set<string>()
   /** Calls left, by node class. */
   readonly #allowances = new Map<string, { readonly left: number; readonly atMs: number }>()
-  /** When machines whose deletion was accepted are gone, by provider ID. */
+  /** When instances whose deletion was accepted are gone, by provider ID. */
   readonly #ends = new Map<string, number>()
 
   constructor(deps: FailureDependencies) {
@@ -90,7 +90,7 @@ export class Failures {
     )
   }
 
-  /** Starts the end of a machine, or goes on with it. @returns whether it is over. */
+  /** Starts the end of an instance, or goes on with it. @returns whether it is over. */
   hasEnded(providerID: string, { terminationDelayMs }: FailureSettings): boolean {
     const nowMs = this.#deps.clock.now()
     const endMs = this.#ends.get(providerID) ?? nowMs + terminationDelayMs
@@ -100,7 +100,7 @@ export class Failures {
     return isOver
   }
 
-  /** Whether a machine goes on although its deletion has been accepted. */
+  /** Whether an instance goes on although its deletion has been accepted. */
   isEnding(providerID: string): boolean {
     return this.#deps.clock.now() < (this.#ends.get(providerID) ?? 0)
   }

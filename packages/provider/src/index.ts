@@ -124,7 +124,7 @@ export {
 export type {
   GuidedTour,
   ProviderSimulator,
-  SimulatedMachine,
+  SimulatedInstance,
   SimulatedProvider,
   SimulationPace,
   SimulationPlace,

@@ -26,7 +26,7 @@ function template(spec: Partial<NodePool['spec']['template']['spec']>): Partial<
   return { template: { ...usual, spec: { ...usual.spec, ...spec } } }
 }
 
-/** Names of the NodePools whose claims have a machine. */
+/** Names of the NodePools whose claims have an instance. */
 function launchedPools(stage: Stage): readonly string[] {
   return stage.world
     .claims()

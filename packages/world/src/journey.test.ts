@@ -72,7 +72,7 @@ const isRunning = (world: World, count: number) =>
   world.pods().length === count
 
 const isEmpty = (world: World) =>
-  world.claims().length === 0 && world.nodes().length === 0 && world.machinesByClaim().size === 0
+  world.claims().length === 0 && world.nodes().length === 0 && world.instancesByClaim().size === 0
 
 const minutes = 60_000
 

@@ -223,7 +223,7 @@ export class Field {
     return counts
   }
 
-  /** A Node without a machine, as it stands there for good. */
+  /** A Node without an instance, as it stands there for good. */
   node(name: string, cpu: string, taints: readonly Taint[] = []): void {
     const amounts = { cpu, memory: '64Gi', pods: '110' }
     this.world.create(kinds.node, {

@@ -223,7 +223,7 @@ describe('when a decision is made', () => {
     assert.equal(madeClaims(stage).length, 1)
   })
 
-  test('SCH-20 nothing is decided while a claim has no machine', async (t) => {
+  test('SCH-20 nothing is decided while a claim has no instance', async (t) => {
     const stage = await openStage(t)
     let isRefusing = true
     stage.cloud.onCreate = () => {

@@ -18,12 +18,12 @@ import {
   budgetKind,
   healthyClaims,
   playRecording,
-  type RecordedMachine,
+  type RecordedInstance,
   type RecordingTarget,
-  recordedMachines,
+  recordedInstances,
   startupTaint,
 } from './takeover/recorded-cluster.test-support.ts'
-import { nodeNameOf, providerIdOf } from './takeover/recorded-machine.test-support.ts'
+import { nodeNameOf, providerIdOf } from './takeover/recorded-instance.test-support.ts'
 import { WriteLog } from './takeover/write-log.test-support.ts'
 import { World } from './world.ts'
 
@@ -36,7 +36,7 @@ interface Takeover {
 /** A world with the recording in it, `ageMs` after it was made, and no operator yet. */
 async function open(
   t: TestContext,
-  wanted: (machine: RecordedMachine) => boolean = () => true,
+  wanted: (instance: RecordedInstance) => boolean = () => true,
   ageMs = 5 * seconds,
 ): Promise<Takeover> {
   const log = new WriteLog()
@@ -48,7 +48,7 @@ async function open(
   })
   t.after(() => world.stop())
   const recordedAtMs = world.clock.now()
-  await playRecording(targetOf(world), recordedMachines(recordedAtMs).filter(wanted), recordedAtMs)
+  await playRecording(targetOf(world), recordedInstances(recordedAtMs).filter(wanted), recordedAtMs)
   await world.clock.advance(ageMs)
   return { world, log, recordedAtMs }
 }
@@ -127,7 +127,7 @@ const hasTaint = (
   taint: { readonly key: string; readonly effect: string },
 ): boolean => (node?.spec?.taints ?? []).some((each) => sameTaint(each, taint as typeof disruptedTaint))
 
-test('healthy machines of the Go Karpenter are taken over with status writes alone', async (t) => {
+test('healthy instances of the Go Karpenter are taken over with status writes alone', async (t) => {
   const takeover = await open(t, ({ name }) => healthyClaims.includes(name), 61 * minutes)
   const before = unchanging(takeover)
   await takeOver(t, takeover)
@@ -148,7 +148,7 @@ test('healthy machines of the Go Karpenter are taken over with status writes alo
   }
 })
 
-test('machines that were on their way arrive, each with one instance', async (t) => {
+test('instances that were on their way arrive, each with one instance', async (t) => {
   const onTheirWay = ['created', 'launching', 'launched', 'registering', 'registered']
   const takeover = await open(t, ({ name }) => [...onTheirWay, 'lost', ...healthyClaims].includes(name))
   const before = unchanging(takeover)
@@ -176,7 +176,7 @@ test('machines that were on their way arrive, each with one instance', async (t)
   assert.equal(takeover.log.lines((target) => target.startsWith('POST node')).length, 1, 'one launch')
 })
 
-test('machines that were on their way out go, and a disruption that was interrupted is taken back', async (t) => {
+test('instances that were on their way out go, and a disruption that was interrupted is taken back', async (t) => {
   const leaving = ['draining', 'terminating', 'finalizing', 'repairing']
   const takeover = await open(t, ({ name }) => ['interrupted', ...leaving, ...healthyClaims].includes(name))
   const { world, log, recordedAtMs } = takeover
@@ -212,7 +212,7 @@ test('machines that were on their way out go, and a disruption that was interrup
   )
 })
 
-test('a claim deleted while the Go Karpenter was launching it takes its machine along', async (t) => {
+test('a claim deleted while the Go Karpenter was launching it takes its instance along', async (t) => {
   const takeover = await open(t, ({ name }) => ['launching', ...healthyClaims].includes(name))
   const { world } = takeover
   world.cluster.server.local.delete(karpenterKinds.nodeClaim, undefined, 'launching')

@@ -144,7 +144,7 @@ function nonEmpty(field: string): readonly CelRule[] {
 /** `nodeClassRef`; a pool cannot change the kind it refers to. */
 function nodeClassRefSchema(isPool: boolean): CrdSchema {
   return object(
-    'The node class that configures the machines.',
+    'The node class that configures the instances.',
     {
       group: text('API group of the node class, without a version.', {
         pattern: '^[^/]*$',

@@ -1,4 +1,4 @@
-/** Lets a node class go once nothing uses it, and takes machines without an owner along. */
+/** Lets a node class go once nothing uses it, and takes instances without an owner along. */
 import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { nodeClassFinalizer } from '../identifiers.ts'
@@ -50,7 +50,7 @@ export class NodeClassDeletion {
     return known > 0 ? known : using(await this.#deps.kube.list(karpenterKinds.nodeClaim, { signal }))
   }
 
-  /** Deletes this cluster's machines whose claim is gone; a failure does not hold the class back. */
+  /** Deletes this cluster's instances whose claim is gone; a failure does not hold the class back. */
   async #sweep(object: ExoscaleNodeClass, signal: AbortSignal): Promise<void> {
     try {
       for (const id of await this.#deps.garbage.collectOrphans(signal))

@@ -33,7 +33,7 @@ export class TemplateResolver {
     return await this.#active(selector, selector.version ?? (await this.#controlPlaneVersion()), signal)
   }
 
-  /** Like {@link resolve}, at most a minute old: for looking at many machines of one class. */
+  /** Like {@link resolve}, at most a minute old: for looking at many instances of one class. */
   async resolveRecent(spec: ExoscaleNodeClassSpec, signal?: AbortSignal): Promise<string> {
     const { templateID, imageTemplateSelector: selector } = spec
     if (templateID !== undefined || selector === undefined) return this.resolve(spec, signal)

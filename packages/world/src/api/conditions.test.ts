@@ -47,7 +47,7 @@ test('API-82 NodeClassReady tells whether the node class is missing, ending, unk
   assert.equal(poolState(stage, 'NodeClassReady'), 'False/NodeClassNotFound')
 })
 
-/** A claim whose machine never joins. */
+/** A claim whose instance never joins. */
 async function fail(stage: Stage, name: string): Promise<void> {
   await stage.claim(name)
   await stage.pass(15 * minutes + seconds)

@@ -126,7 +126,7 @@ test('DIS-41 more nodes that go than may go leave nothing, and nothing below tha
   assert.deepEqual([await allowed(stage, 'Empty'), await consuming(stage, 'Empty')], [1, 3])
 })
 
-test('DIS-42 nodes that are not managed, that start, or whose machine ends do not count', async (t) => {
+test('DIS-42 nodes that are not managed, that start, or whose instance ends do not count', async (t) => {
   const stage = await openDisruption(t, closed)
   await nodes(stage, 2)
   await stage.join('own', { name: 'own', taints: [] })

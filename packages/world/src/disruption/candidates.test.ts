@@ -57,7 +57,7 @@ test('DIS-11 a node of a command is no candidate for another, and nothing is sai
   assert.deepEqual(blocked(stage, 'a'), [])
 })
 
-test('DIS-12 machines without a claim or without a node are no candidates', async (t) => {
+test('DIS-12 instances without a claim or without a node are no candidates', async (t) => {
   const stage = await openDisruption(t)
   await stage.join('own', { name: 'own', taints: [] })
   await stage.report('own')

@@ -252,7 +252,7 @@ test('DIS-117 when the time is up before anything is looked at nothing begins, a
   await stage.pass(13 * seconds)
   assert.deepEqual(tainted(stage), [])
   assert.ok((await timeouts('multi')) >= 1)
-  // Multi rests until something changes; single tries again.
+  // Multi-node consolidation waits until something changes; single-node consolidation tries again.
   const before = [await timeouts('multi'), await timeouts('single')]
   await stage.pass(20 * seconds)
   assert.deepEqual([await timeouts('multi'), await timeouts('single')], [before[0], (before[1] ?? 0) + 2])

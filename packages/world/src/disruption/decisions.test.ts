@@ -108,7 +108,7 @@ test('a node that goes says so, and one whose commands came to nothing waits', a
   await untilBegun(stage)
   assert.match(await answer(stage, 'a'), /^command: /)
   for (let i = 0; i < 2; i++) {
-    // It has a machine by then.
+    // It has an instance by then.
     await stage.pass(2 * seconds)
     const replacement = madeClaims(stage).find(({ metadata }) => metadata.deletionTimestamp === undefined)
     stage.delete(karpenterKinds.nodeClaim, replacement?.metadata.name ?? '')

@@ -319,7 +319,7 @@ describe('replacements that never become nodes', () => {
         await stage.pass(minutes)
         await joinReplacements(stage)
       }
-      assert.equal(left(stage).includes('n0'), false, 'it is replaced once machines are to be had')
+      assert.equal(left(stage).includes('n0'), false, 'it is replaced once instances are to be had')
     })
   }
 

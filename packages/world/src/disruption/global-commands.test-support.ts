@@ -15,7 +15,7 @@ const types = [small, medium, large]
 
 type Opening = Parameters<typeof Fleet.open>
 
-/** Nodes `a` and `b` of 8 CPU, each with a pod that fills a medium machine and one that fills a small one. */
+/** Nodes `a` and `b` of 8 CPU, each with a pod that fills a medium instance and one that fills a small one. */
 export async function twoLarge(t: Opening[0], options: Opening[1] = {}): Promise<Fleet> {
   const fleet = await Fleet.open(t, { types, ...options })
   await fleet.nodes({ a: large, b: large })

@@ -1,4 +1,4 @@
-/** A stage on which machines are those of the simulated provider. */
+/** A stage on which instances are those of the simulated provider. */
 import type { TestContext } from 'node:test'
 import { kinds, labels, type Node, type NodePool, type Pod, type Requirement } from '@tenon/api'
 import {
@@ -33,7 +33,7 @@ export function is(key: string, ...values: readonly string[]): Requirement {
   return { key, operator: 'In', values }
 }
 
-/** Creates a claim of no NodePool for one of `types`, and lets the machine join. */
+/** Creates a claim of no NodePool for one of `types`, and lets the instance join. */
 export async function launch(
   stage: Stage,
   name: string,

@@ -80,7 +80,7 @@ test('OPS-88 drift of a pool’s labels shows within 5 s on 100 pods, and is ove
   assert.ok(isRunning())
 })
 
-test('OPS-89 a claim whose status is made to name a machine of nobody is collected', async (t) => {
+test('OPS-89 a claim whose status is made to name an instance of nobody is collected', async (t) => {
   const stage = await openKwok(t)
   await launch(stage, 'one', small, onDemand)
   await launch(stage, 'other', small, onDemand)

@@ -90,7 +90,7 @@ test('LIF-152 a claim that becomes a node while garbage is looked for is not gar
   const { clock } = stage.world
   const names = ['before', 'after']
   const joined: string[] = []
-  // The machines are listed slowly: a node joins before the list is taken, another before it arrives.
+  // The instances are listed slowly: a node joins before the list is taken, another before it arrives.
   stage.cloud.onList = async () => {
     const name = names[joined.length]
     if (name === undefined) return

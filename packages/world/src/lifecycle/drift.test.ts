@@ -66,7 +66,7 @@ test('a type that was found is not looked for again for half an hour', async (t)
   assert.equal(stage.state('a', 'Drifted'), 'True/InstanceTypeNotFound')
 })
 
-test('LIF-126 a reserved machine stays while its type is sold reserved or on demand', async (t) => {
+test('LIF-126 a reserved instance stays while its type is sold reserved or on demand', async (t) => {
   const drifted: string[] = []
   const listings = [['reserved'], ['on-demand'], ['spot'], []]
   for (const capacityTypes of listings) {

@@ -16,7 +16,7 @@ const fresh = () => `c${made++}`
 const succeed = async (stage: Stage) => {
   await stage.ready(fresh())
 }
-/** A machine that never joins. */
+/** An instance that never joins. */
 const fail = async (stage: Stage) => {
   await stage.claim(fresh())
   await stage.pass(15 * minutes + seconds)

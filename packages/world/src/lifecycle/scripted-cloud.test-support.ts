@@ -12,7 +12,7 @@ import type { Clock } from '@tenon/runtime'
 
 type Script<T extends unknown[], R> = (...args: T) => R
 
-/** Instances live in memory; a machine whose deletion was asked for is gone after `deletionMs`. */
+/** Instances live in memory; an instance whose deletion was asked for is gone after `deletionMs`. */
 export class ScriptedCloud implements CloudProvider {
   readonly name = 'scripted'
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [kwokNodeClassKind]
@@ -23,18 +23,18 @@ export class ScriptedCloud implements CloudProvider {
   /** Calls in order, `create NAME`, with the time of each. */
   readonly calls: { readonly call: string; readonly atMs: number }[] = []
   deletionMs = 0
-  /** How long a creation takes before there is a machine; who calls may give up before. */
+  /** How long a creation takes before there is an instance; who calls may give up before. */
   creationMs = 0
   registrationHooks: readonly RegistrationHook[] = []
   instanceTypes: readonly InstanceType[] = []
-  /** Throws or not, before a machine is made. */
+  /** Throws or not, before an instance is made. */
   onCreate: Script<[NodeClaim], void> = () => undefined
   onDelete: Script<[NodeClaim], void> = () => undefined
   onGet: Script<[string], void> = () => undefined
-  /** What happens before the machines are looked at, and before the answer arrives. */
+  /** What happens before the instances are looked at, and before the answer arrives. */
   onList: Script<[], Promise<void>> = () => Promise.resolve()
   onIsDrifted: Script<[NodeClaim], string | undefined> = () => undefined
-  /** What a new machine has beside the usual. */
+  /** What a new instance has beside the usual. */
   extras: Partial<ProviderInstance> = {}
 
   constructor(clock: () => Clock) {
@@ -50,12 +50,12 @@ export class ScriptedCloud implements CloudProvider {
     return this.calls.filter((each) => each.call.startsWith(call)).map(({ atMs }) => atMs)
   }
 
-  /** Machines that exist. */
+  /** Instances that exist. */
   get instances(): readonly ProviderInstance[] {
     return [...this.#instances.values()].filter(({ goneAtMs }) => goneAtMs > this.#clock().now())
   }
 
-  /** Takes a machine away without anybody asking for it. */
+  /** Takes an instance away without anybody asking for it. */
   lose(providerID: string): void {
     this.#instances.delete(providerID)
   }

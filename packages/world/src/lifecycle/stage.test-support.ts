@@ -1,4 +1,4 @@
-/** A world without kubelets and scheduler at work: tests play the machines and the pods themselves. */
+/** A world without kubelets and scheduler at work: tests play the instances and the pods themselves. */
 import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import {
@@ -149,7 +149,7 @@ export class Stage {
     }
   }
 
-  /** The machine of a claim joins, not Ready yet. */
+  /** The instance of a claim joins, not Ready yet. */
   async join(
     claim: string,
     {

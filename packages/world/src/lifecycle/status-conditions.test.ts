@@ -36,7 +36,7 @@ async function values(stage: Stage, name: string, wanted: Record<string, string>
 const ofClaim = { karpenter_kwok_sh_kwoknodeclass: 'default', karpenter_sh_nodepool: 'default' }
 const condition = 'operator_nodeclaim_status_condition'
 
-/** Lets the machine of a claim be refused until `answer` is called. */
+/** Lets the instance of a claim be refused until `answer` is called. */
 function refuseLaunches(stage: Stage): () => void {
   stage.cloud.onCreate = () => {
     throw new Error('no answer')

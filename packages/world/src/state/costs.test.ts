@@ -16,7 +16,7 @@ const cost = async (stage: Stage) => {
   return await stage.metric('nodepools_cost_total', { nodepool: 'default' })
 }
 
-test('STA-61 a metric tells what the machines of a NodePool cost', async (t) => {
+test('STA-61 a metric tells what the instances of a NodePool cost', async (t) => {
   const stage = await Stage.open(t)
   stage.cloud.instanceTypes = [priced(1.5)]
   assert.equal(await cost(stage), 0)

@@ -45,7 +45,7 @@ test('OPS-99 a node less is a claim that has ended, not one that was disrupted',
   assert.equal(await stage.metric('nodeclaims_terminated_total', { nodepool: 'default' }), 1)
 })
 
-test('STA-81 claims without a machine go first', async (t) => {
+test('STA-81 claims without an instance go first', async (t) => {
   const stage = await openStatic(t, 2, { idle: true })
   const launched = new Set<string>()
   stage.cloud.onCreate = ({ metadata }) => {

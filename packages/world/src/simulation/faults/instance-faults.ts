@@ -1,4 +1,4 @@
-/** Machines that vanish, and kubelets that fall silent. */
+/** Instances that vanish, and kubelets that fall silent. */
 import { integerBetween } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'
@@ -7,7 +7,7 @@ import type { FaultDependencies } from './api-faults.ts'
 const minute = 60_000
 
 /** Looks once a minute whether something strikes. Call the result to stop. */
-export function playMachineFaults(
+export function playInstanceFaults(
   world: World,
   cloud: Pick<WorldCloud, 'loseOne'>,
   { weather, clock, log }: FaultDependencies,

@@ -4,7 +4,7 @@ import { instanceLabels, managedByValue } from '../identifiers.ts'
 const deletingStates = new Set(['destroying', 'destroyed', 'expunging'])
 
 /** An instance of this cluster, as far as ownership goes. */
-export interface Machine {
+export interface OwnedInstance {
   readonly id: string
   readonly nodeClaimName: string | undefined
   readonly createdAtMs: number | undefined
@@ -13,7 +13,7 @@ export interface Machine {
 }
 
 /** The instance as one of ours, or undefined when another cluster or person owns it. */
-export function ownedMachine(instance: ExoscaleInstance, clusterId: string): Machine | undefined {
+export function ownedInstance(instance: ExoscaleInstance, clusterId: string): OwnedInstance | undefined {
   const labels = instance.labels ?? {}
   if (labels[instanceLabels.managedBy] !== managedByValue) return undefined
   if (labels[instanceLabels.clusterId] !== clusterId) return undefined
@@ -32,7 +32,7 @@ function isDeletingState(state: string | undefined): boolean {
 }
 
 /** Oldest first; ties by id, so that every caller keeps the same one of two. */
-export function byAge(a: Machine, b: Machine): number {
+export function byAge(a: OwnedInstance, b: OwnedInstance): number {
   const difference = (a.createdAtMs ?? 0) - (b.createdAtMs ?? 0)
   return difference === 0 ? (a.id < b.id ? -1 : 1) : difference
 }

@@ -25,8 +25,8 @@ export interface Template {
 /** How far a claim has come; each stage implies the ones before. */
 type Progress = 'created' | 'launched' | 'registered' | 'initialized'
 
-/** What is special about a machine; the rest is as on any other. */
-export interface MachineParts {
+/** What is special about an instance; the rest is as on any other. */
+export interface InstanceParts {
   readonly progress: Progress
   /** Since when the last stage that was reached holds; the stages before came minutes earlier. */
   readonly sinceMs: number
@@ -65,7 +65,7 @@ export const providerIdOf = (claim: string): string => `kwok://${nodeNameOf(clai
 export function recordedClaim(
   name: string,
   template: Template,
-  parts: MachineParts,
+  parts: InstanceParts,
 ): { readonly object: NodeClaim; readonly status: NodeClaim['status'] } {
   const isLaunched = parts.progress !== 'created'
   const object: NodeClaim = {
@@ -73,7 +73,7 @@ export function recordedClaim(
     kind: 'NodeClaim',
     metadata: {
       name,
-      labels: isLaunched ? machineLabels(name, template) : provisionerLabels(template),
+      labels: isLaunched ? instanceLabels(name, template) : provisionerLabels(template),
       annotations: {
         ...template.annotations,
         'karpenter.sh/nodeclaim-min-values-relaxed': 'false',
@@ -98,7 +98,7 @@ export function recordedClaim(
 }
 
 /** The Node; undefined when there is none. */
-export function recordedNode(name: string, template: Template, parts: MachineParts): Node | undefined {
+export function recordedNode(name: string, template: Template, parts: InstanceParts): Node | undefined {
   const { node = {} } = parts
   if (node.isAbsent === true || (parts.progress === 'created' && parts.isStatusLost !== true))
     return undefined
@@ -116,7 +116,7 @@ export function recordedNode(name: string, template: Template, parts: MachinePar
     metadata: {
       name: nodeNameOf(name),
       labels: {
-        ...machineLabels(name, template),
+        ...instanceLabels(name, template),
         ...(isRegistered && { 'karpenter.sh/registered': 'true' }),
         ...((node.isInitialized ?? parts.progress === 'initialized') && {
           'karpenter.sh/initialized': 'true',
@@ -159,7 +159,7 @@ function provisionerLabels(template: Template): Readonly<Record<string, string>>
   }
 }
 
-function machineLabels(name: string, template: Template): Readonly<Record<string, string>> {
+function instanceLabels(name: string, template: Template): Readonly<Record<string, string>> {
   return {
     ...provisionerLabels(template),
     'eks-node-viewer/instance-price': '0.108590',
@@ -178,7 +178,7 @@ function machineLabels(name: string, template: Template): Readonly<Record<string
   }
 }
 
-function launchedStatus(name: string, parts: MachineParts): NodeClaim['status'] {
+function launchedStatus(name: string, parts: InstanceParts): NodeClaim['status'] {
   const hasNode = parts.progress === 'registered' || parts.progress === 'initialized'
   return {
     providerID: providerIdOf(name),
@@ -191,7 +191,7 @@ function launchedStatus(name: string, parts: MachineParts): NodeClaim['status'] 
 }
 
 /** As the Go version stores them: ordered by their times, `Ready` last. */
-function conditionsOf({ progress, sinceMs, conditions = [] }: MachineParts): readonly Condition[] {
+function conditionsOf({ progress, sinceMs, conditions = [] }: InstanceParts): readonly Condition[] {
   const stages = ['Launched', 'Registered', 'Initialized']
   const reached = { created: 0, launched: 1, registered: 2, initialized: 3 }[progress]
   const known = stages.map((type, i) =>

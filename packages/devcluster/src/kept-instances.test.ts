@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { VirtualClock } from '@tenon/runtime'
-import { keptMachines } from './kept-machines.ts'
+import { keptInstances } from './kept-instances.ts'
 import { Store } from './storage/store.ts'
 
 test('instances are written down as they change and forgotten when they are gone', () => {
   const store = new Store({ clock: new VirtualClock() })
-  const kept = keptMachines(store)
+  const kept = keptInstances(store)
   const record = { id: 'i', name: 'n', state: 'running' }
   kept.save(record)
   const { revision } = store

@@ -1,13 +1,13 @@
-/** What a run of an earlier version left on machines that were not kept with the cluster. */
+/** What a run of an earlier version left on instances that were not kept with the cluster. */
 import { kinds } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import type { Exoscale } from './exoscale.ts'
 
 /**
- * Removes Nodes without a machine, and their pods, at once. Kubernetes would come to the same end,
- * but only after the minutes it waits for a machine that may come back; these never do.
+ * Removes Nodes without an instance, and their pods, at once. Kubernetes would come to the same end,
+ * but only after the minutes it waits for an instance that may come back; these never do.
  */
-export function removeLostMachines(api: LocalApi, cloud: Exoscale): void {
+export function removeLostInstances(api: LocalApi, cloud: Exoscale): void {
   const alive = new Set(cloud.instances().map(({ id }) => `exoscale://${id}`))
   const lost = new Set<string>()
   for (const { metadata, spec } of api.list(kinds.node)) {

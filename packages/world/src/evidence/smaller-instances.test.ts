@@ -1,4 +1,4 @@
-/** Other ways in which machines are less than their type, on the KWOK provider (reports.md 1). */
+/** Other ways in which instances are less than their type, on the KWOK provider (reports.md 1). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds, labels, type NodeClaim } from '@tenon/api'
@@ -91,7 +91,7 @@ test('RPT-1 what was learned of a type counts for other pods, and after a restar
   assert.deepEqual(types(), ['a.small'], 'nothing that would be too small is launched')
 })
 
-test('RPT-1 machines that take fewer pods than their type says are filled with as many', async (t) => {
+test('RPT-1 instances that take fewer pods than their type says are filled with as many', async (t) => {
   const { stage } = await aStage(t)
   await simulate(stage, { 'machine-resources': 'pods:5%' })
   for (let i = 0; i < 12; i++) pod(stage, `small-${i}`, { requests: { cpu: '50m', memory: '50Mi' } })

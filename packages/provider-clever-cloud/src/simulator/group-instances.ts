@@ -1,12 +1,12 @@
-/** The machines behind the nodes of NodeGroups. */
+/** The instances behind the nodes of NodeGroups. */
 import { kinds, type Node, type Taint } from '@tenon/api'
 import type { KubeletHandle, KubeletRunner, KubeletSpec, LocalApi } from '@tenon/devcluster'
 import { type Random, uuid } from '@tenon/runtime'
 import { type FlavorSize, sharedSize } from '../catalogue/flavors.ts'
 import { platformLabels } from '../names.ts'
 
-/** A machine of a group, from the moment at which its group is accepted. Instants are of the monotonic clock. */
-export interface Machine {
+/** An instance of a group, from the moment at which its group is accepted. Instants are of the monotonic clock. */
+export interface GroupInstance {
   /** That of its Node. */
   readonly nodeName: string
   readonly number: number
@@ -31,8 +31,8 @@ export interface NodeTraits {
 
 const reservedMemoryKi = 100 * 1024
 
-/** Boots machines as nodes of the cluster, and ends them. */
-export class MachineRoom {
+/** Boots instances as nodes of the cluster, and ends them. */
+export class InstanceHost {
   readonly #api: LocalApi
   readonly #kubelets: KubeletRunner
   readonly #random: Random
@@ -52,8 +52,8 @@ export class MachineRoom {
   }
 
   /** Starts the kubelet. A Node that is there already goes on as it is. */
-  boot(machine: Pick<Machine, 'nodeName' | 'flavor'>, traits: NodeTraits): KubeletHandle {
-    const { nodeName } = machine
+  boot(instance: Pick<GroupInstance, 'nodeName' | 'flavor'>, traits: NodeTraits): KubeletHandle {
+    const { nodeName } = instance
     const known = this.node(nodeName)
     const address = known?.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address
     return this.#kubelets.start({
@@ -61,7 +61,7 @@ export class MachineRoom {
       // The platform never sets it.
       providerId: '',
       ...traits,
-      ...sizeOf(machine.flavor, traits.memoryPercent),
+      ...sizeOf(instance.flavor, traits.memoryPercent),
       addresses: [{ type: 'InternalIP', address: address ?? this.#freeAddress() }],
       kubeletVersion: this.#kubeletVersion,
       systemUuid: known?.status?.nodeInfo?.['systemUUID'] ?? uuid(this.#random),
@@ -69,10 +69,10 @@ export class MachineRoom {
     })
   }
 
-  /** The machine loses power at once; its Node stays. */
-  cut(machine: Machine): void {
-    machine.kubelet?.stop()
-    machine.kubelet = undefined
+  /** The instance loses power at once; its Node stays. */
+  cut(instance: GroupInstance): void {
+    instance.kubelet?.stop()
+    instance.kubelet = undefined
   }
 
   /** The last thing a node says. */
@@ -88,7 +88,7 @@ export class MachineRoom {
     return this.#api.get(kinds.node, undefined, name)
   }
 
-  isReady({ kubelet, nodeName }: Machine): boolean {
+  isReady({ kubelet, nodeName }: GroupInstance): boolean {
     const { conditions = [] } = (kubelet && this.node(nodeName))?.status ?? {}
     return conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
   }

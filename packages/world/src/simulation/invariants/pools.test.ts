@@ -13,17 +13,17 @@ const pod = { metadata: { name: 'web', uid: '1' }, spec: { nodeName: 'a' } } as 
 
 /**
  * What is said when node `a` goes as empty two minutes after its last pod was told to end.
- * @param leadsFor how long the process that deletes it has led by then.
- * @param restsFor how long ago a pod event was written down.
+ * @param leadsMs how long the process that deletes it has led by then.
+ * @param quietMs how long ago a pod event was written down.
  */
-async function saidOf(leadsFor: number, restsFor: number): Promise<readonly string[]> {
+async function saidOf(leadsMs: number, quietMs: number): Promise<readonly string[]> {
   const clock = new VirtualClock()
   const claim = (): NodeClaim =>
     ({
       metadata: { name: 'a', labels },
       status: {
         providerID: 'test://a',
-        lastPodEventTime: new Date(clock.now() - restsFor).toISOString(),
+        lastPodEventTime: new Date(clock.now() - quietMs).toISOString(),
         conditions: [{ type: 'DisruptionReason', status: 'True', reason: 'Empty' }],
       },
     }) as unknown as NodeClaim
@@ -42,7 +42,7 @@ async function saidOf(leadsFor: number, restsFor: number): Promise<readonly stri
   const leaving = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T01:00:00Z' } }
   rule.pod?.(leaving, pod)
   await clock.advance(2 * minute)
-  const process = { leadsSinceMs: clock.monotonic() - leadsFor } as ApiWrite['process']
+  const process = { leadsSinceMs: clock.monotonic() - leadsMs } as ApiWrite['process']
   const write = { process, method: 'DELETE', plural: 'nodeclaims', name: 'a' } as ApiWrite
   rule.apiWrite?.(write)
   return said

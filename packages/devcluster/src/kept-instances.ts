@@ -1,16 +1,16 @@
-/** Keeps the simulated machines among the objects of the cluster, so that both are saved in one order. */
+/** Keeps the simulated instances among the objects of the cluster, so that both are saved in one order. */
 import type { StoredObject } from './contract.ts'
 import type { Collection } from './storage/collection.ts'
 import type { Store } from './storage/store.ts'
 
-/** A machine as it is written down: plain JSON data. */
-export interface MachineRecord {
+/** An instance as it is written down: plain JSON data. */
+export interface InstanceRecord {
   readonly id: string
   readonly name: string
 }
 
-/** Where the machines of a simulated cloud are written down. */
-export interface KeptMachines<R extends MachineRecord> {
+/** Where the instances of a simulated cloud are written down. */
+export interface KeptInstances<R extends InstanceRecord> {
   /** What an earlier run left, in any order. */
   all(): readonly R[]
   save(record: R): void
@@ -24,7 +24,7 @@ const endpointsId = 'simulated-cloud/endpoints'
 /**
  * After a crash the saved state is one that existed: no object tells of an instance that was not saved.
  */
-export function keptMachines<R extends MachineRecord>(store: Store): KeptMachines<R> {
+export function keptInstances<R extends InstanceRecord>(store: Store): KeptInstances<R> {
   const collection = store.collection(collectionId)
   return {
     all: () => recordsOf(collection),
@@ -48,7 +48,7 @@ export interface KeptEndpoints {
 }
 
 /**
- * Machines follow the API server when it starts again on another port, as they would behind a name:
+ * Instances follow the API server when it starts again on another port, as they would behind a name:
  * what they were told at their birth stays right.
  */
 export function keptEndpoints(store: Store): KeptEndpoints {
@@ -62,7 +62,7 @@ export function keptEndpoints(store: Store): KeptEndpoints {
   }
 }
 
-function recordsOf<R extends MachineRecord>(collection: Collection): R[] {
+function recordsOf<R extends InstanceRecord>(collection: Collection): R[] {
   const records: R[] = []
   collection.scan({}, (object) => {
     records.push(JSON.parse(String(object['record'])) as R)
