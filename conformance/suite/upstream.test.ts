@@ -87,7 +87,8 @@ describe('an upstream-style suite', { skip: noController }, () => {
         { input: crdsYaml(), stdio: ['pipe', 'ignore', 'inherit'] },
       )
     kubectl('apply', '--server-side', '-f', '-')
-    kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=20s')
+    // Not all there are: those of other suites may be on their way out.
+    kubectl('wait', '--for=condition=Established', '-f', '-', '--timeout=20s')
     await cluster.create({
       apiVersion: kwok,
       kind: 'KWOKNodeClass',
