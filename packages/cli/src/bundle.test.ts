@@ -15,7 +15,7 @@ import {
   ignorePatterns,
   replayBuild,
   repositoryRoot,
-} from './image.test-support.ts'
+} from './testing/image.test-support.ts'
 import {
   controllerSettings,
   cpuMs,
@@ -24,7 +24,7 @@ import {
   objectsOf,
   startTenon,
   temporaryDirectory,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 
 const run = promisify(execFile)
 /** Wall time, for a busy host; and what may be done until then. */

@@ -10,7 +10,7 @@ import {
   runTenon,
   startTenon,
   temporaryDirectory,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 
 const up = ['up', '--port', '0', '--api-port', '0', '--boot-delay', '1s']
 

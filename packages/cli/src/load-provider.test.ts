@@ -13,8 +13,8 @@ import {
   startCluster,
   startTenon,
   temporaryDirectory,
-} from './tenon-process.test-support.ts'
-import { toyCloud, toyManifests } from './toy-cloud.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
+import { toyCloud, toyManifests } from './testing/toy-cloud.test-support.ts'
 
 async function refusal(t: TestContext, text: string): Promise<string> {
   const cwd = await temporaryDirectory(t)

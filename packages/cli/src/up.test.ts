@@ -22,7 +22,7 @@ import {
   startTenon,
   temporaryDirectory,
   type TenonProcess,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 
 /**
  * The command fails with exactly one line on stderr, and says nothing else. A controller that cannot start ends

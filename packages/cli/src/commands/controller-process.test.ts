@@ -12,7 +12,7 @@ import {
   startTenon,
   temporaryDirectory,
   type TenonProcess,
-} from '../tenon-process.test-support.ts'
+} from '../testing/tenon-process.test-support.ts'
 
 type Line = Readonly<Record<string, unknown>>
 

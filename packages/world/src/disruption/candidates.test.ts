@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels, type PodDisruptionBudget } from '@tenon/api'
 import type { Transport } from '@tenon/runtime'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { waitingPod } from '../provisioning.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { waitingPod } from '../testing/pools.test-support.ts'
 import {
   cpu,
   left,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { karpenterKinds, kinds } from '@tenon/api'
-import { minutes, refusing, seconds } from '../lifecycle/stage.test-support.ts'
-import { madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { left, tainted } from './disruption-stage.test-support.ts'
 import {
   aNodeOf,

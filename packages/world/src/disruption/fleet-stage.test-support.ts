@@ -16,7 +16,7 @@ import {
 import { createCredentials, type KubeletHandle } from '@tenon/devcluster'
 import { ProviderError } from '@tenon/provider'
 import { VirtualClock } from '@tenon/runtime'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { openDisruption } from './disruption-stage.test-support.ts'
 
 type Opening = Parameters<typeof openDisruption>

@@ -1,8 +1,8 @@
 /** Words for stories about a node that is too large for its pods, and the cheaper one in its place. */
 import type { TestContext } from 'node:test'
 import { formatResources, type InstanceType, labels, type NodeClaim } from '@tenon/api'
-import { seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, madeClaims } from '../provisioning.test-support.ts'
+import { seconds, type Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims } from '../testing/pools.test-support.ts'
 import { openDisruption, setDisruption, tainted } from './disruption-stage.test-support.ts'
 
 type Options = Parameters<typeof openDisruption>[1]

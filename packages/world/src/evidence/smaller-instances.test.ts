@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds, labels, type NodeClaim } from '@tenon/api'
-import { catalogueOf, pod, simulate } from '../kwok/kwok-stage.test-support.ts'
-import { hours, minutes, Stage } from '../lifecycle/stage.test-support.ts'
+import { catalogueOf, pod, simulate } from '../testing/kwok-stage.test-support.ts'
+import { hours, minutes, Stage } from '../testing/stage.test-support.ts'
 
 const offerings = [
   {

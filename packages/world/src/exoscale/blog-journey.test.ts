@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { conditionOf, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
 import { deploymentKind, World } from '../world.ts'
-import { applyYaml } from '../apply-yaml.test-support.ts'
+import { applyYaml } from '../testing/apply-yaml.test-support.ts'
 import { blogNodeClass, blogNodePool } from './blog-manifests.test-support.ts'
 
 const minute = 60_000

@@ -7,7 +7,7 @@ import { createCacheRegistry, createEventRecorder, createKubeClient } from '@ten
 import { defaultSettings, Operator } from '@tenon/operator'
 import { ExoscaleClient, openExoscale } from '@tenon/provider-exoscale'
 import { SeededRandom, silentLogger } from '@tenon/runtime'
-import { refusing } from '../lifecycle/stage.test-support.ts'
+import { refusing } from '../testing/stage.test-support.ts'
 import {
   aDeployment,
   clusterEndpoint,

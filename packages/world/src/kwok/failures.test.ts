@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels } from '@tenon/api'
-import { minutes, seconds } from '../lifecycle/stage.test-support.ts'
-import { is, launch, nodeOf, nodeUnder, openKwok, pod, simulate } from './kwok-stage.test-support.ts'
+import { minutes, seconds } from '../testing/stage.test-support.ts'
+import { is, launch, nodeOf, nodeUnder, openKwok, pod, simulate } from '../testing/kwok-stage.test-support.ts'
 
 const onDemand = is(labels.capacityType, 'on-demand')
 const small = ['c-1x-amd64-linux', 'c-2x-amd64-linux']

@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { conditionOf, karpenterKinds, kinds, labels, type NodeClaim } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds } from '../lifecycle/stage.test-support.ts'
+import { minutes, seconds } from '../testing/stage.test-support.ts'
 import { aDeployment, aKwokPool, deploymentKind } from '../world.ts'
-import { configure, is, launch, openKwok, turnReady } from './kwok-stage.test-support.ts'
+import { configure, is, launch, openKwok, turnReady } from '../testing/kwok-stage.test-support.ts'
 
 const onDemand = is(labels.capacityType, 'on-demand')
 const small = ['c-1x-amd64-linux']

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations } from '@tenon/api'
-import { hours, minutes, seconds, Stage } from './stage.test-support.ts'
+import { hours, minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const noBudget = { disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] } }
 

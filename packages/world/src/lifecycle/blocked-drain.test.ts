@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { annotations, karpenterKinds, type KubeObject, kinds, type ResourceType } from '@tenon/api'
 import { metricsHandler } from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 interface EventObject extends KubeObject {
   readonly reason: string

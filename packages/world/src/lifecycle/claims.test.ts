@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels, nodePoolHash } from '@tenon/api'
-import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import type { WorldOptions } from '../world.ts'
-import { hours, minutes, seconds, Stage } from './stage.test-support.ts'
+import { hours, minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 type ApiPath = NonNullable<WorldOptions['apiPath']>
 

@@ -12,8 +12,8 @@ import {
   unregisteredTaint,
 } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const boot: Taint = { key: 'example.com/boot', effect: 'NoSchedule' }
 const dedicated: Taint = { key: 'example.com/dedicated', effect: 'NoSchedule' }

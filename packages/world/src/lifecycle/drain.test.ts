@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds, labels, type OwnerReference } from '@tenon/api'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const owner = (apiVersion: string, kind: string): readonly OwnerReference[] => [
   { apiVersion, kind, name: 'owner', uid: 'c6a7d2f0-0000-4000-8000-000000000001' },

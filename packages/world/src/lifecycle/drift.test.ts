@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type InstanceType, karpenterKinds, labels } from '@tenon/api'
-import { aType } from '../provisioning.test-support.ts'
-import { hours, minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { aType } from '../testing/pools.test-support.ts'
+import { hours, minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const reservation = 'example.com/reservation'
 

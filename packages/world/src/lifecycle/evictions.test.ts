@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, kinds } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const protectedBy = (value: string) => ({ annotations: { [annotations.doNotDisrupt]: value } })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels, terminationFinalizer } from '@tenon/api'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 test('LIF-48 LIF-53 LIF-55 LIF-56 the node goes first, then the instance, then the claim', async (t) => {
   const stage = await Stage.open(t)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { karpenterKinds, labels } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import type { Transport } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 test('LIF-1 nothing is launched before the finalizer is stored', async (t) => {
   const stage = await Stage.open(t)

@@ -14,8 +14,8 @@ import { ExoscaleClient, exoscaleNodeClassKind } from '@tenon/provider-exoscale'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { Secret } from '@tenon/runtime'
 import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
-import { ScriptedCloud } from './scripted-cloud.test-support.ts'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { ScriptedCloud } from '../testing/scripted-cloud.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const policies = ['Background', 'Foreground', 'Orphan'] as const
 type Policy = (typeof policies)[number]

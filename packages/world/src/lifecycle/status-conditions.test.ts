@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds } from '@tenon/api'
 import { aKwokPool } from '../world.ts'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 interface Series {
   readonly name: string

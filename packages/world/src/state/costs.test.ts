@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { hours, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType } from '../provisioning.test-support.ts'
+import { hours, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType } from '../testing/pools.test-support.ts'
 
 /** A type of this price. */
 function priced(pricePerHour: number) {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
 import { type LogFields, type Logger, silentLogger } from '@tenon/runtime'
-import { hours, minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { madeClaims } from '../provisioning.test-support.ts'
+import { hours, minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { madeClaims } from '../testing/pools.test-support.ts'
 import {
   joinAll,
   openStatic,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, conditionOf, karpenterKinds, labels, nodePoolHash } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
-import { minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { createPool, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
   isOn,

@@ -10,8 +10,8 @@ import {
   type Pod,
   parseResources,
 } from '@tenon/api'
-import { ScriptedCloud } from './lifecycle/scripted-cloud.test-support.ts'
-import type { Stage } from './lifecycle/stage.test-support.ts'
+import { ScriptedCloud } from './scripted-cloud.test-support.ts'
+import type { Stage } from './stage.test-support.ts'
 
 /** A scripted cloud whose types may differ from pool to pool, or fail to be listed. */
 export class PoolCloud extends ScriptedCloud {

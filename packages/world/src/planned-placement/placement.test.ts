@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { karpenterKinds, kinds } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { type Fate, Field, seconds } from './planned-placement.test-support.ts'
+import { type Fate, Field, seconds } from './field.test-support.ts'
 
 const asPlanned = { c: { small: 8 }, m: { large: 8 } }
 const gate = (plannedPlacement: boolean | 'auto') => ({

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, type KubeObject, type NodePool, type ResourceType } from '@tenon/api'
-import { aDeployment, deploymentKind, World } from './world.ts'
+import { aDeployment, deploymentKind, World } from '../world.ts'
 
 const nodeClassKind: ResourceType = {
   group: 'karpenter.exoscale.com',

@@ -8,9 +8,9 @@ import {
   openDisruption,
   setBudget,
   setDrifted,
-} from './disruption/disruption-stage.test-support.ts'
-import { seconds } from './lifecycle/stage.test-support.ts'
-import { aType, madeClaims, waitingPod } from './provisioning.test-support.ts'
+} from '../disruption/disruption-stage.test-support.ts'
+import { seconds } from '../testing/stage.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 
 /** Has the first creation of a claim take its time, and fail if it is to. */
 class SlowCreation {

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { karpenterKinds, kinds, labels, nodePoolHash, type OwnerReference } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
-import { refusing, seconds, Stage } from './lifecycle/stage.test-support.ts'
+import { refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 import {
   aType,
   createPool,
@@ -12,8 +12,8 @@ import {
   toldAbout,
   unscheduled,
   waitingPod,
-} from './provisioning.test-support.ts'
-import { aKwokPool, type WorldOptions } from './world.ts'
+} from '../testing/pools.test-support.ts'
+import { aKwokPool, type WorldOptions } from '../world.ts'
 
 /** A stage whose cloud sells one type of 4 cores. */
 async function openStage(t: TestContext, options: Parameters<typeof Stage.open>[1] = {}): Promise<Stage> {

@@ -1,6 +1,6 @@
 /** Applies YAML as `kubectl apply` does, unknown fields refused. */
 import { readText } from '@tenon/runtime'
-import type { World } from './world.ts'
+import type { World } from '../world.ts'
 
 interface Applied {
   readonly status: number

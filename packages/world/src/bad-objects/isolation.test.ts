@@ -5,9 +5,9 @@ import { conditionOf, karpenterKinds, kinds, labels, type NodePool } from '@teno
 import { metricsHandler, probesHandler, type Settings } from '@tenon/operator'
 import { ProviderError } from '@tenon/provider'
 import type { HttpHandler } from '@tenon/runtime'
-import { minutes, seconds, Stage } from './lifecycle/stage.test-support.ts'
-import { aType, createPool, toldAbout, waitingPod } from './provisioning.test-support.ts'
-import { aKwokPool } from './world.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, createPool, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
+import { aKwokPool } from '../world.ts'
 
 /** A stage with a pool `good`, and a pool `default` that would be preferred; nothing runs yet. */
 async function open(

@@ -9,9 +9,9 @@ import {
   type Pod,
   type StorageClass,
 } from '@tenon/api'
-import { is, openKwok, type PodParts } from './kwok/kwok-stage.test-support.ts'
-import { minutes, type Stage } from './lifecycle/stage.test-support.ts'
-import type { WorldOptions } from './world.ts'
+import { is, openKwok, type PodParts } from '../testing/kwok-stage.test-support.ts'
+import { minutes, type Stage } from '../testing/stage.test-support.ts'
+import type { WorldOptions } from '../world.ts'
 
 const driver = 'csi.example.com'
 

@@ -11,9 +11,9 @@ import {
 } from '@tenon/api'
 import { metricsHandler, type Settings } from '@tenon/operator'
 import { ProviderError, type ProviderInstance } from '@tenon/provider'
-import { minutes, seconds, Stage } from './lifecycle/stage.test-support.ts'
-import { aType, createPool, madeClaims, PoolCloud, waitingPod } from './provisioning.test-support.ts'
-import { aKwokPool } from './world.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, createPool, madeClaims, PoolCloud, waitingPod } from '../testing/pools.test-support.ts'
+import { aKwokPool } from '../world.ts'
 
 const firstPauseMs = 3 * minutes
 

@@ -9,9 +9,9 @@ import {
   type Pod,
   type SelectingWorkload,
 } from '@tenon/api'
-import { minutes, seconds, Stage } from './lifecycle/stage.test-support.ts'
-import { aType, madeClaims, toldAbout, unscheduled, waitingPod } from './provisioning.test-support.ts'
-import { aKwokPool } from './world.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims, toldAbout, unscheduled, waitingPod } from '../testing/pools.test-support.ts'
+import { aKwokPool } from '../world.ts'
 
 const group = { app: 'web' }
 const statefulSet: readonly OwnerReference[] = [

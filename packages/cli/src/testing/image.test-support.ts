@@ -5,7 +5,7 @@ import { join, matchesGlob, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-export const repositoryRoot: string = resolve(import.meta.dirname, '../../..')
+export const repositoryRoot: string = resolve(import.meta.dirname, '../../../..')
 
 /** One instruction, such as `COPY` with `LICENSE ./`. */
 export interface Instruction {

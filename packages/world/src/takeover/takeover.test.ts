@@ -13,7 +13,7 @@ import {
   sameTaint,
 } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { minutes, seconds } from './lifecycle/stage.test-support.ts'
+import { minutes, seconds } from '../testing/stage.test-support.ts'
 import {
   budgetKind,
   healthyClaims,
@@ -22,10 +22,10 @@ import {
   type RecordingTarget,
   recordedInstances,
   startupTaint,
-} from './takeover/recorded-cluster.test-support.ts'
-import { nodeNameOf, providerIdOf } from './takeover/recorded-instance.test-support.ts'
-import { WriteLog } from './takeover/write-log.test-support.ts'
-import { World } from './world.ts'
+} from './recorded-cluster.test-support.ts'
+import { nodeNameOf, providerIdOf } from './recorded-instance.test-support.ts'
+import { WriteLog } from './write-log.test-support.ts'
+import { World } from '../world.ts'
 
 interface Takeover {
   readonly world: World

@@ -5,7 +5,7 @@ import { karpenterKinds, kinds, labels, type Node, type NodeClaim, type Pod, typ
 import type { Settings } from '@tenon/operator'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { type LogFields, type Logger, rfc3339, type Transport } from '@tenon/runtime'
-import { aKwokPool, type RunningOperator, World, type WorldOptions } from './world.ts'
+import { aKwokPool, type RunningOperator, World, type WorldOptions } from '../world.ts'
 
 export const seconds = 1000
 const forever = 1e12

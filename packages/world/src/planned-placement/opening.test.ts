@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { kinds, labels, type Node, type Pod } from '@tenon/api'
-import { type Fate, Field, seconds } from './planned-placement.test-support.ts'
+import { type Fate, Field, seconds } from './field.test-support.ts'
 
 const isRegistered = ({ metadata }: Node) => metadata.labels?.[labels.registered] === 'true'
 const isReady = ({ status }: Node) =>

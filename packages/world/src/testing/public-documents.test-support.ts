@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /** Where the documents are, if they are there. */
-export const documentsFolder: string = resolve(import.meta.dirname, '../../../../shared/seeds')
+export const documentsFolder: string = resolve(import.meta.dirname, '../../../../../shared/seeds')
 
 const documents = existsSync(documentsFolder)
   ? readdirSync(documentsFolder).map((name) => readFileSync(join(documentsFolder, name), 'utf8'))

@@ -7,7 +7,7 @@ import {
   kwokNodeClassKind,
   readCatalogue,
 } from '@tenon/provider-kwok'
-import { Stage } from '../lifecycle/stage.test-support.ts'
+import { Stage } from './stage.test-support.ts'
 import type { WorldOptions } from '../world.ts'
 
 /** Opens a stage with a NodePool and a KWOKNodeClass `default`. */

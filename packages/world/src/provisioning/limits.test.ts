@@ -7,9 +7,9 @@ import { karpenterKinds, labels } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
 import { ProviderError } from '@tenon/provider'
 import type { Clock, Transport } from '@tenon/runtime'
-import { minutes, seconds, Stage } from './lifecycle/stage.test-support.ts'
-import { aType, createPool, toldAbout, waitingPod } from './provisioning.test-support.ts'
-import { aKwokPool } from './world.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, createPool, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
+import { aKwokPool } from '../world.ts'
 
 const dynamicLimit = 3
 const staticLimit = 2

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { labels } from '@tenon/api'
-import { seconds, Stage } from './lifecycle/stage.test-support.ts'
-import { aType, createPool, madeClaims, PoolCloud, waitingPod } from './provisioning.test-support.ts'
-import { aKwokPool, type WorldOptions } from './world.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, createPool, madeClaims, PoolCloud, waitingPod } from '../testing/pools.test-support.ts'
+import { aKwokPool, type WorldOptions } from '../world.ts'
 
 const alias = 'topology.csi.example.com/zone'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, labels, type Node } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { Field, seconds } from './planned-placement.test-support.ts'
+import { Field, seconds } from './field.test-support.ts'
 
 const shapes = [
   ['250m', '512Mi'],

@@ -6,10 +6,12 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const main = join(import.meta.dirname, 'main.ts')
+const main = join(import.meta.dirname, '../main.ts')
 /** Holds calls to the simulated cloud against the API document; a call that does not fit ends the process. */
-const watch = new URL('../../provider-exoscale/src/simulator/document/watch.test-support.ts', import.meta.url)
-  .href
+const watch = new URL(
+  '../../../provider-exoscale/src/simulator/document/watch.test-support.ts',
+  import.meta.url,
+).href
 const source: readonly string[] = ['--import', watch, main]
 
 interface Ended {

@@ -12,7 +12,7 @@ import {
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { ProviderError } from '@tenon/provider'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { hours, minutes, refusing, seconds, Stage } from './lifecycle/stage.test-support.ts'
+import { hours, minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 import {
   aType,
   createPool,
@@ -20,8 +20,8 @@ import {
   PoolCloud,
   toldAbout,
   waitingPod,
-} from './provisioning.test-support.ts'
-import { aKwokPool, World, type WorldOptions } from './world.ts'
+} from '../testing/pools.test-support.ts'
+import { aKwokPool, World, type WorldOptions } from '../world.ts'
 
 const withOverlays: Partial<Settings> = {
   featureGates: { ...defaultSettings.featureGates, nodeOverlay: true },

@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test'
 import { karpenterKinds, type KubeObject, kinds, labels, type NodePool, type ResourceType } from '@tenon/api'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { seconds } from './lifecycle/stage.test-support.ts'
-import { aKwokPool, World, type WorldOptions } from './world.ts'
+import { seconds } from '../testing/stage.test-support.ts'
+import { aKwokPool, World, type WorldOptions } from '../world.ts'
 
 const exoscaleNodeClassKind: ResourceType = {
   group: 'karpenter.exoscale.com',

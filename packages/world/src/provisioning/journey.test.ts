@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { karpenterKinds, type KubeObject, type ResourceType } from '@tenon/api'
-import { aDeployment, aKwokPool, World } from './world.ts'
+import { aDeployment, aKwokPool, World } from '../world.ts'
 
 const kwokNodeClassKind: ResourceType = {
   group: 'karpenter.kwok.sh',

@@ -6,9 +6,9 @@ import { karpenterKinds } from '@tenon/api'
 import type { SchedulingInput } from '@tenon/engine'
 import { InlineDecider } from '@tenon/operator'
 import type { Transport } from '@tenon/runtime'
-import { minutes, seconds, Stage } from './lifecycle/stage.test-support.ts'
-import { aType, createPool, madeClaims, toldAbout, waitingPod } from './provisioning.test-support.ts'
-import { aKwokPool } from './world.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, createPool, madeClaims, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
+import { aKwokPool } from '../world.ts'
 
 /** Throws whenever it is to decide about a pod of this name. */
 class BrokenDecider extends InlineDecider {
