@@ -12,7 +12,7 @@ const root = resolve(import.meta.dirname, '..')
 const searched = /\.(?:ts|mjs|md|ya?ml|json|sh|tpl)$/
 /** Not searched: this check, behaviour sheets, the history of decisions, what others define, and the words themselves. */
 const skipped =
-  /^packages\/engine\/|^checks\/vocabulary\.ts$|^docs\/(?:behaviour|design)\/|^docs\/glossary\.md$|^package-lock\.json$|\/(?:wire|zero)-fields\.json$/
+  /^checks\/vocabulary\.ts$|^docs\/(?:behaviour|design)\/|^docs\/glossary\.md$|^package-lock\.json$|\/(?:wire|zero)-fields\.json$/
 
 /** Names that others have given, that users have written down, or that a recorded run depends on. */
 const names =

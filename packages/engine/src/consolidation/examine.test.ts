@@ -12,7 +12,7 @@ function aGround() {
   const type = aType('small', 4, 8)
   const pod = () => aPod({ cpu: '2' })
   const { input, question } = asked('single', {
-    machines: {
+    instances: {
       a: { type, pods: [pod()] },
       b: { type, pods: [pod(), pod()] },
       c: { type, pods: [pod()] },

@@ -39,9 +39,9 @@ test('every problem is named with its place and what would mend it', () => {
       'spec.requirements[5]: label karpenter.sh/capacity-type never is bogus; give spot, on-demand, reserved',
       'spec.price: "+1" is not a number such as 0.25, at most 1000000000',
       'spec.priceAdjustment: "1" is not a signed number such as -0.1, or a percentage such as +10%',
-      'spec.capacity["pods"]: the provider knows how much of it a machine has; remove it',
-      'spec.capacity["memory"]: the provider knows how much of it a machine has; remove it',
-      'spec.capacity["ephemeral-storage"]: the provider knows how much of it a machine has; remove it',
+      'spec.capacity["pods"]: the provider knows how much of it an instance has; remove it',
+      'spec.capacity["memory"]: the provider knows how much of it an instance has; remove it',
+      'spec.capacity["ephemeral-storage"]: the provider knows how much of it an instance has; remove it',
       'spec.capacity["example.com/x"]: "many" is not a quantity such as 2 or 4Gi',
     ],
   )
