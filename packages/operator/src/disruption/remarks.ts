@@ -1,6 +1,6 @@
 /** What users are told of a search for consolidation (disruption.md 10, 12, 18). */
 import type { Clock, Logger } from '@tenon/runtime'
-import type { KubeObject } from '@tenon/api'
+import type { DisruptionReason, KubeObject } from '@tenon/api'
 import { balancedThreshold, type ConsolidationRemark, type RemovalResult, type Verdict } from '@tenon/engine'
 import type { DisruptionAnswers } from './answers.ts'
 import { type Candidate, tellBlocked } from './candidates.ts'
@@ -64,6 +64,16 @@ export class DisruptionRemarks {
     const { answers, clock } = this.#deps
     this.blocked(candidate, reason)
     answers.keep(candidate.name, { cause: 'pods', message: sentence(reason), atMs: clock.now() })
+  }
+
+  /** Nothing can be said about nodes that may go for this reason. */
+  noPools(reason: DisruptionReason): void {
+    this.#deps.logger.info(
+      'no nodepool is ready to launch nodes, so nothing can be said about replacements',
+      {
+        reason,
+      },
+    )
   }
 
   /** A search for consolidation did not come to an end in its time. */

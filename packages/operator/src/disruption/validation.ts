@@ -62,6 +62,7 @@ async function rejectionOf(
   const nodes = await stillThere(deps, move, pass)
   if (typeof nodes === 'string') return nodes
   const ground = await deps.simulation.ground(nodes, true, signal)
+  if (ground === undefined) return 'unknown'
   if (ground.candidates.size < nodes.length) return 'scheduling'
   const plan = isPacked ? move.placements : []
   const removal = await deps.simulation.without(ground, nodes, signal, plan)

@@ -2,7 +2,7 @@
 import type { NodeEvidenceJudge, OnTrial } from '../node/evidence/judge.ts'
 import type { Planner } from '../placement/planner.ts'
 import { withTwinsInTurn } from '../placement/twin-order.ts'
-import type { ClaimLaunches } from './claims/claim-launches.ts'
+import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
 import type { OutcomeReport } from './reports/outcome-report.ts'
 import type { Decided, PassDecision } from './pass-decision.ts'
 import type { PassMeasure } from './pass-measure.ts'
@@ -27,7 +27,7 @@ export class SchedulingPass {
     this.#deps = deps
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<LaunchOutcome> {
     const { decision, judge, launches, measure, outcome, planner } = this.#deps
     await planner.settled()
     const observe = measure.begin()
@@ -39,13 +39,14 @@ export class SchedulingPass {
       // Beside the decision itself, and where there is nothing to decide (operations.md 9.1).
       observe()
     }
-    if (decided === undefined) return
+    if (decided === undefined) return 'done'
     const { input } = decided
     const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
     const result = placement === 'planned' ? withTwinsInTurn(decided.result) : decided.result
     planner.keepNodes(input, result)
     const plan = await planner.plan(input, result)
     await outcome.tell(input, result)
-    if (result.claims.length > 0) await launches.create(result.claims, { plan, placement }, signal)
+    if (result.claims.length === 0) return 'done'
+    return await launches.create(result.claims, { plan, placement }, signal)
   }
 }

@@ -3,6 +3,7 @@ import type { KubeObject, Node } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import { isExpectedFailure } from '../../cloud/expected-failures.ts'
+import { type Overtaken, overtakenText } from '../../provisioning/claims/overtaken.ts'
 import { type Command, decisionOf, logFields, poolsOf } from './command.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
@@ -26,6 +27,14 @@ export class CommandReport {
   begun(id: string, command: Command): void {
     this.#deps.logger.info('disrupting node(s)', logFields(id, command))
     this.#count(command)
+  }
+
+  overtaken({ reason, candidates }: Command, overtaken: Overtaken): void {
+    this.#deps.logger.info('did not begin to disrupt node(s)', {
+      reason,
+      Nodes: candidates.map(({ node }) => node.metadata.name),
+      because: overtakenText(overtaken),
+    })
   }
 
   marksStay({ metadata: { name } }: Node, error: unknown): void {
