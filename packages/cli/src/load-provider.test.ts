@@ -34,7 +34,7 @@ test('the provider is the one of the flag that comes last, else of the variable'
   assert.equal(providerAsked(['-provider', 'a', '--provider=./b.js'], { TENON_PROVIDER: 'kwok' }), './b.js')
 })
 
-test('a module that is no provider is refused with the field and the fix', async (t) => {
+test('a module that is not a provider is refused with the field and the fix', async (t) => {
   assert.match(
     await refusal(t, 'export const other = 1'),
     /^it exports no provider; write `export const provider/,

@@ -207,8 +207,8 @@ test('usage errors are one line and suggest the nearest word', async (t) => {
   const cwd = await temporaryDirectory(t)
   await refused(t, cwd, ['upp'], /^tenon: unknown command 'upp' \(Did you mean up\?\)/)
   await refused(t, cwd, ['up', '--prot', '1'], /^tenon: unknown option '--prot' \(Did you mean --port\?\)/)
-  await refused(t, cwd, ['up', '--port', '70000'], /--port .*Give a port from 0 to 65535/)
-  await refused(t, cwd, ['up', '--boot-delay', '5'], /--boot-delay .*Give a duration such as 2s or 1m30s/)
+  await refused(t, cwd, ['up', '--port', '70000'], /--port .*Use a port from 0 to 65535/)
+  await refused(t, cwd, ['up', '--boot-delay', '5'], /--boot-delay .*Use a duration such as 2s or 1m30s/)
   await refused(t, cwd, ['controller'], /^tenon: name the cloud to launch nodes in: --provider=/)
   await refused(
     t,
@@ -230,7 +230,7 @@ test('a controller without a cluster or with wrong settings says so in one line'
     t,
     cwd,
     controller,
-    /^tenon: Exoscale: EXOSCALE_ZONE is "de-mars-1", which is none of the zones /,
+    /^tenon: Exoscale: EXOSCALE_ZONE is "de-mars-1", which is not one of the zones /,
     {
       ...settings,
       EXOSCALE_ZONE: 'de-mars-1',

@@ -60,7 +60,7 @@ export type ParsedProviderId =
 /** @param providerId as an object has it, which may be misshapen. */
 export function parseProviderId(providerId: unknown): ParsedProviderId {
   if (typeof providerId !== 'string')
-    return { kind: 'wrongPrefix', message: `provider ID ${JSON.stringify(providerId)} is no text` }
+    return { kind: 'wrongPrefix', message: `provider ID ${JSON.stringify(providerId)} is not a string` }
   if (!providerId.startsWith(providerIdPrefix)) {
     return {
       kind: 'wrongPrefix',

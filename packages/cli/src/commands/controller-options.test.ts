@@ -60,7 +60,7 @@ describe('defaults and where options come from', () => {
     assert.deepEqual([read.isProfiling, read.memoryLimitBytes, read.warnings], [false, 0, []])
   })
 
-  test('OPS-2 a variable that is no number leaves the default, with a warning that names it; a flag ends the start', () => {
+  test('OPS-2 a variable that is not a number leaves the default, with a warning that names it; a flag ends the start', () => {
     const read = options([], { METRICS_PORT: 'abc' })
     assert.equal(read.metricsPort, 8080)
     assert.deepEqual(read.warnings, [

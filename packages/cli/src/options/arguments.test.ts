@@ -58,9 +58,9 @@ test('help is asked for in four ways', () => {
 test('what is no option ends the start, with what was meant', () => {
   assert.equal(
     complaint('--metric-port=1'),
-    'unknown option --metric-port, did you mean --metrics-port? (--help shows all)',
+    'unknown option --metric-port, did you mean --metrics-port? (see --help)',
   )
-  assert.equal(complaint('--nothing-like-it'), 'unknown option --nothing-like-it (--help shows all)')
+  assert.equal(complaint('--nothing-like-it'), 'unknown option --nothing-like-it (see --help)')
   assert.equal(complaint('controller'), '"controller" is not an option: options begin with --')
   assert.equal(complaint('--'), '"--" is not an option: options begin with --')
   assert.equal(complaint('--log-level'), '--log-level needs a value: --log-level=LEVEL')

@@ -45,6 +45,6 @@ function unknown(name: string, flags: readonly string[]): CliError {
   if (retired !== undefined) return refusal(`--${name} is no longer an option: ${retired.advice}`)
   const near = nearest(name, flags)
   return refusal(
-    `unknown option --${name}${near === undefined ? '' : `, did you mean --${near}?`} (--help shows all)`,
+    `unknown option --${name}${near === undefined ? '' : `, did you mean --${near}?`} (see --help)`,
   )
 }

@@ -59,9 +59,9 @@ describe('why a pod got no place', () => {
     },
     'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched; remove them, or provide a node that serves them':
       { kind: 'resourceClaims' },
-    'the pod is malformed: spec.overhead.cpu "much" is no quantity': {
+    'the pod is malformed: spec.overhead.cpu "much" is not a quantity': {
       kind: 'malformed',
-      problem: 'spec.overhead.cpu "much" is no quantity',
+      problem: 'spec.overhead.cpu "much" is not a quantity',
     },
   }
   for (const [text, reason] of Object.entries(cases)) {

@@ -35,7 +35,7 @@ test('changes meanwhile, refusals and clouds without capacity are expected; bugs
     new KubeError('transport', 0, 'connection refused'),
     new KubeError('unauthorized', 401, 'Unauthorized'),
     new ProviderError('unauthorized', 'the key is unknown'),
-    new ProviderError('other', 'the answer is no JSON'),
+    new ProviderError('other', 'the answer is not JSON'),
     new TypeError('x is not a function'),
     new AggregateError([conflict, new TypeError('x is not a function')]),
     new AggregateError([]),

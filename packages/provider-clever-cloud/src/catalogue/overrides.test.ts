@@ -25,15 +25,15 @@ test('CLV-48 CLV-50 both forms of the file are read, in its order', () => {
   assert.deepEqual(overridesIn('[{"name":"M","priceHourly":0}]'), [{ name: 'M', pricePerHour: 0 }])
 })
 
-test('CLV-52 a document that is no list of flavors', () => {
+test('CLV-52 a document that is not a list of flavors', () => {
   for (const text of ['', '\n\n', '# nothing\n', 'null', '[]', '{}', 'name: M', 'M', '4', '---\n...\n'])
     assert.match(
       errorOf(text),
       /^line 1: the (file holds no list of flavors|list is empty); write - \{name: M/,
     )
-  assert.match(errorOf('- name: M\n- XL\n'), /^line 2: entry 2 is no flavor; write - \{name: M, cpu: /)
+  assert.match(errorOf('- name: M\n- XL\n'), /^line 2: entry 2 is not a flavor; write - \{name: M, cpu: /)
   for (const text of ['-\n', '- null\n', '- []\n', '- [name, M]\n', '- 4\n'])
-    assert.match(errorOf(text), /^line 1: entry 1 is no flavor/, text)
+    assert.match(errorOf(text), /^line 1: entry 1 is not a flavor/, text)
 })
 
 test('CLV-52 names that no flavor can have', () => {
@@ -157,7 +157,7 @@ test('aliases are not followed, whatever they would grow to', () => {
     errorOf('- name: M\n  cpu: &c 4\n- name: L\n  cpu: *c\n'),
     'line 4: entry 2: cpu: is an alias (*c); write the value itself',
   )
-  assert.match(errorOf('- &m {name: M}\n- *m\n'), /^line 2: entry 2 is no flavor/)
+  assert.match(errorOf('- &m {name: M}\n- *m\n'), /^line 2: entry 2 is not a flavor/)
   const levels = Array.from(
     { length: 30 },
     (_, level) => `l${level + 1}: &l${level + 1} [*l${level}, *l${level}]\n`,

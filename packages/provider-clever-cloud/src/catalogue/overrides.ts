@@ -85,7 +85,7 @@ interface Placed {
 function overrideIn(item: unknown, index: number, listOffset: number): Placed {
   const offset = offsetOf(item) ?? listOffset
   const at = `entry ${index + 1}`
-  if (!isMap(item)) throw new FileError(offset, `${at} is no flavor; write ${example}`)
+  if (!isMap(item)) throw new FileError(offset, `${at} is not a flavor; write ${example}`)
   const values = valuesIn(item, at, offset)
   const name = nameIn(values.get('name'), at, offset)
   const flavor = `flavor ${name}`

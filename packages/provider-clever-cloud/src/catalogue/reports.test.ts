@@ -113,7 +113,7 @@ test('amounts that contradict each other are refused', () => {
     'its allocatable memory of 22896305Ki is more than its capacity of 22896304Ki',
   )
   for (const amount of [-1, Number.NaN, Number.POSITIVE_INFINITY])
-    assert.equal(refusal(changed({ 'example.com/gpu': amount })), 'its example.com/gpu is no amount')
+    assert.equal(refusal(changed({ 'example.com/gpu': amount })), 'its example.com/gpu is not a quantity')
   const many = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`example.com/${index}`, 1]))
   assert.equal(refusal(changed(many)), 'it has more than 64 resources')
   const proto: Record<string, number> = { ...expected.capacity }

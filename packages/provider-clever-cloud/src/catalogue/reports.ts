@@ -89,7 +89,7 @@ function amountsProblem({ capacity, allocatable }: NodeSize): string | undefined
     const gives = ownValue(allocatable, resource)
     if (has === undefined) return `its allocatable has ${resource}, its capacity has not`
     if (gives === undefined) return `its capacity has ${resource}, its allocatable has not`
-    if (!isAmount(has) || !isAmount(gives)) return `its ${resource} is no amount`
+    if (!isAmount(has) || !isAmount(gives)) return `its ${resource} is not a quantity`
     if (gives > has)
       return `its allocatable ${resource} of ${formatResource(resource, gives)} is more than its capacity of ${formatResource(resource, has)}`
   }

@@ -42,7 +42,7 @@ test('both forms of the file, numbers and decimal texts', () => {
 })
 
 for (const [text, error] of [
-  ['{"a": 1', /^the file is no JSON: SyntaxError: .* write \{/],
+  ['{"a": 1', /^the file is not JSON: SyntaxError: .* write \{/],
   ['[1]', /^the file holds no object; write \{"currency"/],
   ['{"a": true}', /^a: is true; write a price from 0 to 1000000000, such as 0\.25/],
   ['{"a": -1}', /^a: is -1; write a price/],

@@ -63,7 +63,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new FileError(`the file is no JSON: ${String(error)}; write ${example}`)
+    throw new FileError(`the file is not JSON: ${String(error)}; write ${example}`)
   }
 }
 

@@ -233,7 +233,7 @@ function invalidReservation({ spec }: ExoscaleNodeClass): string | undefined {
   const settings = kubeletSettings(spec)
   for (const block of ['kubeReserved', 'systemReserved'] as const) {
     for (const [resource, quantity] of Object.entries(settings[block])) {
-      if (!isQuantity(quantity)) return `kubelet.${block}.${resource} "${quantity}" is no quantity`
+      if (!isQuantity(quantity)) return `kubelet.${block}.${resource} "${quantity}" is not a quantity`
     }
   }
   return undefined

@@ -50,7 +50,7 @@ export class TemplateResolver {
   ): Promise<string> {
     const variant = selector.variant ?? 'standard'
     if (!variants.includes(variant)) {
-      throw new Error(`imageTemplateSelector.variant "${variant}" is none of ${variants.join(', ')}`)
+      throw new Error(`imageTemplateSelector.variant "${variant}" is not one of ${variants.join(', ')}`)
     }
     const id = await this.#api.getActiveNodepoolTemplate(version, variant, signal)
     this.#remembered.set(`${version}/${variant}`, { id, untilMs: this.#clock.monotonic() + rememberMs })

@@ -247,7 +247,7 @@ function isWithin(part: Network, whole: Network): boolean {
   return part.base < 0n || part.base >> BigInt(part.length - whole.length) === whole.base
 }
 
-/** Checks the address of an endpoint, which is no address that only one host knows. */
+/** Checks the address of an endpoint, which is not an address that only one host knows. */
 function checkEndpointAddress(address: string, path: string, found: Findings): void {
   if (isIP(address) === 0) return found.invalid(path, address, addressWords)
   const why =

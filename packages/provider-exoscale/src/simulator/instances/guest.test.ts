@@ -92,8 +92,8 @@ const broken: Readonly<Record<string, [userDataText: string | undefined, reason:
     userData({ 'image-gc-low-threshold-percent': '90' }),
     /image-gc-low-threshold-percent is not below/,
   ],
-  'a minimum age that is no duration': [userData({ 'image-minimum-gc-age': '"soon"' }), /not a duration/],
-  'a reservation that is no quantity': [
+  'a minimum age that is not a duration': [userData({ 'image-minimum-gc-age': '"soon"' }), /not a duration/],
+  'a reservation that is not a quantity': [
     userData({}, '[settings.kubernetes.kube-reserved]\ncpu = "much"\n'),
     /kube-reserved.cpu is not a quantity/,
   ],

@@ -106,7 +106,7 @@ async function tryOne(
     kubelet.stop()
     return { refusal: `a node with the labels ${JSON.stringify(row.labels)} cannot register` }
   }
-  // Without room for the pods of its DaemonSets it is no instance that anybody would buy.
+  // Without room for the pods of its DaemonSets it is not an instance that anybody would buy.
   if (!lacksDaemons(world, name)) {
     local.patch(kinds.node, undefined, name, { spec: { unschedulable: null } })
     await clock.advance(12 * second)
