@@ -84,3 +84,5 @@ export {
 export { defaultStorageClass, storageClassNameOf } from './storage-classes.ts'
 export { admitsValue } from './requirement-values.ts'
 export { ownValue, setOwn } from './own.ts'
+export { controllerOf } from './owners.ts'
+export { compareResourceVersions } from './resource-version.ts'

@@ -1,5 +1,7 @@
 export { type HostPort, hostPortsOf } from './scheduling/pods/host-ports.ts'
 export { allocatableOf, highestPrice, worstLaunchPrice } from './scheduling/types/allocatable.ts'
+export { demandsOf, likenessOf } from './scheduling/pods/likeness.ts'
+export { hardSpreadOf } from './scheduling/topology/hard-spread.ts'
 export {
   accumulate,
   difference,

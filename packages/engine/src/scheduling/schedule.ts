@@ -5,6 +5,7 @@ import { type Problem, problemOf } from '../input/problem.ts'
 import type { Failure, NewClaim, Placement, SchedulingControl, SchedulingResult } from '../input/result.ts'
 import { finished } from '../steps.ts'
 import { newClaim } from './claims/new-claim.ts'
+import { withTwinsInTurn } from './claims/twin-order.ts'
 import { type Solution, solve } from './solver.ts'
 
 const untilDone: SchedulingControl = { shouldStop: () => false }
@@ -27,7 +28,7 @@ export function* resultInSteps(
   { shapeOf }: Problem,
   solution: Solution,
 ): Generator<undefined, SchedulingResult, undefined> {
-  const { pods, nodes } = input
+  const { pods, nodes, policy } = input
   const placements: Placement[] = []
   for (let i = 0; i < solution.placements.length; i += 2) {
     const pod = pods[solution.placements[i] as number]
@@ -52,7 +53,7 @@ export function* resultInSteps(
   const undecided = podsAt(solution.undecided)
   yield
   return {
-    claims,
+    claims: policy.improvement === 'planned' ? withTwinsInTurn(claims) : claims,
     placements,
     failures,
     undecided,

@@ -1,7 +1,6 @@
 /** One scheduling pass: decide, plan, tell, launch. */
 import type { NodeEvidenceJudge, OnTrial } from '../node/evidence/judge.ts'
 import type { Planner } from '../placement/planner.ts'
-import { withTwinsInTurn } from '../placement/twin-order.ts'
 import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
 import type { OutcomeReport } from './reports/outcome-report.ts'
 import type { Decided, PassDecision } from './pass-decision.ts'
@@ -40,9 +39,8 @@ export class SchedulingPass {
       observe()
     }
     if (decided === undefined) return 'done'
-    const { input } = decided
+    const { input, result } = decided
     const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
-    const result = placement === 'planned' ? withTwinsInTurn(decided.result) : decided.result
     planner.keepNodes(input, result)
     const plan = await planner.plan(input, result)
     await outcome.tell(input, result)

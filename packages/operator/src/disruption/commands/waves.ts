@@ -3,10 +3,10 @@
  * ones to come first, they would leave room for a large one nowhere, and a node would be launched for it.
  */
 import type { Clock } from '@tenon/runtime'
-import type { Pod } from '@tenon/api'
+import { controllerOf, type Pod } from '@tenon/api'
 import type { Candidate } from '../candidates.ts'
 import { type Caches, indexes } from '../../cluster/caches.ts'
-import { controllerOf, isActive, isTerminal, isTerminating } from '../../cluster/pods/pods.ts'
+import { isActive, isTerminal, isTerminating } from '../../cluster/pods/pods.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 import { drainTier, isDrainable } from '../../node/termination/drain.ts'
 

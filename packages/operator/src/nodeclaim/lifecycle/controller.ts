@@ -1,13 +1,13 @@
 /** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
-import { ConditionSet, karpenterKinds, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import {
   compareResourceVersions,
-  done,
-  isKubeError,
-  type KubeClient,
-  mergePatchOf,
-  type ReconcileResult,
-} from '@tenon/kube'
+  ConditionSet,
+  karpenterKinds,
+  type Node,
+  type NodeClaim,
+  terminationFinalizer,
+} from '@tenon/api'
+import { done, isKubeError, type KubeClient, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes, nodeNamesOf } from '../../cluster/caches.ts'
 import { isUnreadable } from '../../cluster/readable.ts'

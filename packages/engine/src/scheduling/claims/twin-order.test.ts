@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type Pod } from '@tenon/api'
+import { anInput, aPoolInput, aPool, aType, strictPolicy } from '../../testing/builders.ts'
+import { schedule } from '../schedule.ts'
 import { withTwinsInTurn } from './twin-order.ts'
 
 /** @param refused the resource version that the scheduler's last refusal left. */
@@ -30,7 +32,7 @@ function traded(plan: readonly (readonly [zone: string, ...pods: readonly Pod[]]
     const requirements = [{ key: labels.zone, operator: 'In' as const, values: [zone] }]
     return { requirements, pods }
   })
-  return withTwinsInTurn({ claims }).claims.map(({ pods }) => pods.map(({ metadata }) => metadata.name))
+  return withTwinsInTurn(claims).map(({ pods }) => pods.map(({ metadata }) => metadata.name))
 }
 
 test('the pods that are tried first go to a zone each, before any zone gets its second one', () => {
@@ -85,4 +87,26 @@ test('only pods of one owner that ask for the same trade places', () => {
     ]),
     [['mine', 'plain'], ['other'], ['larger']],
   )
+})
+
+test('a decision that pods will be steered by has them in turn already; any other has them as they come', () => {
+  // Refused in the opposite order of their names.
+  const names = ['a', 'b', 'c', 'd']
+  const pods = names.map((name, at) => {
+    const pod = replica(name, 9 - at, labels.zone)
+    const constraints = (pod.spec.topologySpreadConstraints ?? []).map((each) => ({
+      ...each,
+      labelSelector: { matchLabels: { app: 'one' } },
+    }))
+    const containers = [{ name: 'c', resources: { requests: { cpu: '900m' } } }]
+    return { ...pod, spec: { containers, topologySpreadConstraints: constraints } }
+  })
+  const pools = [aPoolInput(aPool(), [aType('two', 2, 8, ['zone-1', 'zone-2'])])]
+  const planned = (improvement: 'planned' | 'free') => {
+    const { claims } = schedule(anInput({ pods, pools, policy: { ...strictPolicy, improvement } }))
+    return claims.map((claim) => claim.pods.map(({ metadata }) => metadata.name))
+  }
+  const firstOf = (claims: readonly (readonly string[])[]) => claims.map(([first]) => first).toSorted()
+  assert.deepEqual(firstOf(planned('planned')), ['c', 'd'])
+  assert.deepEqual(firstOf(planned('free')), ['a', 'b'])
 })

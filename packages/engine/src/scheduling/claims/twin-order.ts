@@ -1,10 +1,8 @@
 /** Which of several pods that are alike goes where, so that spreading refuses none of them (planned-placement.md). */
-import { labels, type Pod, type Requirement } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
-import { compareResourceVersions } from '@tenon/kube'
-import { controllerOf } from '../cluster/pods/pods.ts'
-import { hardSpreadOf } from './spread-turn.ts'
-import { likenessOf } from './steering.ts'
+import { compareResourceVersions, controllerOf, labels, type Pod, type Requirement } from '@tenon/api'
+import type { NewClaim } from '../../input/result.ts'
+import { likenessOf } from '../pods/likeness.ts'
+import { hardSpreadOf } from '../topology/hard-spread.ts'
 
 /** A claim, as far as it matters here. */
 type Twins = Pick<NewClaim, 'pods' | 'requirements'>
@@ -23,18 +21,17 @@ interface Group {
 }
 
 /**
- * The same decision, with pods of one owner that must spread trading their places: those that the
+ * The same claims, with pods of one owner that must spread trading their places: those that the
  * scheduler tries first go where they come first in their domain. It tries pods in the order in which it
  * refused them last, and one whose nomination breaks the allowed skew for the moment loses it.
  */
-export function withTwinsInTurn<T extends { readonly claims: readonly Twins[] }>(result: T): T {
-  const turns = turnsOf(result.claims)
-  if (turns.size === 0) return result
-  const claims = result.claims.map((claim): Twins => {
+export function withTwinsInTurn<T extends Twins>(claims: readonly T[]): readonly T[] {
+  const turns = turnsOf(claims)
+  if (turns.size === 0) return claims
+  return claims.map((claim) => {
     if (!claim.pods.some((pod) => turns.has(pod))) return claim
     return { ...claim, pods: claim.pods.map((pod) => turns.get(pod) ?? pod) }
   })
-  return { ...result, claims }
 }
 
 /** Which pod takes the place of which other one. */
