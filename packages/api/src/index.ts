@@ -1,6 +1,7 @@
 export type {
   InstanceType,
   Offering,
+  OfferingRef,
   Requirement,
   RequirementOperator,
   Resources,

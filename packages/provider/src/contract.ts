@@ -1,5 +1,13 @@
 /** What the core asks of a cloud (scheduling.md 13). */
-import type { InstanceType, NodeClaim, NodeClass, NodePool, ResourceType, Taint } from '@tenon/api'
+import type {
+  InstanceType,
+  NodeClaim,
+  NodeClass,
+  NodePool,
+  OfferingRef,
+  ResourceType,
+  Taint,
+} from '@tenon/api'
 import type { SweepGuard } from './sweep-guard.ts'
 
 /** An instance as the cloud knows it, told in the words of a NodeClaim (lifecycle.md 3.1). */
@@ -23,13 +31,6 @@ export interface ProviderInstance {
 export interface NodeDefaults {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
-}
-
-/** One way to get an instance: a type in a zone, with a capacity type. */
-export interface OfferingRef {
-  readonly instanceType: string
-  readonly zone: string
-  readonly capacityType: string
 }
 
 /** An offering that the cloud refused. */

@@ -17,7 +17,6 @@ import { ClaimObjects } from '../provisioning/claims/claim-objects.ts'
 import { ClaimReservations } from '../provisioning/claims/claim-reservations.ts'
 import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
-import { DecisionTrim } from '../provisioning/decision-trim.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
 import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
 import { KnownClaims } from '../provisioning/known-claims.ts'
@@ -86,14 +85,13 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     memory: new DecisionMemory(parts),
   })
   const storedPods = new StoredPods(parts)
-  const trim = new DecisionTrim({ ...parts, judge, storedPods })
   const pass = new SchedulingPass({
     judge,
     decision: new PassDecision({
       inputs: inputsOf(parts),
       refused,
       preferences: new PreferenceWarnings(parts),
-      decider: new TimedDecider({ ...parts, trim }),
+      decider: new TimedDecider(parts),
       report,
       slicing,
     }),

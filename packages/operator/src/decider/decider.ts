@@ -93,6 +93,7 @@ export class InlineDecider implements SchedulingDecider {
 export function nothingDecided({ pods }: SchedulingInput): SchedulingResult {
   return {
     claims: [],
+    deferred: [],
     placements: [],
     failures: [],
     undecided: pods,

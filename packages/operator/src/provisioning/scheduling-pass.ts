@@ -9,7 +9,7 @@ import type { PassMeasure } from './pass-measure.ts'
 /** What this file works with. */
 interface Dependencies {
   /** Absent where it is not looked at what becomes of nodes. */
-  readonly judge: Pick<NodeEvidenceJudge, 'run'> | undefined
+  readonly judge: Pick<NodeEvidenceJudge, 'decided' | 'run'> | undefined
   readonly decision: PassDecision
   readonly planner: Planner
   readonly outcome: OutcomeReport
@@ -40,11 +40,12 @@ export class SchedulingPass {
     }
     if (decided === undefined) return 'done'
     const { input, result } = decided
+    judge?.decided(result)
     const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
+    planner.giveUp(result)
     planner.keepNodes(input, result)
     const plan = await planner.plan(input, result)
     await outcome.tell(input, result)
-    if (result.claims.length === 0) return 'done'
-    return await launches.create(result.claims, { plan, placement }, signal)
+    return await launches.create(result, { plan, placement }, signal)
   }
 }

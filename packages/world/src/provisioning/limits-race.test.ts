@@ -1,6 +1,8 @@
 /** Limits of NodePools hold while the provisioner and the disruption loop decide side by side. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { schedule, type SchedulingInput } from '@tenon/engine'
+import { InlineDecider, type SchedulingDecider } from '@tenon/operator'
 import type { Clock, Transport } from '@tenon/runtime'
 import {
   cpu,
@@ -46,13 +48,31 @@ async function* refusal(): AsyncGenerator<string> {
   })
 }
 
+/** Keeps what is decided about pods that wait, as it is decided. */
+class RecordedDecisions {
+  readonly inputs: SchedulingInput[] = []
+
+  readonly decider = (clock: Clock): SchedulingDecider => {
+    const inner = new InlineDecider(clock)
+    return {
+      decide: (input, options) => {
+        this.inputs.push(input)
+        return inner.decide(input, options)
+      },
+      examine: (input, question, options) => inner.examine(input, question, options),
+      close: () => inner.close(),
+    }
+  }
+}
+
 /** A replacement of 8 CPU is being created below a limit of 14, of which 4 are in use, when more is asked for. */
-async function whileReplaced(t: TestContext, path: SlowCreation) {
+async function whileReplaced(t: TestContext, path: SlowCreation, decisions?: RecordedDecisions) {
   const stage = await openDisruption(t, {
     disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] },
     pool: { limits: { cpu: '14' } },
     types: [aType('big', 8)],
     apiPath: path.wrap,
+    ...(decisions && { decider: decisions.decider }),
   })
   path.clock = stage.world.clock
   setDrifted(stage, 'old')
@@ -97,4 +117,23 @@ test('pods that wait for room get it as soon as the replacement is known not to 
   assert.deepEqual(madeClaims(stage), [])
   await stage.pass(3 * seconds)
   assert.equal(madeClaims(stage).length, 1)
+})
+
+test('what a decision is made of tells exactly the claims that are created', async (t) => {
+  const decisions = new RecordedDecisions()
+  const { stage } = await whileReplaced(t, new SlowCreation({ isRefused: true }), decisions)
+  setBudget(stage, '0')
+  await stage.pass(10 * seconds)
+  const decided = decisions.inputs.map((input) => schedule(input))
+  assert.deepEqual(
+    decided.flatMap(({ deferred }) => deferred.map(({ because }) => because))[0],
+    { kind: 'limitReserved', limit: 'cpu' },
+    'while the replacement is under way',
+  )
+  const claims = decided.flatMap((each) => each.claims)
+  assert.equal(claims.length, 1, 'once it has come to nothing')
+  assert.deepEqual(
+    madeClaims(stage).map(({ spec }) => spec.requirements),
+    claims.map(({ requirements }) => requirements),
+  )
 })

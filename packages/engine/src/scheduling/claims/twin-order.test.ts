@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type Pod } from '@tenon/api'
 import { anInput, aPoolInput, aPool, aType, strictPolicy } from '../../testing/builders.ts'
+import { finished } from '../../steps.ts'
 import { schedule } from '../schedule.ts'
 import { withTwinsInTurn } from './twin-order.ts'
 
@@ -32,7 +33,7 @@ function traded(plan: readonly (readonly [zone: string, ...pods: readonly Pod[]]
     const requirements = [{ key: labels.zone, operator: 'In' as const, values: [zone] }]
     return { requirements, pods }
   })
-  return withTwinsInTurn(claims).map(({ pods }) => pods.map(({ metadata }) => metadata.name))
+  return finished(withTwinsInTurn(claims)).map(({ pods }) => pods.map(({ metadata }) => metadata.name))
 }
 
 test('the pods that are tried first go to a zone each, before any zone gets its second one', () => {
@@ -106,7 +107,7 @@ test('a decision that pods will be steered by has them in turn already; any othe
     const { claims } = schedule(anInput({ pods, pools, policy: { ...strictPolicy, improvement } }))
     return claims.map((claim) => claim.pods.map(({ metadata }) => metadata.name))
   }
-  const firstOf = (claims: readonly (readonly string[])[]) => claims.map(([first]) => first).toSorted()
+  const firstOf = (claims: readonly (readonly string[])[]) => claims.map(([first = '']) => first).toSorted()
   assert.deepEqual(firstOf(planned('planned')), ['c', 'd'])
   assert.deepEqual(firstOf(planned('free')), ['a', 'b'])
 })

@@ -21,12 +21,14 @@ interface Group {
 }
 
 /**
- * The same claims, with pods of one owner that must spread trading their places: those that the
+ * In steps, the same claims with pods of one owner that must spread trading their places: those that the
  * scheduler tries first go where they come first in their domain. It tries pods in the order in which it
  * refused them last, and one whose nomination breaks the allowed skew for the moment loses it.
  */
-export function withTwinsInTurn<T extends Twins>(claims: readonly T[]): readonly T[] {
-  const turns = turnsOf(claims)
+export function* withTwinsInTurn<T extends Twins>(
+  claims: readonly T[],
+): Generator<undefined, readonly T[], undefined> {
+  const turns = yield* turnsOf(claims)
   if (turns.size === 0) return claims
   return claims.map((claim) => {
     if (!claim.pods.some((pod) => turns.has(pod))) return claim
@@ -35,12 +37,13 @@ export function withTwinsInTurn<T extends Twins>(claims: readonly T[]): readonly
 }
 
 /** Which pod takes the place of which other one. */
-function turnsOf(claims: readonly Twins[]): ReadonlyMap<Pod, Pod> {
+function* turnsOf(claims: readonly Twins[]): Generator<undefined, ReadonlyMap<Pod, Pod>, undefined> {
   const groups = new Map<string, Group>()
   for (const [index, claim] of claims.entries()) {
     for (const pod of claim.pods) {
       const topologyKey = hardSpreadOf(pod)[0]?.topologyKey
       if (topologyKey === undefined || controllerOf(pod) === undefined) continue
+      yield
       const key = likenessOf(pod)
       const group: Group = groups.get(key) ?? { slots: [], levels: new Map() }
       groups.set(key, group)

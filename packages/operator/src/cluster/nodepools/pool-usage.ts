@@ -1,5 +1,5 @@
 /** What NodePools have of their limits. */
-import { type NodePool, ownValue, parseResources, type Resources } from '@tenon/api'
+import { parseResources, type Resources } from '@tenon/api'
 import { accumulate } from '@tenon/engine'
 import { capacityOf, labelsOf, type StateNode } from '../nodes/state-node.ts'
 
@@ -36,14 +36,4 @@ function usageByPool(
     accumulate(usage, capacityOf(node, parse))
   }
   return byPool
-}
-
-/**
- * The resource of which a NodePool has more than its limit allows; undefined when there is none. Limits may have been
- * lowered since nodes were launched (scheduling.md 10).
- * @param usage what the pool's instances have that count.
- */
-export function exceededLimit({ spec }: NodePool, usage: Resources): string | undefined {
-  const limits = Object.entries(parseResources(spec.limits))
-  return limits.find(([name, limit]) => (ownValue(usage, name) ?? 0) > limit)?.[0]
 }

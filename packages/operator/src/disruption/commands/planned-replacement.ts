@@ -1,10 +1,10 @@
 /** Claims in place of nodes that go, as the engine planned them. */
-import type { DisruptionReason, Pod } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
+import { type DisruptionReason, parseResources, type Pod } from '@tenon/api'
+import { exceededLimit, type NewClaim } from '@tenon/engine'
 import type { ClaimCreations } from '../../provisioning/claims/claim-creations.ts'
 import type { ClaimObjects } from '../../provisioning/claims/claim-objects.ts'
 import type { PlannedClaims } from '../../provisioning/claims/planned-claims.ts'
-import { exceededLimit, poolUsage } from '../../cluster/nodepools/pool-usage.ts'
+import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
 import { shortened } from '../../provisioning/reports/scheduling-report.ts'
 import type { KeptPlans } from '../../placement/kept-plans.ts'
 import type { Replacement } from './command.ts'
@@ -42,7 +42,8 @@ export class PlannedReplacements {
         const pool = claims.pool(nodePool)
         if (pool === undefined) return { kind: 'poolGone', nodePool }
         // Here the nodes that go still count (disruption.md 14); what is to come takes their share.
-        const exceeded = exceededLimit(pool, poolUsage(nodePool, state.stateNodes(), state.parsed))
+        const present = poolUsage(nodePool, state.stateNodes(), state.parsed)
+        const exceeded = exceededLimit(parseResources(pool.spec.limits), [present])
         if (exceeded !== undefined) return { kind: 'limitExceeded', nodePool, limit: exceeded }
         const names = new Set(replaced.map(({ metadata }) => metadata.name))
         const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))

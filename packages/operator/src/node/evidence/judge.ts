@@ -3,11 +3,11 @@
  * were launched for. Runs before each decision, which would else launch the same again.
  */
 import { isConditionTrue, labels, type Node, type Pod } from '@tenon/api'
-import type { SchedulingResult } from '@tenon/engine'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import { transitionMs } from '../../cluster/nodes/state-node.ts'
 import { isActive, isDaemonPod } from '../../cluster/pods/pods.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
+import type { Decided } from './decided-pods.ts'
 import type { EvidenceReport } from './evidence-report.ts'
 import type { EvidenceFindings } from './findings.ts'
 import { groundOf } from './ground.ts'
@@ -69,7 +69,7 @@ export class NodeEvidenceJudge {
   }
 
   /** Notes on which of the nodes that there are a decision put pods, and for which pods it knows none. */
-  decided(result: Pick<SchedulingResult, 'placements' | 'claims' | 'failures'>): void {
+  decided(result: Decided): void {
     this.#deps.verdicts.decided(result)
   }
 

@@ -1,5 +1,5 @@
 /** Creates the claims of one decision. */
-import type { NewClaim } from '@tenon/engine'
+import type { SchedulingResult } from '@tenon/engine'
 import { isKubeError } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { DecisionPlan } from '../../placement/planner.ts'
@@ -38,20 +38,21 @@ export class ClaimLaunches {
    * @throws AggregateError of those whose creation failed, after all were tried.
    */
   async create(
-    claims: readonly NewClaim[],
+    { claims, deferred }: Pick<SchedulingResult, 'claims' | 'deferred'>,
     { plan, placement }: { readonly plan: DecisionPlan; readonly placement: 'planned' | 'free' },
     signal: AbortSignal,
   ): Promise<LaunchOutcome> {
     const { logger, refused, reservations } = this.#deps
-    logger.info('computed new nodeclaim(s) to fit pod(s)', {
-      nodeclaims: claims.length,
-      pods: claims.reduce((count, claim) => count + claim.pods.length, 0),
-      // Without steering the plan has to hold wherever pods land, which may cost more.
-      placement,
-    })
+    if (claims.length > 0)
+      logger.info('computed new nodeclaim(s) to fit pod(s)', {
+        nodeclaims: claims.length,
+        pods: claims.reduce((count, claim) => count + claim.pods.length, 0),
+        // Without steering the plan has to hold wherever pods land, which may cost more.
+        placement,
+      })
     const failures: unknown[] = []
     const { reserved, overtaken } = reservations.reserve(claims)
-    const late: OvertakenClaim[] = [...overtaken]
+    const late: OvertakenClaim[] = [...overtaken, ...reservations.wait(deferred)]
     const queue = [...reserved]
     const worker = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {

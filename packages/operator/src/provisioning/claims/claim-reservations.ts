@@ -1,9 +1,9 @@
 /** Reserves the room that claims of a decision take below the limits of their NodePools. */
-import type { NodePool, Resources } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
+import { type NodePool, parseResources, type Resources } from '@tenon/api'
+import { type DeferredClaim, exceededLimit, type NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
 import type { LimitReservation } from '../../cluster/nodepools/limit-reservations.ts'
-import { exceededLimit, poolUsage } from '../../cluster/nodepools/pool-usage.ts'
+import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
 import type { Overtaken } from './overtaken.ts'
 import type { PlannedClaims } from './planned-claims.ts'
 import { podList } from '../reports/scheduling-report.ts'
@@ -66,24 +66,39 @@ export class ClaimReservations {
       const usage = poolUsage(nodePool, nodes, state.parsed)
       const reservation = state.limitReservations.take({ pool, usage, largest })
       if (typeof reservation !== 'string') reserved.push({ claim, usage, reservation })
-      else if (state.limitReservations.want(nodePool)) this.#waits(claim, reservation)
-      else overtaken.push({ claim, by: { kind: 'limitReached', nodePool, limit: reservation } })
+      else overtaken.push(...this.#waiting(claim, reservation))
     }
     return { reserved, overtaken }
   }
 
-  /** The pods are decided about again once it is known what became of the nodes on their way. */
-  #waits({ nodePool, pods }: NewClaim, limit: string): void {
-    this.#deps.logger.info(
-      'room below the limit of a nodepool is taken by nodes on their way; the pods wait',
-      { NodePool: { name: nodePool }, limit, Pods: podList(pods) },
+  /**
+   * Has pods wait whose claims are deferred as others have reserved what is left below a limit.
+   * @returns those of which it is known already what became of the others.
+   */
+  wait(deferred: readonly DeferredClaim[]): readonly OvertakenClaim[] {
+    return deferred.flatMap(({ claim, because }) =>
+      because.kind === 'limitReserved' ? this.#waiting(claim, because.limit) : [],
     )
+  }
+
+  /** The pods are decided about again once it is known what becomes of the nodes on their way. */
+  #waiting(claim: NewClaim, limit: string): readonly OvertakenClaim[] {
+    const { logger, state } = this.#deps
+    const { nodePool, pods } = claim
+    if (!state.limitReservations.want(nodePool))
+      return [{ claim, by: { kind: 'limitReached', nodePool, limit } }]
+    logger.info('room below the limit of a nodepool is taken by nodes on their way; the pods wait', {
+      NodePool: { name: nodePool },
+      limit,
+      Pods: podList(pods),
+    })
+    return []
   }
 
   /** The NodePool, whose limits may have been lowered meanwhile: then the reservation is given back. */
   poolWithin({ claim: { nodePool }, usage, reservation }: ReservedClaim): PoolWithin | Overtaken {
     const pool = this.#deps.plannedClaims.pool(nodePool)
-    const exceeded = pool === undefined ? undefined : exceededLimit(pool, usage)
+    const exceeded = pool && exceededLimit(parseResources(pool.spec.limits), [usage])
     if (pool !== undefined && exceeded === undefined) return { kind: 'within', pool }
     this.#deps.state.limitReservations.giveBack(reservation)
     return exceeded === undefined
