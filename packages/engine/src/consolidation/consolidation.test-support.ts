@@ -54,7 +54,7 @@ export interface Story {
 export function consolidate(search: ConsolidationQuestion['search'], story: Story): ConsolidationResult {
   const { shouldStop = () => false } = story
   const { input, question } = asked(search, story)
-  const result = disruptionResult(input, examine(problemOf(input), question, { shouldStop }))
+  const result = disruptionResult(input, question, examine(problemOf(input), question, { shouldStop }))
   assert.ok(result.kind === 'consolidation')
   return result
 }

@@ -203,7 +203,11 @@ function poolInput(
 
 function answerTo(story: Story): ConsolidationResult {
   const { input, question } = asked('global', story)
-  const result = disruptionResult(input, examine(problemOf(input), question, { shouldStop: () => false }))
+  const result = disruptionResult(
+    input,
+    question,
+    examine(problemOf(input), question, { shouldStop: () => false }),
+  )
   assert.ok(result.kind === 'consolidation')
   return result
 }

@@ -67,6 +67,7 @@ export class InlineDecider implements SchedulingDecider {
     return Promise.try(() =>
       disruptionResult(
         input,
+        question,
         this.#examiner.examine(this.#problemOf(input), question, this.#control(options)),
       ),
     )

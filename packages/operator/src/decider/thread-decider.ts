@@ -80,7 +80,9 @@ export class ThreadDecider implements SchedulingDecider {
     const signal = AbortSignal.any([options.signal, interruption.signal])
     const examination = this.#inTurn(input, { ...options, signal }, async (session, problem, bounds) => {
       const answer = await session.examine(problem, question, bounds)
-      return answer === undefined || interruption.signal.aborted ? undefined : disruptionResult(input, answer)
+      return answer === undefined || interruption.signal.aborted
+        ? undefined
+        : disruptionResult(input, question, answer)
     })
     this.#examinations.add(interruption)
     return examination.finally(() => this.#examinations.delete(interruption))

@@ -58,11 +58,7 @@ export class Drift implements DisruptionMethod {
         continue
       }
       // Nodes for other pods are launched by the provisioner; this node need not wait for them.
-      const moving = new Set(candidate.movable.map(({ metadata }) => metadata.uid))
-      const claims = removal.claims.filter(({ pods }) =>
-        pods.some(({ metadata }) => moving.has(metadata.uid)),
-      )
-      const held = claims.find(({ nodePool }) => mayNotLaunch(nodePool))
+      const held = removal.replacements.find(({ nodePool }) => mayNotLaunch(nodePool))
       if (held !== undefined) {
         remarks.blocked(candidate, heldBackText(held.nodePool))
         continue
@@ -71,7 +67,7 @@ export class Drift implements DisruptionMethod {
         reason,
         type: '',
         candidates: [candidate],
-        replacements: claims.map((claim) => replacements.of(claim, reason)),
+        replacements: removal.replacements.map((claim) => replacements.of(claim, reason)),
         destinations: destinationsOf(ground, removal.placements),
       })
       return overtaken === undefined ? 'begun' : 'again'
