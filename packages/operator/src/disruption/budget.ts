@@ -10,10 +10,10 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'isManaged' | 'stateNodes'>
   readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'allowedDisruptions' | 'nodesConsumingBudgets'>
   readonly clock: Clock
   readonly logger: Logger
 }

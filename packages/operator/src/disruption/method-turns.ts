@@ -18,7 +18,7 @@ export interface MethodTurn {
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'consolidation' | 'podsOnNodes' | 'stateNodes'>
   readonly commands: Commands
   readonly metrics: Pick<Metrics, 'disruptionEligibleNodes' | 'disruptionEvaluation'>
   readonly slicing: Slicing & { readonly clock: Clock }

@@ -12,10 +12,13 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Pick<Kubernetes, 'caches' | 'events'>
+  readonly kubernetes: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>
   readonly state: Pick<ClusterState, 'stateNodes'>
   readonly answers: DisruptionAnswers
-  readonly metrics: Metrics
+  readonly metrics: Pick<
+    Metrics,
+    'consolidationMoves' | 'consolidationScore' | 'consolidationTimeouts' | 'failedValidations'
+  >
   readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger
 }

@@ -15,8 +15,8 @@ import type { Settings } from '../settings.ts'
 interface Dependencies {
   readonly inputs: SchedulingInputs
   readonly decider: Pick<SchedulingDecider, 'examine'>
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'parsed' | 'stateNodes'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'solveTimeoutMs'>
 }

@@ -16,7 +16,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'decidable' | 'isNominated'>
   readonly provider: Pick<CloudProvider, 'wellKnownLabels'>
   readonly simulation: RemovalSimulation
   readonly catalogue: CatalogueReader

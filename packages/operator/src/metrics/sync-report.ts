@@ -6,8 +6,8 @@ import type { Metrics } from './metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
-  readonly metrics: Metrics
+  readonly state: Pick<ClusterState, 'stateNodes' | 'syncAnswers'>
+  readonly metrics: Pick<Metrics, 'stateNodes' | 'stateSynced' | 'stateUnsyncedTime'>
   readonly clock: Clock
   readonly logger: Logger
 }

@@ -11,10 +11,10 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'poolCosts'>
   readonly provider: Pick<CloudProvider, 'getInstanceTypes' | 'nodeClasses'>
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'nodePoolCostErrors'>
   readonly logger: Logger
 }
 

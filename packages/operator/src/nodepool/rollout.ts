@@ -13,11 +13,11 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly metrics: Metrics
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'rollouts'>
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly metrics: Pick<Metrics, 'rolloutsPaused'>
   readonly clock: Clock
 }
 

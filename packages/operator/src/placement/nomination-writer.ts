@@ -11,7 +11,7 @@ import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'patch'>
   readonly state: Pick<ClusterState, 'plans' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'refuse'>
   readonly metrics: Pick<Metrics, 'nominations'>

@@ -19,8 +19,8 @@ import type { PlacementGate } from './gate.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
+  readonly state: Pick<ClusterState, 'claimOf' | 'nominations' | 'plans' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'isOff' | 'isOn' | 'settled'>
   readonly writer: NominationWriter
   readonly outcomes: NominationOutcomes

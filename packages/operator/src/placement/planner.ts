@@ -16,7 +16,7 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'nominate' | 'plans' | 'recentlyFilledNodes'>
   readonly placementGate: PlacementGate
   readonly slicing: Slicing
   readonly settings: Pick<Settings, 'batchMaxMs'>

@@ -13,7 +13,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'poolClaims'>
   readonly marks: DisruptionMarks
   readonly replacements: Replacements

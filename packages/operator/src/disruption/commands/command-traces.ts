@@ -8,8 +8,18 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<
+    ClusterState,
+    | 'mark'
+    | 'movedPods'
+    | 'nominate'
+    | 'poolClaims'
+    | 'recentlyFilledNodes'
+    | 'rollouts'
+    | 'seedOf'
+    | 'unmark'
+  >
   readonly settings: Pick<Settings, 'batchMaxMs' | 'compatibility'>
 }
 

@@ -13,7 +13,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly claims: PlannedClaims
   readonly objects: ClaimObjects
   readonly creations: ClaimCreations

@@ -16,7 +16,7 @@ interface Dependencies {
   readonly decider: Pick<SchedulingDecider, 'examine'>
   readonly placementGate: Pick<PlacementGate, 'improvementFor'>
   readonly simulation: RemovalSimulation
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'podsOn' | 'poolCosts' | 'stateNodes'>
   readonly settings: Pick<Settings, 'featureGates'>
 }
 

@@ -11,7 +11,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'decidable' | 'isNominated' | 'podsOnNodes'>
   readonly policy: ConsolidationPolicy
   readonly remarks: DisruptionRemarks
   readonly logger: Logger

@@ -19,8 +19,11 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>
+  readonly state: Pick<
+    ClusterState,
+    'claimOf' | 'evidence' | 'isWellFormed' | 'nodeOf' | 'nominations' | 'plans' | 'pods' | 'podsOn'
+  >
   readonly verdicts: PlaceVerdicts
   readonly findings: EvidenceFindings
   readonly report: EvidenceReport

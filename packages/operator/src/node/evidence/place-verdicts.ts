@@ -17,7 +17,7 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'evidence' | 'isWellFormed' | 'parsed' | 'pods' | 'podsOn' | 'words'>
   readonly volumes: PlaceVolumes
   readonly decided: DecidedPods
   readonly refusals: PodRefusals

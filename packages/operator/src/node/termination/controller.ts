@@ -26,7 +26,7 @@ import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes
+  readonly kubernetes: Kubernetes<'nodes'>
   readonly state: Pick<ClusterState, 'claimOf'>
   readonly provider: Pick<CloudProvider, 'get' | 'nodeClasses' | 'ownsProviderID'>
   /** In order; each is looked at again in every pass. */

@@ -10,8 +10,8 @@ import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes
-  readonly state: ClusterState
+  readonly kubernetes: Kubernetes<'nodePools'>
+  readonly state: Pick<ClusterState, 'readinessPauses' | 'registrationHealth'>
   readonly deleter: ClaimDeleter
   readonly deadlines: LifecycleDeadlines
   readonly clock: Clock

@@ -9,7 +9,7 @@ import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes
+  readonly kubernetes: Kubernetes<'nodes'>
   readonly provider: Pick<CloudProvider, 'ownsProviderID'>
   readonly deleter: ClaimDeleter
   readonly clock: Clock

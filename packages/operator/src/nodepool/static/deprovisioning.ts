@@ -12,9 +12,9 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'delete' | 'list'>
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'podsOn' | 'poolClaims' | 'stateNodes'>
   readonly pools: StaticPools
   readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger

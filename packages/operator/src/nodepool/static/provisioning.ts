@@ -12,8 +12,8 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'decidable' | 'hasSynced' | 'poolClaims' | 'readinessPauses'>
   readonly pools: StaticPools
   readonly claims: StaticClaims
   readonly pauses: LaunchPauses

@@ -12,7 +12,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly plannedClaims: Pick<PlannedClaims, 'pool'>
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly logger: Logger
 }
 

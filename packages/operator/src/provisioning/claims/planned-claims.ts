@@ -9,9 +9,9 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'create' | 'get'>
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'limitReservations' | 'poolClaims' | 'seed'>
   readonly clock: Clock
   readonly random: Random
 }

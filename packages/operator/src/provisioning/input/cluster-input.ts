@@ -21,14 +21,14 @@ import { workloadOf } from '../../cluster/pods/workloads.ts'
 import type { OnTrial } from '../../node/evidence/judge.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
 import type { LeavingPod } from './eligible-pods.ts'
-import { nodeStorage, volumeLookups } from './volume-lookups.ts'
+import { nodeStorage, type VolumeCaches, volumeLookups } from './volume-lookups.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: VolumeCaches & Pick<Caches, 'daemonSets' | 'namespaces' | 'podDisruptionBudgets'>
+  readonly state: Pick<ClusterState, 'attachLimits' | 'isWellFormed' | 'parsed' | 'plans' | 'pods' | 'podsOn'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility' | 'ignoreDraRequests' | 'initializationTimeoutMs'>
 }

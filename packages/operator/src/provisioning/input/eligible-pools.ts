@@ -15,7 +15,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'isManaged' | 'readinessPauses' | 'stuckPools'>
   readonly provider: Pick<
     CloudProvider,
     'getInstanceTypes' | 'labelAliases' | 'nodeClasses' | 'nodeDefaults' | keyof PoolRules

@@ -13,7 +13,10 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<
+    ClusterState,
+    'attachLimits' | 'limitReservations' | 'parsed' | 'pods' | 'stateNodes' | 'unreadableNodeText'
+  >
   readonly cluster: ClusterInput
   readonly pools: EligiblePools
   readonly pods: PodEligibility
@@ -130,7 +133,7 @@ async function gatherRemovalInput(
 
 /** What a pool has and will have of its limits. */
 function limitsOf(
-  state: ClusterState,
+  state: Dependencies['state'],
   { metadata: { name } }: NodePool,
   stateNodes: readonly StateNode[],
 ): Pick<PoolInput, 'usage' | 'reserved'> {
