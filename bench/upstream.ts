@@ -69,7 +69,7 @@ const chosen = cases.filter(({ name }) => values.only === undefined || values.on
 if (chosen.length === 0) fail(`--only ${values.only}: give ${cases.map(({ name }) => name).join(' or ')}`)
 const podsAsked = values.pods === undefined ? undefined : Number(values.pods)
 if (podsAsked !== undefined && !(Number.isInteger(podsAsked) && podsAsked > 0))
-  fail(`--pods ${values.pods}: give a whole number above 0`)
+  fail(`--pods ${values.pods}: use an integer above 0`)
 
 const clock = new SystemClock()
 if (!values.json) line('case / phase', 'P95 MiB', 'cores', 'min', 'cpu %', 'memory %', 'nodes')

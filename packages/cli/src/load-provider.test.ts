@@ -182,5 +182,5 @@ test('a cloud in a file outside the repository is simulated by up; one without a
     )
   }
   const { err } = await runTenon(t, cwd, ['up', '--demo', '--provider', './toy.mjs'])
-  assert.equal(err, 'tenon: --demo: the simulator of Toy Cloud brings no tour; leave out --demo\n')
+  assert.equal(err, 'tenon: --demo: the simulator of Toy Cloud has no tour; remove --demo\n')
 })

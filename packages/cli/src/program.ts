@@ -112,7 +112,7 @@ function withProvider<O extends CloudFlag>({ cloud, ...options }: O): Omit<O, 'c
   if (cloud === undefined) return options
   const { provider = cloud } = options
   if (provider !== cloud)
-    throw new CliError(`--cloud=${cloud} and --provider=${provider} name two clouds; give one of them`)
+    throw new CliError(`--cloud=${cloud} and --provider=${provider} are different; use one of them`)
   return { ...options, provider }
 }
 

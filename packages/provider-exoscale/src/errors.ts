@@ -54,8 +54,8 @@ const fixes: Readonly<Partial<Record<ExoscaleErrorCode, string>>> = {
   'payment-required': 'check the billing of the organisation in the Exoscale portal',
   'bad-request': 'check templateID, diskSize and the groups and networks of the ExoscaleNodeClass',
   unprocessable: 'check templateID, diskSize and the groups and networks of the ExoscaleNodeClass',
-  conflict: 'something else changes it now; it is tried again',
-  throttled: 'too many calls with this API key; give other programs a key of their own',
+  conflict: 'something else is changing it; it is retried',
+  throttled: 'too many calls with this API key; use separate keys for other programs',
 }
 
 function messageOf(error: unknown): string {

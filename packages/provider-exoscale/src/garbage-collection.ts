@@ -147,7 +147,12 @@ export class GarbageCollection {
         .map((claim) => [claim.metadata.name, claim]),
     )
     const round = this.guards[1].admit([...stuck.keys()], claims.length)
-    this.#tell('NodeClaims wait for an instance that is gone', 'NodeClaimSweepHeld', round, claims.length)
+    this.#tell(
+      'NodeClaims wait for an instance that does not exist',
+      'NodeClaimSweepHeld',
+      round,
+      claims.length,
+    )
     for (const name of round.admitted) {
       const claim = stuck.get(name)
       if (claim === undefined) continue

@@ -130,11 +130,11 @@ export function failureSettings(nodeClass: KwokNodeClass | undefined): FailureRe
     const at = `KWOKNodeClass ${nodeClass?.metadata.name}: annotation ${key}`
     const setting = ownValue(settings, key.slice(simulationPrefix.length))
     if (setting === undefined) {
-      problems.push(`${at} is not known; there are ${Object.keys(settings).join(', ')}`)
+      problems.push(`${at} is unknown; known are ${Object.keys(settings).join(', ')}`)
       continue
     }
     const read = setting.read(text.trim())
-    if (read === undefined) problems.push(`${at}: "${text}" cannot be read; give ${setting.form}`)
+    if (read === undefined) problems.push(`${at}: "${text}" is invalid; use ${setting.form}`)
     else found.push(read)
   }
   return { settings: Object.assign({}, nothing, ...found), problems }

@@ -85,7 +85,7 @@ export class Failures {
     if (!isOut && (capacityErrors === 0 || unit(this.#deps.random) >= capacityErrors)) return
     throw new ProviderError(
       'insufficientCapacity',
-      `${ref.instanceType} in ${ref.zone} as ${ref.capacityType} is not to be had: ${isOut ? 'simulated outage' : 'simulated shortage'}`,
+      `${ref.instanceType} in ${ref.zone} as ${ref.capacityType} is not available: ${isOut ? 'simulated outage' : 'simulated shortage'}`,
       { offerings: [ref] },
     )
   }

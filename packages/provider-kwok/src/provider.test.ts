@@ -122,7 +122,7 @@ test('an annotation that cannot be read is told once, and what to give', async (
   assert.equal(errors.length, 6)
   assert.match(
     String(errors[0]),
-    /^KWOKNodeClass default: annotation simulation\.karpenter\.kwok\.sh\/capacity-errors: "often" cannot be read; give a share/,
+    /^KWOKNodeClass default: annotation simulation\.karpenter\.kwok\.sh\/capacity-errors: "often" is invalid; use a share/,
   )
-  assert.match(String(errors[5]), /weather is not known; there are capacity-errors, outages/)
+  assert.match(String(errors[5]), /weather is unknown; known are capacity-errors, outages/)
 })

@@ -125,7 +125,7 @@ export class KwokProvider implements CloudProvider {
     if (choice === undefined) {
       throw new ProviderError(
         'insufficientCapacity',
-        `NodeClaim ${claim.metadata.name}: no offering that it asks for is available now`,
+        `NodeClaim ${claim.metadata.name}: no requested offering is available now`,
       )
     }
     this.#failures.refuse(choice, failures)

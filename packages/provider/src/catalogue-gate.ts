@@ -42,7 +42,7 @@ export class CatalogueGate {
         const { size } = before
         return {
           kind: 'keptOut',
-          message: `the list has ${told.size} instance types${size === 0 ? '' : `, and lacks at least half of the ${size} that were there`}; it is taken once every list of ten minutes says the same`,
+          message: `the list has ${told.size} instance types${size === 0 ? '' : `, and lacks at least half of the ${size} that were there`}; it is used once all lists agree for ten minutes`,
         }
       }
     }

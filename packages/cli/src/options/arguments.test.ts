@@ -27,7 +27,7 @@ function complaint(...args: readonly string[]): string {
   return 'none'
 }
 
-test('one dash or two, a value after = or a space, the last one counts', () => {
+test('one dash or two, a value after = or a space, the last one is used', () => {
   assert.deepEqual(given('-metrics-port=1', '--log-level', 'debug', '-metrics-port', '2'), {
     'metrics-port': '2',
     'log-level': 'debug',

@@ -3,7 +3,7 @@ import { CliError, startUpExitCode } from '../errors.ts'
 import { type OptionDefinition, retiredOptions } from './definitions.ts'
 import { nearest } from './nearest.ts'
 
-/** Texts by flag, or that help is wanted. Of a flag given twice the last one counts. */
+/** Texts by flag, or that help is wanted. Of a flag given twice the last one is used. */
 export type Arguments = ReadonlyMap<string, string> | 'help'
 
 /**

@@ -211,7 +211,7 @@ export interface RetiredOption {
   readonly advice: string
 }
 
-const noWebhooks = 'there are no webhooks any more; take it out'
+const noWebhooks = 'there are no webhooks any more; remove it'
 
 export const retiredOptions: readonly RetiredOption[] = [
   { flag: 'leader-elect', variable: 'LEADER_ELECT', advice: 'use disable-leader-election instead' },

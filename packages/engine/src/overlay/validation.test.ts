@@ -36,7 +36,7 @@ test('every problem is named with its place and what would mend it', () => {
       'spec.requirements[2]: label karpenter.sh/x is reserved; use another one',
       'spec.requirements[3]: label karpenter.kwok.sh/x is reserved; use another one',
       'spec.requirements[4]: operator Gt for label size needs a single integer of 0 or more',
-      'spec.requirements[5]: label karpenter.sh/capacity-type never is bogus; give spot, on-demand, reserved',
+      'spec.requirements[5]: label karpenter.sh/capacity-type never has the value bogus; use spot, on-demand, reserved',
       'spec.price: "+1" is not a number such as 0.25, at most 1000000000',
       'spec.priceAdjustment: "1" is not a signed number such as -0.1, or a percentage such as +10%',
       'spec.capacity["pods"]: the provider knows how much of it an instance has; remove it',

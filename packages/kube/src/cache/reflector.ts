@@ -249,7 +249,7 @@ export class Reflector<T extends KubeObject> {
     else if (wantsStream && failures + 1 >= streamAttempts) this.#refuseStream('the stream did not begin')
     const retryAfterMs = isKubeError(error, 'tooManyRequests', 'server') ? (error.retryAfterMs ?? 0) : 0
     const pauseMs = Math.max(waitMs, Math.min(retryAfterMs, retryAfterLimitMs))
-    this.#logger.warn('following failed, will retry', { error, delayMs: Math.round(pauseMs) })
+    this.#logger.warn('watching failed, will retry', { error, delayMs: Math.round(pauseMs) })
     return pauseMs
   }
 

@@ -143,7 +143,7 @@ export class LaunchGuard {
         const names = [...new Set(choices.map(({ ref }) => offeringKey(ref)))].slice(0, 5).join(', ')
         throw new ProviderError(
           'insufficientCapacity',
-          `NodeClaim ${claim.metadata.name}: ${names} failed lately and will be tried again later`,
+          `NodeClaim ${claim.metadata.name}: ${names} failed recently and will be retried later`,
         )
       }
       const key = offeringKey(usable)

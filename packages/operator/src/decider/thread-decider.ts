@@ -63,7 +63,7 @@ export class ThreadDecider implements SchedulingDecider {
     })
       .catch((error: unknown) => {
         if (signal.aborted || this.#closing.signal.aborted || this.#deaths < mostDeaths) throw error
-        this.#options.logger.error('scheduling threads die: deciding without one', { error })
+        this.#options.logger.error('scheduling threads keep failing: deciding without one', { error })
         // The next decision tries one thread again.
         this.#deaths = mostDeaths - 1
         return new InlineDecider(this.#options.clock).decide(input, { deadlineMs, signal })

@@ -71,12 +71,9 @@ export class DisruptionRemarks {
 
   /** Nothing can be said about nodes that may go for this reason. */
   noPools(reason: DisruptionReason): void {
-    this.#deps.logger.info(
-      'no nodepool is ready to launch nodes, so nothing can be said about replacements',
-      {
-        reason,
-      },
-    )
+    this.#deps.logger.info('no nodepool is ready to launch nodes, so replacements cannot be evaluated', {
+      reason,
+    })
   }
 
   /** A search for consolidation did not come to an end in its time. */

@@ -24,7 +24,7 @@ export function reportSync({ clock, logger, metrics, state }: Dependencies): voi
     metrics.stateNodes.set(state.stateNodes().length)
     if (unsyncedMs <= alarmingMs || clock.monotonic() - lastMs < repeatMs) return
     lastMs = clock.monotonic()
-    logger.error('decisions wait for the cluster state to be complete', {
+    logger.error('decisions wait until the cluster state is synced', {
       duration: `${Math.round(unsyncedMs / 1000)}s`,
       waitingFor: shortened(waitingFor),
     })

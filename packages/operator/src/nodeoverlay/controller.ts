@@ -92,7 +92,7 @@ export class NodeOverlayController implements ControllerSpec {
     state.consolidation.bump()
     if (failures.length === 0) return { kind: 'after', delayMs: periodMs }
     const texts = failures.map(({ message }) => message)
-    throw new AggregateError(failures, `NodePools left without overlays: ${texts.join('; ')}`)
+    throw new AggregateError(failures, `NodePools without evaluated overlays: ${texts.join('; ')}`)
   }
 
   async #offeredPools(

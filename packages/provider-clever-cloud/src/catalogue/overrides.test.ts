@@ -86,15 +86,12 @@ test('CLV-52 sizes that no flavor can have', () => {
     '1_0',
     '10Gi',
   ])
-    assert.match(
-      told('cpu', value),
-      /^line 2: flavor M: cpu: is .*; give a whole number of vCPUs from 1 to 1024$/,
-    )
+    assert.match(told('cpu', value), /^line 2: flavor M: cpu: is .*; use an integer of vCPUs from 1 to 1024$/)
   // In MiB, in GB, and in bytes.
   for (const value of ['0', '-5', '15614', '16', '16372727808', '1e30', '102400', '.nan'])
     assert.match(
       told('memoryKi', value),
-      /^line 2: flavor M: memoryKi: is .*; give a whole number of KiB from 102401 to 1073741824$/,
+      /^line 2: flavor M: memoryKi: is .*; use an integer of KiB from 102401 to 1073741824$/,
       value,
     )
   assert.deepEqual(overridesIn('- {name: M, cpu: 0x10, memoryKi: 102401}'), [

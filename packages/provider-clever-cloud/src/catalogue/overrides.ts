@@ -185,10 +185,7 @@ function wholeNumber(
   if (found === undefined) return undefined
   const { value, offset } = found
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
-  throw new FileError(
-    offset,
-    `${at}: is ${found.shown}; give a whole number of ${unit} from ${least} to ${most}`,
-  )
+  throw new FileError(offset, `${at}: is ${found.shown}; use an integer of ${unit} from ${least} to ${most}`)
 }
 
 function priceIn(found: Value | undefined, at: string): PricePerHour {

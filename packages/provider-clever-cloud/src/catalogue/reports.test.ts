@@ -140,7 +140,7 @@ test('a node of another size than its flavor is refused', () => {
     /^its capacity of pods, 250, is more than a tenth from the 110/,
   )
   for (const resource of ['ephemeral-storage', 'pods'])
-    assert.equal(refusal(changed({ [resource]: undefined })), `it does not tell its ${resource}`)
+    assert.equal(refusal(changed({ [resource]: undefined })), `it does not report its ${resource}`)
   for (const pods of [99, 121])
     assert.deepEqual(judgeReport(changed({ pods }), expected), { kind: 'accepted' })
   for (const pods of [98, 122]) assert.match(refusal(changed({ pods })), /is more than a tenth from/)

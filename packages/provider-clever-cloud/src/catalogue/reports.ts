@@ -112,7 +112,7 @@ function differenceProblem(report: NodeSize, expected: NodeSize): string | undef
     for (const resource of part === 'allocatable' ? ['cpu', ...compared] : compared) {
       const amount = ownValue(told, resource)
       const usual = ownValue(known, resource) ?? 0
-      if (amount === undefined) return `it does not tell its ${resource}`
+      if (amount === undefined) return `it does not report its ${resource}`
       if (Math.abs(amount - usual) * tolerance > usual)
         return `its ${part} of ${resource}, ${formatResource(resource, amount)}, is more than a tenth from the ${formatResource(resource, usual)} of the catalogue`
     }

@@ -89,7 +89,10 @@ test('a template may tell everything; what it says that is not a quantity is lef
 test('CAP-63 without cpu or without memory a MachineDeployment is excluded, and why its template was no help is told', () => {
   const facts = { capacity: { cpu: 1000 }, problem: 'its infrastructure template X a/b does not exist' }
   const because = exclusionOf({ annotations: { [annotations.cpu]: '4' }, bare: true }, facts)
-  assert.match(because, /neither its infrastructure template nor annotation .*\/memory tells how much memory/)
+  assert.match(
+    because,
+    /neither its infrastructure template nor annotation .*\/memory specifies how much memory/,
+  )
   assert.match(because, /; its infrastructure template X a\/b does not exist$/)
 })
 

@@ -35,7 +35,7 @@ export function capacityOf(
   for (const resource of ['cpu', 'memory'] as const)
     if ((ownValue(found, resource) ?? 0) <= 0 && findings.problems.length === 0)
       findings.problems.push(
-        `neither its infrastructure template nor annotation ${capacityAnnotations[resource]} tells how much ${resource} its nodes have; set the annotation`,
+        `neither its infrastructure template nor annotation ${capacityAnnotations[resource]} specifies how much ${resource} its nodes have; set the annotation`,
       )
   return found
 }

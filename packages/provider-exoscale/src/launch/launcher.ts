@@ -110,7 +110,7 @@ export class Launcher {
       throw new ProviderError('nodeClassNotReady', `ExoscaleNodeClass ${name}: ${ready.message}`)
     }
     if (ready?.status !== 'True') {
-      throw new ProviderError('other', `ExoscaleNodeClass ${name} has not been looked at yet`)
+      throw new ProviderError('other', `ExoscaleNodeClass ${name} has not been checked yet`)
     }
     return nodeClass
   }
@@ -242,7 +242,7 @@ export class Launcher {
   async #deleteFailed(id: string, claim: NodeClaim, signal: AbortSignal | undefined): Promise<void> {
     const { api, fleet, logger } = this.#deps
     if (this.#isOf(claim, await api.getInstance(id, signal))) await fleet.requestDeletion(id, signal)
-    else logger.warn('a failed launch names an instance of somebody else', { instance: id })
+    else logger.warn('a failed launch references an instance of another owner', { instance: id })
   }
 
   /** Nothing was made: the token goes too. */
@@ -437,7 +437,7 @@ function chosenEntry(
   if (entry !== undefined) return entry
   if (suitable.length > 0) {
     const names = suitable.map((type) => type.name).join(', ')
-    throw new ProviderError('insufficientCapacity', `none of ${names} is to be had now`)
+    throw new ProviderError('insufficientCapacity', `none of ${names} is available now`)
   }
   throw new ProviderError(
     'create',

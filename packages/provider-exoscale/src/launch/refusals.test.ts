@@ -29,7 +29,7 @@ describe('a refused launch', () => {
     [401, 'unauthorized', /EXOSCALE_API_KEY and EXOSCALE_API_SECRET.*expired.*clock of this host/],
     [402, 'create', /check the billing/],
     [403, 'unauthorized', /IAM role of EXOSCALE_API_KEY allows/],
-    [409, 'create', /tried again/],
+    [409, 'create', /retried/],
     [422, 'create', /check templateID, diskSize and the groups/],
   ]
   for (const [status, kind, fix] of cases) {

@@ -27,7 +27,7 @@ export class NodeClassDeletion {
     if (!finalizers.includes(nodeClassFinalizer)) return done
     const users = await this.#users(object.metadata.name, signal)
     if (users > 0) {
-      const message = `${users} NodeClaim(s) still use this class; delete them or point their NodePool elsewhere`
+      const message = `${users} NodeClaim(s) still use this class; delete them, or change the nodeClassRef of their NodePool`
       this.#event(object, 'Warning', 'DeletionBlocked', message)
       return { kind: 'after', delayMs: blockedRetryMs }
     }
@@ -39,7 +39,7 @@ export class NodeClassDeletion {
       { metadata: { finalizers: finalizers.filter((finalizer) => finalizer !== nodeClassFinalizer) } },
       { signal, ...(resourceVersion !== undefined && { resourceVersion }) },
     )
-    this.#event(object, 'Normal', 'Deleted', 'The class is deleted')
+    this.#event(object, 'Normal', 'Deleted', 'The node class is deleted')
     return done
   }
 
@@ -57,12 +57,7 @@ export class NodeClassDeletion {
         this.#event(object, 'Normal', 'OrphanedInstanceDeleted', `Instance ${id} had no NodeClaim`)
     } catch (error) {
       signal.throwIfAborted()
-      this.#event(
-        object,
-        'Warning',
-        'CleanupFailed',
-        `instances could not be looked through: ${String(error)}`,
-      )
+      this.#event(object, 'Warning', 'CleanupFailed', `instances could not be checked: ${String(error)}`)
     }
   }
 

@@ -173,7 +173,7 @@ const isPresent = (value: unknown): boolean => value !== undefined && value !== 
 
 function reservedProblem(key: string): string | undefined {
   if (isReserved(key)) return `labels of domain ${reservedDomain} are reserved`
-  return instanceLabels.has(key) ? 'it says what an instance is and cannot be set' : undefined
+  return instanceLabels.has(key) ? 'it describes the instance and cannot be set' : undefined
 }
 
 function isReserved(key: string): boolean {

@@ -135,7 +135,7 @@ export class NodeClassStatusController {
       this.#deps.events.record({
         ...event,
         reason: 'Ready',
-        message: 'Instances can be launched with this class',
+        message: 'Instances can be launched with this node class',
       })
     }
   }

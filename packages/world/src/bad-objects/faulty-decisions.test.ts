@@ -91,7 +91,7 @@ test('RPT-39 a pod that needs 101 requirements is told what the API server says,
   assert.deepEqual([...new Set(toldAbout(stage, 'Nominated'))].toSorted(), ['Pod/a', 'Pod/b', 'Pod/c'])
   assert.deepEqual([...new Set(toldAbout(stage, 'FailedScheduling'))], ['Pod/picky'])
   const [event] = stage.events('FailedScheduling')
-  assert.match(event?.message ?? '', /the API server refuses its NodeClaim: .*spec\.requirements.*100/)
+  assert.match(event?.message ?? '', /the API server rejects its NodeClaim: .*spec\.requirements.*100/)
 })
 
 test('RPT-39 pods that were to share its node get one, on which it may run too', async (t) => {

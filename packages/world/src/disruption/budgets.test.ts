@@ -217,12 +217,6 @@ test('a budget that cannot be read is logged with its NodePool', async (t) => {
   await stage.pass(10 * seconds)
   assert.deepEqual(
     logger.lines.map(({ message, fields }) => [message, fields['NodePool'], fields['budget']]),
-    [
-      [
-        'a disruption budget cannot be read, so that no node of the nodepool is disrupted',
-        { name: 'default' },
-        budget,
-      ],
-    ],
+    [['invalid disruption budget; no node of the nodepool is disrupted', { name: 'default' }, budget]],
   )
 })

@@ -123,7 +123,7 @@ test('RPT-26 nothing is launched for pods for which a node has room that is abou
   await stage.pass(50 * seconds)
   assert.deepEqual(tainted(stage), [])
   for (const [text = ''] of onBoth(stage, 'Unconsolidatable', 'a'))
-    assert.match(text, /pods have room on nodes that are still under consolidateAfter/)
+    assert.match(text, /pods fit on nodes that are still within consolidateAfter/)
   await untilBegun(stage, 6 * minutes)
   await stage.pass(5 * seconds)
   assert.deepEqual([left(stage), madeClaims(stage)], [['host'], []])

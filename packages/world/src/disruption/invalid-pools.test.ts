@@ -133,7 +133,7 @@ test('RPT-23 pods fall back to the next pool when the first one has a name of 64
   const message = stage.poolNow(long)?.status?.conditions?.find(({ type }) => type === 'ValidationSucceeded')
   assert.match(message?.message ?? '', /metadata\.name: .*at most 63 characters/)
   const [text = ''] = told(stage, 'FailedScheduling', 'Pod/only')
-  assert.match(text, /NodePool t{64} takes no part, as it is not valid: metadata\.name/)
+  assert.match(text, /NodePool t{64} is ignored because it is invalid: metadata\.name/)
   assert.doesNotMatch(text, /NodePool p{64} takes no part/)
 })
 

@@ -69,7 +69,7 @@ const mounting = (...claims: readonly string[]): Partial<Pod['spec']> => ({
 const told = (stage: Stage, pod: string): string =>
   stage
     .events('FailedScheduling')
-    .filter(({ object, message }) => object === `Pod/${pod}` && /No node|left out/.test(message))
+    .filter(({ object, message }) => object === `Pod/${pod}` && /No node|skipped until/.test(message))
     .map(({ message }) => message)
     .join('\n')
 

@@ -175,7 +175,7 @@ test('LIF-115 a Node torn out takes nothing along; the claim, deleted later, tak
   await stage.join('a', { name: 'again' })
   await stage.pass(5 * seconds)
   const { metadata, spec } = stage.nodeNow('again') ?? {}
-  assert.deepEqual(metadata?.finalizers, ['karpenter.sh/termination'], 'it is taken over anew')
+  assert.deepEqual(metadata?.finalizers, ['karpenter.sh/termination'], 'it is registered again')
   assert.ok(!spec?.taints?.some(({ key }) => key === 'karpenter.sh/unregistered'))
   await stage.deleteClaim('a')
   await stage.pass(40 * seconds)

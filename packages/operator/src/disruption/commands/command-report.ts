@@ -30,7 +30,7 @@ export class CommandReport {
   }
 
   overtaken({ reason, candidates }: Command, overtaken: Overtaken): void {
-    this.#deps.logger.info('did not begin to disrupt node(s)', {
+    this.#deps.logger.info('did not start to disrupt node(s)', {
       reason,
       Nodes: candidates.map(({ node }) => node.metadata.name),
       because: overtakenText(overtaken),
@@ -39,7 +39,7 @@ export class CommandReport {
 
   marksStay({ metadata: { name } }: Node, error: unknown): void {
     const fields = { Node: { name }, error }
-    this.#deps.logger.debug('marks of a command that was not begun stay until the next pass', fields)
+    this.#deps.logger.debug('marks of a command that was not started stay until the next pass', fields)
   }
 
   /** @param name of a NodeClaim. */

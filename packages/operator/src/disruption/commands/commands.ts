@@ -175,7 +175,7 @@ export class Commands implements ControllerSpec {
         (current === undefined || current.metadata.deletionTimestamp !== undefined) &&
         underWay.deleted.size === 0
       ) {
-        const because = wasReady ? 'was ready and went again' : 'is gone'
+        const because = wasReady ? 'became ready and disappeared' : 'is gone'
         return await this.#giveUp(id, underWay, `its replacement ${name} ${because}`)
       }
       if (wasReady || current === undefined) continue
@@ -194,7 +194,7 @@ export class Commands implements ControllerSpec {
       return done
     }
     if (clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
-      return await this.#giveUp(id, underWay, 'it did not come to an end in time', true)
+      return await this.#giveUp(id, underWay, 'it timed out', true)
     return { kind: 'after', delayMs: isReady && !haveMoved ? wavePollMs : pollMs }
   }
 

@@ -85,7 +85,7 @@ export class Drift implements DisruptionMethod {
       return await this.#deps.simulation.without(ground, [candidate], signal)
     } catch (error) {
       if (signal.aborted) throw error
-      const text = `working out where its pods would go fails: ${error instanceof Error ? error.message : String(error)}`
+      const text = `simulating the placement of its pods failed: ${error instanceof Error ? error.message : String(error)}`
       this.#deps.remarks.stays(candidate, text)
       return 'failed'
     }

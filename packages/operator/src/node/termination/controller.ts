@@ -101,7 +101,7 @@ export class NodeTermination implements ControllerSpec {
     const deadlineMs = deadlineMsOf(claim)
     if (Number.isNaN(deadlineMs)) {
       throw new Error(
-        `NodeClaim ${claim?.metadata.name}: annotation ${annotations.terminationTimestamp} "${text}" is no RFC 3339 time; correct or remove it`,
+        `NodeClaim ${claim?.metadata.name}: annotation ${annotations.terminationTimestamp} "${text}" is not an RFC 3339 time; correct or remove it`,
       )
     }
     this.#deps.kubernetes.events.record({

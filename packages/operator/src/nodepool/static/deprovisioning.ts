@@ -112,7 +112,7 @@ export class StaticDeprovisioning implements ControllerSpec {
         throw error
       }
       state.poolClaims.markDeleting(name)
-      logger.info('deleting nodeclaim that its nodepool has too many', { NodeClaim: { name } })
+      logger.info('deleting surplus nodeclaim of a static nodepool', { NodeClaim: { name } })
     })
     if (failures.length === 0) return
     const [first] = failures

@@ -76,7 +76,7 @@ export class ClaimLaunches {
   }
 
   #tellOvertaken({ claim: { nodePool, pods }, by }: OvertakenClaim): void {
-    this.#deps.logger.info('did not create a nodeclaim, its pods are decided about again', {
+    this.#deps.logger.info('did not create a nodeclaim; its pods are scheduled again', {
       NodePool: { name: nodePool },
       because: overtakenText(by),
       Pods: podList(pods),

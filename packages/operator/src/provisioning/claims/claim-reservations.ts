@@ -87,7 +87,7 @@ export class ClaimReservations {
     const { nodePool, pods } = claim
     if (!state.limitReservations.want(nodePool))
       return [{ claim, by: { kind: 'limitReached', nodePool, limit } }]
-    logger.info('room below the limit of a nodepool is taken by nodes on their way; the pods wait', {
+    logger.info('nodes that are being launched use the limit of a nodepool; the pods wait', {
       NodePool: { name: nodePool },
       limit,
       Pods: podList(pods),

@@ -168,7 +168,7 @@ function* eligiblePods(
 
 /** One pod that nobody foresaw keeps no others from being decided about. */
 function unreadable(pod: Pod, error: unknown): RefusedPod {
-  return { pod, reason: `the pod, or an object that it names, cannot be read: ${problemText(error)}` }
+  return { pod, reason: `the pod, or an object that it references, is invalid: ${problemText(error)}` }
 }
 
 /** The engine refuses pods with resource claims; one without them is placed for its other needs. */

@@ -49,8 +49,7 @@ export class OutcomeReport {
       const pool = caches.nodePools.get({ name })
       if (pool !== undefined) report.poolWithoutTypes(pool, becauseOfMinValues)
     }
-    for (const object of result.malformed)
-      logger.error('left out an object that cannot be read', { ...object })
+    for (const object of result.malformed) logger.error('ignored an invalid object', { ...object })
   }
 
   /** Tells of pods for which nothing is launched yet. */
@@ -59,7 +58,7 @@ export class OutcomeReport {
     const podsOf = (kind: Deferral['kind']) => deferredFor(kind, result).flatMap(({ pods }) => pods)
     const crowd = podsOf('offeringsOnTrial')
     if (crowd.length > 0)
-      logger.info('pods wait until one launch has found out whether there is capacity again', {
+      logger.info('pods wait for one launch that tests whether there is capacity again', {
         Pods: podList(crowd),
       })
     const launchedFor = podsOf('podsOnTrial')

@@ -59,7 +59,7 @@ function poolsAside(deps: Dependencies): (pod: Pod) => string | undefined {
     const told = aside
       .filter((each) => mayServe(each, spec, wellKnown))
       .map(
-        ({ pool, problem }) => `NodePool ${pool.metadata.name} takes no part, as it is not valid: ${problem}`,
+        ({ pool, problem }) => `NodePool ${pool.metadata.name} is ignored because it is invalid: ${problem}`,
       )
     return told.length === 0 ? undefined : told.join('; ')
   }

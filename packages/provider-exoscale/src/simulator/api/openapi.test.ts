@@ -88,7 +88,7 @@ test('the document check sees what is wrong with path, method, query, body and a
     [{ ...get, path: '/v2/instance/twin' }, /id is no uuid/],
     [{ ...get, path: '/v2/zone', body: '{}' }, /a body where none is taken/],
     [{ ...put, body: '' }, /no body/],
-    [{ ...put, body: '{' }, /no JSON/],
+    [{ ...put, body: '{' }, /not JSON/],
     [{ ...put, body: '{}', headers: {} }, /content-type/],
     [{ ...put, body: '{"label":{}}' }, /\$\.label is not declared/],
     [{ ...put, body: '{"name":""}' }, /\$\.name has 0 characters/],
