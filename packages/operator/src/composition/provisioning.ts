@@ -5,6 +5,7 @@ import { DecidedPods } from '../node/evidence/decided-pods.ts'
 import { EvidenceReport } from '../node/evidence/evidence-report.ts'
 import { EvidenceFindings } from '../node/evidence/findings.ts'
 import { PlaceVerdicts } from '../node/evidence/place-verdicts.ts'
+import { Places } from '../node/evidence/places.ts'
 import { PlaceVolumes } from '../node/evidence/place-volumes.ts'
 import { PodRefusals } from '../node/evidence/pod-refusals.ts'
 import { Shortfalls } from '../node/evidence/shortfalls.ts'
@@ -69,7 +70,7 @@ function judgeOf(parts: Assembly): NodeEvidenceJudge {
   })
   const report = new EvidenceReport(parts)
   const findings = new EvidenceFindings({ ...parts, verdicts, shortfalls: new Shortfalls(parts), report })
-  return new NodeEvidenceJudge({ ...parts, verdicts, findings, report })
+  return new NodeEvidenceJudge({ ...parts, places: new Places(parts), verdicts, findings, report })
 }
 
 export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {

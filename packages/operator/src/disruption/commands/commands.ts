@@ -10,7 +10,7 @@ import type { CommandEnd, UnderWay } from './command-end.ts'
 import type { CommandStart } from './command-start.ts'
 import type { CommandTraces } from './command-traces.ts'
 import type { Replacements } from './replacements.ts'
-import type { PodMoves } from './waves.ts'
+import type { PodMoves } from './pod-moves.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -146,7 +146,7 @@ export class Commands implements ControllerSpec {
       sinceMs: clock.monotonic(),
       waves: moves.of(going, command.waves),
     })
-    traces.moved({ ...command, candidates: going })
+    moves.begun({ ...command, candidates: going }, successors)
     start.tell(id, command)
     this.#due.notify(id)
     return undefined
