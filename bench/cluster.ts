@@ -5,7 +5,7 @@
  * nodes. Every row counts from the creation of the Deployment until the last pod got that far, and
  * includes all parts: API server, controllers, scheduler and kubelets. Kubelets pull and start with short
  * delays (below), so that the figures show what the cluster can do and not how long images take.
- * `CPU s` is the process's time on processors until then, which a busy machine does not stretch;
+ * `CPU s` is the process's time on processors until then, which a busy host does not stretch;
  * `longest` is the longest time the event loop was held meanwhile.
  */
 import { kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'

@@ -1,15 +1,15 @@
 /**
  * The controller on a real control plane with nodes simulated by kwok: two workloads, beside what
- * Karpenter took for the same (docs of the reference: 2-core machine, main of 2026-08-20).
+ * Karpenter took for the same (docs of the reference: two cores, main of 2026-08-20).
  *
  *   node bench/control-plane.ts [--only NAME] [--gates GATES] [--json] [--cpu-prof DIR] [--no-floor]
  *
  * Every workload gets a control plane of its own, so that it finds nothing of the one before. `wall`
  * counts from the creation of the Deployments until every pod is Ready; `CPU s` and `peak MiB` are the
- * controller's alone, from the start of its process on. The rest of the cluster shares the machine, so
- * that only `CPU s` and `peak MiB` compare well between machines. For the wall time there is the row `floor`:
+ * controller's alone, from the start of its process on. The rest of the cluster shares the host, so
+ * that only `CPU s` and `peak MiB` compare well between hosts. For the wall time there is the row `floor`:
  * the same pods where each of the nodes is there twice from the start and no controller runs, which is how long this
- * machine takes for everything that is not the controller's; --no-floor leaves it out.
+ * host takes for everything that is not the controller's; --no-floor leaves it out.
  *
  * The reference names no node for a pod. With `--gates PlannedPlacement=false` Tenon does not either: fewer writes, and
  * dearer nodes, which the price tells.
@@ -46,7 +46,7 @@ interface Row extends Figures {
 }
 
 interface Played extends Row {
-  readonly machines: readonly Node[]
+  readonly instances: readonly Node[]
 }
 
 const workloads: readonly Workload[] = [
@@ -117,13 +117,13 @@ async function measured(workload: Workload): Promise<Row> {
   const profiling = values['cpu-prof']
   const nodeOptions = profiling === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiling}`]
   const options = values.gates === undefined ? [] : [`--feature-gates=${values.gates}`]
-  const { machines, ...row } = await onStand({ clock, pool, nodeOptions, options }, (stand) =>
+  const { instances, ...row } = await onStand({ clock, pool, nodeOptions, options }, (stand) =>
     play(workload, stand),
   )
   if (values['no-floor']) return row
   return {
     ...row,
-    floorSeconds: await onControlPlane(clock, (client) => floorOf(workload, machines, client)),
+    floorSeconds: await onControlPlane(clock, (client) => floorOf(workload, instances, client)),
   }
 }
 
@@ -134,28 +134,28 @@ async function play(workload: Workload, { client, controller }: Stand): Promise<
     controller.assertRunning()
   })
   const { cpuSeconds, peakRssMiB } = controller.figures()
-  const machines = await client.list(kinds.node)
+  const instances = await client.list(kinds.node)
   return {
     workload: name,
     wallSeconds,
     cpuSeconds,
     startCpuSeconds,
     peakRssMiB,
-    nodes: machines.length,
-    pricePerHour: pricePerHourOf(machines),
+    nodes: instances.length,
+    pricePerHour: pricePerHourOf(instances),
     reference,
-    machines,
+    instances,
   }
 }
 
 /** The time for the same pods when all that is left to do is to put them on these nodes. */
 async function floorOf(
   workload: Workload,
-  machines: readonly Node[],
+  instances: readonly Node[],
   client: WatchingKubeClient,
 ): Promise<number> {
   // Each twice: nobody tells the scheduler how the pods fit the nodes that were planned for them.
-  for (const [index, { metadata, status }] of [...machines, ...machines].entries()) {
+  for (const [index, { metadata, status }] of [...instances, ...instances].entries()) {
     await client.create(kinds.node, {
       apiVersion: 'v1',
       kind: 'Node',

@@ -9,7 +9,7 @@
  *
  *   --small-nodes    nodes of at most 16 CPU, so that there are many
  *   --refused-first  no node may be launched before the scheduler has refused every pod, and time counts from
- *                    then: one decision sees all pods, however slow the machine
+ *                    then: one decision sees all pods, however slow the host
  */
 import { parseArgs } from 'node:util'
 import { Stand } from '../conformance/src/planned-placement/stand.ts'

@@ -115,7 +115,7 @@ async function play(workload: string, reference: Reference, { client, controller
   const stop = new AbortController()
   try {
     const isReady = await followReady(client, clock, stop.signal)
-    const changes = await followMachines(client, stop.signal)
+    const changes = await followInstances(client, stop.signal)
     for (const { name, replicas, cpu, memory } of eightShapes) {
       const { type, object } = deployment(replicas, { namespace: 'default', name, requests: { cpu, memory } })
       await client.create(type, object)
@@ -168,7 +168,7 @@ async function play(workload: string, reference: Reference, { client, controller
 
   async function settled(changes: Changes): Promise<void> {
     changes.lastMs = clock.monotonic()
-    await until('the machines stay as they are', () => clock.monotonic() - changes.lastMs > settledMs)
+    await until('the instances stay as they are', () => clock.monotonic() - changes.lastMs > settledMs)
   }
 
   async function until(what: string, isReached: () => boolean): Promise<void> {
@@ -182,7 +182,7 @@ async function play(workload: string, reference: Reference, { client, controller
   }
 }
 
-/** What has happened to machines. */
+/** What has happened to instances. */
 interface Changes {
   created: number
   deleted: number
@@ -190,7 +190,7 @@ interface Changes {
   lastMs: number
 }
 
-async function followMachines(client: WatchingKubeClient, signal: AbortSignal): Promise<Changes> {
+async function followInstances(client: WatchingKubeClient, signal: AbortSignal): Promise<Changes> {
   const changes: Changes = { created: 0, deleted: 0, lastMs: clock.monotonic() }
   const random = new SeededRandom('scale-down')
   const registry = createCacheRegistry({ client, clock, logger: silentLogger, random })

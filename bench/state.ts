@@ -9,7 +9,7 @@
  * `busy %` are processor time, of one core, while nothing changes and while pods do (statuses, creations,
  * bindings, deletions), and `writes` what the controller wrote meanwhile; `held` is the longest time that the
  * event loop was held: from when the program is loaded until all is synced, and while pods change once more, as
- * looking at it takes time of its own. On a machine that is loaded by others the changes may take longer than
+ * looking at it takes time of its own. On a host that is loaded by others the changes may take longer than
  * they should: `busy %` is what all of them took until nothing came of them any more, in the time that they
  * should have taken, and what is done at rest. `state %` is the same of a second replica, which does not lead:
  * it lists and watches, and keeps the state, and nothing else.

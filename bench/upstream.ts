@@ -5,7 +5,7 @@
  *   node bench/upstream.ts [--only CASE] [--pods N] [--json]
  *
  * Every case gets a control plane of its own. `P95 MiB` and `cores` are the controller's alone, sampled every
- * 5 s over the phase; `min` counts until nothing changes any more. The rest of the cluster shares the machine,
+ * 5 s over the phase; `min` counts until nothing changes any more. The rest of the cluster shares the host,
  * so that times say little where it is busy. `--pods` plays smaller cases; thresholds are those of full ones.
  */
 import { parseArgs } from 'node:util'
@@ -69,7 +69,7 @@ const chosen = cases.filter(({ name }) => values.only === undefined || values.on
 if (chosen.length === 0) fail(`--only ${values.only}: give ${cases.map(({ name }) => name).join(' or ')}`)
 const podsAsked = values.pods === undefined ? undefined : Number(values.pods)
 if (podsAsked !== undefined && !(Number.isInteger(podsAsked) && podsAsked > 0))
-  fail(`--pods ${values.pods}: give a whole number above 0`)
+  fail(`--pods ${values.pods}: use an integer above 0`)
 
 const clock = new SystemClock()
 if (!values.json) line('case / phase', 'P95 MiB', 'cores', 'min', 'cpu %', 'memory %', 'nodes')

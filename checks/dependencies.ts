@@ -2,12 +2,14 @@
  * Holds what product files of the operator ask for. A class is given few objects, each of which it uses: an interface
  * of dependencies, with what else the constructor takes, has at most six fields, and only the files that put everything
  * together see all of it. Nothing is filled in after it was made: what two objects share is made before both.
- * Prints the widest interface and the number of slots; exits 1 if there is too much of either.
+ * Of objects that have much to offer a file picks what it uses, at most six members. Prints the widest interface, the
+ * most members and the number of slots; exits 1 if there is too much of any.
  */
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Class, parseSync, type TSSignature, type TSType, Visitor } from 'oxc-parser'
+import { takenIn } from './taken-members.ts'
 
 /** What one class or function may ask for at most. */
 const mostFields = 6
@@ -136,16 +138,30 @@ async function check(): Promise<void> {
   let widest = { fields: 0, place: 'nothing' }
   let slotCount = 0
   let violations = 0
+  let most = 0
   for await (const found of glob('packages/operator/src/**/*.ts', { cwd: root })) {
     const path = found.replaceAll('\\', '/')
     if (/\.test\.ts$|\.test-support\.ts$/.test(path)) continue
-    const { asked, slots, reaching } = findingsIn(path, readFileSync(resolve(root, path), 'utf8'))
+    const text = readFileSync(resolve(root, path), 'utf8')
+    const { asked, slots, reaching } = findingsIn(path, text)
     for (const { name, line, fields } of asked) {
       const place = `${path}:${line} ${name}`
       if (fields > widest.fields) widest = { fields, place }
       if (fields <= mostFields) continue
       violations++
       console.error(`${place} asks for ${fields} objects, at most ${mostFields}: take collaborators instead`)
+    }
+    const taken = composition.test(path) ? [] : takenIn(path, text)
+    for (const { field, line, whole, members, unused } of taken) {
+      const place = `${path}:${line} "${field}"`
+      most = Math.max(most, members.length)
+      const problems = [
+        ...whole.map((name) => `takes all of ${name}: pick the members that are used`),
+        ...unused.map((name) => `lists "${name}", which the file does not use`),
+        ...(members.length > mostFields ? [`picks ${members.length} members, at most ${mostFields}`] : []),
+      ]
+      violations += problems.length
+      for (const problem of problems) console.error(`${place} ${problem}`)
     }
     for (const { name, line } of slots) {
       slotCount++
@@ -156,7 +172,9 @@ async function check(): Promise<void> {
       console.error(`${path}:${line} imports from composition/, which is given everything: take what is used`)
     }
   }
-  console.log(`dependencies: widest ${widest.fields} (${widest.place}), ${slotCount} callback slot(s)`)
+  console.log(
+    `dependencies: widest ${widest.fields} (${widest.place}), at most ${most} members of one object, ${slotCount} callback slot(s)`,
+  )
   process.exitCode = violations + slotCount === 0 ? 0 : 1
 }
 

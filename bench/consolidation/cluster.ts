@@ -48,15 +48,15 @@ export function clusterOf({ nodes: nodeCount, pods: podCount, kind, mostCores }:
       ? Array.from({ length: Math.ceil(podCount / 800) }, eightShapes).flat()
       : diverse(random, podCount)
   const pods = drawn.slice(0, podCount).map((pod, index) => renamed(pod, index))
-  const machines = Array.from({ length: nodeCount }, (_, index) =>
-    machine(index, pick(random, types), random),
+  const instances = Array.from({ length: nodeCount }, (_, index) =>
+    instance(index, pick(random, types), random),
   )
-  const homes = settle(pods, machines)
+  const homes = settle(pods, instances)
   const workload = workloads[0]
   if (workload === undefined) throw new Error('there are no workloads')
   const { policy } = inputOf(workload, 'none')
   const topologyNodes = new Map(
-    machines.map(({ name, nodeLabels }): [string, TopologyNode] => [
+    instances.map(({ name, nodeLabels }): [string, TopologyNode] => [
       name,
       { hostname: name, labels: nodeLabels, taints: [], isCandidate: true },
     ]),
@@ -64,7 +64,7 @@ export function clusterOf({ nodes: nodeCount, pods: podCount, kind, mostCores }:
   return {
     input: {
       pods: [...homes.keys()],
-      nodes: machines.map(nodeInput),
+      nodes: instances.map(nodeInput),
       pools: [{ ...nodePool, usage: {} }],
       daemons: [],
       topology: { pods: [], nodes: topologyNodes, namespaces: new Map([['default', {}]]) },
@@ -74,7 +74,7 @@ export function clusterOf({ nodes: nodeCount, pods: podCount, kind, mostCores }:
     question: {
       kind: 'consolidate',
       search: 'survey',
-      candidates: machines.map((each) => candidate(each)),
+      candidates: instances.map((each) => candidate(each)),
       budgets: new Map([['default', nodeCount]]),
       totals: new Map(),
       spotToSpot: false,
@@ -83,7 +83,7 @@ export function clusterOf({ nodes: nodeCount, pods: podCount, kind, mostCores }:
   }
 }
 
-interface Machine {
+interface Instance {
   readonly name: string
   readonly type: InstanceType
   readonly nodeLabels: Readonly<Record<string, string>>
@@ -98,7 +98,7 @@ function isLinux({ requirements }: InstanceType): boolean {
   return requirements.some(({ key, values }) => key === labels.os && values?.includes('linux') === true)
 }
 
-function machine(index: number, type: InstanceType, random: SeededRandom): Machine {
+function instance(index: number, type: InstanceType, random: SeededRandom): Instance {
   const name = `node-${String(index).padStart(5, '0')}`
   const offering = pick(
     random,
@@ -120,16 +120,16 @@ function machine(index: number, type: InstanceType, random: SeededRandom): Machi
 }
 
 /** Puts each pod on one of the emptiest of some nodes that have room; pods without room are left out. */
-function settle(pods: readonly Pod[], machines: readonly Machine[]): ReadonlyMap<Pod, Machine> {
+function settle(pods: readonly Pod[], instances: readonly Instance[]): ReadonlyMap<Pod, Instance> {
   const random = new SeededRandom('homes')
-  const homes = new Map<Pod, Machine>()
+  const homes = new Map<Pod, Instance>()
   for (const pod of pods) {
     const requests = podRequests(pod.spec)
-    const holds = ({ free }: Machine) =>
+    const holds = ({ free }: Instance) =>
       Object.entries(requests).every(([name, amount]) => (free[name] ?? 0) >= amount)
-    const start = integerBetween(random, 0, machines.length - 1)
-    for (let i = 0; i < machines.length; i++) {
-      const home = machines[(start + i) % machines.length] as Machine
+    const start = integerBetween(random, 0, instances.length - 1)
+    for (let i = 0; i < instances.length; i++) {
+      const home = instances[(start + i) % instances.length] as Instance
       if (!holds(home)) continue
       for (const [name, amount] of Object.entries(requests)) home.free[name] = (home.free[name] ?? 0) - amount
       home.pods.push(pod)
@@ -140,7 +140,7 @@ function settle(pods: readonly Pod[], machines: readonly Machine[]): ReadonlyMap
   return homes
 }
 
-function nodeInput({ name, nodeLabels, free }: Machine): NodeInput {
+function nodeInput({ name, nodeLabels, free }: Instance): NodeInput {
   return {
     name,
     labels: nodeLabels,
@@ -152,7 +152,7 @@ function nodeInput({ name, nodeLabels, free }: Machine): NodeInput {
   }
 }
 
-function candidate({ name, type, pods, pricePerHour }: Machine): CandidateInput {
+function candidate({ name, type, pods, pricePerHour }: Instance): CandidateInput {
   const capacity: Resources = { ...type.capacity, nodes: 1 }
   return {
     node: name,

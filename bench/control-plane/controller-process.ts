@@ -1,4 +1,4 @@
-/** `tenon controller` as the image runs it, a process of its own, with what it takes of the machine (Linux only). */
+/** `tenon controller` as the image runs it, a process of its own, with what it takes of the host (Linux only). */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ const dockerfile = new URL('../../Dockerfile', import.meta.url)
 const bundler = fileURLToPath(new URL('../../build/bundle.ts', import.meta.url))
 const probe = new URL('loop-probe.ts', import.meta.url).href
 const pollMs = 100
-/** Units of the times in /proc; Linux tells user space this one on every machine. */
+/** Units of the times in /proc; Linux tells user space this one on every host. */
 const ticksPerSecond = 100
 
 /** What a process has taken so far; figures of the kernel, for all its threads. */

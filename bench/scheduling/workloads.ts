@@ -11,7 +11,7 @@ import { teamsInput } from './team-workload.ts'
 /** `none` leaves the first fit as it is. */
 export type Improvement = 'none' | 'planned' | 'free'
 
-/** Measured with kubernetes-sigs/karpenter (main, 2026-08-20) on a 2-core machine. */
+/** Measured with kubernetes-sigs/karpenter (main, 2026-08-20) on a host with two cores. */
 interface Reference {
   readonly ms?: number
   readonly nodes?: number

@@ -127,7 +127,7 @@ function nodePool(at: string): NodePool {
   return { ...pool, metadata: { ...pool.metadata, annotations: hash } }
 }
 
-function machineLabels(index: number): Readonly<Record<string, string>> {
+function instanceLabels(index: number): Readonly<Record<string, string>> {
   const single = type.requirements.flatMap(({ key, values = [] }) =>
     values.length === 1 ? [[key, values[0]]] : [],
   )
@@ -150,7 +150,7 @@ function nodeClaim(index: number, pool: NodePool, at: string): NodeClaim {
       creationTimestamp: at,
       generation: 1,
       finalizers: [terminationFinalizer],
-      labels: machineLabels(index),
+      labels: instanceLabels(index),
       annotations: pool.metadata.annotations ?? {},
       ownerReferences: [
         {
@@ -211,7 +211,7 @@ function node(index: number, pool: NodePool, at: string): Node {
       creationTimestamp: at,
       finalizers: [terminationFinalizer],
       labels: {
-        ...machineLabels(index),
+        ...instanceLabels(index),
         [labels.hostname]: name,
         [labels.registered]: 'true',
         [labels.initialized]: 'true',

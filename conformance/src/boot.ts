@@ -97,7 +97,7 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
 }
 
 /**
- * A control plane has its own machines elsewhere; here it shares the processor with what is looked at, and memory is
+ * A control plane has hosts of its own; here it shares the processor with what is looked at, and memory is
  * there: Go's garbage collector is to run seldom.
  */
 export const sparingCollector = { GOGC: '400' } as const
@@ -111,7 +111,7 @@ export function etcdArguments(data: string, client: string, peer: string): strin
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=conformance=${peer}`,
-    // The data need not outlive the machine, and syncing to disk would decide the speed of every write.
+    // The data need not outlive the host, and syncing to disk would decide the speed of every write.
     '--unsafe-no-fsync',
   ]
 }

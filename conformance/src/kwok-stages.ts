@@ -1,4 +1,4 @@
-/** How fast simulated machines and pods change state, in milliseconds. */
+/** How fast simulated instances and pods change state, in milliseconds. */
 export interface KwokDelays {
   /** From a Node's creation to its condition Ready. */
   readonly nodeReadyMs: number

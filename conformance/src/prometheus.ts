@@ -26,7 +26,7 @@ export function findPrometheus(environment: Environment): PrometheusPrograms | u
 
 /**
  * Where both programs are; if need be, Debian's package is fetched and unpacked, not installed.
- * @returns why there are none, on a machine without Debian's packages.
+ * @returns why there are none, on a host without Debian's packages.
  */
 export function ensurePrometheus(
   environment: Environment,
@@ -62,7 +62,7 @@ function fetchPackage(into: string): void {
     try {
       run('apt-get', ['download', 'prometheus'])
     } catch {
-      // The lists of a fresh machine are missing or old.
+      // The lists of a fresh host are missing or old.
       run('apt-get', ['update'])
       run('apt-get', ['download', 'prometheus'])
     }

@@ -22,7 +22,7 @@ import {
 import { nodeGroupCrd } from '@tenon/provider-clever-cloud/simulator'
 import {
   hashOf,
-  machines,
+  instances,
   recordedClaim,
   recordedGroup,
   recordedNodeClass,
@@ -82,7 +82,7 @@ describe('Clever Cloud on a real control plane', () => {
     })
   }
 
-  /** The fleet of recorded machines, with their nodes and two Deployments that fill them. */
+  /** The fleet of recorded instances, with their nodes and two Deployments that fill them. */
   async function record(): Promise<void> {
     const { admin, clock } = stand
     const nodeClass = recordedNodeClass(clock.now())
@@ -95,12 +95,12 @@ describe('Clever Cloud on a real control plane', () => {
       { name: 'default' },
       { metadata: { annotations: hashOf(pool) } },
     )
-    for (const machine of machines) {
-      const { name, flavor } = machine
-      const { object, status } = recordedClaim(machine, pool, clock.now())
+    for (const instance of instances) {
+      const { name, flavor } = instance
+      const { object, status } = recordedClaim(instance, pool, clock.now())
       const claim = await admin.create(karpenterKinds.nodeClaim, object)
       await admin.patch(karpenterKinds.nodeClaim, { name }, { status }, toStatus)
-      await admin.create(nodeGroupKind, recordedGroup(machine, claim))
+      await admin.create(nodeGroupKind, recordedGroup(instance, claim))
       const ready = { type: 'Ready', status: 'True', reason: 'Synced', message: '' }
       const conditions = [{ ...ready, lastTransitionTime: new Date(clock.now()).toISOString() }]
       await admin.patch(nodeGroupKind, { name }, { status: { phase: 'Synced', conditions } }, toStatus)
@@ -112,7 +112,7 @@ describe('Clever Cloud on a real control plane', () => {
       })
       const node = { name: `${name}-node0` }
       await admin.patch(kinds.node, node, { status: { capacity, allocatable } }, toStatus)
-      await admin.patch(kinds.node, node, registration(machine, claim))
+      await admin.patch(kinds.node, node, registration(instance, claim))
     }
     await stand.until('the nodes are ready', 60, async () =>
       (await admin.list(kinds.node)).every((node) => isReportedReady(node)),

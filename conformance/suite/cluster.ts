@@ -108,7 +108,7 @@ export function conditionOf(object: TestObject, type: string): string | undefine
 
 /**
  * The NodeClaims, as soon as there are some and each is Initialized. A Node without any condition takes
- * pods already, and what is deleted then is not drained: it counts as a node whose machine is gone.
+ * pods already, and what is deleted then is not drained: it counts as a node whose instance is gone.
  * @param pool the NodePool whose claims are meant; all claims when left out
  */
 export function untilInitialized(cluster: Cluster, seconds: number, pool?: string): Promise<TestObject[]> {

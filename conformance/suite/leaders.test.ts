@@ -15,7 +15,7 @@ import { crdsYaml } from './tenon.ts'
 const kills = Number(process.env['TENON_LEADER_KILLS'] ?? 3)
 const ways = ['SIGKILL', 'SIGTERM', 'SIGSTOP'] as const
 const podsPerKill = 5
-/** The lease runs out; the rest is what a busy machine needs to notice. */
+/** The lease runs out; the rest is what a busy host needs to notice. */
 const crashLimitMs = 15_000 + 2_000
 const cleanLimitMs = 3_000
 /** Bounds of the time between new pods and the end of the leader. */
@@ -140,7 +140,7 @@ describe('two replicas', () => {
       const gapMs = sinceMs - endedMs
       t.diagnostic(`${way}: another leads after ${(gapMs / 1000).toFixed(1)} s`)
       if (way === 'SIGTERM') {
-        // From when the process knows: on a busy machine that alone takes a while.
+        // From when the process knows: on a busy host that alone takes a while.
         const stoppingMs = leader.stoppingSince()
         t.diagnostic(
           `SIGTERM: given back after ${freeSinceMs - stoppingMs} ms, taken ${sinceMs - freeSinceMs} ms later`,

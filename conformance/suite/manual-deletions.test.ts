@@ -224,7 +224,7 @@ describe('deletions by hand', () => {
         return found.length === 3 && found.every(({ status }) => status?.phase === 'Pending')
       })
       await stand.clock.sleep(3000)
-      assert.equal(launches(), launched, 'a pool that is going gets no machine')
+      assert.equal(launches(), launched, 'a pool that is going gets no instance')
       assert.deepEqual(await left(), [])
     })
   }
@@ -243,7 +243,7 @@ describe('deletions by hand', () => {
     assert.deepEqual(await left(), [])
   })
 
-  test('a NodeClaim that could not be launched goes without a machine', async () => {
+  test('a NodeClaim that could not be launched goes without an instance', async () => {
     await begin()
     const { spec, ...rest } = aClaim('impossible')
     await stand.admin.create(karpenterKinds.nodeClaim, { ...rest, spec: { ...spec, requirements } })
@@ -275,7 +275,7 @@ describe('deletions by hand', () => {
     await nothingIsLeft()
   })
 
-  test('a Node torn out, which is the machine here, takes its claim along', async () => {
+  test('a Node torn out, which is the instance here, takes its claim along', async () => {
     await begin()
     await launch('bare')
     const name = await nodeNameOf('bare')

@@ -70,7 +70,7 @@ describe('planned placement', () => {
     const outcome = await play(context, eightShapes, smallNodes)
     assert.deepEqual(outcome.complaints, [])
     assert.equal(outcome.bound, 800)
-    // A node that waited for as long as the bound was opened before all was said: this machine is too slow to judge by.
+    // A node that waited for as long as the bound was opened before all was said: this host is too slow to judge by.
     const slowest = outcome.slowestRegistrationMs
     if (slowest >= defaultSettings.nominationHoldMs) {
       context.skip(`writes took too long: nodes registered after up to ${(slowest / 1000).toFixed(1)} s`)

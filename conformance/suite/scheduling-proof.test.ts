@@ -1,6 +1,6 @@
 /**
  * The proof that plans hold: pods under every kind of constraint, placed by the real scheduler on the
- * nodes of the first decision alone. Replay another draw with TENON_PROOF_SEED=<text>; on a machine that is
+ * nodes of the first decision alone. Replay another draw with TENON_PROOF_SEED=<text>; on a host that is
  * slow, TENON_PROOF_PATIENCE=<factor> stretches the limits of waiting.
  */
 import assert from 'node:assert/strict'

@@ -21,14 +21,14 @@ import {
 import { rfc3339Micro } from '@tenon/runtime'
 import {
   budgetKind,
-  deadMachine,
+  deadInstance,
   healthyClaims,
   playRecording,
-  type RecordedMachine,
-  recordedMachines,
+  type RecordedInstance,
+  recordedInstances,
   startupTaint,
 } from '../../packages/world/src/takeover/recorded-cluster.test-support.ts'
-import { nodeNameOf, providerIdOf } from '../../packages/world/src/takeover/recorded-machine.test-support.ts'
+import { nodeNameOf, providerIdOf } from '../../packages/world/src/takeover/recorded-instance.test-support.ts'
 import { fieldManager, Stand, unchanging } from '../src/takeover/stand.ts'
 import { sharedControlPlane } from './cluster.ts'
 import { Controller } from './tenon.ts'
@@ -59,10 +59,10 @@ describe('takeover from the Go Karpenter', () => {
     await controlPlane.stop()
   })
 
-  /** Plays the recording and waits until machines and pods run as they did. */
-  async function record(wanted: (machine: RecordedMachine) => boolean): Promise<void> {
+  /** Plays the recording and waits until instances and pods run as they did. */
+  async function record(wanted: (instance: RecordedInstance) => boolean): Promise<void> {
     const { admin, clock } = stand
-    const machines = [...recordedMachines(clock.now()), deadMachine(clock.now())].filter(wanted)
+    const instances = [...recordedInstances(clock.now()), deadInstance(clock.now())].filter(wanted)
     await playRecording(
       {
         create: (type, object) => admin.create(type, object),
@@ -71,10 +71,10 @@ describe('takeover from the Go Karpenter', () => {
         },
         delete: (type, name) => admin.delete(type, { name }),
       },
-      machines,
+      instances,
       clock.now(),
     )
-    await stand.until('the recorded machines and pods run', 60, async () => {
+    await stand.until('the recorded instances and pods run', 60, async () => {
       const nodes = (await admin.list(kinds.node)).filter(isHealthy)
       const pods = await admin.list(kinds.pod)
       const budget = await admin.get(budgetKind, { namespace: 'default', name: 'payments' })
@@ -120,7 +120,7 @@ describe('takeover from the Go Karpenter', () => {
     return Object.fromEntries(entries)
   }
 
-  test('healthy machines keep spec, generation, Node and pods; only their status is written', async (t) => {
+  test('healthy instances keep spec, generation, Node and pods; only their status is written', async (t) => {
     await record(({ name }) => healthyClaims.includes(name))
     const recorded = await healthyObjects()
     await stand.startOperator()
@@ -155,7 +155,7 @@ describe('takeover from the Go Karpenter', () => {
     assert.deepEqual(stand.complaints, [])
   })
 
-  test('the controller takes over the lease that the Go version let lapse, and leaves its machines alone', async () => {
+  test('the controller takes over the lease that the Go version let lapse, and leaves its instances alone', async () => {
     await record(({ name }) => healthyClaims.includes(name))
     const recorded = await healthyObjects()
     const lapsed = rfc3339Micro(stand.clock.now() - 60_000)
@@ -199,7 +199,7 @@ describe('takeover from the Go Karpenter', () => {
     }
   })
 
-  test('machines that were on their way arrive with one instance each; what was leaving goes', async (t) => {
+  test('instances that were on their way arrive with one instance each; what was leaving goes', async (t) => {
     const onTheirWay = ['created', 'launching', 'launched', 'registering', 'registered']
     await record(() => true)
     const recorded = await healthyObjects()

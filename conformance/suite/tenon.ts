@@ -45,7 +45,7 @@ export class Controller {
     const args = [main, 'controller', '--provider', this.#provider, '--kubeconfig', this.#kubeconfigPath]
     this.#process = spawn(process.execPath, args, {
       stdio: ['ignore', output, output],
-      // Whatever else listens on this machine, the probes' and metrics' ports must be free.
+      // Whatever else listens on this host, the probes' and metrics' ports must be free.
       env: {
         ...process.env,
         METRICS_PORT: '0',

@@ -77,7 +77,7 @@ describe('an upstream-style suite', { skip: noController }, () => {
     controlPlane = await sharedControlPlane()
     cluster = new Cluster(controlPlane.kubeconfigPath)
     folder = mkdtempSync(join(tmpdir(), 'tenon-upstream-'))
-    // On a machine so busy that a lease runs out, ending would be right, and is not what is asked here.
+    // On a host so busy that a lease runs out, ending would be right, and is not what is asked here.
     const environment = { DISABLE_LEADER_ELECTION: 'true' }
     controller = new Controller(controlPlane.kubeconfigPath, join(folder, 'controller.log'), environment)
     const kubectl = (...args: readonly string[]) =>
@@ -87,7 +87,8 @@ describe('an upstream-style suite', { skip: noController }, () => {
         { input: crdsYaml(), stdio: ['pipe', 'ignore', 'inherit'] },
       )
     kubectl('apply', '--server-side', '-f', '-')
-    kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=20s')
+    // Not all there are: those of other suites may be on their way out.
+    kubectl('wait', '--for=condition=Established', '-f', '-', '--timeout=20s')
     await cluster.create({
       apiVersion: kwok,
       kind: 'KWOKNodeClass',

@@ -46,7 +46,7 @@ const faulty =
 let program = ''
 
 function lint(text: string): { readonly code: number | null; readonly problems: string } {
-  // Programs that some machines have and others do not must not decide.
+  // Programs that some hosts have and others do not must not decide.
   const result = spawnSync(program, ['-no-color', '-shellcheck=', '-pyflakes=', '-'], {
     cwd: repositoryRoot,
     encoding: 'utf8',

@@ -5,7 +5,7 @@ export const rightsOfRareNeeds: Readonly<Record<string, string>> = {
   'delete karpenter.sh/nodeclaims': 'removing nodes that are not needed, and claims that never became nodes',
   'delete pods': 'a drain that has reached its terminationGracePeriod',
   'get karpenter.sh/nodeclaims': 'a claim that was to be made exists already',
-  'get nodes': 'a machine that is asked about alone, such as at its end',
+  'get nodes': 'an instance that is asked about alone, such as at its end',
   'watch coordination.k8s.io/leases in kube-system': 'a replica that waits while another one leads',
   'patch pods/status': 'pods that would take another node than the one planned for them',
 }

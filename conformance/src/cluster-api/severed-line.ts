@@ -46,7 +46,7 @@ export class SeveredLine {
   }
 
   #take(socket: Socket): void {
-    // Both ends end together, and an end that breaks is none of ours.
+    // Both ends end together, and an end that breaks is not one of ours.
     socket.on('error', () => socket.destroy())
     if (this.#state === 'refused') {
       socket.destroy()

@@ -19,7 +19,7 @@ export interface AutoscalerOptions {
   readonly random: Random
   /** Whether the scheduler is told the plan; otherwise plans must hold whatever it makes of the nodes. */
   readonly plannedPlacement: boolean
-  /** Stretches the harness' own limits on machines that are slow; 1 is usual. */
+  /** Stretches the harness' own limits on slow hosts; 1 is usual. */
   readonly patience: number
 }
 

@@ -224,7 +224,7 @@ export class Field {
     })
   }
 
-  /** Deletes without the operator's graceful termination, which waits for machines to end. */
+  /** Deletes without the operator's graceful termination, which waits for instances to end. */
   async #drop(type: ResourceType, object: Pick<KubeObject, 'metadata'>): Promise<void> {
     await this.#delete(type, object)
     const patch = { metadata: { finalizers: null } }

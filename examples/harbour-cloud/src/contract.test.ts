@@ -88,11 +88,11 @@ async function open(): Promise<ContractWorld> {
     advanceUntil: (done, limitMs) => clock.advanceUntil(done, limitMs),
     createClaim: (name) => kube.put(karpenterKinds.nodeClaim, aClaim(name)),
     storeClaim: (claim) => kube.put(karpenterKinds.nodeClaim, claim),
-    machinesOf: (name) =>
+    instancesOf: (name) =>
       [...cloud.servers.values()]
         .filter(({ tags, state }) => tags['tenon-node-claim'] === name && state !== 'deleting')
         .map(({ id }) => `harbour://${id}`),
-    addForeignMachine: () => {
+    addForeignInstance: () => {
       const tags = { 'tenon-cluster': 'other', 'tenon-node-claim': 'one' }
       const order = { name: 'foreign', size: 'small', zone: 'north-1', image: 'image-1', userData: '' }
       return `harbour://${cloud.add({ ...order, tags }).id}`

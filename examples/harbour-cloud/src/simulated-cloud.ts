@@ -1,4 +1,4 @@
-/** Harbour Cloud in memory: for tests, and for a cluster on one machine. */
+/** Harbour Cloud in memory: for tests, and for a cluster on one host. */
 import {
   type Clock,
   type HttpRequest,
@@ -30,14 +30,14 @@ const answer = (
 })
 
 /** What happens on the servers. */
-export interface Machines {
+export interface Instances {
   /** A while after an order: the server runs its script. */
   boot(server: Server, userData: string): void
   /** The server is gone. */
   end(server: Server): void
 }
 
-const noMachines: Machines = { boot: () => {}, end: () => {} }
+const noInstances: Instances = { boot: () => {}, end: () => {} }
 
 export class SimulatedCloud implements Transport {
   readonly servers = new Map<string, Server>()
@@ -48,14 +48,14 @@ export class SimulatedCloud implements Transport {
   /** The next order takes effect, and its answer is lost. */
   losesNextAnswer = false
   readonly #clock: Clock
-  readonly #machines: Machines
+  readonly #instances: Instances
   readonly #bootMs: number
   #isStopped = false
   #sequence = 0
 
-  constructor(clock: Clock, machines: Machines = noMachines, bootMs: number = usualBootMs) {
+  constructor(clock: Clock, instances: Instances = noInstances, bootMs: number = usualBootMs) {
     this.#clock = clock
-    this.#machines = machines
+    this.#instances = instances
     this.#bootMs = bootMs
   }
 
@@ -91,7 +91,7 @@ export class SimulatedCloud implements Transport {
     if (this.trouble === 'throttled') return answer(429, { code: 'slow_down' }, { 'retry-after': '7' })
     const server = this.add(order)
     this.#clock.after(this.#bootMs, () => {
-      if (!this.#isStopped && this.servers.has(server.id)) this.#machines.boot(server, order.userData)
+      if (!this.#isStopped && this.servers.has(server.id)) this.#instances.boot(server, order.userData)
     })
     if (this.losesNextAnswer) {
       this.losesNextAnswer = false
@@ -103,7 +103,7 @@ export class SimulatedCloud implements Transport {
   #delete(server: Server): HttpResponse {
     this.servers.set(server.id, { ...server, state: 'deleting' })
     this.#clock.after(deletionMs, () => {
-      if (this.servers.delete(server.id)) this.#machines.end(server)
+      if (this.servers.delete(server.id)) this.#instances.end(server)
     })
     return answer(202)
   }

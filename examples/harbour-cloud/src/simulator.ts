@@ -12,7 +12,7 @@ export const simulator: ProviderSimulator = {
     prepare: () => {},
     start: ({ clock, kubelets, kubernetesVersion }) => {
       const running = new Map<string, { stop(): void }>()
-      const machines = {
+      const instances = {
         boot: (server: Server, script: string) => {
           running.set(server.id, kubelets.start(kubeletOf(server, script, `v${kubernetesVersion}`)))
         },
@@ -21,10 +21,10 @@ export const simulator: ProviderSimulator = {
           running.delete(server.id)
         },
       }
-      const cloud = new SimulatedCloud(clock, machines, bootDelayMs)
+      const cloud = new SimulatedCloud(clock, instances, bootDelayMs)
       return {
         api: { path: '/v1', handle: (request) => cloud.send(request), announce: () => {} },
-        machines: () =>
+        instances: () =>
           [...cloud.servers.values()].map(({ name, size, zone }) => ({
             name,
             pricePerHour: sizes.find((each) => each.name === size)?.pricePerHour[zone],

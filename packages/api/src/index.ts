@@ -1,6 +1,7 @@
 export type {
   InstanceType,
   Offering,
+  OfferingRef,
   Requirement,
   RequirementOperator,
   Resources,
@@ -84,3 +85,5 @@ export {
 export { defaultStorageClass, storageClassNameOf } from './storage-classes.ts'
 export { admitsValue } from './requirement-values.ts'
 export { ownValue, setOwn } from './own.ts'
+export { controllerOf } from './owners.ts'
+export { compareResourceVersions } from './resource-version.ts'

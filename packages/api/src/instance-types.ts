@@ -33,6 +33,13 @@ export interface Offering {
   readonly overheadOverride?: Resources
 }
 
+/** One way to get an instance: a type in a zone, with a capacity type. */
+export interface OfferingRef {
+  readonly instanceType: string
+  readonly zone: string
+  readonly capacityType: string
+}
+
 /** Why an offering cannot be bought at present. */
 export interface Unavailability {
   /** A clause without a full stop, such as `the quota of instances is used up`. */
@@ -41,7 +48,7 @@ export interface Unavailability {
   readonly untilMs?: number
 }
 
-/** A machine shape a provider can launch (scheduling.md 13.1). */
+/** An instance shape a provider can launch (scheduling.md 13.1). */
 export interface InstanceType {
   readonly name: string
   readonly requirements: readonly Requirement[]

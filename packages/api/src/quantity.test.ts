@@ -18,7 +18,7 @@ test('memory is counted in bytes for binary and decimal suffixes', () => {
   assert.equal(parseResource('memory', '12E'), 12e18)
 })
 
-test('text that is no quantity is refused', () => {
+test('text that is not a quantity is refused', () => {
   for (const text of ['', '1m5', '5 Gi', 'abc', '1.2.3', '--1', '1e999999999'])
     assert.equal(isQuantity(text), false, text)
   assert.throws(() => parseResource('memory', 'lots'), /"lots" is not a Kubernetes quantity/)

@@ -6,7 +6,7 @@ import { setOwn, ownValue } from './own.ts'
 import type { ResourceList } from './objects.ts'
 import type { Resources } from './instance-types.ts'
 
-// Three digits of exponent are more than any machine has, and keep the arithmetic small.
+// Three digits of exponent are more than any instance has, and keep the arithmetic small.
 const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)([EPTGMKk]i|[numkMGTPE]|[eE][+-]?0*\d{1,3})?$/
 
 const decimalExponent: Readonly<Record<string, number>> = {

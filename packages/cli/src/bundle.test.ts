@@ -15,7 +15,7 @@ import {
   ignorePatterns,
   replayBuild,
   repositoryRoot,
-} from './image.test-support.ts'
+} from './testing/image.test-support.ts'
 import {
   controllerSettings,
   cpuMs,
@@ -24,10 +24,10 @@ import {
   objectsOf,
   startTenon,
   temporaryDirectory,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 
 const run = promisify(execFile)
-/** By the clock, for machines with other work; and what may be done until then. */
+/** Wall time, for a busy host; and what may be done until then. */
 const startLimitMs = { clock: 10_000, processor: 1500 }
 
 /** A NodePool, its class, and a pod that needs a node. */

@@ -10,7 +10,7 @@ import {
   runTenon,
   startTenon,
   temporaryDirectory,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 
 const up = ['up', '--port', '0', '--api-port', '0', '--boot-delay', '1s']
 
@@ -67,7 +67,7 @@ test('--cloud is another spelling of --provider, and both together have to agree
   assert.deepEqual([both.code, both.out], [1, ''])
   assert.equal(
     both.err,
-    'tenon: --cloud=exoscale and --provider=clever-cloud name two clouds; give one of them\n',
+    'tenon: --cloud=exoscale and --provider=clever-cloud are different; use one of them\n',
   )
   const unknown = await runTenon(t, cwd, [...up, '--cloud', 'kwok'])
   assert.match(

@@ -3,7 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KubeObject, Node, NodeClaim, Pod } from '@tenon/api'
-import { eventually, objectsOf, startTenon, temporaryDirectory } from './tenon-process.test-support.ts'
+import {
+  eventually,
+  objectsOf,
+  startTenon,
+  temporaryDirectory,
+} from './testing/tenon-process.test-support.ts'
 
 const up = ['up', '--port', '0', '--api-port', '0', '--boot-delay', '1s', '--cloud', 'cluster-api']
 

@@ -14,7 +14,7 @@ import {
   eventually,
   startTenon,
   temporaryDirectory,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 

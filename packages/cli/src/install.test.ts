@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { labels, type Node } from '@tenon/api'
-import { repositoryRoot } from './image.test-support.ts'
+import { repositoryRoot } from './testing/image.test-support.ts'
 import {
   eventually,
   type Finished,
@@ -15,7 +15,7 @@ import {
   startTenon,
   temporaryDirectory,
   type TenonProcess,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 import { version } from './version.ts'
 
 const run = promisify(execFile)

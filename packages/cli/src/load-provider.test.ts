@@ -13,8 +13,8 @@ import {
   startCluster,
   startTenon,
   temporaryDirectory,
-} from './tenon-process.test-support.ts'
-import { toyCloud, toyManifests } from './toy-cloud.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
+import { toyCloud, toyManifests } from './testing/toy-cloud.test-support.ts'
 
 async function refusal(t: TestContext, text: string): Promise<string> {
   const cwd = await temporaryDirectory(t)
@@ -34,7 +34,7 @@ test('the provider is the one of the flag that comes last, else of the variable'
   assert.equal(providerAsked(['-provider', 'a', '--provider=./b.js'], { TENON_PROVIDER: 'kwok' }), './b.js')
 })
 
-test('a module that is no provider is refused with the field and the fix', async (t) => {
+test('a module that is not a provider is refused with the field and the fix', async (t) => {
   assert.match(
     await refusal(t, 'export const other = 1'),
     /^it exports no provider; write `export const provider/,
@@ -182,5 +182,5 @@ test('a cloud in a file outside the repository is simulated by up; one without a
     )
   }
   const { err } = await runTenon(t, cwd, ['up', '--demo', '--provider', './toy.mjs'])
-  assert.equal(err, 'tenon: --demo: the simulator of Toy Cloud brings no tour; leave out --demo\n')
+  assert.equal(err, 'tenon: --demo: the simulator of Toy Cloud has no tour; remove --demo\n')
 })

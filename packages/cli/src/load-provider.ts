@@ -30,7 +30,7 @@ export async function loadProviders(asked: string, cwd: string): Promise<Provide
   return { all: [...builtInProviders, chosen], chosen }
 }
 
-/** The value of `--provider` on a command line that is not read yet; of a flag given twice the last one counts. */
+/** The value of `--provider` on a command line that is not read yet; of a flag given twice the last one is used. */
 export function providerAsked(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

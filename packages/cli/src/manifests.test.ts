@@ -26,10 +26,10 @@ test('RPT-64 up -f reads what kubectl reads', () => {
   assert.deepEqual(times.data, { a: '2021-01-01', b: '12:30', c: null })
 })
 
-test('RPT-64 a key given twice is told, and the last one counts', () => {
+test('RPT-64 a key given twice is told, and the last one is used', () => {
   assert.deepEqual(dataOf('  a: x\n  a: y\n'), {
     data: { a: 'y' },
-    warnings: ['a.yaml:6: key "a" is already set in this map; the last one counts'],
+    warnings: ['a.yaml:6: key "a" is already set in this map; the last one is used'],
   })
 })
 
@@ -48,7 +48,7 @@ test('RPT-64 what cannot be read costs only itself; when nothing can be, that is
     ['good.yaml:1'],
   )
   assert.deepEqual(warnings, [
-    'broken.yaml:1: not valid YAML: Missing closing "quote; left out',
-    'cannot read link.yaml: no such file or directory; left out',
+    'broken.yaml:1: not valid YAML: Missing closing "quote; skipped',
+    'cannot read link.yaml: no such file or directory; skipped',
   ])
 })

@@ -54,7 +54,7 @@ export async function readManifests(
     }
   }
   if (manifests.length === 0 && failures[0] !== undefined) throw failures[0]
-  for (const failure of failures) warn(`${failure.message}; left out`)
+  for (const failure of failures) warn(`${failure.message}; skipped`)
   return manifests
 }
 
@@ -69,7 +69,7 @@ export async function filesOf(path: string, cwd: string, isRecursive = false): P
   if (!info.isDirectory()) return { files: [path], unreadable: [] }
   const found = await manifestsIn(path, cwd, isRecursive)
   if (found.files.length === 0 && found.unreadable.length === 0) {
-    throw new CliError(`directory ${path} holds no .yaml, .yml or .json file`)
+    throw new CliError(`directory ${path} contains no .yaml, .yml or .json file`)
   }
   return { files: found.files.toSorted(), unreadable: found.unreadable }
 }
@@ -122,7 +122,7 @@ export function parseManifests(
     }
     for (const { offset, key } of repeatedKeys) {
       const place = `${name}:${placeOf(offset).line}`
-      warn(`${place}: key ${JSON.stringify(key)} is already set in this map; the last one counts`)
+      warn(`${place}: key ${JSON.stringify(key)} is already set in this map; the last one is used`)
     }
     const { line } = placeOf(document.contents?.range[0] ?? 0)
     readBooleanWords(document)
@@ -153,6 +153,6 @@ function reasonOf(cause: unknown): string {
   if (code === 'ENOENT') return 'no such file or directory'
   if (code === 'EACCES') return 'permission denied'
   if (code === 'EISDIR') return 'it is a directory'
-  if (code === 'ELOOP') return 'its links lead in a circle'
+  if (code === 'ELOOP') return 'its symbolic links are circular'
   return cause instanceof Error ? cause.message : String(cause)
 }

@@ -23,7 +23,7 @@ const simulatedProvider = `cloud to simulate: ${[...simulatedNames, 'a provider 
 /** The command tree; running it writes to `io` only. */
 export function createProgram(io: Io): Command {
   const program = new Command('tenon')
-    .description('Node autoscaler for Kubernetes that speaks the Karpenter API')
+    .description('Node autoscaler for Kubernetes that implements the Karpenter API')
     .configureOutput({
       writeOut: io.out,
       writeErr: io.err,
@@ -46,9 +46,7 @@ export function createProgram(io: Io): Command {
     .command('version')
     .summary('Print the version')
     .description('Prints the version of this program.')
-    .addOption(
-      new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'),
-    )
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText('after', examples('tenon version', 'tenon version -o json'))
     .action(({ output }: { output: string }) => {
       io.out(
@@ -63,16 +61,16 @@ export function createProgram(io: Io): Command {
 function addUp(program: Command, io: Io): void {
   program
     .command('up')
-    .summary('Run a whole cluster that grows and shrinks its own nodes')
+    .summary('Run a complete cluster that adds and removes its own nodes')
     .description(
-      'Brings up an embedded Kubernetes API, a simulated cloud and the autoscaler in one process, applies manifests, and shows the cluster until Ctrl-C. Without -f it applies a small demonstration.',
+      'Runs an embedded Kubernetes API, a simulated cloud and the autoscaler in one process, applies manifests, and shows the cluster until Ctrl-C. Without -f it applies a small demonstration.',
     )
     .option('--provider <name>', simulatedProvider)
-    .option('--cloud <name>', 'another spelling of --provider')
-    .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
+    .option('--cloud <name>', 'alias of --provider')
+    .option('-f, --filename <path>', 'file or directory to apply; can be repeated', collect, [])
     .option('--no-apply', 'apply nothing but the CustomResourceDefinitions')
-    .option('--demo', 'play a guided demonstration of about two minutes, explain each step, and end')
-    .option('--pause <duration>', 'time to read between two steps of --demo', duration, 2000)
+    .option('--demo', 'run a guided demonstration of about two minutes that explains each step, and exit')
+    .option('--pause <duration>', 'pause between two steps of --demo', duration, 2000)
     .option(
       '--port <number>',
       `port of the simulated cloud's API, of metrics and of probes (${usually(defaultPorts.cloud)})`,
@@ -81,11 +79,11 @@ function addUp(program: Command, io: Io): void {
     .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
     .option(
       '--data-dir <path>',
-      'keep the cluster and its simulated machines in this directory; it goes on where it was at the next start',
+      'store the cluster and its simulated instances in this directory; the next start continues from there',
     )
     .option(
       '--boot-delay <duration>',
-      'how long a simulated machine takes to boot (default: some seconds, as in the cloud)',
+      'boot time of a simulated instance (default: some seconds, as in the cloud)',
       duration,
     )
     .addHelpText(
@@ -115,26 +113,26 @@ function withProvider<O extends CloudFlag>({ cloud, ...options }: O): Omit<O, 'c
   if (cloud === undefined) return options
   const { provider = cloud } = options
   if (provider !== cloud)
-    throw new CliError(`--cloud=${cloud} and --provider=${provider} name two clouds; give one of them`)
+    throw new CliError(`--cloud=${cloud} and --provider=${provider} are different; use one of them`)
   return { ...options, provider }
 }
 
 function addDevCluster(program: Command, io: Io): void {
   program
     .command('devcluster')
-    .summary('Run the embedded Kubernetes and a simulated cloud alone')
+    .summary('Run only the embedded Kubernetes and a simulated cloud')
     .description(
-      'Brings up the embedded Kubernetes API and a simulated cloud without the autoscaler, prints the settings for `tenon controller`, and runs until Ctrl-C.',
+      'Runs the embedded Kubernetes API and a simulated cloud without the autoscaler, prints the settings for `tenon controller`, and exits on Ctrl-C.',
     )
     .option('--provider <name>', simulatedProvider)
-    .option('--cloud <name>', 'another spelling of --provider')
-    .option('-f, --filename <path>', 'file or directory to apply; may be given several times', collect, [])
+    .option('--cloud <name>', 'alias of --provider')
+    .option('-f, --filename <path>', 'file or directory to apply; can be repeated', collect, [])
     .option('--port <number>', `port of the simulated cloud's API (${usually(defaultPorts.cloud)})`, port)
     .option('--api-port <number>', `port of the Kubernetes API (${usually(defaultPorts.api)})`, port)
-    .option('--data-dir <path>', 'keep the cluster and its simulated machines in this directory')
+    .option('--data-dir <path>', 'store the cluster and its simulated instances in this directory')
     .option(
       '--boot-delay <duration>',
-      'how long a simulated machine takes to boot (default: some seconds, as in the cloud)',
+      'boot time of a simulated instance (default: some seconds, as in the cloud)',
       duration,
     )
     .addHelpText(
@@ -180,13 +178,13 @@ function addClusterAutoscaler(program: Command, io: Io): void {
     })
 }
 
-const providerModule = 'a provider module or package whose definitions count as well'
+const providerModule = 'a provider module or package whose CustomResourceDefinitions are included'
 
 function addCrds(program: Command, io: Io): void {
   const crds = program
     .command('crds')
-    .summary('Print the CustomResourceDefinitions, compare them with those of a cluster, apply them')
-    .description('Prints the CustomResourceDefinitions of every kind Tenon serves, as one YAML stream.')
+    .summary('Print, compare or apply the CustomResourceDefinitions')
+    .description('Prints the CustomResourceDefinitions of all kinds of Tenon as one YAML stream.')
     .option('--provider <module>', providerModule)
     .addHelpText(
       'after',
@@ -201,7 +199,7 @@ function addCrds(program: Command, io: Io): void {
     .command('diff')
     .summary('Show what applying them would change on a cluster')
     .description(
-      'Compares the CustomResourceDefinitions of the cluster with those of this release and prints a unified diff. The API server works it out, nothing is changed. Exits with 0 when there is no difference, 1 when there is one, 2 when the cluster cannot be asked.',
+      'Compares the CustomResourceDefinitions of the cluster with those of this release by a server-side dry run, and prints a unified diff. Exits with 0 if there is no difference, 1 if there is one, 2 if the cluster cannot be reached.',
     )
     .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
     .option('--context <name>', 'context of the kubeconfig')
@@ -216,12 +214,12 @@ function addCrds(program: Command, io: Io): void {
     .command('apply')
     .summary('Apply them to a cluster and show what changes')
     .description(
-      'Applies the CustomResourceDefinitions server-side, prints what changes, and waits until the kinds are served. Exits with 0 when all are applied, 2 when one is not.',
+      'Applies the CustomResourceDefinitions server-side, prints the changes, and waits until the kinds are served. Exits with 0 if all are applied, 2 otherwise.',
     )
     .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
     .option('--context <name>', 'context of the kubeconfig')
     .option('--provider <module>', providerModule)
-    .option('--force-conflicts', 'take over fields that another manager, such as Helm, has set')
+    .option('--force-conflicts', 'overwrite fields that another manager, such as Helm, has set')
     .option('--dry-run', 'only show what would change')
     .addHelpText(
       'after',
@@ -239,23 +237,21 @@ function addValidate(program: Command, io: Io): void {
     .command('validate')
     .summary('Check manifests without a cluster')
     .description(
-      'Checks NodePools, NodeClaims, NodeOverlays and node classes as the API server and the controller would, and NodePools against the instance types there are. Every problem is told with its file, line and column. Exits with 0 when there is no error, 1 when there is one, 2 when nothing could be checked.',
+      'Checks NodePools, NodeClaims, NodeOverlays and node classes as the API server and the controller do, and NodePools against the existing instance types. Every problem is reported with file, line and column. Exits with 0 if there are no errors, 1 if there are errors, 2 if nothing could be checked.',
     )
     .argument('<path...>', 'files or directories with YAML or JSON; - reads standard input')
     .addOption(
       new Option(
         '--provider <name>',
-        `whose instance types to check against: ${builtInProviders.map(({ name }) => name).join(', ')}, or a provider module (default: that of the node class)`,
+        `provider of the instance types to check against: ${builtInProviders.map(({ name }) => name).join(', ')}, or a provider module (default: that of the node class)`,
       ),
     )
   for (const { flag, takes, meaning } of builtInProviders.flatMap(({ validateOptions }) => validateOptions))
     command.option(`--${flag} <${takes}>`, meaning)
   command
     .option('--feature-gates <list>', 'gates of the controller, Name=true,… (FEATURE_GATES)')
-    .option('-R, --recursive', 'read directories below the given ones as well')
-    .addOption(
-      new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'),
-    )
+    .option('-R, --recursive', 'include subdirectories')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       examples(
@@ -288,20 +284,20 @@ function collect(value: string, previous: readonly string[]): readonly string[] 
 
 /** What help says of a port that is left open. */
 function usually(number: number): string {
-  return `default: ${number}, or a free one when that is taken`
+  return `default: ${number}, or a free one if that is in use`
 }
 
 function port(value: string): number {
   const number = Number(value)
   if (!Number.isInteger(number) || number < 0 || number > 65_535) {
-    throw new InvalidArgumentError('Give a port from 0 to 65535; 0 takes a free one.')
+    throw new InvalidArgumentError('Use a port from 0 to 65535; 0 for a free one.')
   }
   return number
 }
 
 function duration(value: string): number {
   const ms = parseDuration(value)
-  if (ms === undefined || ms < 0) throw new InvalidArgumentError('Give a duration such as 2s or 1m30s.')
+  if (ms === undefined || ms < 0) throw new InvalidArgumentError('Use a duration such as 2s or 1m30s.')
   return ms
 }
 
@@ -311,7 +307,7 @@ function usageError(text: string): string {
     .replace(/^error: /, '')
     .trim()
     .replaceAll(/\s*\n\s*/g, ' ')
-  return `tenon: ${line.replace(/\.$/, '')} (--help shows what there is)\n`
+  return `tenon: ${line.replace(/\.$/, '')} (see --help)\n`
 }
 
 function examples(...lines: readonly string[]): string {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { repositoryRoot } from './image.test-support.ts'
+import { repositoryRoot } from './testing/image.test-support.ts'
 
 test('code in the guide to providers is code of the example', async () => {
   const guide = await readFile(join(repositoryRoot, 'docs/providers.md'), 'utf8')

@@ -14,7 +14,7 @@ import {
   startCluster,
   startTenon,
   temporaryDirectory,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 
 const deaths = 10
 const podsPerLife = 2

@@ -22,7 +22,7 @@ import {
   startTenon,
   temporaryDirectory,
   type TenonProcess,
-} from './tenon-process.test-support.ts'
+} from './testing/tenon-process.test-support.ts'
 
 /**
  * The command fails with exactly one line on stderr, and says nothing else. A controller that cannot start ends
@@ -47,7 +47,7 @@ const onFreePorts = ['--port', '0', '--api-port', '0']
 test('up tells within 10 s of processor time where everything is, and SIGINT ends it within 2 s with exit code 130', async (t) => {
   const cwd = await temporaryDirectory(t)
   const up = await startCluster(t, cwd, 'up', '--no-apply')
-  // By the clock it depends on what else the machine does.
+  // Wall time depends on what else the host does.
   const startMs = await cpuMs(up.child.pid)
   assert.ok(startMs < 10_000, `it took ${startMs} ms of processor time`)
   assert.match(up.out(), /^Kubernetes API +https:\/\/127\.0\.0\.1:\d+$/m)
@@ -60,7 +60,7 @@ test('up tells within 10 s of processor time where everything is, and SIGINT end
   assert.equal(up.err(), '')
 })
 
-test('SIGINT ends up within 2 s while clients watch and machines boot', async (t) => {
+test('SIGINT ends up within 2 s while clients watch and instances boot', async (t) => {
   const cwd = await temporaryDirectory(t)
   const up = await startCluster(t, cwd, 'up')
   const watch = kubectl(cwd, ['get', 'pods', '-w'])
@@ -107,7 +107,7 @@ test('where the usual ports are taken, free ones are, and it is said', async (t)
   const cwd = await temporaryDirectory(t)
   for (const port of [16_443, 16_080]) {
     const holder = createServer()
-    // Somebody else on this machine may hold it already, which is as good.
+    // Another process of this host may hold it already, which serves as well.
     await new Promise<void>((resolve) => {
       holder.once('error', () => resolve())
       holder.listen(port, '127.0.0.1', resolve)
@@ -193,7 +193,7 @@ test('a missing file and an empty directory are one clear line', async (t) => {
     t,
     cwd,
     ['up', '-f', 'empty'],
-    /^tenon: directory empty holds no \.yaml, \.yml or \.json file/,
+    /^tenon: directory empty contains no \.yaml, \.yml or \.json file/,
   )
 })
 
@@ -207,9 +207,9 @@ test('usage errors are one line and suggest the nearest word', async (t) => {
   const cwd = await temporaryDirectory(t)
   await refused(t, cwd, ['upp'], /^tenon: unknown command 'upp' \(Did you mean up\?\)/)
   await refused(t, cwd, ['up', '--prot', '1'], /^tenon: unknown option '--prot' \(Did you mean --port\?\)/)
-  await refused(t, cwd, ['up', '--port', '70000'], /--port .*Give a port from 0 to 65535/)
-  await refused(t, cwd, ['up', '--boot-delay', '5'], /--boot-delay .*Give a duration such as 2s or 1m30s/)
-  await refused(t, cwd, ['controller'], /^tenon: name the cloud to launch nodes in: --provider=/)
+  await refused(t, cwd, ['up', '--port', '70000'], /--port .*Use a port from 0 to 65535/)
+  await refused(t, cwd, ['up', '--boot-delay', '5'], /--boot-delay .*Use a duration such as 2s or 1m30s/)
+  await refused(t, cwd, ['controller'], /^tenon: set --provider to the cloud provider:  --provider=/)
   await refused(
     t,
     cwd,
@@ -230,7 +230,7 @@ test('a controller without a cluster or with wrong settings says so in one line'
     t,
     cwd,
     controller,
-    /^tenon: Exoscale: EXOSCALE_ZONE is "de-mars-1", which is none of the zones /,
+    /^tenon: Exoscale: EXOSCALE_ZONE is "de-mars-1", which is not one of the zones /,
     {
       ...settings,
       EXOSCALE_ZONE: 'de-mars-1',

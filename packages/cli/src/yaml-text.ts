@@ -22,7 +22,7 @@ interface ReadDocument {
   readonly document: Document<ParsedNode>
   /** Why it is no YAML. */
   readonly error: { readonly offset: number; readonly message: string } | undefined
-  /** Keys that a map holds more than once: the last one counts. */
+  /** Keys that a map holds more than once: the last one is used. */
   readonly repeatedKeys: readonly { readonly offset: number; readonly key: string }[]
 }
 

@@ -219,7 +219,7 @@ export interface KubeletSpec {
 /** A running kubelet. */
 export interface KubeletHandle {
   readonly nodeName: string
-  /** Ends heartbeats and pod keeping, as when the machine loses power. The Node object stays. */
+  /** Ends heartbeats and pod keeping, as when the instance loses power. The Node object stays. */
   stop(): void
 }
 
@@ -228,24 +228,24 @@ export interface KubeletRunner {
   start(spec: KubeletSpec): KubeletHandle
 }
 
-/** What a booted machine was told about the cluster it should join. */
+/** What a booted instance was told about the cluster it should join. */
 export interface JoinCredentials {
   /** `https://host:port` of the API server. */
   readonly endpoint: string
-  /** PEM of the certificate authority the machine was told to trust. */
+  /** PEM of the certificate authority the instance was told to trust. */
   readonly certificateAuthority: string
   /** `id.secret`. */
   readonly bootstrapToken: string
 }
 
-/** Whether a machine was let in. */
+/** Whether an instance was let in. */
 export type JoinResult =
   | { readonly kind: 'joined'; readonly kubelet: KubeletHandle }
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** Lets a booted machine join, as kubelet's TLS bootstrap would: all credentials must be right. */
+/** Lets a booted instance join, as kubelet's TLS bootstrap would: all credentials must be right. */
 export interface NodeJoiner {
   join(credentials: JoinCredentials, kubelet: KubeletSpec): Promise<JoinResult>
-  /** Goes on with a machine that an earlier run of the cluster let in. */
+  /** Goes on with an instance that an earlier run of the cluster let in. */
   resume(kubelet: KubeletSpec): KubeletHandle
 }

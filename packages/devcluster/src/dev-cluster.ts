@@ -9,7 +9,7 @@ import {
 import { type ControllerSettings, startControllers } from './controllers/start-controllers.ts'
 import type { KubeletRunner, LocalApi, NodeJoiner } from './contract.ts'
 import { createJoiner } from './joiner.ts'
-import { keptEndpoints, type KeptMachines, keptMachines, type MachineRecord } from './kept-machines.ts'
+import { keptEndpoints, type KeptInstances, keptInstances, type InstanceRecord } from './kept-instances.ts'
 import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
 import type { KubeletSettings } from './kubelet/settings.ts'
 import { type SchedulerSettings, startScheduler } from './scheduler/scheduler.ts'
@@ -20,7 +20,7 @@ export interface SimulatorParts {
   /** Forked by the simulator under a name of its own. */
   readonly random: Random
   readonly logger: Logger
-  /** Lets booted machines into the cluster. */
+  /** Lets booted instances into the cluster. */
   readonly joiner: NodeJoiner
   /** Runs nodes that need not join: those of a cloud that makes the Node objects itself. */
   readonly kubelets: KubeletRunner
@@ -30,8 +30,8 @@ export interface SimulatorParts {
   readonly transport: Transport
   /** Without `v`. */
   readonly kubernetesVersion: string
-  /** Where machines are written down; absent when they end with the process. */
-  readonly keptMachines?: <R extends MachineRecord>() => KeptMachines<R>
+  /** Where instances are written down; absent when they end with the process. */
+  readonly keptInstances?: <R extends InstanceRecord>() => KeptInstances<R>
 }
 
 /** A simulated cloud in a cluster. */
@@ -55,8 +55,8 @@ export interface DevClusterOptions<C extends SimulatedCloud> {
   readonly credentials: Credentials
   /** State of an earlier run. */
   readonly initial?: ApiServerOptions['initial']
-  /** Whether the state holds the simulated machines too, so that they outlive the process with it. */
-  readonly keepsMachines?: boolean
+  /** Whether the state holds the simulated instances too, so that they outlive the process with it. */
+  readonly keepsInstances?: boolean
   readonly gitVersion?: string
   readonly controllers?: Partial<ControllerSettings>
   readonly scheduler?: Partial<SchedulerSettings>
@@ -75,7 +75,7 @@ export interface DevCluster<C extends SimulatedCloud> {
   readonly kubelets: Kubelets
   /** The API server over HTTP as its administrator, without a socket. */
   readonly transport: Transport
-  /** Says where the API server is reached; machines join only there. */
+  /** Says where the API server is reached; instances join only there. */
   announce(host: string, port: number): void
   /** Stops every part at once; open watches end. */
   stop(): void
@@ -119,7 +119,7 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     ...(options.kubelets && { settings: options.kubelets }),
   })
   let endpoint = ''
-  const endpoints = options.keepsMachines === true ? keptEndpoints(server.store) : undefined
+  const endpoints = options.keepsInstances === true ? keptEndpoints(server.store) : undefined
   const isEndpoint = (url: string) => url === endpoint || endpoints?.has(url) === true
   const joiner = createJoiner(server, kubelets, { isEndpoint, certificateAuthority })
   const transport = administratorOf(server, credentials.adminToken)
@@ -131,7 +131,7 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     apiAs: (user) => server.localAs(user),
     transport,
     kubernetesVersion: gitVersion.replace(/^v/, ''),
-    ...(options.keepsMachines === true && { keptMachines: () => keptMachines(server.store) }),
+    ...(options.keepsInstances === true && { keptInstances: () => keptInstances(server.store) }),
   })
   return {
     server,

@@ -24,7 +24,7 @@ export {
   type SimulatorParts,
   startDevCluster,
 } from './dev-cluster.ts'
-export type { KeptMachines, MachineRecord } from './kept-machines.ts'
+export type { KeptInstances, InstanceRecord } from './kept-instances.ts'
 export { schedulingVerdicts } from './scheduler/verdict.ts'
 export {
   type CheckedCustomResource,

@@ -7,7 +7,7 @@ import { createJoiner } from './joiner.ts'
 const endpoint = 'https://127.0.0.1:6443'
 const certificateAuthority = 'the authority'
 
-/** An API server whose only bootstrap token may expire, and machines that try to join. */
+/** An API server whose only bootstrap token may expire, and instances that try to join. */
 function aCluster() {
   const cluster = { isTokenValid: true }
   const server = {
@@ -28,7 +28,7 @@ function aCluster() {
   return { cluster, join }
 }
 
-test('a machine that has joined comes back after its token has expired, a new one does not come in', async () => {
+test('an instance that has joined comes back after its token has expired, a new one does not come in', async () => {
   const { cluster, join } = aCluster()
   assert.equal(await join('a'), 'joined')
   cluster.isTokenValid = false
@@ -36,7 +36,7 @@ test('a machine that has joined comes back after its token has expired, a new on
   assert.equal(await join('b'), 'refused')
 })
 
-test('a machine that comes back still has to find the API server and trust it', async () => {
+test('an instance that comes back still has to find the API server and trust it', async () => {
   const { join } = aCluster()
   await join('a')
   assert.equal(await join('a', { endpoint: 'https://10.0.0.1' }), 'refused')

@@ -10,21 +10,21 @@ import type { ApiServer } from './apiserver/index.ts'
 
 const bootstrappers = 'system:bootstrappers'
 
-/** What a joining machine must have been told. */
+/** What a joining instance must have been told. */
 export interface JoinTarget {
-  /** Whether machines reach the API server under `https://host:port`. */
+  /** Whether instances reach the API server under `https://host:port`. */
   readonly isEndpoint: (url: string) => boolean
   /** PEM. */
   readonly certificateAuthority: string
 }
 
 /**
- * Lets machines in whose endpoint, authority and bootstrap token are right, and starts their kubelets;
+ * Lets instances in whose endpoint, authority and bootstrap token are right, and starts their kubelets;
  * the token counts for the first time only.
  */
 export function createJoiner(server: ApiServer, kubelets: KubeletRunner, target: JoinTarget): NodeJoiner {
   const running = new Map<string, KubeletHandle>()
-  /** Machines that have joined keep a certificate of their own on their disks, so that they survive a reboot. */
+  /** Instances that have joined keep a certificate of their own on their disks, so that they survive a reboot. */
   const certified = new Set<string>()
   const start = (spec: KubeletSpec) => {
     running.get(spec.nodeName)?.stop()
@@ -53,7 +53,7 @@ function refusalOf(
     return `no API server answers at ${credentials.endpoint}`
   }
   if (credentials.certificateAuthority.trim() !== target.certificateAuthority.trim()) {
-    return 'the API server presents a certificate of an authority the machine does not trust'
+    return 'the API server presents a certificate of an authority the instance does not trust'
   }
   if (isCertified) return undefined
   const user = server.authenticate({ authorization: `Bearer ${credentials.bootstrapToken}` })

@@ -1,5 +1,7 @@
 export { type HostPort, hostPortsOf } from './scheduling/pods/host-ports.ts'
 export { allocatableOf, highestPrice, worstLaunchPrice } from './scheduling/types/allocatable.ts'
+export { demandsOf, likenessOf } from './scheduling/pods/likeness.ts'
+export { hardSpreadOf } from './scheduling/topology/hard-spread.ts'
 export {
   accumulate,
   difference,
@@ -9,6 +11,13 @@ export {
   sum,
   withRequestsFromLimits,
 } from './scheduling/pods/pod-resources.ts'
+export {
+  type ClaimOffering,
+  offeringKey,
+  offeringRefs,
+  offeringsOf,
+} from './scheduling/types/claim-offerings.ts'
+export { exceededLimit } from './scheduling/claims/limits.ts'
 export { TypeReader } from './scheduling/types/instance-rows.ts'
 export { resultInSteps, schedule } from './scheduling/schedule.ts'
 export { type Solution, solve } from './scheduling/solver.ts'
@@ -33,6 +42,7 @@ export type {
   DaemonInput,
   NodeInput,
   PodOrigin,
+  PodsOnTrial,
   PodVolumes,
   PoolInput,
   SchedulingInput,
@@ -63,6 +73,8 @@ export type {
   Verdict,
 } from './consolidation/question.ts'
 export type {
+  DeferredClaim,
+  Deferral,
   Failure,
   NewClaim,
   Placement,

@@ -13,7 +13,7 @@ export interface ObjectKey {
 
 /** Which members of an object are read; of an array, those of each of its elements. */
 export interface ReadFields {
-  /** By name: read whole, not read, or read in part. A part that is no object or array is read whole. */
+  /** By name: read whole, not read, or read in part. A part that is not an object or array is read whole. */
   readonly members: Readonly<Record<string, boolean | ReadFields>>
   /** Whether members without a name above are read. */
   readonly others: boolean

@@ -3,7 +3,6 @@ export type { BackoffOptions } from './backoff.ts'
 export { type CacheOptions, createCache, type FollowingCache } from './cache/cache.ts'
 export { type CacheRegistryOptions, createCacheRegistry, waitForSync } from './cache/registry.ts'
 export type { ReflectorOptions } from './cache/reflector.ts'
-export { compareResourceVersions } from './cache/resource-version.ts'
 export {
   createKubeClient,
   type KubeClientOptions,

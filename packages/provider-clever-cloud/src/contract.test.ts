@@ -38,12 +38,12 @@ async function open(): Promise<ContractWorld> {
     advanceUntil: (done, limitMs) => clock.advanceUntil(done, limitMs),
     createClaim: (name) => kube.put(karpenterKinds.nodeClaim, aClaim(name)),
     storeClaim: (claim) => kube.put(karpenterKinds.nodeClaim, claim),
-    machinesOf: (name) =>
+    instancesOf: (name) =>
       platform
         .groups()
         .filter(({ metadata }) => metadata.name === name && metadata.deletionTimestamp === undefined)
         .map(({ metadata }) => providerIdOf(metadata.name)),
-    addForeignMachine: () => {
+    addForeignInstance: () => {
       const metadata = { name: 'foreign' }
       const spec = { flavor: 'S', nodeCount: 1 }
       kube.put(nodeGroupKind, { apiVersion: 'api.clever-cloud.com/v1', kind: 'NodeGroup', metadata, spec })

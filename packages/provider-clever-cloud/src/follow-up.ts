@@ -103,7 +103,7 @@ export class FollowUp {
     this.#show(() => this.#overdue.add(name))
     this.#event(claim, {
       reason: 'NodeGroupSyncOverdue',
-      message: `NodeGroup ${name} was accepted more than 5 min ago and has no ready node; the NodeClaim is given up when it does not register in time. See the status of the NodeGroup`,
+      message: `NodeGroup ${name} was accepted more than 5 min ago and has no ready node; the NodeClaim is deleted if it does not register in time. See the status of the NodeGroup`,
       dedupe: [name],
       dedupeTtlMs: 60 * 60_000,
     })

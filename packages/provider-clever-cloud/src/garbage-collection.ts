@@ -76,7 +76,12 @@ export class GarbageCollection {
       lost.map(({ metadata }) => metadata.name),
       claims.length,
     )
-    this.#tellHeld('NodeClaims wait for a NodeGroup that is gone', 'NodeClaimSweepHeld', round, claims.length)
+    this.#tellHeld(
+      'NodeClaims wait for a NodeGroup that does not exist',
+      'NodeClaimSweepHeld',
+      round,
+      claims.length,
+    )
     return await failuresOf(round.admitted, signal, (name) => this.#releaseClaim(name, signal))
   }
 
@@ -103,7 +108,7 @@ export class GarbageCollection {
       object: claim,
       type: 'Warning',
       reason: 'NodeGroupVanished',
-      message: `NodeGroup ${group} is gone and its node never registered; the NodeClaim is deleted and its pods are planned anew`,
+      message: `NodeGroup ${group} is gone and its node never registered; the NodeClaim is deleted and its pods are scheduled again`,
       dedupe: [name],
     })
   }

@@ -37,16 +37,13 @@ const gauge = (name: string, help: string) => new Figure('gauge', name, help)
 export class CleverMetrics {
   readonly acceptanceTimeouts = counter(
     'nodegroup_acceptance_timeouts_total',
-    'NodeGroups about which the platform said nothing for 15 s; the launch went on.',
+    'NodeGroups without a response within 15 s; the launch continued.',
   )
   readonly quotaRejections = counter(
     'nodegroup_quota_rejections_total',
-    'NodeGroups refused for want of quota.',
+    'NodeGroups rejected because of the quota.',
   )
-  readonly rejections = counter(
-    'nodegroup_rejections_total',
-    'NodeGroups refused for another reason than quota.',
-  )
+  readonly rejections = counter('nodegroup_rejections_total', 'NodeGroups rejected for another reason.')
   readonly vanished = counter(
     'nodegroup_vanished_total',
     'NodeGroups that disappeared before their node registered.',
@@ -69,7 +66,7 @@ export class CleverMetrics {
   )
   readonly flavorsInvalid = gauge(
     'instancetype_flavors_config_invalid',
-    '1 when the file of flavors cannot be used, else 0.',
+    '1 if the file of flavors is invalid, else 0.',
   )
   readonly unknownFlavors = counter(
     'instancetype_unknown_flavor_lookups_total',
@@ -77,7 +74,7 @@ export class CleverMetrics {
   )
   readonly capacityRejections = counter(
     'instancetype_observed_capacity_rejections_total',
-    'Nodes whose capacity is not believed.',
+    'Nodes whose reported capacity is ignored.',
   )
 
   /** For the contract of providers. */

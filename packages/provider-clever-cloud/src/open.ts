@@ -50,7 +50,7 @@ async function readFlavors(path: string, logger: Logger): Promise<FlavorOverride
     error: error instanceof Error ? error.message : String(error),
   }))
   if (read.error === undefined) return read.ok
-  logger.error('FLAVORS_CONFIG_PATH cannot be used; the built-in flavors are offered', {
+  logger.error('FLAVORS_CONFIG_PATH is invalid; the built-in flavors are used', {
     path,
     error: read.error,
   })

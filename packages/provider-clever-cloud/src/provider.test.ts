@@ -92,7 +92,7 @@ describe('deletion', () => {
 })
 
 describe('reading', () => {
-  test('CLV-30 a group without the label is no instance', async () => {
+  test('CLV-30 a group without the label is not an instance', async () => {
     const stage = new Stage()
     put(stage, 'theirs', 'S')
     assert.equal(await kindOf(stage, stage.provider.get('clevercloud://theirs')), 'nodeClaimNotFound')

@@ -46,7 +46,7 @@ async function open(): Promise<ContractWorld> {
     advanceUntil: (done, limitMs) => clock.advanceUntil(done, limitMs),
     createClaim: (name) => kube.put(karpenterKinds.nodeClaim, aClaim(name)),
     storeClaim: (claim) => kube.put(karpenterKinds.nodeClaim, claim),
-    machinesOf: (name) =>
+    instancesOf: (name) =>
       stage
         .machines()
         .filter(
@@ -55,7 +55,7 @@ async function open(): Promise<ContractWorld> {
         )
         // Until the infrastructure has made it, there is nothing to name.
         .flatMap(({ spec }) => spec?.providerID ?? []),
-    addForeignMachine: () => {
+    addForeignInstance: () => {
       kube.put(hubKinds.machine, {
         apiVersion: 'cluster.x-k8s.io/v1beta2',
         kind: 'Machine',

@@ -88,7 +88,7 @@ function clusterIdentity(kube: Pick<KubeClient, 'get'>): () => Promise<string> {
   return async () => {
     known ??= (await kube.get(kinds.namespace, { name: 'kube-system' }))?.metadata.uid
     if (known === undefined)
-      throw new ProviderError('other', 'the cluster has no namespace kube-system to tell it from others by')
+      throw new ProviderError('other', 'the cluster has no namespace kube-system, whose UID identifies it')
     return known
   }
 }

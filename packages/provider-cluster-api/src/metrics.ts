@@ -35,7 +35,7 @@ export class ClusterApiMetrics {
   readonly givenBack: Figure = new Figure(
     'counter',
     'machines_given_back_total',
-    'Machines deleted because they were made for NodeClaims and none took them.',
+    'Machines deleted because they were created for NodeClaims and none used them.',
   )
   readonly #hub: Figure
 

@@ -81,7 +81,7 @@ export const chart: ProviderChart = {
   rules: [
     { apiGroups: ['karpenter.exoscale.com'], resources: ['exoscalenodeclasses'], verbs: ['patch'] },
     { apiGroups: ['karpenter.exoscale.com'], resources: ['exoscalenodeclasses/status'], verbs: ['patch'] },
-    // A node is known before its machine has booted.
+    // A node is known before its instance has booted.
     { apiGroups: [''], resources: ['nodes'], verbs: ['create'] },
   ],
   roles: [

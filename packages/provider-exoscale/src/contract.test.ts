@@ -31,11 +31,11 @@ async function open(): Promise<ContractWorld> {
     advanceUntil: (done, limitMs) => clock.advanceUntil(done, limitMs),
     createClaim: (name) => kube.put(karpenterKinds.nodeClaim, aClaim(name)),
     storeClaim: (claim) => kube.put(karpenterKinds.nodeClaim, claim),
-    machinesOf: (name) =>
+    instancesOf: (name) =>
       [...cloud.instances.values()]
         .filter(({ labels, state }) => labels['exoscale.com/node-claim'] === name && state !== 'destroying')
         .map(({ id }) => providerIdOf(id)),
-    addForeignMachine: () => {
+    addForeignInstance: () => {
       const id = cloud.nextId()
       const labels = {
         'exoscale.com/managed-by': 'karpenter',

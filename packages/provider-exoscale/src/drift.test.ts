@@ -19,12 +19,12 @@ interface Scene {
 async function scene(status: ExoscaleNodeClass['status'] = {}, isTakenOver = false): Promise<Scene> {
   const world = aWorld()
   world.kube.put(exoscaleNodeClassKind, aNodeClass(undefined, status))
-  const machine = await world.settle(world.provider.create(aClaim()))
+  const instance = await world.settle(world.provider.create(aClaim()))
   const base = aClaim()
   world.kube.put(karpenterKinds.nodeClaim, {
     ...base,
-    metadata: { ...base.metadata, ...(!isTakenOver && { annotations: machine.annotations ?? {} }) },
-    status: { providerID: machine.providerID, imageID: templateId },
+    metadata: { ...base.metadata, ...(!isTakenOver && { annotations: instance.annotations ?? {} }) },
+    status: { providerID: instance.providerID, imageID: templateId },
   })
   return {
     world,
@@ -154,7 +154,7 @@ describe('drift', () => {
     assert.equal(await drift(), 'NodeClassSettings')
   })
 
-  it('EXO-13 a machine of the Go provider, which ignored fields of earlier releases, is not drifted for them', async () => {
+  it('EXO-13 an instance of the Go provider, which ignored fields of earlier releases, is not drifted for them', async () => {
     const { drift, change } = await scene({}, true)
     const spec = {
       templateID: templateId,
@@ -169,7 +169,7 @@ describe('drift', () => {
     assert.equal(await drift(), 'NodeClassSettings')
   })
 
-  it('a machine whose hash is of an earlier version is not drifted for it', async () => {
+  it('an instance whose hash is of an earlier version is not drifted for it', async () => {
     const { world, drift } = await scene()
     const claim = world.kube.all(karpenterKinds.nodeClaim)[0] as NodeClaim
     const annotations = {
@@ -180,7 +180,7 @@ describe('drift', () => {
     assert.equal(await drift(), undefined)
   })
 
-  it('a machine that is gone is not found', async () => {
+  it('an instance that is gone is not found', async () => {
     const { world, drift } = await scene()
     world.cloud.instances.clear()
     await assert.rejects(drift(), { kind: 'nodeClaimNotFound' })

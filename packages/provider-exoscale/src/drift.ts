@@ -1,4 +1,4 @@
-/** Where a machine differs from what its node class asks for now. */
+/** Where an instance differs from what its node class asks for now. */
 import { karpenterKinds, type NodeClaim, ownValue } from '@tenon/api'
 import { type EventRecorder, isKubeError, type KubeClient } from '@tenon/kube'
 import type { ExoscaleClient } from './api/client.ts'
@@ -16,7 +16,7 @@ export type DriftReason =
   | 'PrivateNetworks'
   | 'NodeClassSettings'
 
-/** What a machine was made from, kept on its claim. */
+/** What an instance was made from, kept on its claim. */
 interface Baseline {
   readonly template: string | undefined
   readonly settings: string | undefined
@@ -54,7 +54,7 @@ function driftOf(
 }
 
 /**
- * What must be written to the claim before later changes of the class can be seen: machines that
+ * What must be written to the claim before later changes of the class can be seen: instances that
  * Tenon did not launch start from what the class says when they are first looked at.
  */
 function missingBaseline(
@@ -79,7 +79,7 @@ export interface DriftDependencies {
   readonly clusterId: string
 }
 
-/** Looks at one machine, and repairs its labels on the way. */
+/** Looks at one instance, and repairs its labels on the way. */
 export async function checkDrift(
   deps: DriftDependencies,
   claim: NodeClaim,

@@ -48,14 +48,14 @@ export function isOutcomeUnknown(error: unknown): boolean {
 /** What a user can do about a refusal, beside reading what the API said. */
 const fixes: Readonly<Partial<Record<ExoscaleErrorCode, string>>> = {
   unauthorized:
-    'check EXOSCALE_API_KEY and EXOSCALE_API_SECRET, that the key has not expired, and the time of this machine',
+    'check EXOSCALE_API_KEY and EXOSCALE_API_SECRET, that the key has not expired, and the clock of this host',
   forbidden:
     'check that the IAM role of EXOSCALE_API_KEY allows this compute operation, and that the organisation may use the instance type',
   'payment-required': 'check the billing of the organisation in the Exoscale portal',
   'bad-request': 'check templateID, diskSize and the groups and networks of the ExoscaleNodeClass',
   unprocessable: 'check templateID, diskSize and the groups and networks of the ExoscaleNodeClass',
-  conflict: 'something else changes it now; it is tried again',
-  throttled: 'too many calls with this API key; give other programs a key of their own',
+  conflict: 'something else is changing it; it is retried',
+  throttled: 'too many calls with this API key; use separate keys for other programs',
 }
 
 function messageOf(error: unknown): string {

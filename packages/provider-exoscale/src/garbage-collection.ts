@@ -1,4 +1,4 @@
-/** Machines without a claim, and claims that wait for a machine that is gone. */
+/** Instances without a claim, and claims that wait for an instance that is gone. */
 import { karpenterKinds, kinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import {
   type Cache,
@@ -12,14 +12,14 @@ import type { Clock, Logger } from '@tenon/runtime'
 import type { ExoscaleClient } from './api/client.ts'
 import { isApiError } from './api/errors.ts'
 import type { Fleet } from './fleet/fleet.ts'
-import type { Machine } from './fleet/machine.ts'
+import type { OwnedInstance } from './fleet/owned-instance.ts'
 import { parseProviderId, providerIdOf } from './identifiers.ts'
 import type { ExoscaleNodeClass } from './nodeclass/types.ts'
 
 const periodMs = 5 * 60_000
 /** While a sweep of many is held back, it is looked at more often than it may go. */
 const heldPeriodMs = 60_000
-/** A machine younger than this may belong to a claim whose launch is not written down yet. */
+/** An instance younger than this may belong to a claim whose launch is not written down yet. */
 const graceMs = 5 * 60_000
 const stuckAfterMs = 10 * 60_000
 
@@ -35,11 +35,11 @@ export interface GarbageCollectionDependencies {
 
 /**
  * Passes over the zone; claims are read from the server, not from a cache that may lag. Nothing goes on the word of a
- * list alone: the claim of each machine, and the machine of each claim, is asked for by name before.
+ * list alone: the claim of each instance, and the instance of each claim, is asked for by name before.
  */
 export class GarbageCollection {
-  /** Of machines, and of claims that are let go. */
-  readonly guards: readonly [machines: SweepGuard, claims: SweepGuard]
+  /** Of instances, and of claims that are let go. */
+  readonly guards: readonly [instances: SweepGuard, claims: SweepGuard]
   readonly #deps: GarbageCollectionDependencies
 
   constructor(deps: GarbageCollectionDependencies) {
@@ -53,44 +53,42 @@ export class GarbageCollection {
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
     const { kube, fleet } = this.#deps
-    const machines = await fleet.owned(signal)
+    const instances = await fleet.owned(signal)
     const claims = await kube.list(karpenterKinds.nodeClaim, { signal })
-    await this.#collectMachines(machines, claims, signal)
-    await this.#releaseClaims(machines, claims, signal)
+    await this.#collectInstances(instances, claims, signal)
+    await this.#releaseClaims(instances, claims, signal)
     const isHolding = this.guards.some(({ held }) => held > 0)
     return { kind: 'after', delayMs: isHolding ? heldPeriodMs : periodMs }
   }
 
-  /** Deletes machines without a claim, young ones too. @returns ids of those whose deletion was asked for. */
+  /** Deletes instances without a claim, young ones too. @returns ids of those whose deletion was asked for. */
   async collectOrphans(signal: AbortSignal): Promise<readonly string[]> {
     const { kube, fleet } = this.#deps
-    const machines = await fleet.owned(signal)
+    const instances = await fleet.owned(signal)
     const claims = await kube.list(karpenterKinds.nodeClaim, { signal })
-    return await this.#collectMachines(machines, claims, signal, () => true)
+    return await this.#collectInstances(instances, claims, signal, () => true)
   }
 
-  async #collectMachines(
-    machines: readonly Machine[],
+  async #collectInstances(
+    instances: readonly OwnedInstance[],
     claims: readonly NodeClaim[],
     signal: AbortSignal,
-    isOld: (machine: Machine) => boolean = (machine) => this.#isOld(machine),
+    isOld: (owned: OwnedInstance) => boolean = (owned) => this.#isOld(owned),
   ): Promise<readonly string[]> {
     const { fleet, logger } = this.#deps
     const owners = ownersOf(claims)
-    const alive = machines.filter(({ isDeleting }) => !isDeleting)
+    const alive = instances.filter(({ isDeleting }) => !isDeleting)
     const orphans = new Map(
-      alive
-        .filter((machine) => isOld(machine) && isLeaked(machine, owners))
-        .map((machine) => [machine.id, machine]),
+      alive.filter((owned) => isOld(owned) && isLeaked(owned, owners)).map((owned) => [owned.id, owned]),
     )
     const round = this.guards[0].admit([...orphans.keys()], alive.length)
     this.#tell('instances have no NodeClaim', 'InstanceSweepHeld', round, alive.length)
     const deleted: string[] = []
     for (const id of round.admitted) {
-      const machine = orphans.get(id)
-      if (machine === undefined) continue
+      const owned = orphans.get(id)
+      if (owned === undefined) continue
       try {
-        if (await this.#isOwned(machine, signal)) {
+        if (await this.#isOwned(owned, signal)) {
           logger.warn('the NodeClaim of an instance exists, though a list did not show it', { instance: id })
           continue
         }
@@ -105,24 +103,28 @@ export class GarbageCollection {
     return deleted
   }
 
-  #isOld({ createdAtMs }: Machine): boolean {
+  #isOld({ createdAtMs }: OwnedInstance): boolean {
     return createdAtMs !== undefined && this.#deps.clock.now() - createdAtMs >= graceMs
   }
 
-  /** The second witness: the claim that the machine names, or that its Node does. */
-  async #isOwned(machine: Machine, signal: AbortSignal): Promise<boolean> {
+  /** The second witness: the claim that the instance names, or that its Node does. */
+  async #isOwned(owned: OwnedInstance, signal: AbortSignal): Promise<boolean> {
     const { kube } = this.#deps
-    const providerID = providerIdOf(machine.id)
-    for (const name of await this.#ownersNamed(machine, providerID, signal)) {
+    const providerID = providerIdOf(owned.id)
+    for (const name of await this.#ownersNamed(owned, providerID, signal)) {
       const claim = await kube.get(karpenterKinds.nodeClaim, { name }, { signal })
       if (claim !== undefined && owns(claim, providerID)) return true
     }
     return false
   }
 
-  async #ownersNamed(machine: Machine, providerID: string, signal: AbortSignal): Promise<readonly string[]> {
-    const labelled = machine.nodeClaimName
-    const { name: nodeName } = machine.instance
+  async #ownersNamed(
+    owned: OwnedInstance,
+    providerID: string,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const labelled = owned.nodeClaimName
+    const { name: nodeName } = owned.instance
     if (labelled !== undefined || nodeName === undefined) return labelled === undefined ? [] : [labelled]
     // Somebody took the label off; the Node still names its claim.
     const node = await this.#deps.kube.get(kinds.node, { name: nodeName }, { signal })
@@ -133,19 +135,24 @@ export class GarbageCollection {
   }
 
   async #releaseClaims(
-    machines: readonly Machine[],
+    instances: readonly OwnedInstance[],
     claims: readonly NodeClaim[],
     signal: AbortSignal,
   ): Promise<void> {
     const { kube, clock, logger } = this.#deps
-    const present = new Set(machines.map((machine) => machine.id))
+    const present = new Set(instances.map((owned) => owned.id))
     const stuck = new Map(
       claims
         .filter((claim) => isStuck(claim, present, clock.now()))
         .map((claim) => [claim.metadata.name, claim]),
     )
     const round = this.guards[1].admit([...stuck.keys()], claims.length)
-    this.#tell('NodeClaims wait for an instance that is gone', 'NodeClaimSweepHeld', round, claims.length)
+    this.#tell(
+      'NodeClaims wait for an instance that does not exist',
+      'NodeClaimSweepHeld',
+      round,
+      claims.length,
+    )
     for (const name of round.admitted) {
       const claim = stuck.get(name)
       if (claim === undefined) continue
@@ -202,7 +209,7 @@ function owns({ status }: NodeClaim, providerID: string): boolean {
   return own === providerID || parseProviderId(own).kind !== 'instance'
 }
 
-/** Claims by what their machines can be found with. */
+/** Claims by what their instances can be found with. */
 interface Owners {
   readonly providerIDs: ReadonlySet<string | undefined>
   readonly byName: ReadonlyMap<string | undefined, NodeClaim>
@@ -216,9 +223,9 @@ function ownersOf(claims: readonly NodeClaim[]): Owners {
 }
 
 /** No claim owns it: neither by its provider ID nor, before a usable one is known, by its label. */
-function isLeaked(machine: Machine, { providerIDs, byName }: Owners): boolean {
-  if (providerIDs.has(providerIdOf(machine.id))) return false
-  const labelled = byName.get(machine.nodeClaimName)
+function isLeaked(owned: OwnedInstance, { providerIDs, byName }: Owners): boolean {
+  if (providerIDs.has(providerIdOf(owned.id))) return false
+  const labelled = byName.get(owned.nodeClaimName)
   return labelled === undefined || parseProviderId(labelled.status?.providerID ?? '').kind === 'instance'
 }
 

@@ -9,7 +9,7 @@ export const instanceLabels = {
   nodePool: 'exoscale.com/nodepool-name',
 } as const
 
-/** Value of {@link instanceLabels.managedBy} on every machine of ours. */
+/** Value of {@link instanceLabels.managedBy} on every instance of ours. */
 export const managedByValue = 'karpenter'
 
 export const tokenLabel = { key: 'exoscale.com/token-provider', value: 'karpenter-exoscale' } as const
@@ -21,7 +21,7 @@ export const exoscaleAnnotations = {
   nodeRegistered: 'exoscale.com/node-registered',
   /** On NodeClaims: the template its class resolved to at launch, or when Tenon took the claim over. */
   resolvedTemplate: 'exoscale.com/resolved-template',
-  /** On NodeClaims: hash of the class fields that only a new machine can take up. */
+  /** On NodeClaims: hash of the class fields that only a new instance can take up. */
   nodeClassHash: 'exoscale.com/node-class-hash',
 } as const
 
@@ -60,7 +60,7 @@ export type ParsedProviderId =
 /** @param providerId as an object has it, which may be misshapen. */
 export function parseProviderId(providerId: unknown): ParsedProviderId {
   if (typeof providerId !== 'string')
-    return { kind: 'wrongPrefix', message: `provider ID ${JSON.stringify(providerId)} is no text` }
+    return { kind: 'wrongPrefix', message: `provider ID ${JSON.stringify(providerId)} is not a string` }
   if (!providerId.startsWith(providerIdPrefix)) {
     return {
       kind: 'wrongPrefix',

@@ -21,7 +21,7 @@ export function offlineCatalogue(env: ProviderEnvironment): OfflineCatalogue {
   const zone = env['EXOSCALE_ZONE'] ?? ''
   if (zone !== '' && !publishedZones.includes(zone))
     throw new ProviderSettingError(
-      `no instance types are known of zone ${zone}; there are ${publishedZones.join(', ')}`,
+      `no instance types are known for zone ${zone}; known zones are ${publishedZones.join(', ')}`,
       'EXOSCALE_ZONE',
     )
   const typesIn = (zones: readonly string[], nodeClass: KubeObject | undefined): readonly InstanceType[] =>

@@ -42,13 +42,13 @@ export function readExoscaleOptions(
   for (const [name, fix] of Object.entries(fixes)) {
     if (text(name) === '') return { error: `${name} is not set: ${fix}` }
     if (name === 'EXOSCALE_SKS_CLUSTER_ID' && !isUuid(text(name))) {
-      return { error: `${name} is "${text(name)}", which is no UUID in lower case: ${fix}` }
+      return { error: `${name} is "${text(name)}", which is not a lower-case UUID: ${fix}` }
     }
   }
   const endpoint = text('EXOSCALE_API_ENDPOINT')
   if (endpoint !== '' && !isHttpUrl(endpoint)) {
     return {
-      error: `EXOSCALE_API_ENDPOINT is "${endpoint}", which is no URL: give it whole, for example https://api-ch-gva-2.exoscale.com/v2`,
+      error: `EXOSCALE_API_ENDPOINT is "${endpoint}", which is not a URL: write the full URL, for example https://api-ch-gva-2.exoscale.com/v2`,
     }
   }
   const currency = text('EXOSCALE_CURRENCY').toUpperCase() || currencies[0]

@@ -70,7 +70,7 @@ export interface ExoscaleProviderDependencies {
   readonly priceFile?: PriceFile
 }
 
-/** Machines of Exoscale Compute that join an SKS cluster. */
+/** Instances of Exoscale Compute that join an SKS cluster. */
 class ExoscaleProvider implements CloudProvider {
   readonly name = providerName
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [exoscaleNodeClassKind]
@@ -237,10 +237,8 @@ class ExoscaleProvider implements CloudProvider {
   async #instanceIdsOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<readonly string[]> {
     const parsed = parseProviderId(claim.status?.providerID ?? '')
     if (parsed.kind === 'instance') return [parsed.instanceId]
-    const machines = await this.#fleet.owned(signal)
-    return machines
-      .filter((machine) => machine.nodeClaimName === claim.metadata.name)
-      .map((machine) => machine.id)
+    const instances = await this.#fleet.owned(signal)
+    return instances.filter((owned) => owned.nodeClaimName === claim.metadata.name).map((owned) => owned.id)
   }
 
   /** Lets nothing but the contract's errors, and the caller's own abort, out. */

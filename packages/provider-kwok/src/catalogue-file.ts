@@ -62,7 +62,7 @@ export function readCatalogue(text: string): CatalogueReading {
       types.set(type.name, type)
     } catch (error) {
       if (!(error instanceof FieldError)) throw error
-      problems.push(`${at} is left out: ${error.message}`)
+      problems.push(`${at} is skipped: ${error.message}`)
     }
   }
   return { types: [...types.values()], problems }
@@ -83,7 +83,7 @@ function typeOf(fields: Fields, report: (problem: string) => void): InstanceType
       return [offeringOf(fieldsOf(item))]
     } catch (error) {
       if (!(error instanceof FieldError)) throw error
-      report(`offerings[${index}] is left out: ${error.message}`)
+      report(`offerings[${index}] is skipped: ${error.message}`)
       return []
     }
   })
@@ -115,7 +115,7 @@ function offeringOf(fields: Fields | undefined): Offering {
     throw new FieldError(`Price: give a number from 0 to ${mostPricePerHour}, or none if it is not known`)
   const reserved = fields.get('reservationcapacity')
   if (reserved !== undefined && (typeof reserved !== 'number' || reserved < 0 || !Number.isInteger(reserved)))
-    throw new FieldError('ReservationCapacity: give a whole number of 0 or more')
+    throw new FieldError('ReservationCapacity: use an integer of 0 or more')
   const requirements = [...requirementsOf(fields.get('requirements')), ...flatRequirements(fields)]
   for (const key of [labels.zone, labels.capacityType]) {
     if (requirements.find((each) => each.key === key && each.operator === 'In')?.values?.length !== 1)

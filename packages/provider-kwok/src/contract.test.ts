@@ -77,12 +77,12 @@ async function open(): Promise<ContractWorld> {
         },
       }),
     storeClaim: (claim) => kube.put(karpenterKinds.nodeClaim, claim),
-    machinesOf: (name) =>
+    instancesOf: (name) =>
       kube
         .all(kinds.node)
         .filter(({ metadata }) => metadata.annotations?.['karpenter.kwok.sh/node-claim'] === name)
         .map(({ spec }) => spec?.providerID ?? ''),
-    addForeignMachine: () => {
+    addForeignInstance: () => {
       const metadata = { name: 'foreign' }
       const providerID = 'other://foreign'
       kube.put(kinds.node, { apiVersion: 'v1', kind: 'Node', metadata, spec: { providerID } })

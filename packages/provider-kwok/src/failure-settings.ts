@@ -1,4 +1,4 @@
-/** How simulated machines are to fail, told by annotations of their KWOKNodeClass; nothing fails by default. */
+/** How simulated instances are to fail, told by annotations of their KWOKNodeClass; nothing fails by default. */
 import {
   type InstanceType,
   labels,
@@ -26,14 +26,14 @@ export interface FailureSettings {
   readonly unavailable: readonly Selector[]
   /** Factors on prices; all that match an offering are multiplied. */
   readonly prices: readonly { readonly selector: Selector; readonly factor: number }[]
-  /** What machines are made from; those made from another have drifted. */
+  /** What instances are made from; those made from another have drifted. */
   readonly image: string | undefined
-  /** How long a machine goes on after its deletion has been accepted. */
+  /** How long an instance goes on after its deletion has been accepted. */
   readonly terminationDelayMs: number
   /** Launches and deletions a second, above which they are throttled. */
   readonly rateLimit: number | undefined
-  /** Share of their type's resources that machines have, 0 to 1, by resource; all of it unless given. */
-  readonly machineShares: ReadonlyMap<string, number>
+  /** Share of their type's resources that instances have, 0 to 1, by resource; all of it unless given. */
+  readonly instanceShares: ReadonlyMap<string, number>
 }
 
 /** Settings, and for every annotation that cannot be read what to give instead. */
@@ -50,7 +50,7 @@ const nothing: FailureSettings = {
   image: undefined,
   terminationDelayMs: 0,
   rateLimit: undefined,
-  machineShares: new Map(),
+  instanceShares: new Map(),
 }
 
 const selectorForm = 'type=NAME,zone=NAME,capacity-type=NAME (any of them), or all'
@@ -115,7 +115,7 @@ const settings: Readonly<Record<string, Setting>> = {
   'machine-resources': {
     read: (text) => {
       const shares = listOf(text, shareOf)
-      return shares && { machineShares: new Map(shares) }
+      return shares && { instanceShares: new Map(shares) }
     },
     form: 'shares separated by ";", each as RESOURCE:PERCENT such as memory:97%',
   },
@@ -130,11 +130,11 @@ export function failureSettings(nodeClass: KwokNodeClass | undefined): FailureRe
     const at = `KWOKNodeClass ${nodeClass?.metadata.name}: annotation ${key}`
     const setting = ownValue(settings, key.slice(simulationPrefix.length))
     if (setting === undefined) {
-      problems.push(`${at} is not known; there are ${Object.keys(settings).join(', ')}`)
+      problems.push(`${at} is unknown; known are ${Object.keys(settings).join(', ')}`)
       continue
     }
     const read = setting.read(text.trim())
-    if (read === undefined) problems.push(`${at}: "${text}" cannot be read; give ${setting.form}`)
+    if (read === undefined) problems.push(`${at}: "${text}" is invalid; use ${setting.form}`)
     else found.push(read)
   }
   return { settings: Object.assign({}, nothing, ...found), problems }

@@ -27,7 +27,7 @@ export class Failures {
   readonly #problems = new Set<string>()
   /** Calls left, by node class. */
   readonly #allowances = new Map<string, { readonly left: number; readonly atMs: number }>()
-  /** When machines whose deletion was accepted are gone, by provider ID. */
+  /** When instances whose deletion was accepted are gone, by provider ID. */
   readonly #ends = new Map<string, number>()
 
   constructor(deps: FailureDependencies) {
@@ -85,12 +85,12 @@ export class Failures {
     if (!isOut && (capacityErrors === 0 || unit(this.#deps.random) >= capacityErrors)) return
     throw new ProviderError(
       'insufficientCapacity',
-      `${ref.instanceType} in ${ref.zone} as ${ref.capacityType} is not to be had: ${isOut ? 'simulated outage' : 'simulated shortage'}`,
+      `${ref.instanceType} in ${ref.zone} as ${ref.capacityType} is not available: ${isOut ? 'simulated outage' : 'simulated shortage'}`,
       { offerings: [ref] },
     )
   }
 
-  /** Starts the end of a machine, or goes on with it. @returns whether it is over. */
+  /** Starts the end of an instance, or goes on with it. @returns whether it is over. */
   hasEnded(providerID: string, { terminationDelayMs }: FailureSettings): boolean {
     const nowMs = this.#deps.clock.now()
     const endMs = this.#ends.get(providerID) ?? nowMs + terminationDelayMs
@@ -100,7 +100,7 @@ export class Failures {
     return isOver
   }
 
-  /** Whether a machine goes on although its deletion has been accepted. */
+  /** Whether an instance goes on although its deletion has been accepted. */
   isEnding(providerID: string): boolean {
     return this.#deps.clock.now() < (this.#ends.get(providerID) ?? 0)
   }

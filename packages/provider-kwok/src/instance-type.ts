@@ -17,7 +17,7 @@ const kwokLabels = {
   memory: 'karpenter.kwok.sh/instance-memory',
 } as const
 
-/** What is kept back on every machine: 100m of cpu, 10Mi of memory. */
+/** What is kept back on every instance: 100m of cpu, 10Mi of memory. */
 export const kubeReserved: Resources = { cpu: 100, memory: 10 * 1024 ** 2 }
 
 const sizeInName = /^\w+\.(nano|micro|small|medium|large|\d*xlarge|metal)$/

@@ -1,4 +1,4 @@
-/** Which offering a claim gets, and the Node that simulates its machine (operations.md 12.4). */
+/** Which offering a claim gets, and the Node that simulates its instance (operations.md 12.4). */
 import {
   comparePrices,
   formatResource,
@@ -25,7 +25,7 @@ const claimAnnotation = 'karpenter.kwok.sh/node-claim'
 /** On a Node: which kwok controller plays it. */
 export const partitionLabel = 'kwok-partition'
 
-/** The claim a simulated machine was made for; machines of the Go version tell by their hostname only. */
+/** The claim a simulated instance was made for; instances of the Go version tell by their hostname only. */
 export function claimNameOf({ metadata }: Node): string | undefined {
   return metadata.annotations?.[claimAnnotation] ?? metadata.labels?.[labels.hostname]
 }
@@ -131,11 +131,11 @@ export interface NodeParts {
   /** The kwok controller that plays it. */
   readonly partition: string
   readonly annotations: Readonly<Record<string, string>>
-  /** By resource the share of its type's amount that the machine has; all of it unless given. */
+  /** By resource the share of its type's amount that the instance has; all of it unless given. */
   readonly shares?: ReadonlyMap<string, number>
 }
 
-/** The Node as the simulated machine's kubelet would register it. */
+/** The Node as the simulated instance's kubelet would register it. */
 export function simulatedNode(
   claim: NodeClaim,
   { type, offering }: Choice,

@@ -17,7 +17,7 @@ export async function offlineCatalogue(
     file === '' ? { types: defaultCatalogue(), problems: [] } : readCatalogue(await readText(file))
   // What the controller would log of the file and do without.
   const told =
-    types.length === 0 ? [...problems, 'gives no instance type: nothing can be launched'] : problems
+    types.length === 0 ? [...problems, 'contains no instance type: nothing can be launched'] : problems
   return {
     rules: {
       wellKnownLabels: choosableLabels(types),

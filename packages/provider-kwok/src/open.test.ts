@@ -79,7 +79,7 @@ test('what is bad in a catalogue is told by name, and the rest is offered', asyn
   const { names, errors } = open({ INSTANCE_TYPES_FILE_PATH: path })
   assert.deepEqual(await names(), ['one.large'])
   assert.equal(errors.length, 1)
-  assert.match(String(errors[0]?.['error']), /^instance type bad\.large is left out: resources\.cpu/)
+  assert.match(String(errors[0]?.['error']), /^instance type bad\.large is skipped: resources\.cpu/)
 })
 
 test('labels that offerings differ by are well known', (t) => {

@@ -32,13 +32,13 @@ function catalogue(path: string, logger: Logger): readonly InstanceType[] {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    logger.error('INSTANCE_TYPES_FILE_PATH cannot be read; there are no instance types', { path, error })
+    logger.error('INSTANCE_TYPES_FILE_PATH cannot be read, so there are no instance types', { path, error })
     return []
   }
   const { types, problems } = readCatalogue(text)
   for (const problem of problems)
-    logger.error('INSTANCE_TYPES_FILE_PATH has something that cannot be used', { path, error: problem })
-  if (types.length === 0) logger.error('INSTANCE_TYPES_FILE_PATH gives no instance type', { path })
+    logger.error('INSTANCE_TYPES_FILE_PATH has an invalid entry', { path, error: problem })
+  if (types.length === 0) logger.error('INSTANCE_TYPES_FILE_PATH contains no instance type', { path })
   return types
 }
 

@@ -32,7 +32,7 @@ const claim: NodeClaim = {
   },
 }
 
-test('OPS-78 a node is no machine any more as soon as its deletion is stamped', async () => {
+test('OPS-78 a node is no instance any more as soon as its deletion is stamped', async () => {
   const { client, provider } = open()
   const { providerID } = await provider.create(claim)
   const node = client.all(kinds.node)[0] as Node
@@ -48,7 +48,7 @@ test('OPS-78 a node is no machine any more as soon as its deletion is stamped', 
   )
 })
 
-test('a deletion says at once that the machine has ended', async () => {
+test('a deletion says at once that the instance has ended', async () => {
   const { provider } = open()
   const { providerID } = await provider.create(claim)
   await assert.rejects(provider.delete({ ...claim, status: { providerID } }), { kind: 'nodeClaimNotFound' })
@@ -74,7 +74,7 @@ test('offerings that cost the same are taken by chance', async () => {
   assert.equal(zones.size, 4)
 })
 
-test('a machine that ends slowly is told as going away until it is gone', async () => {
+test('an instance that ends slowly is told as going away until it is gone', async () => {
   const { clock, client, annotate, provider } = open()
   const { providerID } = await provider.create(claim)
   const launched = { ...claim, status: { providerID } }
@@ -122,7 +122,7 @@ test('an annotation that cannot be read is told once, and what to give', async (
   assert.equal(errors.length, 6)
   assert.match(
     String(errors[0]),
-    /^KWOKNodeClass default: annotation simulation\.karpenter\.kwok\.sh\/capacity-errors: "often" cannot be read; give a share/,
+    /^KWOKNodeClass default: annotation simulation\.karpenter\.kwok\.sh\/capacity-errors: "often" is invalid; use a share/,
   )
-  assert.match(String(errors[5]), /weather is not known; there are capacity-errors, outages/)
+  assert.match(String(errors[5]), /weather is unknown; known are capacity-errors, outages/)
 })

@@ -1,4 +1,4 @@
-/** Machines that are only Node objects; the kwok controller plays their kubelets (operations.md 12). */
+/** Instances that are only Node objects; the kwok controller plays their kubelets (operations.md 12). */
 import {
   conditionOf,
   type InstanceType,
@@ -42,11 +42,11 @@ import { SharedRead } from './shared-read.ts'
 
 /** Of creating a Node: how often, and the pauses between. */
 const creation = { attempts: 4, pauseMs: 10, growth: 5, jitter: 0.1 }
-/** On a Node and its claim: what the machine was made from, if its node class names an image. */
+/** On a Node and its claim: what the instance was made from, if its node class names an image. */
 const imageAnnotation = 'karpenter.kwok.sh/image'
 
-/** What of a Node tells of its machine; there may be thousands, which are listed every few minutes. */
-const machineFields: ReadFields = {
+/** What of a Node tells of its instance; there may be thousands, which are listed every few minutes. */
+const instanceFields: ReadFields = {
   members: {
     metadata: { members: { managedFields: false }, others: true },
     spec: true,
@@ -80,10 +80,10 @@ export class KwokProvider implements CloudProvider {
   readonly #failures: Failures
   readonly #partitions: readonly string[]
   readonly #stopped = new AbortController()
-  /** Calls machines off whose Nodes have not appeared yet; by the Node's name. */
+  /** Calls instances off whose Nodes have not appeared yet; by the Node's name. */
   readonly #coming = new Map<string, AbortController>()
   /** Launches come by the dozen. */
-  readonly #machines = new SharedRead(() => this.#nodes())
+  readonly #instances = new SharedRead(() => this.#nodes())
   #sequence = 0
 
   constructor(deps: KwokDependencies) {
@@ -109,7 +109,7 @@ export class KwokProvider implements CloudProvider {
   ): Promise<ProviderInstance> {
     const { client, random } = this.#deps
     const { name: className } = claim.spec.nodeClassRef
-    const existing = (await this.#machines.ask()).find((node) => claimNameOf(node) === claim.metadata.name)
+    const existing = (await this.#instances.ask()).find((node) => claimNameOf(node) === claim.metadata.name)
     if (existing !== undefined) return this.#asLaunched(existing, claim)
     const instanceTypes = told ?? this.#told(className)
     this.#refuseUnknown(claim, instanceTypes)
@@ -125,7 +125,7 @@ export class KwokProvider implements CloudProvider {
     if (choice === undefined) {
       throw new ProviderError(
         'insufficientCapacity',
-        `NodeClaim ${claim.metadata.name}: no offering that it asks for is available now`,
+        `NodeClaim ${claim.metadata.name}: no requested offering is available now`,
       )
     }
     this.#failures.refuse(choice, failures)
@@ -133,7 +133,7 @@ export class KwokProvider implements CloudProvider {
       name: nodeName(claim, this.#sequence++, random),
       partition: this.#partitions[integerBetween(random, 0, this.#partitions.length - 1)] ?? 'a',
       annotations: failures.image === undefined ? {} : { [imageAnnotation]: failures.image },
-      shares: failures.machineShares,
+      shares: failures.instanceShares,
     }) as Node
     await this.#appear(node, parseDuration(nodeClass.spec?.nodeRegistrationDelay ?? '0s') ?? 0)
     return instanceOf(node)
@@ -151,7 +151,7 @@ export class KwokProvider implements CloudProvider {
     )
   }
 
-  /** There is no machine beside the Node: one that never registered goes with this call. */
+  /** There is no instance beside the Node: one that never registered goes with this call. */
   async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
     await withProviderErrors(() => this.#delete(claim, signal), signal)
   }
@@ -208,7 +208,7 @@ export class KwokProvider implements CloudProvider {
     return Promise.resolve(this.#told(pool.spec.template.spec.nodeClassRef.name))
   }
 
-  /** Machines never drift unless their node class names another image than they were made from. */
+  /** Instances never drift unless their node class names another image than they were made from. */
   isDrifted({ metadata, spec }: NodeClaim): Promise<string | undefined> {
     const { image } = this.#settingsOf(spec.nodeClassRef.name)
     const isDrifted = image !== undefined && metadata.annotations?.[imageAnnotation] !== image
@@ -221,7 +221,7 @@ export class KwokProvider implements CloudProvider {
     })
   }
 
-  /** What others say of a type decides which is taken; the machine is what this provider makes of it. */
+  /** What others say of a type decides which is taken; the instance is what this provider makes of it. */
   #choice(claim: NodeClaim, instanceTypes: readonly InstanceType[]): Choice | undefined {
     const choice = cheapestChoice(claim, instanceTypes, this.#deps.random)
     const type = this.#types.find(({ name }) => name === choice?.type.name)
@@ -252,7 +252,7 @@ export class KwokProvider implements CloudProvider {
 
   async #nodes(signal?: AbortSignal): Promise<readonly Node[]> {
     const nodes = await this.#deps.client.list(kinds.node, {
-      fields: machineFields,
+      fields: instanceFields,
       ...(signal !== undefined && { signal }),
     })
     return nodes.filter((node) => node.spec?.providerID?.startsWith(providerIdPrefix) === true)

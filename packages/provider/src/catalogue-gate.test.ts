@@ -55,7 +55,7 @@ test('RPT-38 a list that is a little smaller, larger, or the first one is taken'
   assert.deepEqual(kinds, ['taken', 'taken', 'taken'])
 })
 
-test('RPT-38 after a start the types of the machines that exist are what a list is held against', async () => {
+test('RPT-38 after a start the types of the instances that exist are what a list is held against', async () => {
   const clock = new VirtualClock()
   const gate = new CatalogueGate(clock, () => ['a', 'b', 'c'])
   assert.deepEqual(

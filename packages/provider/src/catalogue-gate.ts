@@ -25,7 +25,7 @@ export class CatalogueGate {
   /** When the first of the lists that say the same was told. */
   #smallerSinceMs: number | undefined
 
-  /** @param inUse types of the machines that exist, which the first list after a start is held against. */
+  /** @param inUse types of the instances that exist, which the first list after a start is held against. */
   constructor(clock: Pick<Clock, 'monotonic'>, inUse: () => Iterable<string> = () => []) {
     this.#clock = clock
     this.#inUse = inUse
@@ -42,7 +42,7 @@ export class CatalogueGate {
         const { size } = before
         return {
           kind: 'keptOut',
-          message: `the list has ${told.size} instance types${size === 0 ? '' : `, and lacks at least half of the ${size} that were there`}; it is taken once every list of ten minutes says the same`,
+          message: `the list has ${told.size} instance types${size === 0 ? '' : `, and lacks at least half of the ${size} that were there`}; it is used once all lists agree for ten minutes`,
         }
       }
     }

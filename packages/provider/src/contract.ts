@@ -1,8 +1,16 @@
 /** What the core asks of a cloud (scheduling.md 13). */
-import type { InstanceType, NodeClaim, NodeClass, NodePool, ResourceType, Taint } from '@tenon/api'
+import type {
+  InstanceType,
+  NodeClaim,
+  NodeClass,
+  NodePool,
+  OfferingRef,
+  ResourceType,
+  Taint,
+} from '@tenon/api'
 import type { SweepGuard } from './sweep-guard.ts'
 
-/** A machine as the cloud knows it, told in the words of a NodeClaim (lifecycle.md 3.1). */
+/** An instance as the cloud knows it, told in the words of a NodeClaim (lifecycle.md 3.1). */
 export interface ProviderInstance {
   readonly providerID: string
   readonly imageID?: string
@@ -12,7 +20,7 @@ export interface ProviderInstance {
   /** Quantities in text form; zero entries left out. */
   readonly capacity: Readonly<Record<string, string>>
   readonly allocatable: Readonly<Record<string, string>>
-  /** Name of the claim this machine was made for, if the cloud's tags tell. */
+  /** Name of the claim this instance was made for, if the cloud's tags tell. */
   readonly nodeClaimName?: string
   readonly createdAtMs?: number
   /** Being deleted already. */
@@ -23,13 +31,6 @@ export interface ProviderInstance {
 export interface NodeDefaults {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
-}
-
-/** One way to get a machine: a type in a zone, with a capacity type. */
-export interface OfferingRef {
-  readonly instanceType: string
-  readonly zone: string
-  readonly capacityType: string
 }
 
 /** An offering that the cloud refused. */
@@ -146,7 +147,7 @@ export interface RegistrationHook {
 
 /**
  * A cloud. All methods are idempotent and safe to repeat after a crash at any point:
- * `create` for a claim that has a machine already answers that machine.
+ * `create` for a claim that has an instance already answers that instance.
  */
 export interface CloudProvider {
   /** For example `my-cloud`. */
@@ -189,12 +190,12 @@ export interface CloudProvider {
   /** Calls `listener` for what is found out about offerings outside {@link create}. */
   readonly onOfferingNews?: (listener: (news: OfferingNews) => void) => void
   /**
-   * Whether a provider ID has the form of this provider's. A machine whose claim has any other is found by its
+   * Whether a provider ID has the form of this provider's. An instance whose claim has any other is found by its
    * ownership labels.
    */
   ownsProviderID(providerID: string): boolean
   /**
-   * Launches a machine that satisfies the claim's requirements and requests.
+   * Launches an instance that satisfies the claim's requirements and requests.
    * @param instanceTypes the types of the claim's NodePool as decisions see them: prices with overlays, and
    * no offering available that should not be tried now. Absent: as the provider lists them.
    */
@@ -205,16 +206,16 @@ export interface CloudProvider {
   ): Promise<ProviderInstance>
   /**
    * Starts, or goes on with, deletion. Resolves when the cloud has accepted;
-   * rejects with `nodeClaimNotFound` once the machine is gone. Without a provider ID of this provider's form, the
-   * machines go that the claim owns by their labels.
+   * rejects with `nodeClaimNotFound` once the instance is gone. Without a provider ID of this provider's form, the
+   * instances go that the claim owns by their labels.
    */
   delete(claim: NodeClaim, signal?: AbortSignal): Promise<void>
   /**
-   * Asks the cloud itself for one machine: what is deleted for want of it relies on the answer.
-   * Rejects with `nodeClaimNotFound` when there is no such machine.
+   * Asks the cloud itself for one instance: what is deleted for want of it relies on the answer.
+   * Rejects with `nodeClaimNotFound` when there is no such instance.
    */
   get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance>
-  /** Every machine this installation owns, those being deleted included. */
+  /** Every instance this installation owns, those being deleted included. */
   list(signal?: AbortSignal): Promise<readonly ProviderInstance[]>
   /** All types for the pool's node class, those without an available offering included. */
   getInstanceTypes(pool: NodePool, signal?: AbortSignal): Promise<readonly InstanceType[]>
@@ -227,7 +228,7 @@ export interface CloudProvider {
   isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined>
   /**
    * Starts the provider's own controllers (node class status, token clean-up, sweep of leaked
-   * machines); called once this process leads. Stops when `signal` aborts.
+   * instances); called once this process leads. Stops when `signal` aborts.
    */
   startControllers(signal: AbortSignal): void
 }

@@ -3,8 +3,8 @@ import type { PricePerHour } from '@tenon/api'
 import type { CloudSimulator, SimulatedCloud } from '@tenon/devcluster'
 import type { HttpHandler } from '@tenon/runtime'
 
-/** A machine that a simulated cloud bills for. */
-export interface SimulatedMachine {
+/** An instance that a simulated cloud bills for. */
+export interface SimulatedInstance {
   /** That of its Node. */
   readonly name: string
   /** In the cloud's {@link SimulatedProvider.priceUnit}; undefined when the price is not known. */
@@ -24,12 +24,12 @@ export interface SimulatedProvider extends SimulatedCloud {
   /** What its prices are told in; `EUR` when absent. */
   readonly priceUnit?: string
   /** In the order of their creation. */
-  machines(): readonly SimulatedMachine[]
+  instances(): readonly SimulatedInstance[]
 }
 
 /** How quick a simulated cloud is. */
 export interface SimulationPace {
-  /** Milliseconds that every machine takes to boot; the simulator's own, when absent. */
+  /** Milliseconds that every instance takes to boot; the simulator's own, when absent. */
   readonly bootDelayMs?: number
   /** Whether everything is quicker than in the real cloud, so that nobody waits for a demonstration. */
   readonly isHurried?: boolean

@@ -7,12 +7,12 @@ import {
   type NodeClaim,
   normalizedLabel,
   type Offering,
+  type OfferingRef,
   ownValue,
   parseResources,
   type Requirement,
   type Resources,
 } from '@tenon/api'
-import type { OfferingRef } from './contract.ts'
 
 /** A type with one of its offerings. */
 export interface LaunchChoice {

@@ -74,5 +74,5 @@ export class SweepGuard {
 /** For events: what a pass would have deleted, why it did not, and when it will. */
 export function heldMessage(what: string, { admitted, held }: SweepRound, present: number): string {
   const wanted = admitted.length + held.length
-  return `${wanted} of ${present} ${what}; so many at once are more likely a wrong answer than the truth, so they stay until later passes agree, and then go slowly`
+  return `${wanted} of ${present} ${what}; so many at once are probably a wrong response, so they are kept until later passes confirm it, and are then deleted slowly`
 }

@@ -1,6 +1,6 @@
 /**
  * Time as a capability. Everything that waits or reads the time takes a `Clock`, so that the same
- * code runs on the machine's time and on virtual time.
+ * code runs on the host's time and on virtual time.
  */
 export interface Clock {
   /** Wall-clock time in milliseconds since the Unix epoch. May jump. */
@@ -36,7 +36,7 @@ export function rfc3339Micro(ms: number): string {
   return `${rfc3339(ms).slice(0, 19)}.${String(part).padStart(3, '0')}000Z`
 }
 
-/** The machine's clock. Constructed by composition roots and tests of the shell only. */
+/** The host's clock. Constructed by composition roots and tests of the shell only. */
 export class SystemClock implements Clock {
   now(): number {
     return Date.now()

@@ -32,7 +32,7 @@ export function openLogOutputs(list: string, streams: StandardStreams): LogOutpu
     } catch (cause) {
       close()
       const why = path === '' ? 'a path is empty' : (cause as Error).message
-      throw new Error(`${why}; give stdout, stderr or paths of files, separated by commas`, { cause })
+      throw new Error(`${why}; use stdout, stderr or file paths, separated by commas`, { cause })
     }
   })
   return {

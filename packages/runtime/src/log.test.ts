@@ -154,7 +154,7 @@ test('an output that cannot be opened is named', (t) => {
   const streams = { out: () => undefined, err: () => undefined }
   assert.throws(
     () => openLogOutputs(join(folder(t), 'none', 'log'), streams),
-    /ENOENT.*none.log.*; give stdout/,
+    /ENOENT.*none.log.*; use stdout/,
   )
-  assert.throws(() => openLogOutputs('stdout,', streams), /^Error: a path is empty; give stdout/)
+  assert.throws(() => openLogOutputs('stdout,', streams), /^Error: a path is empty; use stdout/)
 })

@@ -8,7 +8,7 @@ export interface Random {
   fork(label: string): Random
 }
 
-/** Cryptographically strong randomness of the machine; required for tokens and keys. */
+/** Cryptographically strong randomness of the host; required for tokens and keys. */
 export class SystemRandom implements Random {
   uint32(): number {
     return randomBytes(4).readUInt32LE()

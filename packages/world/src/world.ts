@@ -96,7 +96,7 @@ const cloud = {
   secret: 'simulated-secret',
 } as const
 
-/** Where machines reach the API server. */
+/** Where instances reach the API server. */
 export const clusterEndpoint = `https://${host}:${apiPort}`
 
 /** How the provider reaches the simulated cloud, with the credentials the cloud knows. */
@@ -121,7 +121,7 @@ export interface WorldOptions {
   readonly cleverCloud?: CleverCloudOptions
   /** Cluster API behind the provider `cluster-api`. */
   readonly clusterApi?: Pick<ClusterApiOptions, 'settings' | 'version'>
-  /** Part of the memory of their type that machines of the provider `kwok` see, in percent. */
+  /** Part of the memory of their type that instances of the provider `kwok` see, in percent. */
   readonly kwokMemoryPercent?: number
   /** Settings of the provider `kwok`. */
   readonly kwok?: Pick<KwokDependencies, 'instanceTypes' | 'partitions'>
@@ -338,8 +338,8 @@ export class World {
     this.cluster.server.local.patch(deploymentKind, 'default', name, { spec: { replicas } })
   }
 
-  /** Machines that exist, by the claim they were made for. */
-  machinesByClaim(): ReadonlyMap<string, readonly string[]> {
+  /** Instances that exist, by the claim they were made for. */
+  instancesByClaim(): ReadonlyMap<string, readonly string[]> {
     if (this.#options.provider === 'exoscale') {
       const alive = this.cluster.cloud.instances()
       return grouped(alive.map(({ id, labels }) => [labels['exoscale.com/node-claim'] ?? '', id]))
@@ -352,9 +352,9 @@ export class World {
     }
     if (this.#options.provider === 'cluster-api') {
       const { hub, kinds: served } = this.clusterApi
-      const machines = hub.list(served.machine)
+      const owned = hub.list(served.machine)
       return grouped(
-        machines.map(({ metadata }) => [metadata.annotations?.['tenon.sh/nodeclaim'] ?? '', metadata.name]),
+        owned.map(({ metadata }) => [metadata.annotations?.['tenon.sh/nodeclaim'] ?? '', metadata.name]),
       )
     }
     const nodes = this.nodes().filter((node) => node.spec?.providerID?.startsWith('kwok://') === true)

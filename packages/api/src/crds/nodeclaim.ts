@@ -11,7 +11,7 @@ export const nodeClaimCrd = crd({
   kind: 'NodeClaim',
   plural: 'nodeclaims',
   categories: ['karpenter'],
-  description: 'One machine: asked for, launched, registered as a node, and ended with this object.',
+  description: 'One instance: asked for, launched, registered as a node, and ended with this object.',
   columns: [
     { name: 'Type', type: 'string', jsonPath: label('node.kubernetes.io/instance-type') },
     { name: 'Capacity', type: 'string', jsonPath: label('karpenter.sh/capacity-type') },
@@ -29,7 +29,7 @@ export const nodeClaimCrd = crd({
     'What is wanted.',
     {
       ...templateSpecProperties(false),
-      resources: object('What the machine must hold.', {
+      resources: object('What the instance must hold.', {
         requests: quantities('Least amounts, the pods meant for it and their daemon pods summed up.'),
       }),
     },
@@ -39,10 +39,10 @@ export const nodeClaimCrd = crd({
     },
   ),
   status: object('What is.', {
-    providerID: text('The machine as the cloud names it; equals the provider ID of its Node.'),
+    providerID: text('The instance as the cloud names it; equals the provider ID of its Node.'),
     nodeName: text('Name of the Node.'),
-    imageID: text('Image that the machine runs.'),
-    capacity: quantities('What the machine was expected to hold when it was launched.'),
+    imageID: text('Image that the instance runs.'),
+    capacity: quantities('What the instance was expected to hold when it was launched.'),
     allocatable: quantities('What of it was expected to be left for pods.'),
     lastPodEventTime: text('When a pod last came to the node or left it.', { format: 'date-time' }),
     conditions: conditions(true),

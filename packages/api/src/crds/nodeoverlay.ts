@@ -28,7 +28,7 @@ export const nodeOverlayCrd = crd({
         { pattern: '^([+-]\\d*\\.?\\d+|\\+\\d*\\.?\\d+%|-\\d{1,2}(\\.\\d+)?%|-100%)$' },
       ),
       capacity: {
-        ...quantities('Resources that the machines hold beside those the cloud tells of.'),
+        ...quantities('Resources that the instances hold beside those the cloud tells of.'),
         'x-kubernetes-validations': [
           {
             rule: 'self.all(x, !(x in ["cpu", "memory", "ephemeral-storage", "pods"]))',

@@ -73,7 +73,7 @@ const template = object(
         additionalProperties: { type: 'string' },
       },
     }),
-    spec: object('The machines.', templateSpecProperties(true), {
+    spec: object('The instances.', templateSpecProperties(true), {
       required: ['nodeClassRef', 'requirements'],
     }),
   },

@@ -54,7 +54,7 @@ function needsValues(operator: 'In' | 'NotIn'): CelRule {
 }
 
 const boundsNeedInteger: CelRule = {
-  // Text that is no integer fails the conversion; the API server then names this rule as well.
+  // Text that is not an integer fails the conversion; the API server then names this rule as well.
   rule: 'self.all(x, !(x.operator in ["Gt", "Lt", "Gte", "Lte"]) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))',
   message: 'operators "Gt", "Lt", "Gte" and "Lte" need a single non-negative integer',
 }
@@ -144,7 +144,7 @@ function nonEmpty(field: string): readonly CelRule[] {
 /** `nodeClassRef`; a pool cannot change the kind it refers to. */
 function nodeClassRefSchema(isPool: boolean): CrdSchema {
   return object(
-    'The node class that configures the machines.',
+    'The node class that configures the instances.',
     {
       group: text('API group of the node class, without a version.', {
         pattern: '^[^/]*$',

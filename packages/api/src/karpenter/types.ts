@@ -2,7 +2,7 @@ import type { Requirement } from '../instance-types.ts'
 import type { Condition, KubeObject, ResourceList, Taint } from '../objects.ts'
 import type { ResourceType } from '../resources.ts'
 
-/** Names a node class: which provider object configures the machines. */
+/** Names a node class: which provider object configures the instances. */
 export interface NodeClassReference {
   readonly group: string
   readonly kind: string
@@ -81,7 +81,7 @@ export interface NodeOverlay extends KubeObject {
     readonly price?: string
     /** Signed difference from the provider's price, or a signed percentage of it. */
     readonly priceAdjustment?: string
-    /** Resources that the machines have beside those the provider knows of. */
+    /** Resources that the instances have beside those the provider knows of. */
     readonly capacity?: ResourceList
     /** Overlays of higher weight win; 0 when absent. */
     readonly weight?: number

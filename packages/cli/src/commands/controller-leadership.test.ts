@@ -169,7 +169,7 @@ test('OPS-18 who cannot renew for ten seconds writes no more and ends with an er
   await clock.advance(30_000)
   assert.equal(
     await first.outcome,
-    '1: lost lease kube-system/tenon; another replica may lead, this one ends',
+    '1: lost lease kube-system/tenon; another replica may lead, this one exits',
   )
   const last = first.writes.at(-1) ?? 0
   assert.ok(last > cutAt && last <= cutAt + 10_000, `${last - cutAt} ms after the cut`)

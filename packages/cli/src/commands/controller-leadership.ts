@@ -84,7 +84,9 @@ export class Leadership {
         onStopped: () => {
           operator.framework.leads(name, false)
           failed.abort(
-            new CliError(`lost lease ${election.namespace}/${name}; another replica may lead, this one ends`),
+            new CliError(
+              `lost lease ${election.namespace}/${name}; another replica may lead, this one exits`,
+            ),
           )
         },
       })
@@ -117,7 +119,7 @@ export class Leadership {
       if (missing.length === 0)
         logger.warn('still listing', { arrived: Object.fromEntries(operator.arrivals) })
     }
-    const error = new StructuredError('the cluster cannot be followed', {
+    const error = new StructuredError('the cluster cannot be watched', {
       waitingFor: missing,
       after: '2m0s',
     })

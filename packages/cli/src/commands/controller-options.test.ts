@@ -60,16 +60,16 @@ describe('defaults and where options come from', () => {
     assert.deepEqual([read.isProfiling, read.memoryLimitBytes, read.warnings], [false, 0, []])
   })
 
-  test('OPS-2 a variable that is no number leaves the default, with a warning that names it; a flag ends the start', () => {
+  test('OPS-2 a variable that is not a number leaves the default, with a warning that names it; a flag ends the start', () => {
     const read = options([], { METRICS_PORT: 'abc' })
     assert.equal(read.metricsPort, 8080)
     assert.deepEqual(read.warnings, [
       {
-        message: 'ignoring an environment variable that cannot be read',
-        fields: { variable: 'METRICS_PORT', value: 'abc', using: '8080', fix: 'give a whole number' },
+        message: 'ignoring an invalid environment variable',
+        fields: { variable: 'METRICS_PORT', value: 'abc', using: '8080', fix: 'use an integer' },
       },
     ])
-    assert.equal(complaint(['--metrics-port=abc']), '--metrics-port=abc: give a whole number')
+    assert.equal(complaint(['--metrics-port=abc']), '--metrics-port=abc: use an integer')
   })
 
   test('OPS-3 a flag beats its variable', () => {
@@ -102,10 +102,7 @@ describe('defaults and where options come from', () => {
 
   test('OPS-10 a variable knows more words for true than a flag', () => {
     assert.equal(options([], { DISABLE_LEADER_ELECTION: '1' }).leaderElection, undefined)
-    assert.equal(
-      complaint(['--disable-leader-election=1']),
-      '--disable-leader-election=1: give true or false',
-    )
+    assert.equal(complaint(['--disable-leader-election=1']), '--disable-leader-election=1: use true or false')
     for (const text of ['t', 'T', 'true', 'TRUE', 'True'])
       assert.equal(options([], { ENABLE_PROFILING: text }).isProfiling, true, text)
     for (const text of ['0', 'f', 'F', 'false', 'FALSE', 'False'])
@@ -115,7 +112,7 @@ describe('defaults and where options come from', () => {
 
   test('OPS-92 what may not be empty ends the start when it is; empty gates are the defaults', () => {
     for (const name of ['PREFERENCE_POLICY', 'MIN_VALUES_POLICY', 'LEADER_ELECTION_NAME', 'LOG_OUTPUT_PATHS'])
-      assert.match(complaint([], { [name]: '' }), new RegExp(`^${name}=: give `))
+      assert.match(complaint([], { [name]: '' }), new RegExp(`^${name}=: (?:give|use) `))
     assert.deepEqual(settings([], { FEATURE_GATES: '' }).featureGates, defaultSettings.featureGates)
   })
 
@@ -128,11 +125,11 @@ describe('defaults and where options come from', () => {
   })
 
   test('a port that there is not, and no provider, end the start', () => {
-    assert.equal(complaint(['--metrics-port=70000']), '--metrics-port=70000: give a port from 0 to 65535')
-    assert.equal(complaint([], { METRICS_PORT: '-1' }), 'METRICS_PORT=-1: give a port from 0 to 65535')
+    assert.equal(complaint(['--metrics-port=70000']), '--metrics-port=70000: use a port from 0 to 65535')
+    assert.equal(complaint([], { METRICS_PORT: '-1' }), 'METRICS_PORT=-1: use a port from 0 to 65535')
     assert.throws(
       () => controllerOptions([], {}, { all: builtInProviders }, undefined),
-      /name the cloud to launch nodes in/,
+      /set the cloud provider/,
     )
   })
 })

@@ -53,7 +53,7 @@ export function controllerOptions(
   if (read === 'help') return 'help'
   if (chosen === undefined) {
     const names = all.map(({ name }) => `--provider=${name}`).join(' or ')
-    throw refusal(`name the cloud to launch nodes in: ${names}`)
+    throw refusal(`set the cloud provider: ${names}`)
   }
   const { settings, warnings } = settingsOf(read)
   return {
@@ -111,7 +111,7 @@ function settingsOf(read: ReadOptions): {
 function overruled(gates: readonly string[]): OptionWarning {
   return {
     message: 'feature gates stay off because of the compatibility mode',
-    fields: { gates, fix: 'take out --compatibility=karpenter, or the gates' },
+    fields: { gates, fix: 'remove --compatibility=karpenter, or the gates' },
   }
 }
 
@@ -128,7 +128,7 @@ function leaseOf(
   const namespace = read.text('leader-election-namespace') || podNamespace
   if (namespace === undefined || namespace === '') {
     throw refusal(
-      'leader election needs a namespace outside of a pod: set --leader-election-namespace (LEADER_ELECTION_NAMESPACE), or switch it off with --disable-leader-election',
+      'leader election needs a namespace outside of a pod: set --leader-election-namespace (LEADER_ELECTION_NAMESPACE), or disable it with --disable-leader-election',
     )
   }
   return { namespace, name: read.text('leader-election-name') }
@@ -137,7 +137,7 @@ function leaseOf(
 function port(read: ReadOptions, flag: string): number {
   const number = read.number(flag)
   if (number < 0 || number > 65_535)
-    throw refusal(`${read.nameOf(flag)}=${number}: give a port from 0 to 65535`)
+    throw refusal(`${read.nameOf(flag)}=${number}: use a port from 0 to 65535`)
   return number
 }
 

@@ -12,7 +12,7 @@ import {
   startTenon,
   temporaryDirectory,
   type TenonProcess,
-} from '../tenon-process.test-support.ts'
+} from '../testing/tenon-process.test-support.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -35,7 +35,7 @@ test('a start with options that cannot be used exits with 2 and one line, one fo
     runTenon(t, cwd, ['controller', '-h']),
   ])
   assert.deepEqual([wrong.code, wrong.out], [2, ''])
-  assert.equal(wrong.err, 'tenon: --metrics-port=abc: give a whole number\n')
+  assert.equal(wrong.err, 'tenon: --metrics-port=abc: use an integer\n')
   assert.deepEqual([help.code, help.err], [0, ''])
   assert.match(help.out, /^ {2}--metrics-port NUMBER {2}\(METRICS_PORT, default 8080\)$/m)
 })
@@ -137,7 +137,7 @@ test('OPS-13 OPS-15 OPS-19 OPS-51 OPS-52 OPS-94 probes and logs of a process, be
     assert.notEqual(line['level'], 'DEBUG')
   }
   const warning = before.find(({ variable }) => variable === 'KUBE_CLIENT_QPS')
-  assert.deepEqual([warning?.['level'], warning?.['fix']], ['WARN', 'give a whole number'])
+  assert.deepEqual([warning?.['level'], warning?.['fix']], ['WARN', 'use an integer'])
   const level = await ask(debug, '/debug/log-level', { method: 'PUT', body: 'debug' })
   assert.deepEqual(level, { status: 200, text: 'debug\n' })
 

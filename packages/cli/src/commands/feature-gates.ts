@@ -64,7 +64,7 @@ function unknownGate(source: string, gate: string): OptionWarning {
 
 function missingGate(source: string, gate: string): OptionWarning {
   return {
-    message: 'ignoring a feature gate that this version does not serve',
+    message: 'ignoring a feature gate that this version does not support',
     fields: { option: source, gate },
   }
 }

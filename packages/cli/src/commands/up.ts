@@ -39,13 +39,11 @@ export interface UpOptions extends ClusterPorts {
 export async function runUp(io: Io, options: UpOptions): Promise<void> {
   const isDemo = options.demo === true
   if (isDemo && (options.filename.length > 0 || options.dataDir !== undefined))
-    throw new CliError(
-      '--demo brings its own manifests into a new cluster: leave out --filename and --data-dir',
-    )
+    throw new CliError('--demo uses its own manifests in a new cluster: remove --filename and --data-dir')
   const cloud = await simulatedCloud(options.provider, io.cwd)
   const { tour } = cloud.simulator
   if (isDemo && tour === undefined)
-    throw new CliError(`--demo: the simulator of ${cloud.title} brings no tour; leave out --demo`)
+    throw new CliError(`--demo: the simulator of ${cloud.title} has no tour; remove --demo`)
   // Bad manifests are told before anything starts.
   const warn = (message: string) => io.err(`warning: ${message}\n`)
   const given = await readManifests(options.filename, io.cwd, warn)
@@ -118,8 +116,8 @@ async function demonstrate(demonstration: Demonstration): Promise<void> {
   const { asked, io, pauseMs, running, cloud, tour, clock, header } = demonstration
   const { cluster } = running
   const narrator = new Narrator(io)
-  narrator.say(`Tenon grows and shrinks a cluster on a simulated ${cloud.title}, in about two minutes.`)
-  narrator.say('Waiting times are shortened. Ctrl-C ends it. To look on from another terminal:')
+  narrator.say(`Tenon scales a cluster up and down on a simulated ${cloud.title}, in about two minutes.`)
+  narrator.say('Waiting times are shortened. Ctrl-C stops it. To watch from another terminal:')
   narrator.quote(header)
   try {
     await playDemo({

@@ -27,7 +27,7 @@ function complaint(...args: readonly string[]): string {
   return 'none'
 }
 
-test('one dash or two, a value after = or a space, the last one counts', () => {
+test('one dash or two, a value after = or a space, the last one is used', () => {
   assert.deepEqual(given('-metrics-port=1', '--log-level', 'debug', '-metrics-port', '2'), {
     'metrics-port': '2',
     'log-level': 'debug',
@@ -58,9 +58,9 @@ test('help is asked for in four ways', () => {
 test('what is no option ends the start, with what was meant', () => {
   assert.equal(
     complaint('--metric-port=1'),
-    'unknown option --metric-port, did you mean --metrics-port? (--help shows all)',
+    'unknown option --metric-port, did you mean --metrics-port? (see --help)',
   )
-  assert.equal(complaint('--nothing-like-it'), 'unknown option --nothing-like-it (--help shows all)')
+  assert.equal(complaint('--nothing-like-it'), 'unknown option --nothing-like-it (see --help)')
   assert.equal(complaint('controller'), '"controller" is not an option: options begin with --')
   assert.equal(complaint('--'), '"--" is not an option: options begin with --')
   assert.equal(complaint('--log-level'), '--log-level needs a value: --log-level=LEVEL')

@@ -3,7 +3,7 @@ import { CliError, startUpExitCode } from '../errors.ts'
 import { type OptionDefinition, retiredOptions } from './definitions.ts'
 import { nearest } from './nearest.ts'
 
-/** Texts by flag, or that help is wanted. Of a flag given twice the last one counts. */
+/** Texts by flag, or that help is wanted. Of a flag given twice the last one is used. */
 export type Arguments = ReadonlyMap<string, string> | 'help'
 
 /**
@@ -45,6 +45,6 @@ function unknown(name: string, flags: readonly string[]): CliError {
   if (retired !== undefined) return refusal(`--${name} is no longer an option: ${retired.advice}`)
   const near = nearest(name, flags)
   return refusal(
-    `unknown option --${name}${near === undefined ? '' : `, did you mean --${near}?`} (--help shows all)`,
+    `unknown option --${name}${near === undefined ? '' : `, did you mean --${near}?`} (see --help)`,
   )
 }

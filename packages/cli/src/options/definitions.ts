@@ -71,72 +71,67 @@ export const coreOptions: readonly OptionDefinition[] = [
     text(
       'provider',
       'NAME',
-      'Cloud to launch nodes in: a name, the path of a provider module such as ./my-cloud.js, or an installed package. Required.',
+      'Cloud provider: a name, the path of a provider module such as ./my-cloud.js, or an installed package. Required.',
       { variable: 'TENON_PROVIDER' },
     ),
-    text(
-      'kubeconfig',
-      'PATH',
-      'Kubeconfig of the cluster; in a pod its service account is used without one.',
-      {
-        variable: 'KUBECONFIG',
-      },
-    ),
+    text('kubeconfig', 'PATH', 'Kubeconfig of the cluster. Without one, a pod uses its service account.', {
+      variable: 'KUBECONFIG',
+    }),
     {
       flag: 'context',
       kind: 'text',
       fallback: '',
       takes: 'NAME',
-      meaning: 'Context of the kubeconfig; its current one without this.',
+      meaning: 'Context of the kubeconfig; default: its current context.',
     },
     integer(
       'kube-client-qps',
       200,
-      'Requests per second to the API server; below 0 there is no limit. Renewals of the lease are not counted.',
+      'Requests per second to the API server; no limit below 0. Lease renewals are not counted.',
     ),
-    integer('kube-client-burst', 300, 'Requests that may be sent at once beyond the rate.'),
+    integer('kube-client-burst', 300, 'Requests that may be sent in a burst above the rate.'),
   ]),
   ...group('Decisions', [
     duration(
       'batch-max-duration',
       '10s',
-      'Longest time that pending pods are collected before they are placed.',
+      'Maximum time that pending pods are batched before a scheduling pass.',
     ),
-    duration('batch-idle-duration', '1s', 'Time without a new pending pod that ends the collecting.'),
+    duration('batch-idle-duration', '1s', 'Time without a new pending pod after which a batch ends.'),
     duration(
       'initialization-timeout',
       '15m',
-      'Longest time from the registration of a node until it takes pods; then it is replaced. A NodePool sets its own with annotation `tenon.sh/initialization-timeout` in spec.template.metadata, a duration or `Never`. Off with `--compatibility=karpenter`.',
+      'Maximum time from the registration of a node to its initialization; then it is replaced. A NodePool can set its own with the annotation `tenon.sh/initialization-timeout` in spec.template.metadata, a duration or `Never`. Off with `--compatibility=karpenter`.',
     ),
     choice(
       'preference-policy',
       ['Respect', 'Ignore'],
-      'Whether preferences of pods (preferred affinity, ScheduleAnyway) are held as long as they can be.',
+      'Whether preferences of pods (preferred affinity, ScheduleAnyway) are respected if possible.',
     ),
     choice(
       'min-values-policy',
       ['Strict', 'BestEffort'],
-      'Whether minValues of a NodePool must hold, or are lowered when nothing else fits.',
+      'Whether minValues of a NodePool are strict, or may be relaxed when nothing else fits.',
     ),
     text(
       'scheduler-config',
       'DOCUMENT',
-      'YAML or JSON with podTopologySpread.defaultConstraints, for pods that set no spread of their own.',
+      'YAML or JSON with podTopologySpread.defaultConstraints, for pods without topology spread constraints.',
     ),
     boolean(
       'ignore-dra-requests',
       true,
-      'Leave pods with resource claims alone; with false they are placed for their other needs.',
+      'Ignore pods with resource claims; with false, they are scheduled without regard to their claims.',
     ),
-    text('feature-gates', 'NAME=true,…', 'Behaviour to switch on or off, see below.'),
+    text('feature-gates', 'NAME=true,…', 'Feature gates to set, see below.'),
     choice(
       'compatibility',
       ['none', 'karpenter'],
-      'With karpenter, decide as Karpenter does: everything that Tenon adds to decisions is off.',
+      'With karpenter, decisions are those of Karpenter: all additions of Tenon are off.',
     ),
   ]),
   ...group('Leader election', [
-    boolean('disable-leader-election', false, 'Act at once, without a lease. For a single replica only.'),
+    boolean('disable-leader-election', false, 'Run without a lease. Only for a single replica.'),
     text('leader-election-name', 'NAME', 'Name of the Lease.', {
       kind: 'name',
       fallback: 'karpenter-leader-election',
@@ -145,47 +140,46 @@ export const coreOptions: readonly OptionDefinition[] = [
     boolean(
       'disable-controller-warmup',
       true,
-      'Accepted. Replicas that wait for the lease always follow the cluster, so that they are ready to take over.',
+      'Accepted without effect: replicas that wait for the lease always watch the cluster, so that they can take over.',
     ),
   ]),
   ...group('Resources of this process', [
     integer(
       'cpu-requests',
       1000,
-      'Thousandths of a core that this process may count on; controllers work on more objects at once with more of them.',
+      'CPU of this process in thousandths of a core; controllers process more objects concurrently with more of it.',
     ),
     integer(
       'memory-limit',
       -1,
-      'Bytes this process may use; from 90 % on it frees what it can. -1 for no limit.',
+      'Memory limit of this process in bytes; above 90 % it frees caches. -1 for no limit.',
     ),
   ]),
   ...group('Metrics, probes and logs', [
-    integer('metrics-port', 8080, 'Port of /metrics; 0 takes a free one.'),
-    integer('health-probe-port', 8081, 'Port of /healthz and /readyz; 0 takes a free one.'),
-    integer('debug-port', 8082, 'Port of /debug, on the loopback address only; 0 for none.'),
-    integer('max-connections', 100, 'Connections at once to the port of metrics, and to that of probes.'),
+    integer('metrics-port', 8080, 'Port of /metrics; 0 for a free one.'),
+    integer('health-probe-port', 8081, 'Port of /healthz and /readyz; 0 for a free one.'),
+    integer('debug-port', 8082, 'Port of /debug, only on the loopback address; 0 to disable.'),
+    integer(
+      'max-connections',
+      100,
+      'Maximum number of connections to the metrics port, and to the probe port.',
+    ),
     boolean('enable-profiling', false, 'Serve /debug/pprof/ on the debug port.'),
     boolean(
       'disable-cluster-state-observability',
       false,
-      'Leave out the metrics of single nodes, pods, NodePools and status conditions.',
+      'Omit the metrics of individual nodes, pods, NodePools and status conditions.',
     ),
     choice(
       'metrics-detail',
       ['full', 'reduced'],
-      'With reduced, leave out the metrics that have series for each pod and each node: their number grows with the cluster.',
+      'With reduced, omit metrics with one series per pod or node; their number grows with the cluster.',
     ),
-    text(
-      'log-level',
-      'LEVEL',
-      'Least level that is logged. It can be changed at run time: PUT /debug/log-level.',
-      {
-        kind: 'choice',
-        choices: ['', 'debug', 'info', 'error'],
-        fallback: 'info',
-      },
-    ),
+    text('log-level', 'LEVEL', 'Minimum log level. Can be changed at run time: PUT /debug/log-level.', {
+      kind: 'choice',
+      choices: ['', 'debug', 'info', 'error'],
+      fallback: 'info',
+    }),
     text('log-output-paths', 'PATHS', 'Where log lines go: stdout, stderr or files.', {
       kind: 'list',
       fallback: 'stdout',
@@ -195,7 +189,7 @@ export const coreOptions: readonly OptionDefinition[] = [
       fallback: 'stderr',
     }),
   ]),
-  ...group(withoutEffect, [text('karpenter-service', 'NAME', 'Left over from webhooks.')]),
+  ...group(withoutEffect, [text('karpenter-service', 'NAME', 'Used for webhooks in former versions.')]),
 ]
 
 /** The options of `tenon controller` with these providers. */
@@ -217,7 +211,7 @@ export interface RetiredOption {
   readonly advice: string
 }
 
-const noWebhooks = 'there are no webhooks any more; take it out'
+const noWebhooks = 'there are no webhooks any more; remove it'
 
 export const retiredOptions: readonly RetiredOption[] = [
   { flag: 'leader-elect', variable: 'LEADER_ELECT', advice: 'use disable-leader-election instead' },

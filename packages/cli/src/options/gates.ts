@@ -15,37 +15,38 @@ export const gateDefinitions: readonly GateDefinition[] = [
   {
     name: 'NodeRepair',
     fallback: false,
-    meaning: 'Replace nodes that have been unhealthy for longer than the provider tolerates.',
+    meaning: 'Replace nodes that are unhealthy for longer than the provider tolerates.',
   },
   { name: 'ReservedCapacity', fallback: true, meaning: 'Use reserved capacity first.' },
   {
     name: 'SpotToSpotConsolidation',
     fallback: false,
-    meaning: 'Let cheaper spot nodes replace spot nodes.',
+    meaning: 'Replace spot nodes with cheaper spot nodes.',
   },
   { name: 'NodeOverlay', fallback: false, meaning: 'Serve NodeOverlays; their CRD must be installed.' },
   {
     name: 'StaticCapacity',
     fallback: false,
-    meaning: 'Keep NodePools with replicas at that many nodes, whatever pods ask for.',
+    meaning: 'Keep NodePools with replicas at that number of nodes, independent of pods.',
   },
   {
     name: 'CapacityBuffer',
     fallback: false,
-    meaning: 'Hold room for CapacityBuffers. Not served by this version.',
+    meaning: 'Reserve capacity for CapacityBuffers. Not supported by this version.',
     isMissing: true,
   },
   {
     name: 'PlannedPlacement',
     fallback: 'auto',
     meaning:
-      'Steer pods to the nodes they are planned for, which allows cheaper plans. Auto: on from Kubernetes 1.35.',
+      'Nominate pods for the nodes they are planned on, which allows cheaper plans. Auto: on from Kubernetes 1.35.',
     isOwn: true,
   },
   {
     name: 'GlobalConsolidation',
     fallback: true,
-    meaning: 'Look for the cheapest set of nodes: several cheaper ones may replace several, not only one.',
+    meaning:
+      'Search for the cheapest set of nodes: several nodes may be replaced by several cheaper ones, not only by one.',
     isOwn: true,
   },
 ]

@@ -79,7 +79,7 @@ function readOne(
   return {
     value: otherwise,
     warning: {
-      message: 'ignoring an environment variable that cannot be read',
+      message: 'ignoring an invalid environment variable',
       fields: { variable, value: variableText, using: fallback, fix: expected(definition) },
     },
   }
@@ -106,7 +106,7 @@ function retiredVariables(env: Env): OptionWarning[] {
   return retiredOptions
     .filter(({ variable }) => ownValue(env, variable) !== undefined)
     .map(({ variable, advice }) => ({
-      message: 'ignoring an environment variable that has no effect any more',
+      message: 'ignoring an environment variable that no longer has an effect',
       fields: { variable, fix: advice.replace('disable-leader-election', 'DISABLE_LEADER_ELECTION') },
     }))
 }

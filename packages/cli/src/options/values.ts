@@ -33,19 +33,19 @@ export function valueOf(
 export function expected({ kind, choices = [] }: OptionDefinition): string {
   switch (kind) {
     case 'text':
-      return 'give some text'
+      return 'use a non-empty value'
     case 'name':
       return 'give a name'
     case 'choice':
       return `give ${choices.filter((each) => each !== '').join(' or ')}`
     case 'list':
-      return 'give stdout, stderr or paths of files, separated by commas'
+      return 'use stdout, stderr or file paths, separated by commas'
     case 'integer':
-      return 'give a whole number'
+      return 'use an integer'
     case 'boolean':
-      return 'give true or false'
+      return 'use true or false'
     case 'duration':
-      return 'give a duration such as 10s or 1m30s'
+      return 'use a duration such as 10s or 1m30s'
   }
 }
 

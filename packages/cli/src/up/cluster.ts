@@ -28,7 +28,7 @@ export interface ClusterPorts {
   readonly port?: number
   readonly apiPort?: number
   readonly dataDir?: string
-  /** Milliseconds that every simulated machine takes to boot; some seconds, drawn anew, when absent. */
+  /** Milliseconds that every simulated instance takes to boot; some seconds, drawn anew, when absent. */
   readonly bootDelay?: number
   /** See {@link SimulationPace.isHurried}. */
   readonly isHurried?: boolean
@@ -85,7 +85,7 @@ export async function startCluster(
       credentials,
       ...(data.initial && { initial: data.initial }),
       callWebhook,
-      keepsMachines: options.dataDir !== undefined,
+      keepsInstances: options.dataDir !== undefined,
       simulator: simulator.cloud({
         ...(options.bootDelay !== undefined && { bootDelayMs: options.bootDelay }),
         ...(options.isHurried !== undefined && { isHurried: options.isHurried }),

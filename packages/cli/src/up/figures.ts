@@ -1,6 +1,6 @@
 /** Reads the picture of a cluster straight from the embedded API and the simulated cloud. */
 import { karpenterKinds, kinds, labels, type Node, type Pod, parseResource, parseResources } from '@tenon/api'
-import type { SimulatedMachine } from '@tenon/provider'
+import type { SimulatedInstance } from '@tenon/provider'
 import type { Cluster } from './cluster.ts'
 import type { ClaimRow, ClusterFigures, NodeRow } from './picture.ts'
 
@@ -8,8 +8,8 @@ export function figuresOf({ server, cloud }: Cluster): ClusterFigures {
   const { local } = server
   const pods = local.list(kinds.pod)
   const byNode = Map.groupBy(pods, (pod) => pod.spec.nodeName ?? '')
-  const machines = cloud.machines()
-  const prices = new Map(machines.map((machine) => [machine.name, machine.pricePerHour]))
+  const instances = cloud.instances()
+  const prices = new Map(instances.map((instance) => [instance.name, instance.pricePerHour]))
   const nodes = local.list(kinds.node)
   const known = new Set(nodes.map((node) => node.spec?.providerID))
   return {
@@ -35,10 +35,10 @@ export function figuresOf({ server, cloud }: Cluster): ClusterFigures {
             }),
           )
       : [],
-    pricePerHour: priceOfMachines(machines),
+    pricePerHour: priceOfInstances(instances),
     priceUnit: priceUnitOf(cloud),
-    unpriced: machines.filter(({ pricePerHour }) => pricePerHour === undefined).length,
-    instances: machines.length,
+    unpriced: instances.filter(({ pricePerHour }) => pricePerHour === undefined).length,
+    instances: instances.length,
   }
 }
 
@@ -47,9 +47,9 @@ export function priceUnitOf({ priceUnit = 'EUR' }: Cluster['cloud']): string {
   return priceUnit
 }
 
-/** Price per hour of the machines whose price is known. */
-export function priceOfMachines(machines: readonly SimulatedMachine[]): number {
-  return machines.reduce((sum, { pricePerHour = 0 }) => sum + pricePerHour, 0)
+/** Price per hour of the instances whose price is known. */
+export function priceOfInstances(instances: readonly SimulatedInstance[]): number {
+  return instances.reduce((sum, { pricePerHour = 0 }) => sum + pricePerHour, 0)
 }
 
 function hasClaims(local: Cluster['server']['local']): boolean {

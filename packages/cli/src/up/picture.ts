@@ -72,7 +72,7 @@ export function screen(figures: ClusterFigures, columns: number, rows: number): 
   const room = Math.max(1, rows - header.length - 2)
   const shown =
     body.length > room ? [...body.slice(0, room - 1), `… and ${body.length - room + 1} more`] : body
-  return [...header, ...shown, '', 'Ctrl-C ends everything'].map((line) => line.slice(0, columns)).join('\n')
+  return [...header, ...shown, '', 'Ctrl-C stops everything'].map((line) => line.slice(0, columns)).join('\n')
 }
 
 function pad(text: string, width: number): string {

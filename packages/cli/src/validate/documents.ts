@@ -74,7 +74,7 @@ export function readText(file: string, text: string): ReadText {
         object: title,
         field: '',
         message: `kubectl reads ${word} as a boolean`,
-        fix: 'put it in quotes if a text is meant',
+        fix: 'quote it if you mean a string',
       })),
       placeOf: (field) => place(positionOf(node, field)),
     })
@@ -83,7 +83,7 @@ export function readText(file: string, text: string): ReadText {
     if (error !== undefined) wrong(error.offset, `not valid YAML: ${error.message}`)
     else if (document.contents !== null) readNode(document, document.contents)
     for (const { offset, key } of repeatedKeys) {
-      const message = `key ${JSON.stringify(key)} is already set in this map; the last one counts`
+      const message = `key ${JSON.stringify(key)} is already set in this map; the last one is used`
       problems.push({
         ...place(offset),
         severity: 'warning',

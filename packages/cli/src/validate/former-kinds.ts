@@ -7,7 +7,7 @@ const nodePoolForm = 'write apiVersion karpenter.sh/v1, kind NodePool'
 const kinds: Readonly<Record<string, string>> = {
   'karpenter.sh/v1alpha5 Provisioner': `${nodePoolForm}: spec.requirements, taints and labels go under spec.template, providerRef becomes spec.template.spec.nodeClassRef, ttlSecondsAfterEmpty becomes spec.disruption with consolidationPolicy WhenEmpty and consolidateAfter`,
   'karpenter.sh/v1alpha5 Machine':
-    'machines are NodeClaims of karpenter.sh/v1 now, made by the controller; leave it out',
+    'instances are NodeClaims of karpenter.sh/v1 now, made by the controller; leave it out',
   'karpenter.sh/v1beta1 NodePool': `${nodePoolForm}: nodeClassRef takes group, kind and name, expireAfter moves to spec.template.spec, kubelet settings to the node class`,
   'karpenter.sh/v1beta1 NodeClaim':
     'write apiVersion karpenter.sh/v1: nodeClassRef takes group, kind and name; claims are made by the controller as a rule',

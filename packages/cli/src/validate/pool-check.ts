@@ -35,13 +35,11 @@ function budgetFindings({ spec }: NodePool): readonly Finding[] {
       return [{ severity: 'error', field: `${field}.${unreadable}`, message, fix }]
     }
     if (budget.reasons?.length === 0) {
-      const fix = 'leave reasons out to mean all'
-      return [
-        { severity: 'warning', field: `${field}.reasons`, message: 'an empty list bounds nothing', fix },
-      ]
+      const fix = 'remove reasons to include all'
+      return [{ severity: 'warning', field: `${field}.reasons`, message: 'an empty list has no effect', fix }]
     }
     if (budget.duration !== undefined && parseDuration(budget.duration) === 0)
-      return [{ severity: 'warning', field: `${field}.duration`, message: 'the budget never holds' }]
+      return [{ severity: 'warning', field: `${field}.duration`, message: 'the budget is never active' }]
     return []
   })
 }

@@ -152,7 +152,7 @@ test('rules of parts without errors are checked beside the errors of others', as
 test('words that kubectl reads as booleans are pointed out', async () => {
   const template = ['metadata:', '  labels: {a: on, b: "off", c: often}']
   assert.deepEqual(await told(aPool('a', { template })), [
-    '7:19: warning: NodePool a: kubectl reads on as a boolean; put it in quotes if a text is meant',
+    '7:19: warning: NodePool a: kubectl reads on as a boolean; quote it if you mean a string',
   ])
 })
 
@@ -186,8 +186,8 @@ test('a budget that nobody can read, and one that does nothing', async () => {
     [
       '7:32: error[0].schedule: schedule cannot be read, which stops every disruption of the pool; write five cron fields (Sunday is 0) in UTC, or @daily, without anything after it',
       '8:17: error[1].nodes: nodes cannot be read, which stops every disruption of the pool; write a smaller number',
-      '9:22: warning[2].reasons: an empty list bounds nothing; leave reasons out to mean all',
-      '10:52: warning[3].duration: the budget never holds',
+      '9:22: warning[2].reasons: an empty list has no effect; remove reasons to include all',
+      '10:52: warning[3].duration: the budget is never active',
     ],
   )
 })
@@ -405,7 +405,7 @@ test('what cannot be read or is asked wrongly exits with 2', async () => {
     [['-', '--feature-gates', 'NodeOverlay'], /--feature-gates: "NodeOverlay": give NAME=true/],
     [
       ['-', '--zone', 'de-mars-1'],
-      /^tenon: --zone: no instance types are known of zone de-mars-1; there are ch-gva-2, /,
+      /^tenon: --zone: no instance types are known for zone de-mars-1; known zones are ch-gva-2, /,
     ],
   ] as const) {
     const { code, err } = await runCommand(['validate', ...args])
@@ -466,8 +466,8 @@ test('pools of KWOK are held against an instance-type file, and so is the file i
   )
   assert.match(zone ?? '', /warning: NodePool zoned: .*has topology\.kubernetes\.io\/zone zone-c; /)
   assert.deepEqual(rest, [
-    'types.json:1:1: error: instance type b.large: offerings[1] is left out: Price: give a number from 0 to 1000000000, or none if it is not known',
-    'types.json:1:1: error: instance type c.large is left out: offerings: none of them can be used',
+    'types.json:1:1: error: instance type b.large: offerings[1] is skipped: Price: give a number from 0 to 1000000000, or none if it is not known',
+    'types.json:1:1: error: instance type c.large is skipped: offerings: none of them can be used',
   ])
   const env = { INSTANCE_TYPES_FILE_PATH: 'types.json' }
   const byVariable = await runCommand(['validate', 'pools.yaml'], { cwd, env })
@@ -476,7 +476,7 @@ test('pools of KWOK are held against an instance-type file, and so is the file i
   assert.match(builtIn.out, /^pools\.yaml:29:11: error: NodePool zoned: .*; there are test-zone-a, [^\n]*\n$/)
   assert.match(
     (await check('--instance-types-file-path', 'none.json')).out,
-    /none\.json:1:1: error: gives no/,
+    /none\.json:1:1: error: contains no/,
   )
   const missing = await check('--instance-types-file-path', 'nowhere.json')
   assert.equal(missing.code, 2)
@@ -580,11 +580,11 @@ test('RPT-64 broken text stays broken, at the line where it breaks', async () =>
   }
 })
 
-test('RPT-64 a key that is given twice is a warning, and the last one counts', async () => {
+test('RPT-64 a key that is given twice is a warning, and the last one is used', async () => {
   const text = aPool('general').replace('spec:\n', 'spec:\n  weight: 1000\n  weight: 10\n')
   const lines = await told(text)
   assert.deepEqual(lines, [
-    '6:3: warning: key "weight" is already set in this map; the last one counts; remove one of the two',
+    '6:3: warning: key "weight" is already set in this map; the last one is used; remove one of the two',
   ])
 })
 

@@ -94,11 +94,11 @@ describe('groups that cannot help', () => {
     const scene = {
       groups: [
         { group: aGroup('full', { targetSize: 10 }), node: template },
-        { group: aGroup('resting'), node: template },
+        { group: aGroup('failing'), node: template },
         { group: aGroup('sick'), node: template },
         { group: aGroup('unseen') },
       ],
-      safety: { resting: 'backoff', sick: 'unhealthy' } as const,
+      safety: { failing: 'backoff', sick: 'unhealthy' } as const,
       pods: [aPod('p', { cpu: '1' })],
     }
     const { result } = await scaleUp(scene)

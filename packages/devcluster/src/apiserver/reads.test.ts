@@ -155,7 +155,7 @@ test('discovery names every resource in both of its forms', async () => {
   )
 })
 
-test('RPT-42 requests need a valid credential; joining machines may do what Kubernetes lets them', async () => {
+test('RPT-42 requests need a valid credential; joining instances may do what Kubernetes lets them', async () => {
   const api = new TestServer()
   assert.equal((await api.call('GET', podsPath, undefined, { token: 'wrong' })).status, 401)
   const encode = (text: string) => Buffer.from(text).toString('base64')

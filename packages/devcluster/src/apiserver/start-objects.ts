@@ -90,7 +90,7 @@ export function publishEndpoint(api: LocalApi, endpoint: Endpoint): void {
   })
 }
 
-/** A kubeconfig without a user: what a joining machine may know. */
+/** A kubeconfig without a user: what a joining instance may know. */
 function clusterInfo({ host, port, certificateAuthority }: Endpoint): string {
   return [
     'apiVersion: v1',

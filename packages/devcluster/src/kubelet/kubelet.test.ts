@@ -34,7 +34,7 @@ describe('a kubelet and its Node', () => {
     assert.equal(fixture.ready(), 'True')
   })
 
-  it('of a machine that never gets ready reports so for good', async () => {
+  it('of an instance that never gets ready reports so for good', async () => {
     const fixture = new KubeletFixture()
     fixture.kubelet('a', { neverReady: true })
     await fixture.seconds(3600)

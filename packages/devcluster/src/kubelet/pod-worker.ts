@@ -105,7 +105,7 @@ export class PodWorker {
     if (conditions.some(({ type, status }) => type === 'Ready' && status === 'False')) this.#report()
   }
 
-  /** Ends the keeping of the pod without a word: it is gone, or the machine is. */
+  /** Ends the keeping of the pod without a word: it is gone, or the instance is. */
   abandon(): void {
     this.#end()
   }

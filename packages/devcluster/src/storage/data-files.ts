@@ -16,7 +16,7 @@ export interface DataFiles {
   remove(name: string): Promise<void>
 }
 
-/** A directory on the machine's disk, made when it is not there. Its files are the owner's alone. */
+/** A directory on the host's disk, made when it is not there. Its files are the owner's alone. */
 export class DirectoryFiles implements DataFiles {
   readonly #directory: string
 

@@ -5,11 +5,21 @@ import { newClaim } from '../scheduling/claims/new-claim.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingInput } from '../input/input.ts'
 import type { Failure, NewClaim, Placement } from '../input/result.ts'
-import type { Consolidation, DisruptionAnswer, Move, Refusal, Remark, Removal } from './question.ts'
+import type {
+  Consolidation,
+  DisruptionAnswer,
+  DisruptionQuestion,
+  Move,
+  Refusal,
+  Remark,
+  Removal,
+} from './question.ts'
 
 /** What would become of the pods without the nodes asked about. */
 export interface RemovalResult {
   readonly claims: readonly NewClaim[]
+  /** Those of the claims that hold pods of nodes that go; the others are for pods that have no node now. */
+  readonly replacements: readonly NewClaim[]
   readonly placements: readonly Placement[]
   /** Pods that would lose their place. */
   readonly stranded: readonly Failure[]
@@ -18,7 +28,7 @@ export interface RemovalResult {
 }
 
 /** Nodes to remove, and what comes in their place. */
-export interface PlannedMove extends Omit<RemovalResult, 'stranded' | 'isComplete'> {
+export interface PlannedMove extends Pick<RemovalResult, 'claims' | 'placements'> {
   /** Names of the nodes that go. */
   readonly candidates: readonly string[]
   /** Estimated, per hour. */
@@ -46,8 +56,15 @@ export type DisruptionResult =
   | ({ readonly kind: 'removal' } & RemovalResult)
   | ({ readonly kind: 'consolidation' } & ConsolidationResult)
 
-/** @param input what the problem was made from. */
-export function disruptionResult(input: SchedulingInput, answer: DisruptionAnswer): DisruptionResult {
+/**
+ * @param input what the problem was made from.
+ * @param question what was answered.
+ */
+export function disruptionResult(
+  input: SchedulingInput,
+  question: DisruptionQuestion,
+  answer: DisruptionAnswer,
+): DisruptionResult {
   const { pods, nodes } = input
   const claimsOf = (claims: readonly FinishedClaim[]): readonly NewClaim[] =>
     claims.flatMap((claim) => newClaim(input, claim) ?? [])
@@ -68,9 +85,12 @@ export function disruptionResult(input: SchedulingInput, answer: DisruptionAnswe
   })
   if (answer.kind === 'removal') {
     const { removal } = answer
+    const { claims, placements } = planned(removal)
     return {
       kind: 'removal',
-      ...planned(removal),
+      claims,
+      replacements: claims.filter(holdsAny(movingPods(question))),
+      placements,
       stranded: failuresOf(removal.stranded),
       isComplete: removal.isComplete,
     }
@@ -93,4 +113,15 @@ export function disruptionResult(input: SchedulingInput, answer: DisruptionAnswe
       }
     }),
   }
+}
+
+/** UIDs of the pods on the nodes that a question is about. */
+function movingPods(question: DisruptionQuestion): ReadonlySet<string> {
+  const gone = question.kind === 'remove' ? new Set(question.gone) : undefined
+  const nodes = question.candidates.filter(({ node }) => gone?.has(node) ?? true)
+  return new Set(nodes.flatMap(({ pods }) => pods))
+}
+
+function holdsAny(uids: ReadonlySet<string>): (claim: NewClaim) => boolean {
+  return ({ pods }) => pods.some(({ metadata }) => uids.has(metadata.uid ?? ''))
 }

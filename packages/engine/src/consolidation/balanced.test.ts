@@ -101,7 +101,7 @@ test('DIS-132 a pool that may only buy on-demand saves what on-demand costs less
   )
   const result = consolidate('single', {
     pools: [aPoolInput(nodePool, [offer, type])],
-    machines: { here: { type, policy: 'Balanced', pods: [aPod()] } },
+    instances: { here: { type, policy: 'Balanced', pods: [aPod()] } },
     totals: { default: { cost: 0.4, disruption: 4 } },
   })
   assert.deepEqual(moves(result), [[['here'], ['offer']]])
@@ -113,7 +113,7 @@ test('DIS-133 a node whose removal would score too little is not looked at', () 
   const type = aType('large', 8, 32)
   const here = { type, policy: 'Balanced', pods: [aPod()] } as const
   const result = consolidate('single', {
-    machines: { here, there: { type, stays: true } },
+    instances: { here, there: { type, stays: true } },
     totals: { default: { cost: 100, disruption: 4 } },
   })
   assert.deepEqual([result.moves, result.remarks], [[], []])
@@ -124,12 +124,12 @@ test('DIS-133 a node whose removal would score too little is not looked at', () 
 
 test('nodes that may not go count in the disruption that a move is weighed against', () => {
   const type = aType('large', 8, 32)
-  const machines = {
+  const instances = {
     here: { type, policy: 'Balanced', pods: [aPod(), aPod(), aPod()] },
     there: { type, stays: true },
   } as const
   const search = (disruption: number) =>
-    consolidate('single', { machines, totals: { default: { cost: 4, disruption } } })
+    consolidate('single', { instances, totals: { default: { cost: 4, disruption } } })
   assert.deepEqual(moves(search(20)), [[['here']]])
   assert.deepEqual(moves(search(16)), [])
 })

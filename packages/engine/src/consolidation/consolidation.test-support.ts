@@ -1,4 +1,4 @@
-/** Words for stories about nodes that may go: machines with pods on them, and what a search says. */
+/** Words for stories about nodes that may go: instances with pods on them, and what a search says. */
 import assert from 'node:assert/strict'
 import { type InstanceType, labels, type Pod, type Resources } from '@tenon/api'
 import { allocatableOf } from '../scheduling/types/allocatable.ts'
@@ -11,7 +11,7 @@ import { examine } from './examine.ts'
 import type { CandidateInput, ConsolidationQuestion, PoolTotals } from './question.ts'
 
 /** A node that may go, unless it says otherwise. */
-export interface Machine {
+export interface Instance {
   readonly type: InstanceType
   readonly pods?: readonly Pod[]
   /** `on-demand` unless given. */
@@ -31,16 +31,16 @@ export interface Machine {
 }
 
 export interface Story {
-  readonly machines: Readonly<Record<string, Machine>>
+  readonly instances: Readonly<Record<string, Instance>>
   readonly pools?: readonly PoolInput[]
-  /** What the pool `default` sells, when no pools are given; else the machines' own types. */
+  /** What the pool `default` sells, when no pools are given; else the instances' own types. */
   readonly types?: readonly InstanceType[]
   readonly pending?: readonly Pod[]
   /** On nodes that are going away. */
   readonly leaving?: readonly Pod[]
   readonly policy?: Partial<SchedulingPolicy>
   readonly spotToSpot?: boolean
-  /** Unlimited for the pools of the machines unless given. */
+  /** Unlimited for the pools of the instances unless given. */
   readonly budgets?: Readonly<Record<string, number>>
   readonly totals?: Readonly<Record<string, PoolTotals>>
   readonly unseenPools?: readonly string[]
@@ -50,11 +50,11 @@ export interface Story {
   readonly settled?: readonly string[]
 }
 
-/** What a search among the machines of a story comes to. */
+/** What a search among the instances of a story comes to. */
 export function consolidate(search: ConsolidationQuestion['search'], story: Story): ConsolidationResult {
   const { shouldStop = () => false } = story
   const { input, question } = asked(search, story)
-  const result = disruptionResult(input, examine(problemOf(input), question, { shouldStop }))
+  const result = disruptionResult(input, question, examine(problemOf(input), question, { shouldStop }))
   assert.ok(result.kind === 'consolidation')
   return result
 }
@@ -64,9 +64,9 @@ export function asked(
   search: ConsolidationQuestion['search'],
   story: Story,
 ): { readonly input: SchedulingInput; readonly question: ConsolidationQuestion } {
-  const { machines, spotToSpot = false, unseenPools = [] } = story
-  const candidates = Object.entries(machines).flatMap(([name, machine]) =>
-    machine.stays === true ? [] : [candidateOf(name, machine)],
+  const { instances, spotToSpot = false, unseenPools = [] } = story
+  const candidates = Object.entries(instances).flatMap(([name, instance]) =>
+    instance.stays === true ? [] : [candidateOf(name, instance)],
   )
   const budgets = story.budgets ?? Object.fromEntries(candidates.map(({ nodePool }) => [nodePool, 1000]))
   const question: ConsolidationQuestion = {
@@ -84,9 +84,9 @@ export function asked(
   return { input: inputOf(story), question }
 }
 
-function inputOf({ machines, pools, types, pending = [], leaving = [], policy }: Story): SchedulingInput {
-  const all = Object.entries(machines)
-  const nodes = all.map(([name, machine]) => nodeOf(name, machine))
+function inputOf({ instances, pools, types, pending = [], leaving = [], policy }: Story): SchedulingInput {
+  const all = Object.entries(instances)
+  const nodes = all.map(([name, instance]) => nodeOf(name, instance))
   const moving = all.flatMap(([name, { stays, pods = [] }]) =>
     stays === true ? [] : pods.map((pod) => boundTo(name, pod)),
   )
@@ -106,14 +106,14 @@ function inputOf({ machines, pools, types, pending = [], leaving = [], policy }:
   })
 }
 
-function usageOf({ nodePool }: PoolInput, machines: readonly (readonly [string, Machine])[]): Resources {
-  return machines
+function usageOf({ nodePool }: PoolInput, instances: readonly (readonly [string, Instance])[]): Resources {
+  return instances
     .filter(([, { pool = 'default' }]) => pool === nodePool.metadata.name)
     .reduce<Resources>((usage, [, { type }]) => sum(usage, { ...type.capacity, nodes: 1 }), {})
 }
 
-function nodeOf(name: string, machine: Machine): NodeInput {
-  const { type, pods = [], capacityType = 'on-demand', zone = 'zone-1', pool = 'default' } = machine
+function nodeOf(name: string, instance: Instance): NodeInput {
+  const { type, pods = [], capacityType = 'on-demand', zone = 'zone-1', pool = 'default' } = instance
   return {
     name,
     labels: {
@@ -133,24 +133,24 @@ function nodeOf(name: string, machine: Machine): NodeInput {
     ),
     daemonRequests: {},
     usedHostPorts: [],
-    ...machine.node,
+    ...instance.node,
   }
 }
 
-function candidateOf(name: string, machine: Machine): CandidateInput {
-  const { type, pods = [], capacityType = 'on-demand', zone = 'zone-1', pool = 'default' } = machine
+function candidateOf(name: string, instance: Instance): CandidateInput {
+  const { type, pods = [], capacityType = 'on-demand', zone = 'zone-1', pool = 'default' } = instance
   const says = (offering: InstanceType['offerings'][number], value: string) =>
     offering.requirements.some(({ values }) => values?.includes(value) === true)
   const offering = type.offerings.find((each) => says(each, zone) && says(each, capacityType))
   return {
     node: name,
     nodePool: pool,
-    policy: machine.policy ?? 'WhenEmptyOrUnderutilized',
+    policy: instance.policy ?? 'WhenEmptyOrUnderutilized',
     capacityType,
     instanceType: type.name,
-    pricePerHour: machine.pricePerHour ?? offering?.pricePerHour ?? 0,
-    disruptionCost: machine.disruptionCost ?? 1 + pods.length,
-    waitsForBusyNodes: machine.waitsForBusyNodes ?? false,
+    pricePerHour: instance.pricePerHour ?? offering?.pricePerHour ?? 0,
+    disruptionCost: instance.disruptionCost ?? 1 + pods.length,
+    waitsForBusyNodes: instance.waitsForBusyNodes ?? false,
     capacity: { ...type.capacity, nodes: 1 },
     pods: pods.map(({ metadata }) => metadata.uid ?? ''),
   }

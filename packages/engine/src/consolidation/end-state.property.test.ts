@@ -8,7 +8,7 @@ import type { PoolInput } from '../input/input.ts'
 import { problemOf } from '../input/problem.ts'
 import { anOffering, aPool, aType, requiringPods, soldAs, spreading } from '../testing/builders.ts'
 import { type ConsolidationResult, disruptionResult } from './answer.ts'
-import { asked, type Machine, type Story } from './consolidation.test-support.ts'
+import { asked, type Instance, type Story } from './consolidation.test-support.ts'
 import { examine } from './examine.ts'
 import { type Case, violationsOf } from './move-checker.test-support.ts'
 
@@ -77,20 +77,20 @@ const catalogues: fc.Arbitrary<readonly InstanceType[]> = fc
     }),
   )
 
-interface DrawnMachine {
+interface DrawnInstance {
   readonly type: number
   readonly zone: (typeof zones)[number]
   readonly isSpot: boolean
   readonly pool: PoolName
   readonly policy: 'WhenEmptyOrUnderutilized' | 'Balanced'
-  /** Times what is asked for such a machine today. */
+  /** Times what is asked for such an instance today. */
   readonly dearness: number
   readonly fill: readonly number[]
   readonly use: number
   readonly kind: 'candidate' | 'stays' | 'starting'
 }
 
-const drawnMachine: fc.Arbitrary<DrawnMachine> = fc.record({
+const drawnInstance: fc.Arbitrary<DrawnInstance> = fc.record({
   type: fc.nat(4),
   zone: pick(...zones),
   isSpot: pick(false, false, false, true),
@@ -113,7 +113,7 @@ const clusters: fc.Arbitrary<Story> = fc
   .record({
     kinds: podKinds,
     types: catalogues,
-    drawn: fc.array(drawnMachine, { minLength: 2, maxLength: 9 }),
+    drawn: fc.array(drawnInstance, { minLength: 2, maxLength: 9 }),
     waiting: fc.array(fc.nat(3), { maxLength: 2 }),
     minValues: pick(undefined, undefined, undefined, 2, 3),
     /** Above what a NodePool uses. */
@@ -137,24 +137,24 @@ const clusters: fc.Arbitrary<Story> = fc
         spec: { containers: [{ name: 'app', resources: { requests } }], ...spec },
       }
     }
-    const machines = Object.fromEntries(
-      drawn.map((each, index) => [`node-${index}`, machineOf(each, `node-${index}`, types, podOf)]),
+    const instances = Object.fromEntries(
+      drawn.map((each, index) => [`node-${index}`, instanceOf(each, `node-${index}`, types, podOf)]),
     )
     return {
       ...rest,
-      machines,
-      pools: pools.map((name) => poolInput(name, machines, types, spare, minValues)),
+      instances,
+      pools: pools.map((name) => poolInput(name, instances, types, spare, minValues)),
       pending: waiting.map((kind, index) => podOf(`waiting-${index}`, kind)),
       totals: Object.fromEntries(pools.map((name) => [name, { cost: 2, disruption: 40 }])),
     }
   })
 
-function machineOf(
-  { type: drawn, isSpot, fill, use, kind, dearness, ...rest }: DrawnMachine,
+function instanceOf(
+  { type: drawn, isSpot, fill, use, kind, dearness, ...rest }: DrawnInstance,
   name: string,
   types: readonly InstanceType[],
   podOf: (name: string, kind: number) => Pod,
-): Machine {
+): Instance {
   const type = types[drawn % types.length] as InstanceType
   const spot = type.offerings.find(({ requirements }) =>
     requirements.some(({ values }) => values?.includes('spot') === true),
@@ -182,12 +182,12 @@ function machineOf(
 
 function poolInput(
   name: PoolName,
-  machines: Readonly<Record<string, Machine>>,
+  instances: Readonly<Record<string, Instance>>,
   instanceTypes: readonly InstanceType[],
   spare: { readonly cpu: number | undefined; readonly nodes: number | undefined },
   minValues: number | undefined,
 ): PoolInput {
-  const own = Object.values(machines).filter(({ pool }) => pool === name)
+  const own = Object.values(instances).filter(({ pool }) => pool === name)
   const cores = own.reduce((total, { type }) => total + (type.capacity['cpu'] ?? 0) / 1000, 0)
   const limits = {
     ...(spare.cpu !== undefined && { cpu: String(cores + spare.cpu) }),
@@ -203,7 +203,11 @@ function poolInput(
 
 function answerTo(story: Story): ConsolidationResult {
   const { input, question } = asked('global', story)
-  const result = disruptionResult(input, examine(problemOf(input), question, { shouldStop: () => false }))
+  const result = disruptionResult(
+    input,
+    question,
+    examine(problemOf(input), question, { shouldStop: () => false }),
+  )
   assert.ok(result.kind === 'consolidation')
   return result
 }

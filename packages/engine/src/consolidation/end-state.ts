@@ -3,7 +3,7 @@
  * those that move: which nodes stay, and which few are launched. First nodes go one by one while the rest has
  * room; then nodes are exchanged for others, for better or, at first, a little worse, as in simulated annealing.
  */
-import type { Fleet, Launchable, Machine } from './fleet.ts'
+import type { Fleet, Launchable, Instance } from './fleet.ts'
 import type { ConsolidationQuestion } from './question.ts'
 import { type PlaceOptions, SchedulerModel } from './scheduler-model.ts'
 import type { Candidate } from './what-if.ts'
@@ -69,26 +69,26 @@ export function cheapestStates(
 interface Rules {
   /** Nodes that may still be disrupted, by NodePool. */
   readonly left: readonly number[]
-  /** NodePool of each machine that may go; -1 of the others. */
+  /** NodePool of each instance that may go; -1 of the others. */
   readonly poolOf: Int32Array
-  /** Instance type of each machine, by index of the first type to launch of that name; -1 of the others. */
+  /** Instance type of each instance, by index of the first type to launch of that name; -1 of the others. */
   readonly typeOf: Int32Array
   /** The same of each type to launch. */
   readonly firstOf: Int32Array
 }
 
-function rulesOf({ machines, types }: Fleet, budgets: ReadonlyMap<string, number>): Rules {
-  const pools = [...new Set(machines.flatMap(({ candidate }) => candidate?.input.nodePool ?? []))]
+function rulesOf({ instances, types }: Fleet, budgets: ReadonlyMap<string, number>): Rules {
+  const pools = [...new Set(instances.flatMap(({ candidate }) => candidate?.input.nodePool ?? []))]
   const indexes = new Map(pools.map((pool, index) => [pool, index]))
   const names = new Map(
     [...types.entries()].toReversed().map(([index, { row }]) => [row.type.type.name, index]),
   )
   return {
     left: pools.map((pool) => budgets.get(pool) ?? 0),
-    poolOf: Int32Array.from(machines, ({ candidate }) =>
+    poolOf: Int32Array.from(instances, ({ candidate }) =>
       candidate === undefined ? -1 : (indexes.get(candidate.input.nodePool) ?? -1),
     ),
-    typeOf: Int32Array.from(machines, ({ candidate }) =>
+    typeOf: Int32Array.from(instances, ({ candidate }) =>
       candidate === undefined ? -1 : (names.get(candidate.input.instanceType) ?? -1),
     ),
     firstOf: Int32Array.from(types, ({ row }) => names.get(row.type.type.name) ?? -1),
@@ -102,10 +102,10 @@ function withOne(numbers: readonly number[], one: number): readonly number[] {
 }
 
 /** How often nodes are exchanged in one search; never when all candidates are settled. */
-function roundsFor({ machines }: Fleet, settled: ReadonlySet<string> | undefined): number {
-  if (settled === undefined || settled.size === 0) return roundsPerNode * (machines.length + mostLaunches)
-  const isNews = ({ candidate }: Machine) => candidate !== undefined && !settled.has(candidate.input.node)
-  const news = machines.filter(isNews).length
+function roundsFor({ instances }: Fleet, settled: ReadonlySet<string> | undefined): number {
+  if (settled === undefined || settled.size === 0) return roundsPerNode * (instances.length + mostLaunches)
+  const isNews = ({ candidate }: Instance) => candidate !== undefined && !settled.has(candidate.input.node)
+  const news = instances.filter(isNews).length
   return news === 0 ? 0 : roundsPerNode * (news + mostLaunches)
 }
 
@@ -113,7 +113,7 @@ class Search {
   readonly #fleet: Fleet
   readonly #shouldStop: () => boolean
   readonly #model: SchedulerModel
-  /** Pods that wait and those of all machines, by kind. */
+  /** Pods that wait and those of all instances, by kind. */
   readonly #total: Int32Array
   /** Pods that wait, by kind. */
   readonly #waiting: Int32Array
@@ -121,11 +121,11 @@ class Search {
   readonly #mostLaunches: number
   readonly #rounds: number
   readonly #rules: Rules
-  /** Kinds of the pods that move, by machine. */
+  /** Kinds of the pods that move, by instance. */
   readonly #kindsOn: readonly (readonly number[])[]
-  /** Of each machine, per hour. */
+  /** Of each instance, per hour. */
   readonly #prices: Float64Array
-  /** Of all machines, per hour. */
+  /** Of all instances, per hour. */
   readonly #price: number
   /** What finds no place as things are. */
   readonly #lost: number
@@ -139,18 +139,18 @@ class Search {
   ) {
     this.#fleet = fleet
     this.#shouldStop = shouldStop
-    this.#model = new SchedulerModel(fleet.kinds, fleet.layout, [...fleet.machines, ...fleet.types])
+    this.#model = new SchedulerModel(fleet.kinds, fleet.layout, [...fleet.instances, ...fleet.types])
     this.#waiting = new Int32Array(fleet.waiting.map(({ length }) => length))
     this.#total = this.#waiting.slice()
-    for (const { moving } of fleet.machines) add(this.#total, moving)
-    this.#all = [...fleet.machines.keys()]
-    this.#prices = Float64Array.from(fleet.machines, ({ pricePerHour }) => pricePerHour)
+    for (const { moving } of fleet.instances) add(this.#total, moving)
+    this.#all = [...fleet.instances.keys()]
+    this.#prices = Float64Array.from(fleet.instances, ({ pricePerHour }) => pricePerHour)
     this.#price = this.#keptPrice(this.#all)
     this.#rules = rulesOf(fleet, budgets)
-    this.#kindsOn = fleet.machines.map(({ moving }) =>
+    this.#kindsOn = fleet.instances.map(({ moving }) =>
       [...moving.keys()].filter((kind) => (moving[kind] as number) > 0),
     )
-    this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.machines.length / nodesPerLaunch))
+    this.#mostLaunches = Math.max(mostLaunches, Math.ceil(fleet.instances.length / nodesPerLaunch))
     this.#rounds = roundsFor(fleet, settled)
     this.#lost = this.#missing(this.#asIs)
   }
@@ -177,11 +177,11 @@ class Search {
 
   /** Nodes go as long as the others have room, those that are least worth their price first. */
   #fewest(): Draft {
-    const { machines } = this.#fleet
+    const { instances } = this.#fleet
     let draft = this.#asIs
     const order = this.#all
-      .filter((index) => machines[index]?.candidate !== undefined)
-      .map((index) => ({ index, loss: this.#lossOf(machines[index] as Machine) }))
+      .filter((index) => instances[index]?.candidate !== undefined)
+      .map((index) => ({ index, loss: this.#lossOf(instances[index] as Instance) }))
       .toSorted((a, b) => b.loss - a.loss || a.index - b.index)
     const takers = new Takers(this.#fleet)
     for (const { index } of order) {
@@ -274,7 +274,7 @@ class Search {
     if (place >= draft.kept.length)
       return { ...draft, launched: draft.launched.toSpliced(place - draft.kept.length, 1) }
     const index = draft.kept[place] as number
-    if (this.#fleet.machines[index]?.candidate === undefined) return undefined
+    if (this.#fleet.instances[index]?.candidate === undefined) return undefined
     return { ...draft, kept: draft.kept.toSpliced(place, 1), gone: withOne(draft.gone, index) }
   }
 
@@ -316,18 +316,18 @@ class Search {
     return this.#model.place(this.#hostsOf(draft), this.#movingOf(draft), options)
   }
 
-  /** Indexes of the hosts, of which launchable types come after the machines. */
+  /** Indexes of the hosts, of which launchable types come after the instances. */
   #hostsOf({ kept, launched }: Draft): readonly number[] {
     if (launched.length === 0) return kept
     const { length } = this.#all
     return [...kept, ...launched.map((type) => length + type)]
   }
 
-  /** Pods by kind that need a place: those that wait, and those of machines that go. */
+  /** Pods by kind that need a place: those that wait, and those of instances that go. */
   #movingOf({ gone }: Draft): Int32Array {
     const moving = this.#waiting.slice()
     for (const index of gone) {
-      const own = (this.#fleet.machines[index] as Machine).moving
+      const own = (this.#fleet.instances[index] as Instance).moving
       for (const kind of this.#kindsOn[index] as readonly number[])
         moving[kind] = (moving[kind] as number) + (own[kind] as number)
     }
@@ -361,8 +361,8 @@ class Search {
     return this.#costOf(draft) + missingFactor * this.#missing(draft)
   }
 
-  /** What is paid for a machine beyond the worth of its pods. */
-  #lossOf({ pricePerHour, moving }: Machine): number {
+  /** What is paid for an instance beyond the worth of its pods. */
+  #lossOf({ pricePerHour, moving }: Instance): number {
     return this.#fleet.kinds.reduce(
       (loss, { worth }, kind) => loss - worth * (moving[kind] as number),
       pricePerHour,
@@ -370,7 +370,7 @@ class Search {
   }
 
   #stateOf(draft: Draft): EndState {
-    const { kinds, machines, waiting } = this.#fleet
+    const { kinds, instances, waiting } = this.#fleet
     const hosts = this.#hostsOf(draft)
     const places = kinds.map((): number[] => [])
     this.#model.place(hosts, this.#movingOf(draft), { homes: places })
@@ -382,17 +382,17 @@ class Search {
     }))
     const waves: number[][] = []
     for (const [kind, { wave }] of kinds.entries()) {
-      const leaving = machines.flatMap(({ pods }, index) => (stays.has(index) ? [] : (pods[kind] ?? [])))
+      const leaving = instances.flatMap(({ pods }, index) => (stays.has(index) ? [] : (pods[kind] ?? [])))
       ;(waves[wave] ??= []).push(...leaving)
       for (const [order, pod] of [...(waiting[kind] ?? []), ...leaving].entries()) {
         const place = places[kind]?.[order]
         if (place === undefined) continue
         if (place >= draft.kept.length) launches[place - draft.kept.length]?.pods.push(pod)
-        else homes.set(pod, machines[draft.kept[place] as number]?.index ?? -1)
+        else homes.set(pod, instances[draft.kept[place] as number]?.index ?? -1)
       }
     }
     return {
-      gone: draft.gone.flatMap((index) => machines[index]?.candidate ?? []),
+      gone: draft.gone.flatMap((index) => instances[index]?.candidate ?? []),
       launches: launches.filter(({ pods }) => pods.length > 0),
       homes,
       waves: waves.filter((pods) => pods.length > 0),
@@ -411,10 +411,10 @@ class Search {
   }
 }
 
-/** For each kind of pods, the machines that could take one of them as things are. */
+/** For each kind of pods, the instances that could take one of them as things are. */
 class Takers {
   readonly #fleet: Fleet
-  /** By kind and machine: 1 for those that could. */
+  /** By kind and instance: 1 for those that could. */
   readonly #takes: readonly Uint8Array[]
   readonly #counts: Int32Array
 
@@ -423,23 +423,23 @@ class Takers {
     this.#takes = fleet.kinds.map(
       (_, kind) =>
         new Uint8Array(
-          fleet.machines.map(({ scores }) => (scores[kind] === Number.NEGATIVE_INFINITY ? 0 : 1)),
+          fleet.instances.map(({ scores }) => (scores[kind] === Number.NEGATIVE_INFINITY ? 0 : 1)),
         ),
     )
     this.#counts = new Int32Array(this.#takes.map((takes) => takes.reduce((sum, each) => sum + each, 0)))
   }
 
-  /** Whether for each pod of the machine another one is left that could take at least that one. */
-  mayGo(machine: number): boolean {
-    const moving = this.#fleet.machines[machine]?.moving ?? []
+  /** Whether for each pod of the instance another one is left that could take at least that one. */
+  mayGo(instance: number): boolean {
+    const moving = this.#fleet.instances[instance]?.moving ?? []
     for (let kind = 0; kind < moving.length; kind++)
-      if (moving[kind] !== 0 && this.#countOf(kind) <= (this.#takes[kind]?.[machine] ?? 0)) return false
+      if (moving[kind] !== 0 && this.#countOf(kind) <= (this.#takes[kind]?.[instance] ?? 0)) return false
     return true
   }
 
-  goes(machine: number): void {
+  goes(instance: number): void {
     for (let kind = 0; kind < this.#counts.length; kind++)
-      this.#counts[kind] = this.#countOf(kind) - (this.#takes[kind]?.[machine] ?? 0)
+      this.#counts[kind] = this.#countOf(kind) - (this.#takes[kind]?.[instance] ?? 0)
   }
 
   #countOf(kind: number): number {

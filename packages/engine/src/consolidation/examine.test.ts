@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { problemOf } from '../input/problem.ts'
 import { aPod, aType } from '../testing/builders.ts'
+import type { NewClaim } from '../input/result.ts'
+import { disruptionResult } from './answer.ts'
 import { asked } from './consolidation.test-support.ts'
 import { Examiner, examine } from './examine.ts'
 import type { DisruptionQuestion } from './question.ts'
@@ -12,7 +14,7 @@ function aGround() {
   const type = aType('small', 4, 8)
   const pod = () => aPod({ cpu: '2' })
   const { input, question } = asked('single', {
-    machines: {
+    instances: {
       a: { type, pods: [pod()] },
       b: { type, pods: [pod(), pod()] },
       c: { type, pods: [pod()] },
@@ -42,4 +44,20 @@ test('another problem, or other candidates, are not answered from what was known
     examiner.examine(second.problem, second.without('b'), never),
     examine(second.problem, second.without('b'), never),
   )
+})
+
+test('of the claims without a node only those with pods of that node replace it', () => {
+  const type = aType('small', 4, 8)
+  const [moving, pending] = [aPod({ cpu: '3' }), aPod({ cpu: '3' })]
+  const { input, question } = asked('single', {
+    instances: { a: { type, pods: [moving] }, b: { type, pods: [aPod({ cpu: '3' })] } },
+    pending: [pending],
+  })
+  const asksFor = { kind: 'remove' as const, candidates: question.candidates, gone: ['a'] }
+  const result = disruptionResult(input, asksFor, examine(problemOf(input), asksFor, never))
+  assert.ok(result.kind === 'removal')
+  const uidsOf = (claims: readonly NewClaim[]) =>
+    claims.flatMap(({ pods }) => pods.map(({ metadata: { uid = '' } }) => uid)).toSorted()
+  assert.deepEqual(uidsOf(result.claims), [moving.metadata.uid, pending.metadata.uid])
+  assert.deepEqual(uidsOf(result.replacements), [moving.metadata.uid])
 })

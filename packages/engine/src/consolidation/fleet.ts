@@ -21,7 +21,7 @@ interface Kind extends PodKind {
 }
 
 /** A node that pods may go to; it may itself go when it is a candidate's. */
-export interface Machine extends Host {
+export interface Instance extends Host {
   /** Index in the problem. */
   readonly index: number
   readonly candidate?: Candidate
@@ -40,13 +40,13 @@ export interface Launchable extends Host {
 export interface Fleet {
   readonly kinds: readonly Kind[]
   readonly layout: Layout
-  readonly machines: readonly Machine[]
+  readonly instances: readonly Instance[]
   readonly types: readonly Launchable[]
   /** The class of claims for the pods; absent when nothing can be launched. */
   readonly class?: ClaimClass
   /** Pods of each kind that wait for a place. */
   readonly waiting: readonly (readonly number[])[]
-  /** Whether all candidates are machines that may go. */
+  /** Whether all candidates are instances that may go. */
   readonly isWhole: boolean
 }
 
@@ -99,7 +99,7 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   const others = whatIf.nodes.all
     .filter((node) => !going.has(node) && node.input.initialized && !node.takesNothing)
     .slice(0, mostNodes - removable.length)
-  const machines = [...going.keys(), ...others].map((node): Machine => {
+  const instances = [...going.keys(), ...others].map((node): Instance => {
     const candidate = going.get(node)
     const pods = byKind(candidate?.pods ?? [])
     const moving = new Int32Array(pods.map(({ length }) => length))
@@ -134,7 +134,7 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   return {
     kinds,
     layout: { ...layout, zones: Math.max(1, zones.size) },
-    machines,
+    instances,
     types,
     ...(ofClass && { class: ofClass }),
     waiting: byKind(waiting),

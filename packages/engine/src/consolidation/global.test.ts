@@ -9,25 +9,25 @@ const types = [2, 4, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4))
 const [two, four, eight, sixteen] = types as [InstanceType, InstanceType, InstanceType, InstanceType]
 
 test('nodes whose pods find room on others go together, however many they are', () => {
-  const machines = Object.fromEntries(times(10, (i) => [`node-${i}`, { type: four, pods: pods(1, '700m') }]))
-  const [move] = consolidate('global', { types, machines }).moves
+  const instances = Object.fromEntries(times(10, (i) => [`node-${i}`, { type: four, pods: pods(1, '700m') }]))
+  const [move] = consolidate('global', { types, instances }).moves
   assert.equal(move?.candidates.length, 8)
   assert.deepEqual(move.claims, [])
   assert.equal(move.placements.length, 8)
-  const staying = new Set(Object.keys(machines).filter((name) => !move.candidates.includes(name)))
+  const staying = new Set(Object.keys(instances).filter((name) => !move.candidates.includes(name)))
   assert.ok(move.placements.every(({ node }) => staying.has(node)))
 })
 
 test('one large node gives way to two small ones where that is cheaper', () => {
-  const machines = { large: { type: sixteen, pods: pods(5, '1900m') } }
-  const [move] = consolidate('global', { types, machines, improvement: 'planned' }).moves
+  const instances = { large: { type: sixteen, pods: pods(5, '1900m') } }
+  const [move] = consolidate('global', { types, instances, improvement: 'planned' }).moves
   assert.deepEqual(move?.claims.map(({ instanceTypes }) => instanceTypes[0]).toSorted(), ['type-2', 'type-8'])
   assert.ok(Math.abs(move.savings - 0.3) < 1e-9)
 })
 
 test('a budget bounds how many go at once, and says that it did', () => {
-  const machines = Object.fromEntries(times(10, (i) => [`node-${i}`, { type: four, pods: pods(1, '700m') }]))
-  const result = consolidate('global', { types, machines, budgets: { default: 3 } })
+  const instances = Object.fromEntries(times(10, (i) => [`node-${i}`, { type: four, pods: pods(1, '700m') }]))
+  const result = consolidate('global', { types, instances, budgets: { default: 3 } })
   assert.equal(result.moves[0]?.candidates.length, 3)
   assert.ok(result.isLimitedByBudget)
 })
@@ -40,8 +40,8 @@ test('RPT-26 a node waits with its replacement while busy nodes have room for al
     stays: true,
     node: { refusesCandidatePods: true },
   })
-  const search = (machines: Parameters<typeof consolidate>[1]['machines']) =>
-    consolidate('global', { types, machines, improvement: 'planned' })
+  const search = (instances: Parameters<typeof consolidate>[1]['instances']) =>
+    consolidate('global', { types, instances, improvement: 'planned' })
   const waiting = search({ large, busy: busy(5) })
   assert.deepEqual([moves(waiting), refusals(waiting)], [[], { large: 'busyNodes' }])
   assert.deepEqual(search({ large, busy: busy(1) }).moves.length, 1)
@@ -51,7 +51,7 @@ test('RPT-26 a node waits with its replacement while busy nodes have room for al
 test('what would save next to nothing is left alone', () => {
   const story = {
     types,
-    machines: { a: { type: two, pods: pods(1, '1900m') }, b: { type: eight, pods: pods(4, '1900m') } },
+    instances: { a: { type: two, pods: pods(1, '1900m') }, b: { type: eight, pods: pods(4, '1900m') } },
   }
   assert.deepEqual(consolidate('global', story).moves, [])
 })
@@ -60,7 +60,7 @@ test('nodes that could go one after the other go together only if rules about po
   const zones = ['zone-1', 'zone-2']
   const [medium, huge] = [aType('type-4', 4, 16, zones), aType('type-16', 16, 64, zones)]
   const port = { containers: [{ name: 'app', ports: [{ containerPort: 80, hostPort: 8080 }] }] }
-  const machines = {
+  const instances = {
     keeper: { type: huge, zone: 'zone-1', pods: [anAppPod('many', {}, '1')], stays: true },
     // Alone it may go to zone-1, where then one pod of the others is, and two are in zone-2.
     first: { type: medium, zone: 'zone-2', pods: [anAppPod('even', spreading(labels.zone, 'many'))] },
@@ -70,7 +70,7 @@ test('nodes that could go one after the other go together only if rules about po
       pods: [anAppPod('many', {}, '1'), anAppPod('many', {}, '1'), anAppPod('port', port, '1')],
     },
   }
-  const [move] = consolidate('global', { types: [medium, huge], machines }).moves
+  const [move] = consolidate('global', { types: [medium, huge], instances }).moves
   assert.deepEqual(move?.candidates, ['first'])
 })
 
@@ -78,14 +78,14 @@ test('what is as it was when nothing was found is packed anew only together with
   const zones = ['zone-1', 'zone-2']
   const [small, medium, huge] = [2, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4, zones))
   const pinned = (zone: string) => [anAppPod(zone, { nodeSelector: { [labels.zone]: zone } }, '1900m')]
-  const machines = {
+  const instances = {
     a: { type: medium as InstanceType, zone: 'zone-1', pods: pinned('zone-1') },
     b: { type: huge as InstanceType, zone: 'zone-2', pods: pinned('zone-2') },
   }
   const goes = (unchanged: readonly string[], budget: number) =>
     consolidate('global', {
       types: [small, medium, huge] as InstanceType[],
-      machines,
+      instances,
       unchanged,
       budgets: { default: budget },
     }).moves[0]?.candidates.toSorted()
@@ -93,6 +93,6 @@ test('what is as it was when nothing was found is packed anew only together with
   assert.deepEqual(goes(['b'], 1), ['a'])
   assert.deepEqual(goes(['b'], 2), ['a', 'b'])
   assert.equal(goes(['a', 'b'], 2), undefined)
-  const limited = { types: [small, medium, huge] as InstanceType[], machines, budgets: { default: 1 } }
+  const limited = { types: [small, medium, huge] as InstanceType[], instances, budgets: { default: 1 } }
   assert.ok(consolidate('global', { ...limited, unchanged: ['a', 'b'] }).isLimitedByBudget)
 })

@@ -92,7 +92,7 @@ class GlobalSearch {
     const { states, isLimitedByBudget } = cheapestStates(fleet, this.#question, () =>
       this.#control.shouldStop(),
     )
-    this.#examined += fleet.machines.filter(({ candidate }) => candidate !== undefined).length
+    this.#examined += fleet.instances.filter(({ candidate }) => candidate !== undefined).length
     this.#isLimitedByBudget ||= isLimitedByBudget
     for (const state of states) {
       const outcome = this.#moveTo(state, fleet)
@@ -127,7 +127,7 @@ class GlobalSearch {
   /** What can be done with nodes about whose pods more than amounts decides. */
   #elsewhere(fleet: Fleet | undefined): Move | undefined {
     if (fleet?.isWhole === true && fleet.class !== undefined) return undefined
-    const known = new Set(fleet?.machines.map(({ candidate }) => candidate))
+    const known = new Set(fleet?.instances.map(({ candidate }) => candidate))
     const sorted = this.#whatIf.candidates.toSorted(bySavings)
     const fewest = this.#fewest(sorted.filter((candidate) => !known.has(candidate)))
     if (fewest !== 'noneCanGo') return fewest === 'rejected' ? undefined : fewest

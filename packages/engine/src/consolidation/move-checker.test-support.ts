@@ -50,6 +50,7 @@ export function violationsOf({ input, question }: Case, move: PlannedMove): read
   const placed = [...placements.map(({ pod }) => pod), ...claims.flatMap(({ pods }) => pods)]
   const result: SchedulingResult = {
     claims: claims.map((claim) => launchable(claim, after)),
+    deferred: [],
     placements,
     failures: [],
     undecided: [],

@@ -26,7 +26,7 @@ const large = aType('large', 8, 32)
 
 test('DIS-85 an oversized on-demand node is replaced by the types that are cheaper', () => {
   const result = consolidate('single', {
-    machines: { big: { type: large, pods: [aPod({ cpu: '1' })] } },
+    instances: { big: { type: large, pods: [aPod({ cpu: '1' })] } },
     types: [small, medium, large],
   })
   assert.deepEqual(moves(result), [[['big'], ['small', 'medium']]])
@@ -40,7 +40,7 @@ test('DIS-86 a type with any spot zone dearer than the node is no replacement', 
     anOffering('spot', 0.5, 'zone-2'),
     anOffering('on-demand', 1),
   )
-  const story = { machines: { big: { type: large, pods: [aPod()] } }, types: [zoned, large] }
+  const story = { instances: { big: { type: large, pods: [aPod()] } }, types: [zoned, large] }
   const result = consolidate('single', story)
   assert.deepEqual(moves(result), [])
   assert.deepEqual(refusals(result), { big: 'noCheaper' })
@@ -57,17 +57,17 @@ test('DIS-87 a pool that may only buy on-demand does not count on cheaper spot',
     },
   )
   const offer = soldAs(aType('offer', 4, 16), anOffering('spot', 0.1), anOffering('on-demand', 0.6))
-  const machines = { big: { type: large, pods: [aPod()] } }
-  const result = consolidate('single', { machines, pools: [aPoolInput(onlyOnDemand, [offer, large])] })
+  const instances = { big: { type: large, pods: [aPod()] } }
+  const result = consolidate('single', { instances, pools: [aPoolInput(onlyOnDemand, [offer, large])] })
   assert.deepEqual(moves(result), [])
   assert.deepEqual(refusals(result), { big: 'noCheaper' })
-  assert.equal(consolidate('single', { machines, types: [offer, large] }).moves.length, 1)
+  assert.equal(consolidate('single', { instances, types: [offer, large] }).moves.length, 1)
 })
 
 test('DIS-88 a type for the same price is no replacement', () => {
   const equal = soldAs(small, anOffering('on-demand', 0.4))
   const result = consolidate('single', {
-    machines: { big: { type: large, pods: [aPod()] } },
+    instances: { big: { type: large, pods: [aPod()] } },
     types: [equal, large],
   })
   assert.deepEqual(moves(result), [])
@@ -77,7 +77,7 @@ test('DIS-88 a type for the same price is no replacement', () => {
 test('DIS-89 a replacement that could be spot or on-demand is restricted to spot', () => {
   const offer = spotType('offer', 4, 0.1)
   const [move] = consolidate('single', {
-    machines: { big: { type: large, pods: [aPod()] } },
+    instances: { big: { type: large, pods: [aPod()] } },
     types: [offer, large],
   }).moves
   assert.deepEqual(valuesOn(move?.claims[0], labels.capacityType), ['spot'])
@@ -88,7 +88,7 @@ test('a replacement of which only on-demand is cheap enough is restricted to on-
   const fixed = soldAs(aType('fixed', 4, 16), anOffering('on-demand', 0.2))
   const dear = spotType('dear', 4, 0.5)
   const [move] = consolidate('single', {
-    machines: { big: { type: large, pods: [aPod()] } },
+    instances: { big: { type: large, pods: [aPod()] } },
     types: [fixed, dear, large],
   }).moves
   assert.deepEqual(move?.claims[0]?.instanceTypes, ['fixed'])
@@ -98,7 +98,7 @@ test('a replacement of which only on-demand is cheap enough is restricted to on-
 test('a replacement that is restricted to spot saves what spot costs less', () => {
   const fixed = soldAs(aType('fixed', 4, 16), anOffering('on-demand', 0.05))
   const [move] = consolidate('single', {
-    machines: { big: { type: large, pods: [aPod()] } },
+    instances: { big: { type: large, pods: [aPod()] } },
     types: [fixed, spotType('offer', 4, 0.1), large],
   }).moves
   assert.deepEqual(valuesOn(move?.claims[0], labels.capacityType), ['spot'])
@@ -111,12 +111,12 @@ const nameOfSpot = (count: number) => times(count, (index) => `spot-${index + 1}
 
 test('DIS-90 without the gate a spot node is not replaced, only removed', () => {
   const types = ladder(20)
-  const story = { types, machines: { here: { type: types[19]!, capacityType: 'spot', pods: [aPod()] } } }
+  const story = { types, instances: { here: { type: types[19]!, capacityType: 'spot', pods: [aPod()] } } }
   const stays = consolidate('single', story)
   assert.deepEqual(moves(stays), [])
   assert.deepEqual(refusals(stays), { here: 'spotToSpotDisabled' })
   const there = { type: types[0]!, capacityType: 'spot', stays: true }
-  const goes = consolidate('single', { ...story, machines: { ...story.machines, there } })
+  const goes = consolidate('single', { ...story, instances: { ...story.instances, there } })
   assert.deepEqual(moves(goes), [[['here']]])
 })
 
@@ -125,7 +125,7 @@ test('DIS-91 a spot node with one cheaper type stays; 15 are needed and 1 was fo
   const result = consolidate('single', {
     types,
     spotToSpot: true,
-    machines: { here: { type: types[1]!, capacityType: 'spot', pods: [aPod()] } },
+    instances: { here: { type: types[1]!, capacityType: 'spot', pods: [aPod()] } },
   })
   assert.deepEqual(moves(result), [])
   assert.deepEqual(result.remarks, [
@@ -142,7 +142,7 @@ test('DIS-92 a spot node among the 15 cheapest types stays', () => {
     const result = consolidate('single', {
       types,
       spotToSpot: true,
-      machines: { here: { type: types[index]!, capacityType: 'spot', pods: [aPod()] } },
+      instances: { here: { type: types[index]!, capacityType: 'spot', pods: [aPod()] } },
     })
     assert.equal(result.moves.length, moveCount)
   }
@@ -153,7 +153,7 @@ test('DIS-93 the dearest of 18 spot types is replaced by one of the 15 cheapest'
   const result = consolidate('single', {
     types: types.toReversed(),
     spotToSpot: true,
-    machines: { here: { type: types[17]!, capacityType: 'spot', pods: [aPod()] } },
+    instances: { here: { type: types[17]!, capacityType: 'spot', pods: [aPod()] } },
   })
   assert.deepEqual(moves(result), [[['here'], nameOfSpot(15)]])
   assert.deepEqual(valuesOn(result.moves[0]?.claims[0], labels.instanceType), nameOfSpot(15).toSorted())
@@ -175,7 +175,7 @@ test('DIS-94 minValues lengthen the list of a spot node beyond 15 types, but nev
     const result = consolidate('single', {
       pools: [aPoolInput(pool, types)],
       spotToSpot: true,
-      machines: { here: { type: types[17]!, capacityType: 'spot', pods: [aPod()] } },
+      instances: { here: { type: types[17]!, capacityType: 'spot', pods: [aPod()] } },
     })
     assert.deepEqual(moves(result), [[['here'], nameOfSpot(listed)]])
   }
@@ -189,7 +189,7 @@ test('DIS-95 cheaper types that are too few for minValues are no replacement, al
     const result = consolidate('single', {
       pools: [aPoolInput(least(3), [small, medium, large])],
       policy: { minValues },
-      machines: { big: { type: large, pods: [aPod()] } },
+      instances: { big: { type: large, pods: [aPod()] } },
     })
     assert.deepEqual(moves(result), [])
     assert.deepEqual(result.remarks, [
@@ -205,7 +205,7 @@ test('DIS-95 cheaper types that are too few for minValues are no replacement, al
 test('DIS-168 when no type is cheaper, minValues are not what is told', () => {
   const result = consolidate('single', {
     pools: [aPoolInput(least(2), [small, medium, large])],
-    machines: { here: { type: small, pods: [aPod()] } },
+    instances: { here: { type: small, pods: [aPod()] } },
   })
   assert.deepEqual(refusals(result), { here: 'noCheaper' })
 })
@@ -226,7 +226,7 @@ test('DIS-101 a node gives way to reserved capacity of its own type, and reserve
   }
   for (const capacityType of ['on-demand', 'spot']) {
     const result = consolidate('single', {
-      machines: { here: { type: offer, capacityType, pods: [aPod()] } },
+      instances: { here: { type: offer, capacityType, pods: [aPod()] } },
       types: [offer],
       policy,
     })
@@ -236,7 +236,7 @@ test('DIS-101 a node gives way to reserved capacity of its own type, and reserve
   }
   const cheaper = soldAs(small, reserved('r-2', 0.01), anOffering('on-demand', 0.1))
   const result = consolidate('single', {
-    machines: { here: { type: offer, capacityType: 'reserved', pods: [aPod()] } },
+    instances: { here: { type: offer, capacityType: 'reserved', pods: [aPod()] } },
     types: [offer, cheaper],
     policy,
   })
@@ -253,7 +253,7 @@ test('a replacement that is restricted to spot gives up minValues of its capacit
   }
   const pool = aPool('default', {}, { requirements: [wanted] })
   const [move] = consolidate('single', {
-    machines: { big: { type: large, pods: [aPod()] } },
+    instances: { big: { type: large, pods: [aPod()] } },
     pools: [aPoolInput(pool, [spotType('offer', 4, 0.1), large])],
   }).moves
   const [only] = requirementsOn(move?.claims[0], labels.capacityType)
@@ -266,7 +266,7 @@ test('types in place of a spot node come in the order of their spot prices', () 
   const result = consolidate('single', {
     types,
     spotToSpot: true,
-    machines: { here: { type: types[17]!, capacityType: 'spot', pods: [aPod()] } },
+    instances: { here: { type: types[17]!, capacityType: 'spot', pods: [aPod()] } },
   })
   const [claim] = result.moves[0]?.claims ?? []
   assert.deepEqual(claim?.instanceTypes, [...nameOfSpot(12), 'odd', ...nameOfSpot(14).slice(12)])
@@ -277,10 +277,10 @@ test('a replacement is not restricted to spot capacity that is too small for its
   const smaller = anOffering('spot', 0.1, 'zone-1', { capacityOverride: { cpu: 500 } })
   const uneven = soldAs(aType('uneven', 4, 16), smaller, anOffering('on-demand', 0.2))
   const story = { types: [uneven, large] }
-  const fits = consolidate('single', { ...story, machines: { big: { type: large, pods: [aPod()] } } })
+  const fits = consolidate('single', { ...story, instances: { big: { type: large, pods: [aPod()] } } })
   assert.deepEqual(valuesOn(fits.moves[0]?.claims[0], labels.capacityType), ['spot'])
   const pods = [aPod({ cpu: '1' })]
-  const [move] = consolidate('single', { ...story, machines: { big: { type: large, pods } } }).moves
+  const [move] = consolidate('single', { ...story, instances: { big: { type: large, pods } } }).moves
   assert.deepEqual(valuesOn(move?.claims[0], labels.capacityType), ['on-demand'])
   assert.ok(Math.abs((move?.savings ?? 0) - 0.2) < 1e-9)
 })

@@ -58,7 +58,11 @@ const cases: fc.Arbitrary<Case> = fc
 
 function answerTo({ input, question }: Case) {
   const all = withPodsOf(input, question.candidates)
-  const result = disruptionResult(all, examine(problemOf(all), question, { shouldStop: () => false }))
+  const result = disruptionResult(
+    all,
+    question,
+    examine(problemOf(all), question, { shouldStop: () => false }),
+  )
   assert.equal(result.kind, 'consolidation')
   return result
 }

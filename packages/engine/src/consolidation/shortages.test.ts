@@ -19,8 +19,8 @@ const medium = aType('medium', 4, 16)
 
 /** What is said to be short for the node `big`, by name of the type. */
 function told(story: Partial<Story>, search: 'single' | 'survey' | 'global' = 'single') {
-  const machines = { big: { type: large, pods: [aPod({ cpu: '1' })] } }
-  const { remarks } = consolidate(search, { machines, ...story })
+  const instances = { big: { type: large, pods: [aPod({ cpu: '1' })] } }
+  const { remarks } = consolidate(search, { instances, ...story })
   return remarks.flatMap((remark) => {
     if (remark.kind !== 'refused') return []
     const { kind, short: offerings } = { short: [], ...remark.refusal }
@@ -30,9 +30,9 @@ function told(story: Partial<Story>, search: 'single' | 'survey' | 'global' = 's
 
 describe('a node that a cheaper one would replace, were it available', () => {
   test('is told of all cheaper offerings that hold its pods, with their reason', () => {
-    const machines = { big: { type: large, pods: [aPod({ cpu: '1' })] } }
+    const instances = { big: { type: large, pods: [aPod({ cpu: '1' })] } }
     const types = [short(small), short(medium), large]
-    const [remark] = consolidate('single', { machines, types }).remarks
+    const [remark] = consolidate('single', { instances, types }).remarks
     assert.ok(remark?.kind === 'refused' && remark.refusal.kind === 'noCheaper')
     const offering = { zone: 'zone-1', capacityType: 'on-demand', unavailability: why }
     assert.deepEqual(remark.refusal.short, [
@@ -62,8 +62,8 @@ describe('a node that a cheaper one would replace, were it available', () => {
     const types = [short(small, 'spot', 0.01), large]
     assert.deepEqual(told({ pools: [aPoolInput(onlySpot, types)] }), [['noCheaper']])
     const pods = [aPod({ cpu: '1' }, { nodeSelector: { [labels.instanceType]: 'large' } })]
-    const machines = { big: { type: large, pods } }
-    assert.deepEqual(told({ machines, types: [short(small), large] }), [['noCheaper']])
+    const instances = { big: { type: large, pods } }
+    assert.deepEqual(told({ instances, types: [short(small), large] }), [['noCheaper']])
   })
 
   test('is told of what another NodePool would sell', () => {
@@ -76,11 +76,11 @@ describe('a node that a cheaper one would replace, were it available', () => {
   })
 
   test('is told so when it would take several nodes only because single ones are short', () => {
-    const machines = { big: { type: large, pods: [aPod({ cpu: '1500m' }), aPod({ cpu: '1500m' })] } }
+    const instances = { big: { type: large, pods: [aPod({ cpu: '1500m' }), aPod({ cpu: '1500m' })] } }
     const cheap = soldAs(small, anOffering('on-demand', 0.01))
     const types = [cheap, short(medium)]
-    assert.deepEqual(told({ machines, types }), [['severalNodes', 'medium']])
+    assert.deepEqual(told({ instances, types }), [['severalNodes', 'medium']])
     const usual = anOffering('on-demand', 0.001)
-    assert.deepEqual(told({ machines, types: [soldAs(small, usual)] }), [['severalNodes']])
+    assert.deepEqual(told({ instances, types: [soldAs(small, usual)] }), [['severalNodes']])
   })
 })

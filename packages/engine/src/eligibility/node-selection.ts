@@ -35,7 +35,7 @@ export function selectionProblems(spec: PodSpec, policy: EligibilityPolicy): rea
 }
 
 /**
- * Hosts in node affinity are no reason to leave a pod out: a new node is none of those that are excluded, and a term
+ * Hosts in node affinity are no reason to leave a pod out: a new node is not one of those that are excluded, and a term
  * that names hosts may be one of several (reports.md 2).
  */
 function isAboutHosts({ key }: Requirement, policy: EligibilityPolicy): boolean {

@@ -92,7 +92,7 @@ export function renderSelectionProblem(problem: SelectionProblem): string {
     case 'notAnInteger':
       return `operator ${problem.operator} for label ${problem.key} needs a single integer of 0 or more`
     case 'unknownValues':
-      return `label ${problem.key} never is ${problem.values.join(' or ')}; give ${problem.known.join(', ')}`
+      return `label ${problem.key} never has the value ${problem.values.join(' or ')}; use ${problem.known.join(', ')}`
   }
 }
 

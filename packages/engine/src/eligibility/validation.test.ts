@@ -147,7 +147,7 @@ describe('the choice of nodes', () => {
     const bogus = requiring({ key: labels.capacityType, operator: 'In', values: ['bogus'] })
     assert.match(
       verdict(bogus) ?? '',
-      /karpenter\.sh\/capacity-type never is bogus; give spot, on-demand, reserved$/,
+      /karpenter\.sh\/capacity-type never has the value bogus; use spot, on-demand, reserved$/,
     )
     const mixed = requiring({ key: labels.capacityType, operator: 'In', values: ['bogus', 'on-demand'] })
     assert.equal(verdict(mixed), undefined)

@@ -3,6 +3,7 @@ import type {
   InstanceType,
   NodePool,
   NodeSelectorRequirement,
+  OfferingRef,
   Pod,
   PodSpec,
   Resources,
@@ -55,6 +56,15 @@ export interface PoolInput {
   readonly defaults?: { readonly labels: Readonly<Record<string, string>>; readonly taints: readonly Taint[] }
   /** Capacity of the pool's nodes now, with `nodes` as their count. */
   readonly usage: Resources
+  /** What claims have reserved of the pool's limits that are not part of its usage yet; absent = nothing. */
+  readonly reserved?: Resources
+}
+
+/** Pods that are alike, and for some of which nodes were launched that may yet take them. */
+export interface PodsOnTrial {
+  readonly uids: ReadonlySet<string>
+  /** For how many of them there are nodes. */
+  readonly nodesFor: number
 }
 
 /** A DaemonSet, by the pod it would put on a node. */
@@ -149,4 +159,8 @@ export interface SchedulingInput {
    * takes the pod there it stays: a plan is not made anew while its nodes are on their way.
    */
   readonly planned?: ReadonlyMap<string, string>
+  /** Offerings that failed lately: one launch is to find out whether each can be bought again. Absent = none. */
+  readonly offeringsOnTrial?: readonly OfferingRef[]
+  /** No pod is in two groups. Absent = none. */
+  readonly podsOnTrial?: readonly PodsOnTrial[]
 }

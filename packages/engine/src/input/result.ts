@@ -29,6 +29,21 @@ export interface NewClaim {
   readonly pods: readonly Pod[]
 }
 
+/** Why a claim is not to be created yet. */
+export type Deferral =
+  /** It can only be launched with offerings on trial, which another claim tries. */
+  | { readonly kind: 'offeringsOnTrial' }
+  /** Nodes that were launched for its pods may yet take them. */
+  | { readonly kind: 'podsOnTrial' }
+  /** Other claims have reserved what is left below this limit of its NodePool. */
+  | { readonly kind: 'limitReserved'; readonly limit: string }
+
+/** A claim that pods need and that is not to be created yet. Its pods are decided about again. */
+export interface DeferredClaim {
+  readonly claim: NewClaim
+  readonly because: Deferral
+}
+
 /** A pod that goes to a node which is there or on its way. */
 export interface Placement {
   readonly pod: Pod
@@ -66,7 +81,9 @@ export interface Fault {
 
 /** What to launch, where pods go, and who is left. Each pod of the input is in one of the lists. */
 export interface SchedulingResult {
+  /** Exactly these are to be created. */
   readonly claims: readonly NewClaim[]
+  readonly deferred: readonly DeferredClaim[]
   readonly placements: readonly Placement[]
   readonly failures: readonly Failure[]
   /** Pods that were not decided when the pass was stopped. */
@@ -79,7 +96,7 @@ export interface SchedulingResult {
    * placement; pods without such rules are not here (scheduling.md 12.4).
    */
   readonly validZones: ReadonlyMap<Pod, ReadonlySet<string>>
-  /** Known prices per hour of the new claims, and what first fit alone would have cost. */
+  /** Known prices per hour of the new claims and those that are deferred, and what first fit alone would have cost. */
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number
   readonly faults: readonly Fault[]

@@ -142,7 +142,7 @@ describe('which overlays apply to what', () => {
     assert.deepEqual(apart.prices('small'), [1, 2])
     const same = evaluate([anOverlay('a', { price: '1', ...in1 }), anOverlay('b', { price: '2', ...in1 })])
     assert.deepEqual(same.outcomes, {
-      a: 'NodeOverlay b of the same weight sets the price of small in NodePool default already; give one of them a higher weight, or narrow its requirements',
+      a: 'NodeOverlay b of the same weight sets the price of small in NodePool default already; set a higher weight on one of them, or narrow its requirements',
       b: 'valid',
     })
     assert.deepEqual(same.prices('small'), [2, 0.1])

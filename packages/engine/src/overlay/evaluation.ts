@@ -144,5 +144,5 @@ export function renderOverlayConflict({
   resource,
 }: OverlayConflict): string {
   const what = resource === undefined ? 'the price' : `resource ${resource}`
-  return `NodeOverlay ${other} of the same weight sets ${what} of ${instanceType} in NodePool ${nodePool} already; give one of them a higher weight, or narrow its requirements`
+  return `NodeOverlay ${other} of the same weight sets ${what} of ${instanceType} in NodePool ${nodePool} already; set a higher weight on one of them, or narrow its requirements`
 }

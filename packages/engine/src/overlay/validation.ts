@@ -8,7 +8,7 @@ import { renderSelectionProblem, type SelectionProblem } from '../eligibility/pr
 export type OverlayProblem =
   | SelectionProblem
   | { readonly kind: 'notInWithoutValues'; readonly field: string; readonly key: string }
-  | { readonly kind: 'machineResource'; readonly field: string }
+  | { readonly kind: 'instanceResource'; readonly field: string }
   | {
       readonly kind: 'unreadable'
       readonly field: string
@@ -16,8 +16,8 @@ export type OverlayProblem =
       readonly expected: string
     }
 
-/** Resources of which only the provider knows how much a machine has. */
-const machineResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
+/** Resources of which only the provider knows how much an instance has. */
+const instanceResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
 
 /** Every problem of the overlay; none when it can be used. */
 export function overlayProblems(overlay: NodeOverlay, policy: EligibilityPolicy): readonly OverlayProblem[] {
@@ -42,7 +42,7 @@ export function overlayProblems(overlay: NodeOverlay, policy: EligibilityPolicy)
   )
   for (const [name, amount] of Object.entries(capacity ?? {})) {
     const field = `spec.capacity["${name}"]`
-    if (machineResources.has(name)) problems.push({ kind: 'machineResource', field })
+    if (instanceResources.has(name)) problems.push({ kind: 'instanceResource', field })
     check(field, amount, isQuantity(amount), 'a quantity such as 2 or 4Gi')
   }
   return problems
@@ -57,8 +57,8 @@ function words(problem: OverlayProblem): string {
   switch (problem.kind) {
     case 'notInWithoutValues':
       return `operator NotIn for label ${problem.key} needs at least one value`
-    case 'machineResource':
-      return 'the provider knows how much of it a machine has; remove it'
+    case 'instanceResource':
+      return 'the provider knows how much of it an instance has; remove it'
     case 'unreadable':
       return `"${problem.value}" is not ${problem.expected}`
     case 'restrictedLabel':

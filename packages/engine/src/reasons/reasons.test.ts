@@ -49,7 +49,7 @@ describe('why a pod got no place', () => {
           ['arch', 1],
         ]),
       },
-    'all reserved capacity that suits the pod is taken by other pods of this pass; the pod is tried again in the next pass':
+    'all suitable reserved capacity is used by other pods of this pass; the pod is tried again in the next pass':
       { kind: 'reservationDeferred', variant: 'noneLeft' },
     'with the pod, the node it suits would lose the reserved capacity that it holds; the pod is tried again in the next pass':
       { kind: 'reservationDeferred', variant: 'wouldLose' },
@@ -59,9 +59,9 @@ describe('why a pod got no place', () => {
     },
     'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched; remove them, or provide a node that serves them':
       { kind: 'resourceClaims' },
-    'the pod is malformed: spec.overhead.cpu "much" is no quantity': {
+    'the pod is malformed: spec.overhead.cpu "much" is not a quantity': {
       kind: 'malformed',
-      problem: 'spec.overhead.cpu "much" is no quantity',
+      problem: 'spec.overhead.cpu "much" is not a quantity',
     },
   }
   for (const [text, reason] of Object.entries(cases)) {
@@ -114,7 +114,7 @@ describe('why a template cannot take a pod', () => {
       { kind: 'minValues', missing: new Map([['arch', 1]]) },
     'its limit on the number of nodes is used up; raise spec.limits.nodes': { kind: 'nodeLimit' },
     'every instance type would exceed the limits of NodePool blue; raise its spec.limits': { kind: 'limits' },
-    'every offering that suits the pod is unavailable now (large/z1/spot, small/z1/spot: the quota is used up, next try at 1970-01-01T00:03:00Z; small/z2/spot: the provider does not sell it now); it is tried again by itself':
+    'every offering that suits the pod is unavailable now (large/z1/spot, small/z1/spot: the quota is used up, next try at 1970-01-01T00:03:00Z; small/z2/spot: the provider does not sell it now); it is retried automatically':
       {
         kind: 'unavailable',
         offerings: [

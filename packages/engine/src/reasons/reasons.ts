@@ -142,7 +142,7 @@ export function renderPodReason(reason: PodReason): string {
     case 'malformed':
       return `the pod is malformed: ${reason.problem}`
     case 'unexplained':
-      return 'no NodePool can take it; working out why failed, which the log of the controller tells'
+      return 'the pod fits no NodePool; determining the reason failed, see the log of the controller'
     case 'undecidable':
       return (
         `every decision with this pod fails (${reason.problem}), so it is set aside and tried again later; ` +
@@ -152,7 +152,7 @@ export function renderPodReason(reason: PodReason): string {
 }
 
 const deferredWords = {
-  noneLeft: 'all reserved capacity that suits the pod is taken by other pods of this pass',
+  noneLeft: 'all suitable reserved capacity is used by other pods of this pass',
   wouldLose: 'with the pod, the node it suits would lose the reserved capacity that it holds',
 } as const
 
@@ -195,7 +195,7 @@ function renderTemplateReason(reason: TemplateReason, nodePool: string): string 
     case 'unavailable':
       return (
         `every offering that suits the pod is unavailable now (${renderShortage(reason.offerings)}); ` +
-        'it is tried again by itself'
+        'it is retried automatically'
       )
   }
 }

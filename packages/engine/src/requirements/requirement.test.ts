@@ -37,7 +37,7 @@ test('SCH-33 SCH-34 SCH-35 bounds meet in one range', () => {
   ])
 })
 
-test('SCH-36 SCH-37 what is no integer is outside of every bound', () => {
+test('SCH-36 SCH-37 what is not an integer is outside of every bound', () => {
   assert.ok(!has(of('Gt', '1'), 'A'))
   assert.ok(has(of('Gt', '1'), '2') && !has(of('Gt', '1'), '1'))
   assert.equal(both(of('NotIn', 'A'), of('Gt', '1')), 'k Exists >=2')

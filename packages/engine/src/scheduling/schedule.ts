@@ -5,6 +5,7 @@ import { type Problem, problemOf } from '../input/problem.ts'
 import type { Failure, NewClaim, Placement, SchedulingControl, SchedulingResult } from '../input/result.ts'
 import { finished } from '../steps.ts'
 import { newClaim } from './claims/new-claim.ts'
+import { launchableClaims } from './claims/launchable-claims.ts'
 import { type Solution, solve } from './solver.ts'
 
 const untilDone: SchedulingControl = { shouldStop: () => false }
@@ -43,16 +44,16 @@ export function* resultInSteps(
   yield
   const podsAt = (indexes: readonly number[]) =>
     indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
-  const claims: NewClaim[] = []
+  const planned: NewClaim[] = []
   for (const [told, finishedClaim] of solution.claims.entries()) {
     const claim = newClaim(input, finishedClaim)
-    if (claim !== undefined) claims.push(claim)
+    if (claim !== undefined) planned.push(claim)
     if (told % toldPerStep === toldPerStep - 1) yield
   }
   const undecided = podsAt(solution.undecided)
   yield
   return {
-    claims,
+    ...(yield* launchableClaims(input, planned)),
     placements,
     failures,
     undecided,

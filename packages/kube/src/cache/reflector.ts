@@ -1,5 +1,5 @@
 /** Keeps a store equal to a collection on the server: lists, watches, and starts over when it must. */
-import type { KubeObject, ResourceType } from '@tenon/api'
+import { compareResourceVersions, type KubeObject, type ResourceType } from '@tenon/api'
 import { type Clock, integerBetween, type Logger, type Random } from '@tenon/runtime'
 import { linkedAbort } from '../abortable.ts'
 import { Backoff } from '../backoff.ts'
@@ -8,7 +8,6 @@ import { resourceVersionTooLarge } from '../client/errors.ts'
 import type { WatchEvent } from '../client/watch.ts'
 import { isKubeError, KubeError, type ListOptions } from '../contract.ts'
 import { Pacer } from '../pacer.ts'
-import { compareResourceVersions } from './resource-version.ts'
 import { StallGuard, type WatchLimits } from './stall-guard.ts'
 import { type Entry, keyText, type Store } from './store.ts'
 
@@ -250,7 +249,7 @@ export class Reflector<T extends KubeObject> {
     else if (wantsStream && failures + 1 >= streamAttempts) this.#refuseStream('the stream did not begin')
     const retryAfterMs = isKubeError(error, 'tooManyRequests', 'server') ? (error.retryAfterMs ?? 0) : 0
     const pauseMs = Math.max(waitMs, Math.min(retryAfterMs, retryAfterLimitMs))
-    this.#logger.warn('following failed, will retry', { error, delayMs: Math.round(pauseMs) })
+    this.#logger.warn('watching failed, will retry', { error, delayMs: Math.round(pauseMs) })
     return pauseMs
   }
 

@@ -1,9 +1,8 @@
 /** The objects of one cache, their indexes and those who listen; knows nothing of servers. */
-import type { KubeObject } from '@tenon/api'
+import { compareResourceVersions, type KubeObject } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Change, ObjectKey } from '../contract.ts'
 import type { TurnPace } from '../turn-pace.ts'
-import { compareResourceVersions } from './resource-version.ts'
 
 /** An object as kept, with what identifies its state on the server before any trimming. */
 export interface Entry<T> {

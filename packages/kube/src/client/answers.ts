@@ -30,7 +30,7 @@ export function listCheck(type: ResourceType): AnswerCheck {
     if (!isJsonFields(metadata) || !isFullText(metadata.resourceVersion))
       return 'the answer has no metadata.resourceVersion, which a list has'
     const { continue: next } = metadata
-    if (next !== undefined && typeof next !== 'string') return 'metadata.continue of the list is no text'
+    if (next !== undefined && typeof next !== 'string') return 'metadata.continue of the list is not a string'
     // Go writes a list without items as null in places.
     if (items === null && kind !== undefined) return undefined
     if (!Array.isArray(items)) return 'the answer has no items, which a list has'

@@ -60,7 +60,7 @@ test('a text is read as if it had been parsed, and then what is not wanted left 
   }
 })
 
-test('what is no JSON stays what it is, for the parser to refuse', () => {
+test('what is not JSON stays what it is, for the parser to refuse', () => {
   const reader = new FieldReader({ members: { a: false }, others: true })
   for (const text of [
     '',

@@ -15,7 +15,7 @@ const openObject = 0x7b
 const closeObject = 0x7d
 const nothing = Buffer.alloc(0)
 
-/** Thrown for what is no JSON; the parser says it better. */
+/** Thrown for what is not JSON; the parser says it better. */
 class UnexpectedByteError extends Error {}
 
 /** {@link ReadFields} with names that are found without making a string of each name in the text. */
@@ -123,7 +123,7 @@ export class FieldReader {
     }
   }
 
-  /** Goes over a name. A name that is written with escapes is none of those that were given. */
+  /** Goes over a name. A name that is written with escapes is not one of those that were given. */
   #wanted({ byHash, others }: Compiled): boolean | Compiled {
     const text = this.#text
     const start = this.#at + 1

@@ -224,7 +224,8 @@ async function readAnswer(
     // To its end all the same, as the connection is used again.
     const ends = new Ends()
     for await (const chunk of body) ends.see(chunk)
-    if (!ends.areOfAnObject) throw new KubeError('transport', 0, `${askedOf(call)}: the answer is no object`)
+    if (!ends.areOfAnObject)
+      throw new KubeError('transport', 0, `${askedOf(call)}: the answer is not an object`)
     return undefined
   }
   if (reader === undefined) return await readText(body)

@@ -199,7 +199,7 @@ class QueueController implements Controller {
     const fields = { controller: this.name, key, error }
     if (!isBug && isExpected?.(error) === true) logger.warn('Reconciler error', fields)
     else logger.error('Reconciler error', fields)
-    if (isBug) logger.debug('where the bug was thrown', { controller: this.name, stack: error.stack })
+    if (isBug) logger.debug('stack trace of the bug', { controller: this.name, stack: error.stack })
     onError?.(this.name, key, error)
     this.#retry(key)
     return isBug ? 'bug' : 'error'

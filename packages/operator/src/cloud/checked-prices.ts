@@ -16,7 +16,7 @@ export function checkedPrices<T extends Pick<CloudProvider, 'getInstanceTypes'>>
     const wrong = type.offerings.filter((offering) => !isReadable(offering))
     const result = wrong.length === 0 ? type : withoutWrongPrices(type)
     if (wrong.length > 0)
-      logger.error('left out prices that are none', {
+      logger.error('ignored invalid prices', {
         'instance-type': type.name,
         prices: wrong.map(({ pricePerHour }) => String(pricePerHour)).join(', '),
         allowed: `0 to ${mostPricePerHour}`,

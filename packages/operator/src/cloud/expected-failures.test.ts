@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KubeError } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
-import { isExpectedFailure, OvertakenError } from './expected-failures.ts'
+import { isExpectedFailure } from './expected-failures.ts'
 
 const conflict = new KubeError('conflict', 409, 'the object has been modified')
 const quota = new KubeError('forbidden', 403, 'nodeclaims "a" is forbidden: exceeded quota: nodes')
@@ -26,7 +26,6 @@ test('changes meanwhile, refusals and clouds without capacity are expected; bugs
     new KubeError('invalid', 422, 'spec.a: Invalid value'),
     new ProviderError('insufficientCapacity', 'no room'),
     new ProviderError('nodeClassNotReady', 'wait'),
-    new OvertakenError('NodePool a is gone'),
     new AggregateError([conflict, quota]),
     new Error('NodePool a: the object has been modified', { cause: conflict }),
   ]
@@ -36,7 +35,7 @@ test('changes meanwhile, refusals and clouds without capacity are expected; bugs
     new KubeError('transport', 0, 'connection refused'),
     new KubeError('unauthorized', 401, 'Unauthorized'),
     new ProviderError('unauthorized', 'the key is unknown'),
-    new ProviderError('other', 'the answer is no JSON'),
+    new ProviderError('other', 'the answer is not JSON'),
     new TypeError('x is not a function'),
     new AggregateError([conflict, new TypeError('x is not a function')]),
     new AggregateError([]),

@@ -2,14 +2,6 @@
 import { isKubeError } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 
-/** What was decided cannot be carried out any more, as something has changed since. Nobody is at fault. */
-export class OvertakenError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'OvertakenError'
-  }
-}
-
 /** How the API server says that this process lacks a right, which somebody has to grant. */
 const missingRight = /\bcannot (get|list|watch|create|update|patch|delete|deletecollection) resource\b/
 
@@ -20,7 +12,6 @@ const missingRight = /\bcannot (get|list|watch|create|update|patch|delete|delete
 export function isExpectedFailure(error: unknown): boolean {
   if (error instanceof AggregateError)
     return error.errors.length > 0 && error.errors.every((each) => isExpectedFailure(each))
-  if (error instanceof OvertakenError) return true
   if (isKubeError(error, 'forbidden')) return !missingRight.test(error.message)
   if (isKubeError(error, 'conflict', 'notFound', 'alreadyExists', 'invalid', 'tooManyRequests')) return true
   if (isProviderError(error)) return error.kind !== 'unauthorized' && error.kind !== 'other'

@@ -2,21 +2,26 @@
  * Launches around shortages: what is short is found out by few launches, the others
  * take the next offering of their claim at once, and the next decision counts on neither.
  */
-import { type InstanceType, labels, type NodeClaim, type Unavailability } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
+import {
+  type InstanceType,
+  labels,
+  type NodeClaim,
+  type OfferingRef,
+  type Unavailability,
+  wellKnownLabels,
+} from '@tenon/api'
+import { type ClaimOffering, offeringKey, offeringRefs, offeringsOf } from '@tenon/engine'
 import {
   type CloudProvider,
   isProviderError,
   type OfferingNews,
-  type OfferingRef,
   ProviderError,
   type ProviderInstance,
   type RefusedOffering,
 } from '@tenon/provider'
 import { type Clock, Listeners } from '@tenon/runtime'
-import { keyOf, OfferingHealth } from './offering-health.ts'
+import { OfferingHealth } from './offering-health.ts'
 import { LaunchWindows } from './launch-windows.ts'
-import { type OfferedChoice, OfferingFinder } from './offerings-of.ts'
 
 /** Offerings that one launch tries in vain before its claim is given up. */
 const attempts = 5
@@ -37,7 +42,7 @@ export interface LaunchGuardOptions {
 export class LaunchGuard {
   readonly health: OfferingHealth = new OfferingHealth()
   readonly #clock: Clock
-  readonly #finder: OfferingFinder
+  readonly #wellKnown: ReadonlySet<string>
   readonly #windows: LaunchWindows
   readonly #learns: boolean
   /** The same answer for the same type and the same shortages is the same object: decisions keep types. */
@@ -51,7 +56,9 @@ export class LaunchGuard {
     { learns = true }: LaunchGuardOptions = {},
   ) {
     this.#clock = clock
-    this.#finder = new OfferingFinder(provider)
+    const { reservationLabel, wellKnownLabels: own } = provider
+    const reserved = reservationLabel === undefined ? [] : [reservationLabel]
+    this.#wellKnown = new Set([...wellKnownLabels, ...own, ...reserved])
     this.#windows = new LaunchWindows(clock)
     this.#learns = learns
     provider.onOfferingNews?.((news) => {
@@ -78,7 +85,7 @@ export class LaunchGuard {
     create: Create,
     signal?: AbortSignal,
   ): Promise<ProviderInstance> {
-    const choices = this.#finder.choices(claim.spec.requirements, types)
+    const choices = offeringsOf(claim.spec.requirements, types, this.#wellKnown)
     // What the core knows nothing of, the provider may.
     if (choices.length === 0) return await this.noting(() => create(types))
     if (!this.#learns) return await this.noting(() => create(this.usable(types)))
@@ -90,24 +97,9 @@ export class LaunchGuard {
     }
   }
 
-  /**
-   * Of claims that have nothing but an offering on trial to be launched with, only the first is kept: the
-   * others would all fail with it.
-   */
-  withoutCrowds(
-    claims: readonly NewClaim[],
-    typesOf: ReadonlyMap<string, readonly InstanceType[]>,
-  ): readonly NewClaim[] {
-    if (!this.#learns || this.health.troubles(this.#clock.now()).length === 0) return claims
-    const tried = new Set<string>()
-    return claims.filter(({ nodePool, requirements }) => {
-      const choices = this.#finder.choices(requirements, typesOf.get(nodePool) ?? [])
-      if (choices.length === 0 || choices.some(({ ref }) => this.health.isTrusted(ref))) return true
-      const keys = choices.map(({ ref }) => keyOf(ref))
-      if (keys.some((key) => tried.has(key))) return false
-      for (const key of keys) tried.add(key)
-      return true
-    })
+  /** Offerings that failed lately: one launch tries each of them before decisions count on it again. */
+  onTrial(): readonly OfferingRef[] {
+    return this.#learns ? this.health.troubles(this.#clock.now()) : []
   }
 
   /** Launches as the provider wants it; what it is refused is remembered all the same. */
@@ -136,7 +128,7 @@ export class LaunchGuard {
   /** Waits for the turn of a launch and answers with what it may try. */
   async #turn(
     claim: NodeClaim,
-    choices: readonly OfferedChoice[],
+    choices: readonly ClaimOffering[],
     signal: AbortSignal | undefined,
   ): Promise<OfferingRef> {
     for (let isPatient = true; ; ) {
@@ -145,16 +137,16 @@ export class LaunchGuard {
       if (usable === undefined) {
         const probed = choices.find(({ ref }) => this.health.isProbed(ref))?.ref
         if (probed !== undefined) {
-          await this.#windows.news(keyOf(probed), signal)
+          await this.#windows.news(offeringKey(probed), signal)
           continue
         }
-        const names = [...new Set(choices.map(({ ref }) => keyOf(ref)))].slice(0, 5).join(', ')
+        const names = [...new Set(choices.map(({ ref }) => offeringKey(ref)))].slice(0, 5).join(', ')
         throw new ProviderError(
           'insufficientCapacity',
-          `NodeClaim ${claim.metadata.name}: ${names} failed lately and will be tried again later`,
+          `NodeClaim ${claim.metadata.name}: ${names} failed recently and will be retried later`,
         )
       }
-      const key = keyOf(usable)
+      const key = offeringKey(usable)
       if (!isPatient) this.#windows.force(key)
       if (!isPatient || this.#windows.enter(key)) {
         this.health.begin(usable, nowMs)
@@ -171,22 +163,22 @@ export class LaunchGuard {
   ): Promise<
     { readonly instance: ProviderInstance } | { readonly error: unknown; readonly isShort: boolean }
   > {
-    const key = keyOf(choice)
+    const key = offeringKey(choice)
     // Beside the one whose turn it is, the provider chooses only among what nothing is known against.
     const offered = this.#without(types, (offering) =>
-      keyOf(offering) === key || this.health.isTrusted(offering) ? undefined : leftToOthers,
+      offeringKey(offering) === key || this.health.isTrusted(offering) ? undefined : leftToOthers,
     )
     let outcome: 'launched' | 'refused' | 'other' = 'other'
     try {
       const instance = await create(offered)
       const made = offeringOf(instance)
       this.health.succeeded(made, this.#clock.now())
-      if (keyOf(made) === key) outcome = 'launched'
+      if (offeringKey(made) === key) outcome = 'launched'
       return { instance }
     } catch (error) {
       if (!isProviderError(error, 'insufficientCapacity')) return { error, isShort: false }
       this.#refuse(error.offerings, error.message)
-      if (error.offerings.some((offering) => keyOf(offering) === key)) outcome = 'refused'
+      if (error.offerings.some((offering) => offeringKey(offering) === key)) outcome = 'refused'
       return { error, isShort: outcome === 'refused' }
     } finally {
       this.health.ended(choice)
@@ -202,7 +194,7 @@ export class LaunchGuard {
     if (troubled.size === 0) return types
     return types.map((type) => {
       if (!troubled.has(type.name)) return type
-      const out = this.#finder.refsOf(type).map(whyOut)
+      const out = offeringRefs(type).map(whyOut)
       return out.some((why) => why !== undefined) ? this.#reducedType(type, out) : type
     })
   }

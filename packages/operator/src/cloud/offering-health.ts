@@ -3,8 +3,9 @@
  * alone for a time that doubles with every failure; then one launch tries it, and the others follow only
  * when that one has succeeded. A cloud that says itself how long it refuses is believed.
  */
-import type { Unavailability } from '@tenon/api'
-import type { OfferingRef, RefusedOffering } from '@tenon/provider'
+import type { OfferingRef, Unavailability } from '@tenon/api'
+import { offeringKey } from '@tenon/engine'
+import type { RefusedOffering } from '@tenon/provider'
 
 /** How long an offering is left alone after its first failure, and at most. */
 const firstPauseMs = 3 * 60_000
@@ -40,24 +41,24 @@ export class OfferingHealth {
 
   /** Whether nothing is known against the offering, so that any number of launches may use it. */
   isTrusted(offering: OfferingRef): boolean {
-    return !this.#entries.has(keyOf(offering))
+    return !this.#entries.has(offeringKey(offering))
   }
 
   /** Whether a decision may count on the offering: it is trusted, or due for a try. */
   isUsable(offering: OfferingRef, nowMs: number): boolean {
-    const entry = this.#entries.get(keyOf(offering))
+    const entry = this.#entries.get(offeringKey(offering))
     return entry === undefined || (!entry.isProbed && entry.untilMs <= nowMs)
   }
 
   /** Whether one launch is trying the offering, for all others. */
   isProbed(offering: OfferingRef): boolean {
-    return this.#entries.get(keyOf(offering))?.isProbed === true
+    return this.#entries.get(offeringKey(offering))?.isProbed === true
   }
 
   /** Whether a launch may try the offering now; of one that is due, it is the only one until it ends. */
   begin(offering: OfferingRef, nowMs: number): boolean {
     if (!this.isUsable(offering, nowMs)) return false
-    const key = keyOf(offering)
+    const key = offeringKey(offering)
     const entry = this.#entries.get(key)
     if (entry !== undefined) this.#entries.set(key, { ...entry, isProbed: true })
     return true
@@ -65,7 +66,7 @@ export class OfferingHealth {
 
   /** A launch got an instance. One that began before the cloud said how long it refuses ends no such pause. */
   succeeded(offering: OfferingRef, nowMs: number): void {
-    const key = keyOf(offering)
+    const key = offeringKey(offering)
     const entry = this.#entries.get(key)
     if (entry?.isProbed === false && entry.firmUntilMs !== undefined && entry.untilMs > nowMs) return
     this.#entries.delete(key)
@@ -76,7 +77,7 @@ export class OfferingHealth {
    * @param because what the cloud said.
    */
   refused(offering: RefusedOffering, nowMs: number, because = 'refused by the cloud'): void {
-    const key = keyOf(offering)
+    const key = offeringKey(offering)
     const before = this.#entries.get(key)
     if (offering.pauseMs !== undefined) {
       const { instanceType, zone, capacityType, pauseMs, endsOnRelease = false } = offering
@@ -108,14 +109,14 @@ export class OfferingHealth {
 
   /** A launch ended for another reason and tells nothing: the next one may try. */
   ended(offering: OfferingRef): void {
-    const key = keyOf(offering)
+    const key = offeringKey(offering)
     const entry = this.#entries.get(key)
     if (entry?.isProbed === true) this.#entries.set(key, { ...entry, isProbed: false })
   }
 
   /** Why decisions leave the offering out; undefined when they do not. */
   unavailability(offering: OfferingRef, nowMs: number): Unavailability | undefined {
-    const entry = this.#entries.get(keyOf(offering))
+    const entry = this.#entries.get(offeringKey(offering))
     if (entry === undefined || this.isUsable(offering, nowMs)) return undefined
     const { failures, because, untilMs, isProbed, firmUntilMs } = entry
     if (firmUntilMs !== undefined && !isProbed) return { because, untilMs }
@@ -145,9 +146,4 @@ export class OfferingHealth {
 
 function timesText(failures: number): string {
   return failures === 1 ? 'a launch failed' : `${failures} launches in a row failed`
-}
-
-/** A name for maps and texts. */
-export function keyOf({ instanceType, zone, capacityType }: OfferingRef): string {
-  return `${instanceType}/${zone}/${capacityType}`
 }

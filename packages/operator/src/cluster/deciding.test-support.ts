@@ -1,8 +1,16 @@
 /** Decisions about what a cluster state shows. */
-import { type InstanceType, labels, type NodePool, parseResources, type Pod } from '@tenon/api'
+import {
+  type InstanceType,
+  labels,
+  type NodePool,
+  type OfferingRef,
+  parseResources,
+  type Pod,
+} from '@tenon/api'
 import { schedule } from '@tenon/engine'
 import { eventLoopTurns, silentLogger } from '@tenon/runtime'
 import { sliceMs } from '../decider/slice.ts'
+import type { OnTrial } from '../node/evidence/judge.ts'
 import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
 import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
@@ -60,19 +68,29 @@ export function aWaitingPod(
   return { ...aPod(name, undefined, spec, metadata), status: { phase: 'Pending', conditions } }
 }
 
+/** What is known of launches under way. */
+interface UnderWay {
+  readonly onTrial?: OnTrial
+  readonly offeringsOnTrial?: readonly OfferingRef[]
+}
+
 /** What is known of the cluster now, as the engine gets it. */
-export async function gathered({ caches, clock, state }: ObservedCluster): Promise<GatheredInput> {
+export async function gathered(
+  { caches, clock, state }: ObservedCluster,
+  { onTrial = new Map(), offeringsOnTrial = [] }: UnderWay = {},
+): Promise<GatheredInput> {
   const observed = { caches, clock, state, settings: defaultSettings, provider, logger: silentLogger }
   const placementGate = { improvementFor: () => ({}) }
+  const launchGuard = { onTrial: () => offeringsOnTrial }
   const inputs = new SchedulingInputs({
     state,
     cluster: new ClusterInput(observed),
-    pools: new EligiblePools(observed),
+    pools: new EligiblePools({ ...observed, launchGuard }),
     pods: new PodEligibility(observed),
     policies: new SchedulingPolicies({ ...observed, placementGate }),
     slicing: { clock, turns: eventLoopTurns, sliceMs },
   })
-  return await inputs.forPending(new AbortController().signal)
+  return await inputs.forPending(onTrial, new AbortController().signal)
 }
 
 /** Where each waiting pod goes: to the node of a name, to a new one, or nowhere. */

@@ -27,12 +27,12 @@ export class UnreadableObjects {
     const fields = { object: id, ...(problem !== undefined && { problem }) }
     if (problem === undefined) {
       this.#told.delete(id)
-      this.#logger.info('an object can be read again', fields)
+      this.#logger.info('an object is valid again', fields)
       return
     }
     const told = { object, problem }
     this.#told.set(id, told)
-    this.#logger.warn('an object cannot be read and is left alone until it is mended', fields)
+    this.#logger.warn('an object is invalid and is ignored until it is fixed', fields)
     this.#record(told)
   }
 
@@ -53,7 +53,7 @@ export class UnreadableObjects {
       },
       type: 'Warning',
       reason: 'Unreadable',
-      message: `The ${kind} cannot be read and is left alone until it is mended: ${problem}`,
+      message: `The ${kind} is invalid and is ignored until it is fixed: ${problem}`,
       dedupe: [uid ?? name, problem],
     })
   }

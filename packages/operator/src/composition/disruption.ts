@@ -11,7 +11,7 @@ import { Commands } from '../disruption/commands/commands.ts'
 import { DisruptionMarks } from '../disruption/commands/marks.ts'
 import { PlannedReplacements } from '../disruption/commands/planned-replacement.ts'
 import { Replacements } from '../disruption/commands/replacements.ts'
-import { PodMoves } from '../disruption/commands/waves.ts'
+import { PodMoves } from '../disruption/commands/pod-moves.ts'
 import { Disruption } from '../disruption/controller.ts'
 import { NodeExplainer } from '../disruption/explain.ts'
 import { LeftMarks } from '../disruption/left-marks.ts'
@@ -113,12 +113,13 @@ function commandsOf(parts: Assembly, { deleter, evictions }: Shared, marks: Disr
   const replacements = new Replacements(parts)
   const report = new CommandReport(parts)
   const traces = new CommandTraces(parts)
+  const moves = new PodMoves({ ...parts, evictions })
   return new Commands({
     start: new CommandStart({ ...parts, marks, replacements, report }),
-    end: new CommandEnd({ traces, marks, deleter, report }),
+    end: new CommandEnd({ traces, moves, marks, deleter, report }),
     traces,
     replacements,
-    moves: new PodMoves({ ...parts, evictions }),
+    moves,
     clock: parts.clock,
   })
 }

@@ -5,6 +5,7 @@ import { DecidedPods } from '../node/evidence/decided-pods.ts'
 import { EvidenceReport } from '../node/evidence/evidence-report.ts'
 import { EvidenceFindings } from '../node/evidence/findings.ts'
 import { PlaceVerdicts } from '../node/evidence/place-verdicts.ts'
+import { Places } from '../node/evidence/places.ts'
 import { PlaceVolumes } from '../node/evidence/place-volumes.ts'
 import { PodRefusals } from '../node/evidence/pod-refusals.ts'
 import { Shortfalls } from '../node/evidence/shortfalls.ts'
@@ -17,7 +18,6 @@ import { ClaimObjects } from '../provisioning/claims/claim-objects.ts'
 import { ClaimReservations } from '../provisioning/claims/claim-reservations.ts'
 import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
-import { DecisionTrim } from '../provisioning/decision-trim.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
 import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
 import { KnownClaims } from '../provisioning/known-claims.ts'
@@ -70,7 +70,7 @@ function judgeOf(parts: Assembly): NodeEvidenceJudge {
   })
   const report = new EvidenceReport(parts)
   const findings = new EvidenceFindings({ ...parts, verdicts, shortfalls: new Shortfalls(parts), report })
-  return new NodeEvidenceJudge({ ...parts, verdicts, findings, report })
+  return new NodeEvidenceJudge({ ...parts, places: new Places(parts), verdicts, findings, report })
 }
 
 export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
@@ -86,14 +86,13 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     memory: new DecisionMemory(parts),
   })
   const storedPods = new StoredPods(parts)
-  const trim = new DecisionTrim({ ...parts, judge, storedPods })
   const pass = new SchedulingPass({
     judge,
     decision: new PassDecision({
       inputs: inputsOf(parts),
       refused,
       preferences: new PreferenceWarnings(parts),
-      decider: new TimedDecider({ ...parts, trim }),
+      decider: new TimedDecider(parts),
       report,
       slicing,
     }),

@@ -67,6 +67,7 @@ export class InlineDecider implements SchedulingDecider {
     return Promise.try(() =>
       disruptionResult(
         input,
+        question,
         this.#examiner.examine(this.#problemOf(input), question, this.#control(options)),
       ),
     )
@@ -93,6 +94,7 @@ export class InlineDecider implements SchedulingDecider {
 export function nothingDecided({ pods }: SchedulingInput): SchedulingResult {
   return {
     claims: [],
+    deferred: [],
     placements: [],
     failures: [],
     undecided: pods,

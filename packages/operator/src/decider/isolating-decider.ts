@@ -267,7 +267,7 @@ export class IsolatingDecider implements SchedulingDecider {
       object: { apiVersion: 'v1', kind: 'Node', metadata: { name } },
       type: 'Warning',
       reason: 'DecisionFailed',
-      message: `Every search for consolidation with this node fails (${this.#problems.get(key) ?? ''}), so it is left alone for a while; other nodes are not affected. ${report}`,
+      message: `Every search for consolidation with this node fails (${this.#problems.get(key) ?? ''}), so it is ignored for a while; other nodes are not affected. ${report}`,
       dedupe: [name],
     })
   }
@@ -276,7 +276,7 @@ export class IsolatingDecider implements SchedulingDecider {
     if (this.#problems.size >= mostTold) this.#problems.clear()
     this.#problems.set(key, textOf(error))
     this.#failures.note([key])
-    this.#options.logger.error('set aside an object with which every decision fails', {
+    this.#options.logger.error('ignoring an object that makes every decision fail', {
       ...object,
       problem: textOf(error),
       seconds: Math.round(this.#failures.leftMs(key) / 1000),

@@ -63,7 +63,7 @@ export class ThreadDecider implements SchedulingDecider {
     })
       .catch((error: unknown) => {
         if (signal.aborted || this.#closing.signal.aborted || this.#deaths < mostDeaths) throw error
-        this.#options.logger.error('scheduling threads die: deciding without one', { error })
+        this.#options.logger.error('scheduling threads keep failing: deciding without one', { error })
         // The next decision tries one thread again.
         this.#deaths = mostDeaths - 1
         return new InlineDecider(this.#options.clock).decide(input, { deadlineMs, signal })
@@ -80,7 +80,9 @@ export class ThreadDecider implements SchedulingDecider {
     const signal = AbortSignal.any([options.signal, interruption.signal])
     const examination = this.#inTurn(input, { ...options, signal }, async (session, problem, bounds) => {
       const answer = await session.examine(problem, question, bounds)
-      return answer === undefined || interruption.signal.aborted ? undefined : disruptionResult(input, answer)
+      return answer === undefined || interruption.signal.aborted
+        ? undefined
+        : disruptionResult(input, question, answer)
     })
     this.#examinations.add(interruption)
     return examination.finally(() => this.#examinations.delete(interruption))

@@ -59,7 +59,7 @@ export class DisruptionAnswers {
         const message = sentence(refusalText(remark.refusal, claimOf))
         this.keep(remark.node, { cause: causeOf(remark.refusal), message, atMs })
       } else if (remark.kind === 'scored' && !remark.isApproved) {
-        const message = 'What it would save is not worth the disruption (consolidationPolicy=Balanced)'
+        const message = 'Its savings are not worth the disruption (consolidationPolicy=Balanced)'
         for (const node of remark.nodes) this.keep(node, { cause: 'score', message, atMs })
       }
     }

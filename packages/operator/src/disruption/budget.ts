@@ -10,10 +10,10 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'isManaged' | 'stateNodes'>
   readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'allowedDisruptions' | 'nodesConsumingBudgets'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -64,7 +64,7 @@ export class DisruptionBudgets {
       if (!state.isManaged(pool)) continue
       const budget = unreadableBudget(pool.spec.disruption?.budgets ?? [], clock.now())
       if (budget === undefined) continue
-      logger.error('a disruption budget cannot be read, so that no node of the nodepool is disrupted', {
+      logger.error('invalid disruption budget; no node of the nodepool is disrupted', {
         NodePool: { name: pool.metadata.name },
         budget,
       })

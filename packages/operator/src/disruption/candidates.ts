@@ -1,7 +1,7 @@
 /** Which nodes may be disrupted at all, whatever the reason (disruption.md 3, 4). */
 import type { Clock } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
+import type { PoolRules } from '@tenon/provider'
 import {
   annotations,
   type InstanceType,
@@ -26,9 +26,9 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<ClusterState, 'isNominated' | 'podsOnNodes' | 'stateNodes' | 'unreadableNodeText'>
+  readonly provider: PoolRules
   readonly events: EventRecorder
   readonly clock: Clock
 }

@@ -15,8 +15,8 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'isManaged'>
   readonly provider: Pick<CloudProvider, 'getInstanceTypes'>
   readonly logger: Logger
 }

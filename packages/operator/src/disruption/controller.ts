@@ -60,9 +60,12 @@ export class Disruption implements SingletonSpec {
     await turns.prepare()
     const round: Round = {}
     const failures: unknown[] = []
+    let isAgain = false
     for (const method of turns.methods) {
       try {
-        if (await turns.take(method, round, signal)) return { kind: 'after', delayMs: 0 }
+        const outcome = await turns.take(method, round, signal)
+        if (outcome === 'begun') return { kind: 'after', delayMs: 0 }
+        isAgain ||= outcome === 'again'
       } catch (error) {
         if (signal.aborted || isKubeError(error, 'conflict')) throw error
         // One method that fails does not keep the others from their turn.
@@ -72,6 +75,6 @@ export class Disruption implements SingletonSpec {
       if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     }
     if (failures.length > 0) throw failures[0]
-    return { kind: 'after', delayMs: settings.disruptionPollMs }
+    return isAgain ? { kind: 'backoff' } : { kind: 'after', delayMs: settings.disruptionPollMs }
   }
 }

@@ -61,8 +61,8 @@ function verdictOfCommands(
   commands: Dependencies['commands'],
 ): Verdict | undefined {
   if (commands.has(providerID))
-    return { cause: 'command', message: 'It is being disrupted, as soon as what replaces it is ready' }
+    return { cause: 'command', message: 'It will be disrupted once its replacement is ready' }
   return commands.isBackingOff(providerID)
-    ? { cause: 'failedCommand', message: 'Commands for it came to nothing; it is tried again later' }
+    ? { cause: 'failedCommand', message: 'Commands for it failed; it is retried later' }
     : undefined
 }

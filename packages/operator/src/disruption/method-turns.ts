@@ -4,7 +4,7 @@ import type { StateNode } from '../cluster/nodes/state-node.ts'
 import type { Candidate } from './candidates.ts'
 import type { Commands } from './commands/commands.ts'
 import { Consolidation } from './methods/consolidation.ts'
-import type { DisruptionMethod } from './methods/method.ts'
+import type { DisruptionMethod, PassOutcome } from './methods/method.ts'
 import type { PassReader, Seen } from './pass-reader.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -18,7 +18,7 @@ export interface MethodTurn {
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'consolidation' | 'podsOnNodes' | 'stateNodes'>
   readonly commands: Commands
   readonly metrics: Pick<Metrics, 'disruptionEligibleNodes' | 'disruptionEvaluation'>
   readonly slicing: Slicing & { readonly clock: Clock }
@@ -62,8 +62,7 @@ export class MethodTurns {
     return inSlices(state.podsOnNodes.reading(nodes), slicing)
   }
 
-  /** @returns whether the method has begun anything. */
-  async take({ method, reader }: MethodTurn, round: Round, signal: AbortSignal): Promise<boolean> {
+  async take({ method, reader }: MethodTurn, round: Round, signal: AbortSignal): Promise<PassOutcome> {
     const { commands, metrics, settings, slicing, state } = this.#deps
     const { clock } = slicing
     const { reason, type } = method
@@ -73,11 +72,11 @@ export class MethodTurns {
       !commands.has(stateNode.providerID) &&
       !commands.isBackingOff(stateNode.providerID) &&
       method.concerns(stateNode)
-    if (method.isQuiet?.() === true) return false
+    if (method.isQuiet?.() === true) return 'nothing'
     if (!(await inSlices(this.#isAnyOf(isWanted), slicing))) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
       metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
-      return false
+      return 'nothing'
     }
     const read = () => reader.read(method, isWanted, signal)
     try {
@@ -87,7 +86,7 @@ export class MethodTurns {
         seen = await read()
         round.last = { by: method, version, atMs: start, seen }
       }
-      if (seen.candidates.length === 0) return false
+      if (seen.candidates.length === 0) return 'nothing'
       const find = async (): Promise<readonly Candidate[]> => (await read()).candidates
       return await method.pass(
         {

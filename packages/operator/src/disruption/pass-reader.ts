@@ -39,7 +39,7 @@ export class PassReader {
     const all = await inSlices(finder.find(catalogue, method.disruptionClass, isWanted), slicing)
     const candidates = await inSlices(acceptedBy(method, all), slicing)
     metrics.disruptionEligibleNodes.set({ reason: method.reason.toLowerCase() }, candidates.length)
-    let ground: Promise<RemovalGround> | undefined
+    let ground: Promise<RemovalGround | undefined> | undefined
     return {
       catalogue,
       all,

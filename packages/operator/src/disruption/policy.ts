@@ -59,7 +59,7 @@ export class ConsolidationPolicy {
       consolidateAfterMs(pool),
     )
     return leftMs > 0
-      ? 'its pods have just started where a decision put them, and none has left since'
+      ? 'its pods were recently placed there by a decision, and none has left since'
       : undefined
   }
 
@@ -77,7 +77,7 @@ export class ConsolidationPolicy {
     const { pool } = candidate
     const { name } = pool.metadata
     if (pool.spec.replicas !== undefined)
-      return `the NodePool keeps so many nodes (NodePool=${name}, replicas=${pool.spec.replicas})`
+      return `the NodePool has a fixed number of replicas (NodePool=${name}, replicas=${pool.spec.replicas})`
     const { consolidateAfter = '0s' } = pool.spec.disruption ?? {}
     if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (NodePool=${name})`
     const against = isEmpty(candidate)

@@ -5,7 +5,7 @@ import type { Caches } from '../cluster/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'nodeClaims'>
   readonly clock: Clock
 }
 

@@ -12,8 +12,8 @@ export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
       return strandedText(refusal.pods, claimOf)
     case 'severalNodes':
       return refusal.short === undefined
-        ? `its pods would need ${refusal.count} nodes in its place`
-        : `its pods would need ${refusal.count} nodes in its place now, as single ones that hold them are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
+        ? `its pods would need ${refusal.count} replacement nodes`
+        : `its pods would need ${refusal.count} replacement nodes now, because single nodes that fit them are unavailable (${renderShortage(refusal.short)}); it is retried automatically`
     case 'minValues':
       return `no cheaper set of instance types keeps minValues (${[...refusal.missing]
         .map(([key, found]) => `${key} has ${found}`)
@@ -21,15 +21,15 @@ export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
     case 'noCheaper':
       return refusal.short === undefined
         ? "can't replace with a cheaper node"
-        : `can't replace with a cheaper node now: cheaper ones are unavailable (${renderShortage(refusal.short)}); it is tried again by itself`
+        : `can't replace with a cheaper node now: cheaper ones are unavailable (${renderShortage(refusal.short)}); it is retried automatically`
     case 'busyNodes':
-      return 'its pods have room on nodes that are still under consolidateAfter; it is tried again by itself'
+      return 'its pods fit on nodes that are still within consolidateAfter; it is retried automatically'
     case 'spotToSpotDisabled':
       return 'replacing a spot node with a cheaper spot node is disabled (feature gate SpotToSpotConsolidation)'
     case 'spotToSpotTypes':
       return `replacing a spot node with a spot node requires 15 cheaper instance types, had ${refusal.found}`
     case 'undecided':
-      return 'there was no time to look for a place for its pods'
+      return 'there was not enough time to search for a placement of its pods'
   }
 }
 

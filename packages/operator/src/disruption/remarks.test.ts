@@ -36,11 +36,11 @@ test('that cheaper offerings are short now is told with their names, why, and un
     said({ kind: 'noCheaper', short }),
     "can't replace with a cheaper node now: cheaper ones are unavailable " +
       '(medium/z/on-demand, small/z/on-demand: the quota of instances is used up, next try at 2026-01-01T12:03:00Z); ' +
-      'it is tried again by itself',
+      'it is retried automatically',
   )
   assert.match(
     said({ kind: 'severalNodes', count: 2, short }),
-    /^its pods would need 2 nodes in its place now, .*used up, next try at 2026-01-01T12:03:00Z/,
+    /^its pods would need 2 replacement nodes now, .*used up, next try at 2026-01-01T12:03:00Z/,
   )
 })
 

@@ -1,6 +1,6 @@
 /** What users are told of a search for consolidation (disruption.md 10, 12, 18). */
 import type { Clock, Logger } from '@tenon/runtime'
-import type { KubeObject } from '@tenon/api'
+import type { DisruptionReason, KubeObject } from '@tenon/api'
 import { balancedThreshold, type ConsolidationRemark, type RemovalResult, type Verdict } from '@tenon/engine'
 import type { DisruptionAnswers } from './answers.ts'
 import { type Candidate, tellBlocked } from './candidates.ts'
@@ -12,10 +12,13 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Pick<Kubernetes, 'caches' | 'events'>
+  readonly kubernetes: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>
   readonly state: Pick<ClusterState, 'stateNodes'>
   readonly answers: DisruptionAnswers
-  readonly metrics: Metrics
+  readonly metrics: Pick<
+    Metrics,
+    'consolidationMoves' | 'consolidationScore' | 'consolidationTimeouts' | 'failedValidations'
+  >
   readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger
 }
@@ -64,6 +67,13 @@ export class DisruptionRemarks {
     const { answers, clock } = this.#deps
     this.blocked(candidate, reason)
     answers.keep(candidate.name, { cause: 'pods', message: sentence(reason), atMs: clock.now() })
+  }
+
+  /** Nothing can be said about nodes that may go for this reason. */
+  noPools(reason: DisruptionReason): void {
+    this.#deps.logger.info('no nodepool is ready to launch nodes, so replacements cannot be evaluated', {
+      reason,
+    })
   }
 
   /** A search for consolidation did not come to an end in its time. */

@@ -15,8 +15,8 @@ import type { Settings } from '../settings.ts'
 interface Dependencies {
   readonly inputs: SchedulingInputs
   readonly decider: Pick<SchedulingDecider, 'examine'>
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'parsed' | 'stateNodes'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'solveTimeoutMs'>
 }
@@ -40,13 +40,13 @@ export class RemovalSimulation {
 
   /**
    * @param sparesBusyNodes whether nodes under `consolidateAfter` are not to receive pods: for consolidation.
-   * @throws when no NodePool can launch anything: then nothing can be said about replacements.
+   * @returns undefined when no NodePool can launch anything: then nothing can be said about replacements.
    */
   ground(
     candidates: readonly Candidate[],
     sparesBusyNodes: boolean,
     signal: AbortSignal,
-  ): Promise<RemovalGround> {
+  ): Promise<RemovalGround | undefined> {
     return removalGround(this.#deps, candidates, sparesBusyNodes, signal)
   }
 
@@ -70,12 +70,11 @@ async function removalGround(
   candidates: readonly Candidate[],
   sparesBusyNodes: boolean,
   signal: AbortSignal,
-): Promise<RemovalGround> {
+): Promise<RemovalGround | undefined> {
   const removable = candidates.map(({ name, movable: pods }) => ({ name, pods }))
   const busy = sparesBusyNodes ? busyNodes(deps) : new Set<string>()
   const input = await deps.inputs.forRemoval(removable, busy, signal)
-  if (!input.hasEligiblePool)
-    throw new Error('no NodePool is ready to launch nodes, so nothing can be said about replacements')
+  if (!input.hasEligiblePool) return undefined
   const unjudged = new Set(input.refused.map(({ pod }) => pod.metadata.uid ?? ''))
   const judged = candidates.filter(
     ({ name, movable }) =>

@@ -16,7 +16,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'decidable' | 'isNominated'>
   readonly provider: Pick<CloudProvider, 'wellKnownLabels'>
   readonly simulation: RemovalSimulation
   readonly catalogue: CatalogueReader
@@ -62,6 +62,7 @@ async function rejectionOf(
   const nodes = await stillThere(deps, move, pass)
   if (typeof nodes === 'string') return nodes
   const ground = await deps.simulation.ground(nodes, true, signal)
+  if (ground === undefined) return 'unknown'
   if (ground.candidates.size < nodes.length) return 'scheduling'
   const plan = isPacked ? move.placements : []
   const removal = await deps.simulation.without(ground, nodes, signal, plan)

@@ -20,7 +20,7 @@ type BudgetText = (pool: NodePool, reason: DisruptionReason) => string | undefin
 
 const unknown: Verdict = {
   cause: 'unknown',
-  message: 'Nobody has looked for another place for its pods yet',
+  message: 'The placement of its pods elsewhere has not been evaluated yet',
 }
 
 export class NodeVerdicts {
@@ -52,12 +52,12 @@ export class NodeVerdicts {
     if (against !== undefined) return { cause: 'policy', message: sentence(against) }
     const budget = budgetText(pool, reason)
     if (budget !== undefined) return { cause: 'budget', message: budget }
-    if (reason === 'Empty') return { cause: 'possible', message: `It may go (reason=${reason})` }
+    if (reason === 'Empty') return { cause: 'possible', message: `It can be disrupted (reason=${reason})` }
     const rest = isDrifted ? undefined : policy.restOf(candidate)
     if (rest !== undefined) return { cause: 'failedCommand', message: sentence(rest) }
     return (
       answers.verdictOn(name) ??
-      (isDrifted ? { cause: 'possible', message: `It may go (reason=${reason})` } : unknown)
+      (isDrifted ? { cause: 'possible', message: `It can be disrupted (reason=${reason})` } : unknown)
     )
   }
 }

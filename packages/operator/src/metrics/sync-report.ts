@@ -6,8 +6,8 @@ import type { Metrics } from './metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
-  readonly metrics: Metrics
+  readonly state: Pick<ClusterState, 'stateNodes' | 'syncAnswers'>
+  readonly metrics: Pick<Metrics, 'stateNodes' | 'stateSynced' | 'stateUnsyncedTime'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -24,7 +24,7 @@ export function reportSync({ clock, logger, metrics, state }: Dependencies): voi
     metrics.stateNodes.set(state.stateNodes().length)
     if (unsyncedMs <= alarmingMs || clock.monotonic() - lastMs < repeatMs) return
     lastMs = clock.monotonic()
-    logger.error('decisions wait for the cluster state to be complete', {
+    logger.error('decisions wait until the cluster state is synced', {
       duration: `${Math.round(unsyncedMs / 1000)}s`,
       waitingFor: shortened(waitingFor),
     })

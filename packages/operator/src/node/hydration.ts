@@ -10,9 +10,9 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes'>
+  readonly state: Pick<ClusterState, 'claimOf' | 'nodeOf'>
 }
 
 /** Reconciles one Node. Without the label it would be neither drained nor repaired. */

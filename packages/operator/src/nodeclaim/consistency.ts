@@ -22,8 +22,8 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes'>
+  readonly state: Pick<ClusterState, 'isManaged' | 'nodeOf'>
   readonly events: EventRecorder
   readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger

@@ -1,6 +1,6 @@
 /** `nodeclaim.expiration`: deletes claims that have reached their age (lifecycle.md 5). */
 import type { Clock, Logger } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
+import type { CloudProvider, PoolRules } from '@tenon/provider'
 import { labels, type NodeClaim, parseNillableDuration } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
@@ -12,9 +12,9 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'isManaged'>
+  readonly provider: PoolRules & Pick<CloudProvider, 'nodeClasses'>
   readonly deleter: ClaimDeleter
   readonly clock: Clock
   readonly logger: Logger

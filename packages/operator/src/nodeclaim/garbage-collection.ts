@@ -19,9 +19,9 @@ import type { Kubernetes } from '../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Pick<Kubernetes, 'caches' | 'events'>
-  readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly kubernetes: Pick<Kubernetes<'nodeClaims' | 'nodePools'>, 'caches' | 'events'>
+  readonly state: Pick<ClusterState, 'isManaged' | 'nodeOf'>
+  readonly provider: Pick<CloudProvider, 'get' | 'list' | 'ownsProviderID'>
   readonly deleter: ClaimDeleter
   readonly sweep: SweepGuard
   readonly logger: Logger

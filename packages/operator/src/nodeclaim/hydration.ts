@@ -8,9 +8,9 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<ClusterState, 'isManaged'>
 }
 
 /** Reconciles the labels of one NodeClaim. */

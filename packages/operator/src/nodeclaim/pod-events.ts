@@ -11,8 +11,11 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools' | 'nodes' | 'pods'>
+  readonly state: Pick<
+    ClusterState,
+    'claimOf' | 'consolidation' | 'movedPods' | 'recentlyFilledNodes' | 'unnotedPodEvents'
+  >
   readonly clock: Clock
 }
 

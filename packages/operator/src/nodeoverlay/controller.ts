@@ -1,5 +1,4 @@
 /** `nodeoverlay.controller`: which NodeOverlays change what, and which cannot be used (cluster-state.md 16). */
-import type { CloudProvider } from '@tenon/provider'
 import {
   type Condition,
   type ConditionSchema,
@@ -22,17 +21,17 @@ import { type Cache, type Change, isKubeError, type KubeClient, type ReconcileRe
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
 import { isUnreadable } from '../cluster/readable.ts'
-import { eligibilityPolicy } from '../provisioning/input/eligible-pods.ts'
+import { eligibilityPolicy, type PodRules } from '../provisioning/input/eligible-pods.ts'
 import type { OverlayLayer } from './overlaid-provider.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodeClasses' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'consolidation'>
+  readonly provider: PodRules
   readonly layer: OverlayLayer
   readonly slicing: Slicing & { readonly clock: Clock }
 }
@@ -93,7 +92,7 @@ export class NodeOverlayController implements ControllerSpec {
     state.consolidation.bump()
     if (failures.length === 0) return { kind: 'after', delayMs: periodMs }
     const texts = failures.map(({ message }) => message)
-    throw new AggregateError(failures, `NodePools left without overlays: ${texts.join('; ')}`)
+    throw new AggregateError(failures, `NodePools without evaluated overlays: ${texts.join('; ')}`)
   }
 
   async #offeredPools(

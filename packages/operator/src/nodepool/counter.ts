@@ -11,10 +11,10 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'decidable' | 'parsed' | 'stateNodes'>
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
 }
 
 const periodMs = 5000

@@ -17,9 +17,9 @@ import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly provider: CloudProvider
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
 }
 
 /** Reconciles the drift hash of one NodePool and its claims. */

@@ -28,7 +28,7 @@ export class LearningReport {
       object: pool,
       type: 'Warning',
       reason: 'InstanceTypeSmaller',
-      message: `Nodes of instance type ${type} have ${found}; decisions count on that from now on`,
+      message: `Nodes of instance type ${type} have ${found}; decisions use this from now on`,
       dedupe: [pool.metadata.uid ?? '', type],
     })
   }

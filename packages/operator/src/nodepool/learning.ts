@@ -26,7 +26,7 @@ import type { CapacityLearning } from '../cloud/corrected-provider.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'evidence'>
   readonly provider: Pick<CloudProvider, 'nodeClasses'>
   readonly learning: CapacityLearning

@@ -8,7 +8,7 @@ import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'patch'>
   readonly clock: Pick<Clock, 'now'>
 }
 

@@ -11,10 +11,10 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'poolCosts'>
   readonly provider: Pick<CloudProvider, 'getInstanceTypes' | 'nodeClasses'>
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'nodePoolCostErrors'>
   readonly logger: Logger
 }
 
@@ -48,7 +48,7 @@ export class PoolPricing implements ControllerSpec {
     if (state.poolCosts.unlooked(name).length === 0) return done
     const types = await this.#typesOf(name, signal)
     for (const bought of types === undefined ? [] : state.poolCosts.price(name, types))
-      logger.warn('price not known: left out of costs, and not replaced to save money', {
+      logger.warn('price unknown: not included in costs, and not replaced to save money', {
         NodePool: { name },
         ...bought,
       })

@@ -1,6 +1,6 @@
 /** `nodepool.readiness` and `nodepool.validation`: whether a pool may launch (api.md 3.6, 8.2). */
 import type { Clock } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
+import type { CloudProvider, PoolRules } from '@tenon/provider'
 import {
   type Condition,
   ConditionSet,
@@ -19,9 +19,9 @@ import type { Caches } from '../cluster/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly provider: CloudProvider
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodeClasses' | 'nodePools'>
+  readonly provider: PoolRules & Pick<CloudProvider, 'nodeClasses'>
   readonly clock: Clock
 }
 
@@ -50,7 +50,7 @@ export class NodePoolReadiness implements ControllerSpec {
     const problems = validatePool(pool, provider)
     const after = before
       .set(validationCondition(problems), clock.now())
-      .set(nodeClassCondition(nodeClassOf(this.#deps, pool)), clock.now())
+      .set(nodeClassCondition(nodeClassOf(this.#deps.caches, pool)), clock.now())
     const isStored = after.conditions.every((condition) =>
       isSame(condition, conditionOf(pool, condition.type)),
     )

@@ -20,10 +20,10 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'registrationHealth'>
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
   readonly clock: Clock
 }
 
@@ -56,7 +56,7 @@ export class NodePoolRegistrationHealth implements ControllerSpec {
   async reconcile(name: string): Promise<ReconcileResult> {
     const { client, clock, state } = this.#deps
     const pool = managedPool(this.#deps, name)
-    const nodeClass = pool && nodeClassOf(this.#deps, pool)
+    const nodeClass = pool && nodeClassOf(this.#deps.caches, pool)
     if (pool === undefined || nodeClass === undefined || isUnreadable(pool)) return done
     const nodeClassGeneration = nodeClass.metadata.generation ?? 0
     const isStale = isOutdated(pool, nodeClassGeneration)

@@ -13,11 +13,11 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly metrics: Metrics
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'rollouts'>
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly metrics: Pick<Metrics, 'rolloutsPaused'>
   readonly clock: Clock
 }
 
@@ -103,7 +103,7 @@ export class NodePoolRollout implements ControllerSpec {
       type: conditionType,
       status: 'False',
       reason: 'ReplacementDrifted',
-      message: `A node that came in place of a drifted one was drifted itself; drifted nodes are replaced again from ${rfc3339(endMs)}, one at a time, or once the NodePool or its node class changes. Condition Drifted of the newest NodeClaims says why`,
+      message: `The replacement of a drifted node was drifted itself; drifted nodes are replaced again from ${rfc3339(endMs)}, one at a time, or once the NodePool or its node class changes. Condition Drifted of the newest NodeClaims says why`,
     }
   }
 }

@@ -76,7 +76,7 @@ export class PlacementGate {
     if (this.#isRefused) return
     this.#refusedUntilMs = this.#options.clock.monotonic() + nominateAgainMs
     this.#options.logger.warn(
-      'cannot nominate pods for nodes, which needs the right to patch pods/status; the gate PlannedPlacement counts as off for a while',
+      'cannot nominate pods: missing permission to patch pods/status; the gate PlannedPlacement is off for a while',
       { error, retryInMinutes: nominateAgainMs / 60_000 },
     )
   }
@@ -105,7 +105,7 @@ export class PlacementGate {
     } catch (error) {
       this.#askAgainAtMs = clock.monotonic() + askAgainMs
       logger.warn(
-        'the API server does not tell its version; the gate PlannedPlacement counts as off until it does',
+        'the API server does not report its version; the gate PlannedPlacement is off until it does',
         {
           error,
         },

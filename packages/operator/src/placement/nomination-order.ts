@@ -1,7 +1,6 @@
 /** In which order the scheduler is told about the pods of a decision (planned-placement.md). */
 import { type Pod, type Resources, ownValue } from '@tenon/api'
-import { type NewClaim, hostPortsOf, podRequests, type SchedulingResult, sum } from '@tenon/engine'
-import { shapeOf } from './steering.ts'
+import { type NewClaim, demandsOf, hostPortsOf, podRequests, type SchedulingResult, sum } from '@tenon/engine'
 
 /** How many pods of a decision, and which share of them: fewer are not worth that one may be left over. */
 const leastFillers = { count: 100, share: 1 / 3 } as const
@@ -65,7 +64,7 @@ function* fillersAmong(sizes: ReadonlyMap<Pod, number>): Generator<undefined, Re
   for (const [pod, size] of sizes) {
     yield
     if (size !== least) continue
-    const own = shapeOf(pod)
+    const own = demandsOf(pod)
     shape ??= own
     // Room is kept from pods of the same priority, or a lower one.
     if (own !== shape || (pod.spec.priority ?? 0) > lowest) return new Set()

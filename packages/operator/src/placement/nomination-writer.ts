@@ -1,13 +1,6 @@
 /** Writes nominations of pods, in their turn and not too often. */
-import { kinds, type Pod } from '@tenon/api'
-import {
-  compareResourceVersions,
-  done,
-  isKubeError,
-  type KubeClient,
-  type ReadFields,
-  type ReconcileResult,
-} from '@tenon/kube'
+import { compareResourceVersions, kinds, type Pod } from '@tenon/api'
+import { done, isKubeError, type KubeClient, type ReadFields, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { nominatedNodeOf } from '../cluster/pods/nominated-pods.ts'
 import type { WrittenNomination } from '../cluster/pods/pod-plans.ts'
@@ -18,7 +11,7 @@ import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'patch'>
   readonly state: Pick<ClusterState, 'plans' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'refuse'>
   readonly metrics: Pick<Metrics, 'nominations'>

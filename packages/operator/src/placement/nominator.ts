@@ -1,5 +1,6 @@
 /** `pod.nomination`: asks the Kubernetes scheduler to follow the plan (planned-placement.md). */
 import type { NodeClaim, Pod } from '@tenon/api'
+import { hardSpreadOf } from '@tenon/engine'
 import { type Change, done, type ReconcileResult } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
@@ -11,15 +12,15 @@ import type { NominationOutcomes } from './nomination-outcomes.ts'
 import type { NominationWriter } from './nomination-writer.ts'
 import type { ResumedPlans } from './planned-pods.ts'
 import { tradePlaces } from './place-trade.ts'
-import { awaitsTwins, hardSpreadOf } from './spread-turn.ts'
+import { awaitsTwins } from './spread-turn.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
+  readonly state: Pick<ClusterState, 'claimOf' | 'nominations' | 'plans' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'isOff' | 'isOn' | 'settled'>
   readonly writer: NominationWriter
   readonly outcomes: NominationOutcomes

@@ -1,9 +1,9 @@
 /** In which order the nodes that a decision launched open (planned-placement.md). */
 import { matchesSelector, parseResources, type Pod, type PodAffinityTerm } from '@tenon/api'
+import { hardSpreadOf } from '@tenon/engine'
 import { difference, fits, podRequests } from '@tenon/engine'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
-import { hardSpreadOf } from './spread-turn.ts'
 
 export interface OpeningOrder {
   /**

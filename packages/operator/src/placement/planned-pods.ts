@@ -7,8 +7,8 @@ import type { PlacementGate } from './gate.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<ClusterState, 'isManaged' | 'nominations' | 'plans' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'keepsPlans'>
   readonly clock: Clock
 }

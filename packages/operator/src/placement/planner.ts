@@ -16,7 +16,7 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'nominate' | 'plans' | 'recentlyFilledNodes'>
   readonly placementGate: PlacementGate
   readonly slicing: Slicing
   readonly settings: Pick<Settings, 'batchMaxMs'>
@@ -33,6 +33,14 @@ export class Planner {
   /** Resolves when it is known whether the scheduler follows plans. */
   settled(): Promise<void> {
     return this.#deps.placementGate.settled()
+  }
+
+  /** Gives up plans whose nodes are there without the room that was planned: they would keep it from other pods. */
+  giveUp({ deferred }: Pick<SchedulingResult, 'deferred'>): void {
+    const claims = deferred.filter(({ because }) => because.kind === 'podsOnTrial').map(({ claim }) => claim)
+    this.#deps.state.plans.giveUp(
+      claims.flatMap(({ pods }) => pods).map(({ metadata }) => metadata.uid ?? ''),
+    )
   }
 
   /** Keeps the nodes for pods that are to go there. */

@@ -11,8 +11,8 @@ import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<ClusterState, 'nodeOf' | 'nominations' | 'plans' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'isOn'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'nominationHoldMs'>

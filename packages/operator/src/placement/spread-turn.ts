@@ -1,5 +1,6 @@
 /** Which pods that must spread are not nominated yet (planned-placement.md). */
-import { matchesSelector, type Pod, type TopologySpreadConstraint } from '@tenon/api'
+import { matchesSelector, type Pod } from '@tenon/api'
+import { hardSpreadOf } from '@tenon/engine'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 
 interface Waiting {
@@ -29,11 +30,4 @@ export function awaitsTwins({ plans, pods }: Waiting, pod: Pod): boolean {
     )
     return counting.length >= maxSkew
   })
-}
-
-/** The spreading that a pod insists on. */
-export function hardSpreadOf({ spec }: Pod): readonly TopologySpreadConstraint[] {
-  return (spec.topologySpreadConstraints ?? []).filter(
-    ({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule',
-  )
 }

@@ -9,8 +9,8 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<ClusterState, 'nodeOf' | 'nominations' | 'plans' | 'pods'>
   readonly clock: Pick<Clock, 'now'>
 }
 

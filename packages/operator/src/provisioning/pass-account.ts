@@ -44,6 +44,12 @@ export class PassAccount {
     framework.passed(controller, 'success', clock.monotonic() - this.#startedMs)
   }
 
+  /** What was decided could not be carried out any more; the next pass decides anew. */
+  overtaken(): void {
+    const { clock, framework } = this.#deps
+    framework.passed(controller, 'requeue', clock.monotonic() - this.#startedMs)
+  }
+
   failed(error: unknown): void {
     const { clock, framework, logger } = this.#deps
     if (isExpectedFailure(error)) logger.warn('Reconciler error', { controller, error })

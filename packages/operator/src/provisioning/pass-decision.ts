@@ -36,7 +36,7 @@ export class PassDecision {
     const { decider, inputs, preferences, refused, report, slicing } = this.#deps
     const { clock } = slicing
     const start = clock.monotonic()
-    const input = refused.inTurn(await inputs.forPending(signal))
+    const input = refused.inTurn(await inputs.forPending(onTrial, signal))
     report.ignored(input.ignored)
     if (input.pods.length + input.refused.length === 0) {
       report.nothingToDo()
@@ -49,7 +49,7 @@ export class PassDecision {
       return undefined
     }
     preferences.warn(input.pods)
-    const result = await decider.decide(input, onTrial, signal)
+    const result = await decider.decide(input, signal)
     signal.throwIfAborted()
     await inSlices(report.pendingZones(input, result), slicing)
     report.decided(input.pods, clock.monotonic() - start)

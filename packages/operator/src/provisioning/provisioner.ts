@@ -22,7 +22,7 @@ interface Dependencies {
   readonly clock: Clock
 }
 
-/** Runs until `signal` aborts; errors of a pass are logged and the pass is tried again. */
+/** Runs until `signal` aborts. A pass that fails or is overtaken is tried again; errors are logged. */
 export class Provisioner implements LoopSpec {
   readonly name = 'provisioner'
   readonly #deps: Dependencies
@@ -41,16 +41,19 @@ export class Provisioner implements LoopSpec {
         await batcher.wait(signal)
         account.begin()
         for (const preparation of preparations) await preparation.settle(signal)
-        await pass.run(signal)
-        account.succeeded()
-        failures = 0
+        if ((await pass.run(signal)) === 'done') {
+          account.succeeded()
+          failures = 0
+          continue
+        }
+        account.overtaken()
       } catch (error) {
         if (signal.aborted) break
-        failures++
         account.failed(error)
-        await clock.sleep(Math.min(10_000, 2 ** failures * 100), signal).catch(() => undefined)
-        batcher.trigger('retry')
       }
+      failures++
+      await clock.sleep(Math.min(10_000, 2 ** failures * 100), signal).catch(() => undefined)
+      batcher.trigger('retry')
     }
     for (const stop of stops) stop()
   }

@@ -1,8 +1,7 @@
 /** One scheduling pass: decide, plan, tell, launch. */
 import type { NodeEvidenceJudge, OnTrial } from '../node/evidence/judge.ts'
 import type { Planner } from '../placement/planner.ts'
-import { withTwinsInTurn } from '../placement/twin-order.ts'
-import type { ClaimLaunches } from './claims/claim-launches.ts'
+import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
 import type { OutcomeReport } from './reports/outcome-report.ts'
 import type { Decided, PassDecision } from './pass-decision.ts'
 import type { PassMeasure } from './pass-measure.ts'
@@ -10,7 +9,7 @@ import type { PassMeasure } from './pass-measure.ts'
 /** What this file works with. */
 interface Dependencies {
   /** Absent where it is not looked at what becomes of nodes. */
-  readonly judge: Pick<NodeEvidenceJudge, 'run'> | undefined
+  readonly judge: Pick<NodeEvidenceJudge, 'decided' | 'run'> | undefined
   readonly decision: PassDecision
   readonly planner: Planner
   readonly outcome: OutcomeReport
@@ -27,7 +26,7 @@ export class SchedulingPass {
     this.#deps = deps
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<LaunchOutcome> {
     const { decision, judge, launches, measure, outcome, planner } = this.#deps
     await planner.settled()
     const observe = measure.begin()
@@ -39,13 +38,14 @@ export class SchedulingPass {
       // Beside the decision itself, and where there is nothing to decide (operations.md 9.1).
       observe()
     }
-    if (decided === undefined) return
-    const { input } = decided
+    if (decided === undefined) return 'done'
+    const { input, result } = decided
+    judge?.decided(result)
     const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
-    const result = placement === 'planned' ? withTwinsInTurn(decided.result) : decided.result
+    planner.giveUp(result)
     planner.keepNodes(input, result)
     const plan = await planner.plan(input, result)
     await outcome.tell(input, result)
-    if (result.claims.length > 0) await launches.create(result.claims, { plan, placement }, signal)
+    return await launches.create(result, { plan, placement }, signal)
   }
 }

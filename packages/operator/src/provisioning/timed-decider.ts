@@ -2,8 +2,6 @@
 import type { SchedulingResult } from '@tenon/engine'
 import { type Clock, type Random, uuid } from '@tenon/runtime'
 import type { SchedulingDecider } from '../decider/decider.ts'
-import type { OnTrial } from '../node/evidence/judge.ts'
-import type { DecisionTrim } from './decision-trim.ts'
 import type { GatheredInput } from './input/scheduling-input.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Settings } from '../settings.ts'
@@ -11,7 +9,6 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly decider: Pick<SchedulingDecider, 'decide'>
-  readonly trim: DecisionTrim
   readonly metrics: Pick<Metrics, 'schedulingDuration' | 'schedulingQueueDepth' | 'schedulingUnfinishedWork'>
   readonly clock: Clock
   readonly random: Random
@@ -29,8 +26,8 @@ export class TimedDecider {
     this.#deps = deps
   }
 
-  async decide(input: GatheredInput, onTrial: OnTrial, signal: AbortSignal): Promise<SchedulingResult> {
-    const { clock, decider, metrics, random, settings, trim } = this.#deps
+  async decide(input: GatheredInput, signal: AbortSignal): Promise<SchedulingResult> {
+    const { clock, decider, metrics, random, settings } = this.#deps
     const series = { controller, scheduling_id: uuid(random) }
     const start = clock.monotonic()
     const elapsedMs = () => clock.monotonic() - start
@@ -46,7 +43,7 @@ export class TimedDecider {
     try {
       const result = await decider.decide(input, { deadlineMs: settings.solveTimeoutMs, signal })
       metrics.schedulingQueueDepth.set(series, result.undecided.length)
-      return trim.of(input, result, onTrial)
+      return result
     } finally {
       stopTelling()
       metrics.schedulingDuration.observe({ controller }, elapsedMs() / 1000)

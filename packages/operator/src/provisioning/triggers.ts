@@ -11,8 +11,8 @@ import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools' | 'nodes' | 'pods'>
+  readonly state: Pick<ClusterState, 'limitReservations' | 'plans' | 'podDecisions' | 'pods'>
   readonly batcher: Batcher
   readonly clock: Clock
   readonly settings: Pick<Settings, 'pendingRetryMs'>

@@ -25,15 +25,15 @@ test('CLV-48 CLV-50 both forms of the file are read, in its order', () => {
   assert.deepEqual(overridesIn('[{"name":"M","priceHourly":0}]'), [{ name: 'M', pricePerHour: 0 }])
 })
 
-test('CLV-52 a document that is no list of flavors', () => {
+test('CLV-52 a document that is not a list of flavors', () => {
   for (const text of ['', '\n\n', '# nothing\n', 'null', '[]', '{}', 'name: M', 'M', '4', '---\n...\n'])
     assert.match(
       errorOf(text),
       /^line 1: the (file holds no list of flavors|list is empty); write - \{name: M/,
     )
-  assert.match(errorOf('- name: M\n- XL\n'), /^line 2: entry 2 is no flavor; write - \{name: M, cpu: /)
+  assert.match(errorOf('- name: M\n- XL\n'), /^line 2: entry 2 is not a flavor; write - \{name: M, cpu: /)
   for (const text of ['-\n', '- null\n', '- []\n', '- [name, M]\n', '- 4\n'])
-    assert.match(errorOf(text), /^line 1: entry 1 is no flavor/, text)
+    assert.match(errorOf(text), /^line 1: entry 1 is not a flavor/, text)
 })
 
 test('CLV-52 names that no flavor can have', () => {
@@ -86,15 +86,12 @@ test('CLV-52 sizes that no flavor can have', () => {
     '1_0',
     '10Gi',
   ])
-    assert.match(
-      told('cpu', value),
-      /^line 2: flavor M: cpu: is .*; give a whole number of vCPUs from 1 to 1024$/,
-    )
+    assert.match(told('cpu', value), /^line 2: flavor M: cpu: is .*; use an integer of vCPUs from 1 to 1024$/)
   // In MiB, in GB, and in bytes.
   for (const value of ['0', '-5', '15614', '16', '16372727808', '1e30', '102400', '.nan'])
     assert.match(
       told('memoryKi', value),
-      /^line 2: flavor M: memoryKi: is .*; give a whole number of KiB from 102401 to 1073741824$/,
+      /^line 2: flavor M: memoryKi: is .*; use an integer of KiB from 102401 to 1073741824$/,
       value,
     )
   assert.deepEqual(overridesIn('- {name: M, cpu: 0x10, memoryKi: 102401}'), [
@@ -157,7 +154,7 @@ test('aliases are not followed, whatever they would grow to', () => {
     errorOf('- name: M\n  cpu: &c 4\n- name: L\n  cpu: *c\n'),
     'line 4: entry 2: cpu: is an alias (*c); write the value itself',
   )
-  assert.match(errorOf('- &m {name: M}\n- *m\n'), /^line 2: entry 2 is no flavor/)
+  assert.match(errorOf('- &m {name: M}\n- *m\n'), /^line 2: entry 2 is not a flavor/)
   const levels = Array.from(
     { length: 30 },
     (_, level) => `l${level + 1}: &l${level + 1} [*l${level}, *l${level}]\n`,

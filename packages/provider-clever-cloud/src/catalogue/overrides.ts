@@ -85,7 +85,7 @@ interface Placed {
 function overrideIn(item: unknown, index: number, listOffset: number): Placed {
   const offset = offsetOf(item) ?? listOffset
   const at = `entry ${index + 1}`
-  if (!isMap(item)) throw new FileError(offset, `${at} is no flavor; write ${example}`)
+  if (!isMap(item)) throw new FileError(offset, `${at} is not a flavor; write ${example}`)
   const values = valuesIn(item, at, offset)
   const name = nameIn(values.get('name'), at, offset)
   const flavor = `flavor ${name}`
@@ -185,10 +185,7 @@ function wholeNumber(
   if (found === undefined) return undefined
   const { value, offset } = found
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
-  throw new FileError(
-    offset,
-    `${at}: is ${found.shown}; give a whole number of ${unit} from ${least} to ${most}`,
-  )
+  throw new FileError(offset, `${at}: is ${found.shown}; use an integer of ${unit} from ${least} to ${most}`)
 }
 
 function priceIn(found: Value | undefined, at: string): PricePerHour {

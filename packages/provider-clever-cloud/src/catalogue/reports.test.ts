@@ -113,7 +113,7 @@ test('amounts that contradict each other are refused', () => {
     'its allocatable memory of 22896305Ki is more than its capacity of 22896304Ki',
   )
   for (const amount of [-1, Number.NaN, Number.POSITIVE_INFINITY])
-    assert.equal(refusal(changed({ 'example.com/gpu': amount })), 'its example.com/gpu is no amount')
+    assert.equal(refusal(changed({ 'example.com/gpu': amount })), 'its example.com/gpu is not a quantity')
   const many = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`example.com/${index}`, 1]))
   assert.equal(refusal(changed(many)), 'it has more than 64 resources')
   const proto: Record<string, number> = { ...expected.capacity }
@@ -140,7 +140,7 @@ test('a node of another size than its flavor is refused', () => {
     /^its capacity of pods, 250, is more than a tenth from the 110/,
   )
   for (const resource of ['ephemeral-storage', 'pods'])
-    assert.equal(refusal(changed({ [resource]: undefined })), `it does not tell its ${resource}`)
+    assert.equal(refusal(changed({ [resource]: undefined })), `it does not report its ${resource}`)
   for (const pods of [99, 121])
     assert.deepEqual(judgeReport(changed({ pods }), expected), { kind: 'accepted' })
   for (const pods of [98, 122]) assert.match(refusal(changed({ pods })), /is more than a tenth from/)

@@ -89,7 +89,7 @@ function amountsProblem({ capacity, allocatable }: NodeSize): string | undefined
     const gives = ownValue(allocatable, resource)
     if (has === undefined) return `its allocatable has ${resource}, its capacity has not`
     if (gives === undefined) return `its capacity has ${resource}, its allocatable has not`
-    if (!isAmount(has) || !isAmount(gives)) return `its ${resource} is no amount`
+    if (!isAmount(has) || !isAmount(gives)) return `its ${resource} is not a quantity`
     if (gives > has)
       return `its allocatable ${resource} of ${formatResource(resource, gives)} is more than its capacity of ${formatResource(resource, has)}`
   }
@@ -112,7 +112,7 @@ function differenceProblem(report: NodeSize, expected: NodeSize): string | undef
     for (const resource of part === 'allocatable' ? ['cpu', ...compared] : compared) {
       const amount = ownValue(told, resource)
       const usual = ownValue(known, resource) ?? 0
-      if (amount === undefined) return `it does not tell its ${resource}`
+      if (amount === undefined) return `it does not report its ${resource}`
       if (Math.abs(amount - usual) * tolerance > usual)
         return `its ${part} of ${resource}, ${formatResource(resource, amount)}, is more than a tenth from the ${formatResource(resource, usual)} of the catalogue`
     }

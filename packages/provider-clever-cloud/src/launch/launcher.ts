@@ -95,14 +95,14 @@ export class Launcher {
         return group
       case 'silent':
         metrics.acceptanceTimeouts.count()
-        logger.warn('Clever Cloud said nothing about a NodeGroup for 15 s; the launch goes on', {
+        logger.warn('no response about a NodeGroup within 15 s; the launch continues', {
           nodeGroup: name,
         })
         events.record({
           object: claim,
           type: 'Warning',
           reason: 'NodeGroupAcceptanceTimeout',
-          message: `Clever Cloud said nothing about NodeGroup ${name} for 15 s; the launch goes on`,
+          message: `no response about NodeGroup ${name} within 15 s; the launch continues`,
           dedupe: [claim.metadata.name],
         })
         return group
@@ -133,7 +133,7 @@ export class Launcher {
       await kube.delete(nodeGroupKind, { name }, options)
     } catch (cause) {
       if (!isKubeError(cause, 'notFound'))
-        logger.warn('a refused NodeGroup could not be deleted; it goes with its NodeClaim', {
+        logger.warn('a rejected NodeGroup could not be deleted; it is deleted with its NodeClaim', {
           nodeGroup: name,
           error: cause,
         })
@@ -149,7 +149,7 @@ export function transientFailure(
 ): { readonly reason: string; readonly message: string; readonly dedupe: readonly string[] } {
   return {
     reason: 'NodeGroupTransientFailure',
-    message: `Clever Cloud failed to make the node of NodeGroup ${name} and tries again${message === '' ? '' : `: ${message}`}`,
+    message: `Clever Cloud failed to create the node of NodeGroup ${name} and retries${message === '' ? '' : `: ${message}`}`,
     dedupe: [name],
   }
 }

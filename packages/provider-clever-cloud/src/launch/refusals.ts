@@ -97,7 +97,7 @@ const eventReasons = {
 const fixes = {
   overQuota: "Ask Clever Cloud for more quota, or lower the NodePool's spec.limits",
   refused: 'Allow other flavors in the NodePool, or ask Clever Cloud about the reason',
-  vanished: "The quota may be used up; the NodeClaim's pods are planned anew",
+  vanished: 'The quota may be used up; the pods of the NodeClaim are scheduled again',
 } as const
 
 function said(message: string, reason = ''): string {

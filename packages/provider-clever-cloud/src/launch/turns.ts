@@ -52,7 +52,7 @@ export class Turns {
       if (line.refusedAtMs > startMs)
         throw new ProviderError(
           'insufficientCapacity',
-          `flavor ${flavor} was refused to another launch just now`,
+          `flavor ${flavor} was just rejected for another launch`,
         )
       return await work()
     } finally {

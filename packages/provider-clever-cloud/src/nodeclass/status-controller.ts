@@ -56,7 +56,7 @@ export class NodeClassStatus {
         object: nodeClass,
         type: 'Warning',
         reason: 'DeletionBlocked',
-        message: `${users} NodeClaim(s) use this class; delete them, or point their NodePool elsewhere`,
+        message: `${users} NodeClaim(s) use this class; delete them, or change the nodeClassRef of their NodePool`,
         dedupe: [name, String(users)],
       })
       return { kind: 'after', delayMs: inUseRetryMs }

@@ -33,7 +33,7 @@ function findingOf(key: string, value: string): Omit<OfflineFinding, 'field'> | 
     return {
       severity: 'error',
       message: `keys that start with ${prefix} are reserved: Clever Cloud refuses them`,
-      fix: 'write a key of your own',
+      fix: 'use another key',
     }
   const keyProblem = qualifiedNameProblem(key)
   if (keyProblem !== undefined)

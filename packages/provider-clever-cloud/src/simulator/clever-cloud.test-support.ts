@@ -85,7 +85,7 @@ export class CleverCloudFixture {
       credentials: await credentials,
       simulator: cleverCloudSimulator({ ...options, settings: { ...steady, ...settings } }),
       kubelets: { readyDelay: [2_000, 2_000] },
-      keepsMachines: true,
+      keepsInstances: true,
       ...(initial && { initial }),
     })
     return new CleverCloudFixture(clock, cluster, { ...beginning, clock })

@@ -1,13 +1,13 @@
 /** A simulated Clever Kubernetes Engine: the platform behind the NodeGroups of one cluster. */
 import type { SimulatorParts } from '@tenon/devcluster'
-import type { SimulatedMachine } from '@tenon/provider'
+import type { SimulatedInstance } from '@tenon/provider'
 import type { Transport } from '@tenon/runtime'
 import { type ControlPlane, outside, startControlPlane } from './control-plane.ts'
 import { Faults } from './faults.ts'
 import { GroupKeeper } from './group-keeper.ts'
-import { type Decision, type GroupRecord, stayingMachines } from './group-record.ts'
+import { type Decision, type GroupRecord, stayingInstances } from './group-record.ts'
 import { resize, vanish } from './late-effects.ts'
-import { MachineRoom } from './machines.ts'
+import { InstanceHost } from './group-instances.ts'
 import { OwnAutoscaler } from './own-autoscaler.ts'
 import { groupOf, type Platform, usedQuota } from './platform.ts'
 import { installNodeGroupKind } from './platform-crd.ts'
@@ -32,7 +32,7 @@ export interface GroupSnapshot {
   readonly isEnding: boolean
   /** What its object asks for; undefined when the object is gone. */
   readonly nodesWanted: number | undefined
-  /** Names of the nodes whose machines stay. */
+  /** Names of the nodes whose instances stay. */
   readonly nodes: readonly string[]
 }
 
@@ -43,7 +43,7 @@ export interface CleverCloud {
   /** In the order of their creation. */
   groups(): readonly GroupSnapshot[]
   /** Workers that are billed, in the order of their groups. */
-  machines(): readonly SimulatedMachine[]
+  instances(): readonly SimulatedInstance[]
   /** What the organisation has of its quota, the control plane and leaked reservations included. */
   quota(): { readonly used: QuotaAmount; readonly limit: QuotaAmount }
   /** Requests that went {@link through}, oldest first; at least the last 10 000. */
@@ -66,7 +66,7 @@ export function startCleverCloud(parts: SimulatorParts, options: CleverCloudOpti
   const api = apiAs('clever-cloud-operator')
   const settings = { ...defaultSettings(), ...options.settings }
   const faults = new Faults(random.fork('faults'))
-  const room = new MachineRoom({ api, kubelets, random: random.fork('machines'), kubernetesVersion })
+  const host = new InstanceHost({ api, kubelets, random: random.fork('machines'), kubernetesVersion })
   const platform: Platform = {
     api,
     userApi: apiAs('kubectl'),
@@ -75,7 +75,7 @@ export function startCleverCloud(parts: SimulatorParts, options: CleverCloudOpti
     logger,
     settings,
     faults,
-    room,
+    host,
     controlPlane: controlPlane.counts,
     records: new Map(),
     leaks: [],
@@ -84,14 +84,14 @@ export function startCleverCloud(parts: SimulatorParts, options: CleverCloudOpti
   const requests = new Requests(faults, clock)
   const keeper = new GroupKeeper(platform)
   const ownAutoscaler = new OwnAutoscaler(platform)
-  const stopControlPlane = startControlPlane(room, controlPlane.nodes)
+  const stopControlPlane = startControlPlane(host, controlPlane.nodes)
   keeper.start()
   ownAutoscaler.start()
   return {
     settings,
     faults,
     groups: () => [...platform.records.values()].map((record) => snapshotOf(platform, record)),
-    machines: () => [...platform.records.values()].flatMap(machinesOf),
+    instances: () => [...platform.records.values()].flatMap(instancesOf),
     quota: () => ({ used: usedQuota(platform), limit: settings.quota }),
     calls: () => requests.calls(),
     through: (server) => requests.through(server),
@@ -116,11 +116,11 @@ function snapshotOf(platform: Platform, record: GroupRecord): GroupSnapshot {
     isReady: record.isSynced,
     isEnding: group?.metadata.deletionTimestamp !== undefined,
     nodesWanted: group?.spec.nodeCount,
-    nodes: stayingMachines(record).map(({ nodeName }) => nodeName),
+    nodes: stayingInstances(record).map(({ nodeName }) => nodeName),
   }
 }
 
-function machinesOf({ flavor, machines }: GroupRecord): readonly SimulatedMachine[] {
+function instancesOf({ flavor, instances }: GroupRecord): readonly SimulatedInstance[] {
   const price = pricePerHour(flavor.name)
-  return [...machines.values()].map(({ nodeName }) => ({ name: nodeName, pricePerHour: price }))
+  return [...instances.values()].map(({ nodeName }) => ({ name: nodeName, pricePerHour: price }))
 }

@@ -1,7 +1,7 @@
 /** Nodes of the control plane, which are in the cluster on some topologies (clever-cloud.md 2.3, 20). */
 import { builtInFlavors } from '../catalogue/flavors.ts'
 import { platformLabels } from '../names.ts'
-import type { MachineRoom } from './machines.ts'
+import type { InstanceHost } from './group-instances.ts'
 import type { QuotaAmount } from './settings.ts'
 
 /** What runs the API server, and where. */
@@ -19,13 +19,13 @@ export const outside: ControlPlane = { nodes: 0, counts: { cpu: 24, memoryGb: 24
 export const inside: ControlPlane = { ...outside, nodes: 3 }
 
 /** Starts its nodes; the returned function stops them. */
-export function startControlPlane(room: MachineRoom, nodes: number): () => void {
+export function startControlPlane(host: InstanceHost, nodes: number): () => void {
   const flavor = builtInFlavors.find(({ name }) => name === 'S')
   if (flavor === undefined) throw new Error('there is no flavor S')
   const labels = { [platformLabels.flavor]: flavor.name, [platformLabels.role]: 'control-plane' }
   const traits = { labels, taints: [], isNeverReady: false, memoryPercent: 100 }
   const kubelets = Array.from({ length: nodes }, (_, number) =>
-    room.boot({ nodeName: `control-plane-node${number}`, flavor }, traits),
+    host.boot({ nodeName: `control-plane-node${number}`, flavor }, traits),
   )
   return () => {
     for (const kubelet of kubelets) kubelet.stop()

@@ -83,7 +83,7 @@ test('an accepted group vanishes without an event', async (t) => {
   assert.equal(world.brief('a'), 'Creating ReconcileInProgress')
   await world.seconds(0.2)
   assert.equal(world.brief('a'), 'gone')
-  assert.deepEqual(world.cloud.machines(), [])
+  assert.deepEqual(world.cloud.instances(), [])
   assert.deepEqual(
     world.api.list(kinds.event).filter(({ metadata }) => metadata.name.startsWith('a.')),
     [],
@@ -109,7 +109,7 @@ test('a group that is ready only after six minutes', async (t) => {
   assert.equal(world.brief('a'), 'Synced Ready')
 })
 
-test('machines that never come, and nodes that never get ready', async (t) => {
+test('instances that never come, and nodes that never get ready', async (t) => {
   const world = await struck(t, { kind: 'neverBoots' })
   await world.seconds(1)
   world.cloud.faults.groups.add({ group: 'b', effect: { kind: 'neverReady' } })

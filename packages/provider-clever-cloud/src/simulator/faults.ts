@@ -22,7 +22,7 @@ export type GroupEffect =
   | { readonly kind: 'vanish'; readonly afterMs: number }
   /** Nodes and `Ready=True` come later than usual; both count from the creation. */
   | { readonly kind: 'slow'; readonly nodeMs?: number; readonly syncMs?: number }
-  /** Its machines never come up. */
+  /** Its instances never come up. */
   | { readonly kind: 'neverBoots' }
   /** Its nodes register, but never get ready. */
   | { readonly kind: 'neverReady' }

@@ -41,7 +41,7 @@ function planEnd(platform: Platform, group: NodeGroup, record: GroupRecord): End
       amount: amountOf(record.flavor, Math.max(1, group.spec.nodeCount)),
       untilMs: nowMs + drawDelay(random, settings.leakDelay),
     })
-  const range = record.machines.size === 0 ? settings.emptyDeletionDelay : settings.deletionDelay
+  const range = record.instances.size === 0 ? settings.emptyDeletionDelay : settings.deletionDelay
   const atMs = sinceMs + drawDelay(random, range) + (effectOf(record, 'slowDeletion')?.moreMs ?? 0)
   return { powerOffAtMs: Math.min(atMs, sinceMs + drawDelay(random, settings.powerOffDelay)), atMs }
 }

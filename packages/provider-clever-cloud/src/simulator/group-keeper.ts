@@ -43,8 +43,8 @@ export class GroupKeeper {
     for (const end of this.#subscriptions) end()
     for (const cancel of this.#wakeUps.values()) cancel()
     this.#wakeUps.clear()
-    for (const { machines } of this.#platform.records.values())
-      for (const machine of machines.values()) this.#platform.room.cut(machine)
+    for (const { instances } of this.#platform.records.values())
+      for (const instance of instances.values()) this.#platform.host.cut(instance)
   }
 
   #meet(group: NodeGroup): void {
@@ -85,15 +85,15 @@ export class GroupKeeper {
       this.#reconcile(record.name)
   }
 
-  /** A Node of an earlier run whose group is gone has no machine. */
+  /** A Node of an earlier run whose group is gone has no instance. */
   #removeLostNodes(): void {
-    const { api, room } = this.#platform
+    const { api, host } = this.#platform
     const groups = new Set(api.list(nodeGroupKind).map(({ metadata }) => metadata.name))
     for (const { metadata } of api.list(kinds.node)) {
       const group = ownValue(metadata.labels, platformLabels.nodeGroup)
       if (group !== undefined && !groups.has(group))
         this.#attempt(group, () => {
-          room.removeNode(metadata.name)
+          host.removeNode(metadata.name)
         })
     }
   }

@@ -1,7 +1,7 @@
 /** What the platform knows of a NodeGroup beside the object. Instants are of the monotonic clock. */
 import type { FlavorSize } from '../catalogue/flavors.ts'
 import type { GroupEffect } from './faults.ts'
-import type { Machine } from './machines.ts'
+import type { GroupInstance } from './group-instances.ts'
 
 /** Whether the platform makes the nodes of a group. */
 export type Decision =
@@ -31,11 +31,11 @@ export interface GroupRecord {
   readonly syncAtMs: number
   decision: Decision
   /** By their number in the group. */
-  readonly machines: Map<number, Machine>
+  readonly instances: Map<number, GroupInstance>
   /** A number of nodes that the quota did not allow. */
   refusedCount: number | undefined
   isSynced: boolean
-  /** When its machines lose power, and when its Nodes are deleted; undefined until it is being deleted. */
+  /** When its instances lose power, and when its Nodes are deleted; undefined until it is being deleted. */
   end: { readonly powerOffAtMs: number; readonly atMs: number } | undefined
 }
 
@@ -47,14 +47,14 @@ export function effectOf<K extends GroupEffect['kind']>(
   return effects.find((effect): effect is Extract<GroupEffect, { kind: K }> => effect.kind === kind)
 }
 
-/** Machines that are not on their way out. */
-export function stayingMachines({ machines }: GroupRecord): readonly Machine[] {
-  return [...machines.values()].filter(({ leavesAtMs }) => leavesAtMs === undefined)
+/** Instances that are not on their way out. */
+export function stayingInstances({ instances }: GroupRecord): readonly GroupInstance[] {
+  return [...instances.values()].filter(({ leavesAtMs }) => leavesAtMs === undefined)
 }
 
-/** Whether all machines have come that there are to be, and all others have gone. */
+/** Whether all instances have come that there are to be, and all others have gone. */
 export function isSettled(record: GroupRecord): boolean {
-  return record.machines.values().every(({ hasJoined, leavesAtMs }) => hasJoined && leavesAtMs === undefined)
+  return record.instances.values().every(({ hasJoined, leavesAtMs }) => hasJoined && leavesAtMs === undefined)
 }
 
 /** When an upstream error ends; undefined when there is none, or it has ended. */

@@ -8,7 +8,7 @@ import {
   type GroupRecord,
   isSettled,
   quotaExceeded,
-  stayingMachines,
+  stayingInstances,
 } from './group-record.ts'
 
 type GroupStatus = NonNullable<NodeGroup['status']>
@@ -27,7 +27,7 @@ export function statusOf(group: NodeGroup, record: GroupRecord, facts: StatusFac
   const { decision } = record
   const isTerminating = group.metadata.deletionTimestamp !== undefined
   if (decision.kind === 'undecided' && !isTerminating) return undefined
-  const staying = stayingMachines(record)
+  const staying = stayingInstances(record)
   const { labels, taints } = group.spec
   return {
     ...phaseOf(record),

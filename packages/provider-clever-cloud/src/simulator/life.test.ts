@@ -109,7 +109,7 @@ test('a deleted group says so, keeps its node for half a minute, and goes when t
   assert.deepEqual(world.nodes(), ['a-node0'])
   await world.seconds(1)
   assert.deepEqual([world.nodes(), world.brief('a')], [[], 'gone'])
-  assert.deepEqual(world.cloud.machines(), [])
+  assert.deepEqual(world.cloud.instances(), [])
 })
 
 test('a node loses power soon after the deletion of its group, and is missed by the cluster or says so', async (t) => {
@@ -198,13 +198,13 @@ test('a group without nodes gets ready, and goes at once', async (t) => {
   assert.equal(world.brief('a'), 'gone')
 })
 
-test('machines are billed from the acceptance of their group, in hours of the smallest flavor', async (t) => {
+test('instances are billed from the acceptance of their group, in hours of the smallest flavor', async (t) => {
   const world = await CleverCloudFixture.start({ settings: { quota: { cpu: 1000, memoryGb: 1000 } } })
   t.after(() => world.stop())
   for (const { name } of builtInFlavors) world.create(name.toLowerCase(), { flavor: name })
   await world.seconds(2)
   assert.deepEqual(
-    world.cloud.machines().map(({ name, pricePerHour }) => [name, pricePerHour?.toFixed(4)]),
+    world.cloud.instances().map(({ name, pricePerHour }) => [name, pricePerHour?.toFixed(4)]),
     [
       ['2xs-node0', '1.0000'],
       ['xs-node0', '1.8554'],
@@ -230,6 +230,6 @@ test('the control plane is three nodes that take pods, or none that anyone sees'
   assert.equal(metadata?.labels?.['clever-cloud.com/cluster-node-role'], 'control-plane')
   assert.equal(metadata?.labels?.['clever-cloud.com/flavor'], 'S')
   assert.equal(spec?.taints, undefined)
-  assert.deepEqual(within.cloud.machines(), [])
+  assert.deepEqual(within.cloud.instances(), [])
   assert.deepEqual(within.cloud.quota().used, { cpu: 24, memoryGb: 24 })
 })

@@ -39,7 +39,7 @@ export function newRecord(
     nodesAtMs: neverBoots ? undefined : createdAtMs + (slow?.nodeMs ?? nodesMs),
     syncAtMs: createdAtMs + (slow?.syncMs ?? syncMs),
     decision: { kind: 'undecided' },
-    machines: new Map(),
+    instances: new Map(),
     refusedCount: undefined,
     isSynced: false,
     end: undefined,

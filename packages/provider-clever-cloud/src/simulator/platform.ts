@@ -4,7 +4,7 @@ import type { Clock, Logger, Random } from '@tenon/runtime'
 import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
 import type { Faults } from './faults.ts'
 import type { GroupRecord } from './group-record.ts'
-import type { MachineRoom } from './machines.ts'
+import type { InstanceHost } from './group-instances.ts'
 import { amountOf, sumOf } from './quota.ts'
 import type { CleverCloudSettings, QuotaAmount } from './settings.ts'
 
@@ -20,7 +20,7 @@ export interface Platform {
   readonly logger: Logger
   readonly settings: CleverCloudSettings
   readonly faults: Faults
-  readonly room: MachineRoom
+  readonly host: InstanceHost
   /** What the quota counts for the control plane. */
   readonly controlPlane: QuotaAmount
   /** By the name of the group, in the order in which they were first seen. */
@@ -40,7 +40,7 @@ export function usedQuota({ clock, controlPlane, leaks, records }: Platform): Qu
   const nowMs = clock.monotonic()
   return sumOf([
     controlPlane,
-    ...records.values().map(({ flavor, machines }) => amountOf(flavor, machines.size)),
+    ...records.values().map(({ flavor, instances }) => amountOf(flavor, instances.size)),
     ...leaks.filter(({ untilMs }) => untilMs > nowMs).map(({ amount }) => amount),
   ])
 }

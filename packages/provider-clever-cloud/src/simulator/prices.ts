@@ -1,4 +1,4 @@
-/** What the machines of the simulated platform cost (clever-cloud.md 20). */
+/** What the instances of the simulated platform cost (clever-cloud.md 20). */
 import { builtInFlavors } from '../catalogue/flavors.ts'
 import { type PriceUnit, relativePrice } from '../catalogue/prices.ts'
 

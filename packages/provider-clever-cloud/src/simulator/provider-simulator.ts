@@ -36,7 +36,7 @@ export const simulator: ProviderSimulator = {
       ...platform,
       start: (parts) => {
         const cloud = platform.start(parts)
-        return { priceUnit, machines: () => cloud.machines(), stop: () => cloud.stop() }
+        return { priceUnit, instances: () => cloud.instances(), stop: () => cloud.stop() }
       },
     }
   },

@@ -22,13 +22,13 @@ test('an XL is beyond the quota of a new organisation, and says so within a seco
   assert.equal(world.brief('a'), 'QuotaExceeded QuotaExceeded')
   assert.equal(group && conditionOf(group, 'ReconcileFailed')?.message, '')
   await world.seconds(300)
-  assert.deepEqual([world.nodes(), world.cloud.machines()], [[], []])
+  assert.deepEqual([world.nodes(), world.cloud.instances()], [[], []])
   world.delete('a')
   await world.seconds(2)
   assert.equal(world.brief('a'), 'gone')
 })
 
-test('groups count their vCPUs and nominal memory until their machines have ended', async (t) => {
+test('groups count their vCPUs and nominal memory until their instances have ended', async (t) => {
   const world = await CleverCloudFixture.start()
   t.after(() => world.stop())
   await apart(world, ['a', 'b', 'c', 'd', 'e'])
@@ -44,7 +44,7 @@ test('groups count their vCPUs and nominal memory until their machines have ende
   world.delete('a')
   await world.seconds(30)
   await apart(world, ['f'])
-  assert.equal(world.brief('f'), 'QuotaExceeded QuotaExceeded', 'the machine still runs')
+  assert.equal(world.brief('f'), 'QuotaExceeded QuotaExceeded', 'the instance still runs')
   await world.seconds(6)
   await apart(world, ['g'])
   assert.equal(world.brief('g'), 'Creating ReconcileInProgress')

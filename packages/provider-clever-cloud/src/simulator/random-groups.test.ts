@@ -215,7 +215,7 @@ async function settled(world: CleverCloudFixture): Promise<void> {
     world.api.list(nodeGroupKind).map(({ metadata }) => metadata.name),
     [],
   )
-  assert.deepEqual([world.nodes(), world.cloud.machines(), world.cluster.kubelets.running()], [[], [], []])
+  assert.deepEqual([world.nodes(), world.cloud.instances(), world.cluster.kubelets.running()], [[], [], []])
   assert.deepEqual(world.cloud.quota().used, controlPlane)
   world.create('last', { flavor: 'M' })
   await world.until('the last group is ready', () => isReady(world.group('last')), 62)

@@ -24,15 +24,15 @@ export interface CleverCloudSettings {
   /** From the creation of a group to `Ready=True`, if its nodes are ready by then. */
   syncDelay: DelayRange
   /**
-   * From the deletion of a group to the moment at which its machines lose power. Their Nodes are not ready once the
+   * From the deletion of a group to the moment at which its instances lose power. Their Nodes are not ready once the
    * cluster has missed them for long enough.
    */
   powerOffDelay: DelayRange
   /** Whether nodes report that they are not ready when they lose power, so that nobody has to miss them first. */
   nodesReportPowerOff: boolean
-  /** From the deletion of a group to the deletion of its Nodes; until then its machines count. */
+  /** From the deletion of a group to the deletion of its Nodes; until then its instances count. */
   deletionDelay: DelayRange
-  /** From the deletion of a group without machines to its end. */
+  /** From the deletion of a group without instances to its end. */
   emptyDeletionDelay: DelayRange
   /** What the organisation may hold, the control plane included. */
   quota: QuotaAmount

@@ -49,7 +49,7 @@ for (const [annotation, text] of [
 ] as const)
   test(`CAP-79 ${annotation} of "${text}" excludes that MachineDeployment alone, with the fix`, () => {
     const because = exclusionOf({ annotations: { [annotation]: text } })
-    assert.ok(because.startsWith(`annotation ${annotation} is "${text}", which is no `), because)
+    assert.ok(because.startsWith(`annotation ${annotation} is "${text}", which is not a`), because)
     assert.match(because, /; write a quantity such as|; write one such as 8/)
   })
 
@@ -77,7 +77,7 @@ test('CAP-81 annotations win over the template, resource by resource', () => {
   assert.deepEqual(told.capacity, { cpu: 4000, memory: 8 * gi, 'nvidia.com/gpu': 2, pods: 110 })
 })
 
-test('a template may tell everything; what it says that is no amount is left out', () => {
+test('a template may tell everything; what it says that is not a quantity is left out', () => {
   const facts = factsOf({ capacity: { cpu: '2', memory: '4Gi' } })
   assert.deepEqual(aParticipant({ bare: true }, { facts }).capacity, { cpu: 2000, memory: 4 * gi, pods: 110 })
   assert.deepEqual(factsOf({ capacity: { cpu: '2', memory: 'much', pods: '-3' } }).capacity, { cpu: 2000 })
@@ -89,7 +89,10 @@ test('a template may tell everything; what it says that is no amount is left out
 test('CAP-63 without cpu or without memory a MachineDeployment is excluded, and why its template was no help is told', () => {
   const facts = { capacity: { cpu: 1000 }, problem: 'its infrastructure template X a/b does not exist' }
   const because = exclusionOf({ annotations: { [annotations.cpu]: '4' }, bare: true }, facts)
-  assert.match(because, /neither its infrastructure template nor annotation .*\/memory tells how much memory/)
+  assert.match(
+    because,
+    /neither its infrastructure template nor annotation .*\/memory specifies how much memory/,
+  )
   assert.match(because, /; its infrastructure template X a\/b does not exist$/)
 })
 

@@ -12,7 +12,7 @@ const mostUnits = 2 ** 53
 type Annotations = MachineDeployment['metadata']['annotations']
 
 /**
- * Capacity by resource: annotations say more than the template. Whatever an annotation says that is no amount, or a
+ * Capacity by resource: annotations say more than the template. Whatever an annotation says that is not a quantity, or a
  * lack of cpu or memory, is a problem.
  */
 export function capacityOf(
@@ -35,7 +35,7 @@ export function capacityOf(
   for (const resource of ['cpu', 'memory'] as const)
     if ((ownValue(found, resource) ?? 0) <= 0 && findings.problems.length === 0)
       findings.problems.push(
-        `neither its infrastructure template nor annotation ${capacityAnnotations[resource]} tells how much ${resource} its nodes have; set the annotation`,
+        `neither its infrastructure template nor annotation ${capacityAnnotations[resource]} specifies how much ${resource} its nodes have; set the annotation`,
       )
   return found
 }
@@ -65,7 +65,7 @@ function amountIn(
   if (amount > 0 && amount <= mostUnits) return amount
   const example = resource === 'cpu' ? '4 or 3500m' : '16Gi'
   problems.push(
-    `annotation ${annotation} is "${shortened(text)}", which is no amount of ${resource}; write a quantity such as ${example}`,
+    `annotation ${annotation} is "${shortened(text)}", which is not a quantity of ${resource}; write a quantity such as ${example}`,
   )
   return undefined
 }
@@ -77,7 +77,7 @@ function countIn(annotations: Annotations, annotation: string, { problems }: Fin
   const count = /^\d{1,9}$/.test(text) ? Number(text) : undefined
   if (count === undefined)
     problems.push(
-      `annotation ${annotation} is "${shortened(text)}", which is no whole number; write one such as 8`,
+      `annotation ${annotation} is "${shortened(text)}", which is not an integer; write one such as 8`,
     )
   return count === 0 ? undefined : count
 }

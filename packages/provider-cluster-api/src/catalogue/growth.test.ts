@@ -26,11 +26,11 @@ test('CAP-20 it can grow below its maximum size, and with no replicas set', () =
   assert.equal(aParticipant({ annotations: { [names.maxSize]: '10' } }).maxReplicas, 10)
 })
 
-test('CAP-21 a maximum that is no whole number, or none at all, bounds nothing; with 0 it cannot grow', () => {
+test('CAP-21 a maximum that is not an integer, or none at all, bounds nothing; with 0 it cannot grow', () => {
   const odd = aParticipant({ annotations: { [names.maxSize]: 'not-a-number' }, spec: { replicas: 99 } })
   assert.equal(odd.unavailability, undefined)
   assert.equal(odd.maxReplicas, undefined)
-  assert.match(odd.warnings.join(), /max-size is no whole number and bounds nothing; write one such as 10/)
+  assert.match(odd.warnings.join(), /max-size is not an integer and is ignored; use an integer such as 10/)
   assert.equal(reasonOf({ spec: { replicas: 99 } }), undefined)
   assert.match(reasonOf({ annotations: { [names.maxSize]: '0' } }) ?? '', /has 0 of at most 0 replicas/)
   assert.match(reasonOf({ annotations: { [names.maxSize]: '-1' } }) ?? '', /has 0 of at most 0 replicas/)

@@ -13,7 +13,7 @@ export function maxReplicasOf(
   const text = ownValue(annotations, maxSize)
   if (text === undefined) return undefined
   if (/^[+-]?\d{1,9}$/.test(text)) return Number(text)
-  findings.warnings.push(`annotation ${maxSize} is no whole number and bounds nothing; write one such as 10`)
+  findings.warnings.push(`annotation ${maxSize} is not an integer and is ignored; use an integer such as 10`)
   return undefined
 }
 

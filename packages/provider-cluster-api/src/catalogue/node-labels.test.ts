@@ -59,7 +59,7 @@ test('CAP-15 the annotation wins over the template', () => {
   assert.equal(participant.labels[key], 'annotated')
 })
 
-test('CAP-16 parts without = are ignored, only the first = divides, values may be empty, the last one counts', () => {
+test('CAP-16 parts without = are ignored, only the first = divides, values may be empty, the last one is used', () => {
   assert.deepEqual(Object.fromEntries(parseLabels('a=b=c,novalue,x=')), { a: 'b=c', x: '' })
   assert.deepEqual(Object.fromEntries(parseLabels('a=1,a=2')), { a: '2' })
   assert.deepEqual(Object.fromEntries(parseLabels('')), {})
@@ -78,7 +78,7 @@ test('labels that the core sets are not taken from a MachineDeployment', () => {
     nodeLabels: { [labels.nodePool]: 'other', [labels.registered]: 'true', [labels.hostname]: 'h' },
   })
   assert.deepEqual(participant.labels, always)
-  assert.equal(participant.warnings.filter((text) => text.includes("Tenon's to set")).length, 3)
+  assert.equal(participant.warnings.filter((text) => text.includes('Tenon sets it')).length, 3)
 })
 
 test('trap 3: membership in the template, or in the annotation, is no label of nodes', () => {
@@ -93,7 +93,7 @@ test('CAP-19 without a label for it, the instance type is called after its Machi
   const participant = aParticipant({ name: 'workers', nodeLabels: {} })
   assert.equal(participant.typeName, 'workers')
   assert.equal(participant.labels[labels.instanceType], 'workers')
-  assert.match(participant.warnings.join(), /its instance type is called after it/)
+  assert.match(participant.warnings.join(), /its instance type has its name/)
   const because = exclusionOf({ name: 'w'.repeat(64), nodeLabels: {} })
   assert.match(because, /no label node\.kubernetes\.io\/instance-type, and a name of more than 63 characters/)
 })

@@ -103,7 +103,7 @@ function inOrderOfAge(entries: ReadonlyMap<string, string>): readonly (readonly 
 function labelProblem(key: string, value: string, names: ClusterApiNames): string | undefined {
   const problem = qualifiedNameProblem(key) ?? labelValueProblem(value)
   if (problem !== undefined) return `label "${key}" is left out: ${problem}`
-  return isOfNodes(key, names) ? undefined : `label ${key} is left out: it is Tenon's to set`
+  return isOfNodes(key, names) ? undefined : `label ${key} is ignored: Tenon sets it`
 }
 
 /** Whether a MachineDeployment may give its nodes the label: membership is one of Machines, others are the core's. */
@@ -130,7 +130,7 @@ function nameInstanceType(
   const advice = `annotation ${capacityAnnotations.labels} with ${labels.instanceType}=TYPE`
   if (isLabelValue(name)) {
     found[labels.instanceType] = name
-    findings.warnings.push(`its instance type is called after it; ${advice} gives it a name of its own`)
+    findings.warnings.push(`its instance type has its name; set ${advice} to name it`)
   } else
     findings.problems.push(
       `it has no label ${labels.instanceType}, and a name of more than 63 characters cannot stand for one; give it ${advice}`,

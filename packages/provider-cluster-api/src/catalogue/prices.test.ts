@@ -17,7 +17,7 @@ test('CAP-85 an annotation that is no price makes it unknown, not zero, with a w
   for (const text of ['', 'cheap', '-1', '0,5', '1e3', '5000000000']) {
     const participant = aParticipant({ ...named, annotations: { [names.price]: text } }, { prices: listed })
     assert.equal(participant.pricePerHour, undefined)
-    assert.match(participant.warnings.join(), /machine-current-price is ".*"; write|its price is not known/)
+    assert.match(participant.warnings.join(), /machine-current-price is ".*"; use|its price is unknown/)
   }
 })
 
@@ -42,15 +42,15 @@ test('both forms of the file, numbers and decimal texts', () => {
 })
 
 for (const [text, error] of [
-  ['{"a": 1', /^the file is no JSON: SyntaxError: .* write \{/],
-  ['[1]', /^the file holds no object; write \{"currency"/],
+  ['{"a": 1', /^the file is not JSON: SyntaxError: .* write \{/],
+  ['[1]', /^the file contains no object; use \{"currency"/],
   ['{"a": true}', /^a: is true; write a price from 0 to 1000000000, such as 0\.25/],
   ['{"a": -1}', /^a: is -1; write a price/],
   ['{"a": "1,5"}', /^a: is "1,5"; write a price/],
-  ['{"": 1}', /no instance type can be called so/],
+  ['{"": 1}', /not a valid name of an instance type/],
   ['{"prices": {"a": {}}}', /^prices\.a: is \{\}; write a price/],
   ['{"currency": "Euro", "prices": {}}', /^currency: must be three capital letters, such as EUR/],
-  ['{"unit": "h", "prices": {}}', /^unit: is not known beside currency and prices/],
+  ['{"unit": "h", "prices": {}}', /^unit: is unknown; only currency and prices/],
 ] as const)
   test(`a file that is wrong is refused as a whole: ${text}`, () => {
     const { ok, error: told } = readPriceFile(text)

@@ -49,7 +49,7 @@ export function priceOf(
   const found = priceIn(text)
   if (found === undefined)
     findings.warnings.push(
-      `annotation ${price} is "${shortened(text)}", so that its price is not known; write a decimal number such as 0.25`,
+      `annotation ${price} is "${shortened(text)}", so its price is unknown; use a decimal number such as 0.25`,
     )
   return found
 }
@@ -63,17 +63,17 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new FileError(`the file is no JSON: ${String(error)}; write ${example}`)
+    throw new FileError(`the file is not JSON: ${String(error)}; write ${example}`)
   }
 }
 
 function priceListIn(root: unknown): PriceList {
-  if (!isObject(root)) throw new FileError(`the file holds no object; write ${example}`)
+  if (!isObject(root)) throw new FileError(`the file contains no object; use ${example}`)
   if (!isObject(ownValue(root, 'prices'))) return { pricesPerHour: pricesIn(root, '') }
   const { currency, prices, ...rest } = root
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined)
-    throw new FileError(`${unknown}: is not known beside currency and prices; put it into prices`)
+    throw new FileError(`${unknown}: is unknown; only currency and prices are allowed at the top level`)
   if (currency !== undefined && !(typeof currency === 'string' && /^[A-Z]{3}$/.test(currency)))
     throw new FileError('currency: must be three capital letters, such as EUR')
   const pricesPerHour = pricesIn(prices as object, 'prices.')
@@ -84,7 +84,7 @@ function pricesIn(object: object, path: string): ReadonlyMap<string, number> {
   return new Map(
     Object.entries(object).map(([instanceType, value]: [string, unknown]) => {
       if (instanceType === '' || !isLabelValue(instanceType))
-        throw new FileError(`${path}${instanceType}: no instance type can be called so`)
+        throw new FileError(`${path}${instanceType}: not a valid name of an instance type`)
       const price = typeof value === 'string' ? priceIn(value) : isKnownPrice(value) ? value : undefined
       if (price === undefined)
         throw new FileError(

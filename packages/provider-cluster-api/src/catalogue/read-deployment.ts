@@ -33,7 +33,7 @@ export function readDeployment(
   if (notice !== undefined) findings.warnings.push(notice)
   if (ownValue(nodeLabels, labels.zone) === undefined)
     findings.warnings.push(
-      `the zone of its nodes is not known, so that they go only when they are empty; label ${labels.zone} tells it`,
+      `the zone of its nodes is unknown, so they are removed only when they are empty; set label ${labels.zone}`,
     )
   const typeName = ownValue(nodeLabels, labels.instanceType) ?? ''
   const maxReplicas = maxReplicasOf(deployment, names, findings)

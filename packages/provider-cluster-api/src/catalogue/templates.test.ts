@@ -139,15 +139,15 @@ test('a hub that does not answer keeps nobody for longer than ten seconds', asyn
   const shelf = new Shelf()
   shelf.hangs = true
   const before = shelf.clock.monotonic()
-  assert.match((await shelf.facts())?.problem ?? '', /cannot be read: no answer within 10 s/)
+  assert.match((await shelf.facts())?.problem ?? '', /cannot be read: no response within 10 s/)
   assert.equal(shelf.clock.monotonic() - before, 10_000)
 })
 
 for (const [title, ref, problem] of [
   ['a template that does not exist', byVersion, /DevMachineTemplate default\/large does not exist/],
   ['a kind that is not served', byGroup, /serves no version of devmachinetemplates\.infrastructure/],
-  ['a reference without a name', { ...byVersion, name: '' }, /infrastructureRef names no kind or no name/],
-  ['a reference without a group', { kind: 'A', name: 'b' }, /infrastructureRef names no API group/],
+  ['a reference without a name', { ...byVersion, name: '' }, /infrastructureRef has no kind or no name/],
+  ['a reference without a group', { kind: 'A', name: 'b' }, /infrastructureRef has no API group/],
 ] as const)
   test(`${title} tells nothing, and why`, async () => {
     const shelf = new Shelf()

@@ -94,7 +94,7 @@ export class InfrastructureTemplates {
       const isSame = before !== undefined && JSON.stringify(before) === JSON.stringify(facts)
       const kept = isSame ? before : facts
       if (!isSame && facts.problem !== undefined)
-        this.#deps.logger.warn('an infrastructure template tells nothing', { because: facts.problem })
+        this.#deps.logger.warn('an infrastructure template has no capacity', { because: facts.problem })
       this.#keep(id, {
         facts: kept,
         staleMs: this.#deps.clock.monotonic() + afterMs,
@@ -113,7 +113,7 @@ export class InfrastructureTemplates {
     const { clock } = this.#deps
     const text = `${named.kind} ${named.namespace}/${named.name}`
     try {
-      const late = () => new Error(`no answer within ${deadlineMs / 1000} s`)
+      const late = () => new Error(`no response within ${deadlineMs / 1000} s`)
       const template = await withDeadline(clock, { ms: deadlineMs, late }, (signal) =>
         this.#get(named, signal),
       )
@@ -144,7 +144,7 @@ export class InfrastructureTemplates {
       .catch((error: unknown) => {
         if (!isKubeError(error, 'forbidden')) throw error
         throw new Error(
-          `the hub does not let CustomResourceDefinition ${name} be read, which tells its versions; grant get on customresourcedefinitions`,
+          `no permission to read CustomResourceDefinition ${name} in the hub, which lists its versions; grant get on customresourcedefinitions`,
           { cause: error },
         )
       })
@@ -172,10 +172,9 @@ function templateOf({ metadata, spec }: MachineDeployment): TemplateName | strin
   if (ref === undefined) return undefined
   const { kind = '', name = '' } = ref
   if (kind === '' || name === '')
-    return 'spec.template.spec.infrastructureRef names no kind or no name, so that no template is read'
+    return 'spec.template.spec.infrastructureRef has no kind or no name, so no template is read'
   const { group, version } = groupOf(ref)
-  if (group === '')
-    return 'spec.template.spec.infrastructureRef names no API group, so that no template is read'
+  if (group === '') return 'spec.template.spec.infrastructureRef has no API group, so no template is read'
   const { namespace = '' } = metadata
   return { namespace, name, kind, group, ...(version !== undefined && { version }) }
 }

@@ -36,7 +36,7 @@ function readConfig(variable: Given, clock: Clock, logger: Logger): LoadedKubeCo
   const kubeconfig = variable('CLUSTER_API_KUBECONFIG')
   const url = variable('CLUSTER_API_URL')
   if (kubeconfig !== undefined) {
-    if (url !== undefined) logger.warn('CLUSTER_API_URL is passed over: CLUSTER_API_KUBECONFIG is set')
+    if (url !== undefined) logger.warn('CLUSTER_API_URL is ignored: CLUSTER_API_KUBECONFIG is set')
     return usable('CLUSTER_API_KUBECONFIG', () => loadKubeConfig({ kubeconfig, env: {}, clock }))
   }
   const token = variable('CLUSTER_API_TOKEN')
@@ -45,7 +45,7 @@ function readConfig(variable: Given, clock: Clock, logger: Logger): LoadedKubeCo
   if (url === undefined) {
     if (token !== undefined || authority !== undefined || skipTlsVerify)
       logger.warn(
-        'CLUSTER_API_TOKEN, CLUSTER_API_CERTIFICATE_AUTHORITY_DATA and CLUSTER_API_SKIP_TLS_VERIFY are passed over: CLUSTER_API_URL is not set',
+        'CLUSTER_API_TOKEN, CLUSTER_API_CERTIFICATE_AUTHORITY_DATA and CLUSTER_API_SKIP_TLS_VERIFY are ignored: CLUSTER_API_URL is not set',
       )
     return undefined
   }
@@ -83,7 +83,7 @@ function readVersion(text: string | undefined): ServedVersion | undefined {
   const version = servedVersions.find((each) => each === text)
   if (version === undefined)
     throw new ProviderSettingError(
-      `"${text}" is not understood: write ${servedVersions.join(' or ')}`,
+      `"${text}" is not supported: use ${servedVersions.join(' or ')}`,
       'CAPI_VERSION',
     )
   return version

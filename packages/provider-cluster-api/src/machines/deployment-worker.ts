@@ -288,7 +288,7 @@ export class DeploymentWorker {
   }
 
   /** Tells those for whom there is no room. */
-  #refuse(waiters: readonly Waiter[], { because = 'it may not grow' }: Limit): void {
+  #refuse(waiters: readonly Waiter[], { because = 'it cannot be scaled up' }: Limit): void {
     for (const { claim } of waiters)
       this.#settle(claim.metadata.uid ?? '', {
         kind: 'full',

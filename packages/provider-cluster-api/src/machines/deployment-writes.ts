@@ -85,7 +85,10 @@ export class DeploymentWrites {
     const { uid, annotations } = machine.metadata
     if (!isBoundAlike(machine, meant, hub.names)) {
       const binding = bindingOf(machine, hub.names)
-      const now = binding.kind === 'bound' ? `belongs to NodeClaim ${binding.claimName}` : 'has changed hands'
+      const now =
+        binding.kind === 'bound'
+          ? `belongs to NodeClaim ${binding.claimName}`
+          : 'is bound to another NodeClaim'
       throw new ProviderError('other', `Machine ${hubText(hubKeyOf(machine))} ${now} now: it is not deleted`)
     }
     if (ownValue(annotations, hub.names.deleteMachine) !== undefined) return machine

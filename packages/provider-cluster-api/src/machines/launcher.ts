@@ -208,5 +208,5 @@ function failureOf({ metadata, status }: Machine): string | undefined {
 
 /** @param machines as `namespace/name`. */
 export function sharedProviderID(providerID: string, machines: readonly string[]): string {
-  return `provider ID ${providerID} is that of ${machines.toSorted(compareTexts).join(' and ')}: none of them is used or deleted; have their infrastructure provider give each its own`
+  return `provider ID ${providerID} is that of ${machines.toSorted(compareTexts).join(' and ')}: none of them is used or deleted; the infrastructure provider has to set a unique one for each`
 }

@@ -166,7 +166,7 @@ export class MachineSweep {
       return
     await releaser.give(current)
     metrics.givenBack.count()
-    process.logger.info('gave back a Machine that no NodeClaim took', {
+    process.logger.info('deleted a Machine that no NodeClaim used', {
       Machine: hubText(hubKeyOf(machine)),
     })
   }

@@ -102,7 +102,7 @@ test('the status lists what matches, with the price, and why something is not us
       namespace: 'default',
       name: 'a',
       message:
-        'not used: annotation capacity.cluster-autoscaler.kubernetes.io/memory is "much", which is no amount of memory; write a quantity such as 16Gi',
+        'not used: annotation capacity.cluster-autoscaler.kubernetes.io/memory is "much", which is not a quantity of memory; write a quantity such as 16Gi',
     },
     { namespace: 'default', name: 'b', instanceType: 'large', zone: 'z', price: '0.25 EUR' },
     {

@@ -108,7 +108,7 @@ function conditionsOf(
         type: found,
         status: 'Unknown',
         reason: 'ValidationFailed',
-        message: 'the selector is not understood',
+        message: 'the selector is invalid',
       },
     ]
   }

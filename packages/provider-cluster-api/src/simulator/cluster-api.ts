@@ -1,7 +1,7 @@
 /** A simulated Cluster API: its controllers on a hub, and an infrastructure whose machines join one cluster. */
 import { kinds as coreKinds, type KubeObject, type Node, ownValue, type ResourceType } from '@tenon/api'
 import { ApiError, type LocalApi, type SimulatorParts } from '@tenon/devcluster'
-import type { SimulatedMachine } from '@tenon/provider'
+import type { SimulatedInstance } from '@tenon/provider'
 import { defaultGroup, namesOf } from '../names.ts'
 import type { ServedVersion } from '../objects.ts'
 import { installKinds } from './crds.ts'
@@ -35,7 +35,7 @@ export interface ClusterApi {
   /** The hub as its users see it. */
   readonly hub: LocalApi
   /** Machines that are billed, in the order of their creation. */
-  machines(): readonly SimulatedMachine[]
+  instances(): readonly SimulatedInstance[]
   /** The machine behind a Machine is gone, and the Machine has failed; answers whether there was one. */
   lose(namespace: string, name: string): boolean
   /** Ends every timer and kubelet. */
@@ -59,7 +59,7 @@ export function startClusterApi(parts: SimulatorParts, options: ClusterApiOption
     faults,
     kinds,
     hub: hubAs('kubectl'),
-    machines: () =>
+    instances: () =>
       infrastructure
         .records()
         .filter(({ isLost, providerId }) => providerId !== undefined && !isLost)

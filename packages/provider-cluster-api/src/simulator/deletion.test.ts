@@ -102,5 +102,5 @@ test('a Machine whose finalizer people take away takes machine and Node with it'
   world.hub.patch(world.kinds.machine, 'default', name, { metadata: { finalizers: null } })
   await world.seconds(1)
   assert.deepEqual([world.machine(name), world.node(name)], [undefined, undefined])
-  assert.deepEqual(world.cloud.machines(), [])
+  assert.deepEqual(world.cloud.instances(), [])
 })

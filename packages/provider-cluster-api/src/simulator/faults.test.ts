@@ -18,7 +18,7 @@ test('a Machine never gets a provider ID', async (t) => {
   t.after(() => world.stop())
   await world.seconds(3_600)
   assert.equal(world.machine(name)?.status?.phase, 'Provisioning')
-  assert.deepEqual(world.cloud.machines(), [])
+  assert.deepEqual(world.cloud.instances(), [])
 })
 
 test('a Machine gets its provider ID and its Node late', async (t) => {
@@ -83,7 +83,7 @@ test('no Node comes of a machine', async (t) => {
   await world.seconds(3_600)
   assert.equal(world.machine(name)?.status?.phase, 'Provisioned')
   assert.deepEqual(world.nodes(), [])
-  assert.equal(world.cloud.machines().length, 1)
+  assert.equal(world.cloud.instances().length, 1)
 })
 
 test('a Node never gets ready, and its Machine counts as unhealthy', async (t) => {
@@ -127,7 +127,7 @@ test('a machine is lost: its Machine fails, its Node is missed, and a new one co
   const { name } = world.onlyMachine().metadata
   assert.equal(world.cloud.lose('default', 'other'), false)
   assert.equal(world.cloud.lose('default', name), true)
-  assert.deepEqual(world.cloud.machines(), [])
+  assert.deepEqual(world.cloud.instances(), [])
   await world.seconds(120)
   assert.equal(world.machine(name)?.status?.phase, 'Failed')
   assert.equal(world.node(name)?.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'Unknown')

@@ -203,15 +203,15 @@ test('machines are billed from their provider ID to their end, at the price of t
     annotations: { 'cluster.x-k8s.io/machine-current-price': '0.25' },
   })
   await world.seconds(5)
-  assert.deepEqual(world.cloud.machines(), [])
+  assert.deepEqual(world.cloud.instances(), [])
   await world.seconds(10)
   const { name } = world.onlyMachine().metadata
-  assert.deepEqual(world.cloud.machines(), [{ name, pricePerHour: 0.25 }])
+  assert.deepEqual(world.cloud.instances(), [{ name, pricePerHour: 0.25 }])
   world.scale('small', 0)
   await world.seconds(4)
-  assert.equal(world.cloud.machines().length, 1)
+  assert.equal(world.cloud.instances().length, 1)
   await world.seconds(4)
-  assert.deepEqual(world.cloud.machines(), [])
+  assert.deepEqual(world.cloud.instances(), [])
 })
 
 test('v1beta1 is served where it is asked for, with its own fields', async (t) => {

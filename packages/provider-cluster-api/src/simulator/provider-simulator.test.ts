@@ -41,7 +41,7 @@ test('the guided demonstration finds three MachineDeployments of different sizes
   hub.setScale(kinds.deployment, 'default', 'small', 1)
   await clock.advance(10_000)
   assert.deepEqual(
-    cluster.cloud.machines().map(({ pricePerHour }) => pricePerHour),
+    cluster.cloud.instances().map(({ pricePerHour }) => pricePerHour),
     [0.05],
   )
 })

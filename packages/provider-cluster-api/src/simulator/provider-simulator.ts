@@ -33,7 +33,7 @@ export const simulator: ProviderSimulator = {
       },
       start: (parts) => {
         const started = simulated.start(parts)
-        return { machines: () => started.machines(), stop: () => started.stop() }
+        return { instances: () => started.instances(), stop: () => started.stop() }
       },
     }
   },

@@ -217,7 +217,7 @@ async function settled({ random, world }: Story): Promise<void> {
   assert.deepEqual(world.cluster.kubelets.running(), names.toSorted())
   for (const name of deployments) world.scale(name, 0)
   await world.seconds(120)
-  assert.deepEqual([world.machines(), world.nodes(), world.cloud.machines()], [[], [], []])
+  assert.deepEqual([world.machines(), world.nodes(), world.cloud.instances()], [[], [], []])
 }
 
 const isShared = (world: ClusterApiFixture, { metadata, spec }: FullMachine): boolean =>

@@ -27,7 +27,7 @@ export function objectCheck(id: string): AnswerCheck {
 export function instanceCheck(id: string): AnswerCheck {
   const isObject = objectCheck(id)
   return (body) =>
-    isObject(body) ?? (isJsonFields(body) && isInstance(body) ? undefined : 'the answer is no instance')
+    isObject(body) ?? (isJsonFields(body) && isInstance(body) ? undefined : 'the answer is not an instance')
 }
 
 /** Whether an entry can be an instance. */
@@ -56,7 +56,7 @@ export function operationCheck({
     if (!operationStates.has(body.state)) return `the answer has the state ${String(body.state)}`
     const { reference } = body
     if (reference === undefined || reference === null) return undefined
-    if (!isJsonFields(reference)) return 'the reference of the answer is no object'
+    if (!isJsonFields(reference)) return 'the reference of the answer is not an object'
     if (reference.id !== undefined && !isUuid(reference.id)) return 'the reference of the answer has no id'
     if (referenceId === undefined || reference.id === undefined || reference.id === referenceId)
       return undefined

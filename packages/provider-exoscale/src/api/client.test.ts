@@ -218,7 +218,7 @@ describe('errors', () => {
     assert.match(problem.message, /T: D; e1; \$\.a: e2; e3$/)
   })
 
-  it('EXO-137 JSON that is no object keeps the status', async () => {
+  it('EXO-137 JSON that is not an object keeps the status', async () => {
     for (const body of ['"gone"', '[]']) assert.equal((await failing(404, body)).code, 'not-found')
   })
 })

@@ -36,7 +36,7 @@ export async function connectExoscale(
       .sort()
       .join(', ')
     throw new Error(
-      `EXOSCALE_ZONE is "${options.zone}", which is none of the zones ${known || '(none listed)'}`,
+      `EXOSCALE_ZONE is "${options.zone}", which is not one of the zones ${known || '(none listed)'}`,
     )
   }
   const endpoint = zone['api-endpoint']

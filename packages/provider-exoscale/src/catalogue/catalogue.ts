@@ -7,7 +7,7 @@ import type { ExoscaleInstanceType } from '../api/types.ts'
 const refreshAfterMs = 6 * 60 * 60_000
 const retryAfterMs = 60_000
 
-/** A machine shape of the vendor that this organisation may use in this zone. */
+/** An instance shape of the vendor that this organisation may use in this zone. */
 export interface CatalogueEntry {
   readonly id: string
   /** `<family>.<size>`. */
@@ -51,7 +51,7 @@ export class Catalogue {
     readonly zone: string
     /** Price per hour by type name. */
     readonly prices: ReadonlyMap<string, number>
-    /** Names of the types whose machines exist. */
+    /** Names of the types whose instances exist. */
     readonly inUse?: () => Iterable<string>
   }) {
     this.#prices = deps.prices

@@ -1,4 +1,4 @@
-/** Published root disk sizes. A machine whose disk lies outside is refused or unusable. */
+/** Published root disk sizes. An instance whose disk lies outside is refused or unusable. */
 import { ownValue } from '@tenon/api'
 
 interface DiskRange {

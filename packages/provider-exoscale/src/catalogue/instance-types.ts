@@ -58,7 +58,7 @@ function instanceTypeOf(entry: CatalogueEntry, context: TypeContext): InstanceTy
   }
 }
 
-/** Labels of a machine of this type, as single values. */
+/** Labels of an instance of this type, as single values. */
 export function typeLabels(entry: CatalogueEntry, zone: string): Readonly<Record<string, string>> {
   return {
     [labels.region]: zone,
@@ -89,7 +89,7 @@ function requirementsOf(entry: CatalogueEntry, zone: string): Requirement[] {
   return [...fixed, ...gpu, { key: labels.windowsBuild, operator: 'DoesNotExist' }]
 }
 
-/** What the machine has, reservations included. */
+/** What the instance has, reservations included. */
 export function capacityOf(entry: CatalogueEntry, diskSizeGib: number): Resources {
   return {
     cpu: entry.cpus * 1000,

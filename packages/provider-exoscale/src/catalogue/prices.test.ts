@@ -33,7 +33,7 @@ describe('prices', () => {
     assert.ok('ok' in read && read.ok.currency === 'EUR')
   })
 
-  it('keys of the public list are read in its own sense, and what is no instance is left out', () => {
+  it('keys of the public list are read in its own sense, and what is not an instance is left out', () => {
     const list = {
       running_gpu_small: '0.9',
       running_gpua30_small: '1.22645833',
@@ -54,7 +54,7 @@ describe('prices', () => {
     const wrong: readonly [string, RegExp][] = [
       ['prices', /not JSON/],
       ['[]', /EUR, CHF or USD/],
-      ['{"GBP":{}}', /"GBP" is none of EUR, CHF, USD/],
+      ['{"GBP":{}}', /"GBP" is not one of EUR, CHF, USD/],
       ['{"EUR":3}', /EUR must be an object/],
       ['{"EUR":{"running_medium":"cheap"}}', /EUR\.running_medium is "cheap"; give a price per hour/],
       ['{"EUR":{"standard.medium":-1}}', /EUR\.standard\.medium is -1/],

@@ -99,7 +99,7 @@ export function parsePriceFile(text: string): PriceFile {
   if (!isTable(parsed)) throw new Error('it must be an object with the key EUR, CHF or USD')
   const lists = Object.entries(parsed).map(([name, list]): [Currency, PriceList] => {
     const currency = currencies.find((known) => known === name.toUpperCase())
-    if (currency === undefined) throw new Error(`"${name}" is none of ${currencies.join(', ')}`)
+    if (currency === undefined) throw new Error(`"${name}" is not one of ${currencies.join(', ')}`)
     if (!isTable(list)) throw new Error(`${name} must be an object of prices per hour`)
     return [currency, pricesIn(name, list)]
   })

@@ -31,7 +31,7 @@ describe('get, list, delete', () => {
     await assert.rejects(settle(provider.get(missing)), { kind: 'nodeClaimNotFound' })
   })
 
-  it('EXO-82 EXO-98 only machines of this cluster are listed', async () => {
+  it('EXO-82 EXO-98 only instances of this cluster are listed', async () => {
     const { world, id } = await launched()
     const mine = world.cloud.instances.get(id)
     assert.ok(mine)
@@ -41,31 +41,31 @@ describe('get, list, delete', () => {
       labels: { ...mine.labels, 'exoscale.com/cluster-id': 'other' },
     })
     world.cloud.instances.set(idOf(2), { ...mine, id: idOf(2), labels: {} })
-    const machines = await world.settle(world.provider.list())
+    const instances = await world.settle(world.provider.list())
     assert.deepEqual(
-      machines.map((machine) => machine.providerID),
+      instances.map((instance) => instance.providerID),
       [`exoscale://${id}`],
     )
-    assert.equal(machines[0]?.nodeClaimName, 'pool-abcde')
+    assert.equal(instances[0]?.nodeClaimName, 'pool-abcde')
   })
 
-  it('EXO-83 a machine that vanishes during the list spoils nothing', async () => {
+  it('EXO-83 an instance that vanishes during the list spoils nothing', async () => {
     const { world } = await launched()
     world.cloud.disturb('GET', /^\/instance\/./, { status: 404 })
     assert.deepEqual(await world.settle(world.provider.list()), [])
   })
 
-  it('EXO-135 a machine of an unknown type is listed with the others', async () => {
+  it('EXO-135 an instance of an unknown type is listed with the others', async () => {
     const { world, id } = await launched()
     const mine = world.cloud.instances.get(id)
     assert.ok(mine)
     world.cloud.instances.set(idOf(1), { ...mine, id: idOf(1), 'instance-type': { id: idOf(9) } })
-    const machines = await world.settle(world.provider.list())
-    assert.equal(machines.length, 2)
-    assert.doesNotMatch(JSON.stringify(machines), /"\."/)
+    const instances = await world.settle(world.provider.list())
+    assert.equal(instances.length, 2)
+    assert.doesNotMatch(JSON.stringify(instances), /"\."/)
   })
 
-  it('EXO-84 EXO-85 deletion is accepted, then the machine is gone', async () => {
+  it('EXO-84 EXO-85 deletion is accepted, then the instance is gone', async () => {
     const { world, claim } = await launched()
     await world.settle(world.provider.delete(claim))
     assert.deepEqual(
@@ -97,7 +97,7 @@ describe('garbage collection', () => {
   const collect = (world: World) => world.reconcile('exoscale.garbagecollection', 'all')
   const states = (world: World) => [...world.cloud.instances.values()].map((instance) => instance.state)
 
-  it('EXO-96 EXO-97 a machine without a claim goes after the grace period', async () => {
+  it('EXO-96 EXO-97 an instance without a claim goes after the grace period', async () => {
     const { world } = await launched()
     await world.kube.delete(karpenterKinds.nodeClaim, { name: 'pool-abcde' })
     await collect(world)
@@ -107,7 +107,7 @@ describe('garbage collection', () => {
     assert.deepEqual(states(world), ['destroying'])
   })
 
-  it('a machine whose claim is still being launched stays', async () => {
+  it('an instance whose claim is still being launched stays', async () => {
     const { world } = await launched()
     world.kube.put(karpenterKinds.nodeClaim, aClaim())
     await world.clock.advance(60 * minute)
@@ -115,7 +115,7 @@ describe('garbage collection', () => {
     assert.deepEqual(states(world), ['running'])
   })
 
-  it('EXO-101 a machine that is gone already does not end the pass', async () => {
+  it('EXO-101 an instance that is gone already does not end the pass', async () => {
     const { world, id } = await launched()
     await world.kube.delete(karpenterKinds.nodeClaim, { name: 'pool-abcde' })
     const mine = world.cloud.instances.get(id)
@@ -132,7 +132,7 @@ describe('garbage collection', () => {
     assert.ok(states(world).includes('destroying'))
   })
 
-  it('EXO-99 EXO-100 a claim stuck for ten minutes without a machine is released, no other', async () => {
+  it('EXO-99 EXO-100 a claim stuck for ten minutes without an instance is released, no other', async () => {
     const { world, claim } = await launched()
     const stuck = (ageMs: number, finalizers: string[]) =>
       world.kube.put(karpenterKinds.nodeClaim, {

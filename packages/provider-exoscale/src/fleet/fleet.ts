@@ -7,7 +7,7 @@ import type { ExoscaleInstance, Operation } from '../api/types.ts'
 import type { Catalogue, CatalogueEntry, CatalogueView } from '../catalogue/catalogue.ts'
 import { capacityOf, typeLabels } from '../catalogue/instance-types.ts'
 import { providerIdOf } from '../identifiers.ts'
-import { type Machine, ownedMachine } from './machine.ts'
+import { type OwnedInstance, ownedInstance } from './owned-instance.ts'
 
 export interface FleetDependencies {
   readonly api: ExoscaleClient
@@ -30,41 +30,41 @@ export class Fleet {
     this.#deps = deps
   }
 
-  /** Every machine of this cluster, those being deleted included. */
-  async owned(signal?: AbortSignal): Promise<readonly Machine[]> {
+  /** Every instance of this cluster, those being deleted included. */
+  async owned(signal?: AbortSignal): Promise<readonly OwnedInstance[]> {
     const instances = await this.#deps.api.listInstances(signal)
     return instances
-      .map((instance) => ownedMachine(instance, this.#deps.clusterId))
-      .filter((machine) => machine !== undefined)
+      .map((instance) => ownedInstance(instance, this.#deps.clusterId))
+      .filter((owned) => owned !== undefined)
   }
 
-  /** Described machines; one that vanishes meanwhile, or is of an unknown type, spoils nothing. */
+  /** Described instances; one that vanishes meanwhile, or is of an unknown type, spoils nothing. */
   async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
-    const machines = await this.owned(signal)
+    const instances = await this.owned(signal)
     const view = await this.#deps.catalogue.view()
     const known = new Map<string, number>()
     const described: ProviderInstance[] = []
-    for (const machine of machines) {
-      const diskSize = await this.#diskSizeOf(machine, signal)
+    for (const owned of instances) {
+      const diskSize = await this.#diskSizeOf(owned, signal)
       if (diskSize === undefined) continue
-      known.set(machine.id, diskSize)
-      described.push(this.#described(machine.instance, machine, diskSize, view))
+      known.set(owned.id, diskSize)
+      described.push(this.#described(owned.instance, owned, diskSize, view))
     }
     this.#diskSizes = known
-    const present = new Set(machines.map((machine) => machine.id))
+    const present = new Set(instances.map((owned) => owned.id))
     for (const id of this.#deletions.keys()) if (!present.has(id)) this.#deletions.delete(id)
     return described
   }
 
   async describe(instance: ExoscaleInstance): Promise<ProviderInstance> {
     const { catalogue, clusterId } = this.#deps
-    const machine = ownedMachine(instance, clusterId)
-    return this.#described(instance, machine, instance['disk-size'] ?? 0, await catalogue.view())
+    const owned = ownedInstance(instance, clusterId)
+    return this.#described(instance, owned, instance['disk-size'] ?? 0, await catalogue.view())
   }
 
   #described(
     instance: ExoscaleInstance,
-    machine: Machine | undefined,
+    owned: OwnedInstance | undefined,
     diskSize: number,
     view: CatalogueView,
   ): ProviderInstance {
@@ -78,9 +78,9 @@ export class Fleet {
       labels: entry === undefined ? zoneLabels(zone) : typeLabels(entry, zone),
       capacity,
       allocatable: capacity,
-      ...(machine?.nodeClaimName !== undefined && { nodeClaimName: machine.nodeClaimName }),
-      ...(machine?.createdAtMs !== undefined && { createdAtMs: machine.createdAtMs }),
-      deleting: machine?.isDeleting ?? false,
+      ...(owned?.nodeClaimName !== undefined && { nodeClaimName: owned.nodeClaimName }),
+      ...(owned?.createdAtMs !== undefined && { createdAtMs: owned.createdAtMs }),
+      deleting: owned?.isDeleting ?? false,
     }
   }
 
@@ -117,12 +117,12 @@ export class Fleet {
     throw new ExoscaleOperationError(operation.id, reason, message, reference?.id)
   }
 
-  async #diskSizeOf(machine: Machine, signal: AbortSignal | undefined): Promise<number | undefined> {
-    const known = this.#diskSizes.get(machine.id)
+  async #diskSizeOf(owned: OwnedInstance, signal: AbortSignal | undefined): Promise<number | undefined> {
+    const known = this.#diskSizes.get(owned.id)
     if (known !== undefined) return known
-    if (machine.isDeleting) return 0
+    if (owned.isDeleting) return 0
     try {
-      return (await this.#deps.api.getInstance(machine.id, signal))['disk-size'] ?? 0
+      return (await this.#deps.api.getInstance(owned.id, signal))['disk-size'] ?? 0
     } catch (error) {
       if (isApiError(error, 'not-found')) return undefined
       throw error

@@ -31,7 +31,7 @@ export function withOffers(
   })
 }
 
-/** What in the claim no machine of this cloud can satisfy, or undefined. Needs no call. */
+/** What in the claim no instance of this cloud can satisfy, or undefined. Needs no call. */
 export function impossibleRequirement(claim: NodeClaim): string | undefined {
   const fixed: Readonly<Record<string, string>> = { [labels.os]: 'linux', [labels.arch]: 'amd64' }
   for (const requirement of claim.spec.requirements) {

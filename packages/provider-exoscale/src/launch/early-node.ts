@@ -1,4 +1,4 @@
-/** The Node object of a machine that is still booting. */
+/** The Node object of an instance that is still booting. */
 import { kinds, type NewObject, type Node, unregisteredTaint } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { ProviderInstance } from '@tenon/provider'
@@ -12,7 +12,7 @@ export function hasKubeletReported(node: Node): boolean {
 
 /**
  * Sees to it that the Node named like the instance exists and is that instance's: creates it,
- * completes one that a kubelet made first, and replaces one of a machine that is no more.
+ * completes one that a kubelet made first, and replaces one of an instance that is no more.
  */
 export async function ensureEarlyNode(
   deps: {
@@ -34,7 +34,7 @@ export async function ensureEarlyNode(
     return
   }
   if (existing !== undefined) {
-    if (await isAlive(owner)) throw new Error(`Node ${nodeName} belongs to another machine, ${owner}`)
+    if (await isAlive(owner)) throw new Error(`Node ${nodeName} belongs to another instance, ${owner}`)
     await removeNode(kube, existing)
   }
   try {

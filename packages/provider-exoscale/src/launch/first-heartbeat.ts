@@ -1,4 +1,4 @@
-/** Gives up machines whose kubelet never reported: their early Node hides them from the core. */
+/** Gives up instances whose kubelet never reported: their early Node hides them from the core. */
 import { karpenterKinds, kinds, type Node, type NodeClaim } from '@tenon/api'
 import {
   type Cache,
@@ -53,7 +53,7 @@ export class FirstHeartbeat {
 
   async #giveUp(claim: NodeClaim, nodeName: string, signal: AbortSignal): Promise<void> {
     const { kube, events } = this.#deps
-    const message = `The kubelet of Node ${nodeName} did not report within 15 min; look at the instance's console, security groups and the API server address`
+    const message = `The kubelet of Node ${nodeName} did not report within 15 min; check the console of the instance, the security groups and the API server address`
     events.record({ object: claim, type: 'Warning', reason: 'NodeNeverJoined', message })
     const { uid } = claim.metadata
     const options = uid === undefined ? { signal } : { signal, preconditionUid: uid }

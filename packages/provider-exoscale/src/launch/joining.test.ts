@@ -86,7 +86,7 @@ describe('token clean-up', () => {
 })
 
 describe('first heartbeat', () => {
-  it('EXO-132 a machine that never joins loses its claim after 15 min', async () => {
+  it('EXO-132 an instance that never joins loses its claim after 15 min', async () => {
     const world = aWorld()
     world.kube.put(exoscaleNodeClassKind, aNodeClass())
     const { providerID } = await world.settle(world.provider.create(aClaim()))

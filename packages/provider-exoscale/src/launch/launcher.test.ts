@@ -182,10 +182,10 @@ describe('launch', () => {
   it('EXO-58 EXO-129 the result tells provider ID, image and the real labels', async () => {
     const world = ready()
     const requirements = [{ key: 'exoscale.com/instance-family', operator: 'In', values: ['cpu'] } as const]
-    const machine = await world.settle(world.provider.create(aClaim('a', { requirements })))
-    assert.equal(machine.providerID, `exoscale://${instances(world)[0]?.id}`)
-    assert.equal(machine.imageID, templateId)
-    assert.deepEqual(machine.labels, {
+    const instance = await world.settle(world.provider.create(aClaim('a', { requirements })))
+    assert.equal(instance.providerID, `exoscale://${instances(world)[0]?.id}`)
+    assert.equal(instance.imageID, templateId)
+    assert.deepEqual(instance.labels, {
       'topology.kubernetes.io/region': 'ch-gva-2',
       'topology.kubernetes.io/zone': 'ch-gva-2',
       'node.kubernetes.io/instance-type': 'cpu.extra-large',
@@ -195,18 +195,18 @@ describe('launch', () => {
       'exoscale.com/instance-family': 'cpu',
       'exoscale.com/instance-size': 'extra-large',
     })
-    assert.equal(machine.capacity['ephemeral-storage'], '50Gi')
-    assert.deepEqual([machine.allocatable.cpu, machine.allocatable['ephemeral-storage']], ['7700m', '46Gi'])
+    assert.equal(instance.capacity['ephemeral-storage'], '50Gi')
+    assert.deepEqual([instance.allocatable.cpu, instance.allocatable['ephemeral-storage']], ['7700m', '46Gi'])
   })
 
   it('EXO-59 a Node named like the instance waits for the kubelet', async () => {
     const world = ready()
-    const machine = await world.settle(world.provider.create(aClaim()))
+    const instance = await world.settle(world.provider.create(aClaim()))
     const [node] = world.kube.all(kinds.node)
     assert.equal(node?.metadata.name, 'pool-abcde')
-    assert.equal(node?.spec?.providerID, machine.providerID)
+    assert.equal(node?.spec?.providerID, instance.providerID)
     assert.deepEqual(node?.spec?.taints, [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }])
-    assert.equal(`exoscale://${node?.status?.nodeInfo?.systemUUID}`, machine.providerID)
+    assert.equal(`exoscale://${node?.status?.nodeInfo?.systemUUID}`, instance.providerID)
     assert.deepEqual(
       node?.status?.addresses?.map(({ type }) => type),
       ['Hostname', 'ExternalIP', 'InternalIP'],
@@ -267,7 +267,7 @@ describe('launch', () => {
     assert.equal(instances(world).length, 1)
     await world.settle(world.provider.create(aClaim()))
     assert.equal(posts(world).length, 1)
-    assert.equal(tokens(world).length, 1, 'the machine still needs its token')
+    assert.equal(tokens(world).length, 1, 'the instance still needs its token')
   })
 
   it('EXO-61 a crash between instance and answer is picked up by the next attempt', async () => {
@@ -278,19 +278,19 @@ describe('launch', () => {
     stopping.abort(new Error('stopped'))
     await assert.rejects(world.settle(first), { message: 'stopped' })
     for (const instance of instances(world)) instance.state = 'running'
-    const machine = await world.settle(world.provider.create(aClaim()))
-    assert.equal(machine.providerID, `exoscale://${instances(world)[0]?.id}`)
+    const instance = await world.settle(world.provider.create(aClaim()))
+    assert.equal(instance.providerID, `exoscale://${instances(world)[0]?.id}`)
     assert.equal(instances(world).length, 1)
   })
 
-  it('of two machines of one claim the older is kept', async () => {
+  it('of two instances of one claim the older is kept', async () => {
     const world = ready()
     await world.settle(world.provider.create(aClaim()))
     const [first] = instances(world)
     assert.ok(first)
     world.cloud.instances.set(idOf(1), { ...first, id: idOf(1), 'created-at': '2027-01-01T00:00:00Z' })
-    const machine = await world.settle(world.provider.create(aClaim()))
-    assert.equal(machine.providerID, `exoscale://${first.id}`)
+    const instance = await world.settle(world.provider.create(aClaim()))
+    assert.equal(instance.providerID, `exoscale://${first.id}`)
     assert.equal(world.cloud.instances.get(idOf(1))?.state, 'destroying')
   })
 
@@ -333,7 +333,7 @@ describe('launch', () => {
     assert.equal(posts(world).length, 1)
   })
 
-  it('EXO-131 an existing Node of this machine is fine, one of a dead machine is replaced', async () => {
+  it('EXO-131 an existing Node of this instance is fine, one of a dead instance is replaced', async () => {
     const world = ready()
     const claim = aClaim()
     const first = await world.settle(world.provider.create(claim))

@@ -1,4 +1,4 @@
-/** From a NodeClaim to a running machine, at most one for each claim. */
+/** From a NodeClaim to a running instance, at most one for each claim. */
 import {
   conditionOf,
   formatResources,
@@ -20,7 +20,7 @@ import { instanceTypesOf, reservedResources } from '../catalogue/instance-types.
 import type { UnavailableOfferings } from '../catalogue/unavailable-offerings.ts'
 import { isOutcomeUnknown, launchError, launchReasons } from '../errors.ts'
 import type { Fleet } from '../fleet/fleet.ts'
-import { byAge, type Machine, ownedMachine } from '../fleet/machine.ts'
+import { byAge, type OwnedInstance, ownedInstance } from '../fleet/owned-instance.ts'
 import { exoscaleAnnotations, instanceLabels, managedByValue, parseProviderId } from '../identifiers.ts'
 import { diskSizeGib, kubeletSettings, nodeClassHash } from '../nodeclass/settings.ts'
 import type { TemplateResolver } from '../nodeclass/template.ts'
@@ -65,7 +65,7 @@ interface Plan {
   readonly entry: CatalogueEntry
 }
 
-/** Launches machines. Rejects with {@link ProviderError} only. */
+/** Launches instances. Rejects with {@link ProviderError} only. */
 export class Launcher {
   readonly #deps: LauncherDependencies
   readonly #refusals: Refusals
@@ -83,7 +83,7 @@ export class Launcher {
   ): Promise<ProviderInstance> {
     const nodeClass = await this.#readyNodeClass(claim, signal)
     const name = this.#nameOf(claim)
-    const adopted = await this.#machineOf(claim, signal).catch((error: unknown) => {
+    const adopted = await this.#instanceOf(claim, signal).catch((error: unknown) => {
       throw launchError(error, launchReasons.instance)
     })
     const instance =
@@ -110,7 +110,7 @@ export class Launcher {
       throw new ProviderError('nodeClassNotReady', `ExoscaleNodeClass ${name}: ${ready.message}`)
     }
     if (ready?.status !== 'True') {
-      throw new ProviderError('other', `ExoscaleNodeClass ${name} has not been looked at yet`)
+      throw new ProviderError('other', `ExoscaleNodeClass ${name} has not been checked yet`)
     }
     return nodeClass
   }
@@ -152,16 +152,16 @@ export class Launcher {
     return { claim, nodeClass, name, entry: chosenEntry(claim, withOffers(types, offered), view.byName) }
   }
 
-  /** The oldest living machine of a claim; younger ones are accidents and are deleted. */
-  async #machineOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<Machine | undefined> {
+  /** The oldest living instance of a claim; younger ones are accidents and are deleted. */
+  async #instanceOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<OwnedInstance | undefined> {
     const { fleet, logger } = this.#deps
-    const machines = (await fleet.owned(signal)).filter(
-      (machine) => machine.nodeClaimName === claim.metadata.name && !machine.isDeleting,
+    const instances = (await fleet.owned(signal)).filter(
+      (owned) => owned.nodeClaimName === claim.metadata.name && !owned.isDeleting,
     )
-    const [keep, ...surplus] = machines.filter(({ instance }) => instance.state !== 'error').sort(byAge)
-    for (const machine of [...surplus, ...machines.filter(({ instance }) => instance.state === 'error')]) {
-      logger.warn('deleting a surplus or failed instance of a claim', { instance: machine.id })
-      await fleet.requestDeletion(machine.id, signal)
+    const [keep, ...surplus] = instances.filter(({ instance }) => instance.state !== 'error').sort(byAge)
+    for (const owned of [...surplus, ...instances.filter(({ instance }) => instance.state === 'error')]) {
+      logger.warn('deleting a surplus or failed instance of a claim', { instance: owned.id })
+      await fleet.requestDeletion(owned.id, signal)
     }
     return keep
   }
@@ -188,7 +188,7 @@ export class Launcher {
         return this.#refuse(error, plan, token, signal)
       const found = await this.#confirmed(plan.claim, signal)
       if (found !== undefined) return this.#settled(found, signal)
-      // Without any answer the machine may still turn up, and needs its token then.
+      // Without any answer the instance may still turn up, and needs its token then.
       if (error instanceof ExoscaleApiError) await this.#discard(token)
       throw launchError(error, launchReasons.instance)
     }
@@ -235,14 +235,14 @@ export class Launcher {
 
   /** Whether the instance is the claim's: which one a launch made, only labels prove. */
   #isOf(claim: NodeClaim, instance: ExoscaleInstance): boolean {
-    return ownedMachine(instance, this.#deps.clusterId)?.nodeClaimName === claim.metadata.name
+    return ownedInstance(instance, this.#deps.clusterId)?.nodeClaimName === claim.metadata.name
   }
 
   /** What an operation names is not deleted before it is seen to be the claim's. */
   async #deleteFailed(id: string, claim: NodeClaim, signal: AbortSignal | undefined): Promise<void> {
     const { api, fleet, logger } = this.#deps
     if (this.#isOf(claim, await api.getInstance(id, signal))) await fleet.requestDeletion(id, signal)
-    else logger.warn('a failed launch names an instance of somebody else', { instance: id })
+    else logger.warn('a failed launch references an instance of another owner', { instance: id })
   }
 
   /** Nothing was made: the token goes too. */
@@ -267,13 +267,13 @@ export class Launcher {
     }
   }
 
-  /** Looks for a machine whose creation was not confirmed, until lists surely show it. */
-  async #confirmed(claim: NodeClaim, signal: AbortSignal | undefined): Promise<Machine | undefined> {
+  /** Looks for an instance whose creation was not confirmed, until lists surely show it. */
+  async #confirmed(claim: NodeClaim, signal: AbortSignal | undefined): Promise<OwnedInstance | undefined> {
     const { clock, logger } = this.#deps
     for (let waitedMs = 0; ; waitedMs += settlePollMs) {
       signal?.throwIfAborted()
       try {
-        const found = await this.#machineOf(claim, signal)
+        const found = await this.#instanceOf(claim, signal)
         if (found !== undefined) return found
       } catch (error) {
         logger.warn('instances could not be listed after an unconfirmed creation', { error })
@@ -283,19 +283,19 @@ export class Launcher {
     }
   }
 
-  /** A machine found by its labels, read until it is past `starting`, for at most ten minutes. */
-  async #settled(machine: Machine, signal: AbortSignal | undefined): Promise<ExoscaleInstance> {
+  /** An instance found by its labels, read until it is past `starting`, for at most ten minutes. */
+  async #settled(owned: OwnedInstance, signal: AbortSignal | undefined): Promise<ExoscaleInstance> {
     const { api, clock } = this.#deps
     const deadlineMs = clock.monotonic() + 10 * 60_000
     for (;;) {
       let instance: ExoscaleInstance
       try {
-        instance = await api.getInstance(machine.id, signal)
+        instance = await api.getInstance(owned.id, signal)
       } catch (error) {
         throw launchError(error, launchReasons.instance)
       }
       if (instance.state === 'error') {
-        throw new ProviderError('create', `instance ${machine.id} is in state error`, {
+        throw new ProviderError('create', `instance ${owned.id} is in state error`, {
           reason: launchReasons.instance,
         })
       }
@@ -352,7 +352,7 @@ export class Launcher {
     try {
       await attachPrivateNetworks(api, nodeClass.status?.privateNetworks ?? [], instance, signal)
     } catch (error) {
-      // Where the networks may be attached all the same, the next attempt goes on with this machine.
+      // Where the networks may be attached all the same, the next attempt goes on with this instance.
       if (signal?.aborted !== true && !isOutcomeUnknown(error)) {
         await fleet.requestDeletion(instance.id).catch((cause: unknown) => {
           logger.warn('instance without its networks could not be deleted', {
@@ -365,14 +365,14 @@ export class Launcher {
     }
   }
 
-  /** Makes the machine known to the cluster and tells what it is. */
+  /** Makes the instance known to the cluster and tells what it is. */
   async #introduced(
     name: string,
     nodeClass: ExoscaleNodeClass,
     instance: ExoscaleInstance,
   ): Promise<ProviderInstance> {
-    const machine = await this.#deps.fleet.describe(instance)
-    const described = { ...machine, allocatable: allocatableOf(machine.capacity, nodeClass) }
+    const owned = await this.#deps.fleet.describe(instance)
+    const described = { ...owned, allocatable: allocatableOf(owned.capacity, nodeClass) }
     try {
       await ensureEarlyNode({ ...this.#deps, isAlive: (id) => this.#isAlive(id) }, name, instance, described)
     } catch (error) {
@@ -437,7 +437,7 @@ function chosenEntry(
   if (entry !== undefined) return entry
   if (suitable.length > 0) {
     const names = suitable.map((type) => type.name).join(', ')
-    throw new ProviderError('insufficientCapacity', `none of ${names} is to be had now`)
+    throw new ProviderError('insufficientCapacity', `none of ${names} is available now`)
   }
   throw new ProviderError(
     'create',

@@ -26,10 +26,10 @@ describe('a refused launch', () => {
   const said = '{"message":"said by the API"}'
   const cases: readonly [status: number, kind: string, fix: RegExp][] = [
     [400, 'create', /check templateID, diskSize and the groups/],
-    [401, 'unauthorized', /EXOSCALE_API_KEY and EXOSCALE_API_SECRET.*expired.*time of this machine/],
+    [401, 'unauthorized', /EXOSCALE_API_KEY and EXOSCALE_API_SECRET.*expired.*clock of this host/],
     [402, 'create', /check the billing/],
     [403, 'unauthorized', /IAM role of EXOSCALE_API_KEY allows/],
-    [409, 'create', /tried again/],
+    [409, 'create', /retried/],
     [422, 'create', /check templateID, diskSize and the groups/],
   ]
   for (const [status, kind, fix] of cases) {

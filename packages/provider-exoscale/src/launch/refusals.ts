@@ -31,7 +31,7 @@ export class Refusals {
   async explain(error: unknown, entry: CatalogueEntry, signal?: AbortSignal): Promise<ProviderError> {
     if (error instanceof ExoscaleOperationError && error.reason === 'unavailable') {
       this.#unavailable.mark({ kind: 'type', typeName: entry.name })
-      return shortage(`${entry.name} is not to be had in this zone now`, error, [this.#offeringOf(entry)])
+      return shortage(`${entry.name} is not available in this zone now`, error, [this.#offeringOf(entry)])
     }
     if (!mayBeQuota(error)) return launchError(error, launchReasons.instance)
     if (await this.#isExhausted('instance', signal)) {

@@ -22,7 +22,7 @@ export function judgeToken(secret: Secret, nowMs: number, isJoined: boolean): To
     return { kind: 'foreign' }
   const createdMs = Date.parse(annotations[exoscaleAnnotations.tokenCreated] ?? creationTimestamp)
   const ageMs = nowMs - createdMs
-  if (Number.isNaN(ageMs)) return { kind: 'delete', why: 'its age is not readable' }
+  if (Number.isNaN(ageMs)) return { kind: 'delete', why: 'its age is invalid' }
   if (ageMs > tokenLifetimeMs) return { kind: 'delete', why: 'it has expired' }
   if (isJoined || annotations[exoscaleAnnotations.nodeRegistered] === 'true') {
     return { kind: 'delete', why: 'its node has joined' }

@@ -1,4 +1,4 @@
-/** Lets a node class go once nothing uses it, and takes machines without an owner along. */
+/** Lets a node class go once nothing uses it, and takes instances without an owner along. */
 import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { nodeClassFinalizer } from '../identifiers.ts'
@@ -27,7 +27,7 @@ export class NodeClassDeletion {
     if (!finalizers.includes(nodeClassFinalizer)) return done
     const users = await this.#users(object.metadata.name, signal)
     if (users > 0) {
-      const message = `${users} NodeClaim(s) still use this class; delete them or point their NodePool elsewhere`
+      const message = `${users} NodeClaim(s) still use this class; delete them, or change the nodeClassRef of their NodePool`
       this.#event(object, 'Warning', 'DeletionBlocked', message)
       return { kind: 'after', delayMs: blockedRetryMs }
     }
@@ -39,7 +39,7 @@ export class NodeClassDeletion {
       { metadata: { finalizers: finalizers.filter((finalizer) => finalizer !== nodeClassFinalizer) } },
       { signal, ...(resourceVersion !== undefined && { resourceVersion }) },
     )
-    this.#event(object, 'Normal', 'Deleted', 'The class is deleted')
+    this.#event(object, 'Normal', 'Deleted', 'The node class is deleted')
     return done
   }
 
@@ -50,19 +50,14 @@ export class NodeClassDeletion {
     return known > 0 ? known : using(await this.#deps.kube.list(karpenterKinds.nodeClaim, { signal }))
   }
 
-  /** Deletes this cluster's machines whose claim is gone; a failure does not hold the class back. */
+  /** Deletes this cluster's instances whose claim is gone; a failure does not hold the class back. */
   async #sweep(object: ExoscaleNodeClass, signal: AbortSignal): Promise<void> {
     try {
       for (const id of await this.#deps.garbage.collectOrphans(signal))
         this.#event(object, 'Normal', 'OrphanedInstanceDeleted', `Instance ${id} had no NodeClaim`)
     } catch (error) {
       signal.throwIfAborted()
-      this.#event(
-        object,
-        'Warning',
-        'CleanupFailed',
-        `instances could not be looked through: ${String(error)}`,
-      )
+      this.#event(object, 'Warning', 'CleanupFailed', `instances could not be checked: ${String(error)}`)
     }
   }
 

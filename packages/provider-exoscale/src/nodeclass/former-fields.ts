@@ -6,10 +6,9 @@ const besideKubelet = (field: string): string =>
   `deprecated and counts where spec.kubelet says nothing else; write kubelet.${field}`
 
 const replacements: Readonly<Record<string, string>> = {
-  securityGroups: 'deprecated and still honoured; write securityGroupSelectorTerms with one "id" each',
-  antiAffinityGroups:
-    'deprecated and still honoured; write antiAffinityGroupSelectorTerms with one "id" each',
-  privateNetworks: 'deprecated and still honoured; write privateNetworkSelectorTerms with one "id" each',
+  securityGroups: 'deprecated but still used; write securityGroupSelectorTerms with one "id" each',
+  antiAffinityGroups: 'deprecated but still used; write antiAffinityGroupSelectorTerms with one "id" each',
+  privateNetworks: 'deprecated but still used; write privateNetworkSelectorTerms with one "id" each',
   imageGCHighThresholdPercent: besideKubelet('imageGCHighThresholdPercent'),
   imageGCLowThresholdPercent: besideKubelet('imageGCLowThresholdPercent'),
   imageMinimumGCAge: besideKubelet('imageMinimumGCAge'),

@@ -40,8 +40,8 @@ const quantities = {
   memory: /^\d+(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$/,
   ephemeralStorage: /^\d+(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$/,
 } as const
-/** Labels that say what a machine is. */
-const machineLabels: ReadonlySet<string> = new Set([
+/** Labels that say what an instance is. */
+const instanceLabels: ReadonlySet<string> = new Set([
   ...wellKnownLabels,
   ...Object.values(exoscaleLabels),
   'kubernetes.io/hostname',
@@ -173,7 +173,7 @@ const isPresent = (value: unknown): boolean => value !== undefined && value !== 
 
 function reservedProblem(key: string): string | undefined {
   if (isReserved(key)) return `labels of domain ${reservedDomain} are reserved`
-  return machineLabels.has(key) ? 'it says what a machine is and cannot be set' : undefined
+  return instanceLabels.has(key) ? 'it describes the instance and cannot be set' : undefined
 }
 
 function isReserved(key: string): boolean {

@@ -44,7 +44,8 @@ export class ResourceResolver {
   }
 
   async #byId(id: string, signal: AbortSignal | undefined): Promise<string> {
-    if (!isUuid(id)) throw new Error(`${this.#source.kind} "${id}" is no id; ids are lower-case UUIDs`)
+    if (!isUuid(id))
+      throw new Error(`${this.#source.kind} "${id}" is not a valid id; ids are lower-case UUIDs`)
     try {
       return (await this.#source.get(id, signal)).id
     } catch (error) {

@@ -44,8 +44,8 @@ export function diskSizeGib(spec: ExoscaleNodeClassSpec): number {
 }
 
 /**
- * Hash of what only a new machine takes up: disk, kubelet settings, labels and taints. Key order does not matter.
- * Every look at a machine asks for it; specs are replaced, never changed. Hashes of another version are not compared.
+ * Hash of what only a new instance takes up: disk, kubelet settings, labels and taints. Key order does not matter.
+ * Every look at an instance asks for it; specs are replaced, never changed. Hashes of another version are not compared.
  */
 export const nodeClassHash = perObject((spec: ExoscaleNodeClassSpec): string => {
   const { featureGates, ...kubelet } = kubeletSettings(spec)

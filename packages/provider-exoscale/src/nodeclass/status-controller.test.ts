@@ -233,10 +233,10 @@ describe('node class deletion', () => {
       'exoscale.com/cluster-id': cluster,
       'exoscale.com/node-claim': 'gone',
     })
-    const machine = (id: string, cluster: string) =>
+    const instance = (id: string, cluster: string) =>
       world.cloud.instances.set(id, { id, state: 'running', labels: labels(cluster), 'private-networks': [] })
-    machine(idOf(1), clusterId)
-    machine(idOf(2), 'another')
+    instance(idOf(1), clusterId)
+    instance(idOf(2), 'another')
     deleting(world)
     await reconcile(world)
     assert.deepEqual(

@@ -135,7 +135,7 @@ export class NodeClassStatusController {
       this.#deps.events.record({
         ...event,
         reason: 'Ready',
-        message: 'Instances can be launched with this class',
+        message: 'Instances can be launched with this node class',
       })
     }
   }
@@ -233,7 +233,7 @@ function invalidReservation({ spec }: ExoscaleNodeClass): string | undefined {
   const settings = kubeletSettings(spec)
   for (const block of ['kubeReserved', 'systemReserved'] as const) {
     for (const [resource, quantity] of Object.entries(settings[block])) {
-      if (!isQuantity(quantity)) return `kubelet.${block}.${resource} "${quantity}" is no quantity`
+      if (!isQuantity(quantity)) return `kubelet.${block}.${resource} "${quantity}" is not a quantity`
     }
   }
   return undefined

@@ -5,7 +5,7 @@ import { TemplateResolver } from './template.ts'
 
 const spec = { imageTemplateSelector: {} }
 
-describe('the template of a class for many machines', () => {
+describe('the template of a class for many instances', () => {
   test('is asked for, with the version of the control plane, once a minute', async () => {
     const clock = new VirtualClock()
     const asked: string[] = []
@@ -25,7 +25,7 @@ describe('the template of a class for many machines', () => {
         },
       },
     })
-    for (let machine = 0; machine < 5; machine++)
+    for (let instance = 0; instance < 5; instance++)
       assert.equal(await resolver.resolveRecent(spec), 'template of 1.34.1')
     assert.deepEqual(asked, ['version', '1.34.1'])
     gitVersion = 'v1.35.0'

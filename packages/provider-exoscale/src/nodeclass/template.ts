@@ -33,7 +33,7 @@ export class TemplateResolver {
     return await this.#active(selector, selector.version ?? (await this.#controlPlaneVersion()), signal)
   }
 
-  /** Like {@link resolve}, at most a minute old: for looking at many machines of one class. */
+  /** Like {@link resolve}, at most a minute old: for looking at many instances of one class. */
   async resolveRecent(spec: ExoscaleNodeClassSpec, signal?: AbortSignal): Promise<string> {
     const { templateID, imageTemplateSelector: selector } = spec
     if (templateID !== undefined || selector === undefined) return this.resolve(spec, signal)
@@ -50,7 +50,7 @@ export class TemplateResolver {
   ): Promise<string> {
     const variant = selector.variant ?? 'standard'
     if (!variants.includes(variant)) {
-      throw new Error(`imageTemplateSelector.variant "${variant}" is none of ${variants.join(', ')}`)
+      throw new Error(`imageTemplateSelector.variant "${variant}" is not one of ${variants.join(', ')}`)
     }
     const id = await this.#api.getActiveNodepoolTemplate(version, variant, signal)
     this.#remembered.set(`${version}/${variant}`, { id, untilMs: this.#clock.monotonic() + rememberMs })

@@ -46,7 +46,7 @@ export interface ExoscaleNodeClassSpec {
   readonly nodeTaints?: unknown
 }
 
-/** Configures the machines of a NodePool on Exoscale. */
+/** Configures the instances of a NodePool on Exoscale. */
 export interface ExoscaleNodeClass extends KubeObject {
   readonly spec: ExoscaleNodeClassSpec
   readonly status?: {

@@ -44,7 +44,7 @@ test('a node that waits for its cloud is told provider ID, labels and addresses'
   )
 })
 
-test('a node made before its machine joined keeps its labels, and gets addresses only', async () => {
+test('a node made before its instance joined keeps its labels, and gets addresses only', async () => {
   const world = new ExoscaleFixture()
   const id = await world.instance()
   addNode(world, { providerID: `exoscale://${id}`, taints: [other] })

@@ -174,7 +174,7 @@ export class ExoscaleFixture {
   }
 }
 
-/** Lines of `settings.kubernetes` that let a machine join. */
+/** Lines of `settings.kubernetes` that let an instance join. */
 function joinLines(changes: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     'api-server': `"${endpoint}"`,

@@ -1,7 +1,7 @@
 import { type Random, unit } from '@tenon/runtime'
 import type { OperationReason } from './instances/operation-outcome.ts'
 
-/** What goes wrong with a call or with the machine it creates. */
+/** What goes wrong with a call or with the instance it creates. */
 export type FaultEffect =
   /** Answered before anything happened. */
   | {
@@ -18,11 +18,11 @@ export type FaultEffect =
   | { readonly kind: 'failOperation'; readonly reason: OperationReason; readonly message: string }
   /** The operation stays pending for ever. */
   | { readonly kind: 'hangOperation' }
-  /** The machine runs but its system never comes up. */
+  /** The instance runs but its system never comes up. */
   | { readonly kind: 'neverBoots' }
-  /** The machine boots but never joins the cluster. */
+  /** The instance boots but never joins the cluster. */
   | { readonly kind: 'neverJoins' }
-  /** The machine joins, but its node never gets ready. */
+  /** The instance joins, but its node never gets ready. */
   | { readonly kind: 'neverReady' }
 
 /** When a fault strikes: the next `times` calls, or each call with probability `rate`; else always. */

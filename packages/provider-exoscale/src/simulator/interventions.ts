@@ -1,4 +1,4 @@
-/** What happens in a zone without a call of the API: machines fail, and other people change pools. */
+/** What happens in a zone without a call of the API: instances fail, and other people change pools. */
 import type { InstanceLife } from './instances/instance-life.ts'
 import type { InstanceState } from './instances/instance.ts'
 import { addMembers, removeMembers } from './instances/pool-members.ts'

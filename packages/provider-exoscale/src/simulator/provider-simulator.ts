@@ -2,7 +2,7 @@
 import type { ProviderSimulator, SimulatedProvider } from '@tenon/provider'
 import { Secret } from '@tenon/runtime'
 import type { Exoscale } from './exoscale.ts'
-import { removeLostMachines } from './lost-machines.ts'
+import { removeLostInstances } from './lost-instances.ts'
 import { demonstration, tourGpuPool, tourNodeClass, tourNodePool } from './zone/manifests.ts'
 import { pricePerHour } from './zone/prices.ts'
 import type { ExoscaleSettings } from './settings.ts'
@@ -27,7 +27,7 @@ const exampleResources = {
 }
 
 /**
- * Machines still boot for longer than the 3 s in which the end of an operation is noticed: their Node is
+ * Instances still boot for longer than the 3 s in which the end of an operation is noticed: their Node is
  * made before they join.
  */
 const hurried: Partial<ExoscaleSettings> = {
@@ -51,7 +51,7 @@ export const simulator: ProviderSimulator = {
       start: (parts) => {
         const cloud = zone.start(parts)
         cloud.add(exampleResources)
-        removeLostMachines(parts.apiAs('kubectl'), cloud)
+        removeLostInstances(parts.apiAs('kubectl'), cloud)
         return simulatedProvider(cloud)
       },
     }
@@ -81,7 +81,7 @@ export const simulator: ProviderSimulator = {
 function simulatedProvider(cloud: Exoscale): SimulatedProvider {
   return {
     api: { path: '/v2', handle: cloud.handle, announce: (url) => cloud.setBaseUrl(url) },
-    machines: () => cloud.instances(),
+    instances: () => cloud.instances(),
     stop: () => cloud.stop(),
   }
 }

@@ -13,7 +13,7 @@ export interface ExoscaleSettings {
   operationDelay: DelayRange
   /** Delays of single operations (`create-instance`) instead of {@link operationDelay}. */
   operationDelays: Readonly<Record<string, DelayRange>>
-  /** From `running` to the moment at which the machine reads its user data. */
+  /** From `running` to the moment at which the instance reads its user data. */
   bootDelay: DelayRange
   /** How long a call takes before it is looked at. */
   callLatency: DelayRange
@@ -25,9 +25,9 @@ export interface ExoscaleSettings {
   clockSkewMs: number
   /** API keys that are no longer valid. */
   expiredKeys: readonly string[]
-  /** Wait between two attempts of a machine to join the cluster. */
+  /** Wait between two attempts of an instance to join the cluster. */
   joinRetryMs: number
-  /** After this time a machine stops trying to join. */
+  /** After this time an instance stops trying to join. */
   joinTimeoutMs: number
   /** Limits per entity: `instance` counts instances, a GPU family its GPUs. -1 or absent is unlimited. */
   quotas: Readonly<Record<string, number>>
@@ -43,7 +43,7 @@ export interface ExoscaleSettings {
   diskRangeEnforced: boolean
   /** Whether an instance created without security groups wears the group named `default`. */
   defaultSecurityGroupAttached: boolean
-  /** Whether GPUs are only announced by machines of an `nvidia` template. */
+  /** Whether GPUs are only announced by instances of an `nvidia` template. */
   gpuNeedsNvidiaTemplate: boolean
   /** Pause between two passes of the cloud controller manager. */
   cloudControllerPeriodMs: number

@@ -28,7 +28,7 @@ export function exoscaleSimulator({
 }: SimulatedZone): CloudSimulator<Exoscale> {
   return {
     prepare: createDefaultStorageClass,
-    start: ({ clock, random, logger, joiner, apiAs, kubernetesVersion, keptMachines }) =>
+    start: ({ clock, random, logger, joiner, apiAs, kubernetesVersion, keptInstances }) =>
       createExoscale({
         clock,
         logger,
@@ -40,7 +40,7 @@ export function exoscaleSimulator({
         clusterVersion: kubernetesVersion,
         credentials: [{ key, secret }],
         ...(settings && { settings }),
-        ...(keptMachines && { kept: keptMachines<InstanceRecord>() }),
+        ...(keptInstances && { kept: keptInstances<InstanceRecord>() }),
       }),
   }
 }

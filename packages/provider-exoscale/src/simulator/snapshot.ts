@@ -51,7 +51,7 @@ export function instancesOf(state: CloudState): readonly InstanceSnapshot[] {
 }
 
 function instanceSnapshot(instance: Instance): InstanceSnapshot {
-  const { type, machine } = instance
+  const { type, system } = instance
   return {
     id: instance.id,
     name: instance.name,
@@ -63,7 +63,7 @@ function instanceSnapshot(instance: Instance): InstanceSnapshot {
     instancePoolId: instance.instancePoolId,
     createdAtMs: instance.createdAtMs,
     pricePerHour: pricePerHour(type.family, type.size),
-    nodeName: machine.kubelet?.nodeName,
-    whyNotJoined: machine.whyNotJoined,
+    nodeName: system.kubelet?.nodeName,
+    whyNotJoined: system.whyNotJoined,
   }
 }

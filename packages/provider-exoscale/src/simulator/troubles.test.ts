@@ -77,7 +77,7 @@ test('an operation may hang for ever', async () => {
   assert.equal((await world.ok('GET', `/operation/${operation.id}`)).state, 'pending')
 })
 
-test('a machine may never boot, or never join, though its instance runs', async () => {
+test('an instance may never boot, or never join, though its instance runs', async () => {
   const world = worldWith({ kind: 'neverBoots' })
   const silent = await world.instance()
   world.cloud.faults.add({ operation: 'create-instance', times: 1, effect: { kind: 'neverJoins' } })
@@ -88,11 +88,11 @@ test('a machine may never boot, or never join, though its instance runs', async 
     ['running', 'running'],
   )
   assert.equal(world.look(silent).whyNotJoined, undefined)
-  assert.equal(world.look(lonely).whyNotJoined, 'the machine cannot reach the cluster')
+  assert.equal(world.look(lonely).whyNotJoined, 'the instance cannot reach the cluster')
   assert.equal(world.joiner.attempts, 0)
 })
 
-test('a machine may join and never get ready', async () => {
+test('an instance may join and never get ready', async () => {
   const world = worldWith({ kind: 'neverReady' })
   await world.instance()
   await world.instance({ name: 'node-b' })

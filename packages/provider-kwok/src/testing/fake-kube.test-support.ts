@@ -1,4 +1,4 @@
-/** As much of an API server as simulated machines need: objects in a map, each write seen at once. */
+/** As much of an API server as simulated instances need: objects in a map, each write seen at once. */
 import { type KubeObject, type NewObject, pathOf, type ResourceType } from '@tenon/api'
 import { type KubeClient, KubeError, type ObjectKey } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
@@ -50,12 +50,12 @@ export class FakeKube implements KubeClient {
 
   async update(): Promise<never> {
     await Promise.resolve()
-    throw new KubeError('other', 400, 'simulated machines are not replaced')
+    throw new KubeError('other', 400, 'simulated instances are not replaced')
   }
 
   async patch(): Promise<never> {
     await Promise.resolve()
-    throw new KubeError('other', 400, 'simulated machines are not patched')
+    throw new KubeError('other', 400, 'simulated instances are not patched')
   }
 
   async delete(type: ResourceType, { name }: ObjectKey): Promise<void> {

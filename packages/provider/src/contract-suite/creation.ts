@@ -4,9 +4,9 @@ import { admitsValue, labels, normalizedLabel, ownValue } from '@tenon/api'
 import type { ContractWorld } from './harness.ts'
 import { endedOrDead, launched, launchedAtLast, listedIDs, rejection, settled } from './story.ts'
 
-/** `create` (scheduling.md 13.2): what it answers, and never a second machine. */
+/** `create` (scheduling.md 13.2): what it answers, and never a second instance. */
 export function examineCreation(open: () => Promise<ContractWorld>): void {
-  test('a launch answers a machine that the claim asks for', async () => {
+  test('a launch answers an instance that the claim asks for', async () => {
     const world = await open()
     const { claim, instance } = await launched(world, 'one')
     assert.notEqual(instance.providerID, '')
@@ -24,28 +24,28 @@ export function examineCreation(open: () => Promise<ContractWorld>): void {
         assert.ok(Number.parseFloat(quantity) > 0, `${resource} is ${quantity}; zero entries are left out`)
   })
 
-  test('a launch that is repeated answers the same machine', async () => {
+  test('a launch that is repeated answers the same instance', async () => {
     const world = await open()
     const { claim, instance } = await launched(world, 'one')
     const again = await settled(world, world.provider.create(claim))
     const { createdAtMs: _first, ...expected } = instance
     const { createdAtMs: _again, ...actual } = again
     assert.deepEqual(actual, expected)
-    assert.deepEqual(world.machinesOf('one'), [instance.providerID])
+    assert.deepEqual(world.instancesOf('one'), [instance.providerID])
   })
 
-  test('each claim gets a machine of its own', async () => {
+  test('each claim gets an instance of its own', async () => {
     const world = await open()
     const names = ['one', 'two', 'three']
     const ids = await Promise.all(
       names.map(async (name) => (await launched(world, name)).instance.providerID),
     )
     assert.equal(new Set(ids).size, 3)
-    for (const [index, name] of names.entries()) assert.deepEqual(world.machinesOf(name), [ids[index]])
+    for (const [index, name] of names.entries()) assert.deepEqual(world.instancesOf(name), [ids[index]])
   })
 
   for (const when of ['before', 'after'] as const) {
-    test(`a process that dies ${when} any write of a launch leaves no second machine behind`, async () => {
+    test(`a process that dies ${when} any write of a launch leaves no second instance behind`, async () => {
       for (let atWrite = 1; ; atWrite++) {
         const world = await open()
         const claim = world.createClaim('one')
@@ -58,7 +58,7 @@ export function examineCreation(open: () => Promise<ContractWorld>): void {
         const story = `death ${when} write ${atWrite}`
         const { provider } = world.startProcess()
         const { providerID } = await launchedAtLast(world, claim, provider)
-        assert.deepEqual(world.machinesOf('one'), [providerID], story)
+        assert.deepEqual(world.instancesOf('one'), [providerID], story)
         assert.deepEqual(await listedIDs(world), [providerID], story)
       }
     })
@@ -69,10 +69,10 @@ export function examineCreation(open: () => Promise<ContractWorld>): void {
     const claim = world.createClaim('one')
     world.loseNextAnswer()
     const { providerID } = await launchedAtLast(world, claim)
-    assert.deepEqual(world.machinesOf('one'), [providerID])
+    assert.deepEqual(world.instancesOf('one'), [providerID])
   })
 
-  test('a claim keeps its machine when nothing that fits is to be had any more', async () => {
+  test('a claim keeps its instance when nothing that fits is to be had any more', async () => {
     const world = await open()
     const { claim, instance } = await launched(world, 'one')
     if (!(await world.obstruct('soldOut'))) return
@@ -87,7 +87,7 @@ export function examineCreation(open: () => Promise<ContractWorld>): void {
     ['refused', ['create', 'other']],
     ['throttled', ['throttled']],
   ] as const) {
-    test(`a launch that fails because of ${obstacle} says so, and leaves no machine`, async () => {
+    test(`a launch that fails because of ${obstacle} says so, and leaves no instance`, async () => {
       const world = await open()
       const claim = world.createClaim('one')
       if (!(await world.obstruct(obstacle))) return
@@ -96,7 +96,7 @@ export function examineCreation(open: () => Promise<ContractWorld>): void {
       assert.ok((kinds as readonly string[]).includes(error.kind), `${error.kind}: ${error.message}`)
       assert.notEqual(error.detail, '')
       if (error.kind === 'create') assert.match(error.reason ?? '', /^[A-Z][A-Za-z]+$/)
-      assert.deepEqual(world.machinesOf('one'), [])
+      assert.deepEqual(world.instancesOf('one'), [])
     })
   }
 }

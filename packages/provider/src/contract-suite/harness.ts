@@ -24,12 +24,12 @@ export type Obstacle =
   | 'refused'
   | 'throttled'
 
-/** A cloud without machines on virtual time, its node class ready, and one process that uses it. */
+/** A cloud without instances on virtual time, its node class ready, and one process that uses it. */
 export interface ContractWorld {
   readonly provider: CloudProvider
   /** A NodePool whose node class exists. */
   readonly pool: NodePool
-  /** No machine has it. */
+  /** No instance has it. */
   readonly unknownProviderID: string
   /** IDs that this provider never gives, made from one that it gave where that is tempting. */
   readonly malformedProviderIDs: (existing: string) => readonly string[]
@@ -41,14 +41,14 @@ export interface ContractWorld {
   createClaim(name: string): NodeClaim
   /** Stores a claim in place of the one of its name; answers it as it is stored. */
   storeClaim(claim: NodeClaim): NodeClaim
-  /** Provider IDs of the machines of a claim that the cloud has, those going away left out. */
-  machinesOf(claimName: string): readonly string[]
-  /** A machine that this installation does not own; answers its provider ID. */
-  addForeignMachine(): string
-  /** The next creation of a machine takes effect, and its answer is lost. */
+  /** Provider IDs of the instances of a claim that the cloud has, those going away left out. */
+  instancesOf(claimName: string): readonly string[]
+  /** An instance that this installation does not own; answers its provider ID. */
+  addForeignInstance(): string
+  /** The next creation of an instance takes effect, and its answer is lost. */
   loseNextAnswer(): void
   /** Puts something in the way of launches; false when that cannot happen with this provider. */
   obstruct(obstacle: Obstacle): Promise<boolean>
-  /** Changes what machines should be like; false when those of this provider never drift. */
+  /** Changes what instances should be like; false when those of this provider never drift. */
   causeDrift(): boolean
 }

@@ -12,12 +12,12 @@ import {
   settled,
 } from './story.ts'
 
-/** More machines than any page holds that a provider is likely to be given. */
+/** More instances than any page holds that a provider is likely to be given. */
 const many = 40
 
 /** `get`, `list` and `delete` (scheduling.md 13.2, lifecycle.md 3.7). */
 export function examineInventory(open: () => Promise<ContractWorld>): void {
-  test('a machine is read as it was launched', async () => {
+  test('an instance is read as it was launched', async () => {
     const world = await open()
     const { instance } = await launched(world, 'one')
     const read = await settled(world, world.provider.get(instance.providerID))
@@ -27,7 +27,7 @@ export function examineInventory(open: () => Promise<ContractWorld>): void {
       assert.equal(ownValue(read.labels, key), value, key)
   })
 
-  test('a machine that does not exist is not found', async () => {
+  test('an instance that does not exist is not found', async () => {
     const world = await open()
     await assertRejects(world, world.provider.get(world.unknownProviderID), 'nodeClaimNotFound')
     const claim = world.storeClaim({
@@ -46,22 +46,22 @@ export function examineInventory(open: () => Promise<ContractWorld>): void {
       await assertRejects(world, world.provider.delete(claim), 'nodeClaimNotFound')
       assert.equal(world.provider.ownsProviderID(providerID), false, providerID)
     }
-    assert.deepEqual(world.machinesOf('one'), [instance.providerID])
+    assert.deepEqual(world.instancesOf('one'), [instance.providerID])
     assert.equal(world.provider.ownsProviderID(instance.providerID), true)
   })
 
-  test('RPT-37 a machine whose claim has a provider ID of another form goes by its labels', async () => {
+  test('RPT-37 an instance whose claim has a provider ID of another form goes by its labels', async () => {
     const world = await open()
     const { instance } = await launched(world, 'one')
     const [providerID = ''] = world.malformedProviderIDs(instance.providerID)
     const claim = world.storeClaim({ ...world.createClaim('one'), status: { providerID } })
     await deletedAtLast(world, claim)
-    assert.deepEqual(world.machinesOf('one'), [])
+    assert.deepEqual(world.instancesOf('one'), [])
   })
 
-  test('the list is complete, tells the claim of each machine, and shows no machine of others', async () => {
+  test('the list is complete, tells the claim of each instance, and shows no instance of others', async () => {
     const world = await open()
-    const foreign = world.addForeignMachine()
+    const foreign = world.addForeignInstance()
     const expected = new Map<string, string>()
     const names = Array.from({ length: many }, (_, index) => `claim-${index}`)
     await Promise.all(
@@ -80,22 +80,22 @@ export function examineInventory(open: () => Promise<ContractWorld>): void {
     }
   })
 
-  test('a machine whose launch was cut off is listed with its claim', async () => {
+  test('an instance whose launch was cut off is listed with its claim', async () => {
     for (let atWrite = 1; ; atWrite++) {
       const world = await open()
       const dying = world.startProcess({ atWrite, when: 'after' })
       const isDead = await endedOrDead(world, dying, dying.provider.create(world.createClaim('one')))
       if (!isDead) return
-      const [machine] = world.machinesOf('one')
+      const [instance] = world.instancesOf('one')
       const listed = await settled(world, world.startProcess().provider.list())
       assert.deepEqual(
         listed.map(({ providerID, nodeClaimName }) => [providerID, nodeClaimName]),
-        machine === undefined ? [] : [[machine, 'one']],
+        instance === undefined ? [] : [[instance, 'one']],
       )
     }
   })
 
-  test('a deletion is told as accepted or done, and once more as done; other machines stay', async () => {
+  test('a deletion is told as accepted or done, and once more as done; other instances stay', async () => {
     const world = await open()
     const { claim, instance } = await launched(world, 'one')
     const other = await launched(world, 'two')
@@ -104,11 +104,11 @@ export function examineInventory(open: () => Promise<ContractWorld>): void {
     await deletedAtLast(world, claim)
     await assertRejects(world, world.provider.delete(claim), 'nodeClaimNotFound')
     await assertRejects(world, world.provider.get(instance.providerID), 'nodeClaimNotFound')
-    assert.deepEqual(world.machinesOf('one'), [])
+    assert.deepEqual(world.instancesOf('one'), [])
     assert.deepEqual(await listedIDs(world), [other.instance.providerID])
   })
 
-  test('a machine that is being deleted is not taken for a living one', async () => {
+  test('an instance that is being deleted is not taken for a living one', async () => {
     const world = await open()
     const { claim, instance } = await launched(world, 'one')
     await rejection(world, world.provider.delete(claim))
@@ -131,7 +131,7 @@ export function examineInventory(open: () => Promise<ContractWorld>): void {
           return
         }
         await deletedAtLast(world, claim, world.startProcess().provider)
-        assert.deepEqual(world.machinesOf('one'), [], `death ${when} write ${atWrite}`)
+        assert.deepEqual(world.instancesOf('one'), [], `death ${when} write ${atWrite}`)
       }
     })
   }

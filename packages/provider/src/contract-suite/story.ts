@@ -37,7 +37,7 @@ export async function endedOrDead(
   return isDead()
 }
 
-/** A claim with its machine, as the core leaves them. */
+/** A claim with its instance, as the core leaves them. */
 export async function launched(
   world: ContractWorld,
   name: string,
@@ -76,7 +76,7 @@ export async function launchedAtLast(
   }
 }
 
-/** Deletes as often as the core would, until the machine is gone. */
+/** Deletes as often as the core would, until the instance is gone. */
 export async function deletedAtLast(
   world: ContractWorld,
   claim: NodeClaim,
@@ -88,7 +88,7 @@ export async function deletedAtLast(
     assert.equal(error, undefined, `attempt ${attempt}`)
     await world.advanceUntil(() => false, 5000)
   }
-  assert.fail('the machine is gone after a hundred attempts')
+  assert.fail('the instance is gone after a hundred attempts')
 }
 
 /** What a call rejects with; undefined when it does not. Nothing but the contract's errors may come out. */

@@ -9,7 +9,7 @@ import { aDeployment, deploymentKind, type RunningOperator, World, type WorldOpt
 const minute = 60_000
 const credentials = await createCredentials(Date.UTC(2026, 0, 1))
 
-/** A pod a node: each fills the machine that its pool sells. */
+/** A pod a node: each fills the instance that its pool sells. */
 export async function healthyCluster(
   t: TestContext,
   nodes: number,
@@ -48,17 +48,17 @@ export function callsTo(world: World, operation: string): number {
   return world.cluster.cloud.calls().filter((call) => call.operation === operation).length
 }
 
-/** Claims and machines match one to one, as the cloud and the API server have them. */
+/** Claims and instances match one to one, as the cloud and the API server have them. */
 export function assertMatched(world: World, what: string): void {
   const claims = world
     .claims()
     .map(({ metadata, status }) => `${metadata.name} ${status?.providerID}`)
     .toSorted()
-  const machines = world.cluster.cloud
+  const instances = world.cluster.cloud
     .instances()
     .map(({ id, labels: tags }) => `${tags['exoscale.com/node-claim']} exoscale://${id}`)
     .toSorted()
-  assert.deepEqual(machines, claims, what)
+  assert.deepEqual(instances, claims, what)
   const poolNodes = world.nodes().filter(({ metadata }) => metadata.labels?.[labels.nodePool] !== undefined)
   assert.equal(poolNodes.length, claims.length, what)
 }

@@ -197,7 +197,7 @@ for (const providerID of [
     const world = await healthyCluster(t, 3)
     const [victim] = world.claims()
     const name = victim?.metadata.name ?? ''
-    const [instance = ''] = world.machinesByClaim().get(name) ?? []
+    const [instance = ''] = world.instancesByClaim().get(name) ?? []
     const { local } = world.cluster.server
     local.patch(karpenterKinds.nodeClaim, undefined, name, { status: { providerID } }, 'status')
     await world.clock.advance(minute)

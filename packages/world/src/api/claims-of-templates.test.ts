@@ -9,7 +9,7 @@ import {
   type NodePool,
   type Requirement,
 } from '@tenon/api'
-import { minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 import {
   openDisruption,
   setBudget,
@@ -17,7 +17,7 @@ import {
   tainted,
   told,
 } from '../disruption/disruption-stage.test-support.ts'
-import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 type Template = NodePool['spec']['template']

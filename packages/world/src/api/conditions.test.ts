@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { conditionOf, karpenterKinds, kinds } from '@tenon/api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from '../lifecycle/stage.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 import { setCondition } from '../disruption/disruption-stage.test-support.ts'
-import { createPool } from '../provisioning.test-support.ts'
+import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 function poolState(stage: Stage, type: string, name = 'default'): string {
@@ -47,7 +47,7 @@ test('API-82 NodeClassReady tells whether the node class is missing, ending, unk
   assert.equal(poolState(stage, 'NodeClassReady'), 'False/NodeClassNotFound')
 })
 
-/** A claim whose machine never joins. */
+/** A claim whose instance never joins. */
 async function fail(stage: Stage, name: string): Promise<void> {
   await stage.claim(name)
   await stage.pass(15 * minutes + seconds)

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, nodePoolHash } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool } from '../provisioning.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 /** Annotations that say this hash and version. */

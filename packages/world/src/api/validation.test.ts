@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Condition, conditionOf, type NodePool, type Requirement } from '@tenon/api'
-import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
+import { createPool, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 type Template = NodePool['spec']['template']

@@ -13,7 +13,7 @@ import {
 } from '@tenon/api'
 import { type CleverNodeClass, cleverNodeClassKind, ownNames } from '@tenon/provider-clever-cloud'
 import { inside } from '@tenon/provider-clever-cloud/simulator'
-import { applyYaml } from '../apply-yaml.test-support.ts'
+import { applyYaml } from '../testing/apply-yaml.test-support.ts'
 import { deploymentKind, World } from '../world.ts'
 
 const folder = resolve(import.meta.dirname, '../../../../examples/clever-cloud')

@@ -15,15 +15,15 @@ import { aPool } from './stage.test-support.ts'
 
 const finalizer = 'karpenter.sh/termination'
 
-/** How a machine of the fleet was made. */
-export interface Machine {
+/** How an instance of the fleet was made. */
+export interface Instance {
   readonly name: string
   readonly generation: '0.11.0' | 'later'
   readonly flavor: '2XS' | 'XS'
 }
 
-/** Machines of both generations. */
-export const machines: readonly Machine[] = [
+/** Instances of both generations. */
+export const instances: readonly Instance[] = [
   { name: 'default-aaaaa', generation: '0.11.0', flavor: '2XS' },
   { name: 'default-bbbbb', generation: '0.11.0', flavor: 'XS' },
   { name: 'default-ccccc', generation: 'later', flavor: '2XS' },
@@ -63,7 +63,7 @@ export function hashOf(pool: NodePool): Readonly<Record<string, string>> {
 
 /** The claim; what belongs to its status is given apart, because it is written apart. */
 export function recordedClaim(
-  { name, flavor, generation }: Machine,
+  { name, flavor, generation }: Instance,
   pool: NodePool,
   nowMs: number,
 ): { readonly object: NodeClaim; readonly status: NonNullable<NodeClaim['status']> } {
@@ -118,7 +118,7 @@ export function recordedClaim(
 }
 
 /** The NodeGroup of a claim. The first generation lets labels of Karpenter into it. */
-export function recordedGroup({ name, flavor, generation }: Machine, claim: NodeClaim): NodeGroup {
+export function recordedGroup({ name, flavor, generation }: Instance, claim: NodeClaim): NodeGroup {
   const isLater = generation === 'later'
   return {
     apiVersion: 'api.clever-cloud.com/v1',
@@ -148,7 +148,7 @@ export function recordedGroup({ name, flavor, generation }: Machine, claim: Node
 }
 
 /** What the Go provider writes into a node once it has registered. */
-export function registration({ name, flavor }: Machine, claim: NodeClaim): object {
+export function registration({ name, flavor }: Instance, claim: NodeClaim): object {
   return {
     metadata: {
       finalizers: [finalizer],
@@ -178,7 +178,7 @@ const cpus = { '2XS': '4', XS: '6' } as const
 const firstMemory = { '2XS': 3_911_884, XS: 7_937_580 } as const
 const laterMemory = { '2XS': 3_715_344, XS: 7_553_664 } as const
 
-function nodeLabels(flavor: Machine['flavor']): Readonly<Record<string, string>> {
+function nodeLabels(flavor: Instance['flavor']): Readonly<Record<string, string>> {
   return {
     [labels.instanceType]: flavor,
     [labels.arch]: 'amd64',

@@ -8,7 +8,7 @@ import { WriteLog } from '../takeover/write-log.test-support.ts'
 import { aDeployment, deploymentKind, World } from '../world.ts'
 import {
   hashOf,
-  machines,
+  instances,
   recordedClaim,
   recordedGroup,
   recordedNodeClass,
@@ -41,18 +41,18 @@ test('a fleet of both generations is adopted with no write to a spec, no drift a
   local.patch(cleverNodeClassKind, undefined, 'default', { status: nodeClass.status }, 'status')
   const pool = local.create(karpenterKinds.nodePool, recordedPool())
   local.patch(karpenterKinds.nodePool, undefined, 'default', { metadata: { annotations: hashOf(pool) } })
-  const claims = machines.map((machine) => {
-    const { object, status } = recordedClaim(machine, pool, clock.now())
+  const claims = instances.map((instance) => {
+    const { object, status } = recordedClaim(instance, pool, clock.now())
     const claim = local.create(karpenterKinds.nodeClaim, object)
-    local.patch(karpenterKinds.nodeClaim, undefined, machine.name, { status }, 'status')
-    local.create(nodeGroupKind, recordedGroup(machine, claim))
+    local.patch(karpenterKinds.nodeClaim, undefined, instance.name, { status }, 'status')
+    local.create(nodeGroupKind, recordedGroup(instance, claim))
     return claim
   })
   await clock.advance(2 * minutes)
-  machines.forEach((machine, index) => {
+  instances.forEach((instance, index) => {
     const claim = claims[index]
     if (claim !== undefined)
-      local.patch(kinds.node, undefined, `${machine.name}-node0`, registration(machine, claim))
+      local.patch(kinds.node, undefined, `${instance.name}-node0`, registration(instance, claim))
   })
   // Each node is filled well, so that nothing is worth being consolidated.
   world.create(deploymentKind, aDeployment('large', 1, { cpu: '5500m', memory: '2Gi' }))

@@ -36,7 +36,7 @@ interface Reference {
 }
 
 const settleMs = 5 * seconds
-/** Longest wait: a leaked machine is swept after five minutes, a dead launch given up after fifteen. */
+/** Longest wait: a leaked instance is swept after five minutes, a dead launch given up after fifteen. */
 const limitMs = 40 * minutes
 
 /** Keys are costly, and no test looks at them: all worlds of a file share them. */

@@ -29,7 +29,9 @@ export function endState({ world }: Stand): readonly string[] {
       const type = node?.metadata.labels?.['node.kubernetes.io/instance-type'] ?? node?.metadata.name ?? ''
       return `pod ${pod.metadata.labels?.app ?? ''} ${pod.status?.phase ?? ''} ${type} nominated ${pod.status?.nominatedNodeName === undefined ? 'no' : 'yes'}`
     }),
-    ...[...world.machinesByClaim().values()].map((machines) => `${machines.length} instance(s) of a claim`),
+    ...[...world.instancesByClaim().values()].map(
+      (instances) => `${instances.length} instance(s) of a claim`,
+    ),
     ...world.cluster.cloud.instances().map(({ state, type }) => `cloud ${state} ${type}`),
     ...world.cluster.server.local.list(kinds.volumeAttachment).map(() => 'volume attachment'),
     ...world.cluster.server.local

@@ -86,7 +86,7 @@ export const registration: Journey = {
     await stand.until(() => stand.holds('a', 'Launched'))
   },
   begin: () => {
-    // The machine joins by itself.
+    // The instance joins by itself.
   },
   isOver: (stand) => stand.holds('a', 'Initialized'),
 }
@@ -185,7 +185,7 @@ export const drain: Journey = {
     const node = await aNodeToDrain(stand, {})
     createDaemonSet(stand)
     guardedPods(stand, node, 2)
-    stand.createPod('resting', node, { labels: { app: 'resting' }, annotations: protectedFor('8s') })
+    stand.createPod('protected', node, { labels: { app: 'protected' }, annotations: protectedFor('8s') })
     stand.createPod(
       'vital',
       node,

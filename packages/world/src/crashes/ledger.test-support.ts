@@ -80,9 +80,9 @@ export class Ledger {
   }
 
   #judgeInstances(): void {
-    for (const [claimName, machines] of this.#world?.machinesByClaim() ?? []) {
+    for (const [claimName, instances] of this.#world?.instancesByClaim() ?? []) {
       const claim = this.#world?.claims().find(({ metadata }) => metadata.name === claimName)
-      if (machines.length > 1) this.violations.push(`claim ${claimName} has ${machines.length} instances`)
+      if (instances.length > 1) this.violations.push(`claim ${claimName} has ${instances.length} instances`)
       if (claim?.metadata.finalizers?.includes(terminationFinalizer) !== true)
         this.violations.push(`an instance was made for ${claimName}, which no finalizer holds`)
     }
@@ -149,9 +149,9 @@ export class Ledger {
 export function orphans(world: World): readonly string[] {
   const claims = world.cluster.server.local.list(karpenterKinds.nodeClaim)
   const found: string[] = []
-  for (const [claimName, machines] of world.machinesByClaim()) {
+  for (const [claimName, instances] of world.instancesByClaim()) {
     const claim = claims.find(({ metadata }) => metadata.name === claimName)
-    if (claim?.status?.providerID === undefined) found.push(`instance ${machines.join()} of ${claimName}`)
+    if (claim?.status?.providerID === undefined) found.push(`instance ${instances.join()} of ${claimName}`)
   }
   const managed = world.nodes().filter(({ metadata }) => metadata.labels?.[labels.nodePool] !== undefined)
   for (const { metadata, spec } of managed)

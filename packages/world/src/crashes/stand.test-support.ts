@@ -48,7 +48,7 @@ const flavours = {
   },
 } as const
 
-/** A machine of the simulated cloud is there within seconds, so that runs stay short. */
+/** An instance of the simulated cloud is there within seconds, so that runs stay short. */
 const quickCloud = {
   operationDelay: { minMs: 300, maxMs: 900 },
   bootDelay: { minMs: 2500, maxMs: 4000 },

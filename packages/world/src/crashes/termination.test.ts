@@ -4,7 +4,7 @@ import { termination } from './journeys.test-support.ts'
 
 for (const provider of ['kwok', 'exoscale', 'clever-cloud'] as const) {
   describe(`${provider}: death at any write of a termination`, () => {
-    test('a deleted NodePool leaves no node, no claim and no machine, not even one on its way', async () => {
+    test('a deleted NodePool leaves no node, no claim and no instance, not even one on its way', async () => {
       await playEveryDeath(termination, provider, 5)
     })
   })

@@ -5,7 +5,7 @@ import { createCredentials } from '@tenon/devcluster'
 import { VirtualClock } from '@tenon/runtime'
 import { minutes, Stand } from './stand.test-support.ts'
 
-test('tokens of machines that were never made end, whichever process made them', async () => {
+test('tokens of instances that were never made end, whichever process made them', async () => {
   const stand = await Stand.open('exoscale', await createCredentials(new VirtualClock().now()))
   const { operator, world } = stand
   let isAsking = false
@@ -26,6 +26,6 @@ test('tokens of machines that were never made end, whichever process made them',
   await stand.start()
   await stand.until(() => stand.holds('a', 'Initialized'))
   await stand.until(() => tokens().length === 0, 30 * minutes)
-  assert.equal(world.machinesByClaim().size, 1)
+  assert.equal(world.instancesByClaim().size, 1)
   await stand.close()
 })

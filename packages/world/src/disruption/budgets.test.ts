@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, type Budget, karpenterKinds, labels } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool } from '../provisioning.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
   cpu,
@@ -126,7 +126,7 @@ test('DIS-41 more nodes that go than may go leave nothing, and nothing below tha
   assert.deepEqual([await allowed(stage, 'Empty'), await consuming(stage, 'Empty')], [1, 3])
 })
 
-test('DIS-42 nodes that are not managed, that start, or whose machine ends do not count', async (t) => {
+test('DIS-42 nodes that are not managed, that start, or whose instance ends do not count', async (t) => {
   const stage = await openDisruption(t, closed)
   await nodes(stage, 2)
   await stage.join('own', { name: 'own', taints: [] })
@@ -217,12 +217,6 @@ test('a budget that cannot be read is logged with its NodePool', async (t) => {
   await stage.pass(10 * seconds)
   assert.deepEqual(
     logger.lines.map(({ message, fields }) => [message, fields['NodePool'], fields['budget']]),
-    [
-      [
-        'a disruption budget cannot be read, so that no node of the nodepool is disrupted',
-        { name: 'default' },
-        budget,
-      ],
-    ],
+    [['invalid disruption budget; no node of the nodepool is disrupted', { name: 'default' }, budget]],
   )
 })

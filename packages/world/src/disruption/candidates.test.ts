@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels, type PodDisruptionBudget } from '@tenon/api'
 import type { Transport } from '@tenon/runtime'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { waitingPod } from '../provisioning.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { waitingPod } from '../testing/pools.test-support.ts'
 import {
   cpu,
   left,
@@ -57,7 +57,7 @@ test('DIS-11 a node of a command is no candidate for another, and nothing is sai
   assert.deepEqual(blocked(stage, 'a'), [])
 })
 
-test('DIS-12 machines without a claim or without a node are no candidates', async (t) => {
+test('DIS-12 instances without a claim or without a node are no candidates', async (t) => {
   const stage = await openDisruption(t)
   await stage.join('own', { name: 'own', taints: [] })
   await stage.report('own')

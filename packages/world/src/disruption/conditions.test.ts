@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 import { joinAll, openStatic } from '../static-capacity/static-stage.test-support.ts'
 
 const atRest = { pool: { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0' }] } } }

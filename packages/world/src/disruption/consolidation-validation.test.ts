@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { annotations, kinds } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { waitingPod } from '../provisioning.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { waitingPod } from '../testing/pools.test-support.ts'
 import { left, setBudget, setDisruption, tainted, told } from './disruption-stage.test-support.ts'
 import {
   anOversizedNode,

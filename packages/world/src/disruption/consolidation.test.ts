@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels, type NodePool } from '@tenon/api'
 import { defaultSettings, InlineDecider } from '@tenon/operator'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool, madeClaims } from '../provisioning.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { createPool, madeClaims } from '../testing/pools.test-support.ts'
 import { left, setBudget, setDisruption, setDrifted, tainted, told } from './disruption-stage.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
@@ -123,7 +123,7 @@ test('RPT-26 nothing is launched for pods for which a node has room that is abou
   await stage.pass(50 * seconds)
   assert.deepEqual(tainted(stage), [])
   for (const [text = ''] of onBoth(stage, 'Unconsolidatable', 'a'))
-    assert.match(text, /pods have room on nodes that are still under consolidateAfter/)
+    assert.match(text, /pods fit on nodes that are still within consolidateAfter/)
   await untilBegun(stage, 6 * minutes)
   await stage.pass(5 * seconds)
   assert.deepEqual([left(stage), madeClaims(stage)], [['host'], []])
@@ -252,7 +252,7 @@ test('DIS-117 when the time is up before anything is looked at nothing begins, a
   await stage.pass(13 * seconds)
   assert.deepEqual(tainted(stage), [])
   assert.ok((await timeouts('multi')) >= 1)
-  // Multi rests until something changes; single tries again.
+  // Multi-node consolidation waits until something changes; single-node consolidation tries again.
   const before = [await timeouts('multi'), await timeouts('single')]
   await stage.pass(20 * seconds)
   assert.deepEqual([await timeouts('multi'), await timeouts('single')], [before[0], (before[1] ?? 0) + 2])

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels } from '@tenon/api'
 import { metricsHandler } from '@tenon/operator'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool, madeClaims } from '../provisioning.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { createPool, madeClaims } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import { setDisruption } from './disruption-stage.test-support.ts'
 import {
@@ -108,7 +108,7 @@ test('a node that goes says so, and one whose commands came to nothing waits', a
   await untilBegun(stage)
   assert.match(await answer(stage, 'a'), /^command: /)
   for (let i = 0; i < 2; i++) {
-    // It has a machine by then.
+    // It has an instance by then.
     await stage.pass(2 * seconds)
     const replacement = madeClaims(stage).find(({ metadata }) => metadata.deletionTimestamp === undefined)
     stage.delete(karpenterKinds.nodeClaim, replacement?.metadata.name ?? '')

@@ -11,8 +11,8 @@ import {
   sameTaint,
 } from '@tenon/api'
 import { type LogFields, type Logger, rfc3339, silentLogger } from '@tenon/runtime'
-import { Stage } from '../lifecycle/stage.test-support.ts'
-import { aType } from '../provisioning.test-support.ts'
+import { Stage } from '../testing/stage.test-support.ts'
+import { aType } from '../testing/pools.test-support.ts'
 
 type StageOptions = NonNullable<Parameters<typeof Stage.open>[1]>
 export type DisruptionSpec = NonNullable<NodePool['spec']['disruption']>
@@ -21,7 +21,7 @@ const medium: InstanceType = aType('medium', 4)
 
 interface DisruptionStageOptions extends StageOptions {
   readonly disruption?: Partial<DisruptionSpec>
-  /** What the cloud sells; its machines are of type `medium` unless told otherwise. */
+  /** What the cloud sells; its instances are of type `medium` unless told otherwise. */
   readonly types?: readonly InstanceType[]
 }
 

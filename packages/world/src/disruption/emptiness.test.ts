@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type ResourceType } from '@tenon/api'
-import { hours, minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
+import { hours, minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import {
   left,
   openDisruption,

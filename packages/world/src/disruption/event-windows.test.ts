@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, kinds, type KubeObject, labels, type ResourceType } from '@tenon/api'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool, waitingPod } from '../provisioning.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { createPool, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import { left, openDisruption, setDrifted, told } from './disruption-stage.test-support.ts'
 

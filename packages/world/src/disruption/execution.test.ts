@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { karpenterKinds, kinds } from '@tenon/api'
-import { minutes, refusing, seconds } from '../lifecycle/stage.test-support.ts'
-import { madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { left, tainted } from './disruption-stage.test-support.ts'
 import {
   aNodeOf,
@@ -182,7 +182,7 @@ test('DIS-139 a drifted node stays while one of its two replacements is not init
   const stage = await openReplacing(t)
   await aNodeOf(stage, 'a', large)
   for (const name of ['p', 'q']) await running(stage, name, 'node-a', '1500m')
-  // Large machines are sold out: its pods need two small ones.
+  // Large instances are sold out: its pods need two small ones.
   stage.cloud.instanceTypes = stage.cloud.instanceTypes.filter(({ name }) => name === 'small')
   stage.cloud.onIsDrifted = ({ metadata }) => (metadata.name === 'a' ? 'ImageChanged' : undefined)
   await stage.pass(6 * minutes)

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type Logger, silentLogger, type Transport } from '@tenon/runtime'
-import { hours, minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { madeClaims } from '../provisioning.test-support.ts'
+import { hours, minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { madeClaims } from '../testing/pools.test-support.ts'
 import { left, setDisruption, setDrifted, tainted, told } from './disruption-stage.test-support.ts'
 import { priced, soldOut } from './fleet-stage.test-support.ts'
 import {
@@ -319,7 +319,7 @@ describe('replacements that never become nodes', () => {
         await stage.pass(minutes)
         await joinReplacements(stage)
       }
-      assert.equal(left(stage).includes('n0'), false, 'it is replaced once machines are to be had')
+      assert.equal(left(stage).includes('n0'), false, 'it is replaced once instances are to be had')
     })
   }
 

@@ -1,4 +1,4 @@
-/** Words for stories about many nodes at once: machines join by themselves, and pods that go come back elsewhere. */
+/** Words for stories about many nodes at once: instances join by themselves, and pods that go come back elsewhere. */
 import {
   disruptedTaint,
   formatResources,
@@ -16,12 +16,12 @@ import {
 import { createCredentials, type KubeletHandle } from '@tenon/devcluster'
 import { ProviderError } from '@tenon/provider'
 import { VirtualClock } from '@tenon/runtime'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { openDisruption } from './disruption-stage.test-support.ts'
 
 type Opening = Parameters<typeof openDisruption>
 
-/** How long a machine takes until it joins. */
+/** How long an instance takes until it joins. */
 const joinMs = 3 * seconds
 /** Making keys takes longer than most stories. */
 const credentials = await createCredentials(new VirtualClock().now())
@@ -41,10 +41,10 @@ function priceOf(type: InstanceType | undefined): number {
   return type?.offerings[0]?.pricePerHour ?? Number.NaN
 }
 
-/** A stage whose machines join; its NodePool lets every node be until told otherwise. */
+/** A stage whose instances join; its NodePool lets every node be until told otherwise. */
 export class Fleet {
   readonly stage: Stage
-  /** Whether the machine of a claim joins. */
+  /** Whether the instance of a claim joins. */
   joins: (claim: NodeClaim) => boolean = () => true
   readonly #kubelets = new Map<string, KubeletHandle>()
 
@@ -94,7 +94,7 @@ export class Fleet {
     })
   }
 
-  /** Machines of these types in a NodePool, by the names of their claims, each initialized as `node-NAME`. */
+  /** Instances of these types in a NodePool, by the names of their claims, each initialized as `node-NAME`. */
   async nodes(wanted: Readonly<Record<string, InstanceType>>, pool = 'default'): Promise<void> {
     const { stage } = this
     const owner = {
@@ -172,7 +172,7 @@ export class Fleet {
   }
 
   /**
-   * Lets time pass until machines have neither come nor gone for so long, all pods run and no node is on its way out.
+   * Lets time pass until instances have neither come nor gone for so long, all pods run and no node is on its way out.
    * @returns whether it came to that.
    */
   async untilCalm(calmMs: number, limitMs: number): Promise<boolean> {
@@ -190,7 +190,7 @@ export class Fleet {
     return false
   }
 
-  /** Equal as long as nothing about machines changes; with a `-` for what is on its way out or in. */
+  /** Equal as long as nothing about instances changes; with a `-` for what is on its way out or in. */
   #picture(): string {
     const { world } = this.stage
     const claims = world.claims().map(({ metadata, status }) => {

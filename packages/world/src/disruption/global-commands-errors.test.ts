@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { kinds } from '@tenon/api'
-import { minutes, refusing, seconds } from '../lifecycle/stage.test-support.ts'
-import { madeClaims } from '../provisioning.test-support.ts'
+import { minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { madeClaims } from '../testing/pools.test-support.ts'
 import { setDisruption, tainted } from './disruption-stage.test-support.ts'
 import { isTainted } from './fleet-stage.test-support.ts'
 import { assertDone, replaces, threeMedium, twoLarge, untilBegun } from './global-commands.test-support.ts'
@@ -35,12 +35,12 @@ describe('an API server that answers 500', () => {
       assert.ok(failures > 0)
       isBroken = false
       await assertDone(fleet, 0.6)
-      // Pods that a drain evicts come in no certain order, which may cost a machine for a while.
-      if (point !== 'evictions') assert.ok(madeClaims(fleet.stage).every(replaces), 'another machine came')
+      // Pods that a drain evicts come in no certain order, which may cost an instance for a while.
+      if (point !== 'evictions') assert.ok(madeClaims(fleet.stage).every(replaces), 'another instance came')
     })
   }
 
-  test('to every second creation: the claim that was made is no more than one machine too many, and goes', async (t) => {
+  test('to every second creation: the claim that was made is no more than one instance too many, and goes', async (t) => {
     let [count, failures] = [0, 0]
     const apiPath = refusing((method, path) => {
       if (method !== 'POST' || !path.endsWith('/nodeclaims') || count++ % 2 === 0 || failures > 2)

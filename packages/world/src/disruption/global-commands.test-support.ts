@@ -1,8 +1,8 @@
 /** Words for stories about commands of the global search: several nodes go, several come in their place. */
 import assert from 'node:assert/strict'
 import type { NodeClaim } from '@tenon/api'
-import { minutes, seconds } from '../lifecycle/stage.test-support.ts'
-import { aType, madeClaims } from '../provisioning.test-support.ts'
+import { minutes, seconds } from '../testing/stage.test-support.ts'
+import { aType, madeClaims } from '../testing/pools.test-support.ts'
 import { setDisruption, tainted } from './disruption-stage.test-support.ts'
 import { asking, Fleet, isReady, priced } from './fleet-stage.test-support.ts'
 import { isMarked } from './replacing-stage.test-support.ts'
@@ -15,7 +15,7 @@ const types = [small, medium, large]
 
 type Opening = Parameters<typeof Fleet.open>
 
-/** Nodes `a` and `b` of 8 CPU, each with a pod that fills a medium machine and one that fills a small one. */
+/** Nodes `a` and `b` of 8 CPU, each with a pod that fills a medium instance and one that fills a small one. */
 export async function twoLarge(t: Opening[0], options: Opening[1] = {}): Promise<Fleet> {
   const fleet = await Fleet.open(t, { types, ...options })
   await fleet.nodes({ a: large, b: large })

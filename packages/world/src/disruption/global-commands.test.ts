@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { annotations, conditionOf, kinds, type NodeClaim } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
-import { minutes, seconds } from '../lifecycle/stage.test-support.ts'
-import { madeClaims } from '../provisioning.test-support.ts'
+import { minutes, seconds } from '../testing/stage.test-support.ts'
+import { madeClaims } from '../testing/pools.test-support.ts'
 import { setDisruption, tainted } from './disruption-stage.test-support.ts'
 import { asking, priced, soldOut } from './fleet-stage.test-support.ts'
 import {
@@ -41,7 +41,7 @@ test('old nodes go only once all new ones are ready, and large pods move before 
   await assertDone(fleet, 0.6)
   assert.deepEqual(told, ['big', 'big', 'little', 'little'])
   assert.deepEqual(new Set(goneBefore), new Set([true]))
-  assert.ok(madeClaims(stage).every(replaces), 'no machine was launched but those that were planned')
+  assert.ok(madeClaims(stage).every(replaces), 'no instance was launched but those that were planned')
 })
 
 describe('between the decision and its execution', () => {
@@ -66,7 +66,7 @@ describe('between the decision and its execution', () => {
     await untilDecided(fleet)
     fleet.workload('late', ['node-a'], asking({ cpu: '1900m' }))
     await assertDone(fleet, 0.8)
-    assert.ok(madeClaims(fleet.stage).every(replaces), 'a machine was launched for it')
+    assert.ok(madeClaims(fleet.stage).every(replaces), 'an instance was launched for it')
   })
 
   test('a pod that must not be disrupted comes: its node stays', async (t) => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { conditionOf, karpenterKinds, kinds, labels, type NodePool, type Requirement } from '@tenon/api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { hours, minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { hours, minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { createPool, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { joinAll, openStatic, resize, stayingNames } from '../static-capacity/static-stage.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
@@ -133,7 +133,7 @@ test('RPT-23 pods fall back to the next pool when the first one has a name of 64
   const message = stage.poolNow(long)?.status?.conditions?.find(({ type }) => type === 'ValidationSucceeded')
   assert.match(message?.message ?? '', /metadata\.name: .*at most 63 characters/)
   const [text = ''] = told(stage, 'FailedScheduling', 'Pod/only')
-  assert.match(text, /NodePool t{64} takes no part, as it is not valid: metadata\.name/)
+  assert.match(text, /NodePool t{64} is ignored because it is invalid: metadata\.name/)
   assert.doesNotMatch(text, /NodePool p{64} takes no part/)
 })
 

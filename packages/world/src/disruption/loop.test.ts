@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, disruptedTaint, kinds, labels } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool } from '../provisioning.test-support.ts'
+import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
   cpu,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds } from '@tenon/api'
-import { seconds } from '../lifecycle/stage.test-support.ts'
+import { seconds } from '../testing/stage.test-support.ts'
 import { tainted } from './disruption-stage.test-support.ts'
 import { aNodeOf, consolidate, large, openReplacing, running } from './replacing-stage.test-support.ts'
 

@@ -1,8 +1,8 @@
 /** Words for stories about a node that is too large for its pods, and the cheaper one in its place. */
 import type { TestContext } from 'node:test'
 import { formatResources, type InstanceType, labels, type NodeClaim } from '@tenon/api'
-import { seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, madeClaims } from '../provisioning.test-support.ts'
+import { seconds, type Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims } from '../testing/pools.test-support.ts'
 import { openDisruption, setDisruption, tainted } from './disruption-stage.test-support.ts'
 
 type Options = Parameters<typeof openDisruption>[1]
@@ -10,7 +10,7 @@ type Options = Parameters<typeof openDisruption>[1]
 export const small: InstanceType = aType('small', 2)
 export const large: InstanceType = aType('large', 8)
 
-/** A stage whose cloud sells small and large machines, and whose pool lets nodes be until told otherwise. */
+/** A stage whose cloud sells small and large instances, and whose pool lets nodes be until told otherwise. */
 export async function openReplacing(
   t: TestContext,
   { disruption, ...options }: Options = {},
@@ -97,8 +97,8 @@ export async function untilBegun(stage: Stage, limitMs: number = 40 * seconds): 
 
 /** Whether the state holds the node for one that goes. */
 export function isMarked(stage: Stage, name: string): boolean {
-  const machines = stage.operator.operator.state.stateNodes()
-  return machines.some(
+  const instances = stage.operator.operator.state.stateNodes()
+  return instances.some(
     ({ claim, isMarkedForDeletion }) => claim?.metadata.name === name && isMarkedForDeletion,
   )
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { conditionOf, karpenterKinds, type NodePool } from '@tenon/api'
-import { seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { madeClaims } from '../provisioning.test-support.ts'
+import { seconds, type Stage } from '../testing/stage.test-support.ts'
+import { madeClaims } from '../testing/pools.test-support.ts'
 import { joinAll, openStatic } from '../static-capacity/static-stage.test-support.ts'
 import {
   cpu,

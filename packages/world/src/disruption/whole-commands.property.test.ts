@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { annotations, type InstanceType, karpenterKinds, kinds, type NodePool } from '@tenon/api'
 import * as fc from 'fast-check'
-import { hours, minutes, refusing, seconds } from '../lifecycle/stage.test-support.ts'
-import { aType } from '../provisioning.test-support.ts'
+import { hours, minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { aType } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import { asking, Fleet, isTainted, priced } from './fleet-stage.test-support.ts'
 import { FleetWatch } from './fleet-watch.test-support.ts'
@@ -43,9 +43,9 @@ interface Story {
   readonly trouble: Trouble
 }
 
-/** What happens while nodes go: a pod comes, the API server refuses to write, or new machines do not join. */
+/** What happens while nodes go: a pod comes, the API server refuses to write, or new instances do not join. */
 interface Trouble {
-  readonly kind: 'none' | 'pod' | 'errors' | 'lostMachines'
+  readonly kind: 'none' | 'pod' | 'errors' | 'lostInstances'
   readonly afterMs: number
 }
 
@@ -88,7 +88,7 @@ const stories: fc.Arbitrary<Story> = fc.record({
   ),
   rules: fc.record({ default: rules, other: rules }),
   trouble: fc.record({
-    kind: pick('none' as const, 'none' as const, 'pod' as const, 'errors' as const, 'lostMachines' as const),
+    kind: pick('none' as const, 'none' as const, 'pod' as const, 'errors' as const, 'lostInstances' as const),
     afterMs: fc.nat(45).map((after) => after * seconds),
   }),
 })
@@ -203,7 +203,7 @@ async function playOn(fleet: Fleet, story: Story, refuse: (isBroken: boolean) =>
   assert.deepEqual(watch.violations, [])
   assert.ok(isCalm, `no rest: ${fleet.notRunning().join()}`)
   assert.equal(stage.world.pods().length, pods + more)
-  // What went wrong for a time may have left a machine too many, which goes when workloads have rested.
+  // What went wrong for a time may have left an instance too many, which goes when workloads have rested.
   const isPaid = () => fleet.pricePerHour() <= before + tiny
   if (story.trouble.kind !== 'none') await stage.world.clock.advanceUntil(isPaid, 5 * hours)
   assert.ok(isPaid(), `the price went from ${before} to ${fleet.pricePerHour()}`)
@@ -226,7 +226,7 @@ async function meddle(
     return 1
   }
   refuse(kind === 'errors')
-  fleet.joins = () => kind !== 'lostMachines'
+  fleet.joins = () => kind !== 'lostInstances'
   await stage.pass(30 * seconds)
   refuse(false)
   fleet.joins = () => true

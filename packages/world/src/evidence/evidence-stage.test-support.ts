@@ -29,7 +29,7 @@ interface EventObject extends KubeObject {
 
 const credentials = await createCredentials(Date.UTC(2026, 0, 1))
 
-/** A world with real machines, which notes every claim that there ever was. */
+/** A world with real instances, which notes every claim that there ever was. */
 export class EvidenceStage {
   readonly world: World
   /** Every claim in order of creation, those that are gone included, as it was last. */

@@ -1,4 +1,4 @@
-/** Machines that are smaller than their type (reports.md 1, "Learned capacity"). */
+/** Instances that are smaller than their type (reports.md 1, "Learned capacity"). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { conditionOf, karpenterKinds } from '@tenon/api'
@@ -43,7 +43,7 @@ test('RPT-1 a pod that does not fit into what guests see of a type runs on the n
   assert.equal(
     stage.events('InstanceTypeSmaller').length,
     2,
-    'once for each type of which there was a machine',
+    'once for each type of which there was an instance',
   )
   assert.match(
     stage.events('InstanceTypeSmaller')[0] ?? '',
@@ -51,7 +51,7 @@ test('RPT-1 a pod that does not fit into what guests see of a type runs on the n
   )
 })
 
-test('RPT-1 pods that are nominated for a machine which is smaller than planned do not keep each other from it', async (t) => {
+test('RPT-1 pods that are nominated for an instance which is smaller than planned do not keep each other from it', async (t) => {
   const stage = await EvidenceStage.open(t, {
     seed: 629965964,
     cluster: { gitVersion: 'v1.36.0' },

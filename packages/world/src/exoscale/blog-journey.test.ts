@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { conditionOf, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
 import { deploymentKind, World } from '../world.ts'
-import { applyYaml } from '../apply-yaml.test-support.ts'
+import { applyYaml } from '../testing/apply-yaml.test-support.ts'
 import { blogNodeClass, blogNodePool } from './blog-manifests.test-support.ts'
 
 const minute = 60_000
@@ -96,7 +96,7 @@ function aWorkload(replicas: number): KubeObject {
 
 const isSystem = ({ metadata }: Pod): boolean => metadata.namespace === 'kube-system'
 
-/** Hourly price of the cheapest set of machines that holds `pods` such workload pods beside the daemons. */
+/** Hourly price of the cheapest set of instances that holds `pods` such workload pods beside the daemons. */
 function cheapestFor(pods: number): number {
   // Pods of 1 CPU and 1 GiB that fit beside the daemons and reservations of each type.
   const room: Readonly<Record<string, number>> = {

@@ -13,7 +13,7 @@ import { UnreliableCloud } from './unreliable-cloud.test-support.ts'
 const minute = 60_000
 const isFull = process.env['TENON_CHURN'] === 'full'
 const size = isFull ? { minutes: 60, pods: 150, claims: 500 } : { minutes: 12, pods: 12, claims: 20 }
-/** A machine whose pod is gone, whose deletion has failed several times, and which a sweep had to find. */
+/** An instance whose pod is gone, whose deletion has failed several times, and which a sweep had to find. */
 const calmMinutes = 60
 
 /** Requests to the cloud for each claim, everything included: launch, polls, deletion, sweeps, node classes. */
@@ -30,15 +30,15 @@ async function churn(share: number, seed: number): Promise<Outcome> {
   const random = new SeededRandom(`churn-${seed}`)
   const wrong: string[] = []
   let cloud: UnreliableCloud | undefined
-  /** Looks after every creation whether a claim has two living machines. */
+  /** Looks after every creation whether a claim has two living instances. */
   const watched = (inner: Transport): Transport => ({
     send: async (request, signal) => {
       const response = await inner.send(request, signal)
       if (request.method !== 'POST') return response
       const alive = cluster.cloud.instances().filter(({ state }) => /^(starting|running)$/.test(state))
       const byClaim = Map.groupBy(alive, ({ labels }) => labels['exoscale.com/node-claim'])
-      for (const [claim, machines] of byClaim)
-        if (machines.length > 1) wrong.push(`${claim} has ${machines.length} instances`)
+      for (const [claim, instances] of byClaim)
+        if (instances.length > 1) wrong.push(`${claim} has ${instances.length} instances`)
       return response
     },
   })
@@ -60,8 +60,8 @@ async function churn(share: number, seed: number): Promise<Outcome> {
     added: () => claims++,
     deleted: ({ metadata, status }) => {
       const id = status?.providerID?.replace('exoscale://', '')
-      const machine = cluster.cloud.instances().find((each) => each.id === id)
-      if (machine !== undefined) wrong.push(`${metadata.name} is gone, its instance is ${machine.state}`)
+      const instance = cluster.cloud.instances().find((each) => each.id === id)
+      if (instance !== undefined) wrong.push(`${metadata.name} is gone, its instance is ${instance.state}`)
     },
   })
   world.create(nodeClassKind, aNodeClass('standard'))
@@ -71,7 +71,7 @@ async function churn(share: number, seed: number): Promise<Outcome> {
   cloud.storm()
   for (const name of ['even', 'odd']) world.create(deploymentKind, aDeployment(name, 0, { cpu: '1500m' }))
 
-  /** Every pod takes a machine of its own; each few minutes one half of them goes and another comes. */
+  /** Every pod takes an instance of its own; each few minutes one half of them goes and another comes. */
   const end = clock.monotonic() + size.minutes * minute
   for (let wave = 0; clock.monotonic() < end || claims < size.claims; wave++) {
     world.scale(wave % 2 === 0 ? 'even' : 'odd', integerBetween(random, Math.ceil(size.pods / 2), size.pods))
@@ -86,11 +86,11 @@ async function churn(share: number, seed: number): Promise<Outcome> {
     wrong.push(`not all pods run while calls fail`)
   cloud.calm()
   const names = (objects: readonly KubeObject[]) => objects.map(({ metadata }) => metadata.name)
-  const machines = () => cluster.cloud.instances().map(({ name, state }) => `instance ${name} ${state}`)
+  const instances = () => cluster.cloud.instances().map(({ name, state }) => `instance ${name} ${state}`)
   world.scale('even', 0)
   const isEmpty = () => world.claims().length + world.nodes().length + cluster.cloud.instances().length === 0
   if (!(await clock.advanceUntil(isEmpty, calmMinutes * minute)))
-    wrong.push(`left: ${[...names(world.claims()), ...names(world.nodes()), ...machines()].join(', ')}`)
+    wrong.push(`left: ${[...names(world.claims()), ...names(world.nodes()), ...instances()].join(', ')}`)
   await clock.advance(15 * minute)
   const tokens = local
     .list(kinds.secret)

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { conditionOf, type KubeObject, karpenterKinds, kinds, type Node } from '@tenon/api'
 import { World } from '../world.ts'
-import { applyYaml } from '../apply-yaml.test-support.ts'
+import { applyYaml } from '../testing/apply-yaml.test-support.ts'
 import { nodeClassKind } from './manifests.test-support.ts'
 
 const minute = 60_000

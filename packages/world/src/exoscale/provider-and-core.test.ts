@@ -7,7 +7,7 @@ import { createCacheRegistry, createEventRecorder, createKubeClient } from '@ten
 import { defaultSettings, Operator } from '@tenon/operator'
 import { ExoscaleClient, openExoscale } from '@tenon/provider-exoscale'
 import { SeededRandom, silentLogger } from '@tenon/runtime'
-import { refusing } from '../lifecycle/stage.test-support.ts'
+import { refusing } from '../testing/stage.test-support.ts'
 import {
   aDeployment,
   clusterEndpoint,
@@ -109,7 +109,7 @@ test('with lists that lag and a limit on calls each claim gets one instance, and
   assert.ok(world.pods().every(({ status }) => status?.phase === 'Running'))
   assert.equal(world.claims().length, 4)
   assert.deepEqual(
-    [...world.machinesByClaim().values()].map((machines) => machines.length),
+    [...world.instancesByClaim().values()].map((instances) => instances.length),
     [1, 1, 1, 1],
   )
   assert.ok(world.cluster.cloud.calls().some(({ status }) => status === 429))
@@ -133,7 +133,7 @@ test('with an expired key or a slow clock launches say what to check, and go on 
     assert.equal(world.cluster.cloud.instances().length, 1 + index)
     const conditions = world.claims().flatMap(({ status }) => status?.conditions ?? [])
     const launched = conditions.find(({ type, status }) => type === 'Launched' && status !== 'True')
-    assert.match(launched?.message ?? '', /EXOSCALE_API_KEY and EXOSCALE_API_SECRET.*time of this machine/)
+    assert.match(launched?.message ?? '', /EXOSCALE_API_KEY and EXOSCALE_API_SECRET.*clock of this host/)
     Object.assign(settings, right)
     await world.clock.advance(8 * minute)
     assert.ok(world.pods().every(({ status }) => status?.phase === 'Running'))

@@ -14,7 +14,7 @@ import type { Decision } from './oracles/decisions.ts'
 
 /** What is decided about the pods of a case on an empty cluster. */
 export function decide(given: Case, improvement?: 'planned' | 'free'): Decision {
-  const { claims, placements, failures, undecided, pricePerHour, faults } = schedule(
+  const { claims, deferred, placements, failures, undecided, pricePerHour, faults } = schedule(
     inputOf(given, improvement),
   )
   return {
@@ -24,9 +24,12 @@ export function decide(given: Case, improvement?: 'planned' | 'free'): Decision 
       pricePerHour: price,
       types: instanceTypes.length,
     })),
-    elsewhere: [...placements.map(({ pod }) => pod), ...failures.map(({ pod }) => pod), ...undecided].map(
-      ({ metadata }) => metadata.uid ?? '',
-    ),
+    elsewhere: [
+      ...deferred.flatMap(({ claim }) => claim.pods),
+      ...placements.map(({ pod }) => pod),
+      ...failures.map(({ pod }) => pod),
+      ...undecided,
+    ].map(({ metadata }) => metadata.uid ?? ''),
     pricePerHour,
     faults: faults.map(({ part, stack }) => `${part}: ${stack}`),
   }

@@ -42,7 +42,7 @@ const found: ReadonlyMap<string, string> = new Map([
   ],
   [
     'daemons-without-room.json',
-    'a machine without room for the pods of DaemonSets would not have helped the pod that waits',
+    'an instance without room for the pods of DaemonSets would not have helped the pod that waits',
   ],
   [
     'limit-by-catalogue.json',

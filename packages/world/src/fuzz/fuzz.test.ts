@@ -22,7 +22,7 @@ import { play } from './play.ts'
 const minute = 60_000
 const credentials = await createCredentials(Date.UTC(2026, 0, 1))
 
-/** Two pods on machines of one type. */
+/** Two pods on instances of one type. */
 function aSmallCase(more: Partial<Case> = {}): Case {
   const pool = {
     apiVersion: 'karpenter.sh/v1',
@@ -347,7 +347,7 @@ describe('oracles', () => {
     )
   })
 
-  test('a zone counts for a spread if it has machines for the pods and its name is known', () => {
+  test('a zone counts for a spread if it has instances for the pods and its name is known', () => {
     const row = (zone: string, cpu: number): Row => ({
       pool: aSmallCase().objects.find(({ kind }) => kind === 'NodePool') as NodePool,
       type: 'type',

@@ -53,7 +53,7 @@ interface EventObject extends KubeObject {
   readonly involvedObject?: { readonly namespace?: string; readonly name?: string }
 }
 
-/** A pod that ran, untouched, on a node whose machine was taken away. */
+/** A pod that ran, untouched, on a node whose instance was taken away. */
 export interface Loss {
   readonly text: string
   readonly atMs: number
@@ -115,7 +115,7 @@ export class Observer {
     }
   }
 
-  /** The way to the cloud, with machines noted that are taken from under running pods. */
+  /** The way to the cloud, with instances noted that are taken from under running pods. */
   watchingCloud(inner: Transport): Transport {
     return {
       send: async (request, signal) => {

@@ -30,7 +30,7 @@ export interface Played {
   readonly settled: { readonly atMs: number; readonly pricePerHour: number | undefined } | undefined
   readonly pods: number
   readonly nodes: number
-  /** Names of the types of all machines that were launched, sorted. */
+  /** Names of the types of all instances that were launched, sorted. */
   readonly launched: readonly string[]
 }
 
@@ -215,7 +215,7 @@ function isLetIn(work: () => void): boolean {
   }
 }
 
-/** What the machines cost that are there now. */
+/** What the instances cost that are there now. */
 function fleetPrice(world: World, { provider, catalogue }: Case): number | undefined {
   if (provider === 'exoscale') {
     return total(

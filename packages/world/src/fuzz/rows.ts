@@ -16,21 +16,21 @@ import type { Case } from './case.ts'
 /** Amounts in thousandths of a core, bytes and counts. */
 export type Amounts = Readonly<Record<string, number>>
 
-/** One machine that a pool could bring. */
+/** One instance that a pool could bring. */
 export interface Row {
   readonly pool: NodePool
   readonly type: string
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly capacity: Amounts
-  /** The capacity that the catalogue names: before a machine of the type is there nobody knows more. */
+  /** The capacity that the catalogue names: before an instance of the type is there nobody knows more. */
   readonly promised: Amounts
   readonly allocatable: Amounts
   /** Undefined when nobody knows it. */
   readonly pricePerHour: number | undefined
 }
 
-interface Machine {
+interface Instance {
   readonly type: string
   readonly labels: Readonly<Record<string, string>>
   readonly capacity: Amounts
@@ -48,10 +48,10 @@ export function rowsOf(given: Case, wanted: ReadonlyMap<string, ReadonlySet<stri
       ({ metadata }) => metadata.name === pool.spec.template.spec.nodeClassRef.name,
     )
     if (nodeClass === undefined) return []
-    const machines = given.provider === 'kwok' ? kwokMachines(given) : exoscaleMachines(given, nodeClass)
-    return machines.flatMap((machine) =>
-      labelings(pool, machine.labels, wanted).map((all) => ({
-        ...machine,
+    const instances = given.provider === 'kwok' ? kwokInstances(given) : exoscaleInstances(given, nodeClass)
+    return instances.flatMap((instance) =>
+      labelings(pool, instance.labels, wanted).map((all) => ({
+        ...instance,
         pool,
         labels: all,
         taints: pool.spec.template.spec.taints ?? [],
@@ -60,11 +60,11 @@ export function rowsOf(given: Case, wanted: ReadonlyMap<string, ReadonlySet<stri
   })
 }
 
-function kwokMachines({ catalogue, surroundings }: Case): readonly Machine[] {
+function kwokInstances({ catalogue, surroundings }: Case): readonly Instance[] {
   const types = catalogue === undefined ? defaultCatalogue() : readCatalogue(JSON.stringify(catalogue)).types
   const share = (surroundings.memoryPercent ?? 100) / 100
   return types.flatMap((type) =>
-    type.offerings.map((offering): Machine => {
+    type.offerings.map((offering): Instance => {
       const own = [...type.requirements, ...offering.requirements]
       const single = own.flatMap(({ key, values = [] }) =>
         values.length === 1 ? [[key, values[0] ?? '']] : [],
@@ -86,7 +86,7 @@ function kwokMachines({ catalogue, surroundings }: Case): readonly Machine[] {
 
 const zone = 'ch-gva-2'
 
-function exoscaleMachines({ surroundings }: Case, nodeClass: KubeObject): readonly Machine[] {
+function exoscaleInstances({ surroundings }: Case, nodeClass: KubeObject): readonly Instance[] {
   const { spec = {} } = nodeClass as KubeObject & {
     readonly spec?: {
       readonly diskSize?: number
@@ -109,10 +109,10 @@ function exoscaleMachines({ surroundings }: Case, nodeClass: KubeObject): readon
   return exoscaleInstanceTypes
     .filter(({ zones, gpus, name, family }) => {
       const isSold = zones.includes(zone) && surroundings.soldOut?.includes(name) !== true
-      // Their machines need another image, and disks of another size.
+      // Their instances need another image, and disks of another size.
       return isSold && gpus === 0 && family !== 'storage'
     })
-    .map(({ name, family, size, cpus, memoryBytes }): Machine => {
+    .map(({ name, family, size, cpus, memoryBytes }): Instance => {
       const capacity = {
         cpu: cpus * 1000,
         memory: Math.floor(memoryBytes * share),
@@ -140,17 +140,17 @@ function exoscaleMachines({ surroundings }: Case, nodeClass: KubeObject): readon
     .filter(({ allocatable }) => Object.values(allocatable).every((amount) => amount > 0))
 }
 
-/** Labels of a fresh node: those of the machine and the template, with each choice the pool leaves. */
+/** Labels of a fresh node: those of the instance and the template, with each choice the pool leaves. */
 function labelings(
   pool: NodePool,
-  machine: Readonly<Record<string, string>>,
+  instance: Readonly<Record<string, string>>,
   wanted: ReadonlyMap<string, ReadonlySet<string>>,
 ): readonly Readonly<Record<string, string>>[] {
   const { template } = pool.spec
   const { group, kind, name } = template.spec.nodeClassRef
   const fixed = new Map<string, string>([
     ...Object.entries(template.metadata?.labels ?? {}),
-    ...Object.entries(machine),
+    ...Object.entries(instance),
     [labels.nodePool, pool.metadata.name],
     [`${group}/${kind.toLowerCase()}`, name],
     ['karpenter.sh/registered', 'true'],
@@ -174,7 +174,7 @@ function labelings(
 /** Stands for the value that a node gets for a key when nobody names one: another one for each node. */
 export const unnamed = 'any'
 
-/** Values that a node may get for a key that the machine has not; undefined for none. */
+/** Values that a node may get for a key that the instance has not; undefined for none. */
 function choices(
   { operator, values = [] }: Requirement,
   wanted: ReadonlySet<string> = new Set(),

@@ -1,9 +1,9 @@
-/** Failures of simulated machines, which annotations of their node class ask for; without them nothing fails. */
+/** Failures of simulated instances, which annotations of their node class ask for; without them nothing fails. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels } from '@tenon/api'
-import { minutes, seconds } from '../lifecycle/stage.test-support.ts'
-import { is, launch, nodeOf, nodeUnder, openKwok, pod, simulate } from './kwok-stage.test-support.ts'
+import { minutes, seconds } from '../testing/stage.test-support.ts'
+import { is, launch, nodeOf, nodeUnder, openKwok, pod, simulate } from '../testing/kwok-stage.test-support.ts'
 
 const onDemand = is(labels.capacityType, 'on-demand')
 const small = ['c-1x-amd64-linux', 'c-2x-amd64-linux']
@@ -48,7 +48,7 @@ test('prices change what is the cheapest', async (t) => {
   assert.equal(tags?.['eks-node-viewer/instance-price'], (0.054294967296 * 2).toFixed(6))
 })
 
-test('a new image makes the machines of the old one drift, once', async (t) => {
+test('a new image makes the instances of the old one drift, once', async (t) => {
   const budgets = { disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '100%' }] } }
   const stage = await openKwok(t, { pool: budgets })
   pod(stage, 'app', {})
@@ -66,7 +66,7 @@ test('a new image makes the machines of the old one drift, once', async (t) => {
   assert.equal(await stage.metric('nodeclaims_disrupted_total', { reason: 'drifted' }), 1)
 })
 
-test('a machine that ends slowly keeps its claim until it is gone', async (t) => {
+test('an instance that ends slowly keeps its claim until it is gone', async (t) => {
   const stage = await openKwok(t)
   await launch(stage, 'one', small, onDemand)
   await stage.pass(30 * seconds)

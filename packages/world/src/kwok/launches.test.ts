@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { isConditionTrue, karpenterKinds, kinds, labels, type NodePool, unregisteredTaint } from '@tenon/api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { oneChunk, type Transport } from '@tenon/runtime'
-import { minutes, seconds } from '../lifecycle/stage.test-support.ts'
+import { minutes, seconds } from '../testing/stage.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
   catalogueOf,
@@ -15,7 +15,7 @@ import {
   nodeUnder,
   openKwok,
   pod,
-} from './kwok-stage.test-support.ts'
+} from '../testing/kwok-stage.test-support.ts'
 
 const onDemand = is(labels.capacityType, 'on-demand')
 const small = ['c-2x-amd64-linux', 'c-1x-amd64-linux']

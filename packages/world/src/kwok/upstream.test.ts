@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { conditionOf, karpenterKinds, kinds, labels, type NodeClaim } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds } from '../lifecycle/stage.test-support.ts'
+import { minutes, seconds } from '../testing/stage.test-support.ts'
 import { aDeployment, aKwokPool, deploymentKind } from '../world.ts'
-import { configure, is, launch, openKwok, turnReady } from './kwok-stage.test-support.ts'
+import { configure, is, launch, openKwok, turnReady } from '../testing/kwok-stage.test-support.ts'
 
 const onDemand = is(labels.capacityType, 'on-demand')
 const small = ['c-1x-amd64-linux']
@@ -80,7 +80,7 @@ test('OPS-88 drift of a pool’s labels shows within 5 s on 100 pods, and is ove
   assert.ok(isRunning())
 })
 
-test('OPS-89 a claim whose status is made to name a machine of nobody is collected', async (t) => {
+test('OPS-89 a claim whose status is made to name an instance of nobody is collected', async (t) => {
   const stage = await openKwok(t)
   await launch(stage, 'one', small, onDemand)
   await launch(stage, 'other', small, onDemand)

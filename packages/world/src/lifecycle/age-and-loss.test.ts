@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations } from '@tenon/api'
-import { hours, minutes, seconds, Stage } from './stage.test-support.ts'
+import { hours, minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const noBudget = { disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] } }
 
@@ -36,7 +36,7 @@ test('LIF-110 a claim that was never launched expires too', async (t) => {
   assert.equal(stage.claimNow('a'), undefined)
 })
 
-test('LIF-111 LIF-150 claims whose machines are gone are deleted once their nodes are silent', async (t) => {
+test('LIF-111 LIF-150 claims whose instances are gone are deleted once their nodes are silent', async (t) => {
   const stage = await Stage.open(t)
   const names = Array.from({ length: 20 }, (_, i) => `n${i}`)
   for (const name of names) await stage.ready(name)
@@ -65,7 +65,7 @@ test('LIF-113 a claim that is not registered is the registration timeout’s to 
   assert.equal(stage.claimNow('a')?.metadata.deletionTimestamp, undefined)
 })
 
-test('LIF-114 a machine that the cloud is deleting counts as gone', async (t) => {
+test('LIF-114 an instance that the cloud is deleting counts as gone', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a')
   await stage.report('node-a', 'False')
@@ -74,7 +74,7 @@ test('LIF-114 a machine that the cloud is deleting counts as gone', async (t) =>
   assert.equal(await stage.metric('nodeclaims_disrupted_total', { reason: 'garbage_collected' }), 1)
 })
 
-test('LIF-115 a claim whose Node is missing is kept while the machine is there', async (t) => {
+test('LIF-115 a claim whose Node is missing is kept while the instance is there', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a')
   await stage.report('node-a', 'Unknown')

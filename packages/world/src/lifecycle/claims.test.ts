@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels, nodePoolHash } from '@tenon/api'
-import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import type { WorldOptions } from '../world.ts'
-import { hours, minutes, seconds, Stage } from './stage.test-support.ts'
+import { hours, minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 type ApiPath = NonNullable<WorldOptions['apiPath']>
 
@@ -90,7 +90,7 @@ test('LIF-152 a claim that becomes a node while garbage is looked for is not gar
   const { clock } = stage.world
   const names = ['before', 'after']
   const joined: string[] = []
-  // The machines are listed slowly: a node joins before the list is taken, another before it arrives.
+  // The instances are listed slowly: a node joins before the list is taken, another before it arrives.
   stage.cloud.onList = async () => {
     const name = names[joined.length]
     if (name === undefined) return

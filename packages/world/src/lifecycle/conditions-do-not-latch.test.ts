@@ -12,8 +12,8 @@ import {
   unregisteredTaint,
 } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const boot: Taint = { key: 'example.com/boot', effect: 'NoSchedule' }
 const dedicated: Taint = { key: 'example.com/dedicated', effect: 'NoSchedule' }
@@ -116,7 +116,7 @@ describe('RPT-19 a Node that was deleted and registers again', () => {
     assert.equal(stage.claimNow('a'), undefined)
   })
 
-  test('a Node of the same name that is another machine ends the claim', async (t) => {
+  test('a Node of the same name that is another instance ends the claim', async (t) => {
     const stage = await Stage.open(t)
     await stage.ready('a')
     await loseNode(stage, 'node-a')
@@ -175,7 +175,7 @@ describe('RPT-19 a Node that was deleted and registers again', () => {
   })
 })
 
-describe('RPT-20 a machine that registers and does not get ready', () => {
+describe('RPT-20 an instance that registers and does not get ready', () => {
   test('ends within the time-out, with an event that tells why, although nothing waits for it', async (t) => {
     const stage = await Stage.open(t)
     await stage.claim('a')

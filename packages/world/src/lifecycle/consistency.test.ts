@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations } from '@tenon/api'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const asks = { resources: { requests: { cpu: '1', memory: '1Gi' } } }
 const promised = { capacity: { cpu: '10', memory: '128Gi', pods: '110' } }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds, labels, type OwnerReference } from '@tenon/api'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const owner = (apiVersion: string, kind: string): readonly OwnerReference[] => [
   { apiVersion, kind, name: 'owner', uid: 'c6a7d2f0-0000-4000-8000-000000000001' },
@@ -28,7 +28,7 @@ test('LIF-58 LIF-59 LIF-78 an empty node is tainted, waits 5 s and goes', async 
     assert.equal(await stage.metric(`nodes_${name}`, { nodepool: 'default' }), 1, name)
 })
 
-test('LIF-60 a Node without a claim goes at once, and its machine is not touched', async (t) => {
+test('LIF-60 a Node without a claim goes at once, and its instance is not touched', async (t) => {
   const stage = await Stage.open(t)
   const metadata = {
     labels: { 'karpenter.kwok.sh/kwoknodeclass': 'default' },
@@ -156,7 +156,7 @@ test('LIF-71 LIF-72 pods go tier by tier, all of one tier together', async (t) =
   assert.deepEqual(leaving(), ['critical-daemon'])
 })
 
-test('LIF-74 a machine that is gone ends the drain of a node that is not Ready', async (t) => {
+test('LIF-74 an instance that is gone ends the drain of a node that is not Ready', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a')
   await stage.pod('p', 'node-a')
@@ -205,7 +205,7 @@ test('LIF-77 a pod that was bound after the taint is drained, too', async (t) =>
   assert.equal(stage.state('a', 'Drained'), 'Unknown/Draining')
 })
 
-test('LIF-79 a pod that comes after the drain is drained before the machine is asked to go again', async (t) => {
+test('LIF-79 a pod that comes after the drain is drained before the instance is asked to go again', async (t) => {
   const stage = await Stage.open(t)
   stage.cloud.deletionMs = minutes
   await stage.ready('a')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type InstanceType, karpenterKinds, labels } from '@tenon/api'
-import { aType } from '../provisioning.test-support.ts'
-import { hours, minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { aType } from '../testing/pools.test-support.ts'
+import { hours, minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const reservation = 'example.com/reservation'
 
@@ -66,7 +66,7 @@ test('a type that was found is not looked for again for half an hour', async (t)
   assert.equal(stage.state('a', 'Drifted'), 'True/InstanceTypeNotFound')
 })
 
-test('LIF-126 a reserved machine stays while its type is sold reserved or on demand', async (t) => {
+test('LIF-126 a reserved instance stays while its type is sold reserved or on demand', async (t) => {
   const drifted: string[] = []
   const listings = [['reserved'], ['on-demand'], ['spot'], []]
   for (const capacityTypes of listings) {

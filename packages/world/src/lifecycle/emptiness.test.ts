@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels } from '@tenon/api'
 import { mediumLabels, openDisruption } from '../disruption/disruption-stage.test-support.ts'
-import { minutes, refusing, seconds, type Stage } from './stage.test-support.ts'
+import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
 
 const pool = (nodes = '100%') => ({ disruption: { consolidateAfter: '30s', budgets: [{ nodes }] } })
 /** Nodes that are not on their way out, after the pool has had time to act. */

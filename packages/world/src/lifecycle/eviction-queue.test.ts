@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const protectedPod = { annotations: { [annotations.doNotDisrupt]: 'true' } }
 

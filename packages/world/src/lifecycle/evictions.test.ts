@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, kinds } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const protectedBy = (value: string) => ({ annotations: { [annotations.doNotDisrupt]: value } })
 
@@ -56,7 +56,7 @@ test('LIF-84 two PDBs hold the drain with a code of their own', async (t) => {
   assert.ok((await stage.metric('pods_eviction_requests_total', { code: '500' })) > 5)
 })
 
-test('LIF-86 do-not-disrupt "true" holds until it is taken off', async (t) => {
+test('LIF-86 do-not-disrupt "true" holds until it is removed', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a')
   await stage.pod('p', 'node-a', protectedBy('true'))

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels, terminationFinalizer } from '@tenon/api'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
-test('LIF-48 LIF-53 LIF-55 LIF-56 the node goes first, then the machine, then the claim', async (t) => {
+test('LIF-48 LIF-53 LIF-55 LIF-56 the node goes first, then the instance, then the claim', async (t) => {
   const stage = await Stage.open(t)
   stage.cloud.deletionMs = 12 * seconds
   await stage.ready('a')
@@ -28,7 +28,7 @@ test('LIF-48 LIF-53 LIF-55 LIF-56 the node goes first, then the machine, then th
   assert.equal(await stage.metric('nodeclaims_terminated_total', { zone: 'zone-1' }), 1)
 })
 
-test('LIF-49 every Node of the claim is deleted before the machine', async (t) => {
+test('LIF-49 every Node of the claim is deleted before the instance', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a')
   await stage.join('a', { name: 'two', finalizers: ['example.com/hold'], taints: [] })
@@ -92,7 +92,7 @@ for (const isLaunched of [true, false])
     assert.deepEqual(stage.cloud.instances, [])
   })
 
-test('LIF-51 a claim without a machine goes without a call, and Nodes without provider ID survive', async (t) => {
+test('LIF-51 a claim without an instance goes without a call, and Nodes without provider ID survive', async (t) => {
   const stage = await Stage.open(t)
   stage.cloud.onCreate = () => {
     throw new Error('no')
@@ -106,7 +106,7 @@ test('LIF-51 a claim without a machine goes without a call, and Nodes without pr
   assert.notEqual(stage.nodeNow('bare'), undefined)
 })
 
-test('LIF-52 an error of the cloud keeps the claim until the machine is known to be gone', async (t) => {
+test('LIF-52 an error of the cloud keeps the claim until the instance is known to be gone', async (t) => {
   const stage = await Stage.open(t)
   await stage.claim('a')
   stage.cloud.onDelete = () => {

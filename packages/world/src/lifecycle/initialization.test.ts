@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds, labels, type Taint } from '@tenon/api'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 test('LIF-38 LIF-44 a claim is initialized once its node is Ready', async (t) => {
   const stage = await Stage.open(t)

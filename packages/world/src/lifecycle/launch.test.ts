@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { karpenterKinds, labels } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import type { Transport } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 test('LIF-1 nothing is launched before the finalizer is stored', async (t) => {
   const stage = await Stage.open(t)
@@ -46,7 +46,7 @@ test('LIF-2 a claim of a foreign node class is left alone', async (t) => {
   assert.equal(stage.cloud.count('create'), 0)
 })
 
-test('LIF-3 LIF-4 a launched claim carries its machine, keeps its own labels and takes the annotations of the cloud', async (t) => {
+test('LIF-3 LIF-4 a launched claim carries its instance, keeps its own labels and takes the annotations of the cloud', async (t) => {
   const stage = await Stage.open(t)
   stage.cloud.extras = {
     labels: { [labels.instanceType]: 'large', 'example.com/own': 'cloud' },

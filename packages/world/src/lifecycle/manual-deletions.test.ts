@@ -14,8 +14,8 @@ import { ExoscaleClient, exoscaleNodeClassKind } from '@tenon/provider-exoscale'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { Secret } from '@tenon/runtime'
 import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
-import { ScriptedCloud } from './scripted-cloud.test-support.ts'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { ScriptedCloud } from '../testing/scripted-cloud.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const policies = ['Background', 'Foreground', 'Orphan'] as const
 type Policy = (typeof policies)[number]
@@ -36,7 +36,7 @@ function assertNothingLeft(stage: Stage, creates: number): void {
   )
 }
 
-/** A machine with a pod on it whose grace period ends `300 s` after its deletion. */
+/** An instance with a pod on it whose grace period ends `300 s` after its deletion. */
 async function occupied(t: TestContext): Promise<Stage> {
   const stage = await Stage.open(t)
   stage.cloud.deletionMs = 7 * seconds
@@ -54,7 +54,7 @@ for (const policy of policies) {
       else deleteAs(stage, karpenterKinds.nodeClaim, 'a', policy)
       await stage.pass(3 * seconds)
       assert.ok(stage.isLeaving('p'), 'the drain has begun')
-      assert.equal(stage.cloud.count('delete'), 0, 'the machine waits for it')
+      assert.equal(stage.cloud.count('delete'), 0, 'the instance waits for it')
       const { deletionTimestamp, annotations: stamps } = stage.claimNow('a')?.metadata ?? {}
       const deadline = Date.parse(stamps?.[annotations.terminationTimestamp] ?? '')
       assert.equal(deadline - Date.parse(deletionTimestamp ?? ''), 300 * seconds)
@@ -108,7 +108,7 @@ test('claims of a NodePool deleted with orphans live on, without drift, until th
   assertNothingLeft(stage, 1)
 })
 
-test('a Node and its claim deleted at once go together, and the machine once', async (t) => {
+test('a Node and its claim deleted at once go together, and the instance once', async (t) => {
   const stage = await occupied(t)
   stage.delete(kinds.node, 'node-a')
   stage.delete(karpenterKinds.nodeClaim, 'a')
@@ -134,7 +134,7 @@ class SlowCloud extends ScriptedCloud {
   }
 }
 
-test('LIF-50 a claim deleted while the cloud is still launching it takes its machine along', async (t) => {
+test('LIF-50 a claim deleted while the cloud is still launching it takes its instance along', async (t) => {
   const opened: { stage?: Stage } = {}
   const cloud = new SlowCloud(() => opened.stage as Stage)
   const stage = await Stage.open(t, { provider: cloud, idle: true })
@@ -150,7 +150,7 @@ test('LIF-50 a claim deleted while the cloud is still launching it takes its mac
   assert.equal(cloud.count('create'), 1)
 })
 
-test('LIF-50 LIF-146 a claim deleted after a launch that was not written down takes its machine along', async (t) => {
+test('LIF-50 LIF-146 a claim deleted after a launch that was not written down takes its instance along', async (t) => {
   let isRefusing = true
   const apiPath = refusing((method, path) =>
     isRefusing && method === 'PATCH' && path.includes('/nodeclaims/a/status') ? 'error' : 'pass',
@@ -165,7 +165,7 @@ test('LIF-50 LIF-146 a claim deleted after a launch that was not written down ta
   assertNothingLeft(stage, 1)
 })
 
-test('LIF-115 a Node torn out takes nothing along; the claim, deleted later, takes the machine and what joined since', async (t) => {
+test('LIF-115 a Node torn out takes nothing along; the claim, deleted later, takes the instance and what joined since', async (t) => {
   const stage = await occupied(t)
   stage.patch(kinds.node, 'node-a', { metadata: { finalizers: null } })
   stage.delete(kinds.node, 'node-a')
@@ -175,14 +175,14 @@ test('LIF-115 a Node torn out takes nothing along; the claim, deleted later, tak
   await stage.join('a', { name: 'again' })
   await stage.pass(5 * seconds)
   const { metadata, spec } = stage.nodeNow('again') ?? {}
-  assert.deepEqual(metadata?.finalizers, ['karpenter.sh/termination'], 'it is taken over anew')
+  assert.deepEqual(metadata?.finalizers, ['karpenter.sh/termination'], 'it is registered again')
   assert.ok(!spec?.taints?.some(({ key }) => key === 'karpenter.sh/unregistered'))
   await stage.deleteClaim('a')
   await stage.pass(40 * seconds)
   assertNothingLeft(stage, 1)
 })
 
-test('a claim torn out leaves a Node that drains; its machine is not for the core to end', async (t) => {
+test('a claim torn out leaves a Node that drains; its instance is not for the core to end', async (t) => {
   const stage = await occupied(t)
   stage.patch(karpenterKinds.nodeClaim, 'a', { metadata: { finalizers: null } })
   stage.delete(karpenterKinds.nodeClaim, 'a')
@@ -194,7 +194,7 @@ test('a claim torn out leaves a Node that drains; its machine is not for the cor
   assert.equal(stage.cloud.count('delete'), 0)
 })
 
-test('a node class deleted while in use changes nothing for its machines, which can still be deleted', async (t) => {
+test('a node class deleted while in use changes nothing for its instances, which can still be deleted', async (t) => {
   const stage = await occupied(t)
   stage.delete(kwokNodeClassKind, 'default')
   await stage.pass(10 * minutes)
@@ -210,7 +210,7 @@ test('a node class deleted while in use changes nothing for its machines, which 
   assertNothingLeft(stage, 1)
 })
 
-test('LIF-150 a machine deleted in the cloud takes claim and Node along without a drain', async (t) => {
+test('LIF-150 an instance deleted in the cloud takes claim and Node along without a drain', async (t) => {
   const stage = await occupied(t)
   stage.cloud.lose('fake://a')
   await stage.report('node-a', 'Unknown')
@@ -222,7 +222,7 @@ test('LIF-150 a machine deleted in the cloud takes claim and Node along without 
   assertNothingLeft(stage, 1)
 })
 
-test('a finalizer of others keeps the Node, not the machine', async (t) => {
+test('a finalizer of others keeps the Node, not the instance', async (t) => {
   const stage = await occupied(t)
   stage.patch(kinds.node, 'node-a', { metadata: { finalizers: [terminationFinalizer, 'example.com/hold'] } })
   await stage.deleteClaim('a')
@@ -236,7 +236,7 @@ test('a finalizer of others keeps the Node, not the machine', async (t) => {
   assertNothingLeft(stage, 1)
 })
 
-/** A world with machines that run pods by themselves; its NodePool is `default`. */
+/** A world with instances that run pods by themselves; its NodePool is `default`. */
 async function openWorld(t: TestContext, nodeRegistrationDelay = '0s'): Promise<World> {
   const world = await World.start({ seed: 1, provider: 'kwok' })
   const header = { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass' }
@@ -255,7 +255,7 @@ async function openWorld(t: TestContext, nodeRegistrationDelay = '0s'): Promise<
 }
 
 for (const policy of ['Background', 'Foreground'] as const) {
-  test(`LIF-144 no machine is launched for the pods of a NodePool deleted with policy ${policy}`, async (t) => {
+  test(`LIF-144 no instance is launched for the pods of a NodePool deleted with policy ${policy}`, async (t) => {
     const world = await openWorld(t)
     const { local } = world.cluster.server
     const made = new Set<string>()
@@ -318,7 +318,7 @@ async function openExoscale(t: TestContext): Promise<{ readonly world: World; re
 const isEmpty = (world: World) =>
   world.claims().length === 0 && world.nodes().length === 0 && world.cluster.cloud.instances().length === 0
 
-test('LIF-148 the machine of a claim that was torn out is ended by the sweeper of the provider', async (t) => {
+test('LIF-148 the instance of a claim that was torn out is ended by the sweeper of the provider', async (t) => {
   const { world, claim } = await openExoscale(t)
   const { local } = world.cluster.server
   await world.clock.advance(5 * minutes)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds } from '@tenon/api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const after = (consolidateAfter: string) => ({
   pool: { disruption: { consolidateAfter, budgets: [{ nodes: '0' }] } },

@@ -4,7 +4,7 @@ import { annotations, karpenterKinds, kinds, labels, type NodeCondition } from '
 import { defaultSettings } from '@tenon/operator'
 import type { RepairPolicy } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const policies: readonly RepairPolicy[] = [
   { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 10 * minutes },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { conditionOf, karpenterKinds } from '@tenon/api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { seconds, Stage } from './stage.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
 
 const shown = (stage: Stage, type: string) => {
   const pool = stage.poolNow()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { conditionOf, karpenterKinds } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 function health(stage: Stage): string {
   const pool = stage.poolNow()
@@ -16,7 +16,7 @@ const fresh = () => `c${made++}`
 const succeed = async (stage: Stage) => {
   await stage.ready(fresh())
 }
-/** A machine that never joins. */
+/** An instance that never joins. */
 const fail = async (stage: Stage) => {
   await stage.claim(fresh())
   await stage.pass(15 * minutes + seconds)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, labels, type Node, unregisteredTaint } from '@tenon/api'
 import type { RegistrationHook, RegistrationVerdict } from '@tenon/provider'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 /** A hook that answers what its `verdict` says at the time, and notes when it was asked. */
 class Hook implements RegistrationHook {

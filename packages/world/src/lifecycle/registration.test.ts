@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds, labels } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 test('LIF-15 LIF-17 LIF-18 a node that joins is taken over by its claim', async (t) => {
   const stage = await Stage.open(t)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
-import { minutes, refusing, seconds, Stage } from './stage.test-support.ts'
+import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
-test('LIF-146 a claim whose launch was not written down gets the same machine', async (t) => {
+test('LIF-146 a claim whose launch was not written down gets the same instance', async (t) => {
   let isRefusing = true
   const apiPath = refusing((method, path) =>
     isRefusing && method === 'PATCH' && path.includes('/nodeclaims/a/status') ? 'error' : 'pass',
@@ -16,7 +16,7 @@ test('LIF-146 a claim whose launch was not written down gets the same machine', 
   assert.equal(stage.cloud.instances.length, 1)
 })
 
-test('a claim whose machine does not come goes in time, also where no process leads for long', async (t) => {
+test('a claim whose instance does not come goes in time, also where no process leads for long', async (t) => {
   const stage = await Stage.open(t)
   stage.cloud.creationMs = 60 * minutes
   await stage.claim('a')
@@ -27,7 +27,7 @@ test('a claim whose machine does not come goes in time, also where no process le
   assert.equal(stage.claimNow('a'), undefined)
 })
 
-test('a claim that is overdue when a process starts gets the machine that is there', async (t) => {
+test('a claim that is overdue when a process starts gets the instance that is there', async (t) => {
   const stage = await Stage.open(t, { idle: true })
   await stage.claim('a')
   await stage.pass(10 * minutes)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds } from '@tenon/api'
 import { aKwokPool } from '../world.ts'
-import { minutes, seconds, Stage } from './stage.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 interface Series {
   readonly name: string
@@ -36,7 +36,7 @@ async function values(stage: Stage, name: string, wanted: Record<string, string>
 const ofClaim = { karpenter_kwok_sh_kwoknodeclass: 'default', karpenter_sh_nodepool: 'default' }
 const condition = 'operator_nodeclaim_status_condition'
 
-/** Lets the machine of a claim be refused until `answer` is called. */
+/** Lets the instance of a claim be refused until `answer` is called. */
 function refuseLaunches(stage: Stage): () => void {
   stage.cloud.onCreate = () => {
     throw new Error('no answer')

@@ -11,7 +11,7 @@ import {
   small,
   untilBegun,
 } from '../disruption/replacing-stage.test-support.ts'
-import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
 
 const evictions = 'pods_eviction_requests_total'
 const drained = 'pods_drained_total'

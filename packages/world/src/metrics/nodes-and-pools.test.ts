@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds, labels, type PodSpec } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, waitingPod } from '../provisioning.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, waitingPod } from '../testing/pools.test-support.ts'
 
 const families = [
   'nodes_allocatable',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { type Logger, silentLogger } from '@tenon/runtime'
-import { type Interception, minutes, refusing, seconds, Stage } from '../lifecycle/stage.test-support.ts'
+import { type Interception, minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
 /** Counts lines by their message. */
 function counted(): { readonly logger: Logger; readonly count: (message: string) => number } {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { kinds, labels, type PodCondition } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 
 /** Since when the metrics of a process tell of a pod. */
 const names = ['unbound', 'unstarted', 'provisioning_unbound', 'provisioning_unstarted'] as const

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { anOversizedNode, consolidate, untilBegun } from '../disruption/replacing-stage.test-support.ts'
-import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, waitingPod } from '../provisioning.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, waitingPod } from '../testing/pools.test-support.ts'
 
 const duration = 'scheduler_scheduling_duration_seconds'
 

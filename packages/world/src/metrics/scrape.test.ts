@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { defaultSettings, metricsHandler, metricTable } from '@tenon/operator'
 import { openDisruption, setDrifted } from '../disruption/disruption-stage.test-support.ts'
-import { minutes, type Stage } from '../lifecycle/stage.test-support.ts'
-import { madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { minutes, type Stage } from '../testing/stage.test-support.ts'
+import { madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 
 interface Series {
   readonly family: string

@@ -6,7 +6,7 @@ import { aStory, type Story } from './story.ts'
 /** Stories that failed once, and what was wrong. */
 const stories: readonly (readonly [what: string, story: Story])[] = [
   [
-    'a machine whose deletion failed starts again and rejoins, although its bootstrap token has expired',
+    'an instance whose deletion failed starts again and rejoins, although its bootstrap token has expired',
     aStory(13, {
       hours: 0.7,
       nodes: 6,

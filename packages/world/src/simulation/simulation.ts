@@ -10,7 +10,7 @@ import { EventLog } from './event-log.ts'
 import { EventNotes } from './event-notes.ts'
 import { faultyApi } from './faults/api-faults.ts'
 import { faultyCloud } from './faults/cloud-faults.ts'
-import { playMachineFaults } from './faults/machine-faults.ts'
+import { playInstanceFaults } from './faults/instance-faults.ts'
 import { playProcessFaults } from './faults/process-faults.ts'
 import { Weather } from './faults/weather.ts'
 import { fleetOf, launchesOfAge, unrest } from './invariants/calm.ts'
@@ -36,7 +36,7 @@ export interface Report {
   readonly events: number
   readonly checks: number
   readonly faults: ReadonlyMap<FaultKind, number>
-  /** Machines launched, and the most nodes and pods seen at a time. */
+  /** Instances launched, and the most nodes and pods seen at a time. */
   readonly launches: number
   readonly mostNodes: number
   readonly mostPods: number
@@ -136,7 +136,7 @@ export async function simulate(
   fleet.start()
   const stopFaults = [
     cloud.playFaults(faults),
-    playMachineFaults(world, cloud, faults),
+    playInstanceFaults(world, cloud, faults),
     playProcessFaults(fleet, faults),
   ]
   const census = new Census(world)

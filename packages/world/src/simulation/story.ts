@@ -41,13 +41,13 @@ export const faultKinds = [
   /** Types and the whole zone run out. */
   'drought',
   'failedOperation',
-  /** A deletion that is accepted and then fails: the machine goes on. */
+  /** A deletion that is accepted and then fails: the instance goes on. */
   'failedDeletion',
   /** A creation that stays pending, and deletions that take half an hour. */
   'hangingOperation',
   'neverBoots',
   'neverJoins',
-  /** The machine joins, and its node never gets ready. */
+  /** The instance joins, and its node never gets ready. */
   'neverReady',
   /** Guests see less memory than their type has: a little in three of four worlds, more of it for a while. */
   'smallGuests',
@@ -85,7 +85,7 @@ export const faultKinds = [
   'reconfigure',
   /** The controller's process stands still. */
   'pause',
-  /** The wall clock of the controller's machine jumps. */
+  /** The wall clock of the controller's host jumps. */
   'clockJump',
 ] as const
 

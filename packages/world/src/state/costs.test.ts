@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { hours, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType } from '../provisioning.test-support.ts'
+import { hours, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType } from '../testing/pools.test-support.ts'
 
 /** A type of this price. */
 function priced(pricePerHour: number) {
@@ -16,7 +16,7 @@ const cost = async (stage: Stage) => {
   return await stage.metric('nodepools_cost_total', { nodepool: 'default' })
 }
 
-test('STA-61 a metric tells what the machines of a NodePool cost', async (t) => {
+test('STA-61 a metric tells what the instances of a NodePool cost', async (t) => {
   const stage = await Stage.open(t)
   stage.cloud.instanceTypes = [priced(1.5)]
   assert.equal(await cost(stage), 0)

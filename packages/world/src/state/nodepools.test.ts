@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, labels } from '@tenon/api'
-import { minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool } from '../provisioning.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 test('STA-112 while versions are equal the hashes of claims are left alone', async (t) => {

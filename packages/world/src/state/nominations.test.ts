@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { kinds } from '@tenon/api'
-import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 
 /** How long `node-a` is kept for a pod that was sent to it, asked every 100 ms; the pod goes at once. */
 async function keptMs(t: TestContext, batchMaxMs?: number): Promise<number> {

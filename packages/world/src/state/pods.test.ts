@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
 import type { Operator } from '@tenon/operator'
-import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, madeClaims, PoolCloud, toldAbout, waitingPod } from '../provisioning.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims, PoolCloud, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
 
 /** Node `node-a` of 4 cores, a NodePool that is healthy, and a cloud that sells the like. */
 async function openStage(t: TestContext): Promise<{ readonly stage: Stage; readonly cloud: PoolCloud }> {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ProviderError } from '@tenon/provider'
-import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 
 test('STA-14 a claim that is told about after its end keeps decisions back for fifteen seconds', async (t) => {
   const stage = await Stage.open(t)

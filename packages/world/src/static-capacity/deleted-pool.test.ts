@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds } from '@tenon/api'
 import { LoggedErrors } from '../disruption/disruption-stage.test-support.ts'
-import { minutes, refusing, type Stage } from '../lifecycle/stage.test-support.ts'
+import { minutes, refusing, type Stage } from '../testing/stage.test-support.ts'
 import { joinAll, openStatic } from './static-stage.test-support.ts'
 
 test('a static NodePool that is deleted while its drifted nodes are replaced is no error', async (t) => {

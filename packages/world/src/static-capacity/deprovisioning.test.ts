@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
 import { type LogFields, type Logger, silentLogger } from '@tenon/runtime'
-import { hours, minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { madeClaims } from '../provisioning.test-support.ts'
+import { hours, minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { madeClaims } from '../testing/pools.test-support.ts'
 import {
   joinAll,
   openStatic,
@@ -45,7 +45,7 @@ test('OPS-99 a node less is a claim that has ended, not one that was disrupted',
   assert.equal(await stage.metric('nodeclaims_terminated_total', { nodepool: 'default' }), 1)
 })
 
-test('STA-81 claims without a machine go first', async (t) => {
+test('STA-81 claims without an instance go first', async (t) => {
   const stage = await openStatic(t, 2, { idle: true })
   const launched = new Set<string>()
   stage.cloud.onCreate = ({ metadata }) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { annotations, disruptedTaint, karpenterKinds, kinds, labels, sameTaint } from '@tenon/api'
-import { minutes, refusing, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool } from '../provisioning.test-support.ts'
+import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import { joinAll, openStatic, resize, stayingNames } from './static-stage.test-support.ts'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { karpenterKinds } from '@tenon/api'
 import { type Clock, integerBetween, SeededRandom, type Transport, unit } from '@tenon/runtime'
-import { minutes, seconds, type Stage } from '../lifecycle/stage.test-support.ts'
-import { madeClaims } from '../provisioning.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { madeClaims } from '../testing/pools.test-support.ts'
 import { openStatic, resize, staying } from './static-stage.test-support.ts'
 
 /** Counts claims, deleting ones too, at every change of their number; answers the most there were. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, conditionOf, karpenterKinds, labels, nodePoolHash } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
-import { minutes, seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { createPool, madeClaims, waitingPod } from '../provisioning.test-support.ts'
+import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
+import { createPool, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
   isOn,
@@ -101,11 +101,11 @@ test('a node that is going away counts against the limit until it is gone', asyn
   assert.equal(staying(stage).length, 2)
 })
 
-test('while the cloud has no machines it is asked less and less often, and again at once when it had one', async (t) => {
+test('while the cloud has no instances it is asked less and less often, and again at once when it had one', async (t) => {
   const stage = await openStatic(t, 3, { idle: true })
   let isSoldOut = true
   stage.cloud.onCreate = () => {
-    if (isSoldOut) throw new ProviderError('insufficientCapacity', 'no machines left')
+    if (isSoldOut) throw new ProviderError('insufficientCapacity', 'no instances left')
   }
   await stage.start()
   await stage.pass(58 * seconds)
@@ -123,7 +123,7 @@ test('RPT-27 a static pool without capacity for two hours makes a claim a back-o
   const stage = await openStatic(t, 3, { idle: true })
   let isSoldOut = true
   stage.cloud.onCreate = () => {
-    if (isSoldOut) throw new ProviderError('insufficientCapacity', 'no machines left')
+    if (isSoldOut) throw new ProviderError('insufficientCapacity', 'no instances left')
   }
   await stage.start()
   await stage.pass(10 * minutes)

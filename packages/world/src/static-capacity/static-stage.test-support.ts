@@ -3,8 +3,8 @@ import type { TestContext } from 'node:test'
 import { karpenterKinds, type NodeClaim, type NodePool } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { seconds, Stage } from '../lifecycle/stage.test-support.ts'
-import { aType, madeClaims } from '../provisioning.test-support.ts'
+import { seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims } from '../testing/pools.test-support.ts'
 
 type StageOptions = NonNullable<Parameters<typeof Stage.open>[1]>
 

@@ -1,4 +1,4 @@
-/** A cluster as the Go Karpenter leaves it when it is stopped, with machines in every state. */
+/** A cluster as the Go Karpenter leaves it when it is stopped, with instances in every state. */
 import {
   type Condition,
   karpenterKinds,
@@ -13,13 +13,13 @@ import {
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { rfc3339 } from '@tenon/runtime'
 import {
-  type MachineParts,
+  type InstanceParts,
   nodeNameOf,
   ownerOf,
   recordedClaim,
   recordedNode,
   type Template,
-} from './recorded-machine.test-support.ts'
+} from './recorded-instance.test-support.ts'
 
 const minutes = 60_000
 const hours = 60 * minutes
@@ -31,7 +31,7 @@ const hashes = { general: '7044647627242975758', fixed: '7428780003907761376' } 
 const linux = { key: 'kubernetes.io/os', operator: 'In', values: ['linux'] } as const
 const onDemand = { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] } as const
 const tier = { key: 'example.com/tier', operator: 'In', values: ['gold'] } as const
-/** The one that machines of pools `general` and `batch` begin with. */
+/** The one that instances of pools `general` and `batch` begin with. */
 export const startupTaint = { key: 'example.com/agent-not-ready', effect: 'NoSchedule' } as const
 
 const generalSpec = {
@@ -59,11 +59,11 @@ function hashed(hash: string): Readonly<Record<string, string>> {
   return { 'karpenter.sh/nodepool-hash': hash, 'karpenter.sh/nodepool-hash-version': hashVersion }
 }
 
-/** One machine of the recording. */
-export interface RecordedMachine {
+/** One instance of the recording. */
+export interface RecordedInstance {
   readonly name: string
   readonly template: Template
-  readonly parts: MachineParts
+  readonly parts: InstanceParts
   /** What had been asked to go when the Go version was stopped. */
   readonly deleted?: readonly ('claim' | 'node')[]
   readonly pods?: 'owned' | 'blocked' | 'protected'
@@ -72,8 +72,8 @@ export interface RecordedMachine {
 /** Claims that nothing may happen to. */
 export const healthyClaims: readonly string[] = ['general-a', 'general-b', 'fixed-a', 'standalone-a']
 
-/** Machines of the recording. @param nowMs when the Go version was stopped. */
-export function recordedMachines(nowMs: number): readonly RecordedMachine[] {
+/** Instances of the recording. @param nowMs when the Go version was stopped. */
+export function recordedInstances(nowMs: number): readonly RecordedInstance[] {
   const longAgo = nowMs - 3 * hours
   const initialized = { progress: 'initialized', sinceMs: longAgo } as const
   const isTrue = (type: string, reason = type): Partial<Condition> => ({
@@ -186,8 +186,8 @@ export function recordedMachines(nowMs: number): readonly RecordedMachine[] {
   ]
 }
 
-/** A machine whose kubelet has been silent for longer than the provider tolerates. */
-export function deadMachine(nowMs: number): RecordedMachine {
+/** An instance whose kubelet has been silent for longer than the provider tolerates. */
+export function deadInstance(nowMs: number): RecordedInstance {
   return {
     name: 'dead',
     template: broken,
@@ -218,31 +218,31 @@ export const budgetKind: ResourceType = {
   namespaced: true,
 }
 
-/** Creates the pools, their class, and the machines; what the Go version was deleting is being deleted after. */
+/** Creates the pools, their class, and the instances; what the Go version was deleting is being deleted after. */
 export async function playRecording(
   target: RecordingTarget,
-  machines: readonly RecordedMachine[],
+  instances: readonly RecordedInstance[],
   nowMs: number,
 ): Promise<void> {
   const header = { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass' }
   await target.create(kwokNodeClassKind, { ...header, metadata: { name: 'default' }, spec: {} })
   const pools = new Map<string | undefined, NodePool>()
-  for (const { pool, status } of recordedPools(machines, nowMs)) {
+  for (const { pool, status } of recordedPools(instances, nowMs)) {
     const created = await target.create(karpenterKinds.nodePool, pool)
     await target.patchStatus(karpenterKinds.nodePool, pool.metadata.name, { status })
     pools.set(pool.metadata.name, created)
   }
   for (const budget of budgets) await target.create(budgetKind, budget)
-  for (const machine of machines) await playMachine(target, machine, pools.get(machine.template.pool))
-  for (const { name, deleted = [] } of machines) {
+  for (const instance of instances) await playInstance(target, instance, pools.get(instance.template.pool))
+  for (const { name, deleted = [] } of instances) {
     if (deleted.includes('claim')) await target.delete(karpenterKinds.nodeClaim, name)
     if (deleted.includes('node')) await target.delete(kinds.node, nodeNameOf(name))
   }
 }
 
-async function playMachine(
+async function playInstance(
   target: RecordingTarget,
-  { name, template, parts, pods }: RecordedMachine,
+  { name, template, parts, pods }: RecordedInstance,
   pool: NodePool | undefined,
 ): Promise<void> {
   const { object, status } = recordedClaim(name, template, parts)
@@ -265,7 +265,7 @@ const ownedBy = <T extends KubeObject>(object: T, owner: OwnerReference): T => (
 })
 
 function recordedPools(
-  machines: readonly RecordedMachine[],
+  instances: readonly RecordedInstance[],
   nowMs: number,
 ): readonly { readonly pool: NodePool; readonly status: NodePool['status'] }[] {
   const { pool: _general, labels, annotations: _hash, spec } = general
@@ -290,15 +290,15 @@ function recordedPools(
     aPool('fixed', hashes.fixed, { template: { spec: fixedSpec }, replicas: 1, limits: { nodes: '3' } }),
     aPool('broken', hashes.general, { template, disruption: never }),
   ]
-  return pools.map((pool) => ({ pool, status: poolStatus(pool, machines, nowMs) }))
+  return pools.map((pool) => ({ pool, status: poolStatus(pool, instances, nowMs) }))
 }
 
 function poolStatus(
   { metadata: { name } }: NodePool,
-  machines: readonly RecordedMachine[],
+  instances: readonly RecordedInstance[],
   nowMs: number,
 ): NodePool['status'] {
-  const nodes = machines.filter(({ template }) => template.pool === name).length
+  const nodes = instances.filter(({ template }) => template.pool === name).length
   const lastTransitionTime = rfc3339(nowMs - 24 * hours)
   const types = ['NodeClassReady', 'NodeRegistrationHealthy', 'ValidationSucceeded', 'Ready']
   return {

@@ -14,7 +14,7 @@ import {
 import type { GuidedTour } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import type { Cluster } from '../cluster.ts'
-import { priceOfMachines, priceUnitOf } from '../figures.ts'
+import { priceOfInstances, priceUnitOf } from '../figures.ts'
 import type { Narrator } from './narrator.ts'
 
 type PriceOf = GuidedTour['priceOf']
@@ -54,7 +54,7 @@ export class Chronicle {
     this.#clock = clock
   }
 
-  /** Machines launched so far, those that went, and the highest price of an hour. */
+  /** Instances launched so far, those that went, and the highest price of an hour. */
   get totals(): { readonly launched: number; readonly removed: number; readonly dearest: number } {
     return { launched: this.#launches.size, removed: this.#gone.size, dearest: this.#dearest }
   }
@@ -73,7 +73,7 @@ export class Chronicle {
       this.#gone.add(name)
       this.#narrator.done(`${name} (${type}, ${this.#priceText(type)}) is removed: ${this.#whyGone(name)}`)
     }
-    this.#dearest = Math.max(this.#dearest, priceOfMachines(this.#cluster.cloud.machines()))
+    this.#dearest = Math.max(this.#dearest, priceOfInstances(this.#cluster.cloud.instances()))
   }
 
   #tellLaunch(claim: NodeClaim): void {

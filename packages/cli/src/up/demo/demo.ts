@@ -13,7 +13,7 @@ import type { GuidedTour } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
 import type { Cluster } from '../cluster.ts'
-import { priceOfMachines, priceUnitOf } from '../figures.ts'
+import { priceOfInstances, priceUnitOf } from '../figures.ts'
 import { Chronicle, priceText } from './chronicle.ts'
 import { gpuJob, shop, systemPods, teamJob } from './manifests.ts'
 import type { Narrator } from './narrator.ts'
@@ -87,7 +87,7 @@ class Tale {
   }
 
   price(): number {
-    return priceOfMachines(this.stage.cluster.cloud.machines())
+    return priceOfInstances(this.stage.cluster.cloud.instances())
   }
 
   priceText(price: number = this.price()): string {
@@ -95,7 +95,7 @@ class Tale {
   }
 
   instances(): number {
-    return this.stage.cluster.cloud.machines().length
+    return this.stage.cluster.cloud.instances().length
   }
 
   async pause(): Promise<void> {
@@ -117,7 +117,7 @@ class Tale {
     }
   }
 
-  /** Waits until so few machines are left, none dearer than the small type, and nothing is under way. */
+  /** Waits until so few instances are left, none dearer than the small type, and nothing is under way. */
   async shrunk(what: string, instances: number): Promise<void> {
     const { cluster, tour } = this.stage
     const { local } = cluster.server
@@ -169,7 +169,7 @@ const growing: readonly Chapter[] = [
       await tale.until('system pods appear', () => tale.pods().length === 6)
       for (const { metadata, status } of tale.pods())
         narrator.say(`  kube-system  ${metadata.name.padEnd(42)} ${status?.phase ?? 'Pending'}`)
-      narrator.say('Tenon runs, but nothing says yet which machines it may launch.')
+      narrator.say('Tenon runs, but nothing says yet which instances it may launch.')
     },
   },
   {

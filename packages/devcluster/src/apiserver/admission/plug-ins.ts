@@ -163,7 +163,7 @@ function withDefaultTolerations(tolerations: readonly Toleration[]): readonly To
 
 /** New nodes are kept free until they are known to be ready. */
 function taintNewNode(object: StoredObject): StoredObject {
-  // What is no object is refused later.
+  // What is not an object is refused later.
   if (typeof object['spec'] !== 'object') return object
   const node = object as unknown as Node
   const taints = node.spec?.taints ?? []

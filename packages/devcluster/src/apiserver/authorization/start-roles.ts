@@ -232,7 +232,7 @@ interface StartBinding {
 const authenticated = 'system:authenticated'
 const bootstrappers = 'system:bootstrappers'
 
-/** What holds them. Machines that join read what they need, and ask for their certificate. */
+/** What holds them. Instances that join read what they need, and ask for their certificate. */
 const startBindings: readonly StartBinding[] = [
   { name: 'cluster-admin', role: 'cluster-admin', groups: ['system:masters'] },
   { name: 'system:basic-user', role: 'system:basic-user', groups: [authenticated] },

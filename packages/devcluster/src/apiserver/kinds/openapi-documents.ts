@@ -24,7 +24,7 @@ const v3Types: ReadonlyMap<string, string> = new Map(
 const v2Types: ReadonlyMap<string, string> = new Map([
   ...v3Types,
   [protobufType, protobufType],
-  // How clients up to Kubernetes 1.32 spell it, which is no valid media type to answer with.
+  // How clients up to Kubernetes 1.32 spell it, which is not a valid media type to answer with.
   ['application/com.github.proto-openapi.spec.v2@v1.0+protobuf', protobufType],
 ])
 

@@ -49,7 +49,7 @@ test('fields of embedded structures, quantities, bytes and numbers or texts have
   assert.deepEqual(decoded?.['spec'], { minAvailable: '50%' })
 })
 
-test('what is no object of a known kind is not decoded', () => {
+test('what is not an object of a known kind is not decoded', () => {
   assert.equal(decodeProtobuf(Buffer.from('{}')), undefined)
   assert.equal(decodeProtobuf(encoded('example.com/v1', 'Thing', Buffer.alloc(0))), undefined)
   assert.equal(decodeProtobuf(encoded('v1', 'Pod', Buffer.from([0x0a, 0x7f, 0x01]))), undefined)

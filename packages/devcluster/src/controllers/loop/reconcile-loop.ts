@@ -51,7 +51,7 @@ export interface LoopLimits {
 
 const firstBackoffMs = 5
 const lastBackoffMs = 60_000
-/** Pause after a reconcile per object it looked at: a key of 10 000 pods rests for 200 ms. */
+/** Pause after a reconcile per object it looked at: a key of 10 000 pods waits 200 ms. */
 const restMsPerObject = 0.02
 const restFromObjects = 200
 const longestRestMs = 1_000
@@ -225,8 +225,8 @@ export class ReconcileLoop {
       item.dirty = false
       this.#add(item)
     }
-    const resting = item.notBefore > this.#clock.monotonic()
-    if (item.state === 'idle' && item.cancelWake === undefined && !resting) item.items.delete(item.key)
+    const isWaiting = item.notBefore > this.#clock.monotonic()
+    if (item.state === 'idle' && item.cancelWake === undefined && !isWaiting) item.items.delete(item.key)
   }
 
   #clearWake(item: Item): void {

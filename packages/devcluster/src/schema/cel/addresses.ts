@@ -104,7 +104,7 @@ function orThrow<T extends object>(parsed: T | string): T {
   return parsed
 }
 
-/** kube-apiserver does not say why a text is no address when the text is an argument of a network's function. */
+/** kube-apiserver does not say why a text is not an address when the text is an argument of a network's function. */
 function argument<T extends object>(parsed: T | string): T {
   if (typeof parsed === 'string') throw new Error('no such overload')
   return parsed

@@ -87,7 +87,7 @@ function urlOf(text: string): CelUrl {
   return parsed
 }
 
-/** Why the text is no URL; undefined when it is one. */
+/** Why the text is not a URL; undefined when it is one. */
 export function urlError(text: string): string | undefined {
   const parsed = parseUrl(text)
   return typeof parsed === 'string' ? parsed.replace(/^URL parse error[^:]*: /, '') : undefined

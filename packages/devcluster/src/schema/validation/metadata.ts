@@ -56,7 +56,7 @@ export function nameErrors(name: string, rule: NameRule): readonly string[] {
   }
 }
 
-/** Why a text is no label or annotation key (`domain/name`); empty when it is one. */
+/** Why a text is not a label or annotation key (`domain/name`); empty when it is one. */
 export function qualifiedNameErrors(key: string): readonly string[] {
   const cached = goodKeys.has(key)
   if (cached) return []
@@ -89,7 +89,7 @@ function remember(set: Set<string>, text: string): void {
   set.add(text)
 }
 
-/** Why a text is no label value; empty when it is one. */
+/** Why a text is not a label value; empty when it is one. */
 export function labelValueErrors(value: string): readonly string[] {
   if (goodValues.has(value)) return []
   const errors = [

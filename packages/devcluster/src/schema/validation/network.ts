@@ -247,7 +247,7 @@ function isWithin(part: Network, whole: Network): boolean {
   return part.base < 0n || part.base >> BigInt(part.length - whole.length) === whole.base
 }
 
-/** Checks the address of an endpoint, which is no address that only one machine knows. */
+/** Checks the address of an endpoint, which is not an address that only one host knows. */
 function checkEndpointAddress(address: string, path: string, found: Findings): void {
   if (isIP(address) === 0) return found.invalid(path, address, addressWords)
   const why =
@@ -261,7 +261,7 @@ function checkEndpointAddress(address: string, path: string, found: Findings): v
   if (why !== undefined) found.invalid(path, address, why)
 }
 
-/** The embedded API server may be where only this machine reaches it. */
+/** The embedded API server may be where only this host reaches it. */
 const isApiServers = ({ metadata: { name, namespace } }: StoredObject): boolean =>
   name === 'kubernetes' && namespace === 'default'
 

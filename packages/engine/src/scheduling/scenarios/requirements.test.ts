@@ -155,7 +155,7 @@ describe('bounds and minValues', () => {
     ])
   })
 
-  test('SCH-36 a value that is no number never meets a bound', () => {
+  test('SCH-36 a value that is not a number never meets a bound', () => {
     const pools = [zonalPool({ key: size, operator: 'Gt', values: ['1'] })]
     const pod = aPod({}, requiring([anExpression(size, 'In', 'A')]))
     const result = scheduled(pod, { pools })

@@ -44,7 +44,7 @@ describe('what stands in the way now is told apart from what never fits', () => 
     assert.equal(
       told([aPod()], [closed(small), closed(large)]),
       `NodePool blue: every offering that suits the pod is unavailable now (large/zone-1/on-demand, ` +
-        `small/zone-1/on-demand: ${until}); it is tried again by itself`,
+        `small/zone-1/on-demand: ${until}); it is retried automatically`,
     )
   })
 

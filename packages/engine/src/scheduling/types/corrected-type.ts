@@ -1,8 +1,8 @@
-/** Instance types with what their machines turned out to have. */
+/** Instance types with what their instances turned out to have. */
 import { type InstanceType, type Offering, ownValue, type Resources, setOwn } from '@tenon/api'
 import { allocatableOf } from './allocatable.ts'
 
-/** What machines of a type really have, of the resources that are known; canonical units. */
+/** What instances of a type really have, of the resources that are known; canonical units. */
 export interface InstanceFigures {
   readonly capacity: Resources
   readonly allocatable: Resources
@@ -20,7 +20,7 @@ interface Amounts {
 }
 
 /**
- * Where machines have less than their type; undefined when they have all of it. Resources beyond the
+ * Where instances have less than their type; undefined when they have all of it. Resources beyond the
  * type's count not, nor does a capacity that takes nothing from pods.
  */
 export function shortfallOf(type: InstanceType, found: InstanceFigures): Shortfall | undefined {
@@ -31,7 +31,7 @@ export function shortfallOf(type: InstanceType, found: InstanceFigures): Shortfa
 }
 
 /**
- * The type with no more than its machines have; a fresh object that shares what is not changed. What machines keep
+ * The type with no more than its instances have; a fresh object that shares what is not changed. What instances keep
  * from pods is its overhead then, as far as they tell. Offerings that override what the type has for pods keep that.
  */
 export function correctedType(type: InstanceType, found: InstanceFigures): InstanceType {

@@ -100,7 +100,7 @@ function nodePool(name: string, profile: Profile): fc.Arbitrary<NodePool> {
           template: {
             ...(team === 'label' && { metadata: { labels: { [teamLabel]: 'red' } } }),
             spec: {
-              nodeClassRef: { group: 'example.com', kind: 'MachineClass', name: 'default' },
+              nodeClassRef: { group: 'example.com', kind: 'InstanceClass', name: 'default' },
               requirements: wanted,
               ...(poolTaints !== undefined && { taints: poolTaints }),
             },

@@ -51,6 +51,7 @@ function aResult(parts: Partial<SchedulingResult>): SchedulingResult {
     claims: [],
     placements: [],
     failures: [],
+    deferred: [],
     undecided: [],
     poolsWithoutTypes: [],
     malformed: [],

@@ -34,6 +34,7 @@ export function violationsOf(input: SchedulingInput, result: SchedulingResult): 
 function checkAccounting(input: SchedulingInput, result: SchedulingResult): readonly string[] {
   const listed: readonly Pod[] = [
     ...result.claims.flatMap((claim) => claim.pods),
+    ...result.deferred.flatMap(({ claim }) => claim.pods),
     ...result.placements.map((placement) => placement.pod),
     ...result.failures.map((failure) => failure.pod),
     ...result.undecided,

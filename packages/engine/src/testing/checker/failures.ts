@@ -203,13 +203,13 @@ function suits(
 ): boolean {
   const own = keysOf(offering.requirements)
   const ofType = type.requirements.filter((each) => !own.has(normalizedLabel(each.key)))
-  const machine = [...ofType, ...offering.requirements]
+  const instance = [...ofType, ...offering.requirements]
   const isUnderstood = [...keysOf(wanted)].every((key) => {
     const isAbsenceFine = on(key, wanted).every((each) => holds(each, undefined))
     const isKnown = keysOf(template).has(key) || input.policy.wellKnownLabels.has(key)
-    const hasSource = keysOf(template).has(key) || keysOf(machine).has(key)
+    const hasSource = keysOf(template).has(key) || keysOf(instance).has(key)
     return isAbsenceFine || (isKnown && hasSource)
   })
-  const all = [...template, ...machine, ...wanted]
+  const all = [...template, ...instance, ...wanted]
   return isUnderstood && [...keysOf(all)].every((key) => canHold(on(key, all)))
 }

@@ -130,7 +130,7 @@ test('RPT-31 no search for consolidation throws, and what it replaces costs more
     fc.property(consolidations, ({ input, question }) => {
       const all = withPodsOf(input, question.candidates)
       const never = { shouldStop: () => false }
-      const result = disruptionResult(all, examine(problemOf(all), question, never))
+      const result = disruptionResult(all, question, examine(problemOf(all), question, never))
       assert.equal(result.kind, 'consolidation')
       for (const { candidates, claims, savings } of result.moves) {
         assert.ok(Number.isFinite(savings))

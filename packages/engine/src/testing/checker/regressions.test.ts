@@ -155,7 +155,7 @@ describe('a pod that cannot be read does not keep others out', () => {
         },
       },
     },
-    'a bound that is no number': {
+    'a bound that is not a number': {
       affinity: {
         nodeAffinity: {
           requiredDuringSchedulingIgnoredDuringExecution: {

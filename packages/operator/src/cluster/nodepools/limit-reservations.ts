@@ -1,6 +1,7 @@
 /** What nodes on their way take of the limits of NodePools (scheduling.md 10). */
 import { Listeners } from '@tenon/runtime'
-import { type NodeClaim, type NodePool, parseResources, type Resources, ownValue } from '@tenon/api'
+import { type NodeClaim, type NodePool, parseResources, type Resources } from '@tenon/api'
+import { exceededLimit } from '@tenon/engine'
 import type { Cache } from '@tenon/kube'
 
 /** What one claim to come takes of its NodePool's limits. */
@@ -41,18 +42,20 @@ export class LimitReservations {
   /** @returns the reservation, or the resource whose limit does not allow it; nothing is reserved then. */
   take({ pool, usage, largest }: ReservationRequest): LimitReservation | string {
     const { name } = pool.metadata
-    const limits = Object.entries(parseResources(pool.spec.limits))
-    const total = this.#totals.get(name)
-    const amountWith = (amount: string) =>
-      (ownValue(usage, amount) ?? 0) + (total?.get(amount) ?? 0) + (ownValue(largest, amount) ?? 0)
-    const exceeded = limits.find(([amount, limit]) => amountWith(amount) > limit)
-    if (exceeded !== undefined) return exceeded[0]
+    const limits = parseResources(pool.spec.limits)
+    const exceeded = exceededLimit(limits, [usage, this.of(name), largest])
+    if (exceeded !== undefined) return exceeded
     const reservation: LimitReservation = { pool: name, amounts: largest }
-    if (limits.length > 0) {
+    if (Object.keys(limits).length > 0) {
       this.#taken.add(reservation)
       this.#count(reservation, 1)
     }
     return reservation
+  }
+
+  /** What is reserved of the limits of a NodePool. */
+  of(pool: string): Resources {
+    return Object.fromEntries(this.#totals.get(pool) ?? [])
   }
 
   /** From now on the reservation belongs to this claim. */

@@ -5,11 +5,11 @@ export function uselessText(entry: UselessNode, short: readonly string[] = []): 
   const why =
     entry.cause === 'short'
       ? `has less ${short.length === 0 ? 'room' : short.join(', ')} than its instance type promised`
-      : 'is there, and the scheduler refuses the pod on it'
+      : 'is ready, but the scheduler rejects the pod for it'
   const words = entry.words === '' ? '' : `: ${entry.words}`
   const then =
     entry.untilMs <= entry.atMs
-      ? 'the next decision counts with that'
-      : `no other node is launched for pods like it before ${new Date(entry.untilMs).toISOString().replace(/\.\d+Z$/, 'Z')}`
+      ? 'the next decision uses that'
+      : `no other node is launched for such pods before ${new Date(entry.untilMs).toISOString().replace(/\.\d+Z$/, 'Z')}`
   return `Node ${entry.node} (NodeClaim ${entry.claim}) was launched for pod ${entry.pod} and ${why}; ${then}${words}`
 }

@@ -1,7 +1,6 @@
 /** Workloads that disruption has moved, and those that consolidation had better leave alone. */
-import type { Pod } from '@tenon/api'
+import { controllerOf, type Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
-import { controllerOf } from './pods.ts'
 import { FailureBackoff } from '../failure-backoff.ts'
 
 /** An instance launched so long after a move for a pod of the same workload was launched because of the move. */

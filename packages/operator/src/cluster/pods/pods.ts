@@ -4,7 +4,6 @@ import {
   disruptedTaint,
   matchesSelector,
   type ObjectMeta,
-  type OwnerReference,
   type Pod,
   type PodDisruptionBudget,
   parseDuration,
@@ -15,11 +14,6 @@ function isOwnedBy(pod: Pod, apiVersion: string, kind: string): boolean {
   return (pod.metadata.ownerReferences ?? []).some(
     (owner) => owner.apiVersion === apiVersion && owner.kind === kind,
   )
-}
-
-/** What made the pod and looks after it, if anything does. */
-export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
-  return metadata.ownerReferences?.find(({ controller }) => controller === true)
 }
 
 export const isDaemonPod = (pod: Pod) => isOwnedBy(pod, 'apps/v1', 'DaemonSet')

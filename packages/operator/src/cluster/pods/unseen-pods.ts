@@ -1,7 +1,7 @@
 /** Pods that the scheduler has yet to look at, and which of them it will refuse. */
-import type { Pod } from '@tenon/api'
+import { controllerOf, type Pod } from '@tenon/api'
 import { nominatedNodeOf } from './nominated-pods.ts'
-import { controllerOf, isActive, isDaemonPod, isMirrorPod, isProvisionable } from './pods.ts'
+import { isActive, isDaemonPod, isMirrorPod, isProvisionable } from './pods.ts'
 
 /** Controllers that make every pod from the same template, volumes and all. */
 const templated: ReadonlySet<string> = new Set([

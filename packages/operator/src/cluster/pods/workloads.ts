@@ -1,7 +1,6 @@
 /** Which pods are one workload: those that an owner makes alike, as far as the scheduler can tell. */
-import { hashString, type Pod, type PodSpec } from '@tenon/api'
+import { controllerOf, hashString, type Pod, type PodSpec } from '@tenon/api'
 import { podRequests } from '@tenon/engine'
-import { controllerOf } from './pods.ts'
 
 /** Labels that differ between pods of one template. */
 const ofInstances: ReadonlySet<string> = new Set([
@@ -44,7 +43,7 @@ export function workloadOf(pod: Pod): string {
 
 /** What made the pod, without what tells its revisions and runs apart. */
 function ownerOf({ metadata }: Pod): string {
-  const owner = controllerOf({ metadata } as Pod)
+  const owner = controllerOf({ metadata })
   if (owner === undefined) return `Pod/${metadata.generateName ?? metadata.name}`
   const hash = metadata.labels?.['pod-template-hash'] ?? ''
   const { kind, name } = owner

@@ -5,12 +5,14 @@ import type { Candidate } from '../candidates.ts'
 import { type Command, policyLabel } from './command.ts'
 import type { CommandReport } from './command-report.ts'
 import type { CommandTraces } from './command-traces.ts'
+import type { PodMoves } from './pod-moves.ts'
 import type { DisruptionMarks } from './marks.ts'
 import type { Waves } from './waves.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly traces: CommandTraces
+  readonly moves: Pick<PodMoves, 'moved'>
   readonly marks: DisruptionMarks
   readonly deleter: ClaimDeleter
   readonly report: CommandReport
@@ -48,10 +50,10 @@ export class CommandEnd {
 
   /** Deletes the claims of the nodes that go, unless others have. */
   async finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
-    const { deleter, report, traces } = this.#deps
+    const { deleter, moves, report, traces } = this.#deps
     const { reason, candidates } = command
     // Replacements may have taken long.
-    traces.moved(command)
+    moves.moved(command)
     const outcomes = await Promise.all(
       candidates.map(async ({ claim, node, pool }) => {
         const { name } = claim.metadata

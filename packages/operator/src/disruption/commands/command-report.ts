@@ -3,6 +3,7 @@ import type { KubeObject, Node } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import { isExpectedFailure } from '../../cloud/expected-failures.ts'
+import { type Overtaken, overtakenText } from '../../provisioning/claims/overtaken.ts'
 import { type Command, decisionOf, logFields, poolsOf } from './command.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
@@ -28,9 +29,17 @@ export class CommandReport {
     this.#count(command)
   }
 
+  overtaken({ reason, candidates }: Command, overtaken: Overtaken): void {
+    this.#deps.logger.info('did not start to disrupt node(s)', {
+      reason,
+      Nodes: candidates.map(({ node }) => node.metadata.name),
+      because: overtakenText(overtaken),
+    })
+  }
+
   marksStay({ metadata: { name } }: Node, error: unknown): void {
     const fields = { Node: { name }, error }
-    this.#deps.logger.debug('marks of a command that was not begun stay until the next pass', fields)
+    this.#deps.logger.debug('marks of a command that was not started stay until the next pass', fields)
   }
 
   /** @param name of a NodeClaim. */

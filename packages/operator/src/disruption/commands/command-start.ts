@@ -2,6 +2,7 @@
 import type { NodeClaim } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { type Random, uuid } from '@tenon/runtime'
+import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from './command.ts'
 import type { CommandReport } from './command-report.ts'
@@ -12,7 +13,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'poolClaims'>
   readonly marks: DisruptionMarks
   readonly replacements: Replacements
@@ -48,12 +49,16 @@ export class CommandStart {
     return marked
   }
 
-  /** @param untried replacements of which nothing was tried yet; those that are tried are taken out. */
+  /**
+   * @param untried replacements of which nothing was tried yet; those that are tried are taken out.
+   * @returns the claims, or why one of them was not created.
+   * @throws KubeError.
+   */
   async create(
     { replacements, candidates }: Command,
     untried: Set<Replacement>,
     signal: AbortSignal,
-  ): Promise<readonly NodeClaim[]> {
+  ): Promise<readonly NodeClaim[] | Overtaken> {
     const replaced = candidates.map(({ claim }) => claim)
     const outcomes = await Promise.allSettled(
       replacements.map((replacement) => {
@@ -62,12 +67,13 @@ export class CommandStart {
       }),
     )
     const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (failed !== undefined) {
-      if (!signal.aborted && !isKubeError(failed.reason, 'conflict'))
-        this.#deps.replacements.failed(replacements.map(({ nodePool }) => nodePool))
-      throw failed.reason
-    }
-    return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    const results = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    const overtaken = results.find((result) => result.kind !== 'created')
+    const isConflict = failed !== undefined && isKubeError(failed.reason, 'conflict')
+    if ((failed ?? overtaken) !== undefined && !signal.aborted && !isConflict)
+      this.#deps.replacements.failed(replacements.map(({ nodePool }) => nodePool))
+    if (failed !== undefined) throw failed.reason
+    return overtaken ?? results.flatMap((result) => (result.kind === 'created' ? [result.claim] : []))
   }
 
   /** Undoes what was done so far, as well as that goes. */
@@ -87,5 +93,9 @@ export class CommandStart {
 
   tell(id: string, command: Command): void {
     this.#deps.report.begun(id, command)
+  }
+
+  tellOvertaken(command: Command, overtaken: Overtaken): void {
+    this.#deps.report.overtaken(command, overtaken)
   }
 }

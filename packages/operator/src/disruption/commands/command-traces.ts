@@ -8,9 +8,9 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly settings: Pick<Settings, 'batchMaxMs' | 'compatibility'>
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<ClusterState, 'mark' | 'nominate' | 'poolClaims' | 'rollouts' | 'seedOf' | 'unmark'>
+  readonly settings: Pick<Settings, 'batchMaxMs'>
 }
 
 export class CommandTraces {
@@ -39,9 +39,6 @@ export class CommandTraces {
     const nominationMs = Math.max(2 * settings.batchMaxMs, 10_000)
     for (const { providerID } of command.destinations)
       if (!this.#isDrifted(providerID)) state.nominate(providerID, nominationMs)
-    // Pods that are moved are moved once: where they come to they are left alone for a while.
-    for (const claim of [...command.destinations.map((each) => each.claim), ...successors])
-      if (claim !== undefined) state.recentlyFilledNodes.fill(claim.metadata.name)
   }
 
   /** The nodes stay. */
@@ -57,14 +54,6 @@ export class CommandTraces {
   #isDrifted(providerID: string): boolean {
     const claims = this.#deps.caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
     return claims.some((claim) => isConditionTrue(claim, 'Drifted'))
-  }
-
-  /** Remembers whose pods are moved, where that is to have consequences. */
-  moved({ reason, candidates }: Command): void {
-    const { state, settings } = this.#deps
-    if (settings.compatibility === 'karpenter') return
-    const pods = candidates.flatMap((candidate) => candidate.pods)
-    state.movedPods.move(pods, reason === 'Underutilized')
   }
 
   /** A claim as it is by now; the state knows new ones before the caches show them. */

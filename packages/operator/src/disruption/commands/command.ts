@@ -2,7 +2,14 @@
 import { type DisruptionReason, labels, type NodeClaim, type Pod, type Requirement } from '@tenon/api'
 import type { LogFields } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
+import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
+
+/** A claim that was created. */
+interface Created {
+  readonly kind: 'created'
+  readonly claim: NodeClaim
+}
 
 /** A claim to create in place of nodes that go. */
 export interface Replacement {
@@ -11,10 +18,11 @@ export interface Replacement {
   /** Cheapest first; empty when they are not narrowed. */
   readonly instanceTypes: readonly string[]
   /**
+   * Where there is no claim, whatever was set aside for it is given back.
    * @param replaced the claims whose nodes go for it.
-   * @throws when it cannot be created; whatever was set aside for it is given back.
+   * @throws KubeError.
    */
-  readonly create: (replaced: readonly NodeClaim[], signal: AbortSignal) => Promise<NodeClaim>
+  readonly create: (replaced: readonly NodeClaim[], signal: AbortSignal) => Promise<Created | Overtaken>
   /** Gives back what was set aside when it is not even tried. */
   readonly abandon?: () => void
 }

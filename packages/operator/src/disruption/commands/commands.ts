@@ -3,14 +3,14 @@ import { isConditionTrue, labels, type NodeClaim, type Unavailability } from '@t
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
-import { OvertakenError } from '../../cloud/expected-failures.ts'
 import { FailureBackoff } from '../../cluster/failure-backoff.ts'
-import type { Command } from './command.ts'
+import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
+import type { Command, Replacement } from './command.ts'
 import type { CommandEnd, UnderWay } from './command-end.ts'
 import type { CommandStart } from './command-start.ts'
 import type { CommandTraces } from './command-traces.ts'
 import type { Replacements } from './replacements.ts'
-import type { PodMoves } from './waves.ts'
+import type { PodMoves } from './pod-moves.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -96,46 +96,66 @@ export class Commands implements ControllerSpec {
 
   /**
    * Marks the nodes, creates what comes in their place, and takes the command on.
-   * @throws when that fails. Then the marks are taken off, by the next pass of the loop if need be; claims
-   * that were created stay.
+   * @returns undefined when that is done, or no node may go any more; else why it cannot be done.
+   * @throws KubeError. Then, as when it cannot be done, the marks are taken off, by the next pass of the loop if need
+   * be; claims that were created stay.
    */
-  async begin(command: Command, signal: AbortSignal): Promise<void> {
-    const { clock, moves, start, traces } = this.#deps
-    const id = start.newId()
-    const replacements = new Set(command.replacements)
+  async begin(command: Command, signal: AbortSignal): Promise<Overtaken | undefined> {
+    const { start } = this.#deps
+    const untried = new Set(command.replacements)
     const queued = command.candidates.find(({ providerID }) => this.has(providerID))
     try {
-      if (queued !== undefined)
-        throw new OvertakenError(`node ${queued.node.metadata.name} is being disrupted already`)
-      const marked = await start.mark(command)
-      const going = marked.filter((candidate) => command.mayStillGo?.(candidate) ?? true)
-      if (going.length === 0) return
-      const successors = await start.create(command, replacements, signal)
-      // Not before: the provisioner would launch nodes for the same pods.
-      traces.begun(command, going, successors)
-      for (const { providerID } of going) this.#queued.set(providerID, id)
-      this.#underWay.set(id, {
-        command: { ...command, candidates: going },
-        successors,
-        launched: new Set(),
-        initialized: new Set(),
-        deleted: new Set(),
-        sinceMs: clock.monotonic(),
-        waves: moves.of(going, command.waves),
-      })
-      traces.moved({ ...command, candidates: going })
-      start.tell(id, command)
-      this.#due.notify(id)
+      const overtaken: Overtaken | undefined =
+        queued === undefined
+          ? await this.#start(command, untried, signal)
+          : { kind: 'commandUnderWay', node: queued.node.metadata.name }
+      if (overtaken === undefined) return undefined
+      start.tellOvertaken(command, overtaken)
+      if (queued === undefined && !signal.aborted) await this.#retreat(command)
+      return overtaken
     } catch (error) {
-      if (queued === undefined && !signal.aborted) {
-        if (!isKubeError(error, 'conflict'))
-          this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
-        await start.retreat(command)
-      }
+      if (!signal.aborted) await this.#retreat(command, isKubeError(error, 'conflict'))
       throw error
     } finally {
-      for (const replacement of replacements) replacement.abandon?.()
+      for (const replacement of untried) replacement.abandon?.()
     }
+  }
+
+  /** @param untried as {@link CommandStart.create} takes it. */
+  async #start(
+    command: Command,
+    untried: Set<Replacement>,
+    signal: AbortSignal,
+  ): Promise<Overtaken | undefined> {
+    const { clock, moves, start, traces } = this.#deps
+    const id = start.newId()
+    const marked = await start.mark(command)
+    const going = marked.filter((candidate) => command.mayStillGo?.(candidate) ?? true)
+    if (going.length === 0) return undefined
+    const successors = await start.create(command, untried, signal)
+    if ('kind' in successors) return successors
+    // Not before: the provisioner would launch nodes for the same pods.
+    traces.begun(command, going, successors)
+    for (const { providerID } of going) this.#queued.set(providerID, id)
+    this.#underWay.set(id, {
+      command: { ...command, candidates: going },
+      successors,
+      launched: new Set(),
+      initialized: new Set(),
+      deleted: new Set(),
+      sinceMs: clock.monotonic(),
+      waves: moves.of(going, command.waves),
+    })
+    moves.begun({ ...command, candidates: going }, successors)
+    start.tell(id, command)
+    this.#due.notify(id)
+    return undefined
+  }
+
+  /** @param isConflict whether somebody else has changed an object meanwhile: the nodes are tried again at once. */
+  async #retreat(command: Command, isConflict = false): Promise<void> {
+    if (!isConflict) this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
+    await this.#deps.start.retreat(command)
   }
 
   /** Looks at one command. */
@@ -155,7 +175,7 @@ export class Commands implements ControllerSpec {
         (current === undefined || current.metadata.deletionTimestamp !== undefined) &&
         underWay.deleted.size === 0
       ) {
-        const because = wasReady ? 'was ready and went again' : 'is gone'
+        const because = wasReady ? 'became ready and disappeared' : 'is gone'
         return await this.#giveUp(id, underWay, `its replacement ${name} ${because}`)
       }
       if (wasReady || current === undefined) continue
@@ -174,7 +194,7 @@ export class Commands implements ControllerSpec {
       return done
     }
     if (clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
-      return await this.#giveUp(id, underWay, 'it did not come to an end in time', true)
+      return await this.#giveUp(id, underWay, 'it timed out', true)
     return { kind: 'after', delayMs: isReady && !haveMoved ? wavePollMs : pollMs }
   }
 

@@ -16,7 +16,7 @@ import { nodeClaimConditions } from '../../nodeclaim/lifecycle/conditions.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'get' | 'patch'>
   readonly clock: Clock
 }
 

@@ -1,9 +1,9 @@
 /** Claims in place of nodes that go, as the engine planned them. */
-import type { DisruptionReason, Pod } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
+import { type DisruptionReason, parseResources, type Pod } from '@tenon/api'
+import { exceededLimit, type NewClaim } from '@tenon/engine'
 import type { ClaimCreations } from '../../provisioning/claims/claim-creations.ts'
 import type { ClaimObjects } from '../../provisioning/claims/claim-objects.ts'
-import { type PlannedClaims, refuseAboveLimits } from '../../provisioning/claims/planned-claims.ts'
+import type { PlannedClaims } from '../../provisioning/claims/planned-claims.ts'
 import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
 import { shortened } from '../../provisioning/reports/scheduling-report.ts'
 import type { KeptPlans } from '../../placement/kept-plans.ts'
@@ -13,7 +13,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly claims: PlannedClaims
   readonly objects: ClaimObjects
   readonly creations: ClaimCreations
@@ -29,7 +29,7 @@ export class PlannedReplacements {
 
   /**
    * @param kept pods that are taken to go there by whatever is decided meanwhile.
-   * @returns what creates the claim, unless its NodePool has exceeded a limit by then.
+   * @returns what creates the claim, unless its NodePool is gone or at a limit by then.
    */
   of(claim: NewClaim, reason: DisruptionReason, kept: readonly Pod[] = []): Replacement {
     const { requirements, instanceTypes, nodePool, minValuesRelaxed } = claim
@@ -40,11 +40,16 @@ export class PlannedReplacements {
       create: async (replaced, signal) => {
         const { claims, creations, objects, plans, state } = this.#deps
         const pool = claims.pool(nodePool)
+        if (pool === undefined) return { kind: 'poolGone', nodePool }
         // Here the nodes that go still count (disruption.md 14); what is to come takes their share.
-        refuseAboveLimits(pool, poolUsage(nodePool, state.stateNodes(), state.parsed))
+        const present = poolUsage(nodePool, state.stateNodes(), state.parsed)
+        const exceeded = exceededLimit(parseResources(pool.spec.limits), [present])
+        if (exceeded !== undefined) return { kind: 'limitExceeded', nodePool, limit: exceeded }
         const names = new Set(replaced.map(({ metadata }) => metadata.name))
         const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))
-        const reservation = claims.reserve(pool, poolUsage(nodePool, staying, state.parsed), claim)
+        const usage = poolUsage(nodePool, staying, state.parsed)
+        const reservation = state.limitReservations.take({ pool, usage, largest: claim.largest })
+        if (typeof reservation === 'string') return { kind: 'limitReached', nodePool, limit: reservation }
         const object = objects.planned(claim, {
           ...predecessorsAnnotation(replaced),
           ...objects.settingsNote(pool),
@@ -59,7 +64,7 @@ export class PlannedReplacements {
           minValuesRelaxed,
           details: { 'instance-types': shortened(instanceTypes) },
         })
-        return created
+        return { kind: 'created', claim: created }
       },
     }
   }

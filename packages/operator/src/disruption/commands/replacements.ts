@@ -8,8 +8,8 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'launchFailures'>
   readonly events: EventRecorder
   readonly clock: Clock
 }
@@ -57,7 +57,7 @@ export class Replacements {
   whyNone(pool: string, isAwaited: () => boolean): Unavailability | undefined {
     const untilMs = this.leftMs(pool) > 0 ? this.#until.get(pool) : undefined
     const failure = this.#deps.state.launchFailures.get(pool)
-    const because = `the last node to replace others did not come up${failure === undefined ? '' : `: ${failure}`}`
+    const because = `the last replacement did not become a node${failure === undefined ? '' : `: ${failure}`}`
     if (untilMs !== undefined) return { because, untilMs }
     return this.#failures.hasFailed(pool) && isAwaited() ? { because } : undefined
   }
@@ -77,7 +77,7 @@ export class Replacements {
       object,
       type: 'Warning',
       reason: 'ReplacementFailed',
-      message: `A NodeClaim that was to replace nodes did not become a node${why}; the next one is created in ${leftMin} min`,
+      message: `A replacement NodeClaim did not become a node${why}; the next one is created in ${leftMin} min`,
       dedupe: [object.metadata.uid ?? pool],
     })
   }

@@ -3,10 +3,9 @@
  * ones to come first, they would leave room for a large one nowhere, and a node would be launched for it.
  */
 import type { Clock } from '@tenon/runtime'
-import type { Pod } from '@tenon/api'
-import type { Candidate } from '../candidates.ts'
+import { controllerOf, type Pod } from '@tenon/api'
 import { type Caches, indexes } from '../../cluster/caches.ts'
-import { controllerOf, isActive, isTerminal, isTerminating } from '../../cluster/pods/pods.ts'
+import { isActive, isTerminal, isTerminating } from '../../cluster/pods/pods.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 import { drainTier, isDrainable } from '../../node/termination/drain.ts'
 
@@ -92,22 +91,6 @@ export class Waves {
       drainTier(pod) === 'pods' &&
       isDrainable(pod, this.#deps.clock.now())
     )
-  }
-}
-
-/** Moves the pods of commands. */
-export class PodMoves {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /** The pods of these nodes, wave by wave; a node that could not be marked stays, and so do its pods. */
-  of(going: readonly Pick<Candidate, 'node'>[], waves: readonly (readonly Pod[])[] = []): Waves {
-    const names = new Set(going.map(({ node }) => node.metadata.name))
-    const moving = waves.map((wave) => wave.filter(({ spec }) => names.has(spec.nodeName ?? '')))
-    return new Waves(this.#deps, moving)
   }
 }
 

@@ -16,7 +16,7 @@ interface Dependencies {
   readonly decider: Pick<SchedulingDecider, 'examine'>
   readonly placementGate: Pick<PlacementGate, 'improvementFor'>
   readonly simulation: RemovalSimulation
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'podsOn' | 'poolCosts' | 'stateNodes'>
   readonly settings: Pick<Settings, 'featureGates'>
 }
 
@@ -86,7 +86,7 @@ export class ConsolidationSearch {
   ): Promise<boolean> {
     const candidates = await find()
     const ground = await this.#deps.simulation.ground(candidates, true, signal)
-    if (ground.described.length === 0) return false
+    if (ground === undefined || ground.described.length === 0) return false
     const budgets = budgetsNow()
     const leastSavings = outdoneBy * savings
     const seen = LookedAt.inVain(then)

@@ -5,7 +5,7 @@ import type { MoveValidation } from '../validation.ts'
 import type { ConsolidationAdmission } from './consolidation-admission.ts'
 import type { ConsolidationMoves } from './consolidation-moves.ts'
 import type { ConsolidationSearch } from './consolidation-search.ts'
-import type { DisruptionMethod, Pass } from './method.ts'
+import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { SearchMemory } from './search-memory.ts'
 
 /** What this file works with. */
@@ -45,27 +45,31 @@ export class Consolidation implements DisruptionMethod {
     return this.#deps.admission.accepts(candidate)
   }
 
-  async pass(pass: Pass, signal: AbortSignal): Promise<boolean> {
+  async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
     const { memory, moves, remarks, search, validation } = this.#deps
     const { all, catalogue, begin, delay } = pass
     const version = memory.version()
     const budgets = pass.budgets()
     const isGlobal = search.kind === 'global'
-    if (memory.isKnown({ ...pass, budgets }, version)) return false
+    if (memory.isKnown({ ...pass, budgets }, version)) return 'nothing'
     const ground = await pass.ground()
-    if (ground.described.length === 0) return false
+    if (ground === undefined) {
+      remarks.noPools(reason)
+      return 'again'
+    }
+    if (ground.described.length === 0) return 'nothing'
     const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
     const circumstances = memory.circumstances({ candidates, budgets, catalogue })
     const unchanged = memory.unchanged(circumstances)
     const result = await search.find(ground, all, { budgets, ...unchanged }, signal)
-    if (result === undefined) return false
+    if (result === undefined) return 'nothing'
     remarks.found(result.remarks, ground.candidates)
     if (result.isTimedOut) remarks.timedOut(this.type)
     search.reached(result)
     const [move] = result.moves
     if (move === undefined) {
       memory.nothingFound(result, version, circumstances, unchanged, this.type === 'single')
-      return false
+      return 'nothing'
     }
     const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
     await delay()
@@ -78,10 +82,11 @@ export class Consolidation implements DisruptionMethod {
       const summary = { replacements: move.claims.length, savings: move.savings }
       remarks.rejected(nodes, summary, rejection, counts ? this.type : undefined)
       // The better move is looked for at once.
-      return rejection === 'outdone'
+      return rejection === 'outdone' ? 'begun' : 'nothing'
     }
-    await begin(moves.commandFor(move, ground, { candidates: nodes, reason, type: this.type }))
+    const command = moves.commandFor(move, ground, { candidates: nodes, reason, type: this.type })
+    if ((await begin(command)) !== undefined) return 'again'
     moves.begun(move, ground)
-    return true
+    return 'begun'
   }
 }

@@ -3,7 +3,7 @@ import { isConditionTrue } from '@tenon/api'
 import type { RemovalResult } from '@tenon/engine'
 import { type StateNode, transitionMs } from '../../cluster/nodes/state-node.ts'
 import type { Candidate } from '../candidates.ts'
-import type { DisruptionMethod, Pass } from './method.ts'
+import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { heldBackText, type RolloutPause } from './rollout-pause.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
@@ -39,40 +39,40 @@ export class Drift implements DisruptionMethod {
     return !this.#deps.rolloutPause.holds(candidate)
   }
 
-  async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+  async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<PassOutcome> {
     const { remarks, replacements, simulation } = this.#deps
     const remaining = budgets()
     const allowed = candidates.filter(({ pool }) => (remaining.get(pool.metadata.name) ?? 0) > 0)
-    if (allowed.length === 0) return false
+    if (allowed.length === 0) return 'nothing'
     const ground = await simulation.ground(allowed, false, signal)
+    if (ground === undefined) {
+      remarks.noPools(reason)
+      return 'again'
+    }
     for (const candidate of inOrder([...ground.candidates.values()])) {
       const removal = await this.#without(ground, candidate, signal)
       if (removal === 'failed') continue
-      if (removal === undefined) return false
+      if (removal === undefined) return 'nothing'
       if (removal.stranded.length > 0) {
         remarks.stranded(candidate, removal.stranded)
         continue
       }
       // Nodes for other pods are launched by the provisioner; this node need not wait for them.
-      const moving = new Set(candidate.movable.map(({ metadata }) => metadata.uid))
-      const claims = removal.claims.filter(({ pods }) =>
-        pods.some(({ metadata }) => moving.has(metadata.uid)),
-      )
-      const held = claims.find(({ nodePool }) => mayNotLaunch(nodePool))
+      const held = removal.replacements.find(({ nodePool }) => mayNotLaunch(nodePool))
       if (held !== undefined) {
         remarks.blocked(candidate, heldBackText(held.nodePool))
         continue
       }
-      await begin({
+      const overtaken = await begin({
         reason,
         type: '',
         candidates: [candidate],
-        replacements: claims.map((claim) => replacements.of(claim, reason)),
+        replacements: removal.replacements.map((claim) => replacements.of(claim, reason)),
         destinations: destinationsOf(ground, removal.placements),
       })
-      return true
+      return overtaken === undefined ? 'begun' : 'again'
     }
-    return false
+    return 'nothing'
   }
 
   /** What becomes of the pods without the node; `failed` costs only this node its turn. */
@@ -85,7 +85,7 @@ export class Drift implements DisruptionMethod {
       return await this.#deps.simulation.without(ground, [candidate], signal)
     } catch (error) {
       if (signal.aborted) throw error
-      const text = `working out where its pods would go fails: ${error instanceof Error ? error.message : String(error)}`
+      const text = `simulating the placement of its pods failed: ${error instanceof Error ? error.message : String(error)}`
       this.#deps.remarks.stays(candidate, text)
       return 'failed'
     }

@@ -4,14 +4,14 @@ import { savingsOrder } from '@tenon/engine'
 import { type Candidate, isEmpty } from '../candidates.ts'
 import { consolidateAfterMs } from '../../cluster/nodes/consolidate-after.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import type { DisruptionMethod, Pass } from './method.ts'
+import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { ConsolidationPolicy } from '../policy.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'decidable' | 'isNominated' | 'podsOnNodes'>
   readonly policy: ConsolidationPolicy
   readonly remarks: DisruptionRemarks
   readonly logger: Logger
@@ -47,20 +47,20 @@ export class Emptiness implements DisruptionMethod {
     return isEmpty(candidate) && this.#deps.policy.isAtRest(candidate)
   }
 
-  async pass({ budgets, candidates, delay, find, begin }: Pass): Promise<boolean> {
+  async pass({ budgets, candidates, delay, find, begin }: Pass): Promise<PassOutcome> {
     const { state, remarks, logger } = this.#deps
     const proposed = new Set(this.#within(budgets(), candidates).map(({ providerID }) => providerID))
-    if (proposed.size === 0) return false
+    if (proposed.size === 0) return 'nothing'
     await delay()
-    if (!state.decidable()) return false
+    if (!state.decidable()) return 'nothing'
     const left = (await find()).filter(({ providerID }) => proposed.has(providerID))
     const accepted = this.#within(budgets(), left)
     if (accepted.length < proposed.size) remarks.unvalidated(type, proposed.size - accepted.length)
     if (accepted.length === 0) {
       logger.debug('gave up removing empty nodes', { because: left.length === 0 ? 'churn' : 'budget' })
-      return false
+      return 'nothing'
     }
-    await begin({
+    const overtaken = await begin({
       reason,
       type,
       candidates: accepted,
@@ -69,7 +69,7 @@ export class Emptiness implements DisruptionMethod {
       // A pod may have been bound while the taint was on its way.
       mayStillGo: ({ node }) => state.podsOnNodes.of(node.metadata.name).isEmpty,
     })
-    return true
+    return overtaken === undefined ? 'begun' : 'again'
   }
 
   /** Takes candidates while their pool's budget lasts. */

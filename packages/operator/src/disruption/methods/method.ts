@@ -5,6 +5,7 @@ import type { Candidate, DisruptionClass } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
 import type { Command, ConsolidationType } from '../commands/command.ts'
 import type { RemovalGround } from '../simulation.ts'
+import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 
 /** What a method is given to work with. */
 export interface Pass {
@@ -12,8 +13,11 @@ export interface Pass {
   /** Every node that may be disrupted, whether or not the method accepts it. */
   readonly all: readonly Candidate[]
   readonly catalogue: Catalogue
-  /** What can be asked about removing candidates, nodes that are busy spared; the same for all who ask. */
-  readonly ground: () => Promise<RemovalGround>
+  /**
+   * What can be asked about removing candidates, nodes that are busy spared; the same for all who ask. Undefined when no
+   * NodePool can launch anything.
+   */
+  readonly ground: () => Promise<RemovalGround | undefined>
   /** The method's candidates as they are by now. */
   readonly find: () => Promise<readonly Candidate[]>
   /** How many more nodes of each NodePool may go for the method's reason now, by its name. */
@@ -22,9 +26,19 @@ export interface Pass {
   readonly delay: () => Promise<void>
   /** Whether no node of the NodePool is launched in place of others now. */
   readonly mayNotLaunch: (pool: string) => boolean
-  /** @throws as Commands.begin does. */
-  readonly begin: (command: Command) => Promise<void>
+  /**
+   * Marks the nodes of a command and creates its replacements.
+   * @returns undefined when it was begun, or none of its nodes may go any more; else why it cannot be.
+   * @throws as Commands.begin does.
+   */
+  readonly begin: (command: Command) => Promise<Overtaken | undefined>
 }
+
+/**
+ * How a pass of a method ended: it has begun something, there was nothing to begin, or it can say or do nothing as things
+ * are and is to be tried again after a back-off.
+ */
+export type PassOutcome = 'begun' | 'nothing' | 'again'
 
 /** One way to find nodes that may go. */
 export interface DisruptionMethod {
@@ -37,6 +51,5 @@ export interface DisruptionMethod {
   readonly concerns: (stateNode: StateNode) => boolean
   /** Whether the method is about this node; it may tell why not. */
   readonly accepts: (candidate: Candidate) => boolean
-  /** @returns whether anything was begun. */
-  readonly pass: (pass: Pass, signal: AbortSignal) => Promise<boolean>
+  readonly pass: (pass: Pass, signal: AbortSignal) => Promise<PassOutcome>
 }

@@ -25,13 +25,13 @@ export class RolloutPause {
     const { name, uid = name } = pool.metadata
     const leftMs = state.rollouts.leftMs(name)
     if (leftMs === 0) return false
-    const because = `drifted nodes of NodePool ${name} are not replaced for now, as a replacement was drifted itself`
+    const because = `drifted nodes of NodePool ${name} are not replaced for now, because a replacement was drifted itself`
     tellBlocked(events, candidate, because)
     events.record({
       object: pool,
       type: 'Warning',
       reason: 'RolloutPaused',
-      message: `A node that replaced a drifted one was drifted itself; the next one is replaced in ${Math.ceil(leftMs / 60_000)} min, or once the NodePool or its node class changes`,
+      message: `The replacement of a drifted node was drifted itself; the next one is replaced in ${Math.ceil(leftMs / 60_000)} min, or once the NodePool or its node class changes`,
       dedupe: [uid],
       dedupeTtlMs,
     })
@@ -41,5 +41,5 @@ export class RolloutPause {
 
 /** Why a node stays whose replacement would be of this NodePool. */
 export function heldBackText(pool: string): string {
-  return `no NodeClaim of NodePool ${pool} is created in its place for now, as the last one did not become a node`
+  return `no NodeClaim of NodePool ${pool} is created as a replacement for now, because the last one did not become a node`
 }

@@ -1,12 +1,11 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
 import { isConditionTrue } from '@tenon/api'
-import { OvertakenError } from '../../cloud/expected-failures.ts'
 import { nodeLimit, type StaticClaims } from '../../nodepool/static/static-claims.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { StaticPool, StaticPools } from '../../nodepool/static/static-pool.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
-import type { DisruptionMethod, Pass } from './method.ts'
+import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import { heldBackText, type RolloutPause } from './rollout-pause.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
@@ -46,10 +45,9 @@ export class StaticDrift implements DisruptionMethod {
   }
 
   /**
-   * @returns whether anything was begun.
    * @throws AggregateError of the replacements that could not be begun, after all were tried.
    */
-  async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<boolean> {
+  async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<PassOutcome> {
     const { pools, remarks } = this.#deps
     await this.#settle(signal)
     const byPool = Map.groupBy(candidates, ({ pool }) => pool.metadata.name)
@@ -70,7 +68,10 @@ export class StaticDrift implements DisruptionMethod {
         failures,
         `replacing ${failures.length} node(s): ${(failures[0] as Error).message}`,
       )
-    return commands.length > 0
+    const isOvertaken = outcomes.some(
+      (outcome) => outcome.status === 'fulfilled' && outcome.value !== undefined,
+    )
+    return isOvertaken ? 'again' : commands.length > 0 ? 'begun' : 'nothing'
   }
 
   /** What to do about the nodes of a pool now, each with a name that is reserved for its successor. */
@@ -102,14 +103,15 @@ export class StaticDrift implements DisruptionMethod {
         const current = pools.get(poolName)
         if (current === undefined || current.metadata.uid !== uid) {
           abandon()
-          throw new OvertakenError(`NodePool ${poolName} is gone or being deleted`)
+          return { kind: 'poolGone', nodePool: poolName }
         }
         if (state.poolClaims.occupied(poolName) > nodeLimit(current)) {
           abandon()
-          throw new OvertakenError(`NodePool ${poolName} exceeds its limit for nodes`)
+          return { kind: 'limitExceeded', nodePool: poolName, limit: 'nodes' }
         }
         try {
-          return await claims.create(current, name, reason.toLowerCase(), signal)
+          const claim = await claims.create(current, name, reason.toLowerCase(), signal)
+          return { kind: 'created', claim }
         } catch (error) {
           if (state.poolClaims.unsettled(poolName).includes(name)) this.#unclear.set(name, poolName)
           throw error

@@ -12,10 +12,10 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'parsed' | 'poolCosts'>
   readonly provider: Pick<CloudProvider, 'nodeClasses'>
-  readonly metrics: ClusterMetrics
+  readonly metrics: Pick<ClusterMetrics, 'poolCost' | 'poolLimit' | 'poolUnpriced' | 'poolUsage'>
 }
 
 const periodMs = 10_000

@@ -17,11 +17,11 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
+  readonly state: Pick<ClusterState, 'claimOf' | 'isWellFormed' | 'nodeOf' | 'parsed' | 'pods' | 'podsOn'>
   readonly clock: Clock
   readonly turns: Turns
-  readonly metrics: ClusterMetrics
+  readonly metrics: Pick<ClusterMetrics, 'nodes' | 'utilization'>
 }
 
 const periodMs = 5000

@@ -13,13 +13,16 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
+  readonly state: Pick<ClusterState, 'isWellFormed' | 'nodeOf' | 'podDecisions' | 'podsOn'>
   readonly clock: Clock
   readonly turns: Turns
   /** What is noted here, for the families to show. */
   readonly followed: FollowedPods
-  readonly metrics: ClusterMetrics
+  readonly metrics: Pick<
+    ClusterMetrics,
+    'podBound' | 'podProvisioningBound' | 'podProvisioningStartup' | 'podStartup' | 'pods'
+  >
 }
 
 const periodMs = 30_000

@@ -24,7 +24,7 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools' | 'nodes'>
   readonly provider: Pick<CloudProvider, 'nodeClasses'>
   readonly events: EventRecorder
   readonly metrics: Pick<Metrics, 'registry'>

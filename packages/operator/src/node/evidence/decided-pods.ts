@@ -2,13 +2,19 @@
 import type { Pod } from '@tenon/api'
 import type { SchedulingResult } from '@tenon/engine'
 
+/** What counts of a decision. */
+export type Decided = Pick<SchedulingResult, 'placements' | 'claims' | 'deferred' | 'failures'>
+
 export class DecidedPods {
   /** By UID of a pod the node that the last decision put it on; undefined where it knows none for the pod. */
   #decided: ReadonlyMap<string, string | undefined> = new Map()
 
   /** Notes on which of the nodes that there are a decision put pods, and for which pods it knows none. */
-  note({ placements, claims, failures }: Pick<SchedulingResult, 'placements' | 'claims' | 'failures'>): void {
-    const elsewhere = [...claims.flatMap(({ pods }) => pods), ...failures.map(({ pod }) => pod)]
+  note({ placements, claims, deferred, failures }: Decided): void {
+    const elsewhere = [
+      ...[...claims, ...deferred.map(({ claim }) => claim)].flatMap(({ pods }) => pods),
+      ...failures.map(({ pod }) => pod),
+    ]
     this.#decided = new Map([
       ...elsewhere.map(({ metadata }): [string, undefined] => [metadata.uid ?? '', undefined]),
       ...placements.map(({ pod, node }): [string, string] => [pod.metadata.uid ?? '', node]),

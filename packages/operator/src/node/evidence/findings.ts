@@ -10,7 +10,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'evidence' | 'isWellFormed' | 'plans' | 'pods'>
   readonly verdicts: PlaceVerdicts
   readonly shortfalls: Shortfalls
   readonly report: EvidenceReport

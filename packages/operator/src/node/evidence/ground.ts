@@ -3,7 +3,7 @@ import type { Caches } from '../../cluster/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'nodeClasses' | 'nodePools'>
 }
 
 /** What NodePools and node classes ask for, as a short text that is another one when somebody changes them. */

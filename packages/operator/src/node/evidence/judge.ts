@@ -2,25 +2,27 @@
  * Finds nodes that were launched in vain (reports.md 1): they are there, and the scheduler still refuses the pods they
  * were launched for. Runs before each decision, which would else launch the same again.
  */
-import { isConditionTrue, labels, type Node, type Pod } from '@tenon/api'
-import type { SchedulingResult } from '@tenon/engine'
+import { isConditionTrue, labels, type Pod } from '@tenon/api'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import { transitionMs } from '../../cluster/nodes/state-node.ts'
-import { isActive, isDaemonPod } from '../../cluster/pods/pods.ts'
+import { isActive } from '../../cluster/pods/pods.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
+import type { Decided } from './decided-pods.ts'
 import type { EvidenceReport } from './evidence-report.ts'
 import type { EvidenceFindings } from './findings.ts'
-import { groundOf } from './ground.ts'
 import { workloadsOf } from './launched-for.ts'
 import type { Place } from './place.ts'
+import type { Places } from './places.ts'
 import { type PlaceVerdicts, settleMs } from './place-verdicts.ts'
-import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly state: Pick<
+    ClusterState,
+    'claimOf' | 'evidence' | 'isWellFormed' | 'nominations' | 'plans' | 'pods'
+  >
+  readonly places: Places
   readonly verdicts: PlaceVerdicts
   readonly findings: EvidenceFindings
   readonly report: EvidenceReport
@@ -47,8 +49,8 @@ export class NodeEvidenceJudge {
 
   /** Follows claims until the returned function is called. */
   follow(): () => void {
-    const { caches, findings, slicing } = this.#deps
-    return caches.nodeClaims.onChange(({ kind, object }) => {
+    const { findings, places, slicing } = this.#deps
+    return places.onClaim(({ kind, object }) => {
       const { name, deletionTimestamp } = object.metadata
       if (kind !== 'deleted' && deletionTimestamp === undefined) {
         if (this.#read.has(name)) return
@@ -69,22 +71,22 @@ export class NodeEvidenceJudge {
   }
 
   /** Notes on which of the nodes that there are a decision put pods, and for which pods it knows none. */
-  decided(result: Pick<SchedulingResult, 'placements' | 'claims' | 'failures'>): void {
+  decided(result: Decided): void {
     this.#deps.verdicts.decided(result)
   }
 
   /** Judges every node that some pod waits for. */
   async run(signal: AbortSignal): Promise<OnTrial> {
-    const { report, slicing, state } = this.#deps
+    const { places, report, slicing, state } = this.#deps
     const { evidence } = state
-    evidence.stand(groundOf(this.#deps))
+    evidence.stand(places.ground())
     const onTrial = new Map<string, number>()
     const isIdle = this.#open.size === 0 && evidence.isEmpty
     const waiting = isIdle ? new Map<string, Pod[]>() : await inSlices(this.#waiting(), slicing)
     for (const [name, workloads] of this.#open) {
-      const place = this.#placeOf(name)
+      const place = places.of(name)
       if (place === undefined) continue
-      const served = this.#served(place.node)
+      const served = places.served(place.node)
       for (const [workload, count] of workloads) {
         const pods = waiting.get(workload) ?? []
         if (served.has(workload)) workloads.delete(workload)
@@ -111,31 +113,6 @@ export class NodeEvidenceJudge {
       else pods.push(pod)
     }
     return waiting
-  }
-
-  /** The node of a claim; undefined while there is none, and once it goes. */
-  #placeOf(name: string): Place | undefined {
-    const { caches, state } = this.#deps
-    const claim = caches.nodeClaims.get({ name })
-    const node = claim === undefined ? undefined : state.nodeOf(claim)
-    if (claim === undefined || node === undefined) return undefined
-    if (node.metadata.deletionTimestamp !== undefined || isConditionTrue(claim, 'InstanceTerminating'))
-      return undefined
-    const eventMs = Date.parse(claim.status?.lastPodEventTime ?? '') || 0
-    const openedMs = transitionMs(claim, 'Initialized') ?? 0
-    return { claim, node, openedMs, changedMs: Math.max(openedMs, eventMs), storage: {} }
-  }
-
-  /** When pods last came to the node, by key of their workload; Unix milliseconds, 0 where it does not show. */
-  #served({ metadata }: Node): ReadonlyMap<string, number> {
-    const { state } = this.#deps
-    const served = new Map<string, number>()
-    for (const pod of state.podsOn(metadata.name)) {
-      if (!state.isWellFormed(pod) || isDaemonPod(pod)) continue
-      const workload = workloadOf(pod)
-      served.set(workload, Math.max(boundMs(pod), served.get(workload) ?? 0))
-    }
-    return served
   }
 
   /** Whether a workload may yet get the place that was launched for it: nothing else is launched meanwhile. */
@@ -175,7 +152,7 @@ export class NodeEvidenceJudge {
 
   /** A pod that stays refused on a node that was there keeps it no longer, and is planned elsewhere. */
   async #judgePlans(signal: AbortSignal): Promise<void> {
-    const { slicing, state, verdicts } = this.#deps
+    const { places, slicing, state, verdicts } = this.#deps
     for (const [uid, { target, madeMs }] of state.plans.entries()) {
       if (slicing.clock.now() - madeMs < settleMs) continue
       const pod = state.pods.unplaced(uid)
@@ -183,7 +160,7 @@ export class NodeEvidenceJudge {
       const claim = node && state.claimOf(node)
       if (pod === undefined || node === undefined || claim === undefined || !state.isWellFormed(pod)) continue
       if (this.#open.get(claim.metadata.name)?.has(workloadOf(pod)) === true) continue
-      const place = this.#placeOf(claim.metadata.name)
+      const place = places.of(claim.metadata.name)
       if (place === undefined) continue
       if (verdicts.on(pod, place).kind !== 'refused') continue
       if ((await verdicts.wordsOf(pod, signal)) === undefined) continue
@@ -191,12 +168,4 @@ export class NodeEvidenceJudge {
       state.evidence.refuse(uid, node.metadata.labels?.[labels.hostname] ?? node.metadata.name)
     }
   }
-}
-
-/** When a pod got its node; Unix milliseconds, 0 where it does not show. */
-function boundMs({ status }: Pod): number {
-  const scheduled = status?.conditions?.find(
-    ({ type, status: isSo }) => type === 'PodScheduled' && isSo === 'True',
-  )
-  return Date.parse(scheduled?.lastTransitionTime ?? status?.startTime ?? '') || 0
 }

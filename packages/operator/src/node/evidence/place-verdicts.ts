@@ -1,13 +1,13 @@
 /** Whether pods have what was launched for them, may yet get it, or will not (reports.md 1). */
 import { isConditionTrue, labels, type Node, type NodeClaim, ownValue, type Pod, tolerates } from '@tenon/api'
-import { accumulate, podRequests, type SchedulingResult } from '@tenon/engine'
+import { accumulate, podRequests } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
 import { isInitializationDoubtful } from '../../cluster/nodes/initialization-time.ts'
 import type { Knowledge } from '../../cluster/nodes/node-evidence.ts'
 import { isNodeReady } from '../../cluster/nodes/state-node.ts'
 import { isReschedulable } from '../../cluster/pods/pods.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
-import type { DecidedPods } from './decided-pods.ts'
+import type { Decided, DecidedPods } from './decided-pods.ts'
 import { workloadsOf } from './launched-for.ts'
 import { open, type Place, taken, type Verdict } from './place.ts'
 import type { PlaceVolumes } from './place-volumes.ts'
@@ -17,7 +17,7 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'evidence' | 'isWellFormed' | 'parsed' | 'pods' | 'podsOn' | 'words'>
   readonly volumes: PlaceVolumes
   readonly decided: DecidedPods
   readonly refusals: PodRefusals
@@ -42,7 +42,7 @@ export class PlaceVerdicts {
   }
 
   /** Notes what a decision said of the places. */
-  decided(result: Pick<SchedulingResult, 'placements' | 'claims' | 'failures'>): void {
+  decided(result: Decided): void {
     this.#deps.decided.note(result)
   }
 

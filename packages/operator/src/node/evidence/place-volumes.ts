@@ -3,17 +3,16 @@ import type { Node, Pod } from '@tenon/api'
 import { attachedClaims, resolveVolumes, volumesAdmit, withinVolumeLimits } from '@tenon/engine'
 import type { NodeStorage } from '../../cluster/nodes/state-node.ts'
 import { isDaemonPod } from '../../cluster/pods/pods.ts'
-import { eligibilityPolicy } from '../../provisioning/input/eligible-pods.ts'
-import { nodeStorage, volumeLookups } from '../../provisioning/input/volume-lookups.ts'
+import { eligibilityPolicy, type PodRules } from '../../provisioning/input/eligible-pods.ts'
+import { nodeStorage, volumeLookups, type VolumeCaches } from '../../provisioning/input/volume-lookups.ts'
 import type { Place } from './place.ts'
-import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: VolumeCaches
   readonly state: Pick<ClusterState, 'pods'>
-  readonly provider: Parameters<typeof eligibilityPolicy>[0]
+  readonly provider: PodRules
 }
 
 /** Set on a volume claim by the scheduler, while the volume is made for a node. */

@@ -11,7 +11,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'nodePools' | 'nodes'>
   readonly state: Pick<ClusterState, 'claimOf'>
   readonly provider: Pick<CloudProvider, 'nodeClasses' | 'repairPolicies'>
   readonly events: EventRecorder

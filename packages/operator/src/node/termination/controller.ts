@@ -26,7 +26,7 @@ import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes
+  readonly kubernetes: Kubernetes<'nodes'>
   readonly state: Pick<ClusterState, 'claimOf'>
   readonly provider: Pick<CloudProvider, 'get' | 'nodeClasses' | 'ownsProviderID'>
   /** In order; each is looked at again in every pass. */
@@ -101,7 +101,7 @@ export class NodeTermination implements ControllerSpec {
     const deadlineMs = deadlineMsOf(claim)
     if (Number.isNaN(deadlineMs)) {
       throw new Error(
-        `NodeClaim ${claim?.metadata.name}: annotation ${annotations.terminationTimestamp} "${text}" is no RFC 3339 time; correct or remove it`,
+        `NodeClaim ${claim?.metadata.name}: annotation ${annotations.terminationTimestamp} "${text}" is not an RFC 3339 time; correct or remove it`,
       )
     }
     this.#deps.kubernetes.events.record({

@@ -10,7 +10,7 @@ import type { Caches } from '../../cluster/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'podDisruptionBudgets'>
   readonly events: EventRecorder
   readonly clock: Clock
 }

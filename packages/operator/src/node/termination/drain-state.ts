@@ -26,7 +26,16 @@ export function isTerminatingNode(node: Node, nodeClasses: readonly ResourceType
 
 /** Every drain under way, by name of the Node. */
 export function drainReports(
-  { caches, state }: { readonly caches: Caches; readonly state: ClusterState },
+  {
+    caches,
+    state,
+  }: {
+    readonly caches: Pick<
+      Caches,
+      'nodes' | 'persistentVolumeClaims' | 'podDisruptionBudgets' | 'volumeAttachments'
+    >
+    readonly state: Pick<ClusterState, 'claimOf' | 'podsOn'>
+  },
   nodeClasses: readonly ResourceType<NodeClass>[],
   nowMs: number,
 ): readonly DrainReport[] {

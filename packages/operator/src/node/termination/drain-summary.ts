@@ -7,14 +7,14 @@ const podsNamed = 2
 
 /** Names the deadline first, then what holds pods, by rule; the event's limit cuts the end. */
 export function drainSummary({ pods, deadline }: DrainReport): string {
-  const limit = deadline === undefined ? '' : `; what is left is deleted by ${deadline}`
+  const limit = deadline === undefined ? '' : `; the rest is deleted by ${deadline}`
   const parts = [
     ...ofKind(pods, 'severalPodDisruptionBudgets', severalBudgets),
     ...budgetParts(pods),
     ...ofKind(pods, 'doNotDisrupt', protectedPods),
     ...ofKind(pods, 'leaving', leavingPods),
     ...ofKind(pods, 'evicting', (held) => `${held.length} being evicted`),
-    ...ofKind(pods, 'laterTier', (held) => `${held.length} whose turn comes later`),
+    ...ofKind(pods, 'laterTier', (held) => `${held.length} evicted later`),
   ]
   return `Waiting for ${pods.length} pod(s) to leave the node${limit}: ${parts.join('; ')}`
 }
@@ -64,7 +64,7 @@ function protectedPods(held: readonly Held<'doNotDisrupt'>[]): string {
   const ends = held.flatMap(({ rule }) => (rule.until === undefined ? [] : [rule.until])).toSorted()
   const last = ends.at(-1)
   const isForGood = ends.length < held.length
-  const until = isForGood || last === undefined ? 'until it is taken off' : `until ${last} at the latest`
+  const until = isForGood || last === undefined ? 'until it is removed' : `until ${last} at the latest`
   return `${held.length} protected by ${annotations.doNotDisrupt} ${until} (${named(held)})`
 }
 

@@ -19,11 +19,11 @@ import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'delete' | 'evict'>
+  readonly caches: Pick<Caches, 'nodes' | 'pods'>
+  readonly state: Pick<ClusterState, 'claimOf'>
   readonly events: EventRecorder
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'podsDrained' | 'podsEvictionRequests'>
   readonly clock: Clock
 }
 

@@ -13,9 +13,9 @@ import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Pick<Kubernetes, 'caches' | 'events'>
+  readonly kubernetes: Pick<Kubernetes<'persistentVolumeClaims' | 'volumeAttachments'>, 'caches' | 'events'>
   readonly state: Pick<ClusterState, 'podsOn'>
-  readonly provider: CloudProvider
+  readonly provider: Pick<CloudProvider, 'delete' | 'get' | 'ownsProviderID'>
   readonly evictions: Pick<EvictionQueue, 'add' | 'addForced'>
   readonly drainEvents: DrainEvents
   readonly clock: Clock

@@ -5,7 +5,11 @@ import { type Caches, indexes } from '../../cluster/caches.ts'
  * Names of the persistent volumes still attached to a node, less those that pods which stay on it
  * use (lifecycle.md 4.5); sorted.
  */
-export function pendingVolumes(caches: Caches, nodeName: string, staying: readonly Pod[]): readonly string[] {
+export function pendingVolumes(
+  caches: Pick<Caches, 'persistentVolumeClaims' | 'volumeAttachments'>,
+  nodeName: string,
+  staying: readonly Pod[],
+): readonly string[] {
   const inUse = new Set(staying.flatMap((pod) => volumeNames(caches, pod)))
   return caches.volumeAttachments
     .byIndex(indexes.byNode, nodeName)
@@ -14,7 +18,7 @@ export function pendingVolumes(caches: Caches, nodeName: string, staying: readon
     .toSorted()
 }
 
-function volumeNames(caches: Caches, pod: Pod): readonly string[] {
+function volumeNames(caches: Pick<Caches, 'persistentVolumeClaims'>, pod: Pod): readonly string[] {
   const namespace = pod.metadata.namespace ?? ''
   return (pod.spec.volumes ?? []).flatMap((volume) => {
     const claimName =

@@ -24,12 +24,15 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'isManaged'>
+  readonly provider: Pick<
+    CloudProvider,
+    'getInstanceTypes' | 'isDrifted' | 'reservationLabel' | 'wellKnownLabels'
+  >
   readonly clock: Clock
-  readonly settings: Settings
+  readonly settings: Pick<Settings, 'driftPeriodMs'>
 }
 
 const nothingUndefined: ReadonlySet<string> = new Set()

@@ -1,13 +1,13 @@
 /** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
-import { ConditionSet, karpenterKinds, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import {
   compareResourceVersions,
-  done,
-  isKubeError,
-  type KubeClient,
-  mergePatchOf,
-  type ReconcileResult,
-} from '@tenon/kube'
+  ConditionSet,
+  karpenterKinds,
+  type Node,
+  type NodeClaim,
+  terminationFinalizer,
+} from '@tenon/api'
+import { done, isKubeError, type KubeClient, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes, nodeNamesOf } from '../../cluster/caches.ts'
 import { isUnreadable } from '../../cluster/readable.ts'
@@ -22,7 +22,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Caches
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'resourceSlices'>
   readonly state: Pick<ClusterState, 'isManaged'>
   readonly clock: Clock
   /** In the order of a claim's life. */
@@ -190,7 +190,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
 }
 
 /** Also the one the claim had before, should the Node not say any more whose it is. */
-function nodesOf({ nodes }: Caches, { status }: NodeClaim): readonly Node[] {
+function nodesOf({ nodes }: Pick<Caches, 'nodes'>, { status }: NodeClaim): readonly Node[] {
   const { providerID = '', nodeName = '' } = status ?? {}
   const named = nodeName === '' ? undefined : nodes.get({ name: nodeName })
   const found = providerID === '' ? [] : nodes.byIndex(indexes.byProviderId, providerID)

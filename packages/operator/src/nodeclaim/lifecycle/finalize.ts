@@ -25,9 +25,9 @@ import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes
-  readonly provider: CloudProvider
-  readonly metrics: Metrics
+  readonly kubernetes: Kubernetes<'nodes'>
+  readonly provider: Pick<CloudProvider, 'delete' | 'get' | 'list' | 'ownsProviderID'>
+  readonly metrics: Pick<Metrics, 'claimTermination' | 'instanceTermination' | 'nodeClaimsTerminated'>
   readonly clock: Clock
   readonly logger: Logger
 }

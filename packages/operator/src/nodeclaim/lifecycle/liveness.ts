@@ -10,8 +10,8 @@ import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes
-  readonly state: ClusterState
+  readonly kubernetes: Kubernetes<'nodePools'>
+  readonly state: Pick<ClusterState, 'readinessPauses' | 'registrationHealth'>
   readonly deleter: ClaimDeleter
   readonly deadlines: LifecycleDeadlines
   readonly clock: Clock
@@ -72,7 +72,7 @@ function noteOverdue(
     object: claim,
     type: 'Warning',
     reason: 'InitializationTimeout',
-    message: `Node ${claim.status?.nodeName ?? ''} did not take pods within ${timeoutMs / 1000} s of its registration and is replaced: ${why}`,
+    message: `Node ${claim.status?.nodeName ?? ''} was not initialized within ${timeoutMs / 1000} s of its registration and is replaced: ${why}`,
     dedupe: [claim.metadata.uid ?? ''],
   })
   state.readinessPauses.note(claim)
@@ -83,7 +83,7 @@ function noteOverdue(
     object: pool,
     type: 'Warning',
     reason: 'LaunchesPaused',
-    message: `Nodes of this NodePool register and do not take pods; the next one is launched in ${Math.ceil(pauseMs / 60_000)} min, or once the NodePool or its node class changes. The last one: ${why}`,
+    message: `Nodes of this NodePool register but do not run pods; the next one is launched in ${Math.ceil(pauseMs / 60_000)} min, or once the NodePool or its node class changes. The last one: ${why}`,
     dedupe: [pool.metadata.uid ?? pool.metadata.name],
   })
 }

@@ -37,7 +37,7 @@ export class RegistrationReport {
   registered(claim: NodeClaim, node: Node): void {
     const { metrics, logger, state } = this.#deps
     if (wasRegistered(claim)) {
-      logger.info('registered nodeclaim anew', {
+      logger.info('registered nodeclaim again', {
         NodeClaim: { name: claim.metadata.name },
         Node: { name: node.metadata.name },
         'provider-id': claim.status?.providerID,

@@ -25,7 +25,7 @@ import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Pick<Kubernetes, 'client' | 'caches'>
+  readonly kubernetes: Pick<Kubernetes<'nodes' | 'resourceSlices'>, 'client' | 'caches'>
   readonly provider: Pick<CloudProvider, 'claimAnnotations' | 'registrationHooks'>
   readonly clock: Clock
   readonly hold: RegistrationHold

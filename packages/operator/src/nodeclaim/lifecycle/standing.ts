@@ -9,7 +9,7 @@ import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes
+  readonly kubernetes: Kubernetes<'nodes'>
   readonly provider: Pick<CloudProvider, 'ownsProviderID'>
   readonly deleter: ClaimDeleter
   readonly clock: Clock
@@ -90,7 +90,7 @@ async function standingOf(
     : {
         kind: 'lost',
         reason: 'NodeRegisteredAgain',
-        message: `Node ${name} lacks the finalizer or the labels of a registered Node; it is taken over anew`,
+        message: `Node ${name} lacks the finalizer or the labels of a registered Node; it is registered again`,
       }
 }
 
@@ -150,7 +150,7 @@ function forgotten(
 
 async function endReplaced(deps: Dependencies, claim: NodeClaim, node: Node): Promise<void> {
   const { deleter, kubernetes, logger } = deps
-  const message = `Node ${node.metadata.name} belongs to another instance now (provider ID ${node.spec?.providerID}); the claim of the former one ends`
+  const message = `Node ${node.metadata.name} belongs to another instance now (provider ID ${node.spec?.providerID}); the claim of the former instance is deleted`
   if (!(await deleter.delete(claim, 'node_replaced'))) return
   logger.info('deleting nodeclaim whose node is another instance', {
     NodeClaim: { name: claim.metadata.name },

@@ -12,9 +12,9 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'delete' | 'list'>
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'podsOn' | 'poolClaims' | 'stateNodes'>
   readonly pools: StaticPools
   readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger
@@ -112,7 +112,7 @@ export class StaticDeprovisioning implements ControllerSpec {
         throw error
       }
       state.poolClaims.markDeleting(name)
-      logger.info('deleting nodeclaim that its nodepool has too many', { NodeClaim: { name } })
+      logger.info('deleting surplus nodeclaim of a static nodepool', { NodeClaim: { name } })
     })
     if (failures.length === 0) return
     const [first] = failures

@@ -1,7 +1,6 @@
 /** `static.provisioning`: creates the claims that a static NodePool lacks (cluster-state.md 15.3). */
 import { isConditionTrue } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
-import { OvertakenError } from '../../cloud/expected-failures.ts'
 import { inParallel } from '../../provisioning/claims/in-parallel.ts'
 import type { LimitReport } from '../../provisioning/reports/limit-report.ts'
 import { nodeLimit, type StaticClaims } from './static-claims.ts'
@@ -13,8 +12,8 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly state: Pick<ClusterState, 'decidable' | 'hasSynced' | 'poolClaims' | 'readinessPauses'>
   readonly pools: StaticPools
   readonly claims: StaticClaims
   readonly pauses: LaunchPauses
@@ -81,7 +80,7 @@ export class StaticProvisioning implements ControllerSpec {
     const wanted = Math.min(missing, isProbing ? 1 : batchLimit)
     const again = unsettled.slice(0, wanted)
     const names = [...again, ...claims.reserve(pool, wanted - again.length)]
-    await this.#create(pool, names, signal)
+    if (!(await this.#create(pool, names, signal))) return { kind: 'backoff' }
     if (unsettled.length > wanted) await this.#settle(name, unsettled.slice(wanted), signal)
     if (missing === 0) return { kind: 'after', delayMs: settledMs }
     if (names.length === 0) {
@@ -97,17 +96,22 @@ export class StaticProvisioning implements ControllerSpec {
     return pool !== undefined && isConditionTrue(pool, 'Ready') ? pool : undefined
   }
 
-  /** @throws AggregateError of those that failed, after all were tried. */
-  async #create(pool: StaticPool, names: readonly string[], signal: AbortSignal): Promise<void> {
+  /**
+   * @returns false when the pool may not grow any more.
+   * @throws AggregateError of those that failed, after all were tried.
+   */
+  async #create(pool: StaticPool, names: readonly string[], signal: AbortSignal): Promise<boolean> {
+    let mayGrow = true
     const failures = await inParallel(names, parallelCreates, async (name) => {
       const current = this.#current(pool)
-      if (typeof current === 'string') {
-        this.#deps.state.poolClaims.release(name)
-        throw new OvertakenError(current)
+      if (current !== undefined) {
+        await this.#deps.claims.create(current, name, 'provisioned', signal)
+        return
       }
-      await this.#deps.claims.create(current, name, 'provisioned', signal)
+      this.#deps.state.poolClaims.release(name)
+      mayGrow = false
     })
-    if (failures.length === 0) return
+    if (failures.length === 0) return mayGrow
     const [first] = failures
     throw new AggregateError(
       failures,
@@ -115,15 +119,12 @@ export class StaticProvisioning implements ControllerSpec {
     )
   }
 
-  /** The pool as it is by now; a sentence when it may not grow any more. */
-  #current(pool: StaticPool): StaticPool | string {
+  /** The pool as it is by now; undefined when it is gone, not ready or above its limit. */
+  #current(pool: StaticPool): StaticPool | undefined {
     const { name, uid } = pool.metadata
     const current = this.#readyPool(name)
-    if (current === undefined || current.metadata.uid !== uid)
-      return `NodePool ${name} may not launch any more`
-    if (this.#deps.state.poolClaims.occupied(name) > nodeLimit(current))
-      return `NodePool ${name} exceeds its limit for nodes`
-    return current
+    if (current === undefined || current.metadata.uid !== uid) return undefined
+    return this.#deps.state.poolClaims.occupied(name) > nodeLimit(current) ? undefined : current
   }
 
   /** Looks up claims that are wanted no more and may exist; what can still come to be stays held. */

@@ -9,8 +9,8 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'create' | 'get' | 'list'>
+  readonly state: Pick<ClusterState, 'poolClaims' | 'seed'>
   readonly objects: ClaimObjects
   readonly creations: ClaimCreations
   readonly clock: Pick<Clock, 'monotonic'>

@@ -1,4 +1,4 @@
-import type { CloudProvider } from '@tenon/provider'
+import type { CloudProvider, PoolRules } from '@tenon/provider'
 import { conditionOf, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
@@ -7,8 +7,8 @@ import type { Caches } from '../../cluster/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly provider: CloudProvider
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly provider: PoolRules & Pick<CloudProvider, 'nodeClasses'>
 }
 
 /** A NodePool that keeps a number of nodes whatever pods ask for. */

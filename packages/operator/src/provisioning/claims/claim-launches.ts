@@ -1,13 +1,15 @@
 /** Creates the claims of one decision. */
-import type { NewClaim } from '@tenon/engine'
+import type { SchedulingResult } from '@tenon/engine'
 import { isKubeError } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { DecisionPlan } from '../../placement/planner.ts'
-import type { ClaimReservations, ReservedClaim } from './claim-reservations.ts'
+import type { ClaimReservations, OvertakenClaim, ReservedClaim } from './claim-reservations.ts'
 import type { LaunchReport } from './launch-report.ts'
+import { type Overtaken, overtakenText } from './overtaken.ts'
 import type { PendingClaimObjects } from './pending-claim-objects.ts'
 import type { PlannedClaims } from './planned-claims.ts'
 import type { RefusedClaims } from './refused-claims.ts'
+import { podList } from '../reports/scheduling-report.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -21,6 +23,9 @@ interface Dependencies {
 
 const parallelCreates = 20
 
+/** Whether the decision was carried out, or something has changed since it was made. */
+export type LaunchOutcome = 'done' | 'overtaken'
+
 export class ClaimLaunches {
   readonly #deps: Dependencies
 
@@ -28,24 +33,32 @@ export class ClaimLaunches {
     this.#deps = deps
   }
 
+  /**
+   * @returns `overtaken` when some could not be created any more, so that a new decision is due.
+   * @throws AggregateError of those whose creation failed, after all were tried.
+   */
   async create(
-    claims: readonly NewClaim[],
+    { claims, deferred }: Pick<SchedulingResult, 'claims' | 'deferred'>,
     { plan, placement }: { readonly plan: DecisionPlan; readonly placement: 'planned' | 'free' },
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<LaunchOutcome> {
     const { logger, refused, reservations } = this.#deps
-    logger.info('computed new nodeclaim(s) to fit pod(s)', {
-      nodeclaims: claims.length,
-      pods: claims.reduce((count, claim) => count + claim.pods.length, 0),
-      // Without steering the plan has to hold wherever pods land, which may cost more.
-      placement,
-    })
+    if (claims.length > 0)
+      logger.info('computed new nodeclaim(s) to fit pod(s)', {
+        nodeclaims: claims.length,
+        pods: claims.reduce((count, claim) => count + claim.pods.length, 0),
+        // Without steering the plan has to hold wherever pods land, which may cost more.
+        placement,
+      })
     const failures: unknown[] = []
-    const queue = reservations.reserve(claims, failures)
+    const { reserved, overtaken } = reservations.reserve(claims)
+    const late: OvertakenClaim[] = [...overtaken, ...reservations.wait(deferred)]
+    const queue = [...reserved]
     const worker = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         try {
-          await this.#createOne(next, plan, signal)
+          const by = await this.#createOne(next, plan, signal)
+          if (by !== undefined) late.push({ claim: next.claim, by })
         } catch (error) {
           if (isKubeError(error, 'invalid', 'forbidden')) refused.note(next.claim, error.message)
           else failures.push(error)
@@ -53,21 +66,38 @@ export class ClaimLaunches {
       }
     }
     await Promise.all(Array.from({ length: Math.min(parallelCreates, claims.length) }, worker))
+    for (const each of late) this.#tellOvertaken(each)
     if (failures.length > 0)
       throw new AggregateError(
         failures,
         `creating ${failures.length} NodeClaim(s): ${(failures[0] as Error).message}`,
       )
+    return late.length === 0 ? 'done' : 'overtaken'
   }
 
-  async #createOne(reserved: ReservedClaim, plan: DecisionPlan, signal: AbortSignal): Promise<void> {
+  #tellOvertaken({ claim: { nodePool, pods }, by }: OvertakenClaim): void {
+    this.#deps.logger.info('did not create a nodeclaim; its pods are scheduled again', {
+      NodePool: { name: nodePool },
+      because: overtakenText(by),
+      Pods: podList(pods),
+    })
+  }
+
+  async #createOne(
+    reserved: ReservedClaim,
+    plan: DecisionPlan,
+    signal: AbortSignal,
+  ): Promise<Overtaken | undefined> {
     const { objects, plannedClaims, refused, report, reservations } = this.#deps
     const { claim, reservation } = reserved
-    const pool = reservations.poolWithin(reserved)
+    const within = reservations.poolWithin(reserved)
+    if (within.kind !== 'within') return within
+    const { pool } = within
     const object = plan.noted(objects.of(claim, pool), claim.pods)
     const created = await plannedClaims.create(pool, object, reservation, signal)
     plan.launched(created, claim.pods)
     refused.forget(claim.pods)
     report.created(claim, created, pool)
+    return undefined
   }
 }

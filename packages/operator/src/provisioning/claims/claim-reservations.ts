@@ -1,17 +1,18 @@
 /** Reserves the room that claims of a decision take below the limits of their NodePools. */
-import type { NodePool, Resources } from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
+import { type NodePool, parseResources, type Resources } from '@tenon/api'
+import { type DeferredClaim, exceededLimit, type NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
 import type { LimitReservation } from '../../cluster/nodepools/limit-reservations.ts'
 import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
-import { limitError, type PlannedClaims, refuseAboveLimits } from './planned-claims.ts'
+import type { Overtaken } from './overtaken.ts'
+import type { PlannedClaims } from './planned-claims.ts'
 import { podList } from '../reports/scheduling-report.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly plannedClaims: PlannedClaims
-  readonly state: ClusterState
+  readonly plannedClaims: Pick<PlannedClaims, 'pool'>
+  readonly state: Pick<ClusterState, 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly logger: Logger
 }
 
@@ -20,6 +21,23 @@ export interface ReservedClaim {
   /** What its NodePool had when the reservation was made. */
   readonly usage: Resources
   readonly reservation: LimitReservation
+}
+
+/** A claim that is not created any more, and why. */
+export interface OvertakenClaim {
+  readonly claim: NewClaim
+  readonly by: Overtaken
+}
+
+interface Reservations {
+  readonly reserved: readonly ReservedClaim[]
+  readonly overtaken: readonly OvertakenClaim[]
+}
+
+/** A NodePool that is within its limits. */
+interface PoolWithin {
+  readonly kind: 'within'
+  readonly pool: NodePool
 }
 
 export class ClaimReservations {
@@ -33,39 +51,58 @@ export class ClaimReservations {
    * The claims there is room for below the limits of their NodePools, for all at once: meanwhile others may be
    * launched.
    */
-  reserve(claims: readonly NewClaim[], failures: unknown[]): ReservedClaim[] {
-    const { logger, state } = this.#deps
+  reserve(claims: readonly NewClaim[]): Reservations {
+    const { plannedClaims, state } = this.#deps
     const nodes = state.stateNodes()
-    return claims.flatMap((claim): readonly ReservedClaim[] => {
-      try {
-        const pool = this.#deps.plannedClaims.pool(claim.nodePool)
-        const usage = poolUsage(claim.nodePool, nodes, state.parsed)
-        const reservation = state.limitReservations.take({ pool, usage, largest: claim.largest })
-        if (typeof reservation !== 'string') return [{ claim, usage, reservation }]
-        if (!state.limitReservations.want(claim.nodePool)) throw limitError(claim.nodePool, reservation)
-        // An expected outcome: the pods are decided about again once it is known what became of it.
-        logger.info('room below the limit of a nodepool is taken by nodes on their way; the pods wait', {
-          NodePool: { name: claim.nodePool },
-          limit: reservation,
-          Pods: podList(claim.pods),
-        })
-        return []
-      } catch (error) {
-        failures.push(error)
-        return []
+    const reserved: ReservedClaim[] = []
+    const overtaken: OvertakenClaim[] = []
+    for (const claim of claims) {
+      const { largest, nodePool } = claim
+      const pool = plannedClaims.pool(nodePool)
+      if (pool === undefined) {
+        overtaken.push({ claim, by: { kind: 'poolGone', nodePool } })
+        continue
       }
-    })
+      const usage = poolUsage(nodePool, nodes, state.parsed)
+      const reservation = state.limitReservations.take({ pool, usage, largest })
+      if (typeof reservation !== 'string') reserved.push({ claim, usage, reservation })
+      else overtaken.push(...this.#waiting(claim, reservation))
+    }
+    return { reserved, overtaken }
   }
 
-  /** The NodePool, whose limits may have been lowered meanwhile. */
-  poolWithin({ claim, usage, reservation }: ReservedClaim): NodePool {
-    try {
-      const pool = this.#deps.plannedClaims.pool(claim.nodePool)
-      refuseAboveLimits(pool, usage)
-      return pool
-    } catch (error) {
-      this.#deps.state.limitReservations.giveBack(reservation)
-      throw error
-    }
+  /**
+   * Has pods wait whose claims are deferred as others have reserved what is left below a limit.
+   * @returns those of which it is known already what became of the others.
+   */
+  wait(deferred: readonly DeferredClaim[]): readonly OvertakenClaim[] {
+    return deferred.flatMap(({ claim, because }) =>
+      because.kind === 'limitReserved' ? this.#waiting(claim, because.limit) : [],
+    )
+  }
+
+  /** The pods are decided about again once it is known what becomes of the nodes on their way. */
+  #waiting(claim: NewClaim, limit: string): readonly OvertakenClaim[] {
+    const { logger, state } = this.#deps
+    const { nodePool, pods } = claim
+    if (!state.limitReservations.want(nodePool))
+      return [{ claim, by: { kind: 'limitReached', nodePool, limit } }]
+    logger.info('nodes that are being launched use the limit of a nodepool; the pods wait', {
+      NodePool: { name: nodePool },
+      limit,
+      Pods: podList(pods),
+    })
+    return []
+  }
+
+  /** The NodePool, whose limits may have been lowered meanwhile: then the reservation is given back. */
+  poolWithin({ claim: { nodePool }, usage, reservation }: ReservedClaim): PoolWithin | Overtaken {
+    const pool = this.#deps.plannedClaims.pool(nodePool)
+    const exceeded = pool && exceededLimit(parseResources(pool.spec.limits), [usage])
+    if (pool !== undefined && exceeded === undefined) return { kind: 'within', pool }
+    this.#deps.state.limitReservations.giveBack(reservation)
+    return exceeded === undefined
+      ? { kind: 'poolGone', nodePool }
+      : { kind: 'limitExceeded', nodePool, limit: exceeded }
   }
 }

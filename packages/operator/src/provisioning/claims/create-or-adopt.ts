@@ -17,7 +17,7 @@ export function freshClaimName({ metadata: { name } }: NodePool, random: Random)
  * @throws KubeError; `alreadyExists` when the name is taken by a claim of another NodePool.
  */
 export async function createOrAdopt(
-  client: KubeClient,
+  client: Pick<KubeClient, 'create' | 'get'>,
   pool: NodePool,
   object: NewObject<NodeClaim> & { readonly metadata: { readonly name: string } },
   signal: AbortSignal,

@@ -32,7 +32,7 @@ export class LaunchReport {
     const workloads = state.movedPods.launchFor(claim.pods)
     if (workloads > 0)
       logger.info(
-        'consolidation moved pods that needed a new node; their workloads are let alone for a while',
+        'consolidation moved pods that needed a new node; their workloads are not consolidated for a while',
         { NodeClaim: { name }, workloads, Pods: podList(claim.pods) },
       )
     creations.note({
@@ -54,9 +54,9 @@ export class LaunchReport {
 
   /** A claim was made although nobody knows what it will cost. */
   #unpriced(claim: NodeClaim, { nodePool, instanceTypes }: NewClaim): void {
-    const what = `No price is known for any instance type that holds the pods of this NodeClaim (${shortened(instanceTypes)})`
-    const consequence = 'its cost is left out of all sums, and it is not replaced to save money'
-    this.#deps.logger.warn('bought without a known price', {
+    const what = `No price is known for any instance type that fits the pods of this NodeClaim (${shortened(instanceTypes)})`
+    const consequence = 'its cost is not included in totals, and it is not replaced to save money'
+    this.#deps.logger.warn('launched without a known price', {
       NodePool: { name: nodePool },
       NodeClaim: { name: claim.metadata.name },
       'instance-types': shortened(instanceTypes),

@@ -1,27 +1,17 @@
 /** Creates the claims of decisions, each once, and finds out about those whose creation had no answer. */
 import type { Clock, Random } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
-import {
-  karpenterKinds,
-  type NewObject,
-  type NodeClaim,
-  type NodePool,
-  parseResources,
-  type Resources,
-  ownValue,
-} from '@tenon/api'
-import type { NewClaim } from '@tenon/engine'
+import { karpenterKinds, type NewObject, type NodeClaim, type NodePool } from '@tenon/api'
 import type { LimitReservation } from '../../cluster/nodepools/limit-reservations.ts'
-import { OvertakenError } from '../../cloud/expected-failures.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: KubeClient
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly client: Pick<KubeClient, 'create' | 'get'>
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'limitReservations' | 'poolClaims' | 'seed'>
   readonly clock: Clock
   readonly random: Random
 }
@@ -40,22 +30,9 @@ export class PlannedClaims {
     this.#deps = deps
   }
 
-  /** @throws Error when the NodePool of a decision is gone by now. */
-  pool(name: string): NodePool {
-    const pool = this.#deps.caches.nodePools.get({ name })
-    if (pool === undefined) throw new OvertakenError(`NodePool ${name} is gone`)
-    return pool
-  }
-
-  /**
-   * Reserves what the claim takes below the limits of the claim's NodePool: what was decided at the same time may have taken it.
-   * @param usage what the pool's instances have that count.
-   * @throws Error when there is none left.
-   */
-  reserve(pool: NodePool, usage: Resources, { largest }: Pick<NewClaim, 'largest'>): LimitReservation {
-    const reservation = this.#deps.state.limitReservations.take({ pool, usage, largest })
-    if (typeof reservation !== 'string') return reservation
-    throw limitError(pool.metadata.name, reservation)
+  /** The NodePool of a decision; undefined when it is gone by now. */
+  pool(name: string): NodePool | undefined {
+    return this.#deps.caches.nodePools.get({ name })
   }
 
   /**
@@ -109,23 +86,4 @@ export class PlannedClaims {
       }
     }
   }
-}
-
-/**
- * Limits may have been lowered since a decision was made (scheduling.md 10).
- * @param usage what the pool's instances have that count.
- * @throws Error when it is more than a limit allows already.
- */
-export function refuseAboveLimits({ metadata, spec }: NodePool, usage: Resources): void {
-  const limits = parseResources(spec.limits)
-  const exceeded = Object.keys(limits).find(
-    (name) => (ownValue(usage, name) ?? 0) > (ownValue(limits, name) as number),
-  )
-  if (exceeded !== undefined)
-    throw new OvertakenError(`NodePool ${metadata.name} exceeds its limit for ${exceeded}`)
-}
-
-/** @param limit name of the amount that is short. */
-export function limitError(pool: string, limit: string): Error {
-  return new OvertakenError(`NodePool ${pool} has no room left below its limit for ${limit}`)
 }

@@ -32,11 +32,11 @@ export class RefusedClaims {
 
   /** The API server will not have the claim, however often it is asked: its pods are found out about. */
   note({ nodePool: name, pods }: NewClaim, message: string): void {
-    const atFault = this.#deps.refusals.note(pods, `the API server refuses its NodeClaim: ${message}`)
-    this.#deps.logger.warn('the API server refuses a nodeclaim', {
+    const atFault = this.#deps.refusals.note(pods, `the API server rejects its NodeClaim: ${message}`)
+    this.#deps.logger.warn('the API server rejects a nodeclaim', {
       NodePool: { name },
       Pods: podList(pods),
-      ...(atFault.length === 0 && { next: 'its pods are decided about in two halves' }),
+      ...(atFault.length === 0 && { next: 'its pods are scheduled in two halves' }),
       error: message,
     })
     this.#deps.batcher.trigger('refused claims')

@@ -3,6 +3,7 @@ import { type DaemonSet, labels, type Pod } from '@tenon/api'
 import {
   type DaemonInput,
   type NodeInput,
+  type PodsOnTrial,
   shapeProblems,
   type TopologyInput,
   type VolumeLookups,
@@ -15,26 +16,30 @@ import { isInitializationDoubtful } from '../../cluster/nodes/initialization-tim
 import { labelsOf, nodeInput, type NodeStorage, type StateNode } from '../../cluster/nodes/state-node.ts'
 import { type NodeUse, useOf } from '../../cluster/pods/pod-index.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../../cluster/pods/pods.ts'
+import { StoredPods } from '../../cluster/pods/stored-pods.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
+import type { OnTrial } from '../../node/evidence/judge.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
 import type { LeavingPod } from './eligible-pods.ts'
-import { nodeStorage, volumeLookups } from './volume-lookups.ts'
+import { nodeStorage, type VolumeCaches, volumeLookups } from './volume-lookups.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: VolumeCaches & Pick<Caches, 'daemonSets' | 'namespaces' | 'podDisruptionBudgets'>
+  readonly state: Pick<ClusterState, 'attachLimits' | 'isWellFormed' | 'parsed' | 'plans' | 'pods' | 'podsOn'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility' | 'ignoreDraRequests' | 'initializationTimeoutMs'>
 }
 
 export class ClusterInput {
   readonly #deps: Dependencies
+  readonly #storedPods: StoredPods
 
   constructor(deps: Dependencies) {
     this.#deps = deps
+    this.#storedPods = new StoredPods(deps)
   }
 
   nodeNames(): readonly string[] {
@@ -61,6 +66,25 @@ export class ClusterInput {
    */
   leavingPods(stateNodes: readonly StateNode[]): readonly LeavingPod[] {
     return podsOfLeavingNodes(this.#deps, stateNodes)
+  }
+
+  /** The pods for which nodes are there that may yet take them, of those that are decided about, in steps. */
+  *podsOnTrial(
+    pods: readonly Pod[],
+    onTrial: OnTrial,
+  ): Generator<undefined, readonly PodsOnTrial[], undefined> {
+    const uids = new Map<string, Set<string>>()
+    for (const pod of pods) {
+      yield
+      const workload = workloadOf(this.#storedPods.of(pod))
+      if (!onTrial.has(workload)) continue
+      const known = uids.get(workload) ?? new Set<string>()
+      uids.set(workload, known.add(pod.metadata.uid ?? ''))
+    }
+    return Array.from(onTrial, ([workload, nodesFor]) => ({
+      uids: uids.get(workload) ?? new Set(),
+      nodesFor,
+    }))
   }
 
   /** One pod per DaemonSet: its newest, else what its template would make. */

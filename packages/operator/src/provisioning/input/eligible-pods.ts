@@ -26,9 +26,9 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: RulesOfProvider
+  readonly caches: Pick<Caches, 'applications'>
+  readonly state: Pick<ClusterState, 'evidence' | 'isWellFormed'>
+  readonly provider: PodRules
   readonly settings: Pick<Settings, 'defaultSpread' | 'ignoreDraRequests'>
 }
 
@@ -62,7 +62,7 @@ export interface EligiblePods {
 }
 
 /** What a provider says about labels and topologies that pods may ask for. */
-type RulesOfProvider = Pick<
+export type PodRules = Pick<
   CloudProvider,
   | 'wellKnownLabels'
   | 'restrictedLabels'
@@ -73,7 +73,7 @@ type RulesOfProvider = Pick<
 >
 
 /** What pods may ask on this provider's nodes. */
-export function eligibilityPolicy(provider: RulesOfProvider): EligibilityPolicy {
+export function eligibilityPolicy(provider: PodRules): EligibilityPolicy {
   const { restrictedDomains, labelAliases } = provider
   return {
     wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
@@ -168,7 +168,7 @@ function* eligiblePods(
 
 /** One pod that nobody foresaw keeps no others from being decided about. */
 function unreadable(pod: Pod, error: unknown): RefusedPod {
-  return { pod, reason: `the pod, or an object that it names, cannot be read: ${problemText(error)}` }
+  return { pod, reason: `the pod, or an object that it references, is invalid: ${problemText(error)}` }
 }
 
 /** The engine refuses pods with resource claims; one without them is placed for its other needs. */

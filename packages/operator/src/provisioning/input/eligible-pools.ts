@@ -1,9 +1,10 @@
 /** NodePools that decisions may launch nodes of, with what they sell. */
-import { conditionOf, type InstanceType, isConditionTrue, type NodePool } from '@tenon/api'
+import { conditionOf, type InstanceType, isConditionTrue, type NodePool, type OfferingRef } from '@tenon/api'
 import type { PoolInput } from '@tenon/engine'
 import { type CloudProvider, isProviderError, type PoolRules } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
 import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
+import type { LaunchGuard } from '../../cloud/launch-guard.ts'
 import { isExpectedFailure } from '../../cloud/expected-failures.ts'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
 import { canonicalPool } from '../../decider/canonical-keys.ts'
@@ -14,12 +15,13 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: ClusterState
+  readonly state: Pick<ClusterState, 'isManaged' | 'readinessPauses' | 'stuckPools'>
   readonly provider: Pick<
     CloudProvider,
     'getInstanceTypes' | 'labelAliases' | 'nodeClasses' | 'nodeDefaults' | keyof PoolRules
   >
   readonly learning?: CapacityLearning
+  readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
   readonly logger: Logger
 }
 
@@ -49,6 +51,11 @@ export class EligiblePools {
   /** As {@link offered}, with no more than is to be expected of each type. */
   expected(pool: NodePool, signal: AbortSignal): Promise<Listing | undefined> {
     return listTypes(this.#deps, pool, signal, expectedTypes)
+  }
+
+  /** Offerings that failed lately, each of which one launch tries. */
+  offeringsOnTrial(): readonly OfferingRef[] {
+    return this.#deps.launchGuard.onTrial()
   }
 
   /** Why no pool is eligible, for the log: the pools that cannot launch and what they wait for. */

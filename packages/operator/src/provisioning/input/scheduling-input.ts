@@ -1,9 +1,10 @@
 /** Gathers what the engine needs for one decision. */
 import type { NodePool, Pod } from '@tenon/api'
-import type { SchedulingInput } from '@tenon/engine'
+import type { PoolInput, SchedulingInput } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { OnTrial } from '../../node/evidence/judge.ts'
 import { type ClusterInput, isLeaving } from './cluster-input.ts'
 import type { IgnoredPod, LeavingPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
 import type { EligiblePools, Listing } from './eligible-pools.ts'
@@ -12,7 +13,10 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: ClusterState
+  readonly state: Pick<
+    ClusterState,
+    'attachLimits' | 'limitReservations' | 'parsed' | 'pods' | 'stateNodes' | 'unreadableNodeText'
+  >
   readonly cluster: ClusterInput
   readonly pools: EligiblePools
   readonly pods: PodEligibility
@@ -44,9 +48,10 @@ export class SchedulingInputs {
   /**
    * Pods to place, with the instances that stay and the pools that may launch. Without pods nothing
    * else is gathered.
+   * @param onTrial pods for which nodes are there that may yet take them.
    */
-  forPending(signal: AbortSignal): Promise<GatheredInput> {
-    return gatherSchedulingInput(this.#deps, signal)
+  forPending(onTrial: OnTrial, signal: AbortSignal): Promise<GatheredInput> {
+    return gatherSchedulingInput(this.#deps, onTrial, signal)
   }
 
   /** Why there is nothing to launch, for the log. */
@@ -68,7 +73,11 @@ export class SchedulingInputs {
   }
 }
 
-async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): Promise<GatheredInput> {
+async function gatherSchedulingInput(
+  deps: Dependencies,
+  onTrial: OnTrial,
+  signal: AbortSignal,
+): Promise<GatheredInput> {
   const { cluster, pools, slicing, state } = deps
   const hasPods = state.pods.waitingCount > 0 || state.stateNodes().some(isLeaving)
   const eligible = hasPods ? pools.list() : []
@@ -81,7 +90,11 @@ async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): P
   }
   // What is read from here on is in this decision; all of it is read before anything else can happen.
   state.pods.decided()
-  return await inSlices(gathering(deps, hasPods, listings), slicing)
+  const offeringsOnTrial = pools.offeringsOnTrial()
+  const input = await inSlices(gathering(deps, hasPods, listings), slicing)
+  if (onTrial.size === 0) return { ...input, offeringsOnTrial }
+  const podsOnTrial = await inSlices(cluster.podsOnTrial(input.pods, onTrial), slicing)
+  return { ...input, offeringsOnTrial, podsOnTrial }
 }
 
 /** An instance that may be removed, with the pods that would have to move. */
@@ -118,6 +131,18 @@ async function gatherRemovalInput(
   }
 }
 
+/** What a pool has and will have of its limits. */
+function limitsOf(
+  state: Dependencies['state'],
+  { metadata: { name } }: NodePool,
+  stateNodes: readonly StateNode[],
+): Pick<PoolInput, 'usage' | 'reserved'> {
+  return {
+    usage: poolUsage(name, stateNodes, state.parsed),
+    reserved: state.limitReservations.of(name),
+  }
+}
+
 /** Reads everything in its first step; what becomes of each pod is worked out in those after it. */
 function* gathering(
   deps: Dependencies,
@@ -138,7 +163,7 @@ function* gathering(
     pools: listings.flatMap(({ nodePool, ...listing }) =>
       listing.instanceTypes.length === 0
         ? []
-        : [{ nodePool, ...listing, usage: poolUsage(nodePool.metadata.name, stateNodes, state.parsed) }],
+        : [{ nodePool, ...listing, ...limitsOf(state, nodePool, stateNodes) }],
     ),
     daemons: cluster.daemons(),
     topology: cluster.topology(staying),

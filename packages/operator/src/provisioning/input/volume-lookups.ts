@@ -6,7 +6,13 @@ import { limitsOf } from '../../cluster/nodes/attach-limits.ts'
 import type { NodeStorage } from '../../cluster/nodes/state-node.ts'
 import { isTerminal } from '../../cluster/pods/pods.ts'
 
-export function volumeLookups(caches: Caches): VolumeLookups {
+/** What tells of volumes, and of nodes that attach them. */
+export type VolumeCaches = Pick<
+  Caches,
+  'csiNodes' | 'nodes' | 'persistentVolumeClaims' | 'persistentVolumes' | 'pods' | 'storageClasses'
+>
+
+export function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes'>): VolumeLookups {
   return {
     claim: (namespace, name) => caches.persistentVolumeClaims.get({ namespace, name }),
     volume: (name) => caches.persistentVolumes.get({ name }),
@@ -25,7 +31,7 @@ export function volumeLookups(caches: Caches): VolumeLookups {
  * @param expected limits that count as long as the node does not tell its own.
  */
 export function nodeStorage(
-  caches: Caches,
+  caches: Pick<VolumeCaches, 'csiNodes'>,
   nodeName: string,
   pods: readonly Pod[],
   lookups: VolumeLookups,

@@ -1,13 +1,12 @@
 /** Tells of NodePools that may not grow although they should. */
 import type { NodePool } from '@tenon/api'
-import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
-import type { Caches } from '../../cluster/caches.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: { readonly caches: Pick<Caches, 'nodePools'>; readonly events: EventRecorder }
+  readonly kubernetes: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>
   readonly settings: Pick<Settings, 'compatibility'>
   readonly logger: Logger
 }

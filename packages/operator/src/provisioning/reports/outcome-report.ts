@@ -1,10 +1,10 @@
 /** Tells in steps what a scheduling pass decided. */
 import { labels } from '@tenon/api'
-import type { SchedulingResult } from '@tenon/engine'
+import type { Deferral, NewClaim, SchedulingResult } from '@tenon/engine'
 import { inSlices, type Logger, type Slicing } from '@tenon/runtime'
 import { labelsOf } from '../../cluster/nodes/state-node.ts'
 import type { GatheredInput } from '../input/scheduling-input.ts'
-import type { SchedulingReport } from './scheduling-report.ts'
+import { podList, type SchedulingReport } from './scheduling-report.ts'
 import type { Caches } from '../../cluster/caches.ts'
 
 /** What this file works with. */
@@ -36,18 +36,39 @@ export class OutcomeReport {
       report.placed(pod, pool, target.claim?.metadata.name)
       report.nominated(pod, target.claim, target.node?.metadata.name)
     }
-    for (const { pool, pods } of result.claims) {
-      const current = caches.nodePools.get({ name: pool.metadata.name })
+    // A pod whose claim waits for room below a limit is decided about all the same.
+    for (const { nodePool, pods } of [...result.claims, ...deferredFor('limitReserved', result)]) {
+      const current = caches.nodePools.get({ name: nodePool })
       for (const pod of pods) report.placed(pod, current, undefined)
       yield
     }
+    this.#tellWaiting(result)
     yield* report.failures(result, input.refused)
     for (const pool of input.poolsWithoutListing) report.poolWithoutTypes(pool, false)
     for (const { nodePool: name, becauseOfMinValues } of result.poolsWithoutTypes) {
       const pool = caches.nodePools.get({ name })
       if (pool !== undefined) report.poolWithoutTypes(pool, becauseOfMinValues)
     }
-    for (const object of result.malformed)
-      logger.error('left out an object that cannot be read', { ...object })
+    for (const object of result.malformed) logger.error('ignored an invalid object', { ...object })
   }
+
+  /** Tells of pods for which nothing is launched yet. */
+  #tellWaiting(result: SchedulingResult): void {
+    const { logger } = this.#deps
+    const podsOf = (kind: Deferral['kind']) => deferredFor(kind, result).flatMap(({ pods }) => pods)
+    const crowd = podsOf('offeringsOnTrial')
+    if (crowd.length > 0)
+      logger.info('pods wait for one launch that tests whether there is capacity again', {
+        Pods: podList(crowd),
+      })
+    const launchedFor = podsOf('podsOnTrial')
+    if (launchedFor.length > 0)
+      logger.info('pods wait for nodes that were launched for them; no others are launched yet', {
+        Pods: podList(launchedFor),
+      })
+  }
+}
+
+function deferredFor(kind: Deferral['kind'], { deferred }: SchedulingResult): readonly NewClaim[] {
+  return deferred.flatMap(({ claim, because }) => (because.kind === kind ? [claim] : []))
 }

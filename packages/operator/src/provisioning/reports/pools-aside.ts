@@ -15,8 +15,8 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'isManaged'>
   readonly provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>
 }
 
@@ -59,7 +59,7 @@ function poolsAside(deps: Dependencies): (pod: Pod) => string | undefined {
     const told = aside
       .filter((each) => mayServe(each, spec, wellKnown))
       .map(
-        ({ pool, problem }) => `NodePool ${pool.metadata.name} takes no part, as it is not valid: ${problem}`,
+        ({ pool, problem }) => `NodePool ${pool.metadata.name} is ignored because it is invalid: ${problem}`,
       )
     return told.length === 0 ? undefined : told.join('; ')
   }

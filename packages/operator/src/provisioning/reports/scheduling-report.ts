@@ -43,7 +43,7 @@ export class SchedulingReport {
     this.#deps.metrics.ignoredPods.set(pods.length)
     for (const { pod, reason, isSilent } of pods) {
       this.#deps.memory.failed(pod, reason)
-      if (!isSilent) this.#failed(pod, `This pod is left out until it is mended: ${reason}`)
+      if (!isSilent) this.#failed(pod, `Pod skipped until fixed:  ${reason}`)
     }
   }
 
@@ -129,7 +129,9 @@ export class SchedulingReport {
       this.#failed(pod, message)
     }
     if (result.undecided.length > 0)
-      this.#deps.logger.info('stopped deciding, the rest follows', { pods: result.undecided.length })
+      this.#deps.logger.info('scheduling pass stopped early; the rest follows', {
+        pods: result.undecided.length,
+      })
   }
 
   /** Tells of pools that pods wait for because of their limits. */
@@ -141,7 +143,7 @@ export class SchedulingReport {
         if (why.kind === 'nodeLimit' || why.kind === 'limits') names.add(nodePool)
     }
     for (const name of names) {
-      this.#deps.limits.reachedBy(name, 'pods wait that it could take')
+      this.#deps.limits.reachedBy(name, 'pods that would fit are pending')
     }
   }
 
@@ -171,7 +173,7 @@ export class SchedulingReport {
       type: 'Warning',
       reason: 'NoCompatibleInstanceTypes',
       message: becauseOfMinValues
-        ? 'No set of available instance types keeps minValues of this NodePool; lower minValues or widen its requirements'
+        ? 'No set of available instance types satisfies minValues of this NodePool; lower minValues or widen its requirements'
         : 'No available instance type meets the requirements of this NodePool',
       dedupe: [pool.metadata.uid ?? ''],
       dedupeTtlMs: poolDedupeMs,

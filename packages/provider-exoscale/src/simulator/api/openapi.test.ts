@@ -88,17 +88,17 @@ test('the document check sees what is wrong with path, method, query, body and a
     [{ ...get, path: '/v2/instance/twin' }, /id is no uuid/],
     [{ ...get, path: '/v2/zone', body: '{}' }, /a body where none is taken/],
     [{ ...put, body: '' }, /no body/],
-    [{ ...put, body: '{' }, /no JSON/],
+    [{ ...put, body: '{' }, /not JSON/],
     [{ ...put, body: '{}', headers: {} }, /content-type/],
     [{ ...put, body: '{"label":{}}' }, /\$\.label is not declared/],
     [{ ...put, body: '{"name":""}' }, /\$\.name has 0 characters/],
-    [{ ...put, body: '{"labels":{"a":1}}' }, /\$\.labels\.a is no text/],
+    [{ ...put, body: '{"labels":{"a":1}}' }, /\$\.labels\.a is not a string/],
     [{ ...put, method: 'POST', path: '/v2/instance', body: '{}' }, /disk-size is missing/],
   ]
   for (const [exchange, said] of requests) assert.match(document.requestComplaints(exchange).join(), said)
   const answers: readonly [unknown, RegExp][] = [
-    [{ zones: {} }, /zones is no list/],
-    [{ zones: [{ 'api-endpoint': 1 }] }, /api-endpoint is no text/],
+    [{ zones: {} }, /zones is not a list/],
+    [{ zones: [{ 'api-endpoint': 1 }] }, /api-endpoint is not a string/],
     [{ zones: [], more: true }, /more is not declared/],
     [{ zones: null }, /zones is null/],
   ]

@@ -155,7 +155,7 @@ export class ApiDocument {
     try {
       value = JSON.parse(body)
     } catch {
-      return [...said, 'the body is no JSON']
+      return [...said, 'the body is not JSON']
     }
     return [...said, ...this.#requests.check(requestBody.content['application/json'].schema, value)]
   }

@@ -126,7 +126,7 @@ export class SchemaChecker {
     const checks = new Map(Object.entries(properties).map(([name, child]) => [name, this.#compiled(child)]))
     const others = additionalProperties === undefined ? undefined : this.#compiled(additionalProperties)
     return (value, path) => {
-      if (typeof value !== 'object' || Array.isArray(value)) return [`${path} is no object`]
+      if (typeof value !== 'object' || Array.isArray(value)) return [`${path} is not an object`]
       const fields = value as Fields
       const complaints: string[] = []
       for (const name of required) {
@@ -146,7 +146,7 @@ export class SchemaChecker {
     const { items = {}, uniqueItems = false, minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema
     const check = this.#compiled(items)
     return (value, path) => {
-      if (!Array.isArray(value)) return [`${path} is no list`]
+      if (!Array.isArray(value)) return [`${path} is not a list`]
       const list = value as readonly unknown[]
       const complaints = list.flatMap((item) => check(item, `${path}[]`))
       if (list.length < minItems || list.length > maxItems)
@@ -164,7 +164,7 @@ function textCheck({ minLength = 0, maxLength = Number.POSITIVE_INFINITY, ...sch
   const pattern = schema.pattern === undefined ? undefined : new RegExp(schema.pattern)
   const isFormed = formats[format]
   return (value, path) => {
-    if (typeof value !== 'string') return [`${path} is no text`]
+    if (typeof value !== 'string') return [`${path} is not a string`]
     if (value.length < minLength || value.length > maxLength)
       return [`${path} has ${value.length} characters`]
     if (pattern?.test(value) === false) return [`${path} is not as ${schema.pattern}: ${value}`]

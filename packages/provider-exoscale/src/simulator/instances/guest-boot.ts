@@ -101,7 +101,7 @@ function kubeletOf(
     capacity,
     allocatable,
     addresses: addressesOf(instance),
-    ...(instance.machine.neverReady && { neverReady: true }),
+    ...(instance.system.neverReady && { neverReady: true }),
   }
 }
 

@@ -92,12 +92,12 @@ const broken: Readonly<Record<string, [userDataText: string | undefined, reason:
     userData({ 'image-gc-low-threshold-percent': '90' }),
     /image-gc-low-threshold-percent is not below/,
   ],
-  'a minimum age that is no duration': [userData({ 'image-minimum-gc-age': '"soon"' }), /not a duration/],
-  'a reservation that is no quantity': [
+  'a minimum age that is not a duration': [userData({ 'image-minimum-gc-age': '"soon"' }), /not a duration/],
+  'a reservation that is not a quantity': [
     userData({}, '[settings.kubernetes.kube-reserved]\ncpu = "much"\n'),
     /kube-reserved.cpu is not a quantity/,
   ],
-  'reservations beyond the machine': [
+  'reservations beyond the instance': [
     userData({}, '[settings.kubernetes.kube-reserved]\ncpu = "8"\n'),
     /leave no cpu/,
   ],
@@ -111,7 +111,7 @@ const broken: Readonly<Record<string, [userDataText: string | undefined, reason:
 }
 
 for (const [what, [text, reason]] of Object.entries(broken)) {
-  test(`a machine never joins with ${what}`, async () => {
+  test(`an instance never joins with ${what}`, async () => {
     const world = new ExoscaleFixture()
     const id = await world.instance({ 'user-data': text })
     await world.clock.advance(60_000)
@@ -121,7 +121,7 @@ for (const [what, [text, reason]] of Object.entries(broken)) {
   })
 }
 
-test('a name that is no host name keeps a machine out', async () => {
+test('a name that is no host name keeps an instance out', async () => {
   const world = new ExoscaleFixture()
   const id = await world.instance({ name: 'Node_A' })
   await world.clock.advance(60_000)
@@ -137,7 +137,7 @@ for (const [what, changes, reason] of [
   ],
   ['a wrong token', { 'bootstrap-token': '"abcdef.ffffffffffffffff"' }, 'unauthorized'],
 ] as const) {
-  test(`a machine with ${what} keeps trying, and gives up in the end`, async () => {
+  test(`an instance with ${what} keeps trying, and gives up in the end`, async () => {
     const world = new ExoscaleFixture({ settings: { joinTimeoutMs: 60_000 } })
     const id = await world.instance({ 'user-data': userData(changes) })
     await world.clock.advance(10_000)
@@ -151,7 +151,7 @@ for (const [what, changes, reason] of [
   })
 }
 
-test('a machine joins once the API server can be reached', async () => {
+test('an instance joins once the API server can be reached', async () => {
   const world = new ExoscaleFixture()
   world.joiner.isDown = true
   const id = await world.instance()
@@ -163,7 +163,7 @@ test('a machine joins once the API server can be reached', async () => {
   assert.equal(world.look(id).whyNotJoined, undefined)
 })
 
-test('GPUs are announced by machines of an nvidia template only', async () => {
+test('GPUs are announced by instances of an nvidia template only', async () => {
   for (const variant of ['standard', 'nvidia'] as const) {
     const world = new ExoscaleFixture()
     const { 'instance-types': types } = await world.ok('GET', '/instance-type')

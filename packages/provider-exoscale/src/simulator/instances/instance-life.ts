@@ -8,7 +8,7 @@ import { keepInstance } from './kept-instances.ts'
 import type { ListedInstances } from './listed-instances.ts'
 import { drawDelay } from '../settings.ts'
 
-/** Powers machines on and off, and lets booted ones join the cluster. */
+/** Powers instances on and off, and lets booted ones join the cluster. */
 export class InstanceLife {
   readonly #context: CloudContext
   readonly #joiner: NodeJoiner
@@ -45,22 +45,22 @@ export class InstanceLife {
     const { clock, random, settings } = this.#context
     instance.state = 'running'
     const boot = this.cut(instance)
-    instance.machine.phase = 'booting'
+    instance.system.phase = 'booting'
     keepInstance(this.#context.kept, instance)
-    if (instance.machine.neverBoots) return
+    if (instance.system.neverBoots) return
     clock.after(drawDelay(random, settings.bootDelay), () => {
-      if (instance.machine.boot === boot) void this.#join(instance, boot)
+      if (instance.system.boot === boot) void this.#join(instance, boot)
     })
   }
 
   /** The instance loses power at once. */
   powerOff(instance: Instance): void {
     this.cut(instance)
-    instance.machine.phase = 'off'
+    instance.system.phase = 'off'
     keepInstance(this.#context.kept, instance)
   }
 
-  /** The machine of an earlier run, which had joined, goes on as the node that it is. */
+  /** The instance of an earlier run, which had joined, goes on as the node that it is. */
   resume(instance: Instance): void {
     this.cut(instance)
     const guest = configureGuest(instance, this.#context.settings)
@@ -68,8 +68,8 @@ export class InstanceLife {
       this.#fail(instance, guest.reason)
       return
     }
-    instance.machine.kubelet = this.#joiner.resume(guest.kubelet)
-    instance.machine.phase = 'joined'
+    instance.system.kubelet = this.#joiner.resume(guest.kubelet)
+    instance.system.phase = 'joined'
   }
 
   /** The instance no longer exists. */
@@ -84,18 +84,18 @@ export class InstanceLife {
     instance.publicIp = undefined
   }
 
-  /** Ends whatever runs in the machine; answers the number of the next boot. */
+  /** Ends whatever runs in the instance; answers the number of the next boot. */
   cut(instance: Instance): number {
-    const { machine } = instance
-    machine.kubelet?.stop()
-    machine.kubelet = undefined
-    machine.whyNotJoined = undefined
-    return ++machine.boot
+    const { system } = instance
+    system.kubelet?.stop()
+    system.kubelet = undefined
+    system.whyNotJoined = undefined
+    return ++system.boot
   }
 
   async #join(instance: Instance, boot: number): Promise<void> {
     const { clock, settings } = this.#context
-    instance.machine.phase = 'joining'
+    instance.system.phase = 'joining'
     instance.userData ??= this.#poolUserData(instance)
     const guest = configureGuest(instance, settings)
     if (guest.kind === 'broken') {
@@ -105,11 +105,11 @@ export class InstanceLife {
     const deadline = clock.monotonic() + settings.joinTimeoutMs
     while (clock.monotonic() < deadline) {
       const refusal = await this.#attempt(instance, boot, guest)
-      if (refusal === undefined || instance.machine.boot !== boot) return
+      if (refusal === undefined || instance.system.boot !== boot) return
       this.#note(instance, refusal)
-      if (!(await this.#pause(settings.joinRetryMs)) || instance.machine.boot !== boot) return
+      if (!(await this.#pause(settings.joinRetryMs)) || instance.system.boot !== boot) return
     }
-    this.#fail(instance, instance.machine.whyNotJoined ?? 'gave up')
+    this.#fail(instance, instance.system.whyNotJoined ?? 'gave up')
   }
 
   /** One attempt; answers why it failed. */
@@ -118,17 +118,17 @@ export class InstanceLife {
     boot: number,
     guest: Extract<GuestConfiguration, { kind: 'ready' }>,
   ): Promise<string | undefined> {
-    if (instance.machine.neverJoins) return 'the machine cannot reach the cluster'
+    if (instance.system.neverJoins) return 'the instance cannot reach the cluster'
     try {
       const result = await this.#joiner.join(guest.credentials, guest.kubelet)
       if (result.kind === 'refused') return result.reason
-      if (instance.machine.boot !== boot) {
+      if (instance.system.boot !== boot) {
         result.kubelet.stop()
         return undefined
       }
-      instance.machine.kubelet = result.kubelet
-      instance.machine.whyNotJoined = undefined
-      instance.machine.phase = 'joined'
+      instance.system.kubelet = result.kubelet
+      instance.system.whyNotJoined = undefined
+      instance.system.phase = 'joined'
       keepInstance(this.#context.kept, instance)
       return undefined
     } catch (error) {
@@ -150,12 +150,12 @@ export class InstanceLife {
 
   #fail(instance: Instance, reason: string): void {
     this.#note(instance, reason)
-    instance.machine.phase = 'failed'
+    instance.system.phase = 'failed'
   }
 
   #note(instance: Instance, reason: string): void {
-    if (instance.machine.whyNotJoined === reason) return
-    instance.machine.whyNotJoined = reason
+    if (instance.system.whyNotJoined === reason) return
+    instance.system.whyNotJoined = reason
     this.#context.logger.warn('instance cannot join the cluster', { instance: instance.name, reason })
   }
 }

@@ -13,7 +13,7 @@ export type InstanceState =
   | 'destroyed'
 
 /** What runs inside an instance. */
-interface Machine {
+interface System {
   /** Increases with every power-on and power-off; work of an earlier boot is dropped. */
   boot: number
   phase: 'off' | 'booting' | 'joining' | 'joined' | 'failed'
@@ -54,7 +54,7 @@ export interface Instance {
   state: InstanceState
   /** Whether the instance takes room on a host. */
   placed: boolean
-  readonly machine: Machine
+  readonly system: System
 }
 
 export interface Template {

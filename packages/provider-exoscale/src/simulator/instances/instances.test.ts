@@ -59,10 +59,10 @@ const wrongBodies: Readonly<Record<string, Readonly<Record<string, unknown>>>> =
   'a name of 256 characters': { name: 'a'.repeat(256) },
   'user data beyond 32 768 characters': { 'user-data': 'a'.repeat(32_769) },
   'empty user data': { 'user-data': '' },
-  'a label that is no text': { labels: { a: 1 } },
+  'a label that is not a string': { labels: { a: 1 } },
   'a security group twice': { 'security-groups': [{ id: nobody }, { id: nobody }] },
   'an unknown address assignment': { 'public-ip-assignment': 'inet6' },
-  'auto-start that is no boolean': { 'auto-start': 'no' },
+  'auto-start that is not a boolean': { 'auto-start': 'no' },
 }
 
 for (const [what, fields] of Object.entries(wrongBodies)) {
@@ -95,7 +95,7 @@ test('a creation tolerates fields it does not know', async () => {
   await world.instance({ template, novelty: true })
 })
 
-test('400 for a body that is no object or no JSON, 404 and 405 for paths and methods', async () => {
+test('400 for a body that is not an object or no JSON, 404 and 405 for paths and methods', async () => {
   const world = new ExoscaleFixture()
   assert.equal((await world.call('POST', '/instance')).status, 400)
   assert.equal((await world.call('POST', '/instance', [])).status, 400)

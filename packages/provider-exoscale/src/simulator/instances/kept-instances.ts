@@ -1,12 +1,12 @@
 /** The instances that outlive the process, as they are written down. */
-import type { KeptMachines } from '@tenon/devcluster'
+import type { KeptInstances as KeptRecords } from '@tenon/devcluster'
 import type { Instance } from './instance.ts'
 
 /** An instance as plain JSON data. */
-export interface InstanceRecord extends Omit<Instance, 'type' | 'machine'> {
+export interface InstanceRecord extends Omit<Instance, 'type' | 'system'> {
   /** `family.size` */
   readonly type: string
-  /** A machine that has joined goes on as a node; any other boots anew. */
+  /** An instance that has joined goes on as a node; any other boots anew. */
   readonly hasJoined: boolean
   readonly neverBoots: boolean
   readonly neverJoins: boolean
@@ -14,7 +14,7 @@ export interface InstanceRecord extends Omit<Instance, 'type' | 'machine'> {
 }
 
 /** Where instances are written down. */
-export type KeptInstances = KeptMachines<InstanceRecord>
+export type KeptInstances = KeptRecords<InstanceRecord>
 
 /** Writes an instance down as it is now. */
 export function keepInstance(kept: KeptInstances | undefined, instance: Instance): void {
@@ -23,7 +23,7 @@ export function keepInstance(kept: KeptInstances | undefined, instance: Instance
     kept.remove(instance.id)
     return
   }
-  const { type, machine, ...rest } = instance
-  const { phase, neverBoots, neverJoins, neverReady } = machine
+  const { type, system, ...rest } = instance
+  const { phase, neverBoots, neverJoins, neverReady } = system
   kept.save({ ...rest, type: type.name, hasJoined: phase === 'joined', neverBoots, neverJoins, neverReady })
 }

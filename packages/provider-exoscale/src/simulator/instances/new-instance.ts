@@ -90,7 +90,7 @@ export function addInstance(
     createdAtMs: clock.now(),
     state: 'starting',
     placed: false,
-    machine: {
+    system: {
       boot: 0,
       phase: 'off',
       whyNotJoined: undefined,

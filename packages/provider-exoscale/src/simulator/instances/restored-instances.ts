@@ -27,7 +27,7 @@ function addRecord(state: CloudState, record: InstanceRecord): Instance {
     instancePoolId: record.instancePoolId,
     type,
     placed: false,
-    machine: {
+    system: {
       boot: 0,
       phase: 'off',
       whyNotJoined: undefined,

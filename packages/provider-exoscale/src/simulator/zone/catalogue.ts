@@ -4,7 +4,7 @@ import { stableId } from './stable-id.ts'
 
 export { publishedZones as zoneNames } from '../../catalogue/published-catalogue.ts'
 
-/** One size of machine. */
+/** One size of instance. */
 export type InstanceType = Omit<(typeof publishedTypes)[number], 'id'> & { readonly id: string }
 
 /** Every instance type of the cloud, whatever the zone. */

@@ -323,7 +323,7 @@ const limitsWeightReplicas: readonly CrdCase[] = [
   ...refuses('API-102 a fraction as a number', /limits\.cpu.* must be of type integer,string/, [1.5], (cpu) =>
     aNodePool({ limits: { cpu } }),
   ),
-  ...refuses('a limit that is no quantity', /limits\.cpu.* should match/, ['ten', '1 Gi', '1KiB'], (cpu) =>
+  ...refuses('a limit that is not a quantity', /limits\.cpu.* should match/, ['ten', '1 Gi', '1KiB'], (cpu) =>
     aNodePool({ limits: { cpu } }),
   ),
   ...accepts('API-102 limits', ['1.5', '1500m', 1000, '4000Gi', '-1', '1e3'], (cpu) =>

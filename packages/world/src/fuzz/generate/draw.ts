@@ -178,7 +178,7 @@ function onExoscale(dice: Dice, seed: number, part: Part, names: Names, rarity: 
   }
 }
 
-/** Workloads grow and shrink, so that machines are launched and given back. */
+/** Workloads grow and shrink, so that instances are launched and given back. */
 function someSteps(dice: Dice, { objects }: Case): readonly Step[] {
   const scaled = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')
   return scaled.flatMap(({ apiVersion, kind, metadata }) => {
@@ -229,7 +229,7 @@ function adversities(dice: Dice, { provider, objects }: Case): Surroundings {
   ])
 }
 
-/** A pod that a machine has room for by its type, and none for by what its guest sees. */
+/** A pod that an instance has room for by its type, and none for by what its guest sees. */
 function aTightPod(dice: Dice, { provider, catalogue }: Case, memoryPercent: number): readonly KubeObject[] {
   const nominalMib =
     provider === 'exoscale'

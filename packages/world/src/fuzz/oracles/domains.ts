@@ -5,7 +5,7 @@
 import { labels as labelKeys, type Pod } from '@tenon/api'
 import { fits, requestsOf, type Row, unnamed } from '../rows.ts'
 
-/** For each domain that could be opened for all pods that are spread over its kind, one machine that would do so. */
+/** For each domain that could be opened for all pods that are spread over its kind, one instance that would do so. */
 export function openableDomains(rows: readonly Row[], pods: readonly Pod[]): readonly Row[] {
   const spread = new Map<string, Pod[]>()
   for (const pod of pods)
@@ -24,9 +24,9 @@ export function openableDomains(rows: readonly Row[], pods: readonly Pod[]): rea
 }
 
 /**
- * The machines as pods see them that go by domains: what a NodePool asks for without a value anywhere (`Exists`) is no
+ * The instances as pods see them that go by domains: what a NodePool asks for without a value anywhere (`Exists`) is no
  * domain before a node has it. A node without the label would be open to anti-affinity, and no pool brings one: such
- * machines are left out.
+ * instances are left out.
  */
 export function withKnownDomains(rows: readonly Row[], pods: readonly Pod[]): readonly Row[] {
   const keys = new Set(pods.flatMap(topologyKeys))

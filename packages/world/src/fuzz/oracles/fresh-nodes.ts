@@ -18,7 +18,7 @@ import { type Amounts, type Row, rowsOf } from '../rows.ts'
 import { openableDomains, withKnownDomains } from './domains.ts'
 
 const second = 1000
-/** Enough to try each kind of machine of each pool; more cost time and show little. */
+/** Enough to try each kind of instance of each pool; more cost time and show little. */
 const mostRows = 60
 
 /** @returns a finding for the first pod that a fresh node would have helped. */
@@ -106,7 +106,7 @@ async function tryOne(
     kubelet.stop()
     return { refusal: `a node with the labels ${JSON.stringify(row.labels)} cannot register` }
   }
-  // Without room for the pods of its DaemonSets it is no machine that anybody would buy.
+  // Without room for the pods of its DaemonSets it is not an instance that anybody would buy.
   if (!lacksDaemons(world, name)) {
     local.patch(kinds.node, undefined, name, { spec: { unschedulable: null } })
     await clock.advance(12 * second)
@@ -159,7 +159,7 @@ function quantities(amounts: Amounts): Readonly<Record<string, string>> {
   )
 }
 
-/** The largest machine of each pool, zone and labelling first, then the others. */
+/** The largest instance of each pool, zone and labelling first, then the others. */
 function tried(rows: readonly Row[]): readonly Row[] {
   const size = ({ allocatable }: Row): number => (allocatable['cpu'] ?? 0) * (allocatable['memory'] ?? 0)
   const sorted = rows.toSorted((a, b) => size(b) - size(a))
@@ -182,7 +182,7 @@ function tried(rows: readonly Row[]): readonly Row[] {
     .map(({ row }) => row)
 }
 
-/** Labels that say what size a machine has. */
+/** Labels that say what size an instance has. */
 const ofType: ReadonlySet<string> = new Set([
   'node.kubernetes.io/instance-type',
   'karpenter.kwok.sh/instance-size',
@@ -203,7 +203,7 @@ function isUsable(world: World, { pool, type }: Row): boolean {
   return (pool.spec.template.spec.requirements ?? []).every(({ minValues }) => minValues === undefined)
 }
 
-/** Whether a machine is sure to stay within the limits: one of a type that was never there may have all it says. */
+/** Whether an instance is sure to stay within the limits: one of a type that was never there may have all it says. */
 function isWithinLimits(world: World, { pool, type, capacity, promised }: Row): boolean {
   const limits = Object.entries(pool.spec.limits ?? {})
   if (limits.length === 0) return true

@@ -16,7 +16,7 @@ const uselessAfterMs = 3 * minute
 /** A node to which no pod has come goes within this time of being ready, if its NodePool lets it. */
 const idleMs = 30 * minute
 
-/** No node's machine goes while pods run on it that nobody asked to leave. */
+/** No node's instance goes while pods run on it that nobody asked to leave. */
 export function nothingLost({ losses }: Pick<Observer, 'losses'>): readonly Finding[] {
   return losses.map(({ text, atMs }) => ({ oracle: 'nothingLost', text, atMs }))
 }

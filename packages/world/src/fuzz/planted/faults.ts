@@ -1,6 +1,7 @@
 /** The mistakes that the net has to find. */
 import type { KubeObject, Node, PersistentVolumeClaim, Pod, TopologySpreadConstraint } from '@tenon/api'
 import { labels } from '@tenon/api'
+import type { NewClaim } from '@tenon/engine'
 import { InlineDecider, type SchedulingDecider } from '@tenon/operator'
 import { type CloudProvider, decorated } from '@tenon/provider'
 import { oneChunk, readText, type Transport, type VirtualClock } from '@tenon/runtime'
@@ -20,12 +21,14 @@ function deciding(change: (pod: Pod) => Pod): (clock: VirtualClock) => Schedulin
       return known
     }
     const back = (pod: Pod): Pod => original.get(pod) ?? pod
+    const withPods = (claim: NewClaim): NewClaim => ({ ...claim, pods: claim.pods.map(back) })
     return {
       async decide(input, options) {
         const result = await inner.decide({ ...input, pods: input.pods.map(seen) }, options)
         return {
           ...result,
-          claims: result.claims.map((claim) => ({ ...claim, pods: claim.pods.map(back) })),
+          claims: result.claims.map(withPods),
+          deferred: result.deferred.map(({ claim, because }) => ({ claim: withPods(claim), because })),
           placements: result.placements.map((each) => ({ ...each, pod: back(each.pod) })),
           failures: result.failures.map((each) => ({ ...each, pod: back(each.pod) })),
           undecided: result.undecided.map(back),

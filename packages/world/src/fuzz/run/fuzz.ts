@@ -10,7 +10,7 @@ import { judge } from '../judge.ts'
 import { writeFailure } from './report.ts'
 import type { Io, Task, Verdict } from './tasks.ts'
 
-/** A case takes a second or two, on a busy machine many times as long; beyond this it does not come to an end. */
+/** A case takes a second or two, on a busy host many times as long; beyond this it does not come to an end. */
 export const longestCaseMs = 300_000
 /** Cases of the part `engine` are judged by the dozen: each takes some milliseconds. */
 const decisionsAtOnce = 30

@@ -10,7 +10,7 @@ import {
 } from '@tenon/provider-clever-cloud'
 import { clusterEndpoint, type World } from '../../world.ts'
 import { isPrivate, playPlatformFaults } from '../faults/platform-faults.ts'
-import type { CloudMachine, Wares, WorldCloud } from './world-cloud.ts'
+import type { CloudInstance, Wares, WorldCloud } from './world-cloud.ts'
 
 const collection = '/apis/api.clever-cloud.com/v1/nodegroups'
 
@@ -80,11 +80,11 @@ export function cleverCloudIn(world: World): WorldCloud {
         userAgent: 'karpenter/world',
       }),
     // A group that is being deleted counts as gone: the platform waits for its Node, which waits for this.
-    machines: () =>
+    instances: () =>
       own()
         .filter((group) => !isLeaving(group))
         .map(
-          ({ metadata, status }): CloudMachine => ({
+          ({ metadata, status }): CloudInstance => ({
             id: metadata.name,
             providerId: providerIdOf(metadata.name),
             claim: metadata.labels?.[ownNames.nodeClaim] ?? '',
@@ -100,7 +100,7 @@ export function cleverCloudIn(world: World): WorldCloud {
       }
       const name = (path.split('?')[0] ?? '').slice(collection.length + 1)
       const group = method === 'DELETE' ? groupByName(name) : undefined
-      // What was refused has no machine.
+      // What was refused has no instance.
       if (group === undefined || isLeaving(group) || isRefused(group)) return undefined
       return { end: providerIdOf(name) }
     },

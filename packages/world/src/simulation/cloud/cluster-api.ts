@@ -16,7 +16,7 @@ import {
   memberMachinesIn,
   namespace,
 } from './hub-objects.ts'
-import type { CloudDemand, CloudMachine, Wares, WorldCloud } from './world-cloud.ts'
+import type { CloudDemand, CloudInstance, Wares, WorldCloud } from './world-cloud.ts'
 
 const deleteMachine = 'cluster.x-k8s.io/delete-machine'
 const machines = '/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/'
@@ -90,9 +90,9 @@ export function clusterApiIn(world: World): WorldCloud {
         fenced: (transport) => transport,
         userAgent: 'karpenter/world',
       }),
-    machines: () =>
+    instances: () =>
       memberMachinesIn(world).map(
-        ({ metadata, spec, status }): CloudMachine => ({
+        ({ metadata, spec, status }): CloudInstance => ({
           id: metadata.name,
           providerId: spec?.providerID ?? '',
           claim: ownValue(metadata.annotations, ownNames.nodeClaim) ?? '',

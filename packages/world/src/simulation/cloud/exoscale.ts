@@ -4,7 +4,7 @@ import { exoscaleNodeClassKind, openExoscale, pricesByType } from '@tenon/provid
 import { clusterEndpoint, exoscaleOptions, type World } from '../../world.ts'
 import { CloudAdministrator } from '../faults/cloud-administrator.ts'
 import { playCloudFaults } from '../faults/cloud-faults.ts'
-import type { CloudDeps, CloudMachine, Wares, WorldCloud } from './world-cloud.ts'
+import type { CloudDeps, CloudInstance, Wares, WorldCloud } from './world-cloud.ts'
 
 const claimLabel = 'exoscale.com/node-claim'
 const alive: ReadonlySet<string> = new Set(['starting', 'running', 'stopping', 'stopped', 'error'])
@@ -57,9 +57,9 @@ export function exoscaleIn(world: World, deps: CloudDeps): WorldCloud {
         connect: () => transport,
         clusterEndpoint,
       }),
-    machines: () =>
+    instances: () =>
       cloud.instances().map(
-        ({ id, labels, state }): CloudMachine => ({
+        ({ id, labels, state }): CloudInstance => ({
           id,
           providerId: `exoscale://${id}`,
           claim: labels[claimLabel] ?? '',

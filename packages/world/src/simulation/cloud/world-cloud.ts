@@ -32,8 +32,8 @@ export interface Wares {
   readonly drift: (person: Person) => void
 }
 
-/** A machine as the cloud's side knows it. */
-export interface CloudMachine {
+/** An instance as the cloud's side knows it. */
+export interface CloudInstance {
   readonly id: string
   readonly providerId: string
   /** The claim that it was made for, as its label says; empty for one of nobody. */
@@ -45,9 +45,9 @@ export interface CloudMachine {
 
 /** What a write of a controller asks of the cloud. */
 export interface CloudDemand {
-  /** Name of the claim that a machine is asked for. */
+  /** Name of the claim that an instance is asked for. */
   readonly launchFor?: string
-  /** Provider ID of the machine that is to end. */
+  /** Provider ID of the instance that is to end. */
   readonly end?: string
 }
 
@@ -72,12 +72,12 @@ export interface WorldCloud {
   readonly objects?: ResourceType
   readonly openProvider: (parts: ProviderParts) => Promise<CloudProvider>
   /** What controllers have had made. */
-  readonly machines: () => readonly CloudMachine[]
+  readonly instances: () => readonly CloudInstance[]
   /** What a write asks of this cloud; undefined when it asks nothing. */
   readonly demandOf: (request: HttpRequest) => CloudDemand | undefined
   /** Whether a node is a matter of users alone. */
   readonly isForeign: (node: Node) => boolean
-  /** One machine vanishes; answers its name, or undefined when there is none. */
+  /** One instance vanishes; answers its name, or undefined when there is none. */
   readonly loseOne: (random: Random) => string | undefined
   /** Sets and lifts what the cloud and its users do wrong. Call the result when the calm begins. */
   readonly playFaults: (deps: FaultDependencies) => () => void

@@ -135,7 +135,7 @@ export function playHubFaults(world: World, deps: FaultDependencies): () => void
       clock.after(waitingMs, clusterApi.faults.add(fault))
     }
     if (weather.strikes('drought')) {
-      const made = clusterApi.machines().length
+      const made = clusterApi.instances().length
       settings.mostMachines = made + integerBetween(weather.source('drought'), 0, 2)
       timed('drought', 40 * minute, () => {
         settings.mostMachines = undefined

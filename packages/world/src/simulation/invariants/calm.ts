@@ -15,7 +15,7 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   const all = world.nodes()
   const nodes = all.filter((node) => !cloud.isForeign(node))
   const foreign = new Set(all.filter((node) => cloud.isForeign(node)).map(({ metadata }) => metadata.name))
-  const machines = cloud.machines()
+  const instances = cloud.instances()
   const told: string[] = []
   const waiting = pods.filter(
     (pod) =>
@@ -26,14 +26,14 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   )
   if (waiting.length > 0) told.push(`${waiting.length} pod(s) do not run: ${some(waiting)}`)
   const claimed = new Set(claims.map(({ status }) => status?.providerID ?? ''))
-  const unowned = machines.filter(({ providerId }) => !claimed.has(providerId))
+  const unowned = instances.filter(({ providerId }) => !claimed.has(providerId))
   if (unowned.length > 0)
-    told.push(`${unowned.length} machine(s) without a NodeClaim: ${unowned.map(({ id }) => id).join(', ')}`)
-  const alive = new Set(machines.map(({ providerId }) => providerId))
+    told.push(`${unowned.length} instance(s) without a NodeClaim: ${unowned.map(({ id }) => id).join(', ')}`)
+  const alive = new Set(instances.map(({ providerId }) => providerId))
   const hollow = claims.filter(({ status }) => !alive.has(status?.providerID ?? ''))
-  if (hollow.length > 0) told.push(`${hollow.length} NodeClaim(s) without a machine: ${some(hollow)}`)
+  if (hollow.length > 0) told.push(`${hollow.length} NodeClaim(s) without an instance: ${some(hollow)}`)
   const lost = nodes.filter((node) => !alive.has(node.spec?.providerID ?? ''))
-  if (lost.length > 0) told.push(`${lost.length} Node(s) without a machine: ${some(lost)}`)
+  if (lost.length > 0) told.push(`${lost.length} Node(s) without an instance: ${some(lost)}`)
   const held = new Set(
     pods.filter((pod) => !isOver(pod) && mayHold(pod)).map(({ spec }) => spec.nodeName ?? ''),
   )
@@ -44,7 +44,7 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   return [...told, ...cloud.leftovers()]
 }
 
-/** Machines come and go no more when this stays the same. */
+/** Instances come and go no more when this stays the same. */
 export function fleetOf(world: World): string {
   return world
     .claims()
@@ -52,7 +52,7 @@ export function fleetOf(world: World): string {
     .join(' ')
 }
 
-/** As many launches as age may cause in so long: one for every end of a machine, and as many for pods it moves. */
+/** As many launches as age may cause in so long: one for every end of an instance, and as many for pods it moves. */
 export function launchesOfAge(world: World, ms: number): number {
   const lives = world.claims().map(({ spec }) => parseNillableDuration(spec.expireAfter))
   return lives.reduce((sum: number, lastsMs) => sum + (lastsMs === undefined ? 0 : (2 * ms) / lastsMs), 0)

@@ -16,7 +16,7 @@ import {
   oneInstancePerClaim,
   registrationTaintRemoved,
 } from './instances.ts'
-import { healthyMachinesKept, initializedInTime, nothingBoughtInVain } from './evidence.ts'
+import { healthyInstancesKept, initializedInTime, nothingBoughtInVain } from './evidence.ts'
 import {
   foreignGroupsKept,
   groupsDeletedOnEvidence,
@@ -50,7 +50,7 @@ const invariants: readonly Invariant[] = [
   claimSpecUnchanged,
   expiredInTime,
   registrationTaintRemoved,
-  healthyMachinesKept,
+  healthyInstancesKept,
   initializedInTime,
   nothingBoughtInVain,
   podsLeftAlone,
@@ -128,7 +128,7 @@ export class Checker {
     return this.#checks
   }
 
-  /** Machines that controllers have asked for. */
+  /** Instances that controllers have asked for. */
   get launches(): number {
     return this.#launches
   }

@@ -1,4 +1,4 @@
-/** Machines that are not what they should be: they end in time, healthy ones stay, and nothing is bought over and over. */
+/** Instances that are not what they should be: they end in time, healthy ones stay, and nothing is bought over and over. */
 import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { isOfDaemonSet } from './pods.ts'
 import type { Invariant } from './scene.ts'
@@ -134,14 +134,14 @@ export const initializedInTime: Invariant = ({ clock, violate }) => {
   }
 }
 
-/** No machine of a claim that stays is deleted. */
-export const healthyMachinesKept: Invariant = ({ violate, claimByProviderId }) => ({
+/** No instance of a claim that stays is deleted. */
+export const healthyInstancesKept: Invariant = ({ violate, claimByProviderId }) => ({
   cloudWrite({ demand: { end: id } }) {
     const claim = id === undefined ? undefined : claimByProviderId(id)
     if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
       violate(
-        'healthyMachinesKept',
-        `the machine ${id} of NodeClaim ${claim.metadata.name}, which stays, is deleted`,
+        'healthyInstancesKept',
+        `the instance ${id} of NodeClaim ${claim.metadata.name}, which stays, is deleted`,
       )
   },
 })

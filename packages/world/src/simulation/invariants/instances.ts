@@ -1,57 +1,57 @@
-/** Machines and their claims: none twice, none without an owner, none lost. */
+/** Instances and their claims: none twice, none without an owner, none lost. */
 import { labels, type Node, type NodeClaim, parseNillableDuration, terminationFinalizer } from '@tenon/api'
 import { abandonedAnnotation } from '../workload/workload-context.ts'
 import { annotation, type Invariant } from './scene.ts'
 
 const minute = 60_000
-/** The sweep looks every 5 minutes at machines older than 5; the rest is for retries and hanging deletions. */
+/** The sweep looks every 5 minutes at instances older than 5; the rest is for retries and hanging deletions. */
 const orphanBoundMs = 60 * minute
 
-/** No claim has two machines. */
+/** No claim has two instances. */
 export const oneInstancePerClaim: Invariant = ({ cloud, violate, claimByName }) => {
   const check = (): void => {
-    const byClaim = Map.groupBy(cloud.machines(), ({ claim }) => claim)
+    const byClaim = Map.groupBy(cloud.instances(), ({ claim }) => claim)
     for (const [claim, all] of byClaim) {
-      const machines = all.map(({ id }) => id)
-      if (claim !== '' && machines.length > 1 && claimByName(claim) !== undefined)
-        violate('oneInstancePerClaim', `NodeClaim ${claim} has the machines ${machines.join(', ')}`)
+      const instances = all.map(({ id }) => id)
+      if (claim !== '' && instances.length > 1 && claimByName(claim) !== undefined)
+        violate('oneInstancePerClaim', `NodeClaim ${claim} has the instances ${instances.join(', ')}`)
     }
   }
   return { cloudWritten: check }
 }
 
-/** A machine is asked for only when its claim's finalizer is stored. */
+/** An instance is asked for only when its claim's finalizer is stored. */
 export const finalizerFirst: Invariant = ({ violate, claimByName }) => ({
   cloudWrite({ demand: { launchFor: name } }) {
     const claim = name === undefined ? undefined : claimByName(name)
     if (claim === undefined) return
     if (!(claim.metadata.finalizers ?? []).includes(terminationFinalizer))
-      violate('finalizerFirst', `a machine is created for NodeClaim ${name}, which has no finalizer yet`)
+      violate('finalizerFirst', `an instance is created for NodeClaim ${name}, which has no finalizer yet`)
   },
 })
 
-/** A claim goes only after its machine, unless somebody made it go. */
+/** A claim goes only after its instance, unless somebody made it go. */
 export const finalizerLast: Invariant = ({ cloud, violate }) => ({
   claim(now, before) {
     if (now !== undefined || before === undefined) return
     if (annotation(before, abandonedAnnotation) !== undefined) return
     const id = before.status?.providerID
-    const machine = cloud.machines().find(({ providerId }) => providerId === id)
-    if (machine !== undefined)
+    const instance = cloud.instances().find(({ providerId }) => providerId === id)
+    if (instance !== undefined)
       violate(
         'finalizerLast',
-        `NodeClaim ${before.metadata.name} is gone, its machine ${machine.id} is ${machine.state}`,
+        `NodeClaim ${before.metadata.name} is gone, its instance ${instance.id} is ${instance.state}`,
       )
   },
 })
 
-/** No machine is without a claim for longer than the sweep needs. */
+/** No instance is without a claim for longer than the sweep needs. */
 export const noOrphanedInstance: Invariant = ({ cloud, clock, violate, claimByName, claimByProviderId }) => {
   const since = new Map<string, number>()
   return {
     minute() {
       const orphans = cloud
-        .machines()
+        .instances()
         .filter(
           ({ claim, isAlive, providerId }) =>
             claim !== '' && isAlive && !claimByName(claim) && !claimByProviderId(providerId),
@@ -62,7 +62,7 @@ export const noOrphanedInstance: Invariant = ({ cloud, clock, violate, claimByNa
         const first = since.get(id) ?? clock.monotonic()
         since.set(id, first)
         if (clock.monotonic() - first > orphanBoundMs)
-          violate('noOrphanedInstance', `machine ${id} has had no NodeClaim for an hour`)
+          violate('noOrphanedInstance', `instance ${id} has had no NodeClaim for an hour`)
       }
     },
   }

@@ -24,7 +24,7 @@ const deleteMachine = 'cluster.x-k8s.io/delete-machine'
 const deploymentIn = ({ world }: Pick<Scene, 'world'>, name: string): FullDeployment | undefined =>
   deploymentsIn(world).find(({ metadata }) => metadata.name === name)
 
-/** Nobody writes to a MachineDeployment that is no member, nor to its Machines. */
+/** Nobody writes to a MachineDeployment that is not a member, nor to its Machines. */
 export const foreignDeploymentsKept: Invariant = (scene) => ({
   apiWrite({ process, method, plural, name = '' }) {
     const { hub, kinds } = scene.world.clusterApi
@@ -35,7 +35,7 @@ export const foreignDeploymentsKept: Invariant = (scene) => ({
     if (deployment !== undefined && !isMember(deployment))
       scene.violate(
         'foreignDeploymentsKept',
-        `${process.name} sends ${method} for ${plural} ${name} of MachineDeployment ${owner}, which is no member`,
+        `${process.name} sends ${method} for ${plural} ${name} of MachineDeployment ${owner}, which is not a member`,
       )
   },
 })

@@ -58,7 +58,7 @@ test('series of a pod or node that is gone are found when they stay', async () =
   assert.equal(await verdict(ofPod('gone'), ofPod('here')), undefined)
 })
 
-test('a comma in a label value and what is no number are found', async () => {
+test('a comma in a label value and what is not a number are found', async () => {
   assert.equal(await verdict('x{reason="a, b"} 1\n'), 'metricsReadable')
   assert.equal(await verdict('x{reason="a"} NaN\n'), 'metricsReadable')
 })

@@ -57,7 +57,7 @@ export const podsLeftAlone: Invariant = ({ world, clock, violate, nodeByName, cl
 
 const podType = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true } as const
 
-/** A machine ends only when the pods of its node have left, or its deadline has passed. */
+/** An instance ends only when the pods of its node have left, or its deadline has passed. */
 export const drainedBeforeEnd: Invariant = (scene) => ({
   cloudWrite({ demand: { end: providerId } }) {
     if (providerId === undefined) return
@@ -77,7 +77,7 @@ export const drainedBeforeEnd: Invariant = (scene) => ({
     )
     if (left.length > 0) {
       const names = left.map(({ metadata }) => metadata.name).join(', ')
-      violate('drainedBeforeEnd', `the machine of node ${node.metadata.name} ends under the pods ${names}`)
+      violate('drainedBeforeEnd', `the instance of node ${node.metadata.name} ends under the pods ${names}`)
     }
   },
 })

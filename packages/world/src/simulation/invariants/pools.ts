@@ -39,7 +39,7 @@ function histories<T>(): (key: string) => History<T> {
 }
 
 /**
- * What a pool's machines have together stays within the limits that held when the last was asked for. Nodes
+ * What a pool's instances have together stays within the limits that held when the last was asked for. Nodes
  * that are about to be replaced count no more, and what replaces them is there before they go.
  */
 export const limitsKept: Invariant = ({ world, clock, blindMs, violate }) => {

@@ -62,7 +62,7 @@ export const consolidationSaves: Invariant = ({ world, cloud: { prices }, clock,
 }
 
 /**
- * Machines that replace others are asked for the pods that have to move, and for those that wait; nothing
+ * Instances that replace others are asked for the pods that have to move, and for those that wait; nothing
  * comes twice. Where watches tell late nobody can say which pods the decision was about.
  */
 export const nothingReplacedTwice: Invariant = ({ world, blindMs, violate, podsOn, nodeByProviderId }) => ({

@@ -29,7 +29,7 @@ interface ApiRead {
 interface CloudWrite {
   readonly process: OperatorProcess
   readonly request: HttpRequest
-  /** What it asks for, if it is about a machine. */
+  /** What it asks for, if it is about an instance. */
   readonly demand: CloudDemand
 }
 
@@ -49,7 +49,7 @@ export interface Rule {
   readonly pool?: (now: NodePool | undefined, before: NodePool | undefined) => void
   /** An object of the cluster that is the cloud's. */
   readonly cloudObject?: (now: KubeObject | undefined, before: KubeObject | undefined) => void
-  /** A controller has bought a machine for pods that wait; up to five of them, as `namespace/name`. */
+  /** A controller has bought an instance for pods that wait; up to five of them, as `namespace/name`. */
   readonly bought?: (claim: string, pods: readonly string[]) => void
   /** A controller that leads begins to end in good order, and has ended so. */
   readonly ending?: (process: OperatorProcess) => void

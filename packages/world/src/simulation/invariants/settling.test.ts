@@ -26,7 +26,7 @@ function follow(lookAt: (minutes: number) => Partial<Look>): {
 }
 
 describe('a world that has become calm', () => {
-  test('is well when nothing was wrong and no machine came or went for twelve minutes', () => {
+  test('is well when nothing was wrong and no instance came or went for twelve minutes', () => {
     const found = follow((at) => ({
       wrong: at < 5 ? ['2 pod(s) do not run'] : [],
       fleet: at < 9 ? 'a' : 'b',
@@ -41,7 +41,7 @@ describe('a world that has become calm', () => {
     assert.equal(at, 101)
   })
 
-  test('is well when only a machine that comes for an old one is on its way at the bound', () => {
+  test('is well when only an instance that comes for an old one is on its way at the bound', () => {
     const { verdict, at } = follow((minutes) => ({
       fleet: String(Math.floor(minutes / 10)),
       wrong: minutes % 10 < 2 ? ['1 bootstrap token(s) left'] : [],
@@ -55,13 +55,13 @@ describe('a world that has become calm', () => {
   test('is broken when what is wrong at the bound stays so', () => {
     const { verdict, at } = follow((minutes) => ({
       fleet: String(Math.floor(minutes / 10)),
-      wrong: minutes >= 99 ? ['1 machine(s) without a NodeClaim'] : [],
+      wrong: minutes >= 99 ? ['1 instance(s) without a NodeClaim'] : [],
     }))
     assert.equal(verdict.kind, 'broken')
     assert.equal(at, 111)
   })
 
-  test('is broken when more machines come and go than age explains', () => {
+  test('is broken when more instances come and go than age explains', () => {
     const { verdict } = follow((minutes) => ({
       fleet: String(minutes),
       launches: minutes,
@@ -70,7 +70,7 @@ describe('a world that has become calm', () => {
     assert.deepEqual(verdict, {
       kind: 'broken',
       invariant: 'costSettles',
-      text: 'machines still come and go',
+      text: 'instances still come and go',
     })
   })
 

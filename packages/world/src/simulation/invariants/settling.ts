@@ -3,17 +3,17 @@
 const minute = 60_000
 /** Everything has to be well so long after the last fault. */
 export const calmBoundMs = 100 * minute
-/** No machine comes or goes for so long, then the fleet is settled. */
+/** No instance comes or goes for so long, then the fleet is settled. */
 const settledMs = 12 * minute
 
 /** What one look at the world shows. */
 export interface Look {
   readonly nowMs: number
-  /** The same text as long as no machine comes or goes. */
+  /** The same text as long as no instance comes or goes. */
   readonly fleet: string
   /** What is not as it should be. */
   readonly wrong: readonly string[]
-  /** Machines asked for since the calm began, and as many as age explains by the bound. */
+  /** Instances asked for since the calm began, and as many as age explains by the bound. */
   readonly launches: number
   readonly launchesOfAge: number
   /** Whether the controllers try again for ever what was in vain: a move that has to be undone may go on so. */
@@ -49,12 +49,12 @@ export class Settling {
     if (nowMs - this.#settledFromMs >= settledMs) return { kind: 'well' }
     if (nowMs - this.#fromMs <= calmBoundMs) return { kind: 'waiting' }
     if (this.#wrongFromMs !== undefined) {
-      // Where machines are replaced for their age, one of them may be on its way at any time.
+      // Where instances are replaced for their age, one of them may be on its way at any time.
       if (nowMs - this.#wrongFromMs < settledMs) return { kind: 'waiting' }
       return { kind: 'broken', invariant: 'everythingIsWellInTheEnd', text: wrong.join('; ') }
     }
     if (launches > launchesOfAge && !repeats)
-      return { kind: 'broken', invariant: 'costSettles', text: 'machines still come and go' }
+      return { kind: 'broken', invariant: 'costSettles', text: 'instances still come and go' }
     return { kind: 'well' }
   }
 }

@@ -14,7 +14,7 @@ import {
   deletesOnce,
   evictsByDeleting,
   finalizerLate,
-  hidesUnknownMachines,
+  hidesUnknownInstances,
   invertsPrices,
   keepsBootstrapTokens,
   keepsDisruptedTaint,
@@ -105,13 +105,13 @@ const atClusterApi = (profile: Profile): Profile => ({ ...profile, provider: 'cl
 export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'finalizer-late',
-    mistake: 'the finalizer of a claim is stored a minute after its machine was asked for',
+    mistake: 'the finalizer of a claim is stored a minute after its instance was asked for',
     api: finalizerLate,
     profile: brief(0.1, []),
   },
   {
     name: 'finalizer-early-off',
-    mistake: 'a claim is let go as soon as the cloud has accepted the deletion of its machine',
+    mistake: 'a claim is let go as soon as the cloud has accepted the deletion of its instance',
     provider: takesAskedForGone,
     profile: brief(0.4, ['restarts']),
   },
@@ -135,7 +135,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'limit-off-by-one',
-    mistake: 'the limits of a NodePool are exceeded by one machine',
+    mistake: 'the limits of a NodePool are exceeded by one instance',
     sees: { nodepools: withLimit(1, 8) },
     profile: brief(0.3, ['restarts', 'bursts']),
   },
@@ -159,19 +159,19 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'undrained',
-    mistake: 'machines end without waiting for the pods of their nodes',
+    mistake: 'instances end without waiting for the pods of their nodes',
     sees: { pods: undrainable },
     profile: brief(0.4, ['poolRollouts', 'manualDeletions']),
   },
   {
     name: 'orphans-kept',
-    mistake: 'machines without a claim are left alone',
+    mistake: 'instances without a claim are left alone',
     cloud: keepsOrphans,
     profile: brief(0.5, ['bursts', 'restarts', 'abandonedClaims']),
   },
   {
     name: 'neighbour-deleted',
-    mistake: 'a machine of another claim is deleted with that of a claim that goes',
+    mistake: 'an instance of another claim is deleted with that of a claim that goes',
     provider: takesNeighbours,
     profile: brief(0.4, ['restarts']),
   },
@@ -189,8 +189,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'no-adoption',
-    mistake: 'a launch that is tried again does not look for the machine of the first try',
-    cloud: hidesUnknownMachines,
+    mistake: 'a launch that is tried again does not look for the instance of the first try',
+    cloud: hidesUnknownInstances,
     profile: whole,
   },
   {

@@ -15,7 +15,7 @@ const quick = [
   ['undrained', 1, 'drainedBeforeEnd'],
   ['counters-reset', 1, 'countersRise'],
   ['option-ignored', 1, 'optionsObeyed'],
-  ['neighbour-deleted', 1, 'healthyMachinesKept'],
+  ['neighbour-deleted', 1, 'healthyInstancesKept'],
   ['adopts-by-label', 1, 'foreignGroupsKept'],
   ['every-node-stamped', 1, 'onlyFirstNodesStamped'],
   ['any-deployment', 4, 'foreignDeploymentsKept'],

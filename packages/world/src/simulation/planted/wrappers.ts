@@ -96,7 +96,7 @@ export function keepsBootstrapTokens(inner: Transport): Transport {
   }
 }
 
-/** Deletions of machines that no claim owns are said to have been begun. */
+/** Deletions of instances that no claim owns are said to have been begun. */
 export function keepsOrphans(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -109,15 +109,15 @@ export function keepsOrphans(inner: Transport, { world }: PlantedContext): Trans
 }
 
 function isOwned(world: World, id: string): boolean {
-  const machine = world.cluster.cloud.instances().find((instance) => instance.id === id)
-  const name = machine?.labels['exoscale.com/node-claim'] ?? ''
+  const instance = world.cluster.cloud.instances().find((each) => each.id === id)
+  const name = instance?.labels['exoscale.com/node-claim'] ?? ''
   return world
     .claims()
     .some(({ metadata, status }) => metadata.name === name || status?.providerID === `exoscale://${id}`)
 }
 
-/** Lists leave out machines whose claim does not know them yet, so that none is ever adopted. */
-export function hidesUnknownMachines(inner: Transport, { world }: PlantedContext): Transport {
+/** Lists leave out instances whose claim does not know them yet, so that none is ever adopted. */
+export function hidesUnknownInstances(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
       const response = await inner.send(request, signal)
@@ -138,7 +138,7 @@ export function hidesUnknownMachines(inner: Transport, { world }: PlantedContext
   }
 }
 
-/** Only the first attempt to delete a machine reaches the cloud. */
+/** Only the first attempt to delete an instance reaches the cloud. */
 export function deletesOnce(inner: CloudProvider): CloudProvider {
   const asked = new Set<string>()
   return decorated(inner, {
@@ -154,13 +154,13 @@ export function deletesOnce(inner: CloudProvider): CloudProvider {
   })
 }
 
-/** With the machine of a claim, one goes that another claim has. */
+/** With the instance of a claim, one goes that another claim has. */
 export function takesNeighbours(inner: CloudProvider): CloudProvider {
   return decorated(inner, {
     delete: async (claim, signal) => {
       const own = claim.status?.providerID
-      const machines = await inner.list(signal)
-      const other = machines.find(({ providerID, deleting }) => providerID !== own && !deleting)
+      const instances = await inner.list(signal)
+      const other = instances.find(({ providerID, deleting }) => providerID !== own && !deleting)
       if (other !== undefined)
         await inner.delete({ ...claim, status: { ...claim.status, providerID: other.providerID } }, signal)
       await inner.delete(claim, signal)
@@ -168,7 +168,7 @@ export function takesNeighbours(inner: CloudProvider): CloudProvider {
   })
 }
 
-/** A machine counts as gone as soon as its deletion was asked for, whatever the cloud answered. */
+/** An instance counts as gone as soon as its deletion was asked for, whatever the cloud answered. */
 export function takesAskedForGone(inner: CloudProvider): CloudProvider {
   const asked = new Set<string>()
   return decorated(inner, {

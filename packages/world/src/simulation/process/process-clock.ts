@@ -5,22 +5,22 @@ import { type Clock, sleepOn } from '@tenon/runtime'
  * has died nothing of it runs any more.
  */
 export class ProcessClock implements Clock {
-  readonly #machine: Clock
+  readonly #host: Clock
   /** Added to wall time; timers and `monotonic` do not notice. */
   skewMs = 0
   #resumesAt = 0
   #isDead = false
 
-  constructor(machine: Clock) {
-    this.#machine = machine
+  constructor(host: Clock) {
+    this.#host = host
   }
 
   now(): number {
-    return this.#machine.now() + this.skewMs
+    return this.#host.now() + this.skewMs
   }
 
   monotonic(): number {
-    return this.#machine.monotonic()
+    return this.#host.monotonic()
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -28,13 +28,13 @@ export class ProcessClock implements Clock {
   }
 
   after(ms: number, callback: () => void): () => void {
-    let cancel = this.#machine.after(ms, () => {
+    let cancel = this.#host.after(ms, () => {
       run()
     })
     const run = (): void => {
       if (this.#isDead) return
-      const leftMs = this.#resumesAt - this.#machine.monotonic()
-      if (leftMs > 0) cancel = this.#machine.after(leftMs, run)
+      const leftMs = this.#resumesAt - this.#host.monotonic()
+      if (leftMs > 0) cancel = this.#host.after(leftMs, run)
       else callback()
     }
     return () => {
@@ -44,16 +44,16 @@ export class ProcessClock implements Clock {
 
   /** The process gets no time for so long; what falls due meanwhile runs at the end, in order. */
   pause(ms: number): void {
-    this.#resumesAt = Math.max(this.#resumesAt, this.#machine.monotonic() + ms)
+    this.#resumesAt = Math.max(this.#resumesAt, this.#host.monotonic() + ms)
   }
 
   get isPaused(): boolean {
-    return this.#resumesAt > this.#machine.monotonic()
+    return this.#resumesAt > this.#host.monotonic()
   }
 
   /** Resolves when the process runs again. */
   async resumed(): Promise<void> {
-    while (this.isPaused) await this.#machine.sleep(this.#resumesAt - this.#machine.monotonic())
+    while (this.isPaused) await this.#host.sleep(this.#resumesAt - this.#host.monotonic())
   }
 
   kill(): void {

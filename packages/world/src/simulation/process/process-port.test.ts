@@ -8,8 +8,8 @@ const write: HttpRequest = { method: 'POST', path: '/api/v1/nodes', headers: {},
 const read: HttpRequest = { method: 'GET', path: '/api/v1/nodes', headers: {} }
 
 function aProcess() {
-  const machine = new VirtualClock(0)
-  const clock = new ProcessClock(machine)
+  const host = new VirtualClock(0)
+  const clock = new ProcessClock(host)
   const port = new ProcessPort(clock)
   const received: string[] = []
   const server: Transport = {
@@ -25,7 +25,7 @@ function aProcess() {
       .send(request)
       .then(async ({ body }) => seen.push(`${name} ${await readText(body)}`))
   }
-  return { machine, clock, port, received, seen, ask }
+  return { host, clock, port, received, seen, ask }
 }
 
 describe('a process', () => {
@@ -34,13 +34,13 @@ describe('a process', () => {
     ['afterWrite', ['POST']],
   ] as const) {
     test(`that dies ${point} is answered nothing, and sends nothing more`, async () => {
-      const { machine, port, received, seen, ask } = aProcess()
+      const { host, port, received, seen, ask } = aProcess()
       port.crashAt(point)
       ask(read, 'read')
       ask(write, 'write')
-      await machine.advance(1)
+      await host.advance(1)
       ask(read, 'later')
-      await machine.advance(1)
+      await host.advance(1)
       assert.ok(port.isDead)
       assert.deepEqual(received, ['GET', ...carriedOut])
       assert.ok(!seen.some((line) => line.startsWith('write') || line.startsWith('later')))
@@ -48,31 +48,31 @@ describe('a process', () => {
   }
 
   test('that stands still gets its timers and answers afterwards, in order', async () => {
-    const { machine, clock, seen, ask } = aProcess()
+    const { host, clock, seen, ask } = aProcess()
     clock.after(10, () => seen.push('timer 10'))
     clock.after(20, () => seen.push('timer 20'))
     clock.pause(1000)
     ask(read, 'read')
-    await machine.advance(999)
+    await host.advance(999)
     assert.equal(seen.length, 0)
-    await machine.advance(1)
+    await host.advance(1)
     const timers = seen.filter((line) => line !== 'read ok')
     assert.deepEqual([timers, seen.length], [['timer 10', 'timer 20'], 3])
   })
 
   test('that is dead runs no timer', async () => {
-    const { machine, clock, port, seen } = aProcess()
+    const { host, clock, port, seen } = aProcess()
     clock.after(10, () => seen.push('timer'))
     port.kill()
-    await machine.advance(100)
+    await host.advance(100)
     assert.deepEqual(seen, [])
   })
 
   test('with a wrong clock waits as long as any other', async () => {
-    const { machine, clock, seen } = aProcess()
+    const { host, clock, seen } = aProcess()
     clock.skewMs = -5000
     clock.after(10, () => seen.push(`at ${clock.now()}`))
-    await machine.advance(10)
+    await host.advance(10)
     assert.deepEqual(seen, ['at -4990'])
   })
 })

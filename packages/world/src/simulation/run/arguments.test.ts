@@ -28,6 +28,6 @@ test('a planted bug that is none is refused with the known ones', () => {
   )
   assert.throws(() => bugsFlag('gremlin'), {
     constructor: UsageError,
-    message: /^--bug: gremlin is none of /,
+    message: /^--bug: gremlin is not one of /,
   })
 })

@@ -24,7 +24,7 @@ export function readFlags(
   }
 }
 
-/** @throws UsageError when the text is no number of at least `least`. */
+/** @throws UsageError when the text is not a number of at least `least`. */
 export function numberFlag(name: string, text: string | undefined, usual: number, least = 0): number {
   if (text === undefined) return usual
   const value = Number(text)
@@ -55,7 +55,7 @@ export function listFlag<T extends string>(
     .filter((part) => part !== '')
     .map((part) => {
       const found = known.find((each) => each === part)
-      if (found === undefined) throw new UsageError(`--${flag}: ${part} is none of ${known.join(', ')}`)
+      if (found === undefined) throw new UsageError(`--${flag}: ${part} is not one of ${known.join(', ')}`)
       return found
     })
 }

@@ -25,7 +25,7 @@ export async function readTrace(path: string): Promise<Trace> {
   try {
     fields = JSON.parse(text) as typeof fields
   } catch (cause) {
-    throw new Error(`${path} is no trace: it is not JSON`, { cause })
+    throw new Error(`${path} is not a trace: it is not JSON`, { cause })
   }
   return { story: parseStory(fields.story), hash: String(fields.hash) }
 }

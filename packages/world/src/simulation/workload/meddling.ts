@@ -34,7 +34,7 @@ export function manualDeletions(hands: Hands): void {
   })
 }
 
-/** Somebody does not want to wait for a claim that is starting: it goes at once, whatever becomes of its machine. */
+/** Somebody does not want to wait for a claim that is starting: it goes at once, whatever becomes of its instance. */
 export function abandonedClaims(hands: Hands): void {
   const { dice, world } = hands
   const abandon = (): void => {

@@ -63,9 +63,9 @@ export function createPools(hands: Hands, kinds: ReadonlySet<WorkloadKind>): voi
   // One node at a time, hundreds would not be replaced within the calm.
   const single = isLarge(hands) ? (['5%', '10%'] as const) : (['1', '2'] as const)
   const budgets = [{ nodes: dice.oneOf<string>([...single, '20%', '50%', '100%']) }]
-  // A look at hundreds of nodes is for many moves; nodes that rest for long need it less often.
-  const rests = isLarge(hands) ? (['5m', '15m', '30m'] as const) : (['30s', '2m', '5m'] as const)
-  const consolidateAfter = dice.oneOf<string>(rests)
+  // A look at hundreds of nodes is for many moves; nodes that have to be unchanged for long are considered less often.
+  const quietTimes = isLarge(hands) ? (['5m', '15m', '30m'] as const) : (['30s', '2m', '5m'] as const)
+  const consolidateAfter = dice.oneOf<string>(quietTimes)
   const consolidationPolicy = kinds.has('consolidation') ? 'WhenEmptyOrUnderutilized' : 'WhenEmpty'
   const disruption = { consolidationPolicy, consolidateAfter, budgets } as const
   const ages = isLarge(hands) ? (['9h', '18h', 'Never'] as const) : (['20m', '60m', 'Never'] as const)

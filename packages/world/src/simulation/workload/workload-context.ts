@@ -10,7 +10,7 @@ import { isLarge, type WorkloadKind } from '../story.ts'
 /** On pods that no pool can take: their waiting is not a failure. */
 export const unsatisfiableLabel = 'world.tenon.sh/unsatisfiable'
 
-/** On claims whose finalizers somebody took off: nobody looked after their machines. */
+/** On claims whose finalizers somebody took off: nobody looked after their instances. */
 export const abandonedAnnotation = 'world.tenon.sh/abandoned'
 
 /** Dice of one kind of workload. */

@@ -1,0 +1,106 @@
+/** Which claims of a plan are to be created now, and which wait for a later decision (scheduling.md 10, 12). */
+import { type InstanceType, type Pod, parseResources, type Resources } from '@tenon/api'
+import type { PodsOnTrial, SchedulingInput } from '../../input/input.ts'
+import type { DeferredClaim, NewClaim, SchedulingResult } from '../../input/result.ts'
+import { sum } from '../pods/pod-resources.ts'
+import { offeringKey, offeringsOf } from '../types/claim-offerings.ts'
+import { exceededLimit } from './limits.ts'
+import { withTwinsInTurn } from './twin-order.ts'
+
+/** What is known of launches under way, and the rules of the decision. */
+type Circumstances = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial' | 'podsOnTrial'>
+
+type Steps<T> = Generator<undefined, T, undefined>
+
+/** Tells in steps which claims are to be created, with the pods that each is to hold. */
+export function* launchableClaims(
+  given: Circumstances,
+  planned: readonly NewClaim[],
+): Steps<Pick<SchedulingResult, 'claims' | 'deferred'>> {
+  const deferred: DeferredClaim[] = []
+  const uncrowded = yield* withoutCrowds(given, planned, deferred)
+  const missed = withoutPodsOnTrial(given.podsOnTrial ?? [], uncrowded, deferred)
+  yield
+  const inTurn = given.policy.improvement === 'planned' ? yield* withTwinsInTurn(missed) : missed
+  return { claims: withinLimits(given.pools, inTurn, deferred), deferred }
+}
+
+/**
+ * Of claims that can only be launched with offerings on trial the first is kept: the others would all fail with it.
+ */
+function* withoutCrowds(
+  { pools, policy, offeringsOnTrial = [] }: Circumstances,
+  claims: readonly NewClaim[],
+  deferred: DeferredClaim[],
+): Steps<readonly NewClaim[]> {
+  if (offeringsOnTrial.length === 0) return claims
+  const onTrial = new Set(offeringsOnTrial.map(offeringKey))
+  const typesOf = new Map<string, readonly InstanceType[]>(
+    pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]),
+  )
+  const { reservations, wellKnownLabels } = policy
+  const wellKnown = new Set([...wellKnownLabels, ...(reservations === undefined ? [] : [reservations.label])])
+  const tried = new Set<string>()
+  const kept: NewClaim[] = []
+  for (const claim of claims) {
+    yield
+    const offerings = offeringsOf(claim.requirements, typesOf.get(claim.nodePool) ?? [], wellKnown)
+    const keys = offerings.map(({ ref }) => offeringKey(ref))
+    const isTrial = keys.length > 0 && keys.every((key) => onTrial.has(key))
+    if (isTrial && keys.some((key) => tried.has(key))) {
+      deferred.push({ claim, because: { kind: 'offeringsOnTrial' } })
+      continue
+    }
+    if (isTrial) for (const key of keys) tried.add(key)
+    kept.push(claim)
+  }
+  return kept
+}
+
+/** Defers claims of pods alone whose own nodes are there already, and may yet take them. */
+function withoutPodsOnTrial(
+  groups: readonly PodsOnTrial[],
+  claims: readonly NewClaim[],
+  deferred: DeferredClaim[],
+): readonly NewClaim[] {
+  if (groups.length === 0) return claims
+  const groupOf = new Map<string, PodsOnTrial>()
+  for (const group of groups) for (const uid of group.uids) groupOf.set(uid, group)
+  const groupOfPod = ({ metadata }: Pod) => groupOf.get(metadata.uid ?? '')
+  const wanted = Map.groupBy(
+    claims.flatMap(({ pods }) => pods),
+    groupOfPod,
+  )
+  const isOnTrial = (pod: Pod) => {
+    const group = groupOfPod(pod)
+    return group !== undefined && (wanted.get(group)?.length ?? 0) <= group.nodesFor
+  }
+  return claims.filter((claim) => {
+    if (!claim.pods.every(isOnTrial)) return true
+    deferred.push({ claim, because: { kind: 'podsOnTrial' } })
+    return false
+  })
+}
+
+/** Defers claims for which what others have reserved leaves no room below the limits of their NodePool. */
+function withinLimits(
+  pools: Circumstances['pools'],
+  claims: readonly NewClaim[],
+  deferred: DeferredClaim[],
+): readonly NewClaim[] {
+  const byName = new Map(pools.map((pool) => [pool.nodePool.metadata.name, pool]))
+  const taken = new Map<string, Resources>()
+  const limitsOf = new Map<string, Resources>()
+  return claims.filter((claim) => {
+    const { largest, nodePool, pool } = claim
+    // Of NodePools without a claim the limits may be unreadable.
+    const limits = limitsOf.get(nodePool) ?? parseResources(pool.spec.limits)
+    limitsOf.set(nodePool, limits)
+    const { usage = {}, reserved = {} } = byName.get(nodePool) ?? {}
+    const amounts = taken.get(nodePool) ?? sum(usage, reserved)
+    const limit = exceededLimit(limits, [amounts, largest])
+    if (limit === undefined) taken.set(nodePool, sum(amounts, largest))
+    else deferred.push({ claim, because: { kind: 'limitReserved', limit } })
+    return limit === undefined
+  })
+}

@@ -1,0 +1,79 @@
+/** Which of several pods that are alike goes where, so that spreading refuses none of them (planned-placement.md). */
+import { compareResourceVersions, controllerOf, labels, type Pod, type Requirement } from '@tenon/api'
+import type { NewClaim } from '../../input/result.ts'
+import { likenessOf } from '../pods/likeness.ts'
+import { hardSpreadOf } from '../topology/hard-spread.ts'
+
+/** A claim, as far as it matters here. */
+type Twins = Pick<NewClaim, 'pods' | 'requirements'>
+
+/** A pod's place in a plan. */
+interface Slot {
+  readonly pod: Pod
+  /** How many pods of its group the plan puts into the same domain before it. */
+  readonly level: number
+}
+
+interface Group {
+  readonly slots: Slot[]
+  /** How many pods each domain has so far. */
+  readonly levels: Map<string, number>
+}
+
+/**
+ * In steps, the same claims with pods of one owner that must spread trading their places: those that the
+ * scheduler tries first go where they come first in their domain. It tries pods in the order in which it
+ * refused them last, and one whose nomination breaks the allowed skew for the moment loses it.
+ */
+export function* withTwinsInTurn<T extends Twins>(
+  claims: readonly T[],
+): Generator<undefined, readonly T[], undefined> {
+  const turns = yield* turnsOf(claims)
+  if (turns.size === 0) return claims
+  return claims.map((claim) => {
+    if (!claim.pods.some((pod) => turns.has(pod))) return claim
+    return { ...claim, pods: claim.pods.map((pod) => turns.get(pod) ?? pod) }
+  })
+}
+
+/** Which pod takes the place of which other one. */
+function* turnsOf(claims: readonly Twins[]): Generator<undefined, ReadonlyMap<Pod, Pod>, undefined> {
+  const groups = new Map<string, Group>()
+  for (const [index, claim] of claims.entries()) {
+    for (const pod of claim.pods) {
+      const topologyKey = hardSpreadOf(pod)[0]?.topologyKey
+      if (topologyKey === undefined || controllerOf(pod) === undefined) continue
+      yield
+      const key = likenessOf(pod)
+      const group: Group = groups.get(key) ?? { slots: [], levels: new Map() }
+      groups.set(key, group)
+      const domain = domainOf(claim, topologyKey) ?? String(index)
+      const level = group.levels.get(domain) ?? 0
+      group.levels.set(domain, level + 1)
+      group.slots.push({ pod, level })
+    }
+  }
+  const turns = new Map<Pod, Pod>()
+  for (const { slots } of groups.values()) {
+    const queue = slots.map(({ pod }) => pod).toSorted(inQueueOrder)
+    for (const [turn, { pod }] of slots.toSorted((a, b) => a.level - b.level).entries())
+      turns.set(pod, queue[turn] ?? pod)
+  }
+  return turns
+}
+
+/** Undefined where each node is a domain of its own, or the domain is left open. */
+function domainOf({ requirements }: Twins, topologyKey: string): string | undefined {
+  if (topologyKey === labels.hostname) return undefined
+  const single = requirements.find(
+    ({ key, operator, values }: Requirement) =>
+      key === topologyKey && operator === 'In' && values?.length === 1,
+  )
+  return single?.values?.[0]
+}
+
+/** A pod's last change, before it is nominated, is the scheduler's refusal. */
+function inQueueOrder(a: Pod, b: Pod): number {
+  const [first, second] = [a.metadata.resourceVersion ?? '', b.metadata.resourceVersion ?? '']
+  return (b.spec.priority ?? 0) - (a.spec.priority ?? 0) || (compareResourceVersions(first, second) ?? 0)
+}

@@ -1,0 +1,85 @@
+/** The offerings that a claim may be launched with. */
+import {
+  comparePrices,
+  type InstanceType,
+  labels,
+  type Offering,
+  type OfferingRef,
+  type PricePerHour,
+  type Requirement,
+} from '@tenon/api'
+import { compatible, parseRequirements, type Requirements } from '../../requirements/requirements.ts'
+
+/** An available offering of a type. */
+export interface ClaimOffering {
+  readonly ref: OfferingRef
+  readonly pricePerHour: PricePerHour
+}
+
+interface ReadOffering {
+  readonly offering: Offering
+  readonly ref: OfferingRef
+  readonly requirements: Requirements
+}
+
+interface ReadType {
+  readonly requirements: Requirements
+  readonly offerings: readonly ReadOffering[]
+}
+
+/** Each type is read once, as long as its object lives. */
+const known = new WeakMap<InstanceType, ReadType>()
+
+/**
+ * Available offerings that requirements of a claim allow, cheapest first, ties by type and zone.
+ * @param wellKnown label keys that offerings may have although the claim does not ask for them.
+ */
+export function offeringsOf(
+  requirements: readonly Requirement[],
+  types: readonly InstanceType[],
+  wellKnown: ReadonlySet<string>,
+): readonly ClaimOffering[] {
+  const wanted = parseRequirements(requirements)
+  const named = requirements.find(({ key, operator }) => key === labels.instanceType && operator === 'In')
+  const names = named === undefined ? undefined : new Set(named.values)
+  return types
+    .filter(({ name }) => names === undefined || names.has(name))
+    .map(readType)
+    .filter((type) => compatible(wanted, type.requirements, wellKnown))
+    .flatMap(({ offerings }) => offerings)
+    .filter(({ offering }) => offering.available)
+    .filter((each) => compatible(wanted, each.requirements, wellKnown))
+    .map(({ ref, offering: { pricePerHour } }) => ({ ref, pricePerHour }))
+    .toSorted(
+      (a, b) =>
+        comparePrices(a.pricePerHour, b.pricePerHour) || (offeringKey(a.ref) < offeringKey(b.ref) ? -1 : 1),
+    )
+}
+
+/** Every offering of a type, in its order. */
+export function offeringRefs(type: InstanceType): readonly OfferingRef[] {
+  return readType(type).offerings.map(({ ref }) => ref)
+}
+
+/** A name for maps and texts. */
+export function offeringKey({ instanceType, zone, capacityType }: OfferingRef): string {
+  return `${instanceType}/${zone}/${capacityType}`
+}
+
+function readType(type: InstanceType): ReadType {
+  const read: ReadType = known.get(type) ?? {
+    requirements: parseRequirements(type.requirements),
+    offerings: type.offerings.map((offering) => ({
+      offering,
+      ref: refOf(type, offering),
+      requirements: parseRequirements(offering.requirements),
+    })),
+  }
+  known.set(type, read)
+  return read
+}
+
+function refOf({ name }: InstanceType, { requirements }: Offering): OfferingRef {
+  const valueOf = (wanted: string) => requirements.find(({ key }) => key === wanted)?.values?.[0] ?? ''
+  return { instanceType: name, zone: valueOf(labels.zone), capacityType: valueOf(labels.capacityType) }
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Node, NodeClaim, NodePool, Pod } from '@tenon/api'
+import { VirtualClock } from '@tenon/runtime'
+import { consolidateAfterKept } from './pools.ts'
+import type { ApiWrite, Scene } from './scene.ts'
+
+const minute = 60_000
+const labels = { 'karpenter.sh/nodepool': 'general' }
+const pool = { metadata: { name: 'general' }, spec: { disruption: { consolidateAfter: '5m' } } } as NodePool
+const node = { metadata: { name: 'a' }, spec: { providerID: 'test://a' } } as Node
+const pod = { metadata: { name: 'web', uid: '1' }, spec: { nodeName: 'a' } } as Pod
+
+/**
+ * What is said when node `a` goes as empty two minutes after its last pod was told to end.
+ * @param leadsMs how long the process that deletes it has led by then.
+ * @param quietMs how long ago a pod event was written down.
+ */
+async function saidOf(leadsMs: number, quietMs: number): Promise<readonly string[]> {
+  const clock = new VirtualClock()
+  const claim = (): NodeClaim =>
+    ({
+      metadata: { name: 'a', labels },
+      status: {
+        providerID: 'test://a',
+        lastPodEventTime: new Date(clock.now() - quietMs).toISOString(),
+        conditions: [{ type: 'DisruptionReason', status: 'True', reason: 'Empty' }],
+      },
+    }) as unknown as NodeClaim
+  const said: string[] = []
+  const scene: Partial<Scene> = {
+    clock,
+    blindMs: 5000,
+    violate: (invariant) => said.push(invariant),
+    claimByName: claim,
+    nodeByProviderId: () => node,
+  }
+  const rule = consolidateAfterKept(scene as Scene)
+  rule.pool?.(pool, undefined)
+  rule.pod?.(pod, undefined)
+  await clock.advance(60 * minute)
+  const leaving = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T01:00:00Z' } }
+  rule.pod?.(leaving, pod)
+  await clock.advance(2 * minute)
+  const process = { leadsSinceMs: clock.monotonic() - leadsMs } as ApiWrite['process']
+  const write = { process, method: 'DELETE', plural: 'nodeclaims', name: 'a' } as ApiWrite
+  rule.apiWrite?.(write)
+  return said
+}
+
+describe('the rest of an empty node', () => {
+  test('begins when its last pod leaves while somebody leads, whatever is written down', async () => {
+    assert.deepEqual(await saidOf(30 * minute, 20 * minute), ['consolidateAfterKept'])
+  })
+
+  test('begins at what is written down when nobody has led since the last pod left', async () => {
+    assert.deepEqual(await saidOf(minute, 20 * minute), [])
+    assert.deepEqual(await saidOf(minute, 3 * minute), ['consolidateAfterKept'])
+  })
+})
