@@ -177,10 +177,7 @@ export class Autoscaler {
     const { index } = view
     outlets.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleDown' })
     const starting = new Set([...awaited].flatMap((id) => state.registry.readinessOf(id)?.notStarted ?? []))
-    const candidates = view.nodes.filter(({ metadata: { name } }) => {
-      const groupId = index.groupOf.get(name)
-      return !starting.has(name) && (groupId === undefined || !index.faults.has(groupId))
-    })
+    const candidates = view.nodes.filter(({ metadata: { name } }) => !starting.has(name))
     const done = this.#stopwatch.start('scaleDown')
     const { lastMs, lastMsByGroup } = this.#growth
     const outcome = await actions.scaleDown.update(

@@ -62,12 +62,6 @@ export function* pendingPods(
   return { pods: left.filter((pod) => !isOfDaemonSet(pod)), overflowing: overflowing.size }
 }
 
-/** A pod of a node that is being drained, as it will come back. */
-export function unbound(pod: Pod): Pod {
-  const { nodeName: _nodeName, ...spec } = pod.spec
-  return { ...pod, spec }
-}
-
 function placeFor(pod: Pod, snapshot: Snapshot, hint: string | undefined): NodeEntry | undefined {
   const hinted = hint === undefined ? undefined : snapshot.node(hint)
   if (hinted !== undefined && isOpen(hinted) && snapshot.check(pod, hinted) === undefined) return hinted

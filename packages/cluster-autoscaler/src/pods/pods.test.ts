@@ -7,7 +7,8 @@ import { defaultOptions, type LoopOptions } from '../options/options.ts'
 import { aNode, aPod, pods, startMs } from '../testing/objects.test-support.ts'
 import { classify } from './classes.ts'
 import { podGroups } from './equivalence.ts'
-import { pendingPods, unbound } from './pending-pods.ts'
+import { pendingPods } from './pending-pods.ts'
+import { unbound } from './unbound.ts'
 import { areAllNew, oldEnough } from './young-pods.ts'
 
 function classOf(pod: Pod, options: Partial<LoopOptions> = {}): string | undefined {

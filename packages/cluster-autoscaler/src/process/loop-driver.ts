@@ -26,6 +26,8 @@ export async function driveLoop(dependencies: LoopDriverDependencies, signal: Ab
       const waitedSeconds = (clock.monotonic() - waitsFromMs) / 1000
       metrics.observe('function_duration_seconds', waitedSeconds, { function: 'loopWait' })
       await untilAborted(autoscaler.runOnce(signal), signal)
+      // What starts an iteration at once goes by when the last two began: no two may begin at the same time.
+      await clock.sleep(1, signal)
     } catch (error) {
       if (signal.aborted) return
       logger.error('bug in the loop', { error, stack: error instanceof Error ? error.stack : undefined })

@@ -32,7 +32,6 @@ export class ScaleDownMetrics {
   ): void {
     this.#sink.set('unneeded_nodes_count', plan.unneeded.length)
     this.#sink.set('scale_down_in_cooldown', isCooling ? 1 : 0)
-    if (!isCooling) this.#sink.set('last_activity', Math.floor(nowMs / 1000), { activity: 'scaleDown' })
     this.#unremovable(plan, choice)
     this.#follow(plan, choice, { isCooling, nowMs })
     for (const { reason } of choice?.refused ?? []) {

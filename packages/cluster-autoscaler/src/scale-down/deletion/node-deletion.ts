@@ -2,10 +2,11 @@
 import type { Clock, Logger } from '@tenon/runtime'
 import { delayDeletionPrefix } from '../../names.ts'
 import type { AutoscalerOptions } from '../../options/options.ts'
+import { hasEnded, isExpendable } from '../../pods/classes.ts'
 import { messageOf } from '../../registry/effects.ts'
 import { DisruptionBudgets } from '../drain/disruption-budgets.ts'
 import { type Drain, drainOf } from '../drain/node-drain.ts'
-import { isExpendable, nameOf } from '../drain/pod-traits.ts'
+import { nameOf } from '../drain/pod-traits.ts'
 import { renderReason } from '../reasons.ts'
 import type { CloudRemover } from './cloud-remover.ts'
 import type { ClusterReader } from './cluster-reader.ts'
@@ -64,9 +65,7 @@ export class NodeDeletion {
         reader.disruptionBudgets(signal),
       ])
       const { expendablePodsPriorityCutoff } = options.loop
-      const counted = pods.filter(
-        (pod) => !hasEnded(pod.status?.phase) && !isExpendable(pod, expendablePodsPriorityCutoff),
-      )
+      const counted = pods.filter((pod) => !hasEnded(pod) && !isExpendable(pod, expendablePodsPriorityCutoff))
       const drain = drainOf(counted, {
         nowMs: clock.now(),
         options: options.scaleDown,
@@ -116,9 +115,4 @@ export class NodeDeletion {
       await clock.sleep(Math.min(pollMs, endMs - clock.monotonic()), signal)
     }
   }
-}
-
-/** Pods that have ended are not looked at, as in the rest of the loop (cluster-autoscaler.md 2.3). */
-function hasEnded(phase: string | undefined): boolean {
-  return phase === 'Succeeded' || phase === 'Failed'
 }

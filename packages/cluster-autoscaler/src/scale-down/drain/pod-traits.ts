@@ -49,12 +49,6 @@ export function safeToEvict(pod: Pod): string | undefined {
   return ownValue(pod.metadata.annotations, annotations.safeToEvict)
 }
 
-/** Whether a pod is so unimportant that it counts nowhere (cluster-autoscaler.md 3.2). */
-export function isExpendable(pod: Pod, priorityCutoff: number): boolean {
-  const { priority } = pod.spec
-  return priority !== undefined && priority < priorityCutoff
-}
-
 /** Names of volumes that are lost with the node, but for those that the pod declares as no loss. */
 export function localVolumes(pod: Pod): readonly string[] {
   const volumes = pod.spec.volumes ?? []

@@ -1,14 +1,6 @@
 /** Graphics processors of a node (cluster-autoscaler.md 6.2). */
 import { type Node, ownValue, parseResource } from '@tenon/api'
-
-/** The first one that a node has counts. */
-const gpuResources = [
-  'nvidia.com/gpu',
-  'habana.ai/gaudi',
-  'gpu.intel.com/xe',
-  'amd.com/gpu',
-  'microsoft.com/directx',
-] as const
+import { gpuResources } from '../../pods/classes.ts'
 
 /** The resource by which a node offers its graphics processors; undefined when it has none. */
 export function gpuResourceOf(node: Node): string | undefined {

@@ -126,3 +126,19 @@ test('nodes that are being deleted are neither candidates nor take pods', () => 
   assert.equal(reasonOf(plan, 'going'), 'CurrentlyBeingDeleted')
   assert.equal(reasonOf(plan, 'n'), 'NoPlaceToMovePods')
 })
+
+test('pods may move to nodes of a group that cannot be scaled, and to nodes outside groups', () => {
+  for (const groupId of ['broken', '']) {
+    const plan = onePlan({
+      nodes: [aNode('n'), aNode('other')],
+      pods: [aPod('p', { node: 'n', cpu: '100m' })],
+      groups: [aGroup('g', 5), aGroup('broken', 5)],
+      groupOf: new Map([
+        ['n', 'g'],
+        ['other', groupId],
+      ]),
+      faults: new Map([['broken', 'GET /instance-pool answered 500']]),
+    })
+    assert.deepEqual(unneededNames(plan), ['n'])
+  }
+})

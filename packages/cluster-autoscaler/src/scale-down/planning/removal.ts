@@ -1,12 +1,12 @@
 /** The removal of one node, tried on the snapshot (cluster-autoscaler.md 6.3). */
 import type { Node, Pod } from '@tenon/api'
 import type { NodeEntry, Snapshot } from '@tenon/filters'
+import { unbound } from '../../pods/unbound.ts'
 import { type Drain, drainOf } from '../drain/node-drain.ts'
 import type { DrainContext } from '../drain/rules.ts'
 import { taintValue, withHardTaint } from '../nodes/taints.ts'
 import type { UnremovableReason } from '../reasons.ts'
 import type { PlacementHints } from './placement-hints.ts'
-import { unbound } from './unbound.ts'
 
 export interface RemovalContext {
   readonly snapshot: Snapshot

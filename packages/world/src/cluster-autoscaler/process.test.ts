@@ -1,0 +1,146 @@
+/** The process of the Cluster Autoscaler mode against an API server that enforces the rights of the manifests. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { exampleManifests, leasePath, ProcessStage, statusPath } from './process-stage.test-support.ts'
+
+const second = 1000
+const minute = 60 * second
+
+test('CAS-105 the example manifest starts under its rights, and removes what is not needed', async () => {
+  const stage = await ProcessStage.open()
+  await stage.addNodes('a', 'b')
+  const replica = stage.start('one')
+  await stage.clock.advance(30 * second)
+  const lease = (await stage.call('GET', leasePath)).body
+  assert.equal(lease.spec.holderIdentity, 'one')
+  const { status } = (await stage.call('GET', statusPath)).body.data
+  assert.match(status, /^time: .*\nautoscalerStatus: Running\n/)
+  assert.deepEqual(await replica.get('/health-check'), { status: 200, text: 'OK' })
+  assert.match((await replica.get('/metrics')).text, /cluster_autoscaler_nodes_count\{state="ready"\} 2\n/)
+  await stage.clock.advance(15 * minute)
+  assert.equal(stage.cloud.changes.length, 1, stage.cloud.changes.join())
+  assert.equal(stage.cloud.group0.targetSize, 1)
+  const events = (await stage.call('GET', '/api/v1/events')).body.items as readonly {
+    readonly reason: string
+    readonly source: { readonly component: string }
+  }[]
+  const reasons = new Set(
+    events.filter(({ source }) => source.component === 'cluster-autoscaler').map(({ reason }) => reason),
+  )
+  assert.ok(reasons.has('ScaleDown') && reasons.has('ScaleDownEmpty'), [...reasons].join())
+  const refused = stage.refused().filter((each) => !each.includes('/leases?'))
+  assert.deepEqual(refused, [])
+  const verbs = new Set(stage.seen.map(({ method }) => method))
+  assert.ok(verbs.has('PUT'))
+  replica.end()
+  await stage.clock.advance(5 * second)
+  assert.equal(await replica.ended, undefined)
+})
+
+test('CAS-38 asked to end, the leader removes the status and gives the lease back', async () => {
+  const stage = await ProcessStage.open()
+  await stage.addNodes('a')
+  const replica = stage.start('one')
+  await stage.clock.advance(30 * second)
+  assert.equal((await stage.call('GET', statusPath)).status, 200)
+  replica.end()
+  await stage.clock.advance(2 * second)
+  assert.equal(await replica.ended, undefined)
+  assert.equal((await stage.call('GET', statusPath)).status, 404)
+  assert.equal((await stage.call('GET', leasePath)).body.spec.holderIdentity, '')
+})
+
+test('CAS-34 CAS-38 a standby is healthy and writes nothing; it leads once the leader is cut off, which ends', async () => {
+  const stage = await ProcessStage.open()
+  await stage.addNodes('a')
+  const first = stage.start('one')
+  await stage.clock.advance(30 * second)
+  const standby = stage.start('two')
+  await stage.clock.advance(30 * minute)
+  assert.deepEqual(await standby.get('/health-check'), { status: 200, text: 'OK' })
+  assert.equal((await stage.call('GET', leasePath)).body.spec.holderIdentity, 'one')
+  first.cut()
+  await stage.clock.advance(11 * second)
+  assert.match(
+    (await first.ended)?.message ?? '',
+    /^lost master: lease kube-system\/cluster-autoscaler is lost/,
+  )
+  // Who lost it cannot say that nobody leads.
+  assert.equal((await stage.call('GET', statusPath)).status, 200)
+  await stage.clock.advance(10 * second)
+  assert.equal((await stage.call('GET', leasePath)).body.spec.holderIdentity, 'two')
+  standby.end()
+  await stage.clock.advance(2 * second)
+  assert.equal(await standby.ended, undefined)
+})
+
+test('a standby that is asked to end leaves the status of the leader alone', async () => {
+  const stage = await ProcessStage.open()
+  await stage.addNodes('a')
+  const leader = stage.start('one')
+  await stage.clock.advance(30 * second)
+  const standby = stage.start('two')
+  await stage.clock.advance(30 * second)
+  standby.end()
+  await stage.clock.advance(2 * second)
+  assert.equal(await standby.ended, undefined)
+  assert.equal((await stage.call('GET', statusPath)).status, 200)
+  assert.equal((await stage.call('GET', leasePath)).body.spec.holderIdentity, 'one')
+  leader.end()
+  await stage.clock.advance(2 * second)
+  await leader.ended
+})
+
+test('CAS-103 without a status ConfigMap there is none, and the rest works', async () => {
+  const stage = await ProcessStage.open()
+  await stage.addNodes('a', 'b')
+  const replica = stage.start('one', ['--write-status-configmap=false'])
+  await stage.clock.advance(15 * minute)
+  assert.equal((await stage.call('GET', statusPath)).status, 404)
+  assert.equal(stage.cloud.group0.targetSize, 1)
+  const events = (await stage.call('GET', '/api/v1/events')).body.items as readonly {
+    readonly involvedObject: { readonly kind: string }
+  }[]
+  assert.ok(events.length > 0)
+  assert.ok(events.every(({ involvedObject }) => involvedObject.kind !== 'ConfigMap'))
+  replica.end()
+  await stage.clock.advance(2 * second)
+  assert.equal(await replica.ended, undefined)
+})
+
+test('a dry run decides, and writes nothing', async () => {
+  const stage = await ProcessStage.open()
+  await stage.addNodes('a', 'b')
+  const replica = stage.start('one', ['--dry-run'])
+  await stage.clock.advance(20 * minute)
+  assert.match((await replica.get('/metrics')).text, /cluster_autoscaler_unneeded_nodes_count [12]\n/)
+  assert.deepEqual(
+    stage.seen.filter(({ method }) => method !== 'GET'),
+    [],
+  )
+  assert.deepEqual(stage.cloud.changes, [])
+  replica.end()
+  await stage.clock.advance(2 * second)
+  assert.equal(await replica.ended, undefined)
+})
+
+test('kinds that may not be read are done without', async () => {
+  const manifests = exampleManifests('regular.yaml').map((each) => {
+    if (each.kind !== 'ClusterRole') return each
+    const { rules } = each as unknown as { rules: readonly { resources: readonly string[] }[] }
+    const kept = rules.filter(
+      ({ resources }) => !resources.includes('namespaces') && !resources.includes('csinodes'),
+    )
+    return { ...each, rules: kept }
+  })
+  const stage = await ProcessStage.open(manifests)
+  await stage.addNodes('a')
+  const replica = stage.start('one')
+  await stage.clock.advance(30 * second)
+  assert.match((await stage.call('GET', statusPath)).body.data.status, /autoscalerStatus: Running/)
+  const refused = stage.refused().filter((each) => !each.includes('/leases?'))
+  assert.equal(new Set(refused).size, refused.length, refused.join('\n'))
+  replica.end()
+  await stage.clock.advance(2 * second)
+  assert.equal(await replica.ended, undefined)
+})
