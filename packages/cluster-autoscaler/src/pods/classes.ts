@@ -41,7 +41,7 @@ export function* classify(
   return classes
 }
 
-function hasEnded({ status }: Pod): boolean {
+export function hasEnded({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed'
 }
 
