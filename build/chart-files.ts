@@ -18,7 +18,7 @@ export async function chartFiles(
   addProviders(files, ownChart, providers)
   await addDefinitions(files, ownChart, modules)
   for (const each of providers) await addFormerCharts(files, each)
-  for (const chart of [ownChart, `${ownChart}-crd`]) {
+  for (const chart of [ownChart, `${ownChart}-crd`, 'cluster-autoscaler']) {
     const path = `charts/${chart}/README.md`
     const yaml = `charts/${chart}/values.yaml`
     const values = documentedValues(files.get(yaml) ?? read(yaml))

@@ -1,0 +1,124 @@
+/** The chart that takes the values of Cluster Autoscaler's, as helm renders it. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import type { V1Container, V1Deployment, V1ObjectMeta } from '@kubernetes/client-node'
+import { readOptions } from '@tenon/cluster-autoscaler'
+import { parse } from 'yaml'
+import { chartsFolder, Helm, type Values } from '../src/chart/helm.ts'
+
+interface Rendered {
+  readonly kind: string
+  readonly metadata: V1ObjectMeta
+  readonly data?: Readonly<Record<string, string>>
+  readonly spec?: V1Deployment['spec'] & Readonly<Record<string, unknown>>
+}
+
+const chart = join(chartsFolder, 'cluster-autoscaler')
+
+/** As a team has them that runs Cluster Autoscaler's chart. */
+const usual: Values = {
+  cloudProvider: 'exoscale',
+  autoDiscovery: { clusterName: 'dummy' },
+  autoscalingGroups: [{ name: 'your-pool', minSize: 1, maxSize: 10 }],
+}
+
+describe('CAS-106 the chart cluster-autoscaler', () => {
+  let folder = ''
+  let helm: Helm
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'helm-'))
+    helm = await Helm.open(folder)
+  })
+  after(() => {
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const objects = (values: Values): Promise<readonly Rendered[]> =>
+    helm.objects<Rendered>(chart, values, 'ca')
+  const container = async (values: Values): Promise<V1Container | undefined> =>
+    (await objects(values)).find(({ kind }) => kind === 'Deployment')?.spec?.template.spec?.containers[0]
+
+  test('runs the executable of the image with flags that it takes', async () => {
+    const { command = [], livenessProbe, ports, env = [] } = (await container(usual)) ?? { name: '' }
+    assert.deepEqual(command, [
+      './cluster-autoscaler',
+      '--cloud-provider=exoscale',
+      '--namespace=kube-system',
+      '--nodes=1:10:your-pool',
+      '--logtostderr=true',
+      '--stderrthreshold=info',
+      '--v=4',
+    ])
+    const read = readOptions(command.slice(1), ['exoscale'])
+    assert.equal(read.kind, 'options')
+    assert.deepEqual(livenessProbe?.httpGet, { path: '/health-check', port: 8085 })
+    assert.equal(ports?.[0]?.containerPort, 8085)
+    const secrets = env.flatMap(({ name, valueFrom }) =>
+      valueFrom?.secretKeyRef === undefined
+        ? []
+        : [`${name} ${valueFrom.secretKeyRef.name} ${valueFrom.secretKeyRef.key}`],
+    )
+    assert.deepEqual(secrets, [
+      'EXOSCALE_API_KEY ca-exoscale-cluster-autoscaler api-key',
+      'EXOSCALE_API_SECRET ca-exoscale-cluster-autoscaler api-secret',
+      'EXOSCALE_ZONE ca-exoscale-cluster-autoscaler api-zone',
+    ])
+  })
+
+  test('has a Deployment only when something is to be scaled', async () => {
+    const kinds = new Set((await objects({})).map(({ kind }) => kind))
+    assert.ok(!kinds.has('Deployment'))
+    assert.ok(kinds.has('ClusterRole') && kinds.has('Service') && kinds.has('PodDisruptionBudget'))
+    for (const values of [
+      { autoDiscovery: { clusterName: 'x' } },
+      { autoscalingGroups: usual['autoscalingGroups'] },
+    ])
+      assert.ok(await container(values))
+  })
+
+  test('passes flags several times, without a value, and as they are', async () => {
+    const extraArgs = { 'status-taint_1': 'a', 'status-taint_2': 'b', 'force-ds': null, v: 2 }
+    const { command = [] } =
+      (await container({ ...usual, extraArgs, customArgs: ['--scan-interval=5s'] })) ?? {}
+    assert.deepEqual(command.slice(4), [
+      '--force-ds',
+      '--logtostderr=true',
+      '--status-taint=a',
+      '--status-taint=b',
+      '--stderrthreshold=info',
+      '--v=2',
+      '--scan-interval=5s',
+    ])
+    const other = await container({ ...usual, secretKeyRefNameOverride: 'mine' })
+    assert.equal(
+      other?.env?.find(({ name }) => name === 'EXOSCALE_ZONE')?.valueFrom?.secretKeyRef?.name,
+      'mine',
+    )
+  })
+
+  test('has the priorities only with the expander that reads them', async () => {
+    const expanderPriorities = { 10: ['.*'], 50: ['pool-a', 'pool-b'] }
+    const configMap = async (values: Values) =>
+      (await objects({ ...usual, ...values })).find(({ kind }) => kind === 'ConfigMap')
+    assert.equal(await configMap({ expanderPriorities }), undefined)
+    for (const priorities of [expanderPriorities, '10: [".*"]\n50: ["pool-a", "pool-b"]']) {
+      const extraArgs = { expander: 'priority,least-waste' }
+      const { metadata, data } = (await configMap({ expanderPriorities: priorities, extraArgs })) ?? {
+        metadata: {},
+      }
+      assert.equal(metadata.name, 'cluster-autoscaler-priority-expander')
+      assert.deepEqual(parse(data?.['priorities'] ?? ''), { 10: ['.*'], 50: ['pool-a', 'pool-b'] })
+      assert.ok(!data?.['priorities']?.includes('"10"'), 'priorities are numbers')
+    }
+  })
+
+  test('names the lease and the status of its flags in the Role', async () => {
+    const extraArgs = { 'leader-elect-resource-name': 'other', 'status-config-map-name': 'state' }
+    const role = JSON.stringify((await objects({ ...usual, extraArgs })).find(({ kind }) => kind === 'Role'))
+    assert.ok(role.includes('"resourceNames":["other"]'), role)
+    assert.ok(role.includes('"resourceNames":["state","cluster-autoscaler-priority-expander"]'), role)
+  })
+})
