@@ -1,5 +1,6 @@
 /** Finds the nodes that are not needed, and since when (cluster-autoscaler.md 6.1 to 6.3). */
 import type { Node } from '@tenon/api'
+import type { SnapshotMark } from '@tenon/filters'
 import type { LoopView } from '../../model.ts'
 import type { ScaleDownOptions } from '../../options/options.ts'
 import { isNodeReady } from '../../registry/node-state.ts'
@@ -71,7 +72,12 @@ export class Planner {
     this.#memory.forgetExpired(nowMs)
     const mark = snapshot.mark()
     try {
-      const { found, unremovable, isCut } = yield* this.#search(input)
+      const { found, unremovable, isCut, marks } = yield* this.#search(input)
+      // Removal by removal: all at once would hold the thread.
+      for (const before of marks.toReversed()) {
+        snapshot.revert(before)
+        yield
+      }
       const nodes = found.map(({ node }) => node)
       this.#timers.update(nodes, nowMs)
       this.#hints.turn()
@@ -122,6 +128,7 @@ export class Planner {
         ...going.map((node) => refusedNode(node, { kind: 'CurrentlyBeingDeleted' })),
       ],
       isCut: false,
+      marks: [],
     }
     const destinations = new Set(present.map(({ metadata }) => metadata.name))
     const context = { snapshot: view.snapshot, drain, destinations, hints: this.#hints }
@@ -132,6 +139,7 @@ export class Planner {
         search.isCut = true
         break
       }
+      search.marks.push(view.snapshot.mark())
       const removal = yield* removalOf(node, context)
       if (removal.kind === 'unremovable') {
         this.#memory.remember(node, removal.reason, view.nowMs)
@@ -196,6 +204,8 @@ interface Search {
   readonly found: Found[]
   readonly unremovable: UnremovableNode[]
   isCut: boolean
+  /** Of the snapshot, before each removal. */
+  readonly marks: SnapshotMark[]
 }
 
 function drainContext(view: PlannerInput['view'], options: ScaleDownOptions): DrainContext {
