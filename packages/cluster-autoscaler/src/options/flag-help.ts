@@ -45,3 +45,32 @@ function wrapped(text: string): readonly string[] {
   }
   return [...lines, indent + line]
 }
+
+/** The text of docs/cluster-autoscaler/flags.md. */
+export function flagsPage(): string {
+  return `${[
+    '# Flags of `tenon cluster-autoscaler`',
+    '',
+    'Written from the definitions in `packages/cluster-autoscaler/src/options/flags/`; a test compares the two.',
+    '',
+    'A value stands after `=` or a space, that of a boolean after `=` only. `_` and `-` in names are the same. Durations are such as `10s` or `1h30m`. Flags of the kind `texts` may be given several times, each time adding a value; `commas` is a list with commas between. An unknown flag or a value of another kind ends the start with exit code 2.',
+    '',
+    '| class | a flag of it |',
+    '|---|---|',
+    '| S | works |',
+    '| A | is accepted and changes nothing |',
+    '| W | is accepted, and a warning in the log says that it has no effect |',
+    ...flagGroups.flatMap(({ title, flags }) => [
+      '',
+      `## ${title}`,
+      '',
+      '| flag | kind | default | class | meaning |',
+      '|---|---|---|---|---|',
+      ...flags.map(({ name, kind, fallback, class: flagClass, meaning }) => {
+        const shown = name === 'v' ? '`-v`, `--v`' : `\`--${name}\``
+        const initial = fallback === '' ? '' : `\`${fallback}\``
+        return `| ${shown} | ${kind} | ${initial} | ${flagClass} | ${meaning} |`
+      }),
+    ]),
+  ].join('\n')}\n`
+}

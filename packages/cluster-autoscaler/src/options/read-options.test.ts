@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { allFlags } from './flag-groups.ts'
-import { flagHelp } from './flag-help.ts'
+import { flagHelp, flagsPage } from './flag-help.ts'
 import { defaultOptions } from './options.ts'
 import { type OptionsAsked, readOptions } from './read-options.ts'
 
@@ -315,4 +315,9 @@ test('help names every flag with what it does here', () => {
     text.split('\n').filter((line) => line.length > 110),
     [],
   )
+})
+
+test('docs/cluster-autoscaler/flags.md has every flag as it is', () => {
+  const page = new URL('../../../../docs/cluster-autoscaler/flags.md', import.meta.url)
+  assert.equal(readFileSync(page, 'utf8'), flagsPage())
 })
