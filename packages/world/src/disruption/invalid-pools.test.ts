@@ -80,7 +80,7 @@ for (const requirements of contradictions) {
   })
 }
 
-test('RPT-22 a pool that is mended takes part again', async (t) => {
+test('RPT-22 a pool that is fixed takes part again', async (t) => {
   const stage = await openDisruption(t)
   await contradict(stage, isTeam('In', 'b'))
   waitingPod(stage, 'p', { spec: { nodeSelector: { team: 'a' } } })

@@ -18,7 +18,7 @@ import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 const boot: Taint = { key: 'example.com/boot', effect: 'NoSchedule' }
 const dedicated: Taint = { key: 'example.com/dedicated', effect: 'NoSchedule' }
 
-/** The Node object vanishes without a drain, as when its finalizer is taken off by hand. */
+/** The Node object vanishes without a drain, as when its finalizer is removed by hand. */
 async function loseNode(stage: Stage, name: string): Promise<void> {
   stage.patch(kinds.node, name, { metadata: { finalizers: null } })
   stage.delete(kinds.node, name)
