@@ -114,7 +114,7 @@ class Running {
   /** Whether the log says of the object what is wrong with it. */
   isToldOf(path: string): boolean {
     return this.log.warnings.some(
-      (line) => line.includes('cannot be read') && line.includes(`/${this.name}`) && line.includes(path),
+      (line) => line.includes('is invalid') && line.includes(`/${this.name}`) && line.includes(path),
     )
   }
 
@@ -590,7 +590,7 @@ for (const [kind, story] of Object.entries(stories)) {
     if (kind !== 'Pod')
       assert.match(
         running.events().join('\n'),
-        new RegExp(`The ${kind} cannot be read.*metadata.labels must be a map`),
+        new RegExp(`The ${kind} is invalid.*metadata.labels must be a map`),
       )
   })
 }
